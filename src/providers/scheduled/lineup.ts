@@ -1,0 +1,102 @@
+import type { LengthOf, Planned } from './plan.ts';
+import type { ScheduleSpec } from './spec.ts';
+import { Timetable } from './timetable.ts';
+
+/** An item is opened so long before it begins. */
+const AHEAD_MS = 3000;
+/** What failed is tried again after this. */
+const RETRY_MS = 1000;
+
+/** What is on the air. */
+export interface OnAir {
+  readonly planned: Planned;
+  readonly isFallback: boolean;
+}
+
+/**
+ * Which items are to be open at a time, and which of them have failed. All times in milliseconds since the epoch.
+ */
+export class Lineup {
+  readonly timetable: Timetable;
+  /** An item that failed, until it plays or its time is over. */
+  #blocked: { readonly planned: Planned; readonly retryAt: number } | undefined;
+  #fallbackRetryAt = -Infinity;
+  /** Items that failed one after the other. */
+  #failures = 0;
+
+  constructor(spec: ScheduleSpec, lengthOf: LengthOf) {
+    this.timetable = new Timetable(spec, lengthOf);
+  }
+
+  /** What is to play next of the programs: now, where that is not what is on the air, or soon. */
+  nextOfPrograms(wall: number, onAir: OnAir | undefined): Planned | undefined {
+    if (onAir?.isFallback === false) return this.#upcoming(onAir.planned.ends, wall);
+    const planned = this.timetable.at(wall);
+    if (planned !== undefined && this.#mayOpen(planned, wall)) return planned;
+    return this.#upcoming(planned?.ends ?? this.timetable.after(wall), wall);
+  }
+
+  /** The same of the fallback program; undefined where that is not to play. */
+  nextOfFallback(wall: number, onAir: OnAir | undefined): Planned | undefined {
+    if (wall < this.#fallbackRetryAt || onAir?.isFallback === false) return undefined;
+    if (onAir !== undefined) {
+      const { ends } = onAir.planned;
+      return ends === undefined || ends - wall > AHEAD_MS ? undefined : this.timetable.fallbackAt(ends);
+    }
+    const planned = this.timetable.at(wall);
+    return planned === undefined || this.#isBlocked(planned) ? this.timetable.fallbackAt(wall) : undefined;
+  }
+
+  /** Something plays. */
+  played({ isFallback }: OnAir): void {
+    this.#failures = 0;
+    if (isFallback) return;
+    this.#blocked = undefined;
+    this.timetable.endFallback();
+  }
+
+  /** An item cannot be played, or not any longer. @returns whether it had failed before */
+  failed({ planned, isFallback }: OnAir, wall: number): boolean {
+    const { program, item } = planned;
+    const isKnown = !isFallback && this.#isBlocked(planned);
+    const isHopeless = ++this.#failures >= program.items.length;
+    if (isFallback && isHopeless) this.#fallbackRetryAt = wall + RETRY_MS;
+    if (!isFallback && (item.fallbackOnErr || isHopeless)) this.#blocked = { planned, retryAt: wall + RETRY_MS };
+    else this.timetable.pass(planned, wall);
+    return isKnown;
+  }
+
+  /** The time is another: everything may be tried. */
+  forgive(): void {
+    this.#blocked = undefined;
+    this.#fallbackRetryAt = -Infinity;
+  }
+
+  #upcoming(at: number | undefined, wall: number): Planned | undefined {
+    if (at === undefined || at - wall > AHEAD_MS) return undefined;
+    const planned = this.timetable.at(at);
+    return planned !== undefined && this.#mayOpen(planned, wall) ? planned : undefined;
+  }
+
+  #mayOpen(planned: Planned, wall: number): boolean {
+    return !this.#isBlocked(planned) || wall >= (this.#blocked?.retryAt ?? 0);
+  }
+
+  #isBlocked(planned: Planned): boolean {
+    return this.#blocked !== undefined && isSameEntry(this.#blocked.planned, planned);
+  }
+}
+
+/** Whether two entries are one item at one place of the schedule. */
+export function isSameEntry(one: Planned, other: Planned): boolean {
+  return one.begins === other.begins && isSameItem(one, other);
+}
+
+/** The same, where the schedule was changed meanwhile. */
+export function isSameButMoved(one: Planned, other: Planned): boolean {
+  return Math.abs(one.begins - other.begins) < RETRY_MS && isSameItem(one, other);
+}
+
+function isSameItem(one: Planned, other: Planned): boolean {
+  return one.item.url === other.item.url && one.item.start === other.item.start;
+}

@@ -1,0 +1,93 @@
+import type { AudioCodec, VideoCodec } from '../../core/track.ts';
+import { FIRST_OUTPUT } from '../../media-child/child.ts';
+import type { FileStream, MediaInfo } from './media-info.ts';
+
+/**
+ * Formats that are read: none that names other files or addresses to be opened, as playlists do, and none that makes
+ * media of text.
+ */
+const FORMATS = [
+  ...['mov', 'mp4', 'matroska', 'webm', 'mpegts', 'mpeg', 'avi', 'flv', 'asf', 'mxf', 'nut', 'ogg', 'ivf', 'obu'],
+  ...['mp3', 'aac', 'ac3', 'eac3', 'flac', 'wav', 'w64', 'aiff', 'caf', 'amr', 'h264', 'hevc', 'm4v', 'mpegvideo'],
+];
+/** The opened file itself, so that it is sought in and nothing can take its place. */
+const FILE = 'file:/proc/self/fd/0';
+const SAFE_INPUT = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', FORMATS.join(',')];
+/** What is added to all times, because NUT has none below zero. */
+export const OFFSET_SECONDS = 10;
+/** Formats with an index of their key frames; in others ffmpeg seeks to any place near the time. */
+const INDEXED = /^(?:mov|matroska)\b/;
+const SEEK_BACK_SECONDS = 10;
+
+/** How a stream of a file becomes a track. */
+export interface TakenStream {
+  readonly type: 'video' | 'audio';
+  readonly stream: FileStream<VideoCodec | AudioCodec>;
+  /** What comes out. */
+  readonly codec: VideoCodec | AudioCodec;
+}
+
+/** The streams of a file that a channel takes. @param sound how many audio streams, at most */
+export function takenStreams({ video, audio }: MediaInfo, picture: boolean, sound: number): TakenStream[] {
+  return [
+    ...(video !== undefined && picture
+      ? [{ type: 'video' as const, stream: video, codec: video.codec ?? ('H264' as const) }]
+      : []),
+    ...audio
+      .slice(0, sound)
+      .map((stream) => ({ type: 'audio' as const, stream, codec: stream.codec ?? ('AAC' as const) })),
+  ];
+}
+
+/** Arguments of an ffmpeg that describes the file on its standard input: for `readMediaInfo`. */
+export function probeArguments(): string[] {
+  return ['-hide_banner', '-nostdin', '-loglevel', 'info', ...SAFE_INPUT, '-i', FILE, ...WHOLE, '-t', '0', ...NOWHERE];
+}
+
+/** Arguments of an ffmpeg that reads the whole file on its standard input and tells `out_time_us` on standard output. */
+export function measureArguments(): string[] {
+  return ['-hide_banner', '-nostdin', '-loglevel', 'error', ...SAFE_INPUT, '-i', FILE, ...WHOLE, ...TOLD, ...NOWHERE];
+}
+
+const WHOLE = ['-map', '0:V:0?', '-map', '0:a?', '-c', 'copy'];
+const TOLD = ['-progress', 'pipe:1', '-nostats'];
+const NOWHERE = ['-f', 'null', '-'];
+
+/**
+ * Arguments of an ffmpeg that reads the file on its standard input from about a position on, as fast as it is read, and
+ * puts out one NUT with the taken streams in their order. Times are those of the file, from 0, plus OFFSET_SECONDS.
+ * @param position milliseconds: the last key frame in front of it is put out, earlier ones may be
+ */
+export function playArguments(format: string, taken: readonly TakenStream[], position: number): string[] {
+  const seconds = position / 1000 - (INDEXED.test(format) ? 0 : SEEK_BACK_SECONDS);
+  const seek = seconds > 0 ? ['-noaccurate_seek', '-ss', seconds.toFixed(3)] : [];
+  return [
+    ...['-hide_banner', '-nostdin', '-loglevel', 'error', ...SAFE_INPUT, '-fflags', '+genpts', '-copyts'],
+    ...['-start_at_zero', ...seek, '-i', FILE],
+    ...taken.flatMap((one, index) => ['-map', `0:${one.stream.index}`, ...codecOptions(one, index)]),
+    ...['-map_metadata', '-1', '-map_chapters', '-1', '-avoid_negative_ts', 'disabled', '-muxdelay', '0'],
+    ...['-output_ts_offset', String(OFFSET_SECONDS), '-max_muxing_queue_size', '1024'],
+    // pipe mode: no syncpoints and no index, which ffmpeg keeps in memory for as long as it runs
+    ...['-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1'],
+    ...['-f', 'nut', `pipe:${FIRST_OUTPUT}`],
+  ];
+}
+
+/** Even sides, which yuv420p needs. */
+const EVEN = 'crop=trunc(iw/2)*2:trunc(ih/2)*2';
+const ENCODE_VIDEO: readonly (readonly [string, string])[] = [
+  ['c', 'libx264'],
+  ['filter', EVEN],
+  ['preset', 'veryfast'],
+  ['crf', '23'],
+  ['pix_fmt', 'yuv420p'],
+  ['g', '50'],
+  ['bf', '0'],
+  ['threads', '2'],
+];
+
+function codecOptions({ type, stream: { codec } }: TakenStream, index: number): string[] {
+  if (codec !== undefined) return [`-c:${index}`, 'copy'];
+  if (type === 'audio') return [`-c:${index}`, 'aac', `-b:${index}`, '160k'];
+  return ENCODE_VIDEO.flatMap(([name, value]) => [`-${name}:${index}`, value]);
+}

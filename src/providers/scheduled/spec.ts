@@ -1,0 +1,58 @@
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+
+/** What is played: a media file, or a stream of the cluster. Times in milliseconds. */
+const Item = Type.Object({
+  /** `file://` and a path below MediaRootDir, or `stream://vhost/application/stream`. */
+  url: Type.String(),
+  /** Where in the file it begins. */
+  start: Type.Number(),
+  /** 1000 at least; -1: to the end of the file, or as long as its program lasts. */
+  duration: Type.Number(),
+  /** The fallback program plays when it fails; else the next item does. */
+  fallbackOnErr: Type.Boolean(),
+  /** Its data tracks (events) are passed on. */
+  forwardData: Type.Boolean(),
+});
+export type Item = Static<typeof Item>;
+
+/** Items that play one after the other from a time on, until the next program begins. */
+const Program = Type.Object({
+  name: Type.String(),
+  /** When it begins: milliseconds since the epoch. */
+  scheduled: Type.Number(),
+  /** The first item follows the last one. */
+  repeat: Type.Boolean(),
+  items: Type.Array(Item, { minItems: 1 }),
+});
+export type Program = Static<typeof Program>;
+
+/** A sound track of the channel; items whose sound is of other languages fill them in order. */
+const AudioMapItem = Type.Object({
+  name: Type.String(),
+  language: Type.Optional(Type.String()),
+  characteristics: Type.Optional(Type.String()),
+});
+
+/** What a scheduled channel is: the spec of its task, whose id is the name of the stream (facts/09-channels.md). */
+const ScheduleSpec = Type.Object({
+  stream: Type.Object({
+    /** It is put out as the files have it, past the output profiles. */
+    bypassTranscoder: Type.Boolean(),
+    videoTrack: Type.Boolean(),
+    audioTrack: Type.Boolean(),
+    audioMap: Type.Array(AudioMapItem),
+    /** Without media for so long an item has failed; milliseconds. */
+    errorToleranceDurationMs: Type.Number(),
+  }),
+  /** Plays when an item fails and when nothing is scheduled. */
+  fallbackProgram: Type.Optional(Type.Object({ items: Type.Array(Item, { minItems: 1 }) })),
+  /** In the order of their times, which differ. */
+  programs: Type.Array(Program),
+});
+export type ScheduleSpec = Static<typeof ScheduleSpec>;
+
+/** undefined for what a node of another version may have left. */
+export function readScheduleSpec(json: unknown): ScheduleSpec | undefined {
+  return Value.Check(ScheduleSpec, json) ? json : undefined;
+}

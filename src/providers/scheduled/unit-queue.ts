@@ -1,0 +1,103 @@
+import type { ItemUnit } from './item-source.ts';
+
+interface Lane {
+  readonly units: ItemUnit[];
+  /** Of its units. */
+  bytes: number;
+}
+
+/** Units of an item that wait for their time, by track in the order of decoding. */
+export class UnitQueue {
+  readonly #lanes = new Map<number, Lane>();
+  #newest = -Infinity;
+
+  /** Of all units, undefined where there are none: the one that is decoded first. */
+  get next(): ItemUnit | undefined {
+    return this.#first?.units[0];
+  }
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const lane of this.#lanes.values()) bytes += lane.bytes;
+    return bytes;
+  }
+
+  /** Milliseconds from the first unit to the newest. */
+  get span(): number {
+    const { next } = this;
+    return next === undefined ? 0 : this.#newest - next.at;
+  }
+
+  /** How many tracks have units that wait. */
+  get filled(): number {
+    let filled = 0;
+    for (const { units } of this.#lanes.values()) if (units.length > 0) filled++;
+    return filled;
+  }
+
+  push(unit: ItemUnit): void {
+    const lane = this.#lanes.get(unit.track.id) ?? { units: [], bytes: 0 };
+    this.#lanes.set(unit.track.id, lane);
+    lane.units.push(unit);
+    lane.bytes += unit.data.length;
+    if (unit.at > this.#newest) this.#newest = unit.at;
+  }
+
+  /** Takes the one that is decoded first. */
+  take(): ItemUnit | undefined {
+    const lane = this.#first;
+    const unit = lane?.units.shift();
+    if (lane !== undefined && unit !== undefined) lane.bytes -= unit.data.length;
+    return unit;
+  }
+
+  /** The waiting units of each track, in order of decoding. */
+  *lanes(): IterableIterator<readonly ItemUnit[]> {
+    for (const { units } of this.#lanes.values()) if (units.length > 0) yield units;
+  }
+
+  /**
+   * Drops what is not needed to begin at a unit, a key frame of the video: what its own track has in front of it, and
+   * what other tracks have that is shown earlier.
+   */
+  beginWith(first: ItemUnit): void {
+    for (const lane of this.#lanes.values()) {
+      const { units } = lane;
+      const from =
+        units[0]?.track.id === first.track.id
+          ? units.indexOf(first)
+          : units.findIndex(({ shownAt }) => shownAt >= first.shownAt);
+      for (const { data } of units.splice(0, from < 0 ? units.length : from)) lane.bytes -= data.length;
+    }
+  }
+
+  /** Drops the sound that is over before a time of the item. */
+  dropSound(time: number): void {
+    for (const lane of this.#lanes.values()) {
+      const { units } = lane;
+      while (units[0]?.track.type === 'audio' && middleOf(units[0]) < time)
+        lane.bytes -= (units.shift() as ItemUnit).data.length;
+    }
+  }
+
+  clear(): void {
+    this.#lanes.clear();
+  }
+
+  get #first(): Lane | undefined {
+    let first: Lane | undefined;
+    let at = Infinity;
+    for (const lane of this.#lanes.values()) {
+      const unit = lane.units[0];
+      if (unit === undefined || unit.at >= at) continue;
+      first = lane;
+      ({ at } = unit);
+    }
+    return first;
+  }
+}
+
+/** Milliseconds where half of a frame of sound is over. */
+function middleOf({ shownAt, duration, track: { timebase } }: ItemUnit): number {
+  return shownAt + (duration * 500 * timebase.num) / timebase.den;
+}

@@ -1,0 +1,103 @@
+import { readMediaUrl } from '../media-url.ts';
+import type { Component, Property } from './calendar-lines.ts';
+import { readDuration, readLocalTime } from './calendar-time.ts';
+import type { RawItem } from './raw-program.ts';
+import { readRecurrence, type Recurrence } from './recurrence.ts';
+import { shown, UploadError, type Place } from './upload-error.ts';
+import { timeIn, UTC, type Zone } from './zone.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A VEVENT. Times in milliseconds since the epoch. */
+export interface CalendarEvent extends Place {
+  readonly uid: string | undefined;
+  readonly name: string;
+  readonly items: readonly RawItem[];
+  readonly isCancelled: boolean;
+  readonly begins: number;
+  /** When its occurrence on a day would begin; days are counted from the epoch. */
+  readonly timeOf: (day: number) => number;
+  readonly recurrence: Recurrence | undefined;
+  /** Occurrences that are left out. */
+  readonly excluded: ReadonlySet<number>;
+  /** It takes the place of an occurrence of the event with the same uid. */
+  readonly replaces: number | undefined;
+}
+
+/** @param zoneOf finds the zone of a TZID @throws UploadError */
+export function readEvent(component: Component, zoneOf: (property: Property) => Zone): CalendarEvent {
+  const all = (name: string): Property[] => component.properties.filter((property) => property.name === name);
+  const one = (name: string): Property | undefined => {
+    const [first, second] = all(name);
+    if (second !== undefined) throw new UploadError(second, `${name} is there twice`);
+    return first;
+  };
+  const start = one('DTSTART');
+  if (start === undefined) throw new UploadError(component, 'the event has no DTSTART');
+  const { local, time: begins, zone } = readMoment(start, start.value, zoneOf);
+  const timeOf = (day: number): number => timeIn(zone, day * DAY_MS + (((local % DAY_MS) + DAY_MS) % DAY_MS));
+  const rule = one('RRULE');
+  const replaced = one('RECURRENCE-ID');
+  const excluded = all('EXDATE').flatMap((property) =>
+    property.value.split(',').map((text) => readMoment(property, text, zoneOf).time),
+  );
+  const isCancelled = one('STATUS')?.value.trim().toUpperCase() === 'CANCELLED';
+  const length = readLength(begins, one('DTEND'), one('DURATION'), zoneOf);
+  return {
+    line: component.line,
+    column: component.column,
+    uid: one('UID')?.value,
+    name: unescaped(one('SUMMARY')?.value ?? ''),
+    items: isCancelled ? [] : readItems(component, [...all('ATTACH'), ...all('URL')], length),
+    isCancelled,
+    begins,
+    timeOf,
+    recurrence: rule && readRecurrence(rule, Math.floor(local / DAY_MS), timeOf),
+    excluded: new Set(excluded),
+    replaces: replaced && readMoment(replaced, replaced.value, zoneOf).time,
+  };
+}
+
+/** A time of the zone that its property names, in UTC where it names none. @throws UploadError */
+function readMoment(
+  property: Property,
+  text: string,
+  zoneOf: (property: Property) => Zone,
+): { readonly local: number; readonly time: number; readonly zone: Zone } {
+  const local = readLocalTime(text.trim().replace(/Z$/, ''));
+  if (local === undefined) throw new UploadError(property, `${property.name}: ${shown(text)} is not a date and time`);
+  const isLocal = property.parameters.has('TZID') && !text.trim().endsWith('Z');
+  const zone = isLocal ? zoneOf(property) : UTC;
+  return { local, time: timeIn(zone, local), zone };
+}
+
+/** Milliseconds; undefined for an event without an end. */
+function readLength(
+  begins: number,
+  end: Property | undefined,
+  duration: Property | undefined,
+  zoneOf: (property: Property) => Zone,
+): number | undefined {
+  const given = end ?? duration;
+  if (given === undefined) return undefined;
+  const length =
+    end === undefined ? readDuration(given.value.trim()) : readMoment(end, end.value, zoneOf).time - begins;
+  if (length === undefined) throw new UploadError(given, `DURATION: ${shown(given.value)} is not a length of time`);
+  if (length <= 0) throw new UploadError(given, 'the event ends before it has begun');
+  return length;
+}
+
+/** An only item plays as long as the event lasts; of several each plays to its end. */
+function readItems(event: Component, properties: readonly Property[], length: number | undefined): RawItem[] {
+  if (properties.length === 0) throw new UploadError(event, 'the event has neither URL nor ATTACH');
+  return properties.map((property) => {
+    const url = property.value.trim();
+    if (readMediaUrl(url) !== undefined) return { url, duration: (properties.length === 1 ? length : undefined) ?? -1 };
+    throw new UploadError(property, `${shown(url)} is not file:// and a path, or stream://vhost/app/stream`);
+  });
+}
+
+/** Text of a property (section 3.3.11). */
+function unescaped(text: string): string {
+  return text.replaceAll(/\\([\\;,nN])/g, (_, character: string) => (/n/i.test(character) ? '\n' : character));
+}

@@ -1,0 +1,43 @@
+import { UploadError, type Place } from './upload-error.ts';
+
+export interface CsvField extends Place {
+  readonly text: string;
+}
+
+const FIELD = /"((?:[^"]|"")*)"|[^",\r\n]*/y;
+
+/**
+ * Rows of a text of comma-separated values (RFC 4180), whose lines may end with LF alone. Lines without anything are left
+ * out.
+ * @throws UploadError
+ */
+export function* csvRows(text: string): Generator<readonly CsvField[], void, undefined> {
+  let row: CsvField[] = [];
+  let line = 1;
+  let lineBegins = 0;
+  for (let at = 0; at <= text.length;) {
+    const place = { line, column: at - lineBegins + 1 };
+    FIELD.lastIndex = at;
+    const [whole = '', quoted] = FIELD.exec(text) ?? [];
+    if (quoted === undefined && text[at] === '"') throw new UploadError(place, 'the quotation has no end');
+    row.push({ ...place, text: quoted?.replaceAll('""', '"') ?? whole });
+    for (let next = whole.indexOf('\n'); next >= 0; next = whole.indexOf('\n', next + 1)) {
+      line++;
+      lineBegins = at + next + 1;
+    }
+    at += whole.length;
+    if (text[at] === ',') {
+      at++;
+      continue;
+    }
+    const [end] = /^(?:\r\n|\n|\r|$)/.exec(text.slice(at, at + 2)) ?? [];
+    if (end === undefined)
+      throw new UploadError({ line, column: at - lineBegins + 1 }, 'a comma or the end of the line is missing here');
+    if (row.length > 1 || row[0]?.text !== '') yield row;
+    row = [];
+    if (at === text.length) return;
+    at += end.length;
+    line++;
+    lineBegins = at;
+  }
+}

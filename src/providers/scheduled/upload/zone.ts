@@ -1,0 +1,136 @@
+import { dayOf } from '../time.ts';
+import type { Component } from './calendar-lines.ts';
+import { readLocalTime, WEEKDAYS } from './calendar-time.ts';
+import { shown, UploadError } from './upload-error.ts';
+
+const DAY_MS = 86_400_000;
+
+/** How far the clocks of a zone are ahead of UTC at a time; both in milliseconds. */
+export type Zone = (time: number) => number;
+
+export const UTC: Zone = () => 0;
+
+/**
+ * The time at which clocks of a zone show a local time (RFC 5545, section 3.3.5): of a time that they show twice the first,
+ * and a time that they skip counts as if they had not.
+ * @param local as if it were UTC
+ */
+export function timeIn(zone: Zone, local: number): number {
+  const before = zone(local - DAY_MS);
+  if (zone(local - before) === before) return local - before;
+  const after = zone(local + DAY_MS);
+  return zone(local - after) === after ? local - after : local - before;
+}
+
+/** A zone of the IANA database, also as the end of a longer id. @returns undefined for others */
+export function namedZone(id: string): Zone | undefined {
+  const parts = id.split('/').filter((part) => part !== '');
+  for (const name of [parts.join('/'), parts.slice(-3).join('/'), parts.slice(-2).join('/')]) {
+    const known = named.get(name.toLowerCase()) ?? (/^[A-Z]/i.test(name) ? formattedZone(name) : undefined);
+    if (known === undefined) continue;
+    named.set(name.toLowerCase(), known);
+    return known;
+  }
+  return undefined;
+}
+
+/** To make one takes longer than to read a calendar. There are no more than the database has names. */
+const named = new Map<string, Zone>();
+
+function formattedZone(name: string): Zone | undefined {
+  try {
+    const format = new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName: 'longOffset' });
+    return (time) => offsetOf(format.format(time));
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}
+
+/** @param text ends with `GMT` or `GMT+05:30` */
+function offsetOf(text: string): number {
+  const [, sign, hours, minutes, seconds = 0] = /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(text) ?? [];
+  if (sign === undefined) return 0;
+  return (sign === '-' ? -1000 : 1000) * ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds));
+}
+
+/** When the clocks of a zone are set to another offset, each year. */
+interface Observance {
+  readonly from: number;
+  readonly to: number;
+  /** The first time, by the clocks before it, as if that were UTC. */
+  readonly begins: number;
+  /** undefined: once only. */
+  readonly yearly: Yearly | undefined;
+}
+
+interface Yearly {
+  readonly month: number;
+  /** 0 is Sunday. */
+  readonly weekday: number;
+  /** Of those of the month; negative: from its end. */
+  readonly nth: number;
+  /** Not after this, in UTC. */
+  readonly until: number;
+}
+
+/** The zone that a VTIMEZONE describes (section 3.6.5). @throws UploadError */
+export function describedZone(component: Component): Zone {
+  const observances = component.components.map(readObservance);
+  if (observances.length === 0) throw new UploadError(component, 'the zone has neither STANDARD nor DAYLIGHT');
+  const earliest = observances.reduce((one, other) => (other.begins < one.begins ? other : one));
+  return (time) => {
+    const year = new Date(time).getUTCFullYear();
+    let offset = earliest.from;
+    let since = -Infinity;
+    for (const observance of observances) {
+      for (const onset of [year - 1, year, year + 1].map((of) => onsetIn(observance, of))) {
+        if (onset > time || onset <= since) continue;
+        since = onset;
+        offset = observance.to;
+      }
+    }
+    return offset;
+  };
+}
+
+/** When it begins in a year, or the only time, in UTC. Infinity: never in that year. */
+function onsetIn({ begins, from, yearly }: Observance, year: number): number {
+  if (yearly === undefined) return begins - from;
+  const { month, weekday, nth } = yearly;
+  const edge = nth > 0 ? Date.UTC(year, month - 1, 1) : Date.UTC(year, month, 0);
+  const away = (new Date(edge).getUTCDay() - weekday) * (nth > 0 ? -1 : 1);
+  const days = ((away + 7) % 7) + (Math.abs(nth) - 1) * 7;
+  const onset = edge + (nth > 0 ? days : -days) * DAY_MS + (((begins % DAY_MS) + DAY_MS) % DAY_MS);
+  return onset >= begins && onset - from <= yearly.until ? onset - from : Infinity;
+}
+
+function readObservance(component: Component): Observance {
+  const value = (name: string): string => {
+    const property = component.properties.find((one) => one.name === name);
+    if (property === undefined) throw new UploadError(component, `${component.name} has no ${name}`);
+    return property.value;
+  };
+  const begins = readLocalTime(value('DTSTART'));
+  if (begins === undefined) throw new UploadError(component, `${shown(value('DTSTART'))} is not a local time`);
+  const offset = (name: string): number => {
+    const [, sign, hours, minutes, seconds = 0] = /^([+-])(\d\d)(\d\d)(\d\d)?$/.exec(value(name)) ?? [];
+    if (sign === undefined) throw new UploadError(component, `${name}: ${shown(value(name))} is not as +0100`);
+    return (sign === '-' ? -1000 : 1000) * ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds));
+  };
+  const rule = component.properties.find(({ name }) => name === 'RRULE');
+  const yearly = rule && readYearly(rule.value);
+  if (rule !== undefined && yearly === undefined)
+    throw new UploadError(rule, `${shown(rule.value)} is not as FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU`);
+  return { from: offset('TZOFFSETFROM'), to: offset('TZOFFSETTO'), begins, yearly };
+}
+
+function readYearly(rule: string): Observance['yearly'] {
+  const parts = new Map(rule.split(';').map((part) => part.split('=') as [string, string]));
+  const [, nth, day] = /^([+-]?[1-5])(SU|MO|TU|WE|TH|FR|SA)$/.exec(parts.get('BYDAY') ?? '') ?? [];
+  const month = Number(parts.get('BYMONTH'));
+  const isYearly = parts.get('FREQ') === 'YEARLY' && (parts.get('INTERVAL') ?? '1') === '1';
+  const until = readLocalTime((parts.get('UNTIL') ?? '99991231').replace(/Z$/, ''));
+  if (!isYearly || day === undefined || until === undefined || dayOf(2000, month, 1) === undefined) return undefined;
+  return { month, weekday: WEEKDAYS.indexOf(day), nth: Number(nth), until };
+}

@@ -1,0 +1,108 @@
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { Json } from '#cluster';
+import { Registry } from '../../src/core/registry.ts';
+import { StartCaches } from '../../src/core/start-caches.ts';
+import type { Packet } from '../../src/core/packet.ts';
+import type { OutputStream } from '../../src/core/stream.ts';
+import { StreamChanges } from '../../src/origins/stream-changes.ts';
+import type { StreamNames } from '../../src/origins/stream-names.ts';
+import { LiveSources } from '../../src/providers/placed/live-sources.ts';
+import { ScheduledKind } from '../../src/providers/scheduled/kind.ts';
+import type { ScheduleReport } from '../../src/providers/scheduled/report.ts';
+import type { ScheduleSpec } from '../../src/providers/scheduled/spec.ts';
+import { TaskEnd } from '../../src/tasks/kind.ts';
+import { addVhost } from './live.ts';
+
+/** A registry with `app`, whose channels play the files of a folder, and the kind of its tasks. */
+export function openScheduled(
+  t: ExecutionContext,
+  folder: string,
+  providers: object = { schedule: { mediaRootDir: '.' } },
+) {
+  const registry = new Registry();
+  addVhost(registry, { providers: providers as never });
+  const application = registry.vhost('default').application('app');
+  const changes = new StreamChanges(registry, { listen: () => () => {} });
+  const caches = new StartCaches(registry, 'channel');
+  const find = async (): Promise<undefined> => undefined;
+  const sources = new LiveSources({ registry, find, changes, caches });
+  const names = {
+    publish: async (...[app, name, source, options]: Parameters<StreamNames['publish']>) =>
+      app.publish(name, source, options),
+  } as StreamNames;
+  const lines: { level: string; msg: string; reason?: string }[] = [];
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+  const ffmpeg = async (): Promise<string> => 'ffmpeg';
+  const kind = new ScheduledKind({ names, changes, sources, ffmpeg, folder, log });
+  t.teardown(() => {
+    changes.close();
+    caches.close();
+    registry.close('the test is over');
+  });
+  return {
+    registry,
+    application,
+    kind,
+    lines,
+    play: (spec: ScheduleSpec, id = 'tv') => play(kind, application, spec, id),
+  };
+}
+
+/** Runs a channel, whose packets are kept. */
+function play(
+  kind: ScheduledKind,
+  application: ReturnType<typeof openScheduled>['application'],
+  spec: ScheduleSpec,
+  id: string,
+) {
+  const stop = new AbortController();
+  const packets: Packet[] = [];
+  /** When each of them was written, in milliseconds since the epoch. */
+  const times: number[] = [];
+  let report: () => Json = () => null;
+  let change: (spec: Json) => void = () => {};
+  let isStarted = false;
+  const onOutput = (output: OutputStream): void => {
+    if (output.name !== id) return;
+    output.read({
+      packet: (packet) => {
+        packets.push(packet);
+        times.push(Date.now());
+      },
+    });
+  };
+  application.vhost.registry.on('output', onOutput);
+  const over = kind.run({
+    name: { kind: 'scheduled', vhost: 'default', app: 'app', id },
+    spec: spec as unknown as Json,
+    persistent: true,
+    application,
+    isNew: true,
+    signal: stop.signal,
+    fence: 1,
+    valid: true,
+    progress: undefined,
+    keep: () => {},
+    started: () => void (isStarted = true),
+    show: (shown) => void (report = shown),
+    changed: (listener) => void (change = listener),
+  });
+  over.catch(() => {});
+  return {
+    packets,
+    times,
+    over,
+    get report() {
+      return report() as unknown as ScheduleReport;
+    },
+    get isStarted() {
+      return isStarted;
+    },
+    change: (changed: ScheduleSpec) => change(changed as unknown as Json),
+    stop: async (cause: TaskEnd['reason'] = 'removed') => {
+      stop.abort(new TaskEnd(cause, 'the test is over'));
+      await over;
+    },
+  };
+}

@@ -1,0 +1,340 @@
+import test from 'ava';
+import { toSeconds } from '../../../../src/core/timebase.ts';
+import { item, schedule, VirtualChannel, type FakeFile, type Written } from '../../../support/virtual-channel.ts';
+import { seeded } from '../../codecs/vectors.ts';
+
+const T0 = Date.UTC(2026, 2, 28, 22);
+const FRAME_MS = 200;
+
+/** Media time minus wall time of a packet, in milliseconds: constant where everything is where it was planned. */
+function lead({ wall, packet: { dts, track } }: Written): number {
+  return toSeconds(dts, track.timebase) * 1000 - wall;
+}
+
+/** Runs of packets of one file: its URL, when its first packet was written, and how many of video and audio there are. */
+function runs(written: readonly Written[]): { url: string | undefined; from: number; video: number; audio: number }[] {
+  const found: { url: string | undefined; from: number; video: number; audio: number }[] = [];
+  for (const { url, wall, packet } of written) {
+    let run = found.at(-1);
+    if (run?.url !== url || run === undefined) found.push((run = { url, from: wall - T0, video: 0, audio: 0 }));
+    if (packet.track.type === 'video') run.video++;
+    else run.audio++;
+  }
+  return found;
+}
+
+async function playing(
+  spec: ReturnType<typeof schedule>,
+  files: Record<string, FakeFile>,
+  at: number,
+): Promise<VirtualChannel> {
+  const channel = new VirtualChannel(spec, files, at);
+  await channel.channel.start();
+  return channel;
+}
+
+/** Fails where times of a track do not grow, or audio has a gap or overlap. */
+function assertContinuous(
+  t: { is(a: unknown, b: unknown, m?: string): void; true(a: boolean, m?: string): void },
+  written: readonly Written[],
+): void {
+  const last = new Map<number, { dts: number; end: number }>();
+  for (const { packet } of written) {
+    const { track, dts, pts, duration } = packet;
+    const before = last.get(track.id);
+    if (before !== undefined) t.true(dts > before.dts, `${track.type} ${before.dts} -> ${dts}`);
+    t.true(pts >= dts);
+    last.set(track.id, { dts, end: pts + duration });
+  }
+}
+
+test('items follow each other when they are planned, without a gap', async (t) => {
+  const spec = schedule([
+    { name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('b', { duration: 5000 })] },
+  ]);
+  const v = await playing(spec, { a: { length: 10_000 }, b: { length: 60_000, width: 640 } }, T0);
+  v.clock.run(40_000);
+  assertContinuous(t, v.written);
+  const found = runs(v.written);
+  t.deepEqual(
+    found.slice(0, 4).map(({ url }) => url),
+    ['a', 'b', 'a', 'b'],
+  );
+  for (const [index, planned] of [0, 10_000, 15_000, 25_000].entries())
+    t.true(Math.abs((found[index]?.from ?? NaN) - planned) <= FRAME_MS, `${index} at ${found[index]?.from}`);
+  t.deepEqual(
+    found.slice(1, 3).map(({ video, audio }) => [video, audio]),
+    [
+      [25, 50],
+      [50, 100],
+    ],
+  );
+  const video = v.written.filter(({ packet }) => packet.track.type === 'video').map(({ packet }) => packet.dts);
+  t.true(video.every((dts, index) => index === 0 || dts - (video[index - 1] ?? 0) === FRAME_MS * 90));
+  t.deepEqual(v.warnings, []);
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('a channel that is joined late is at its position at once', async (t) => {
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('b')] }]);
+  const v = await playing(spec, { a: { length: 10_000 }, b: { length: 9000 } }, T0 + 19_000 * 7 + 15_300);
+  v.clock.run(1000);
+  const [first] = v.written;
+  t.is(first?.url, 'b');
+  t.true(first?.packet.key);
+  const burst = v.written.filter(({ wall }) => wall === first?.wall);
+  // the last key frame is at 4 s of the second item, which is at 5.3 s when it is asked for and read in 0.1 s
+  t.is(burst.filter(({ packet }) => packet.track.type === 'video').length, 8);
+  const { position = 0 } = v.channel.report().item ?? {};
+  t.is(position, 6300);
+  v.clock.run(10_000);
+  assertContinuous(t, v.written);
+  t.deepEqual(
+    runs(v.written).map(({ url }) => url),
+    ['b', 'a'],
+  );
+  t.true(Math.abs((runs(v.written)[1]?.from ?? NaN) - 19_000 * 8) <= FRAME_MS);
+  v.channel.close();
+});
+
+test('what begins in the middle of a file begins with the key frame in front of that', async (t) => {
+  const items = [item('a', { duration: 3000 }), item('b', { start: 3100, duration: 4000 })];
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items }]);
+  const v = await playing(spec, { a: { length: 10_000 }, b: { length: 20_000 } }, T0);
+  v.clock.run(8900);
+  assertContinuous(t, v.written);
+  const video = v.written.filter(({ packet }) => packet.track.type === 'video');
+  t.true(
+    video.every(
+      ({ packet }, index) => index === 0 || packet.dts - (video[index - 1]?.packet.dts ?? 0) === FRAME_MS * 90,
+    ),
+  );
+  t.deepEqual(
+    runs(v.written).map((run) => run.video),
+    [15, 20, 10],
+  );
+  v.channel.close();
+});
+
+test('the fallback program plays while an item cannot, and the item comes back at its place', async (t) => {
+  const files: Record<string, FakeFile> = { b: { length: 30_000 }, f: { length: 4000 } };
+  const items = [item('missing', { duration: 10_000 }), item('b')];
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: false, items }], [item('f')]);
+  const v = await playing(spec, files, T0);
+  v.clock.run(5000);
+  t.true(v.channel.report().fallback);
+  t.deepEqual(
+    runs(v.written).map(({ url }) => url),
+    ['f'],
+  );
+  files.missing = { length: 60_000, width: 640 };
+  v.clock.run(4000);
+  t.false(v.channel.report().fallback);
+  t.is(v.channel.report().item?.url, 'missing');
+  t.is(v.channel.report().item?.position, 9000);
+  v.clock.run(5000);
+  t.is(v.channel.report().item?.url, 'b');
+  t.is(v.channel.report().item?.position, 4000);
+  assertContinuous(t, v.written);
+  t.deepEqual(
+    runs(v.written).map(({ url }) => url),
+    ['f', 'missing', 'b'],
+  );
+  t.is(v.open, 1);
+  v.channel.close();
+});
+
+test('an item without fallback is passed over, and what fails in its middle too', async (t) => {
+  const files: Record<string, FakeFile> = {
+    a: { length: 4000 },
+    broken: { length: 20_000, failsAt: 3000 },
+    f: { length: 4000 },
+  };
+  const items = [item('a'), item('missing', { fallbackOnErr: false }), item('broken', { fallbackOnErr: false })];
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items }], [item('f')]);
+  const v = await playing(spec, files, T0);
+  v.clock.run(20_000);
+  assertContinuous(t, v.written);
+  t.deepEqual(
+    runs(v.written)
+      .map(({ url }) => url)
+      .slice(0, 5),
+    ['a', 'broken', 'a', 'broken', 'a'],
+  );
+  t.true(v.warnings.includes('the disk is broken'));
+  v.channel.close();
+});
+
+test('when everything fails the channel tries again and again, at a moderate rate', async (t) => {
+  const files: Record<string, FakeFile> = {};
+  const items = [
+    item('x', { fallbackOnErr: false, duration: 5000 }),
+    item('y', { fallbackOnErr: false, duration: 5000 }),
+  ];
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items }], [item('z')]);
+  const v = await playing(spec, files, T0);
+  v.clock.run(60_000);
+  t.is(v.written.length, 0);
+  t.true(v.sources.length > 50 && v.sources.length < 400, `${v.sources.length} attempts`);
+  files.x = files.y = files.z = { length: 20_000 };
+  v.clock.run(10_000);
+  t.true(v.written.length > 0);
+  t.true(v.open <= 2);
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('nothing is put out while nothing is scheduled, and readers begin anew after that', async (t) => {
+  const programs = [
+    { name: 'p', scheduled: T0, repeat: false, items: [item('a')] },
+    { name: 'q', scheduled: T0 + 30_000, repeat: false, items: [item('a')] },
+  ];
+  const v = await playing(schedule(programs), { a: { length: 10_000 } }, T0);
+  v.clock.run(29_000);
+  const before = v.written.length;
+  t.is(v.channel.report().item, undefined);
+  t.is(v.tracks.length, 1);
+  v.clock.run(5000);
+  t.is(v.tracks.length, 2);
+  t.not(v.tracks[0]?.[0], v.tracks[1]?.[0]);
+  t.true(Math.abs((v.written[before]?.wall ?? 0) - T0 - 30_000) <= FRAME_MS);
+  const leads = v.written.map(lead);
+  t.true(Math.max(...leads) - Math.min(...leads) < 2 * FRAME_MS);
+  v.channel.close();
+});
+
+test('a file that is shorter than it says leaves a gap when it is small, and fails when it is not', async (t) => {
+  const files: Record<string, FakeFile> = {
+    short: { length: 9700, told: 10_000 },
+    cut: { length: 5000, told: 10_000 },
+    f: { length: 2000, width: 640 },
+  };
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('short'), item('cut')] }], [item('f')]);
+  const v = await playing(spec, files, T0);
+  v.clock.run(32_000);
+  const found = runs(v.written);
+  t.deepEqual(found.map(({ url }) => url).slice(0, 2), ['short', 'cut']);
+  t.true(Math.abs((found[1]?.from ?? 0) - 10_000) <= FRAME_MS);
+  t.is(found[2]?.url, 'f');
+  const again = found.find(({ url, from }) => url === 'short' && from > 1000);
+  t.true(Math.abs((again?.from ?? 0) - 20_000) <= FRAME_MS);
+  assertContinuous(t, v.written);
+  v.channel.close();
+});
+
+test('a change of the schedule does not interrupt what goes on', async (t) => {
+  const a = item('a');
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items: [a] }]);
+  const files: Record<string, FakeFile> = { a: { length: 20_000 }, b: { length: 20_000 } };
+  const v = await playing(spec, files, T0);
+  v.clock.run(5000);
+  await v.channel.change(
+    schedule([...spec.programs, { name: 'q', scheduled: T0 + 8000, repeat: true, items: [item('b')] }]),
+  );
+  v.clock.run(5000);
+  t.deepEqual(
+    runs(v.written).map(({ url, video }) => [url, video]),
+    [
+      ['a', 40],
+      ['b', 11],
+    ],
+  );
+  // something else is scheduled for now: it is joined at its next key frame
+  await v.channel.change(schedule([{ name: 'p', scheduled: T0, repeat: true, items: [a] }]));
+  v.clock.run(5000);
+  const video = v.written.filter(({ packet }) => packet.track.type === 'video');
+  t.true(
+    video.every(
+      ({ packet }, index) => index === 0 || packet.dts - (video[index - 1]?.packet.dts ?? 0) <= FRAME_MS * 90,
+    ),
+  );
+  t.deepEqual(v.channel.report().item, { url: 'a', start: 0, duration: -1, position: 15_000 });
+  assertContinuous(t, v.written);
+  v.channel.close();
+});
+
+test('a small step of the clock is followed slowly, a large one at once', async (t) => {
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('b')] }]);
+  const v = await playing(spec, { a: { length: 60_000 }, b: { length: 60_000 } }, T0);
+  v.clock.run(10_000);
+  v.clock.set(400);
+  v.clock.run(52_000);
+  t.is(v.channel.report().item?.url, 'b');
+  const change = runs(v.written)[1]?.from ?? 0;
+  t.true(Math.abs(change - 60_000) <= 2 * FRAME_MS, `changed at ${change}`);
+  v.clock.set(60_000);
+  v.clock.run(5000);
+  t.is(v.channel.report().item?.url, 'a');
+  t.true(Math.abs((v.channel.report().item?.position ?? 0) - 7400) < 300);
+  assertContinuous(t, v.written);
+  v.channel.close();
+});
+
+test('tracks come and go with the items', async (t) => {
+  const spec = schedule([
+    { name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('silent'), item('sound')] },
+  ]);
+  const files: Record<string, FakeFile> = {
+    a: { length: 4000 },
+    silent: { length: 4000, samples: 0 },
+    sound: { length: 4000, hasVideo: false },
+  };
+  const v = await playing(spec, files, T0);
+  v.clock.run(15_000);
+  t.deepEqual(
+    v.tracks.map((tracks) => tracks.map(({ id }) => id)),
+    [[0, 100], [0], [100], [0, 100]],
+  );
+  assertContinuous(t, v.written);
+  v.channel.close();
+});
+
+test('a day of forty items is on time to the frame', async (t) => {
+  const random = seeded(17);
+  const files: Record<string, FakeFile> = {};
+  const items = Array.from({ length: 40 }, (_, index) => {
+    const url = `f${index}`;
+    const frameMs = [40, 100, 200, 333][index % 4] ?? 200;
+    // pictures and sound of files end at times of their own
+    files[url] = {
+      length: 20_000 + Math.floor(random() * 400_000),
+      frameMs,
+      gopMs: frameMs * 10,
+      width: 320 + 16 * (index % 3),
+    };
+    return item(url, index % 5 === 0 ? { duration: 15_000 + index } : {});
+  });
+  const spec = schedule([{ name: 'day', scheduled: T0 - 123_456_789, repeat: true, items }]);
+  const v = new VirtualChannel(spec, files, T0);
+  const last = new Map<number, { dts: number; end: number }>();
+  const ends: Record<string, number>[] = [];
+  let url: string | undefined;
+  let changes = 0;
+  let worst = 0;
+  let faults = 0;
+  v.onPacket = (written) => {
+    const { packet } = written;
+    const before = last.get(packet.track.id);
+    if (before !== undefined && packet.dts <= before.dts) faults++;
+    const endMs = toSeconds(packet.pts + packet.duration, packet.track.timebase) * 1000;
+    if (written.url !== url) {
+      url = written.url;
+      changes++;
+      ends.push({});
+      if (changes > 1) worst = Math.max(worst, Math.abs(v.channel.report().item?.position ?? Infinity));
+    }
+    Object.assign(ends.at(-1) ?? {}, { [packet.track.type]: endMs });
+    last.set(packet.track.id, { dts: packet.dts, end: endMs });
+  };
+  await v.channel.start();
+  v.clock.run(86_400_000);
+  t.is(faults, 0);
+  t.true(changes > 300, `${changes} changes`);
+  t.true(worst <= 40, `a change was ${worst} ms late`);
+  // one that was running in the end is left out
+  for (const { video = 0, audio = 0 } of ends.slice(0, -1)) t.true(Math.abs(video - audio) <= 434, `${video} ${audio}`);
+  t.deepEqual(v.warnings, []);
+  v.channel.close();
+  t.is(v.open, 0);
+});
