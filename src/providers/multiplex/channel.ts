@@ -1,0 +1,196 @@
+import type { Application } from '../../core/application.ts';
+import type { Packet } from '../../core/packet.ts';
+import type { InputStream } from '../../core/stream.ts';
+import { toSeconds } from '../../core/timebase.ts';
+import { KilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
+import { pause } from '../../tasks/pause.ts';
+import { Passthrough } from '../intake/passthrough.ts';
+import { ChannelError } from '../placed/error.ts';
+import type { LiveSources } from '../placed/live-sources.ts';
+import { channelPlaylists } from './playlists.ts';
+import type { MultiplexReport } from './report.ts';
+import { SourceLine } from './source-line.ts';
+import type { MultiplexSpec } from './spec.ts';
+import { TrackIds } from './track-map.ts';
+
+export interface MultiplexChannelOptions {
+  readonly application: Application;
+  readonly name: string;
+  readonly spec: MultiplexSpec;
+  readonly sources: Pick<LiveSources, 'open'>;
+  /** The channels by which it would play itself: the last is the first; undefined when it would not. */
+  readonly loop: () => readonly string[] | undefined;
+  /** Takes the name of the channel; undefined when it cannot be had, or the signal has aborted. @throws KilnError */
+  readonly publish: () => Promise<InputStream | undefined>;
+  /** Ends the stream that `publish` has answered. */
+  readonly leave: (input: InputStream, reason: string) => void;
+  readonly log: Logger;
+}
+
+const CHECK_MS = 50;
+/** After an end, before the sources are pulled again, unless the channel played for so long. */
+const AGAIN_MS = 1000;
+const LASTING_MS = 5000;
+/** Key frames of different sources that are no further apart are of one moment. */
+const TOGETHER_MS = 200;
+
+/**
+ * One stream of tracks of other streams. It waits until every source is there with its tracks, plays until one of them ends, and
+ * waits again.
+ */
+export class MultiplexChannel {
+  readonly #options: MultiplexChannelOptions;
+  #state: MultiplexReport['state'] = 'None';
+  #waitsFor = '';
+
+  constructor(options: MultiplexChannelOptions) {
+    this.#options = options;
+  }
+
+  get report(): MultiplexReport {
+    const { application, name } = this.#options;
+    if (this.#state !== 'Pulling') return { state: this.#state };
+    const channel = `${application.internalName}/${name}`;
+    return { state: 'Pulling', pullingMessage: `Multiplex Channel : ${channel}: ${this.#waitsFor}` };
+  }
+
+  /** Resolves when the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    let told = '';
+    while (!signal.aborted) {
+      const since = performance.now();
+      const reason = await this.#round(signal);
+      if (signal.aborted) break;
+      this.#state = 'Pulling';
+      this.#waitsFor = reason;
+      const hasLasted = performance.now() - since >= LASTING_MS;
+      if (hasLasted || reason !== told)
+        log.warn({ reason }, 'the multiplex channel has ended and pulls its sources again');
+      told = reason;
+      if (!hasLasted) await pause(AGAIN_MS, signal);
+    }
+    this.#state = 'Stopped';
+  }
+
+  /** From pulling the sources to the end of one of them. @returns why it is over */
+  async #round(signal: AbortSignal): Promise<string> {
+    const { spec, publish, leave } = this.#options;
+    const chain = this.#options.loop();
+    if (chain !== undefined) return `the channel would play itself: ${chain.join(' -> ')}`;
+    const stop = new AbortController();
+    const over = Promise.withResolvers<string>();
+    let isOver = false;
+    const end = (reason: string): void => {
+      isOver = true;
+      over.resolve(reason);
+    };
+    const onAbort = (): void => end('the channel was ended');
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    let input: InputStream | undefined;
+    const lines = this.#lines(spec, end, () => input);
+    const runs = lines.map((line) => line.run(stop.signal));
+    Promise.all(runs).catch(over.reject);
+    let reason = '';
+    try {
+      await Promise.race([this.#ready(lines, stop.signal), over.promise]);
+      if (!isOver) {
+        this.#waitsFor = 'Wait for the name of the channel';
+        input = await publish();
+        if (input === undefined) end(this.#waitsFor);
+      }
+      if (input !== undefined && !isOver) this.#play(input, lines, end);
+      reason = await over.promise;
+      return reason;
+    } catch (error) {
+      if (!(error instanceof ChannelError || error instanceof KilnError)) throw error;
+      reason = error.message;
+      return reason;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+      stop.abort();
+      if (input !== undefined) leave(input, reason);
+      await Promise.allSettled(runs);
+    }
+  }
+
+  #lines(spec: MultiplexSpec, end: (reason: string) => void, input: () => InputStream | undefined): SourceLine[] {
+    const { application, name, sources } = this.#options;
+    const silenceMs = application.config.providers?.multiplex?.packetSilenceTimeoutMs ?? 0;
+    const ids = new TrackIds();
+    const lines = spec.sourceStreams.map(
+      (source, index) =>
+        new SourceLine({
+          spec: source,
+          sources,
+          by: { application, name },
+          idOf: (item, id) => ids.of(index, item, id),
+          silenceMs,
+          onTracks: () => input()?.setTracks(lines.flatMap((line) => line.channelTracks)),
+          onPacket: (packet) => {
+            const to = input();
+            to?.counters.received(packet.data.length);
+            to?.write(packet);
+          },
+          onOver: end,
+        }),
+    );
+    return lines;
+  }
+
+  /** Resolves as soon as all can play. */
+  async #ready(lines: readonly SourceLine[], signal: AbortSignal): Promise<void> {
+    this.#state = 'Pulling';
+    while (!signal.aborted) {
+      const found = beginning(lines);
+      if (typeof found === 'number') return;
+      this.#waitsFor = `Wait for ${found}`;
+      await pause(CHECK_MS, signal);
+    }
+  }
+
+  #play(input: InputStream, lines: readonly SourceLine[], end: (reason: string) => void): void {
+    // a source may have gone while the name was taken
+    const zero = beginning(lines);
+    if (typeof zero === 'string') return end(`Wait for ${zero}`);
+    const { application, spec } = this.#options;
+    if (spec.bypassTranscoder) new Passthrough(application, input, end).setPlaylists(channelPlaylists(spec.playlists));
+    input.once('close', end);
+    input.on('keyWanted', () => {
+      for (const line of lines) line.wantKey();
+    });
+    const kept = lines.flatMap((line) => line.play(zero)).sort((one, other) => secondsOf(one) - secondsOf(other));
+    input.setTracks(lines.flatMap((line) => line.channelTracks));
+    for (const packet of kept) {
+      input.counters.received(packet.data.length);
+      input.write(packet);
+    }
+    this.#state = 'Playing';
+  }
+}
+
+/**
+ * Where a channel can begin: with a key frame, at a time from which on everything is kept.
+ * @returns time 0 of the channel, in milliseconds of the monotonic clock; what it waits for when it cannot begin
+ */
+function beginning(lines: readonly SourceLine[]): number | string {
+  const now = performance.now();
+  for (const line of lines) {
+    const waitsFor = line.waitsFor(now);
+    if (waitsFor !== undefined) return waitsFor;
+  }
+  const complete = Math.max(...lines.map(({ heldSince }) => heldSince ?? -Infinity));
+  const pictures = lines.filter(({ hasVideo }) => hasVideo);
+  if (pictures.length === 0) return complete;
+  const keysFrom = (time: number): number[] => pictures.flatMap((line) => line.keyFrom(time) ?? []);
+  const key = Math.min(...keysFrom(complete));
+  if (key === Infinity) return 'a key frame';
+  // what one encoder sends on several connections does not arrive at quite the same time
+  return Math.min(...keysFrom(key - TOGETHER_MS));
+}
+
+function secondsOf({ dts, track }: Packet): number {
+  return toSeconds(dts, track.timebase);
+}
