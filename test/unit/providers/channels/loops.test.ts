@@ -1,0 +1,39 @@
+import test from 'ava';
+import { findLoop, type ChannelNode } from '../../../../src/providers/channels/loops.ts';
+import { readStreamUrl, type StreamUrl } from '../../../../src/providers/placed/stream-url.ts';
+
+const channel = (name: string, ...urls: string[]): ChannelNode => ({
+  vhost: 'v',
+  app: 'a',
+  name,
+  outputs: [name, `${name}_copy`],
+  sources: urls.map((url, index) => ({ element: `${index}`, url: readStreamUrl(`stream://v/${url}`) as StreamUrl })),
+});
+
+const loop = (added: ChannelNode, ...others: readonly ChannelNode[]) =>
+  findLoop(added, (vhost, app) => (vhost === 'v' && app === 'a' ? others : []));
+
+test('a channel may play what does not play it', (t) => {
+  const [left, right] = [channel('left', 'a/end'), channel('right', 'a/end')];
+  t.is(loop(channel('top', 'a/left', 'a/right_copy', 'b/top', 'a/publisher'), left, right, channel('end')), undefined);
+});
+
+test('a loop is told with the element that closes it and the channels in it', (t) => {
+  t.deepEqual(loop(channel('x', 'a/y', 'a/x_copy')), { element: '1', chain: ['v/a/x', 'v/a/x'] });
+  const others = [channel('b', 'a/none', 'a/c'), channel('c', 'a/b', 'a/x_copy'), channel('d', 'a/c')];
+  t.deepEqual(loop(channel('x', 'a/none', 'a/d'), ...others), {
+    element: '1',
+    chain: ['v/a/x', 'v/a/d', 'v/a/c', 'v/a/x'],
+  });
+});
+
+test('loops of others are not entered twice, and its own earlier definition does not count', (t) => {
+  const others = [channel('b', 'a/c'), channel('c', 'a/b'), channel('x', 'a/x')];
+  t.is(loop(channel('x', 'a/b'), ...others), undefined);
+});
+
+test('thousands of channels that play each other are looked through at once', (t) => {
+  const many = Array.from({ length: 2000 }, (_, n) => channel(`c${n}`, `a/c${n + 1}`, `a/c${(n * 7) % 2000}`));
+  t.is(loop(channel('x', 'a/c0', 'a/c0'), ...many), undefined);
+  t.is(loop(channel('x', 'a/c1'), ...many, channel('c2000', 'a/x'))?.chain.at(-2), 'v/a/c2000');
+});
