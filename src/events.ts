@@ -48,7 +48,9 @@ export const EVENTS = {
   'worker.started': 'a media worker of WebRTC runs',
   'worker.died': 'a media worker of WebRTC has died; another one is started',
   'encoder.died': 'an encoder process has died and will be started again',
-  'alert.raised': 'what OvenMediaEngine reports as an alert, such as an encoder that died or cannot be started',
+  'alert.raised':
+    'what OvenMediaEngine reports as an alert, such as an encoder that died; a gap, an overlap or an unreadable file in the ' +
+    'next 24 hours of a scheduled channel',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type EventId = keyof typeof EVENTS;

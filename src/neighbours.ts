@@ -1,4 +1,5 @@
 import type { Cluster } from '#cluster';
+import { openChannels } from './channels.ts';
 import { Access } from './access/access.ts';
 import { signedPolicy } from './access/policy/guard.ts';
 import { configuredPorts } from './access/policy/ports.ts';
@@ -24,13 +25,15 @@ export interface NeighboursOptions {
   readonly config: ServerConfig;
   readonly registry: Registry;
   readonly cluster: Cluster;
+  /** What relative paths start from. */
+  readonly folder: string;
   readonly log: Logger;
 }
 
 export type Neighbours = ReturnType<typeof openNeighbours>;
 
 /** What this node has to do with the others: who has which stream, what they ask, and what comes here from elsewhere. */
-export function openNeighbours({ config, registry, cluster, log }: NeighboursOptions) {
+export function openNeighbours({ config, registry, cluster, folder, log }: NeighboursOptions) {
   const directory = new StreamDirectory({ cluster, registry });
   const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
@@ -59,6 +62,19 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     // of nodes that are asked at once one pulls, and the others relay it
     return application.outputs.get(name) ?? relays.find(application, name);
   };
+  const channels = openChannels({
+    registry,
+    names,
+    directory,
+    changes,
+    tasks,
+    clusterTasks,
+    others,
+    calls,
+    find,
+    folder,
+    log,
+  });
   const webhooks = new AdmissionWebhooks({ cluster, registry, log, hidesClients: config.privacyProtection });
   const viewersElsewhere = new ConnectionsElsewhere(cluster);
   const access = new Access({
@@ -83,9 +99,10 @@ export function openNeighbours({ config, registry, cluster, log }: NeighboursOpt
     tasks,
     clusterTasks,
     pulls,
+    channels,
     bring: demand.bring,
     fetch: demand.fetch,
     /** In the order in which they were opened; `tasks` end before them. */
-    parts: [names, sessionNames, directory, changes, relays, maps, pushing, calls, access, webhooks],
+    parts: [names, sessionNames, directory, changes, relays, maps, pushing, channels.caches, calls, access, webhooks],
   };
 }

@@ -40,7 +40,7 @@ export interface ApiDoor {
  */
 export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
   const { config, registry, certificates, codecs, records, playlists, version, folder, log } = context;
-  const { cluster, names, directory, calls, others, pulls, fetch, clusterTasks } = context.neighbours;
+  const { cluster, names, directory, calls, others, pulls, channels, fetch, clusterTasks } = context.neighbours;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
   parts.push(dynamic);
   await dynamic.restore();
@@ -60,6 +60,8 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     cluster,
     directory,
     pulls,
+    channels: channels.channels,
+    guides: channels.guides,
     fetch,
     tasks: clusterTasks,
     records,

@@ -144,13 +144,13 @@ export class Server {
       await this.#certificates.load(vhost);
     }
     const cluster = await this.#joinCluster();
-    const neighbours = openNeighbours({ config: this.#config, registry, cluster, log });
-    const { directory, tasks, clusterTasks, access } = neighbours;
+    const neighbours = openNeighbours({ config: this.#config, registry, cluster, folder, log });
+    const { directory, tasks, clusterTasks, channels, access } = neighbours;
     this.#refusals = access.refusals;
     const recordFolder = dirname(storageFile);
     const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
     // before whatever ends streams: their tasks are for their next node
-    this.#providers.push(tasks, configured);
+    this.#providers.push(tasks, channels, configured);
     this.#parts.push(...neighbours.parts);
     const node = cluster.self.id;
     const recording = await openRecording({ tasks, clusterTasks, registry, node, storageFile, log });
@@ -179,6 +179,7 @@ export class Server {
     await this.#startHttp(ports, neighbours, webrtc);
     tasks.start();
     configured.start();
+    channels.start();
     recording.start();
     this.#parts.push(
       new NodeReport({

@@ -82,12 +82,13 @@ function mayChange(request: FastifyRequest): boolean {
   return !READING.has(request.method) && !LISTING.test(pathOf(request)) && !unchanged.has(request);
 }
 
-/** Names of what a call makes, or ids of tasks: they are in no path. */
+/** Names of what a call makes, or ids of tasks, or of the stream that it is about: they are in no path. */
 function namesIn({ body }: FastifyRequest): string[] {
   const items: unknown[] = Array.isArray(body) ? body : [body];
   return items.slice(0, MOST_NAMES).flatMap((item) => {
-    const { name: given, id } = (item ?? {}) as { name?: unknown; id?: unknown };
-    const name = given ?? id;
+    const { name: given, id, stream, outputStream } = (item ?? {}) as Readonly<Record<string, unknown>>;
+    const channel = (outputStream ?? stream ?? {}) as { readonly name?: unknown };
+    const name = given ?? id ?? channel.name;
     return typeof name === 'string' ? [name] : [];
   });
 }

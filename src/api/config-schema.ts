@@ -7,7 +7,9 @@ import { DumpChoice, DumpCreation, HlsConclusion } from './hls-request.ts';
 import { StreamEvent } from './event-request.ts';
 import { PullCreation } from './pull-request.ts';
 import { PushCreation } from './push-request.ts';
+import { MultiplexChannelCreation } from './multiplex-channel.ts';
 import { RecordCreation } from './record-request.ts';
+import { ScheduledChannelChange, ScheduledChannelCreation } from './scheduled-channel.ts';
 import { TaskChoice, TaskId } from './task-actions.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
@@ -18,11 +20,14 @@ type Name =
   | 'DumpChoice'
   | 'DumpCreation'
   | 'HlsConclusion'
+  | 'MultiplexChannelCreation'
   | 'OutputProfile'
   | 'OutputProfileChange'
   | 'PullCreation'
   | 'PushCreation'
   | 'RecordCreation'
+  | 'ScheduledChannelChange'
+  | 'ScheduledChannelCreation'
   | 'StreamEvent'
   | 'TaskChoice'
   | 'TaskId'
@@ -60,6 +65,7 @@ export function configSchemas(): Readonly<Record<Name, object>> {
     DumpChoice,
     DumpCreation,
     HlsConclusion,
+    MultiplexChannelCreation,
     OutputProfile: { ...aboutProfile, properties: profile },
     OutputProfileChange: {
       ...aboutProfile,
@@ -69,6 +75,8 @@ export function configSchemas(): Readonly<Record<Name, object>> {
     PullCreation,
     PushCreation,
     RecordCreation,
+    ScheduledChannelChange,
+    ScheduledChannelCreation,
     StreamEvent,
     TaskChoice,
     TaskId,

@@ -95,7 +95,15 @@ function describeAnswers({ paths, components }: Document): void {
   }
 }
 
-const COLLECTIONS = ['sessions', 'outputProfiles', 'streams', 'apps', 'vhosts'];
+const COLLECTIONS = [
+  'sessions',
+  'outputProfiles',
+  'scheduledChannels',
+  'multiplexChannels',
+  'streams',
+  'apps',
+  'vhosts',
+];
 
 /** The resource that a path is about: its last word that is no name. */
 function tagOf(url: string): string {

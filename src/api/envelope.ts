@@ -41,6 +41,9 @@ export function ok<T>(response: T) {
 /** The envelope of a success that has nothing to tell. */
 export const done = { message: 'OK', statusCode: 200 };
 
+/** The envelope of what was created, where it is not shown. */
+export const created = { message: 'Created', statusCode: 201 };
+
 /**
  * Answers whatever was thrown: entries of errors.ts with their text, requests that Fastify refused with its text,
  * anything else as 500 without details, which are in the log.
@@ -60,8 +63,14 @@ export function answerError(
   if (error.code === 'sessionNotFound') {
     return reply.send({ message: STATUS_CODES[status], response: text, statusCode: status });
   }
-  const message = isAboutConfig(error) ? `[Config] ${text}` : `[HTTP] ${text} (${status})`;
-  return reply.send({ message, statusCode: status });
+  return reply.send({ message: messageOf(error, text, status), statusCode: status });
+}
+
+/** Most have the form of the server, and some their own (spec, "Errors"; facts/01-rest-api.md sections 1 and 9). */
+function messageOf(error: FastifyError | KilnError, text: string | undefined, status: number): string | undefined {
+  if (isAboutConfig(error)) return `[Config] ${text}`;
+  if (error.code === 'channelsForbidden') return text;
+  return error.code === 'channelNotFound' ? `${text} (${status})` : `[HTTP] ${text} (${status})`;
 }
 
 /** What went wrong as it had to be expected has no stack; why a stream could not be pulled was logged where it was tried. */

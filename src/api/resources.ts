@@ -5,6 +5,8 @@ import { kilnError } from '../errors.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
+import type { Channels } from '../providers/channels/channels.ts';
+import type { Guides } from '../providers/channels/guides.ts';
 import type { Demand } from '../providers/pull/demand.ts';
 import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
 import type { PlaylistPublisher } from '../publishers/playlists/publisher.ts';
@@ -18,19 +20,29 @@ import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
 import { codecRoutes } from './routes/codecs.ts';
 import { hlsRoutes } from './routes/hls.ts';
+import { multiplexChannelRoutes } from './routes/multiplex-channels.ts';
 import { eventRoutes } from './routes/events.ts';
 import { nodeRoutes } from './routes/nodes.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { pushRoutes } from './routes/pushes.ts';
 import { putRoutes } from './routes/put.ts';
 import { recordRoutes } from './routes/records.ts';
+import { scheduledChannelRoutes } from './routes/scheduled-channels.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
 import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
 import type { StreamSessions } from './stream-sessions.ts';
+import { mediaType } from './schedule-change.ts';
 import { checkBySchema } from './validation.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Media types of bodies that are no JSON. */
+    readonly textTypes?: readonly string[];
+  }
+}
 
 /** What the resources of the management API are made of. */
 export interface ResourceOptions {
@@ -40,6 +52,8 @@ export interface ResourceOptions {
   readonly directory: StreamDirectory;
   readonly sessions: StreamSessions;
   readonly pulls: PulledStreams;
+  readonly channels: Channels;
+  readonly guides: Guides;
   /** Lets a stream that nobody has be pulled from where `Origins` and `OriginMapStore` say that it is. */
   readonly fetch: Demand['fetch'];
   readonly tasks: ClusterTasks;
@@ -76,6 +90,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
     directory,
     sessions,
     pulls,
+    channels,
     records,
     shared,
     others,
@@ -86,7 +101,11 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(vhostRoutes(registry, dynamic));
   await app.register(applicationRoutes(registry, dynamic));
   await app.register(outputProfileRoutes(registry, dynamic));
-  await app.register(streamRoutes(registry, directory, pulls, options.hidesClients === true));
+  await app.register(
+    streamRoutes({ registry, directory, pulls, channels, hidesClients: options.hidesClients === true }),
+  );
+  await app.register(scheduledChannelRoutes(registry, channels, options.guides));
+  await app.register(multiplexChannelRoutes(registry, channels));
   await app.register(recordRoutes(registry, records));
   await app.register(hlsRoutes(registry, options.playlists));
   await app.register(eventRoutes(registry));
@@ -100,12 +119,14 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(versionRoutes(version));
 }
 
-/** A body is JSON whatever its type says, and none at all is fine: routes say what they need. */
+/** A body is JSON whatever its type says, unless its route takes that type as text. None at all is fine, too. */
 function takeAnyBody(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'string' }, (request, body, done) => {
     if (body === '') return done(null, undefined);
+    const { textTypes = [] } = request.routeOptions.config;
+    if (textTypes.includes(mediaType(request.headers['content-type'] ?? ''))) return done(null, body);
     void parse(request, body as string, done);
   });
 }

@@ -56,8 +56,11 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     'limits access control to master playlists: everybody can load the chunklists and the media that they name',
   ],
   ['RTSP provider', provider('rtsp')],
-  ['Schedule provider', { application: ({ providers }) => providers.schedule }],
-  ['Multiplex provider', { application: ({ providers }) => providers.multiplex }],
+  [
+    'Schedule without MediaRootDir',
+    { application: ({ providers }) => providers.schedule?.mediaRootDir === '' },
+    'plays streams only: files of channels are below that folder',
+  ],
   ['FILE provider', { application: ({ providers }) => providers.file }],
   ['DelayBufferTimeMs of all Publishers together', { application: ({ publishers }) => publishers.delayBufferTimeMs }],
   ['Ulpfec', { application: ({ publishers }) => publishers.webrtc?.ulpfec }],

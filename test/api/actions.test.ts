@@ -84,22 +84,6 @@ test('an action that is not there is not a part of a name, on any resource, by a
   }
 });
 
-test('paths of capabilities that are not there yet', async (t) => {
-  const { call } = await openApi(t);
-  const app = '/v1/vhosts/default/apps/app';
-  const paths = ['scheduledChannels', 'multiplexChannels'].flatMap((name) => [
-    `${app}/${name}`,
-    `${app}/${name}/channel`,
-  ]);
-  for (const path of paths) {
-    for (const method of ['GET', 'POST'] as const) {
-      const { status, body } = await call(method, path, {}, method === 'POST' ? '{"id":"x"}' : undefined);
-      t.is(status, 404, `${method} ${path}`);
-      t.deepEqual(body, UNKNOWN, `${method} ${path}`);
-    }
-  }
-});
-
 test('a colon in a name is written %3A, and no name has one', async (t) => {
   const { call, registry } = await openApi(t);
   const rows: readonly (readonly [method: Method, path: string, text: string])[] = [

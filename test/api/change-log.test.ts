@@ -120,3 +120,17 @@ test('the audit log has each admitted call that may have changed something, with
   t.is(audited[2]?.names?.[0]?.length, 200);
   t.notRegex(JSON.stringify(audited), new RegExp(`secret=x|${TOKEN.split(':')[1]}`));
 });
+
+test('what makes a channel is noted with the name of its stream', async (t) => {
+  const { call, audited } = await open(t);
+  const app = '/v1/vhosts/default/apps/app';
+  await call('POST', `${app}/scheduledChannels`, { stream: { name: 'tv' } });
+  await call('POST', `${app}/multiplexChannels`, { outputStream: { name: 'both' } });
+  t.deepEqual(
+    audited.map(({ path, names, status }) => [path, names, status]),
+    [
+      [`${app}/scheduledChannels`, ['tv'], 403],
+      [`${app}/multiplexChannels`, ['both'], 403],
+    ],
+  );
+});

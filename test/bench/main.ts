@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { encodeClip } from '../support/load/clip.ts';
 import { admission } from './admission.ts';
 import { api } from './api.ts';
+import { channel } from './channel.ts';
 import { cluster } from './cluster.ts';
 import { doors } from './doors.ts';
 import { failover } from './failover.ts';
@@ -31,6 +32,7 @@ const ALL: readonly Measurement[] = [
   opening,
   transcode,
   record,
+  channel,
   api,
   cluster,
   failover,

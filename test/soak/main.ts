@@ -7,6 +7,7 @@ import { load } from './load.ts';
 import { besiege } from './besiege.ts';
 import { fuzz } from './fuzz.ts';
 import { matrix } from './matrix.ts';
+import { media } from './media.ts';
 import { record } from './record.ts';
 import { recordings } from './recordings.ts';
 import { transcode } from './transcode.ts';
@@ -20,6 +21,7 @@ import { transcode } from './transcode.ts';
  * `npm run soak -- calls [seed] [count]`: random calls of the management API to three nodes, against a model of one.
  * `npm run soak -- record [seed] [kills]`: nodes that are killed while they record, and disks that are full or gone.
  * `npm run soak -- recordings`: two hundred recordings and fifty pushes at once.
+ * `npm run soak -- media [seed] [count]`: damaged media files, read as channels do.
  * `npm run soak -- matrix [rounds]`: every kind of publisher, with all codecs, and every kind of player.
  */
 const [first, second, third, ...names] = process.argv.slice(2);
@@ -37,6 +39,8 @@ try {
     sound = await record(folder, Number(second ?? Date.now() % 1e6), Number(third ?? 50), print);
   else if (first === 'recordings') sound = await recordings(folder, print);
   else if (first === 'matrix') sound = await matrix(Number(second ?? 1), print);
+  else if (first === 'media')
+    sound = await media(folder, Number(second ?? Date.now() % 1e6), Number(third ?? 500), print);
   else if (first === 'fuzz')
     sound = await fuzz(folder, Number(second ?? Date.now() % 1e6), Number(third ?? FEW), names, print);
   else sound = await besiege(folder, Number(first ?? Date.now() % 1e6), Number(second ?? FEW), print);

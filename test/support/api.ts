@@ -10,9 +10,13 @@ import { readConfig } from '../../src/config/read.ts';
 import { StartCaches } from '../../src/core/start-caches.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
+import { ChannelFiles } from '../../src/providers/channel-files/channel-files.ts';
+import { Channels } from '../../src/providers/channels/channels.ts';
+import { Guides } from '../../src/providers/channels/guides.ts';
 import { PullError } from '../../src/providers/pull/error.ts';
 import { PullKind } from '../../src/providers/pull/kind.ts';
 import { PulledStreams } from '../../src/providers/pull/pulled-streams.ts';
+import { MediaFiles } from '../../src/providers/scheduled/media-files.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
 import { PushError } from '../../src/tasks/push/error.ts';
 import { PushKind } from '../../src/tasks/push/kind.ts';
@@ -136,6 +140,14 @@ export async function apiOptions(
       tasks: clusterTasks,
       log,
     }),
+    channels: new Channels({
+      registry,
+      directory,
+      definitions: tasks.definitions,
+      tasks: clusterTasks,
+      files: new ChannelFiles({ registry, tasks, others, calls, folder, log }),
+    }),
+    guides: new Guides({ registry, tasks, others, calls, filesOf: async () => new MediaFiles('', '') }),
     fetch: () => {},
     tasks: clusterTasks,
     records: new Records({ tasks: clusterTasks, folder }),

@@ -109,7 +109,7 @@ export function startPush(node: Node, port: number, more: Partial<PushSpec> = {}
 }
 
 export const reportOf = (node: Node) =>
-  node.tasks.reports('push', 'default', 'app').get('one') as PushReport | undefined;
+  node.tasks.reports({ kind: 'push', vhost: 'default', app: 'app' }).get('one') as PushReport | undefined;
 export const inState = (node: Node, state: PushReport['state']) =>
   until(`the push is ${state}`, () => {
     const report = reportOf(node);

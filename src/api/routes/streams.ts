@@ -3,10 +3,11 @@ import Type from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError } from '../../errors.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
+import type { Channels } from '../../providers/channels/channels.ts';
 import { PullError } from '../../providers/pull/error.ts';
 import type { PulledStreams } from '../../providers/pull/pulled-streams.ts';
 import { shown } from '../config-schema.ts';
-import { answers, done, ErrorBody, noPayload, ok } from '../envelope.ts';
+import { answers, created, done, ErrorBody, noPayload, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath } from '../lookup.ts';
 import { orderOf, readPullRequest } from '../pull-request.ts';
 import { streamInfo } from '../stream-info.ts';
@@ -14,16 +15,23 @@ import { StreamInfo } from '../stream-schema.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 
-/**
- * Input streams of an application, on any node: listed, shown, pulled and ended.
- * @param hidesClients as streamInfo() takes it
- */
-export function streamRoutes(
-  registry: Registry,
-  directory: StreamDirectory,
-  pulls: PulledStreams,
-  hidesClients: boolean,
-): FastifyPluginAsyncTypebox {
+export interface StreamRoutesOptions {
+  readonly registry: Registry;
+  readonly directory: StreamDirectory;
+  readonly pulls: PulledStreams;
+  readonly channels: Channels;
+  /** As streamInfo() takes it. */
+  readonly hidesClients: boolean;
+}
+
+/** Input streams of an application, on any node: listed, shown, pulled and ended. */
+export function streamRoutes({
+  registry,
+  directory,
+  pulls,
+  channels,
+  hidesClients,
+}: StreamRoutesOptions): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {
       params: ApplicationPath,
@@ -42,6 +50,7 @@ export function streamRoutes(
     app.post(BASE, { schema: creation }, async ({ params, body, protocol, host, url }, reply) => {
       const application = findApplication(registry, params);
       const order = readPullRequest(body);
+      if (await channels.has(application, order.name)) throw kilnError('streamExists');
       try {
         await pulls.create(application, order.name, orderOf(order, application.vhost.config));
       } catch (error) {
@@ -49,7 +58,7 @@ export function streamRoutes(
         throw kilnError('pullFailed', `${protocol}://${host}${url}`, error.message);
       }
       reply.code(201);
-      return { message: 'Created', statusCode: 201 };
+      return created;
     });
 
     const read = { params: StreamPath, response: answers(StreamInfo), summary: 'Show a stream' };
@@ -59,7 +68,10 @@ export function streamRoutes(
 
     const removal = { params: StreamPath, response: noPayload, summary: 'End a stream and disconnect its source' };
     app.delete(`${BASE}/:stream`, { schema: removal }, async ({ params }) => {
-      if (await pulls.remove(findApplication(registry, params), params.stream)) return done;
+      const application = findApplication(registry, params);
+      // what would bring the stream back goes with it
+      if (await pulls.remove(application, params.stream)) return done;
+      if (await channels.removeAny(application, params.stream)) return done;
       findStream(registry, params).end('deleted by the management API');
       return done;
     });

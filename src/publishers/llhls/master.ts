@@ -77,9 +77,9 @@ function members(group: string, audios: readonly Rendition[], uri: (rendition: R
   const told = new Set<string>();
   let text = '';
   audios.forEach((audio, index) => {
-    const { language, characteristics = '', channels } = audio.packager.track as AudioTrack;
+    const { language, characteristics = '', publicName, channels } = audio.packager.track as AudioTrack;
     const { tag, name: spoken } = describeLanguage(language);
-    const name = quotable(spoken);
+    const name = quotable(publicName ?? spoken);
     const count = (names.get(name) ?? 0) + 1;
     names.set(name, count);
     const apart = JSON.stringify([tag, characteristics]);

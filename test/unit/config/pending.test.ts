@@ -119,3 +119,15 @@ test('what is set for all ways out at once and heeded by none warns', async (t) 
   ]);
   t.deepEqual(await warningsOf(t, { apps: all('<MaxConnection>5</MaxConnection>') }), []);
 });
+
+test('a Schedule without a folder for files plays streams only', async (t) => {
+  const warningsFor = async (schedule: string) => {
+    const apps = application(`<Providers><Schedule>${schedule}</Schedule><Multiplex/></Providers>`);
+    const { warnings } = await load(t, serverXml({ apps }));
+    return warnings;
+  };
+  t.deepEqual(await warningsFor(''), [
+    'Schedule without MediaRootDir plays streams only: files of channels are below that folder',
+  ]);
+  t.deepEqual(await warningsFor('<MediaRootDir>media</MediaRootDir>'), []);
+});

@@ -40,7 +40,7 @@ test('the default configuration', async (t) => {
   t.deepEqual(vhost?.host.names, ['*']);
   const [app] = vhost?.applications ?? [];
   t.is(app?.name, 'app');
-  t.deepEqual(Object.keys(app?.providers ?? {}), ['rtmp', 'srt', 'rtspPull', 'ovt', 'webrtc']);
+  t.deepEqual(Object.keys(app?.providers ?? {}), ['rtmp', 'srt', 'rtspPull', 'ovt', 'webrtc', 'schedule', 'multiplex']);
   t.deepEqual(config.bind.providers.srt?.port, [{ first: 9999, last: 9999 }]);
   t.deepEqual(config.bind.publishers.srt?.port, [{ first: 9998, last: 9998 }]);
   t.true(app?.providers.rtmp?.blockDuplicateStreamName);

@@ -1,4 +1,5 @@
 import { localTime } from '../../../core/local-time.ts';
+import { xmlText } from '../../../core/xml-text.ts';
 import type { GrowingText } from './growing-file.ts';
 
 /** Status of a dump in its info file. */
@@ -22,7 +23,7 @@ export class DumpInfo implements GrowingText {
   get head(): string {
     return (
       '<?xml version="1.0" encoding="utf-8"?>\n<HLSDumpInfo>\n' +
-      `  <UserData>${escaped(this.#userData)}</UserData>\n  <Stream>${escaped(this.#stream)}</Stream>\n` +
+      `  <UserData>${xmlText(this.#userData)}</UserData>\n  <Stream>${xmlText(this.#stream)}</Stream>\n` +
       `  <Status>${this.status}</Status>\n  <Items>\n`
     );
   }
@@ -31,15 +32,6 @@ export class DumpInfo implements GrowingText {
   add(file: string, time: number): void {
     this.body +=
       `    <Item>\n      <Seq>${this.#count++}</Seq>\n      <Time>${localTime(time)}</Time>\n` +
-      `      <File>${escaped(file)}</File>\n    </Item>\n`;
+      `      <File>${xmlText(file)}</File>\n    </Item>\n`;
   }
-}
-
-/** Control characters are not allowed in XML, not even as references. */
-function escaped(value: string): string {
-  return value
-    .replaceAll(/[^\t\n\r\P{Cc}]|[\uFFFE\uFFFF]|\p{Cs}/gu, '\uFFFD')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;');
 }

@@ -169,6 +169,15 @@ test('two languages are one group; a second sound of a language is not chosen by
   t.is(variants[0]?.codecs, 'avc1.64001f,mp4a.40.2');
 });
 
+test('a sound goes by the name that it was given, and otherwise by its language', async (t) => {
+  const tracks = [source, aac(2, { language: 'en' }), aac(3, { language: 'en', publicName: 'Comment"ary' })];
+  const { body } = await master(t, tracks, LADDER);
+  t.deepEqual(
+    lines(body, '#EXT-X-MEDIA').map((line) => attribute(line, 'NAME')),
+    ['English', 'Commentary'],
+  );
+});
+
 test('renditions with different sounds have groups of their own, whose members are alike', async (t) => {
   const wanted = playlist(
     { videoVariantName: 'source', audioVariantName: 'aac' },

@@ -1,0 +1,106 @@
+import Type, { type Static } from 'typebox';
+import { readMultiplexReport } from '../providers/multiplex/report.ts';
+import type { MultiplexSpec } from '../providers/multiplex/spec.ts';
+
+const TrackMapItem = Type.Object({
+  sourceTrackName: Type.String({ description: 'variant name of an output track of the source' }),
+  newTrackName: Type.String({ description: 'its name in the channel' }),
+  bitrateConf: Type.Optional(Type.Number({ description: 'bits per second' })),
+  framerateConf: Type.Optional(Type.Number({ description: 'frames per second' })),
+  audioIndex: Type.Optional(
+    Type.Integer({ description: 'which of several audio tracks of that name, from 0; -1, the default: all' }),
+  ),
+  publicName: Type.Optional(Type.String()),
+  language: Type.Optional(Type.String()),
+  characteristics: Type.Optional(Type.String()),
+});
+
+const Playlist = Type.Object({
+  name: Type.String(),
+  fileName: Type.String(),
+  options: Type.Optional(
+    Type.Object({
+      webrtcAutoAbr: Type.Optional(Type.Boolean({ description: 'true by default' })),
+      webrtcAudioOnlyFallback: Type.Optional(Type.Boolean({ description: 'false by default' })),
+      hlsChunklistPathDepth: Type.Optional(Type.Integer({ description: '-1 by default' })),
+      enableTsPackaging: Type.Optional(Type.Boolean({ description: 'false by default' })),
+    }),
+  ),
+  renditions: Type.Array(
+    Type.Object({
+      name: Type.Optional(Type.String()),
+      video: Type.Optional(Type.String({ description: 'a newTrackName' })),
+      audio: Type.Optional(Type.String({ description: 'a newTrackName' })),
+      videoIndexHint: Type.Optional(Type.Integer()),
+      audioIndexHint: Type.Optional(Type.Integer()),
+    }),
+  ),
+});
+
+/** The body in the description of the API; `readMultiplex` checks it, in words of its own. */
+export const MultiplexChannelCreation = Type.Object({
+  outputStream: Type.Object({
+    name: Type.String(),
+    bypassTranscoder: Type.Optional(Type.Boolean({ description: 'put out with these tracks; true by default' })),
+  }),
+  sourceStreams: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      url: Type.String({ description: '`stream://vhost/app/stream`, an output stream of any node' }),
+      trackMap: Type.Array(TrackMapItem),
+    }),
+    { minItems: 1 },
+  ),
+  playlists: Type.Optional(Type.Array(Playlist)),
+});
+
+/** A multiplex channel as answers show it (spec, "Multiplex channel"). */
+export const MultiplexChannel = Type.Object({
+  ...MultiplexChannelCreation.properties,
+  state: Type.String({ description: 'None, Pulling, Playing or Stopped' }),
+  pullingMessage: Type.Optional(Type.String({ description: 'what it waits for' })),
+});
+
+const OPTIONS: Playlists[number]['options'] = {
+  webrtcAutoAbr: true,
+  webrtcAudioOnlyFallback: false,
+  hlsChunklistPathDepth: -1,
+  enableTsPackaging: false,
+};
+
+type Playlists = MultiplexSpec['playlists'];
+type Tracks = MultiplexSpec['sourceStreams'][number]['trackMap'];
+
+export function multiplexChannel(
+  name: string,
+  { bypassTranscoder, sourceStreams, playlists }: MultiplexSpec,
+  report: unknown,
+): Static<typeof MultiplexChannel> {
+  const { state, pullingMessage } = readMultiplexReport(report) ?? { state: 'None' };
+  return {
+    outputStream: { name, bypassTranscoder },
+    sourceStreams: sourceStreams.map((source) => ({ ...source, trackMap: source.trackMap.map(shownTrack) })),
+    playlists: playlists.map(shownPlaylist),
+    state,
+    ...(state === 'Pulling' && pullingMessage !== undefined && { pullingMessage }),
+  };
+}
+
+/** With what is told of it: nothing stands for what is not. */
+function shownTrack({ framerateConf, audioIndex, ...track }: Tracks[number]): Static<typeof TrackMapItem> {
+  return { ...track, ...(framerateConf !== 0 && { framerateConf }), ...(audioIndex !== -1 && { audioIndex }) };
+}
+
+/** Options are shown that differ from what is so without them. */
+function shownPlaylist({ options, renditions, ...playlist }: Playlists[number]): Static<typeof Playlist> {
+  const changed = Object.entries(options).filter(([key, value]) => value !== OPTIONS[key as keyof typeof OPTIONS]);
+  return {
+    ...playlist,
+    ...(changed.length > 0 && { options: Object.fromEntries(changed) }),
+    renditions: renditions.map(({ videoIndexHint, audioIndexHint, ...rendition }) => ({
+      ...rendition,
+      ...(videoIndexHint !== -1 && { videoIndexHint }),
+      ...(audioIndexHint !== -1 && { audioIndexHint }),
+    })),
+  };
+}

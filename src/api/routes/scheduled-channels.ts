@@ -1,0 +1,120 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import type { FastifyBaseLogger } from 'fastify';
+import Type from 'typebox';
+import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
+import { kilnError } from '../../errors.ts';
+import { SCHEDULED } from '../../providers/channels/channel-kind.ts';
+import type { Channels } from '../../providers/channels/channels.ts';
+import type { Guides } from '../../providers/channels/guides.ts';
+import { checkSchedule, checkSchedulePatch } from '../../providers/scheduled/check.ts';
+import { readGuideSpan } from '../../providers/scheduled/guide.ts';
+import { ChannelPath, demandChannels, findForChannels, findOfChannel } from '../channel-path.ts';
+import { checkedChannel } from '../channel-request.ts';
+import { shown } from '../config-schema.ts';
+import { answers, created, done, ErrorBody, noPayload, objectOf, ok } from '../envelope.ts';
+import { ApplicationPath } from '../lookup.ts';
+import { readScheduleChange, UPLOAD_TYPES } from '../schedule-change.ts';
+import { GuideQuery, ScheduleGuide, scheduleGuide, ScheduleProblems, shownProblem } from '../schedule-guide.ts';
+import { ScheduledChannel, scheduledChannel } from '../scheduled-channel.ts';
+
+const BASE = '/v1/vhosts/:vhost/apps/:app/scheduledChannels';
+
+/** Channels that play files and streams by a schedule, on whichever node they run. */
+export function scheduledChannelRoutes(
+  registry: Registry,
+  channels: Channels,
+  guides: Guides,
+): FastifyPluginAsyncTypebox {
+  /** The answer for a channel that is there now; `response` tells what should be mended, as far as that is known. */
+  const accepted = async (application: Application, name: string, log: FastifyBaseLogger) => {
+    const now = Date.now();
+    try {
+      const { spec } = await channels.find(SCHEDULED, application, name);
+      const { problems } = await guides.of(application, name, spec, { from: now, to: now + 1 });
+      if (problems.length > 0) return { ...created, response: { problems: problems.map(shownProblem) } };
+    } catch (error) {
+      log.warn({ err: error, channel: name }, 'the schedule of the channel could not be looked through for problems');
+    }
+    return created;
+  };
+  return async (app) => {
+    const list = {
+      params: ApplicationPath,
+      response: answers(Type.Array(Type.String())),
+      summary: 'List the scheduled channels',
+    };
+    app.get(BASE, { schema: list }, async ({ params }) =>
+      ok(await channels.names(SCHEDULED, findForChannels(registry, params, SCHEDULED))),
+    );
+
+    const Accepted = Type.Object({ ...ErrorBody.properties, response: Type.Optional(ScheduleProblems) });
+    const response = { 201: Accepted, '4xx': ErrorBody, '5xx': ErrorBody };
+    const body = shown('ScheduledChannelCreation');
+    const creation = { params: ApplicationPath, body, response, summary: 'Create a scheduled channel' };
+    app.post(BASE, { schema: creation }, async ({ params, body, log }, reply) => {
+      const application = findForChannels(registry, params, SCHEDULED);
+      const { name, spec } = checkedChannel(checkSchedule(objectOf(body), Date.now()));
+      await channels.create(SCHEDULED, application, name, spec);
+      reply.code(201);
+      return await accepted(application, name, log);
+    });
+
+    const read = { params: ChannelPath, response: answers(ScheduledChannel), summary: 'Show a scheduled channel' };
+    app.get(`${BASE}/:channel`, { schema: read }, async ({ params }) => {
+      const { name, spec, report } = await channels.find(
+        SCHEDULED,
+        findOfChannel(registry, params, SCHEDULED),
+        params.channel,
+      );
+      return ok(scheduledChannel(name, spec, report));
+    });
+
+    const change = {
+      params: ChannelPath,
+      body: shown('ScheduledChannelChange'),
+      response,
+      summary: 'Change the programs of a scheduled channel',
+    };
+    app.patch(
+      `${BASE}/:channel`,
+      { schema: change, config: { textTypes: UPLOAD_TYPES } },
+      async ({ params, body, headers, log }, reply) => {
+        const application = findOfChannel(registry, params, SCHEDULED);
+        const change = readScheduleChange(body, headers['content-type']);
+        await channels.change(SCHEDULED, application, params.channel, (spec) =>
+          checkedChannel(checkSchedulePatch(spec, change, Date.now())),
+        );
+        reply.code(201);
+        return await accepted(application, params.channel, log);
+      },
+    );
+
+    const guide = {
+      params: ChannelPath,
+      querystring: GuideQuery,
+      response: answers(ScheduleGuide),
+      summary: 'Show what a scheduled channel will play',
+    };
+    app.get(`${BASE}/:channel/guide`, { schema: guide }, async ({ params, query: { from, to } }) => {
+      const application = findOfChannel(registry, params, SCHEDULED);
+      const span = readGuideSpan(plus(from), plus(to), Date.now());
+      if (!span.ok) throw kilnError('channelInvalid', span.problem);
+      const { name, spec } = await channels.find(SCHEDULED, application, params.channel);
+      return ok(scheduleGuide(await guides.of(application, name, spec, { from: span.from, to: span.to }), span));
+    });
+
+    const removal = { params: ChannelPath, response: noPayload, summary: 'Delete a scheduled channel' };
+    app.delete(`${BASE}/:channel`, { schema: removal }, async ({ params }) => {
+      const application = findOfChannel(registry, params);
+      if (await channels.remove(SCHEDULED, application, params.channel)) return done;
+      demandChannels(application, SCHEDULED);
+      throw kilnError('channelNotFound');
+    });
+  };
+}
+
+/** The zone of a time, whose `+` means a space in a query. */
+function plus(time: string | undefined): string | undefined {
+  return time?.replace(' ', '+');
+}

@@ -1,0 +1,72 @@
+import Type, { type Static } from 'typebox';
+import { localTime } from '../core/local-time.ts';
+import { describeProblem } from '../providers/channels/schedule-alerts.ts';
+import type { Span } from '../providers/channels/guides.ts';
+import type { GuideProblem } from '../providers/scheduled/guide-problems.ts';
+import type { Guide, GuideEntry } from '../providers/scheduled/guide.ts';
+
+const Problem = Type.Object({
+  type: Type.String({ description: 'gap, overlap or unreadable' }),
+  begins: Type.String(),
+  ends: Type.Optional(Type.String()),
+  program: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String()),
+  description: Type.String(),
+});
+
+/** What is wrong with a schedule in the next 24 hours, beside the answer that it was accepted. */
+export const ScheduleProblems = Type.Object({ problems: Type.Array(Problem) });
+
+/** The span of a guide; times as in ISO 8601. */
+export const GuideQuery = Type.Object({
+  from: Type.Optional(Type.String({ description: 'now by default' })),
+  to: Type.Optional(Type.String({ description: '24 hours after `from` by default' })),
+});
+
+/** What a scheduled channel will play. */
+export const ScheduleGuide = Type.Object({
+  from: Type.String(),
+  to: Type.String(),
+  entries: Type.Array(
+    Type.Object({
+      type: Type.String({ description: 'item; fallback, offair: nothing is scheduled' }),
+      begins: Type.String(),
+      ends: Type.Optional(Type.String({ description: 'absent: until something else is scheduled' })),
+      program: Type.Optional(Type.Object({ name: Type.String(), scheduled: Type.String(), repeat: Type.Boolean() })),
+      item: Type.Optional(
+        Type.Object({
+          url: Type.String(),
+          index: Type.Integer({ description: 'in its program, from 0' }),
+          position: Type.Number({ description: 'where in the file it begins; milliseconds' }),
+          unreadable: Type.Boolean({ description: 'something else plays in its place' }),
+        }),
+      ),
+    }),
+  ),
+  truncated: Type.Boolean({ description: 'more entries follow: ask for a span that begins where the last one ends' }),
+  ...ScheduleProblems.properties,
+});
+
+export function scheduleGuide({ entries, isCut, problems }: Guide, { from, to }: Span): Static<typeof ScheduleGuide> {
+  return {
+    from: localTime(from),
+    to: localTime(to),
+    entries: entries.map(shownEntry),
+    truncated: isCut,
+    problems: problems.map(shownProblem),
+  };
+}
+
+export function shownProblem(problem: GuideProblem): Static<typeof Problem> {
+  const { begins, ends, ...what } = problem;
+  return { ...what, ...shownTimes({ begins, ends }), description: describeProblem(problem) };
+}
+
+function shownEntry({ type, program, item, ...times }: GuideEntry) {
+  const shownProgram = program && { ...program, scheduled: localTime(program.scheduled) };
+  return { type, ...shownTimes(times), ...(shownProgram && { program: shownProgram }), ...(item && { item }) };
+}
+
+function shownTimes({ begins, ends }: { readonly begins: number; readonly ends?: number | undefined }) {
+  return { begins: localTime(begins), ...(ends !== undefined && { ends: localTime(ends) }) };
+}

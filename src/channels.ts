@@ -1,0 +1,88 @@
+import type { Application } from './core/application.ts';
+import type { FindOutput } from './core/find-output.ts';
+import type { Registry } from './core/registry.ts';
+import { StartCaches } from './core/start-caches.ts';
+import { findFfmpeg } from './ffmpeg.ts';
+import type { Logger } from './log.ts';
+import type { OtherNodes } from './origins/other-nodes.ts';
+import type { PeerCalls } from './origins/peer-calls.ts';
+import type { StreamChanges } from './origins/stream-changes.ts';
+import type { StreamDirectory } from './origins/stream-directory.ts';
+import type { StreamNames } from './origins/stream-names.ts';
+import { ChannelFiles } from './providers/channel-files/channel-files.ts';
+import { MULTIPLEX } from './providers/channels/channel-kind.ts';
+import { Channels } from './providers/channels/channels.ts';
+import { MultiplexKind } from './providers/multiplex/kind.ts';
+import type { MultiplexSpec } from './providers/multiplex/spec.ts';
+import { Guides } from './providers/channels/guides.ts';
+import { ScheduleAlerts } from './providers/channels/schedule-alerts.ts';
+import { LiveSources } from './providers/placed/live-sources.ts';
+import { ScheduledKind } from './providers/scheduled/kind.ts';
+import type { ClusterTasks } from './tasks/cluster-tasks.ts';
+import type { Tasks } from './tasks/tasks.ts';
+
+export interface ChannelsOptions {
+  readonly registry: Registry;
+  readonly names: StreamNames;
+  readonly directory: StreamDirectory;
+  readonly changes: StreamChanges;
+  readonly tasks: Tasks;
+  readonly clusterTasks: ClusterTasks;
+  readonly others: OtherNodes;
+  readonly calls: PeerCalls;
+  /** Finds output streams that are not on this node. */
+  readonly find: FindOutput;
+  /** What relative paths start from. */
+  readonly folder: string;
+  readonly log: Logger;
+}
+
+/** Scheduled and multiplex channels: what runs them on this node, and those of the whole cluster. */
+export function openChannels({
+  registry,
+  names,
+  directory,
+  changes,
+  tasks,
+  clusterTasks,
+  others,
+  calls,
+  find,
+  folder,
+  log,
+}: ChannelsOptions) {
+  const caches = new StartCaches(registry, 'channels');
+  const sources = new LiveSources({ registry, find, changes, caches });
+  let found: Promise<string> | undefined;
+  const ffmpeg = (): Promise<string> => {
+    found ??= findFfmpeg().then(({ path }) => path);
+    // it may be installed meanwhile
+    found.catch(() => (found = undefined));
+    return found;
+  };
+  const scheduled = new ScheduledKind({ names, changes, sources, ffmpeg, folder, log });
+  tasks.add(scheduled);
+  const filesOf = (application: Application) => scheduled.filesOf(application);
+  const guides = new Guides({ registry, tasks, others, calls, filesOf });
+  const alerts = new ScheduleAlerts({ registry, tasks, guides, log: log.child({ module: 'channels' }) });
+  const files = new ChannelFiles({ registry, tasks, others, calls, folder, log });
+  const { definitions } = tasks;
+  const channels = new Channels({ registry, directory, definitions, tasks: clusterTasks, files });
+  const loopOf = (application: Application, name: string, spec: MultiplexSpec): readonly string[] | undefined =>
+    channels.loop(MULTIPLEX, application, name, spec)?.chain;
+  tasks.add(new MultiplexKind({ names, changes, sources, loopOf, log }));
+  return {
+    channels,
+    guides,
+    start: () => {
+      files.start();
+      alerts.start();
+    },
+    close: () => {
+      alerts.close();
+      files.close();
+    },
+    /** What channels start from of other streams; it ends with those. */
+    caches,
+  };
+}
