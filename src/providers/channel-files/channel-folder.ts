@@ -1,10 +1,10 @@
-import { open, rename, unlink } from 'node:fs/promises';
+import { open, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Json } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Logger } from '../../log.ts';
 import type { TaskName } from '../../tasks/definition.ts';
-import { temporaryBeside } from '../../tasks/record/paths.ts';
+import { replaceFile } from '../../tasks/record/paths.ts';
 import { unless } from '../../tasks/record/unless.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { Turns } from '../../tasks/turns.ts';
@@ -84,7 +84,7 @@ export class ChannelFolder {
     return await this.#turns.take(async () => {
       const file = this.#offered.get(name)?.file;
       if (file === undefined) return false;
-      await replaceFile(join(this.#path, file), text);
+      await replaceFile(join(this.#path, file), (temporary) => write(temporary, text));
       await this.#look();
       return true;
     });
@@ -178,20 +178,13 @@ export class ChannelFolder {
   }
 }
 
-/** The file is whole at any moment. */
-async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = temporaryBeside(path);
+/** Resolves when it is on the disk. @throws errors of the system */
+async function write(path: string, text: string): Promise<void> {
+  const file = await open(path, 'wx');
   try {
-    const file = await open(temporary, 'wx');
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    await unlink(temporary).catch(unless('ENOENT'));
-    throw error;
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }

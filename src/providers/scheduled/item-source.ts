@@ -16,6 +16,11 @@ export interface ItemUnit {
   readonly shownAt: number;
 }
 
+/** How long a unit lasts, in milliseconds; 0 for pictures. */
+export function unitLength({ duration, track: { timebase } }: ItemUnit): number {
+  return (duration * 1000 * timebase.num) / timebase.den;
+}
+
 /** An item that is being read. It reads ahead, within limits, and never waits for who plays it. */
 export interface ItemSource {
   readonly queue: UnitQueue;

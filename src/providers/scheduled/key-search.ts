@@ -1,4 +1,4 @@
-import type { ItemUnit } from './item-source.ts';
+import { unitLength, type ItemUnit } from './item-source.ts';
 import type { UnitQueue } from './unit-queue.ts';
 
 /** Units of one run of frames that may have to wait until it is known where to begin. */
@@ -32,7 +32,7 @@ export class KeySearch {
   push(unit: ItemUnit): string | undefined {
     const { track, key, shownAt } = unit;
     if (!this.#hasVideo) {
-      if (!this.#found && shownAt + lengthOf(unit) <= this.#position) return undefined;
+      if (!this.#found && shownAt + unitLength(unit) <= this.#position) return undefined;
       this.#found = true;
       this.#queue.push(unit);
       return undefined;
@@ -57,8 +57,4 @@ export class KeySearch {
     if (this.#found || this.#queue.bytes < MAX_BYTES) return undefined;
     return 'there is no key frame near the position';
   }
-}
-
-function lengthOf({ duration, track: { timebase } }: ItemUnit): number {
-  return (duration * 1000 * timebase.num) / timebase.den;
 }

@@ -1,5 +1,5 @@
 import type { Track } from '../../core/track.ts';
-import type { ItemSource, ItemUnit } from './item-source.ts';
+import { unitLength, type ItemSource, type ItemUnit } from './item-source.ts';
 import type { Planned } from './plan.ts';
 
 /** An item that begins later than this is joined where it should be by now. */
@@ -151,7 +151,7 @@ export class Play {
       this.source.queue.take();
       this.#starvedMs = 0;
       if (this.#isBehind(unit, ends)) continue;
-      this.#end = Math.max(this.#end, this.offset + unit.shownAt + lengthOf(unit));
+      this.#end = Math.max(this.#end, this.offset + unit.shownAt + unitLength(unit));
       return unit;
     }
   }
@@ -224,13 +224,8 @@ export class Play {
     if (this.#cut.has(id)) return true;
     const shown = this.offset + unit.shownAt;
     // sound is cut where that leaves the smallest gap or overlap; nothing decodes without the picture that is left out
-    const isBehind = type === 'audio' ? shown + lengthOf(unit) / 2 > ends : shown >= ends - ROUNDING_MS;
+    const isBehind = type === 'audio' ? shown + unitLength(unit) / 2 > ends : shown >= ends - ROUNDING_MS;
     if (isBehind) this.#cut.add(id);
     return isBehind;
   }
-}
-
-/** Milliseconds. */
-function lengthOf({ duration, track: { timebase } }: ItemUnit): number {
-  return (duration * 1000 * timebase.num) / timebase.den;
 }

@@ -1,4 +1,4 @@
-import type { ItemUnit } from './item-source.ts';
+import { unitLength, type ItemUnit } from './item-source.ts';
 
 interface Lane {
   readonly units: ItemUnit[];
@@ -98,6 +98,6 @@ export class UnitQueue {
 }
 
 /** Milliseconds where half of a frame of sound is over. */
-function middleOf({ shownAt, duration, track: { timebase } }: ItemUnit): number {
-  return shownAt + (duration * 500 * timebase.num) / timebase.den;
+function middleOf(unit: ItemUnit): number {
+  return unit.shownAt + unitLength(unit) / 2;
 }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, lstat, open, readFile, rename, unlink, type FileHandle } from 'node:fs/promises';
+import { copyFile, lstat, open, readFile, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { localTime } from '../../core/local-time.ts';
 import { xmlCharacters, xmlText } from '../../core/xml-text.ts';
 import { withLock } from './lock-file.ts';
-import { MAX_PART_BYTES, PathError, temporaryBeside } from './paths.ts';
+import { MAX_PART_BYTES, PathError, replaceFile } from './paths.ts';
 import { writeAll } from './write-all.ts';
 import { unless } from './unless.ts';
 
@@ -72,7 +72,7 @@ async function append(path: string, entry: Buffer): Promise<void> {
   const found = await lstat(path).catch(unless('ENOENT'));
   if (found === undefined) {
     const first = Buffer.concat([Buffer.from(HEAD), entry, Buffer.from(`${END}\n`)]);
-    return await replace(path, async (temporary) => await write(temporary, 'wx', 0, first));
+    return await replaceFile(path, async (temporary) => await write(temporary, 'wx', 0, first));
   }
   if (!found.isFile()) throw new PathError(`the info file is no file: ${path}`);
   const file = await open(path, 'r+');
@@ -93,7 +93,7 @@ async function append(path: string, entry: Buffer): Promise<void> {
   const next = concluded(end, entry);
   const room = Math.round(Math.min(MAX_ROOM, Math.max(MIN_ROOM, (end + next.length) * ROOM_SHARE)));
   const tail = Buffer.concat([next, Buffer.alloc(room, ' '), Buffer.from(ROOM_END)]);
-  await replace(path, async (temporary) => {
+  await replaceFile(path, async (temporary) => {
     await copyFile(path, temporary, constants.COPYFILE_FICLONE);
     await write(temporary, 'r+', end, tail);
   });
@@ -110,18 +110,6 @@ async function placeOf(file: FileHandle, size: number, path: string): Promise<{ 
   const hasRoom = buffer.indexOf(TURN, end) === end;
   const roomEnd = hasRoom ? buffer.indexOf(ROOM_END, end) : -1;
   return { end: from + end, room: roomEnd < 0 ? 0 : roomEnd - end - TURN.length };
-}
-
-/** @param make the new file, which is removed when that fails */
-async function replace(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
-  const temporary = temporaryBeside(path);
-  try {
-    await make(temporary);
-    await rename(temporary, path);
-  } catch (error) {
-    await unlink(temporary).catch(unless('ENOENT'));
-    throw error;
-  }
 }
 
 /** @param at where the file ends, and what is written begins */

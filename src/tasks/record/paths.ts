@@ -109,6 +109,23 @@ export function temporaryBeside(path: string): string {
 }
 
 /**
+ * Creates or replaces a file atomically.
+ * @param make makes the new file under a name beside the final one; it is removed when that fails
+ * @throws what `make` does; errors of the system
+ */
+export async function replaceFile(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
+  const temporary = temporaryBeside(path);
+  try {
+    await make(temporary);
+    await rename(temporary, path);
+  } catch (error) {
+    // what failed first is the reason
+    await unlink(temporary).catch(() => undefined);
+    throw error;
+  }
+}
+
+/**
  * Gives a file its final name, or where that is in use one with a suffix: nothing is ever replaced.
  * @returns the name that it got
  * @throws what the system says

@@ -1,5 +1,5 @@
-import { open, rename, unlink } from 'node:fs/promises';
-import { temporaryBeside } from '../../../tasks/record/paths.ts';
+import { writeFile } from 'node:fs/promises';
+import { replaceFile } from '../../../tasks/record/paths.ts';
 
 /** A text that is appended to between its head, which may change, and its tail. */
 export interface GrowingText {
@@ -50,18 +50,5 @@ export class GrowingFile {
 
 /** Creates or replaces a file atomically. @throws errors of the system */
 export async function writeWhole(path: string, pieces: readonly Buffer[]): Promise<void> {
-  const temporary = temporaryBeside(path);
-  const file = await open(temporary, 'wx');
-  try {
-    try {
-      await file.writeFile(pieces);
-    } finally {
-      await file.close();
-    }
-    await rename(temporary, path);
-  } catch (error) {
-    // what failed first is the reason
-    await unlink(temporary).catch(() => undefined);
-    throw error;
-  }
+  await replaceFile(path, async (temporary) => await writeFile(temporary, pieces, { flag: 'wx' }));
 }
