@@ -86,7 +86,7 @@ export function multiplexChannel(
   };
 }
 
-/** With what is told of it: nothing stands for what is not. */
+/** Without what has its default. */
 function shownTrack({ framerateConf, audioIndex, ...track }: Tracks[number]): Static<typeof TrackMapItem> {
   return { ...track, ...(framerateConf !== 0 && { framerateConf }), ...(audioIndex !== -1 && { audioIndex }) };
 }

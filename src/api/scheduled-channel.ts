@@ -16,7 +16,9 @@ const Item = Type.Object({
   fallbackOnErr: Type.Optional(
     Type.Boolean({ description: 'the fallback program plays when it fails (default), else the next item' }),
   ),
-  forwardData: Type.Optional(Type.Boolean({ description: 'its events are passed on; false by default' })),
+  forwardData: Type.Optional(
+    Type.Boolean({ description: 'the events of a stream are passed on, those of files are not; false by default' }),
+  ),
 });
 
 const Stream = Type.Object({

@@ -61,7 +61,7 @@ test('a channel of streams of another node goes on when its node is killed or dr
     name = `mux${i}`;
     await createMultiplex(c, name, SOURCES, PLAYLISTS);
     await untilPlays(b, name);
-    const streams = await until('its node is told of', async () => {
+    const streams = await until('the statistics of nodes count it', async () => {
       const rows = [...(await nodesOf(a)).values()].map((row) => row.streams);
       return rows.reduce((sum, count) => sum + count, 0) === 3 && rows;
     });
@@ -95,7 +95,7 @@ test('a channel of streams of another node goes on when its node is killed or dr
   // beside the publishers of the sources
   const sources: Readonly<Record<string, number>> = { a: 1, [survivor === b ? 'b' : 'c']: 1 };
   const has = await until(
-    'its node is told of',
+    'the statistics of nodes count it',
     async () => [...(await nodesOf(a))].find(([id, { streams }]) => streams > (sources[id] ?? 0))?.[0],
   );
   const last = newest(await pictureAt(a, name)) ?? 0;

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, readlink, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -48,12 +48,17 @@ export async function mediaFolder(): Promise<{ folder: string; remove: () => Pro
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** Processes, this one among them, that have files of a folder open. Deleted ones count. */
-export async function processesReading(folder: string): Promise<string[]> {
+/**
+ * Processes, this one among them, that have files of a folder open. Deleted ones count.
+ * @param program name of those that are meant; absent: all
+ */
+export async function processesReading(folder: string, program?: string): Promise<string[]> {
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
   const isReading = await Promise.all(
     processes.map(async (id) => {
       // it may end meanwhile
+      const name = await readFile(`/proc/${id}/comm`, 'utf8').catch(() => '');
+      if (program !== undefined && name.trim() !== program) return false;
       const open = await readdir(`/proc/${id}/fd`).catch(() => []);
       const files = await Promise.all(open.map((fd) => readlink(`/proc/${id}/fd/${fd}`).catch(() => '')));
       return files.some((file) => file.startsWith(`${folder}/`));

@@ -14,11 +14,12 @@ import type { ScheduleSpec } from '../../src/providers/scheduled/spec.ts';
 import { TaskEnd } from '../../src/tasks/kind.ts';
 import { addVhost } from './live.ts';
 
-/** A registry with `app`, whose channels play the files of a folder, and the kind of its tasks. */
+/** A registry with `app`, whose channels play the files of a folder, and the kind of its tasks. @param program in the place of ffmpeg */
 export function openScheduled(
   t: ExecutionContext,
   folder: string,
   providers: object = { schedule: { mediaRootDir: '.' } },
+  program = 'ffmpeg',
 ) {
   const registry = new Registry();
   addVhost(registry, { providers: providers as never });
@@ -33,7 +34,7 @@ export function openScheduled(
   } as StreamNames;
   const lines: { level: string; msg: string; reason?: string }[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const ffmpeg = async (): Promise<string> => 'ffmpeg';
+  const ffmpeg = async (): Promise<string> => program;
   const kind = new ScheduledKind({ names, changes, sources, ffmpeg, folder, log });
   t.teardown(() => {
     changes.close();

@@ -30,7 +30,7 @@ export interface ScheduleAlertsOptions {
 interface Watched {
   readonly spec: unknown;
   readonly at: number;
-  /** What was told of it already. */
+  /** Problems that an alert was raised for. */
   readonly told: ReadonlySet<string>;
 }
 
@@ -95,7 +95,7 @@ export class ScheduleAlerts {
     }
   }
 
-  /** @returns what is told of it now */
+  /** @returns the problems that an alert was raised for, now or before */
   async #tell(
     application: Application,
     stream: string,

@@ -62,10 +62,11 @@ export class MultiplexKind implements PlacedKind {
     await channel.run(signal);
   }
 
-  #publish(task: Task, isPassthrough: boolean): Promise<InputStream | undefined> {
-    const { maxConnection = 0 } = task.application.config.providers.multiplex ?? {};
+  #publish({ application, persistent, name, signal }: Task, isPassthrough: boolean): Promise<InputStream | undefined> {
+    const { maxConnection = 0 } = application.config.providers.multiplex ?? {};
     const options = { replace: false, maxConnections: maxConnection, isPassthrough };
     // it was created long before it takes the name
-    return publishOwnName({ ...task, isNew: false }, { type: 'Multiplex', kind: 'multiplex' }, options, this.#options);
+    const task = { application, persistent, isNew: false, name, signal };
+    return publishOwnName(task, { type: 'Multiplex', kind: 'multiplex' }, options, this.#options);
   }
 }

@@ -19,7 +19,7 @@ export interface OwnNameOptions {
  * @throws what StreamNames.publish() does
  */
 export async function publishOwnName(
-  task: Task,
+  task: Pick<Task, 'application' | 'persistent' | 'isNew' | 'name' | 'signal'>,
   source: Source,
   options: Omit<ClaimedPublishOptions, 'silence' | 'signal'>,
   { names, changes }: OwnNameOptions,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../log.ts';
 import type { TrackSink } from '../intake/track-writer.ts';
 import { ChannelWriter } from './channel-writer.ts';
@@ -111,7 +112,12 @@ export class Channel {
 
   #replan(): void {
     const play = this.#onAir;
-    if (play === undefined || play.isFallback) return;
+    if (play === undefined) return;
+    if (play.isFallback) {
+      const items = this.#spec.fallbackProgram?.items ?? [];
+      this.#isOutdated = !items.some((item) => isDeepStrictEqual(item, play.planned.item));
+      return;
+    }
     const now = this.#clock.monotonic();
     const planned = this.#lineup.timetable.at(this.#wall.at(now));
     const isSame = planned !== undefined && isSameButMoved(planned, play.planned);
@@ -195,6 +201,8 @@ export class Channel {
       this.#main.close();
       this.#main = main && this.#openPlay(main, false, now, true);
     }
+    // a change of the schedule may have given it another end
+    if (this.#main !== undefined && main !== undefined) this.#main.planned = main;
     const fallback = this.#lineup.nextOfFallback(wall, onAir);
     if (!isSamePlay(this.#fallback, fallback)) {
       this.#fallback?.close();

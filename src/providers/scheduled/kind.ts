@@ -142,8 +142,8 @@ export class ScheduledKind implements PlacedKind {
       void channel.change(changed);
     });
     task.started();
-    await channel.start();
-    const reason = await over;
+    // what its files are like may take long to find out
+    const reason = await Promise.race([channel.start().then(() => over), over]);
     if (!signal.aborted) throw new ChannelError(`its stream was ended: ${reason}`);
   }
 }

@@ -11,7 +11,7 @@ const Item = Type.Object({
   duration: Type.Number(),
   /** The fallback program plays when it fails; else the next item does. */
   fallbackOnErr: Type.Boolean(),
-  /** Its data tracks (events) are passed on. */
+  /** The data tracks (events) of a stream are passed on; those of files are not. */
   forwardData: Type.Boolean(),
 });
 export type Item = Static<typeof Item>;

@@ -146,7 +146,7 @@ test('a change of the stream of a schedule creates the channel anew', async (t) 
   t.deepEqual(scheduled.changes, []);
 });
 
-test('a file that is half written leaves the channel as it was, and is told of once', async (t) => {
+test('a file that is half written leaves the channel as it was, and is reported once', async (t) => {
   const { nodes } = await open(t, ['a']);
   const [{ schedules, multiplexes, scheduled, warnings }] = nodes as [Node];
   await mkdir(multiplexes);

@@ -8,6 +8,7 @@ import { goLive } from '../../../support/live.ts';
 import { byTrack, ffmpeg, mediaFolder, nutOf, processesReading, writePattern } from '../../../support/media-files.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
 import { openScheduled } from '../../../support/scheduled-kind.ts';
+import { writeScript } from '../../../support/script.ts';
 import { until } from '../../../support/until.ts';
 import { item, schedule } from '../../../support/virtual-channel.ts';
 import { mutate } from '../../../soak/mutate.ts';
@@ -139,6 +140,20 @@ test.serial('damaged files neither stop a channel nor leave programs behind', as
   t.true((await processesReading(folder)).length < 6);
   await channel.stop();
   await until('nothing is left', async () => (await processesReading(folder)).length === 0);
+});
+
+test.serial('a channel ends though its files are still being looked at', async (t) => {
+  const endless = writeScript(path('endless'), 'exec sleep 600');
+  const { play } = openScheduled(t, folder, undefined, endless);
+  const channel = play(schedule([{ name: 'p', scheduled: 0, repeat: true, items: [item('file://a.mp4')] }]));
+  const children = await until('the file is looked at', async () => {
+    const found = await processesReading(folder, 'sleep');
+    return found.length > 0 && found;
+  });
+  t.true(channel.isStarted);
+  await channel.stop();
+  t.deepEqual(await processesReading(folder, 'sleep'), children);
+  for (const id of children) process.kill(Number(id));
 });
 
 test('a node suits a channel whose files it has', async (t) => {

@@ -254,6 +254,54 @@ test('a change of the schedule does not interrupt what goes on', async (t) => {
   v.channel.close();
 });
 
+test('an item that is open already ends where a change of the schedule says', async (t) => {
+  const program = (duration: number) => ({
+    name: 'p',
+    scheduled: T0,
+    repeat: true,
+    items: [item('a'), item('b', { duration })],
+  });
+  const files: Record<string, FakeFile> = { a: { length: 10_000 }, b: { length: 60_000 } };
+  const v = await playing(schedule([program(10_000)]), files, T0);
+  v.clock.run(9000);
+  t.is(v.open, 2);
+  await v.channel.change(schedule([program(4000)]));
+  v.clock.run(16_000);
+  t.deepEqual(
+    runs(v.written).map(({ url, video }) => [url, video]),
+    [
+      ['a', 50],
+      ['b', 20],
+      ['a', 50],
+      ['b', 6],
+    ],
+  );
+  v.channel.close();
+});
+
+test('a fallback program that is replaced while it plays makes way, one that stays goes on', async (t) => {
+  const files: Record<string, FakeFile> = { f: { length: 60_000 }, g: { length: 60_000 } };
+  const v = await playing(schedule([], [item('f')]), files, T0);
+  v.clock.run(5000);
+  await v.channel.change(schedule([], [item('f'), item('g')]));
+  v.clock.run(5000);
+  t.deepEqual(v.channel.report().item?.url, 'f');
+  t.is(v.sources.length, 1);
+  await v.channel.change(schedule([], [item('g')]));
+  v.clock.run(5000);
+  t.deepEqual(
+    runs(v.written).map(({ url }) => url),
+    ['f', 'g'],
+  );
+  assertContinuous(t, v.written);
+  await v.channel.change(schedule([]));
+  const before = v.written.length;
+  v.clock.run(5000);
+  t.is(v.written.length, before);
+  t.is(v.open, 0);
+  v.channel.close();
+});
+
 test('a small step of the clock is followed slowly, a large one at once', async (t) => {
   const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('b')] }]);
   const v = await playing(spec, { a: { length: 60_000 }, b: { length: 60_000 } }, T0);
