@@ -162,6 +162,8 @@ export class VirtualChannel {
   readonly tracks: (readonly Track[])[] = [];
   readonly warnings: string[] = [];
   readonly sources: FakeSource[] = [];
+  /** The items of `sources`. */
+  readonly opened: Item[] = [];
   onPacket: ((written: Written) => void) | undefined;
 
   constructor(spec: ScheduleSpec, files: Record<string, FakeFile>, wall: number) {
@@ -192,6 +194,7 @@ export class VirtualChannel {
           onChange,
         );
         this.sources.push(source);
+        this.opened.push(item);
         return source;
       },
       log,

@@ -1,3 +1,4 @@
+import { readStreamUrl } from '../placed/stream-url.ts';
 import type { LengthOf, Planned } from './plan.ts';
 import type { ScheduleSpec } from './spec.ts';
 import { Timetable } from './timetable.ts';
@@ -97,6 +98,8 @@ export function isSameButMoved(one: Planned, other: Planned): boolean {
   return Math.abs(one.begins - other.begins) < RETRY_MS && isSameItem(one, other);
 }
 
-function isSameItem(one: Planned, other: Planned): boolean {
-  return one.item.url === other.item.url && one.item.start === other.item.start;
+function isSameItem({ item: one }: Planned, { item: other }: Planned): boolean {
+  if (one.url !== other.url || one.start !== other.start) return false;
+  // what is forwarded of a stream is settled when it is opened; files have no data that is forwarded
+  return one.forwardData === other.forwardData || readStreamUrl(one.url) === undefined;
 }

@@ -254,6 +254,31 @@ test('a change of the schedule does not interrupt what goes on', async (t) => {
   v.channel.close();
 });
 
+test('a stream is opened anew when a change of the schedule forwards its data, a file plays on', async (t) => {
+  const news = 'stream://default/app/news';
+  const program = (url: string, forwardData: boolean): ReturnType<typeof schedule> =>
+    schedule([{ name: 'p', scheduled: T0, repeat: false, items: [item(url, { forwardData })] }]);
+  const files: Record<string, FakeFile> = { [news]: { length: 60_000 }, a: { length: 60_000 } };
+  for (const [url, openings] of [
+    [news, 2],
+    ['a', 1],
+  ] as const) {
+    const v = await playing(program(url, false), files, T0);
+    v.clock.run(5000);
+    await v.channel.change(program(url, true));
+    v.clock.run(5000);
+    t.deepEqual(
+      v.opened.map((opened) => opened.forwardData),
+      [false, true].slice(0, openings),
+      url,
+    );
+    assertContinuous(t, v.written);
+    t.deepEqual(v.warnings, []);
+    v.channel.close();
+    t.is(v.open, 0);
+  }
+});
+
 test('an item that is open already ends where a change of the schedule says', async (t) => {
   const program = (duration: number) => ({
     name: 'p',
