@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
@@ -6,7 +7,7 @@ import { Random } from '../soak/random.ts';
 import { openNode } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { until, untilWorks } from '../support/until.ts';
 
 const KEYS = ['k/1', 'k/2', 'k/3', 'k/4'];
 const STEPS = 120;
@@ -155,13 +156,14 @@ for (const seed of [1, 2, 3, 4])
     }
     await Promise.all(acts);
     await opened();
-    const held = (): string =>
-      JSON.stringify(members.flatMap(({ leases }) => [...leases].map(({ key, fence }) => [key, fence])).sort());
-    await until('what is listed is what is held', async () => {
-      const lists = await Promise.all(
-        members.map(async ({ node }) => [...(await node.list('k'))].map(([key, { fence }]) => [key, fence]).sort()),
-      );
-      return lists.every((list) => JSON.stringify(list) === held());
+    await untilWorks('what is listed is what is held', async () => {
+      for (const { node } of members) {
+        const listed = [...(await node.list('k'))].map(([key, { id, fence }]) => [key, id, fence]).sort();
+        const held = members.flatMap(({ node: { self }, leases }) =>
+          Array.from(leases, ({ key, fence }) => [key, self.id, fence]),
+        );
+        assert.deepEqual(listed, held.sort(), `seen from ${node.self.id}`);
+      }
     });
     for (const { node } of members) await node.config.sync();
     const entries = first.config.entries();
