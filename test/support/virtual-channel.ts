@@ -88,8 +88,10 @@ class FakeSource implements ItemSource {
   #frame: number;
   #sound: number;
   closed = false;
+  readonly item: Item;
 
-  constructor(file: FakeFile, position: number, clock: ChannelClock, onChange: () => void) {
+  constructor(item: Item, file: FakeFile, position: number, clock: ChannelClock, onChange: () => void) {
+    this.item = item;
     this.#file = file;
     const { gopMs = 2000, frameMs = 200, samples = 4800, width = 320 } = file;
     const key = Math.floor(position / gopMs) * gopMs;
@@ -162,8 +164,6 @@ export class VirtualChannel {
   readonly tracks: (readonly Track[])[] = [];
   readonly warnings: string[] = [];
   readonly sources: FakeSource[] = [];
-  /** The items of `sources`. */
-  readonly opened: Item[] = [];
   onPacket: ((written: Written) => void) | undefined;
 
   constructor(spec: ScheduleSpec, files: Record<string, FakeFile>, wall: number) {
@@ -188,13 +188,13 @@ export class VirtualChannel {
       measure: () => Promise.resolve(),
       open: (item: Item, position, onChange) => {
         const source = new FakeSource(
+          item,
           files[item.url] ?? { length: 0, failure: 'it is missing' },
           position,
           this.clock,
           onChange,
         );
         this.sources.push(source);
-        this.opened.push(item);
         return source;
       },
       log,

@@ -268,7 +268,7 @@ test('a stream is opened anew when a change of the schedule forwards its data, a
     await v.channel.change(program(url, true));
     v.clock.run(5000);
     t.deepEqual(
-      v.opened.map((opened) => opened.forwardData),
+      v.sources.map((source) => source.item.forwardData),
       [false, true].slice(0, openings),
       url,
     );
