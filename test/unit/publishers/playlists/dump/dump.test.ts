@@ -40,11 +40,12 @@ interface Vod {
 async function vod(t: ExecutionContext, folder: string, master = 'llhls.m3u8'): Promise<Vod> {
   HLS.setOptions({ strictMode: true });
   const read = (name: string): Promise<string> => readFile(join(folder, name), 'utf8');
-  const files = new Set(await readdir(folder));
   const names = [...(await read(master)).matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(
     ([, quoted, line]) => (quoted ?? line) as string,
   );
   const texts = new Map(await Promise.all(names.map(async (name) => [name, await read(name)] as const)));
+  // after the playlists: what they name is written before them
+  const files = new Set(await readdir(folder));
   const lists = new Map<string, HLS.types.MediaPlaylist>();
   for (const [name, text] of texts) {
     const list = HLS.parse(text) as HLS.types.MediaPlaylist;
