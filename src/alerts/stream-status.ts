@@ -23,7 +23,8 @@ export function followStreams(registry: Registry, rules: () => AlertRulesConfig,
     told('INGRESS_STREAM_CREATED', 'A new ingress stream has been created');
     input.once('close', (reason) => told('INGRESS_STREAM_DELETED', `The ingress stream has been deleted: ${reason}`));
   });
-  registry.on('input', (input, application) => {
+  // before output streams are made of it
+  registry.prependListener('input', (input, application) => {
     ingress(application.internalName, input.name, input)('INGRESS_STREAM_PREPARED', 'The ingress stream is ready');
   });
   registry.on('duplicate', (application, name) => {
