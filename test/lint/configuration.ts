@@ -63,7 +63,7 @@ export function reference(): string {
     'Every element of Server.xml that Kiln knows, made from the descriptions that also check the file (`npm run reference`).',
     'Kiln reads the format of OvenMediaEngine, version 8, with its `include` attributes and its macros `${env:NAME:default}` and',
     '`${PublicIP}`. In the management API an element is a key with a small first letter. How to configure what:',
-    '[README](../README.md#configuration).',
+    '[Configure](configure.md).',
     '',
     ...sections(all, ['Server']),
   ].join('\n');
