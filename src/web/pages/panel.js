@@ -210,7 +210,7 @@ export class Panel {
   /** The player itself goes on with another server. */
   #interrupted() {
     this.#startedAt = performance.now();
-    this.#reason = undefined;
+    this.#reason = 'The server does not answer';
     this.#clearFigures();
     this.#showWaiting();
     this.#troubled();

@@ -156,7 +156,7 @@ const REFUSALS = {
   404: { reason: undefined, final: false },
   406: { reason: 'This browser and this stream have no codec in common for WebRTC', final: true },
   409: { reason: undefined, final: false },
-  503: { reason: 'The server is full', final: false },
+  503: { reason: 'The server cannot play this stream now', final: false },
 };
 
 /** No session, and what a viewer reads of it: `{ reason, final }`. */
