@@ -32,25 +32,28 @@ test.serial('what is answered in time is asked once', async (t) => {
   t.is(asked.length, 1);
 });
 
-test.serial('what is not answered is asked again after each pause; the first answer counts, and later ones are told of', async (t) => {
-  const { asked, ask } = questions();
-  const late: string[] = [];
-  const answer = hedged(ask, [300, 600], (one) => late.push(one));
-  mock.timers.tick(300);
-  t.is(asked.length, 2);
-  mock.timers.tick(599);
-  t.is(asked.length, 2);
-  mock.timers.tick(1);
-  t.is(asked.length, 3);
-  mock.timers.tick(10_000);
-  t.is(asked.length, 3);
-  asked[1]?.resolve('second');
-  t.is(await answer, 'second');
-  asked[0]?.resolve('first');
-  asked[2]?.reject(new Error('not there'));
-  await turn();
-  t.deepEqual(late, ['first']);
-});
+test.serial(
+  'what is not answered is asked again after each pause; the first answer counts, and later ones are told of',
+  async (t) => {
+    const { asked, ask } = questions();
+    const late: string[] = [];
+    const answer = hedged(ask, [300, 600], (one) => late.push(one));
+    mock.timers.tick(300);
+    t.is(asked.length, 2);
+    mock.timers.tick(599);
+    t.is(asked.length, 2);
+    mock.timers.tick(1);
+    t.is(asked.length, 3);
+    mock.timers.tick(10_000);
+    t.is(asked.length, 3);
+    asked[1]?.resolve('second');
+    t.is(await answer, 'second');
+    asked[0]?.resolve('first');
+    asked[2]?.reject(new Error('not there'));
+    await turn();
+    t.deepEqual(late, ['first']);
+  },
+);
 
 test.serial('a failure is waited out while another question is open', async (t) => {
   const { asked, ask } = questions();
