@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';
 import test from 'ava';
-import Fastify, { type FastifyReply } from 'fastify';
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { goneSignal } from '../../../../src/access/http-request.ts';
 import { holdOn } from '../../../../src/publishers/playlists/hold.ts';
 import { Waiters } from '../../../../src/publishers/playlists/waiters.ts';
@@ -23,10 +23,10 @@ const LEAVE = {
 
 for (const [protocol, ask] of Object.entries(LEAVE)) {
   test(`a client that left before its request is held is not waited for: ${protocol}`, async (t) => {
-    const app = protocol === 'HTTP/2' ? Fastify({ http2: true }) : Fastify();
+    const app = (protocol === 'HTTP/2' ? Fastify({ http2: true }) : Fastify()) as FastifyInstance;
     t.teardown(() => app.close());
     const { promise, resolve } = Promise.withResolvers<() => FastifyReply>();
-    app.get('/', (_request, reply) => resolve(() => reply as FastifyReply));
+    app.get('/', (_request, reply) => resolve(() => reply));
     await app.listen({ host: '127.0.0.1', port: 0 });
     const { port } = app.server.address() as { port: number };
     const leave = ask(port);
