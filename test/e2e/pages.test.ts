@@ -244,13 +244,14 @@ test('LL-HLS whose picture stands still says that it reconnects, and does', asyn
 });
 
 test('LL-HLS that the server cannot play now says so', async (t) => {
-  const { registry, answers, origin, page } = await open(t);
+  const { registry, answers, origin, page, errors } = await open(t);
   goLive(registry, 'app', 'news');
   answers.playlist = 503;
   await page.goto(`${origin}/app/news`);
   await heading(page, 'The server cannot play this stream now');
   answers.playlist = 200;
   await plays(page);
+  t.deepEqual(errors, []);
 });
 
 test('LL-HLS that brings no picture is started again after a while', async (t) => {
