@@ -18,6 +18,7 @@ import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from 
 import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
 import { RefusalLog, type Refused } from './refusal-log.ts';
 import {
+  checkPresent,
   PROTOCOL_NAMES,
   publisherConfig,
   type AccessRequest,
@@ -177,10 +178,11 @@ export class Access {
       const application = (await vhost.viewed(app, stream)) ?? vhost.application(app);
       this.#checkRoom(application, request);
       await limitInCluster(application, request.protocol, this.#options.countElsewhere);
+      checkPresent(request.signal);
       let found = await look(application, stream, playlist, grant);
       if (found === undefined && (await this.#starting.wait(application, stream, request)))
         found = await look(application, stream, playlist, grant);
-      if (request.signal?.aborted === true) throw kilnError('clientGone');
+      checkPresent(request.signal);
       if (found === undefined) throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
       return {
         application,
@@ -207,6 +209,7 @@ export class Access {
     const id = sessionId(query);
     const grant = await this.admitViewer(request, async (application, stream, playlist) => {
       const output = application.output(stream) ?? (await find(application, stream, query));
+      checkPresent(request.signal);
       if (output === undefined || output.closed || output.tracks.length === 0) return undefined;
       const found = accept(output, application, playlist);
       if (found === undefined) return undefined;

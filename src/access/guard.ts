@@ -1,7 +1,7 @@
 import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
 import type { Opening, Openings } from './opening.ts';
-import type { AccessRequest, Target } from './request.ts';
+import { checkPresent, type AccessRequest, type Target } from './request.ts';
 
 /** The decision of a guard that admits a client. */
 export interface Verdict {
@@ -68,7 +68,7 @@ function unlessGone(
   openings: Openings,
 ): Promise<Verdict | undefined> {
   if (signal === undefined) return question(undefined);
-  if (signal.aborted) throw kilnError('clientGone');
+  checkPresent(signal);
   return new Promise((resolve, reject) => {
     const answered = question(signal);
     const onGone = (): void => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Http2ServerResponse } from 'node:http2';
+import { Http2ServerResponse } from 'node:http2';
 import { isIP } from 'node:net';
 import { urlWithPort, type AccessRequest } from './request.ts';
 
@@ -66,10 +66,16 @@ function last(header: string | string[] | undefined): string | undefined {
   return value === '' ? undefined : value;
 }
 
+/** Whether a response is over: it has been sent, or its client has left. */
+export function isClosed(response: ServerResponse | Http2ServerResponse): boolean {
+  // that of HTTP/2 does not say so itself
+  return response instanceof Http2ServerResponse ? response.stream.destroyed : response.destroyed;
+}
+
 /** Aborted when the client of a response goes away before it has ended. */
 export function goneSignal(response: ServerResponse | Http2ServerResponse): AbortSignal {
   const gone = new AbortController();
-  if (response.destroyed) gone.abort();
+  if (isClosed(response)) gone.abort();
   else response.once('close', () => gone.abort());
   return gone.signal;
 }

@@ -1,4 +1,5 @@
 import type { ApplicationConfig } from '../config/model.ts';
+import { kilnError } from '../errors.ts';
 
 /** The client of a request. */
 export interface Client {
@@ -49,6 +50,11 @@ export interface PublishRequest<P extends IncomingProtocol = IncomingProtocol> e
 export interface PlayRequest extends AccessRequest {
   readonly direction: 'outgoing';
   readonly protocol: OutgoingProtocol;
+}
+
+/** After a wait: nothing more is done for a client that has left. @throws clientGone */
+export function checkPresent(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw kilnError('clientGone');
 }
 
 /** As operators know them. */

@@ -1,7 +1,7 @@
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
-import type { PlayRequest } from './request.ts';
+import { checkPresent, type PlayRequest } from './request.ts';
 
 /** Output streams that are to come on other nodes. */
 export interface StartingElsewhere {
@@ -60,12 +60,12 @@ export class Starting {
    * @throws tooManyWaiting, clientGone
    */
   wait(application: Application, name: string, { signal, client }: PlayRequest): Promise<boolean> | boolean {
+    checkPresent(signal);
     const answer = this.#answer(application, name);
     if (answer !== undefined) return answer;
     const address = client.realAddress;
     const ofOne = this.#waitingOf.get(address) ?? 0;
     if (this.#waiters.size >= MAX_WAITING || ofOne >= MAX_WAITING_OF_ONE) throw kilnError('tooManyWaiting');
-    if (signal?.aborted === true) throw kilnError('clientGone');
     this.#waitingOf.set(address, ofOne + 1);
     return new Promise((resolve, reject) => {
       const leave = (): void => {

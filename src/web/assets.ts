@@ -19,6 +19,7 @@ const TYPES = {
 
 const OWN = [
   'common.js',
+  'hedged.js',
   'kiln.css',
   'list.js',
   'llhls.js',
@@ -26,6 +27,7 @@ const OWN = [
   'panel.js',
   'player.js',
   'silence.js',
+  'whep-session.js',
   'whep.js',
 ] as const;
 const PAGES = ['api.html', 'index.html', 'not-found.html', 'player.html'] as const;

@@ -16,7 +16,9 @@ const PLAYER = fileURLToPath(new URL('../support/whep-player.js', import.meta.ur
 const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
 const script = (name: string): string => readFileSync(new URL(`../../src/web/pages/${name}`, import.meta.url), 'utf8');
 /** As one module, which can be loaded into any page. */
-const OWN_PLAYER = script('silence.js') + script('whep.js').replace(/^import .*$/m, '');
+const OWN_PLAYER = ['hedged.js', 'silence.js', 'whep-session.js', 'whep.js']
+  .map((name) => script(name).replaceAll(/^import .*$/gm, ''))
+  .join('');
 /** How long an estimator may take to trust a link again. */
 const PATIENCE_MS = 90_000;
 

@@ -178,6 +178,8 @@ test('the player starts by itself when the stream begins, and again when it come
   answers.playlist = 200;
   await plays(page);
   await page.locator('.cover').first().waitFor({ state: 'hidden' });
+  // what the playlist's node cannot tell now
+  answers.playlist = 503;
   first.input.close('the test ends it');
   await heading(page, 'Reconnecting');
   answers.playlist = 404;
@@ -220,6 +222,35 @@ test('a frozen picture waits for the publisher while no node has the stream', as
   );
   await page.clock.fastForward(10_000);
   await heading(page, 'Reconnecting');
+  t.deepEqual(errors, []);
+});
+
+test('LL-HLS whose picture stands still says that it reconnects, and does', async (t) => {
+  const { registry, origin, page, errors } = await open(t);
+  await page.clock.install();
+  goLive(registry, 'app', 'news');
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  await page.evaluate(
+    `Object.defineProperty(document.querySelector('video'), 'currentTime', { get: () => 1, set() {}, configurable: true })`,
+  );
+  await page.clock.fastForward(10_000);
+  await heading(page, 'Reconnecting');
+  t.is(await page.locator('.cover span').innerText(), 'The video has stopped');
+  await page.evaluate(`delete document.querySelector('video').currentTime`);
+  await plays(page);
+  await page.locator('.cover').first().waitFor({ state: 'hidden' });
+  t.deepEqual(errors, []);
+});
+
+test('LL-HLS that the server cannot play now says so', async (t) => {
+  const { registry, answers, origin, page, errors } = await open(t);
+  goLive(registry, 'app', 'news');
+  answers.playlist = 503;
+  await page.goto(`${origin}/app/news`);
+  await heading(page, 'The server cannot play this stream now');
+  answers.playlist = 200;
+  await plays(page);
   t.deepEqual(errors, []);
 });
 

@@ -47,7 +47,8 @@ const PLAYERS = {
     };
     player.addEventListener('error', ({ detail }) => note(detail));
     await player.attach(muted('video'));
-    player.configure({ streaming });
+    // a machine that is busy drops frames: Shaka then changes the rendition, and may append its media before its init
+    player.configure({ streaming, abr: { droppedFrames: false } });
     try {
       await player.load(url);
     } catch (error) {

@@ -67,6 +67,8 @@ export interface MasterRequest {
   readonly terms: SessionTerms;
   /** Is held on to, or handed over, with the player's session: who plays ends it only if there is no master playlist. */
   readonly grant: Grant;
+  /** Aborted when the player leaves: it is not waited for, nor counted, then. */
+  readonly signal: AbortSignal;
 }
 
 /** HLS of one output stream, wherever it is packaged. What is there is answered at once. */
@@ -74,7 +76,7 @@ export interface PlayedStream {
   readonly config: HlsPublisherConfig;
   /**
    * A master playlist for one player, which is counted from then on; undefined while there is nothing to play yet.
-   * @throws fileNotFound, tooManyConnections, playlistSessionRefused, sessionExists
+   * @throws fileNotFound, tooManyConnections, playlistSessionRefused, sessionExists, clientGone
    */
   master(asked: MasterRequest): Master | undefined | Promise<Master | undefined>;
   /**

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
+import { isClosed } from '../../access/http-request.ts';
 import { kilnError } from '../../errors.ts';
 import type { Hold } from './answer.ts';
 
@@ -18,7 +19,7 @@ export function holdOn(reply: FastifyReply): Hold {
     } = reply;
     const held = heldOn.get(socket) ?? 0;
     if (held >= most) throw kilnError('tooManyWaiting');
-    const waiting = wait((cancel) => (raw.destroyed ? cancel() : raw.once('close', cancel)));
+    const waiting = wait((cancel) => (isClosed(raw) ? cancel() : raw.once('close', cancel)));
     heldOn.set(socket, held + 1);
     return waiting.finally(() => heldOn.set(socket, (heldOn.get(socket) ?? 1) - 1));
   };

@@ -2,6 +2,7 @@ import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
 import { isGuarded } from '../../config/enables.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
+import { checkPresent } from '../../access/request.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
@@ -137,6 +138,7 @@ async function serveMaster(
 ): Promise<void> {
   const { app, stream: asked } = request.params;
   const query = new URLSearchParams(queryOf(request));
+  const signal = goneSignal(reply.raw);
   const viewer = {
     direction: 'outgoing',
     protocol: form.kind,
@@ -146,7 +148,7 @@ async function serveMaster(
     playlist: name,
     query,
     ...httpAccess(request.raw, request),
-    signal: goneSignal(reply.raw),
+    signal,
   } as const;
   const requested = registry.resolve(request.hostname);
   const guarded = requested !== undefined && isGuarded(requested.config, viewer);
@@ -154,12 +156,13 @@ async function serveMaster(
   const admitted = await access.admitViewer(viewer, async (application, streamName, playlist = name, grant) => {
     crossDomains.apply(application, request, reply);
     const stream = await find(application, streamName, query);
+    checkPresent(signal);
     // whom a guard sent to another stream asks for its children there
     const isAsked = application.name === app && streamName === asked;
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
     const vhost = application.vhost === requested ? undefined : application.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
-    const options = { file: playlist, query: queryOf(request), plays, base, terms, grant };
+    const options = { file: playlist, query: queryOf(request), plays, base, terms, grant, signal };
     return stream && { stream, master: await stream.master(options) };
   });
   const { stream, master } = admitted.found;

@@ -1,9 +1,13 @@
+import { hedged } from './hedged.js';
+
 /** The server's clock minus this browser's in ms, from the answer that came quickest: it is wrong by half its time. */
 const clock = { offset: 0, took: Infinity };
 /** What was measured loses worth with every answer, so that clocks that drift are followed. */
 const CLOCK_AGING = 1.1;
 /** A server that has not answered by then is gone. With the time between two questions viewers hear of it within 5 s. */
 const ANSWER_MS = 2500;
+/** From each question to the next one, while there is no answer. */
+const PAUSES_MS = [500, 1000];
 
 /** Milliseconds since the epoch by the server's clock. */
 export const serverNow = () => Date.now() + clock.offset;
@@ -22,15 +26,30 @@ export function element(tag, properties = {}, ...children) {
 }
 
 /**
+ * Fetches what is the same from every server.
+ * @throws TypeError when none can be reached, TimeoutError when none answers
+ */
+export function ask(url, options = {}) {
+  const late = AbortSignal.timeout(ANSWER_MS);
+  const asked = [];
+  const askOne = async () => {
+    const own = new AbortController();
+    asked.push(own);
+    const signal = AbortSignal.any([own.signal, late]);
+    const response = await fetch(url, { cache: 'no-store', signal, ...options });
+    for (const other of asked) if (other !== own) other.abort();
+    return response;
+  };
+  return hedged(askOne, PAUSES_MS);
+}
+
+/**
  * What is live. `query` may name one app and stream.
- * @throws TypeError when the server cannot be reached, Error when it does not answer as expected
+ * @throws what `ask` does, Error when the server does not answer as expected
  */
 export async function fetchStreams(query = {}) {
   const sent = Date.now();
-  const response = await fetch(`/-/streams.json?${new URLSearchParams(query)}`, {
-    cache: 'no-store',
-    signal: AbortSignal.timeout(ANSWER_MS),
-  });
+  const response = await ask(`/-/streams.json?${new URLSearchParams(query)}`);
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   const received = Date.now();
   const list = await response.json();

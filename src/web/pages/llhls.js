@@ -217,6 +217,7 @@ function reasonOf({ type, details, response }) {
   if (details === 'manifestIncompatibleCodecsError' || details === 'bufferAddCodecError') {
     return { reason: 'This browser cannot decode the codec of this stream', final: true };
   }
+  if (status === 503) return { reason: 'The server cannot play this stream now', final: false };
   // The server answers 201 without a body until the first picture is there.
   if (details.startsWith('manifest') || details === 'levelEmptyError') return { reason: undefined, final: false };
   if (type === 'networkError') return { reason: 'The connection to the server was lost', final: false };

@@ -9,6 +9,8 @@ const spread = (milliseconds) => milliseconds * (0.2 + 0.8 * Math.random());
 
 /** What viewers read while the publisher is away: title, text, and that it will pass. */
 export const AWAY = ['Reconnecting', 'The publisher is away and may return.', true];
+/** The same while no server answers. */
+export const UNREACHABLE = ['The server cannot be reached', 'Trying again', true];
 
 /** One way to play: a picture with its state on top and its figures below. Plays again by itself after a fault. */
 export class Panel {
@@ -27,7 +29,9 @@ export class Panel {
   #attempts = 0;
   #retry;
   #shown = false;
-  #away = false;
+  #excuse;
+  /** Of the last failure. */
+  #reason;
   #startedAt = 0;
   #progressAt = 0;
   #position = 0;
@@ -36,8 +40,8 @@ export class Panel {
   #frames;
 
   /**
-   * @param makePlayer `(video, failed, changed) => player` with `start(url, attempt)`, `stats(serverNow)`, `catchUp()`, `close()`,
-   *   and `choices` and `choose(name, value)` where the viewer has a choice
+   * @param makePlayer `(video, { failed, interrupted, changed }) => player` with `start(url, attempt)`, `stats(serverNow)`,
+   *   `catchUp()`, `close()`, and `choices` and `choose(name, value)` where the viewer has a choice
    * @param unmuted called when this panel's sound is turned on
    * @param begun called when a picture is shown
    * @param troubled called when the picture stopped: the stream may have ended
@@ -84,13 +88,14 @@ export class Panel {
     this.#note.textContent = note;
     this.#note.hidden = note === '';
     this.#attempts = 0;
+    this.#reason = undefined;
     this.#shown = false;
     this.#start();
   }
 
   /** Shows a state instead of a picture. `busy`: it will pass by itself. */
   stop(title, text, busy) {
-    clearTimeout(this.#retry);
+    this.#cancelRetry();
     this.#target = undefined;
     this.#player?.close();
     this.#player = undefined;
@@ -100,11 +105,13 @@ export class Panel {
     this.#showChoices();
   }
 
-  /** Whether the publisher is away and may return: what fails meanwhile fails for that reason. */
-  set away(away) {
-    const begins = away && !this.#away;
-    this.#away = away;
-    if (begins && this.#shown && this.#target !== undefined && !this.#cover.element.hidden) this.#show(...AWAY);
+  /** Why nothing plays, where the page knows better than the player: what is shown then. undefined: it does not. */
+  set excuse(excuse) {
+    const before = this.#excuse;
+    this.#excuse = excuse;
+    if (excuse === before || this.#target === undefined) return;
+    if (!this.#cover.element.hidden && this.#cover.button.hidden) this.#showWaiting();
+    if (excuse === undefined && this.#retry !== undefined) this.#startSoon(0);
   }
 
   /** A picture is shown that moves, or that the viewer has paused. */
@@ -165,8 +172,11 @@ export class Panel {
     this.#startedAt = performance.now();
     this.#progressAt = this.#startedAt;
     this.#frames = undefined;
-    const changed = () => player === this.#player && this.#showChoices();
-    const player = this.#makePlayer(this.#video, (failure) => this.#failed(failure), changed);
+    const player = this.#makePlayer(this.#video, {
+      failed: (failure) => this.#failed(failure),
+      interrupted: () => player === this.#player && this.#interrupted(),
+      changed: () => player === this.#player && this.#showChoices(),
+    });
     this.#player = player;
     player.start(this.#target.url, this.#shown ? this.#attempts : 0).catch(() => {
       if (player === this.#player) this.#failed({ reason: 'The player could not be loaded', final: false });
@@ -187,17 +197,46 @@ export class Panel {
     this.#player = undefined;
     this.#clearFigures();
     if (final) {
+      this.#target = undefined;
       this.#show(reason, '', false);
       return;
     }
-    const quiet = reason === undefined || (!this.#shown && this.#attempts < QUIET_ATTEMPTS);
-    if (quiet) this.#show('Starting', 'Waiting for the first frame', true);
-    else if (this.#away) this.#show(...AWAY);
-    else this.#show(reason, 'Trying again', true);
-    const wait = spread(RETRY_MS[Math.min(this.#attempts++, RETRY_MS.length - 1)]);
-    clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.#start(), wait);
+    this.#reason = reason;
+    this.#showWaiting();
+    this.#startSoon(this.#attempts++);
     if (this.#shown) this.#troubled();
+  }
+
+  /** The player itself goes on with another server. */
+  #interrupted() {
+    this.#startedAt = performance.now();
+    this.#reason = 'The server does not answer';
+    this.#clearFigures();
+    this.#showWaiting();
+    this.#troubled();
+  }
+
+  #startSoon(attempt) {
+    this.#cancelRetry();
+    const start = () => {
+      this.#retry = undefined;
+      this.#start();
+    };
+    this.#retry = setTimeout(start, spread(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]));
+  }
+
+  #cancelRetry() {
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+  }
+
+  #showWaiting() {
+    const reason = this.#reason;
+    const isQuiet = reason === undefined || this.#attempts < QUIET_ATTEMPTS;
+    if (this.#excuse !== undefined) this.#show(...this.#excuse);
+    else if (this.#shown) this.#show('Reconnecting', reason ?? '', true);
+    else if (isQuiet) this.#show('Starting', 'Waiting for the first frame', true);
+    else this.#show(reason, 'Trying again', true);
   }
 
   #show(title, text, busy) {

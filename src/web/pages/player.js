@@ -1,6 +1,6 @@
-import { age, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
+import { age, ask, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
 import { LlhlsPlayer } from './llhls.js';
-import { AWAY, Panel } from './panel.js';
+import { AWAY, Panel, UNREACHABLE } from './panel.js';
 import { WhepPlayer } from './whep.js';
 
 const LIVE_POLL_MS = 2000;
@@ -22,6 +22,8 @@ const mark = document.querySelector('link[rel=icon]').href;
 const FIRST_PICTURE_MS = { llhls: 12_000, webrtc: 30_000 };
 /** So long a publisher that has gone may return to its stream. */
 const RETURN_MS = 30_000;
+/** So long the stream of a node that has gone may take to come to another one. */
+const MOVE_MS = 5000;
 
 const heard = {
   unmuted: (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute()),
@@ -29,11 +31,11 @@ const heard = {
   troubled: () => loop(),
 };
 const panels = {
-  llhls: new Panel('LL-HLS', mark, (video, failed, changed) => new LlhlsPlayer(video, failed, changed), {
+  llhls: new Panel('LL-HLS', mark, (video, { failed, changed }) => new LlhlsPlayer(video, failed, changed), {
     ...heard,
     firstPictureMs: FIRST_PICTURE_MS.llhls,
   }),
-  webrtc: new Panel('WebRTC', mark, (video, failed) => new WhepPlayer(video, failed), {
+  webrtc: new Panel('WebRTC', mark, (video, { failed, interrupted }) => new WhepPlayer(video, failed, interrupted), {
     ...heard,
     firstPictureMs: FIRST_PICTURE_MS.webrtc,
   }),
@@ -89,10 +91,9 @@ function render() {
   const ways = shownWays();
   for (const way of WAYS) {
     const shown = ways.includes(way);
-    panels[way].away = live?.relayed === true;
-    // what plays goes on playing, also when the list cannot be asked for
-    const lost = refused > 0 && !panels[way].playing;
-    if (shown && live !== undefined && !lost) {
+    panels[way].excuse = excuse();
+    // what plays, or tries to, is left alone, also when the list cannot be asked for
+    if (shown && live !== undefined) {
       const url = way === 'llhls' ? llhlsUrl() : whepUrl();
       const about = notes(way);
       const wanted = [live.since, url, live.video?.codec, about.hasSound].join(' ');
@@ -115,11 +116,17 @@ function render() {
   renderLinks();
 }
 
+/** Why what does not play may not. */
+function excuse() {
+  if (refused > 0) return UNREACHABLE;
+  return live?.relayed === true ? AWAY : undefined;
+}
+
 function absence() {
   if (live !== undefined && shownWays().length === 0) {
     return ['Not for browsers', 'LL-HLS and WebRTC are off for this stream.', false];
   }
-  if (refused > 0) return ['The server cannot be reached', 'Trying again', true];
+  if (refused > 0) return UNREACHABLE;
   if (interrupted) return AWAY;
   return everLive
     ? ['The stream has ended', 'If it comes back, it plays here by itself.', true]
@@ -168,9 +175,16 @@ function renderLinks() {
 /** Where names are not listed, the addresses are tried as they are usual. */
 const UNLISTED = { unlisted: true, since: 0, viewers: 0, llhls: ['llhls.m3u8'], webrtc: ['webrtc_default'] };
 
+/** Questions for what is live, and the newest that was answered: an older one has nothing to add. */
+let asked = 0;
+let answered = 0;
+
 async function poll() {
+  const own = ++asked;
   try {
     const { streams, restricted } = await fetchStreams({ app, stream });
+    if (own < answered) return;
+    answered = own;
     live = restricted ? UNLISTED : streams[0];
     refused = 0;
     if (live !== undefined) {
@@ -185,16 +199,23 @@ async function poll() {
   } catch (error) {
     // a server that answers with an error is there
     if (!(error instanceof TypeError) && error.name !== 'TimeoutError') return;
+    if (own < answered) return;
+    answered = own;
     refused++;
   }
   render();
 }
 
-/** Any node keeps the playlist of a stream for as long as its publisher may return, and no longer. */
+/**
+ * Any node keeps the playlist of a stream for as long as its publisher may return, and no longer. Without a playlist nobody
+ * tells; a stream is not over yet while it may be on its way to another node.
+ */
 async function mayReturn() {
-  if (masterUrl === undefined || performance.now() - liveAt > RETURN_MS + LIVE_POLL_MS) return false;
-  const { ok } = await fetch(masterUrl, { method: 'HEAD', signal: AbortSignal.timeout(LIVE_POLL_MS) });
-  return ok;
+  const gone = performance.now() - liveAt;
+  if (!everLive || gone > RETURN_MS + LIVE_POLL_MS) return false;
+  if (masterUrl === undefined) return gone < MOVE_MS;
+  const { status } = await ask(masterUrl, { method: 'HEAD' });
+  return status !== 404;
 }
 
 let timer;

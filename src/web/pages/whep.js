@@ -1,43 +1,43 @@
 import { SilenceWatch } from './silence.js';
+import { LOST, Refusal, WhepSession } from './whep-session.js';
 
 const OFFER_TIMEOUT_MS = { most: 10_000, again: 2500 };
 const SHORT_ATTEMPTS = 4;
+/** Between offers of who comes back, while no node answers. */
+const PAUSES_MS = [300, 600];
 /** How often it is looked whether media came. */
 const LISTEN_EVERY_MS = 250;
-/** A server that has not said by then that it still has the session is gone. */
-const CONFIRM_TIMEOUT_MS = 1000;
-const FRAGMENT_TYPE = 'application/trickle-ice-sdpfrag';
-const LOST = { reason: 'Reconnecting', final: false };
-/**
- * The identifiers under which the server writes header extensions. It answers those that are offered so, and only with
- * them can it tell what the network carries and choose the rendition by it.
- */
-const IDENTIFIERS = new Map([
-  ['urn:ietf:params:rtp-hdrext:sdes:mid', 1],
-  ['http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time', 4],
-  ['http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01', 5],
-]);
+/** When a node has not said for so long that it has the session, another session is asked for. */
+const SPARE_AFTER_MS = 250;
 
 /**
- * A stream that is starting may take a while. A node that has died keeps those who come back waiting, until balancers have
- * noticed; a node that all of them come to may be slow to answer.
+ * How a session is asked for. A stream that is starting may take a while. A node that has died keeps those who come back
+ * waiting, until balancers have noticed; a node that all of them come to may be slow to answer.
  * @param attempt since it played last; 0 where it has not played yet
- * @returns milliseconds
  */
-export function offerTimeout(attempt) {
-  return attempt > 0 && attempt <= SHORT_ATTEMPTS ? OFFER_TIMEOUT_MS.again : OFFER_TIMEOUT_MS.most;
+export function offerTerms(attempt) {
+  const isShort = attempt > 0 && attempt <= SHORT_ATTEMPTS;
+  return {
+    timeoutMs: isShort ? OFFER_TIMEOUT_MS.again : OFFER_TIMEOUT_MS.most,
+    pauses: attempt > 0 ? PAUSES_MS : [],
+  };
 }
 
 /**
- * Plays a WHEP resource in a video element (WebRTC). It ends when the server closes DTLS, and when no media comes and no
- * node says that it still has the session.
+ * Plays a WHEP resource in a video element (WebRTC). When no media comes, and no node says that it still has the session,
+ * it goes on with another one; it ends when there is none, and when the server closes DTLS.
  * `failed({ reason, final })` is called once at most; nothing plays after it.
+ * `interrupted()` is called when the session is lost, and another one is waited for.
  */
 export class WhepPlayer {
   #video;
   #failed;
-  #peer;
+  #interrupted;
+  #url;
+  /** What plays, or is asked for. */
   #session;
+  /** What is to play instead. */
+  #spare;
   #closed = false;
   #abort = new AbortController();
   #listening;
@@ -45,9 +45,10 @@ export class WhepPlayer {
   /** Frames since the last reading, and the milliseconds from when they were received to when they are on the screen. */
   #shown = { frames: 0, delay: 0 };
 
-  constructor(video, failed) {
+  constructor(video, failed, interrupted) {
     this.#video = video;
     this.#failed = failed;
+    this.#interrupted = interrupted;
   }
 
   /** @param attempt since it played last; 0 where it has not played yet */
@@ -57,10 +58,14 @@ export class WhepPlayer {
       return;
     }
     addEventListener('pagehide', () => this.close(), { signal: this.#abort.signal });
+    this.#url = url;
+    this.#watchFrames();
     try {
-      await this.#connect(url, offerTimeout(attempt));
+      this.#session = new WhepSession();
+      await this.#session.offer(url, offerTerms(attempt));
+      await this.#play(this.#session);
     } catch (error) {
-      this.#fail(error instanceof Refusal ? error : { reason: 'The server cannot be reached', final: false });
+      this.#fail(failureOf(error));
     }
   }
 
@@ -69,7 +74,7 @@ export class WhepPlayer {
     return {
       latencyMeaning:
         'Half the round trip to the server, plus the time from a frame coming here to this screen showing it',
-      ...(this.#peer && this.#read(await this.#peer.getStats())),
+      ...(this.#session && this.#read(await this.#session.report())),
     };
   }
 
@@ -80,86 +85,74 @@ export class WhepPlayer {
     this.#closed = true;
     this.#abort.abort();
     clearInterval(this.#listening);
-    this.#peer?.close();
+    this.#session?.close();
+    this.#spare?.close();
     this.#video.srcObject = null;
-    if (this.#session !== undefined) fetch(this.#session, { method: 'DELETE', keepalive: true }).catch(() => undefined);
   }
 
-  async #connect(url, timeoutMs) {
-    const peer = new RTCPeerConnection();
-    this.#peer = peer;
-    this.#watchFrames();
-    const stream = new MediaStream();
-    peer.ontrack = ({ track }) => {
-      stream.addTrack(track);
-      this.#video.srcObject = stream;
-    };
-    peer.onconnectionstatechange = () => {
-      if (peer.connectionState === 'failed') {
-        this.#fail({ reason: 'No WebRTC connection could be made: a firewall may block UDP and TCP', final: false });
-      }
-    };
-    peer.addTransceiver('video', { direction: 'recvonly' });
-    peer.addTransceiver('audio', { direction: 'recvonly' });
-    const offer = await peer.createOffer();
-    // Without it browsers decode Opus to one channel.
-    offer.sdp = offer.sdp.replaceAll('useinbandfec=1', 'useinbandfec=1;stereo=1');
-    const sdp = identified(offer.sdp);
-    // a browser that has none of it changed plays as well, and is sent the first rendition
-    const body = await peer.setLocalDescription({ type: 'offer', sdp }).then(
-      () => sdp,
-      () => peer.setLocalDescription(offer).then(() => offer.sdp),
+  async #play(session) {
+    if (this.#closed) return;
+    this.#session = session;
+    this.#last = undefined;
+    this.#listen(session);
+    await session.begin(
+      (stream) => (this.#video.srcObject = stream),
+      (failure) => this.#fail(failure),
     );
-    const response = await fetch(url, {
-      method: 'POST',
-      headers: { 'content-type': 'application/sdp' },
-      body,
-      signal: AbortSignal.any([this.#abort.signal, AbortSignal.timeout(timeoutMs)]),
-    });
-    if (response.status !== 201) throw new Refusal(response.status);
-    const location = response.headers.get('location');
-    if (location !== null) this.#session = new URL(location, response.url);
-    const answer = await response.text();
-    if (this.#closed) return;
-    await peer.setRemoteDescription({ type: 'answer', sdp: answer });
-    const dtls = peer.getReceivers()[0]?.transport;
-    dtls?.addEventListener('statechange', () => dtls.state === 'closed' && this.#fail(LOST));
-    this.#listen(peer);
   }
 
-  #listen(peer) {
-    if (this.#closed) return;
+  #listen(session) {
     const silence = new SilenceWatch(performance.now());
     let busy = false;
+    clearInterval(this.#listening);
     this.#listening = setInterval(async () => {
       if (busy) return;
       busy = true;
       try {
-        const isSuspect = silence.heard(receivedBy(await peer.getStats()), performance.now());
-        if (isSuspect && !this.#closed) {
-          if (await this.#isKnown(peer)) silence.explained(performance.now());
-          else this.#fail(LOST);
-        }
+        const received = await session.received();
+        if (!silence.heard(received, performance.now()) || this.#closed) return;
+        if (await this.#isKept(session, received > 0)) silence.explained(performance.now());
+      } catch (error) {
+        this.#fail(failureOf(error));
       } finally {
         busy = false;
       }
     }, LISTEN_EVERY_MS);
   }
 
-  /** Whether a node says that it has the session: it is sent a candidate exchange that changes nothing (RFC 9725, 4.3.1). */
-  async #isKnown(peer) {
-    if (this.#session === undefined) return true;
-    const body = peer.localDescription.sdp
-      .match(/^a=ice-(?:ufrag|pwd):.*\r\n/gm)
-      .slice(0, 2)
-      .join('');
-    const signal = AbortSignal.any([this.#abort.signal, AbortSignal.timeout(CONFIRM_TIMEOUT_MS)]);
-    const headers = { 'content-type': FRAGMENT_TYPE, 'if-match': '*' };
-    try {
-      return (await fetch(this.#session, { method: 'PATCH', headers, body, signal })).ok;
-    } catch {
-      return false;
+  /**
+   * Whether a session that brings nothing goes on. One that has never brought anything has no spare: its player is started
+   * again, less and less often.
+   */
+  async #isKept(session, hasPlayed) {
+    const known = session.isKnown();
+    const isKnown = await (hasPlayed ? Promise.race([known, spareTime()]) : known);
+    if (isKnown === undefined) return await this.#isKeptOrReplaced(session, known);
+    if (!isKnown) throw LOST;
+    return isKnown;
+  }
+
+  /** The same while no node answers: another session is asked for, and whichever is answered first is played. */
+  async #isKeptOrReplaced(session, known) {
+    const spare = new WhepSession();
+    this.#spare = spare;
+    const kept = known.then((isKnown) => {
+      if (isKnown) return true;
+      if (this.#spare === spare && !this.#closed) this.#interrupted();
+      throw LOST;
+    });
+    const replaced = spare.offer(this.#url, offerTerms(1)).then(() => false);
+    const isKept = await Promise.any([kept, replaced]).catch(({ errors }) => Promise.reject(errors.at(-1)));
+    if (this.#closed) return false;
+    this.#spare = undefined;
+    if (isKept) {
+      spare.close();
+      return true;
     }
+    this.#interrupted();
+    session.close();
+    await this.#play(spare);
+    return false;
   }
 
   #fail({ reason, final }) {
@@ -210,43 +203,16 @@ export class WhepPlayer {
   }
 }
 
-/** Packets of media so far. RTCP and checks of the way (ICE) count for nothing: they go on while a server stands still. */
-function receivedBy(report) {
-  let received = 0;
-  for (const entry of report.values()) if (entry.type === 'inbound-rtp') received += entry.packetsReceived;
-  return received;
-}
-
-/** An offer with the server's identifiers for its extensions, and others for the rest. */
-function identified(sdp) {
-  const given = new Map(IDENTIFIERS);
-  const free = [2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14];
-  return sdp.replace(/^a=extmap:\d+(\S*) (\S+).*\r\n/gm, (_, direction, uri) => {
-    if (!given.has(uri)) given.set(uri, free.shift());
-    const id = given.get(uri);
-    return id === undefined ? '' : `a=extmap:${id}${direction} ${uri}\r\n`;
-  });
-}
-
 /** Seconds that all frames so far spent in this browser, from the first packet to the decoded picture. */
 function delayOf(video) {
   return video.totalProcessingDelay ?? (video.jitterBufferDelay ?? 0) + (video.totalDecodeTime ?? 0);
 }
 
-const REFUSALS = {
-  401: { reason: 'You are not allowed to watch this stream', final: true },
-  403: { reason: 'You are not allowed to watch this stream', final: true },
-  404: { reason: undefined, final: false },
-  406: { reason: 'This browser and this stream have no codec in common for WebRTC', final: true },
-  409: { reason: undefined, final: false },
-  503: { reason: 'The server is full', final: false },
-};
+/** Viewers who lose their server together do not all ask for another session at once. */
+const spareTime = () => new Promise((resolve) => setTimeout(resolve, SPARE_AFTER_MS * (1 + Math.random())));
 
-class Refusal extends Error {
-  constructor(status) {
-    super(`status ${status}`);
-    const { reason, final } = REFUSALS[status] ?? { reason: `The server refused WebRTC (${status})`, final: false };
-    this.reason = reason;
-    this.final = final;
-  }
+/** What a viewer reads of an error. */
+function failureOf(error) {
+  const isTold = error === LOST || error instanceof Refusal;
+  return isTold ? error : { reason: 'The server cannot be reached', final: false };
 }

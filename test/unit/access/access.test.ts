@@ -4,7 +4,9 @@ import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Guard } from '../../../src/access/guard.ts';
 import type { PlayRequest } from '../../../src/access/request.ts';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
+import type { FindOutput } from '../../../src/core/find-output.ts';
 import { Registry } from '../../../src/core/registry.ts';
+import type { OutputStream } from '../../../src/core/stream.ts';
 import { kilnError } from '../../../src/errors.ts';
 import { CLIENT, notedOpenings, OPENING, playRequest, publishRequest } from '../../support/access.ts';
 import { aloneWith } from '../../support/alone.ts';
@@ -156,6 +158,50 @@ test('a viewer is refused for each reason; guards that let it in are told', asyn
   t.is((await watch()).found, output);
   const refused = lines.map(({ msg }) => String(msg));
   t.true(refused.every((msg) => / viewer refused: /.test(msg)));
+});
+
+test('a viewer who leaves while its stream is looked for elsewhere is not let in', async (t) => {
+  const ends: string[] = [];
+  const looked = Promise.withResolvers<OutputStream>();
+  let lookups = 0;
+  const find: FindOutput = () => {
+    lookups++;
+    return looked.promise;
+  };
+  const { access, registry, lines } = await open(t, { find, ...told(ends) });
+  const left = new AbortController();
+  const accepted: OutputStream[] = [];
+  const admitted = access.admitSession(playRequest({ stream: 'elsewhere', signal: left.signal }), (output) => {
+    accepted.push(output);
+    return output;
+  });
+  await until('it is looked for', () => lookups > 0);
+  left.abort();
+  looked.resolve(goLive(registry, 'app', 'stream'));
+  await t.throwsAsync(admitted, { code: 'clientGone' });
+  t.deepEqual([accepted, ends, lines, lookups], [[], ['The client has gone'], [], 1]);
+});
+
+test('a viewer who leaves while others are counted is not looked for', async (t) => {
+  const counted = Promise.withResolvers<undefined>();
+  let counts = 0;
+  const { access, registry } = await open(t, {
+    guards: [],
+    countElsewhere: () => {
+      counts++;
+      return counted.promise;
+    },
+  });
+  const application = registry.vhost('default').application('app');
+  Object.assign(application.config.publishers, { clusterMaxConnection: 1 });
+  const left = new AbortController();
+  let looks = 0;
+  const admitted = access.admitViewer(playRequest({ signal: left.signal }), () => ++looks);
+  await until('viewers are counted', () => counts > 0);
+  left.abort();
+  counted.resolve(undefined);
+  await t.throwsAsync(admitted, { code: 'clientGone' });
+  t.is(looks, 0);
 });
 
 test('in a handshake a viewer is told what this node knows', async (t) => {

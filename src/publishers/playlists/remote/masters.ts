@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { checkPresent } from '../../../access/request.ts';
 import { kilnError } from '../../../errors.ts';
 import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import type { MasterState, Newcomer } from './wire.ts';
@@ -30,10 +31,11 @@ export class RemoteMasters {
   /**
    * While nobody answers and nothing is known, the stream may be on its way to another node: the request is held.
    * @param session of the player, for the owner to count; one with openings is the owner's to end
+   * @param signal aborted when the player leaves
    * @returns undefined as long as there is nothing to play
-   * @throws what the owner says; streamInterrupted when nobody answers in time and nothing is known
+   * @throws what the owner says; streamInterrupted when nobody answers in time and nothing is known; clientGone
    */
-  async get(file: string, session: Newcomer | undefined): Promise<MasterState | undefined> {
+  async get(file: string, session: Newcomer | undefined, signal: AbortSignal): Promise<MasterState | undefined> {
     const isFinal = session !== undefined && session.grant.openings.length > 0;
     for (const until = performance.now() + HOLD_MS; ;) {
       try {
@@ -46,9 +48,11 @@ export class RemoteMasters {
         const mayRepeat = !isFinal || !error.mayBeDone;
         if (!mayRepeat || performance.now() >= until || this.#held >= MAX_HELD) throw kilnError('streamInterrupted');
       }
+      checkPresent(signal);
       this.#held++;
-      await this.#link.unlessMoved(delay(RETRY_MS, undefined, { ref: false }));
+      await this.#link.unlessMoved(delay(RETRY_MS, undefined, { ref: false, signal }).catch(() => {}));
       this.#held--;
+      checkPresent(signal);
     }
   }
 

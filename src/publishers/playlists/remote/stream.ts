@@ -1,5 +1,7 @@
 import type { NodeIdentity } from '#cluster';
 import type { Access } from '../../../access/access.ts';
+import type { GrantState } from '../../../access/grant.ts';
+import { checkPresent } from '../../../access/request.ts';
 import { isGuarded } from '../../../config/enables.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
@@ -111,13 +113,13 @@ export class RemoteStream implements PlayedStream {
     this.close();
   }
 
-  async master({ file, query, plays, base, terms, grant }: MasterRequest): Promise<Master | undefined> {
+  async master({ file, query, plays, base, terms, grant, signal }: MasterRequest): Promise<Master | undefined> {
     this.#use();
     const { tokens } = this.#options;
     const fill = ({ template }: MasterState, token: string | undefined): Text =>
       new Text(new MasterTemplate(template).fill(token, handedOn(query), base));
     if (this.config.originMode) {
-      const state = await this.#masters.get(file, undefined);
+      const state = await this.#masters.get(file, undefined, signal);
       const route = terms.vhost === undefined ? undefined : tokens.route(terms.vhost);
       return state && { text: fill(state, route), viewer: undefined };
     }
@@ -126,8 +128,9 @@ export class RemoteStream implements PlayedStream {
     // those the owner has to know at once
     const introduced = params.has('session') || (plays && grant.openings.length > 0);
     const state = await (introduced
-      ? this.#introduce(file, id, { plays, terms, grant })
-      : this.#masters.get(file, undefined));
+      ? this.#introduce(file, id, { plays, terms, grant, signal })
+      : this.#masters.get(file, undefined, signal));
+    checkPresent(signal);
     if (state === undefined) return undefined;
     const token = state.token ?? tokens.issue(id, terms);
     const viewer = introduced || !plays ? undefined : await this.#players.admit(token);
@@ -160,14 +163,14 @@ export class RemoteStream implements PlayedStream {
   async #introduce(
     file: string,
     id: string,
-    { plays, terms: { guarded, vhost }, grant }: Pick<MasterRequest, 'plays' | 'terms' | 'grant'>,
+    { plays, terms: { guarded, vhost }, grant, signal }: Pick<MasterRequest, 'plays' | 'terms' | 'grant' | 'signal'>,
   ): Promise<MasterState | undefined> {
-    if (!plays)
-      return this.#masters.get(file, { id, plays, guarded, vhost, grant: { until: grant.until, openings: [] } });
+    const introduce = (own: GrantState) => this.#masters.get(file, { id, plays, guarded, vhost, grant: own }, signal);
+    if (!plays) return introduce({ until: grant.until, openings: [] });
     const handed = grant.handOver();
     const end = (reason: string): void => this.#options.access.adopt(handed).end(reason);
     try {
-      const state = await this.#masters.get(file, { id, plays, guarded, vhost, grant: handed });
+      const state = await introduce(handed);
       if (state === undefined) end('the stream has not started');
       return state;
     } catch (error) {
