@@ -330,7 +330,8 @@ class RedisCluster implements Cluster {
 
   async lives(node: NodeIdentity): Promise<boolean | undefined> {
     await this.#meet(node, this.#timing.command);
-    return await this.#peers.lives(node);
+    const life = await this.#peers.ask(node);
+    return life === 'lives' || life === 'over' ? life === 'lives' : undefined;
   }
 
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
@@ -361,8 +362,8 @@ class RedisCluster implements Cluster {
 
   /** A node that Redis does not hear of keeps what it has as long as it says that it lives. */
   async #judge(node: NodeIdentity): Promise<void> {
-    const lives = await this.#peers.lives(node);
-    if (!this.#closed) await this.#nodes.judge(node, lives);
+    const life = await this.#peers.ask(node);
+    if (!this.#closed) await this.#nodes.judge(node, life);
   }
 
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {

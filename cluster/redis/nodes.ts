@@ -61,6 +61,9 @@ export interface Peer {
   readonly lost: boolean;
 }
 
+/** What is found out about a life of another node. It is `over` when another life of that node answers. */
+export type Life = 'lives' | 'over' | 'silent' | 'unknown';
+
 /** A node as it describes itself in Redis. */
 interface OwnRow extends NodeDescription {
   readonly address: string | undefined;
@@ -204,13 +207,12 @@ export class Nodes {
   }
 
   /**
-   * Tells Redis whether a node lives that it does not hear of.
-   * @param lives undefined when this node cannot tell: another one is asked to find out
+   * Tells Redis what has become of a node that it does not hear of. If that is unknown, another one is asked to find out.
    * @throws UnavailableError
    */
-  async judge({ id, incarnation }: NodeIdentity, lives: boolean | undefined): Promise<void> {
+  async judge({ id, incarnation }: NodeIdentity, life: Life): Promise<void> {
     const { self, connection, timing } = this.#options;
-    const found = lives === undefined ? 'unknown' : lives ? 'cut' : 'gone';
+    const found = { lives: 'cut', over: 'gone', silent: 'gone', unknown: 'unknown' }[life];
     const verdict = [found, timing.ttl, encodeURIComponent(self.id)];
     await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, ...verdict]);
   }
