@@ -31,6 +31,8 @@ export interface Beat {
   readonly nodesChanged: boolean;
   /** Nodes that are not heard of: this one has to ask whether they live. */
   readonly asks: readonly NodeIdentity[];
+  /** In how many milliseconds the time of a node is over that is not heard of until then. */
+  readonly nextSilentMs: number;
 }
 
 /** What a node knows that Redis may have lost. */
@@ -203,6 +205,7 @@ export class Nodes {
         const id = decoded(encoded);
         return id === undefined ? [] : { id, incarnation };
       }),
+      nextSilentMs: Math.min(...heard.map(({ silentMs }) => timing.ttl - silentMs).filter((left) => left > 0)),
     };
   }
 
@@ -213,7 +216,7 @@ export class Nodes {
   async judge({ id, incarnation }: NodeIdentity, life: Life): Promise<void> {
     const { self, connection, timing } = this.#options;
     const found = { lives: 'cut', over: 'gone', silent: 'gone', unknown: 'unknown' }[life];
-    const verdict = [found, timing.ttl, encodeURIComponent(self.id)];
+    const verdict = [found, timing.ttl, `${encodeURIComponent(self.id)} ${self.incarnation}`];
     await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, ...verdict]);
   }
 
@@ -262,7 +265,7 @@ export class Nodes {
       info,
       id,
       incarnation,
-      state: stateOf(fate, silentMs > timing.ttl, drains === 1 || retires),
+      state: stateOf(fate, silentMs >= timing.ttl, drains === 1 || retires),
       uptimeMs: now - Number(joined),
       silentMs,
     };
