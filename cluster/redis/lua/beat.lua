@@ -45,8 +45,8 @@ elseif known ~= incarnation or was_buried then
   if present and not joining and now - heard <= ttl then
     status = 'replaced'
   else
-    -- a process that still runs under this id has what it has until then
-    if known then end_life(known, heard + ttl) end
+    -- a process that may still run under this id has what it has until then
+    if known then end_life(known, is_succeeded(node, present, description) and now or heard + ttl) end
     if known and known ~= incarnation then redis.call('HDEL', P .. 'claims:lost', known) end
     withdraw_node(node)
     redis.call('HDEL', P .. 'stats:seq', node)
