@@ -45,10 +45,10 @@ export class NoNodeError extends Error {
 /** A call never reached that incarnation of the node: it can be made elsewhere. */
 export class UnreachableError extends Error {
   override readonly name = 'UnreachableError';
-  /** The node has refused the call, for another reason than that it was restarted: its process lives. */
-  readonly lives: boolean;
+  /** True when that life of the node has refused the call, false when another one has; undefined when none has. */
+  readonly lives: boolean | undefined;
 
-  constructor(message: string, { lives = false, ...options }: ErrorOptions & { readonly lives?: boolean } = {}) {
+  constructor(message: string, { lives, ...options }: ErrorOptions & { readonly lives?: boolean } = {}) {
     super(message, options);
     this.lives = lives;
   }

@@ -312,8 +312,9 @@ export interface Cluster {
   forward(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse>;
 
   /**
-   * Whether that life of a node goes on. One that answers lives, also when it has only lost the store.
-   * @returns undefined when this node cannot ask it: it knows no such node, or no row of it that it trusts
+   * Whether that life of a node goes on. One that answers lives, also when it has only lost the store; it is over when
+   * another life of the node answers.
+   * @returns undefined when neither is proved: it did not answer, or this node knows no such node that it trusts
    */
   lives(node: NodeIdentity): Promise<boolean | undefined>;
 

@@ -2,8 +2,11 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterRunning } from '../running-time.ts';
 
-/** A lost packet alone is not the end of a node: there are so many attempts, one after the other. */
-const ATTEMPTS = 3;
+/**
+ * A lost packet alone is not the end of a node, and one that comes back is to be found: there are so many attempts, one after
+ * the other.
+ */
+const ATTEMPTS = 8;
 
 /**
  * Whether the host of a node accepts connections on its port; a process that stands still does not keep it from that.

@@ -114,6 +114,8 @@ class RedisCluster implements Cluster {
   readonly #obituary: Obituary;
   readonly #onBuried: (node: NodeIdentity) => void;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
+  /** Incarnations of nodes that are being asked whether they live. */
+  readonly #asked = new Set<string>();
   #settings: StoreSettings | undefined;
   #closed = false;
 
@@ -330,7 +332,8 @@ class RedisCluster implements Cluster {
 
   async lives(node: NodeIdentity): Promise<boolean | undefined> {
     await this.#meet(node, this.#timing.command);
-    return await this.#peers.lives(node);
+    const life = await this.#peers.ask(node);
+    return life === 'lives' || life === 'over' ? life === 'lives' : undefined;
   }
 
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
@@ -359,10 +362,18 @@ class RedisCluster implements Cluster {
     if (superseded !== undefined) this.#leases.extendAll(asked, superseded);
   }
 
-  /** A node that Redis does not hear of keeps what it has as long as it says that it lives. */
+  /** A node that Redis does not hear of keeps what exists anyway as long as it says that it lives. */
   async #judge(node: NodeIdentity): Promise<void> {
-    const lives = await this.#peers.lives(node);
-    if (!this.#closed) await this.#nodes.judge(node, lives);
+    const { incarnation } = node;
+    // every beat says so until Redis has the answer
+    if (this.#asked.has(incarnation)) return;
+    this.#asked.add(incarnation);
+    try {
+      const life = await this.#peers.ask(node);
+      if (!this.#closed) await this.#nodes.judge(node, life);
+    } finally {
+      this.#asked.delete(incarnation);
+    }
   }
 
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {

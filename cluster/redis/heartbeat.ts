@@ -55,6 +55,8 @@ export class Heartbeat {
   #open = false;
   #replaced = false;
   #beats = 0;
+  /** In how many milliseconds the time of a node is over that is not heard of until then. */
+  #nextSilentMs = Infinity;
   #reported: Knowledge['reported'];
   /** Resolves when everybody may claim. */
   #opening = Promise.withResolvers<void>();
@@ -112,7 +114,8 @@ export class Heartbeat {
     while (!this.#closed) {
       this.#pause = new AbortController();
       await this.beat();
-      await this.#rest(this.#options.timing.beat);
+      // what a node had that may run only once is free at that moment
+      await this.#rest(Math.min(this.#options.timing.beat, this.#nextSilentMs));
     }
   }
 
@@ -129,6 +132,7 @@ export class Heartbeat {
       const confirm = leases.expectBeat();
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
       this.#nodesChanged ||= beat.nodesChanged;
+      this.#nextSilentMs = beat.nextSilentMs;
       beat.asks.forEach(onAsk);
       if (beat.buried) this.#rise();
       // before anything that takes longer
@@ -139,6 +143,7 @@ export class Heartbeat {
       // the connection may be gone since it was answered
       if (!this.#closed && downs === this.#downs) this.#setConnected();
     } catch (error) {
+      this.#nextSilentMs = Infinity;
       this.#setDegraded((error as Error).message);
       onFault(error as Error);
       if (error instanceof UnavailableError && !this.#closed && leases.atStake) onAtStake();

@@ -31,6 +31,8 @@ export interface Beat {
   readonly nodesChanged: boolean;
   /** Nodes that are not heard of: this one has to ask whether they live. */
   readonly asks: readonly NodeIdentity[];
+  /** In how many milliseconds the time of a node is over that is not heard of until then. */
+  readonly nextSilentMs: number;
 }
 
 /** What a node knows that Redis may have lost. */
@@ -60,6 +62,9 @@ export interface Peer {
   readonly id: string;
   readonly lost: boolean;
 }
+
+/** What is found out about a life of another node. It is `over` when another life of that node answers. */
+export type Life = 'lives' | 'over' | 'silent' | 'unknown';
 
 /** A node as it describes itself in Redis. */
 interface OwnRow extends NodeDescription {
@@ -200,18 +205,18 @@ export class Nodes {
         const id = decoded(encoded);
         return id === undefined ? [] : { id, incarnation };
       }),
+      nextSilentMs: Math.min(...heard.map(({ silentMs }) => timing.ttl - silentMs).filter((left) => left > 0)),
     };
   }
 
   /**
-   * Tells Redis whether a node lives that it does not hear of.
-   * @param lives undefined when this node cannot tell: another one is asked to find out
+   * Tells Redis what has become of a node that it does not hear of. If that is unknown, another one is asked to find out.
    * @throws UnavailableError
    */
-  async judge({ id, incarnation }: NodeIdentity, lives: boolean | undefined): Promise<void> {
+  async judge({ id, incarnation }: NodeIdentity, life: Life): Promise<void> {
     const { self, connection, timing } = this.#options;
-    const found = lives === undefined ? 'unknown' : lives ? 'cut' : 'gone';
-    const verdict = [found, timing.ttl, encodeURIComponent(self.id)];
+    const found = { lives: 'cut', over: 'gone', silent: 'gone', unknown: 'unknown' }[life];
+    const verdict = [found, timing.ttl, `${encodeURIComponent(self.id)} ${self.incarnation}`];
     await connection.run(SCRIPTS.verdict, [encodeURIComponent(id), incarnation, ...verdict]);
   }
 
@@ -260,7 +265,7 @@ export class Nodes {
       info,
       id,
       incarnation,
-      state: stateOf(fate, silentMs > timing.ttl, drains === 1 || retires),
+      state: stateOf(fate, silentMs >= timing.ttl, drains === 1 || retires),
       uptimeMs: now - Number(joined),
       silentMs,
     };

@@ -4,7 +4,7 @@ import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerPort } from '../peer/port.ts';
 import { isReachable } from '../peer/reachable.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
-import type { Nodes, Peer } from './nodes.ts';
+import type { Life, Nodes, Peer } from './nodes.ts';
 import { askingMs, connectingMs, type Timing } from './timing.ts';
 
 /** Method of the questions of the cluster itself; everything else goes to the handler. */
@@ -121,20 +121,20 @@ export class Peers {
 
   /**
    * Whether that life of a node is still there, and its process goes on. One whose clock was set may refuse the call.
-   * @returns undefined when there is no row of it that this node trusts
+   * @returns `unknown` when there is no row of it that this node trusts
    */
-  async lives(node: NodeIdentity): Promise<boolean | undefined> {
+  async ask(node: NodeIdentity): Promise<Life> {
     const { self, nodes, timing } = this.#options;
-    if (node.id === self.id) return node.incarnation === self.incarnation;
+    if (node.id === self.id) return node.incarnation === self.incarnation ? 'lives' : 'over';
     const address = nodes.addressOf(node.id);
-    if (address === undefined) return undefined;
-    if (!(await isReachable(address, connectingMs(timing)))) return false;
+    if (address === undefined) return 'unknown';
+    if (!(await isReachable(address, connectingMs(timing)))) return 'silent';
     try {
       await this.#send(node, { about: 'life' }, askingMs(timing));
-      return true;
+      return 'lives';
     } catch (error) {
-      if (error instanceof UnreachableError) return error.lives;
-      if (error instanceof OutcomeUnknownError) return false;
+      if (error instanceof UnreachableError && error.lives !== undefined) return error.lives ? 'lives' : 'over';
+      if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return 'silent';
       throw error;
     }
   }

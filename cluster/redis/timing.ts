@@ -35,9 +35,9 @@ export function validity({ ttl }: Timing): number {
   return ttl * 0.95;
 }
 
-/** How long a node that is not heard of may take to accept a connection. */
+/** How long a node that is not heard of may take to accept a connection: so long its host may be cut off besides. */
 export function connectingMs({ ttl }: Timing): number {
-  return ttl * 0.3;
+  return ttl * 0.4;
 }
 
 /** How long it has to answer then whether it lives. A process that stood still may go on in that time. */

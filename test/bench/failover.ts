@@ -38,8 +38,9 @@ const GOP_MS = 80;
 const TTL_MS = timingOf().ttl;
 const RETRY_MS = 200;
 const CLAIMS = 200;
-const BEATS = 15;
-const PINGS = 200;
+/** How long beats are counted. */
+const BEATS_MS = 4000;
+const PINGS = 2000;
 
 /** How long media and names are away when a node dies or is drained, and what it costs Redis that nodes tell they live. */
 export const failover: Measurement = {
@@ -56,36 +57,47 @@ export const failover: Measurement = {
   },
 };
 
-/** What one beat takes of Redis' time, with all that comes of it, beside what a PING takes. */
+/**
+ * What one beat takes of Redis' CPU time, with all that comes of it, beside what a PING takes: reading it, executing it and
+ * writing the answer. What Redis itself notes of a command is its execution alone, which of a PING is next to nothing.
+ */
 async function beatCost(owner: Owner): Promise<Line> {
   const redis = await RedisServer.start(owner);
   const admin = new Redis(redis.url);
   owner.teardown(() => admin.disconnect());
+  const idle = await cpuOf(admin, () => delay(BEATS_MS));
   const nodes = await Promise.all(IDS.map((id) => openNode(owner, id, { url: redis.url })));
   await until('all see each other', () => nodes.every((node) => node.nodes().length === nodes.length));
   for (const node of nodes)
     for (let n = 0; n < CLAIMS; n++) await node.claim(`${node.self.id}/${n}`, 1, { silence: 'continue' });
   await delay(2 * TIMING.beat);
   await admin.config('SET', 'slowlog-log-slower-than', 0, 'slowlog-max-len', 100_000);
-  // with nothing to do, every script is a beat or comes of one
-  const scripts = async () =>
-    ((await admin.slowlog('GET', 100_000)) as SlowLog).filter(([, , , [command]]) => command === 'evalsha');
-  const costs = (log: SlowLog): number[][] =>
-    Object.values(Object.groupBy(log, ([, , , args]) => args[1] ?? '')).map((runs = []) =>
-      runs.map(([, , usec]) => usec),
-    );
-  const beatsOf = (log: SlowLog): number => log.filter(([, , , args]) => args[1] === SCRIPTS.beat.hash).length;
-  await until('enough beats', async () => beatsOf(await scripts()) >= BEATS * nodes.length);
-  const log = await scripts();
-  // a median, because other processes interrupt Redis
-  const usec = costs(log).reduce((sum, values) => sum + median(values) * values.length, 0) / beatsOf(log);
-  for (let n = 0; n < PINGS; n++) await admin.ping();
-  const [, ping = '0'] = /cmdstat_ping:.*usec_per_call=([\d.]+)/.exec(await admin.info('commandstats')) ?? [];
-  return {
-    what: `Redis' time for a beat of a node with ${CLAIMS} claims, ${nodes.length} nodes`,
-    measured: `${number(usec)} us, ${number(usec / Number(ping))} PINGs`,
-    reference: `PING ${number(Number(ping), 2)} us`,
+  const busy = await cpuOf(admin, () => delay(BEATS_MS));
+  const log = (await admin.slowlog('GET', 100_000)) as SlowLog;
+  const beats = log.filter(([, , , args]) => args[1] === SCRIPTS.beat.hash).length;
+  const usec = (busy - idle) / beats;
+  const pings = async (): Promise<void> => {
+    for (let n = 0; n < PINGS; n++) await admin.ping();
   };
+  await admin.config('SET', 'slowlog-log-slower-than', -1);
+  await Promise.all(nodes.map((node) => node.close()));
+  const ping = (await cpuOf(admin, pings)) / PINGS;
+  return {
+    what: `Redis' CPU time for a beat of a node with ${CLAIMS} claims, ${nodes.length} nodes`,
+    measured: `${number(usec)} us, ${number(usec / ping)} PINGs`,
+    reference: `PING ${number(ping)} us`,
+  };
+}
+
+/** What Redis takes of a CPU while something is done, in microseconds. */
+async function cpuOf(admin: Redis, act: () => Promise<unknown>): Promise<number> {
+  const used = async (): Promise<number> => {
+    const times = (await admin.info('cpu')).matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm);
+    return [...times].reduce((sum, [, seconds]) => sum + Number(seconds) * 1e6, 0);
+  };
+  const before = await used();
+  await act();
+  return (await used()) - before;
 }
 
 async function failovers(owner: Owner): Promise<Line[]> {

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
@@ -5,6 +6,7 @@ import type { Claim, Cluster, Lease, NodeIdentity, RedisClusterOptions, RedisOpt
 import { startChild } from '../support/child-node.ts';
 import { openNode, SECRET, TIMING } from '../support/cluster.ts';
 import { Forwarder } from '../support/forwarder.ts';
+import { freePorts, released } from '../support/ports.ts';
 import { openRedisCluster } from '../support/redis-cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -192,6 +194,48 @@ test('one that is buried and lives stops what it has at once, and joins anew', a
   t.true(leaseOf(await b.claim('other', 1, STOP)).valid);
   t.false('lease' in (await b.claim('key', 1, STOP)));
   t.deepEqual(await raw.hgetall('{kiln:test}:nodes:buried'), {});
+});
+
+test('a process that is started anew under its id and address has at once what the one before had', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [port] = freePorts(1) as [number];
+  const child = await startChild(t, redis.url, 'c', 'key', { timing: ENDLESS, silence: 'continue', port });
+  await seen(t, redis.url, 'c');
+  const ended = once(child.process, 'exit');
+  child.process.kill('SIGKILL');
+  await ended;
+  await released(port);
+  const { open } = witnesses();
+  const again = await open(t, 'c', { url: redis.url }, { port: { host: BOUND, port, secrets: [SECRET] } });
+  t.true(leaseOf(await again.claim('key', 1, STOP)).valid);
+});
+
+test('a process that takes the id of another gets nothing that a subscription or another address speaks for', async (t) => {
+  const redis = await RedisServer.start(t);
+  const { open } = witnesses();
+  const at = (host: string, port: number) => ({ port: { host, port, advertise: REACHED, secrets: [SECRET] } });
+  const subscribed = await open(t, 'subscribed', { url: redis.url }, at(BOUND, 0));
+  const proxy = await TcpProxy.open(t, redis.port);
+  const moved = await open(t, 'moved', { url: `redis://127.0.0.1:${proxy.port}` });
+  await seeEachOther(subscribed, moved);
+  const raw = await seen(t, redis.url, 'subscribed', 'moved');
+  for (const node of [subscribed, moved]) leaseOf(await node.claim(node.self.id, 1, CONTINUE));
+  proxy.cut();
+  await until('its subscription is gone', async () => {
+    const answer = await raw.call('PUBSUB', 'NUMSUB', `{kiln:test}:alive:moved:${moved.self.incarnation}`);
+    return (answer as [string, number])[1] === 0;
+  });
+  const { address = '' } = moved.nodes().find(({ id }) => id === 'subscribed') ?? {};
+  const again = [
+    await open(t, 'subscribed', { url: redis.url }, at('127.0.0.3', Number(new URL(address).port))),
+    await open(t, 'moved', { url: redis.url }),
+  ];
+  t.is(again[1]?.nodes().find(({ id }) => id === 'subscribed')?.address, address);
+  for (const node of again) {
+    const claim = await node.claim(node.self.id, 1, STOP);
+    t.like(claim, { owner: { id: node.self.id } });
+    t.not('owner' in claim && claim.owner.incarnation, node.self.incarnation);
+  }
 });
 
 test('in a Redis Cluster, where a subscription may be counted elsewhere, nobody alive is buried', async (t) => {

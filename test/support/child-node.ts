@@ -15,9 +15,22 @@ export async function startChild(
   {
     timing = TIMING,
     silence = 'stop',
-  }: { readonly timing?: RedisClusterOptions['timing']; readonly silence?: ClaimOptions['silence'] } = {},
+    port = 0,
+  }: {
+    readonly timing?: RedisClusterOptions['timing'];
+    readonly silence?: ClaimOptions['silence'];
+    readonly port?: number;
+  } = {},
 ) {
-  const args = [join(import.meta.dirname, 'cluster-child.ts'), url, id, key, JSON.stringify(timing), silence];
+  const args = [
+    join(import.meta.dirname, 'cluster-child.ts'),
+    url,
+    id,
+    key,
+    JSON.stringify(timing),
+    silence,
+    `${port}`,
+  ];
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -41,12 +41,12 @@ if was_buried and not joining then
   -- it lives after all, and stops what it has before it joins anew
   status = 'buried'
 elseif known ~= incarnation or was_buried then
-  local heard = tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0')
+  local heard = heard_at(node)
   if present and not joining and now - heard <= ttl then
     status = 'replaced'
   else
-    -- a process that still runs under this id has what it has until then
-    if known then end_life(known, heard + ttl) end
+    -- a process that may still run under this id has what it has until then
+    if known then end_life(known, is_succeeded(node, present, description) and now or heard + ttl) end
     if known and known ~= incarnation then redis.call('HDEL', P .. 'claims:lost', known) end
     withdraw_node(node)
     redis.call('HDEL', P .. 'stats:seq', node)
@@ -66,7 +66,20 @@ if status == 'present' then
 end
 
 -- What becomes of nodes that are not heard of any more: the process of one may have died, or it is cut off from Redis alone.
--- One node at a time asks it.
+-- One node at a time asks it, and is told to until it has said what it heard.
+local function is_to_ask(life)
+  local key, own = P .. 'asked:' .. life, node .. ' ' .. incarnation
+  local asker = redis.call('GET', key)
+  if asker == own then return true end
+  if asker then
+    local other, its = string.match(asker, '^(%S+) (%S+)$')
+    -- long before it is taken for silent: that two ask does no harm
+    if other and incarnation_of(other) == its and heard_at(other) + ttl / 2 > now then return false end
+  end
+  redis.call('SET', key, own, 'PX', whole(asking))
+  return true
+end
+
 local asks = {}
 for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - ttl))) do
   withdraw_node(lost)
@@ -75,8 +88,9 @@ for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', wh
     local life = incarnation_of(lost)
     if not life then
       judge_gone(lost)
-    elseif redis.call('SET', P .. 'asked:' .. life, node, 'NX', 'PX', whole(asking)) then
-      asks[#asks + 1] = { lost, life }
+    else
+      end_lease(life)
+      if is_to_ask(life) then asks[#asks + 1] = { lost, life } end
     end
   end
 end

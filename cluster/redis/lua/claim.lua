@@ -16,8 +16,11 @@ local function may_claim()
 end
 if not may_claim() then return { 'wait' } end
 
--- what a life has that is over, or of which nothing is known yet, would last for ever
-if incarnation_of(node) ~= incarnation or redis.call('HEXISTS', P .. 'nodes:fate', node) == 1 then return { 'wait' } end
+-- What a life has that is over, or of which nothing is known yet, would last for ever; what may run only once of one whose
+-- time is over is being dropped. It has to beat first.
+if incarnation_of(node) ~= incarnation or redis.call('HEXISTS', P .. 'nodes:fate', node) == 1 or heard_at(node) + ttl <= now then
+  return { 'wait' }
+end
 
 local present, last = claimed(key, ttl)
 local is_others = present and token_of(present) ~= token

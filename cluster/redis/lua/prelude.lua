@@ -140,11 +140,11 @@ local function tell(what)
 end
 
 -- Claims: `fence token node incarnation silence keep meta` by key. They last as long as the lease of their node, which each
--- beat renews, and then until it is known what became of it: `nodes:fate` has `gone` for a node whose process has died, and
--- `cut time` for one that said over its cluster port that it lives and has no Redis, until when that counts. `claims:of`
--- finds claims by `incarnation silence key`. `nodes:gone` has lives that are over, as `incarnation`, or `incarnation stop`
--- for claims that end with the lease, with the time when they end; `claims:lost` the number of the last claim that a life
--- lost without giving it up.
+-- beat renews. Those with the silence `stop` end with it, as they do for their holder; others last until it is known what
+-- became of the node: `nodes:fate` has `gone` for one whose process has died, and `cut time` for one that said over its
+-- cluster port that it lives and has no Redis, until when that counts. `claims:of` finds claims by `incarnation silence key`.
+-- `nodes:gone` has lives that are over, as `incarnation`, or `incarnation stop` for claims that end with the lease, with the
+-- time when they end; `claims:lost` the number of the last claim that a life lost without giving it up.
 
 -- What is kept for the next holder outlasts the claim; of one that was lost with its Redis it stays so long.
 local KEPT_MS = 86400000
@@ -174,6 +174,11 @@ local function fate_of(node)
   return fate
 end
 
+-- When a node was heard of last; 0 for one that never was.
+local function heard_at(node)
+  return tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0')
+end
+
 -- Until when it counts that a node which is not heard of has said that it lives; 0 when it has not.
 local function cut_until(node)
   return tonumber(string.match(redis.call('HGET', P .. 'nodes:fate', node) or '', '^cut (%d+)') or '0')
@@ -187,10 +192,9 @@ local function lease_end(node, incarnation, silence, ttl)
   local _, limit = epoch()
   -- nodes that are yet to find a Redis that was away have not died
   if limit > 0 then return math.huge end
-  local last = tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0') + ttl
+  local last = heard_at(node) + ttl
   if last > now then return last end
-  local fate = fate_of(node)
-  return (fate == 'gone' or (fate == 'cut' and silence == 'stop')) and 0 or math.huge
+  return (silence == 'stop' or fate_of(node) == 'gone') and 0 or math.huge
 end
 
 -- The claim of a key, if anybody may still act on it, and until when.
@@ -245,6 +249,11 @@ local function end_life(incarnation, at)
   redis.call('ZADD', P .. 'nodes:gone', 'NX', whole(at), incarnation)
 end
 
+-- The lease of a node has ended, and with it what may run only once.
+local function end_lease(incarnation)
+  end_life(incarnation .. ' stop', now)
+end
+
 -- The process of a node has died.
 local function judge_gone(node)
   redis.call('HSET', P .. 'nodes:fate', node, 'gone')
@@ -254,7 +263,6 @@ end
 -- A node lives, and will not be heard of for a while.
 local function judge_cut(node, till)
   redis.call('HSET', P .. 'nodes:fate', node, 'cut ' .. whole(till))
-  end_life(incarnation_of(node) .. ' stop', now)
 end
 
 -- It was heard of, so nothing is judged any more.

@@ -22,6 +22,17 @@ local function has_unsubscribed(node, incarnation)
   return seen == incarnation .. ' ' .. server_run() and subscribers(node, incarnation) == 0
 end
 
+-- Whether the process that had a row is known to have died: its subscription has ended, and another one has its port.
+local function is_succeeded(node, row, by)
+  local function address(text)
+    local is_json, said = pcall(cjson.decode, string.match(text, '^%S+ (.*)$') or '')
+    return is_json and type(said) == 'table' and type(said.address) == 'string' and said.address
+  end
+  local incarnation, description = string.match(row, '^(%S+) %S+ (.*)$')
+  local had = address(description or '')
+  return had and had == address(by) and has_unsubscribed(node, incarnation)
+end
+
 local function is_buried(node, incarnation)
   return redis.call('HGET', P .. 'nodes:buried', node) == incarnation
 end

@@ -7,7 +7,7 @@ if redis.call('GET', P .. 'asked:' .. incarnation) ~= asker then return 0 end
 redis.call('DEL', P .. 'asked:' .. incarnation)
 if verdict == 'unknown' or limit > 0 or incarnation_of(node) ~= incarnation then return 0 end
 -- it was heard of meanwhile, or is known to have died
-if fate_of(node) == 'gone' or tonumber(redis.call('ZSCORE', P .. 'nodes:heard', node) or '0') + ttl > now then return 0 end
+if fate_of(node) == 'gone' or heard_at(node) + ttl > now then return 0 end
 if verdict == 'cut' then judge_cut(node, now + ttl) else judge_gone(node) end
 reap_claims()
 tell('nodes')

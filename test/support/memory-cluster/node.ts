@@ -233,7 +233,8 @@ export class MemoryNode implements Cluster {
   async lives(node: NodeIdentity): Promise<boolean | undefined> {
     if (!this.#view.nodes.has(node.id)) return undefined;
     return await this.#call(node, () => true, this.#around.timing.command).catch((error: Error) => {
-      if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return false;
+      if (error instanceof UnreachableError) return error.lives;
+      if (error instanceof OutcomeUnknownError) return undefined;
       throw error;
     });
   }
@@ -506,9 +507,9 @@ export class MemoryNode implements Cluster {
         to.id,
         () => {
           const peer = peers.get(to.id);
-          if (peer === undefined || peer.#closed || ![peer.self.incarnation, ANY].includes(to.incarnation)) {
-            throw new UnreachableError(`there is no such life of a node ${to.id}`);
-          }
+          if (peer === undefined || peer.#closed) throw new UnreachableError(`there is no node ${to.id}`);
+          if (![peer.self.incarnation, ANY].includes(to.incarnation))
+            throw new UnreachableError(`there is no such life of a node ${to.id}`, { lives: false });
           return answer(peer);
         },
         timeoutMs,

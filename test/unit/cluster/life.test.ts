@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Distrust } from '../../../cluster/distrust.ts';
 import { PeerPort } from '../../../cluster/peer/port.ts';
-import type { Nodes } from '../../../cluster/redis/nodes.ts';
+import type { Life, Nodes } from '../../../cluster/redis/nodes.ts';
 import { Peers } from '../../../cluster/redis/peers.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 import type { NodeIdentity } from '../../../cluster/types.ts';
@@ -31,37 +31,43 @@ function portOf(
   return port;
 }
 
-/** @returns whether a node lives, by what it says to another one */
-async function lives(
+const ANSWER = { status: 200, headers: {}, body: Buffer.from('{}') };
+
+/** What becomes known of a node, by what it says to another one. */
+async function ask(
   t: ExecutionContext,
   node: NodeIdentity,
-  { aheadMs }: { aheadMs: number },
-): Promise<boolean | undefined> {
-  const answer = { status: 200, headers: {}, body: Buffer.from('{}') };
-  const address = await portOf(t, ASKED, { aheadMs }).listen(async () => answer);
+  { aheadMs = 0, answers = true, ttl = 20_000 }: { aheadMs?: number; answers?: boolean; ttl?: number } = {},
+): Promise<Life> {
+  const asked = portOf(t, ASKED, { aheadMs });
+  const address = await asked.listen(() => (answers ? Promise.resolve(ANSWER) : new Promise<never>(() => {})));
   const peers = new Peers({
     self: ASKER,
     port: portOf(t, ASKER, { address }),
     nodes: { addressOf: (id: string) => (id === ASKED.id ? address : undefined) } as unknown as Nodes,
-    timing: timingOf({ ttl: 20_000 }),
+    timing: timingOf({ ttl }),
     isDegraded: () => false,
     holds: () => false,
     superseding: () => [],
   });
-  return await peers.lives(node);
+  return await peers.ask(node);
 }
 
 test('a node lives whose clock was set while it had no Redis', async (t) => {
-  t.true(await lives(t, ASKED, { aheadMs: 0 }));
-  t.true(await lives(t, ASKED, { aheadMs: 3_600_000 }));
-  t.true(await lives(t, ASKED, { aheadMs: -3_600_000 }));
+  t.is(await ask(t, ASKED), 'lives');
+  t.is(await ask(t, ASKED, { aheadMs: 3_600_000 }), 'lives');
+  t.is(await ask(t, ASKED, { aheadMs: -3_600_000 }), 'lives');
 });
 
 test('a node that is not known here may live', async (t) => {
-  t.is(await lives(t, { id: 'c', incarnation: '1' }, { aheadMs: 0 }), undefined);
+  t.is(await ask(t, { id: 'c', incarnation: '1' }), 'unknown');
 });
 
 test('a life of a node is over when another one answers', async (t) => {
-  t.false(await lives(t, { ...ASKED, incarnation: '0' }, { aheadMs: 0 }));
-  t.false(await lives(t, { ...ASKED, incarnation: '0' }, { aheadMs: 3_600_000 }));
+  t.is(await ask(t, { ...ASKED, incarnation: '0' }), 'over');
+  t.is(await ask(t, { ...ASKED, incarnation: '0' }, { aheadMs: 3_600_000 }), 'over');
+});
+
+test('of a node that accepts a connection and does not answer nothing is known', async (t) => {
+  t.is(await ask(t, ASKED, { answers: false, ttl: 500 }), 'silent');
 });

@@ -1,4 +1,5 @@
-import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test from 'ava';
 import { isReachable } from '../../../cluster/peer/reachable.ts';
 
@@ -12,6 +13,18 @@ test('a port that accepts connections is reachable, though nobody reads from the
   for (const socket of sockets) socket.destroy();
   await new Promise((resolve) => server.close(resolve));
   t.false(await isReachable(`http://127.0.0.1:${port}`, 300));
+});
+
+test('one that accepts connections again in that time is reachable', async (t) => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const reachable = isReachable(`http://127.0.0.1:${port}`, 8000);
+  await once(connect(port, '127.0.0.1'), 'error');
+  server.listen(port, '127.0.0.1');
+  t.true(await reachable);
+  server.close();
 });
 
 test('an address that does not answer is not reachable', async (t) => {
