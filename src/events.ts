@@ -33,6 +33,8 @@ export const EVENTS = {
   'api.changed': 'a call of the management API has changed something (debug: has sent events with a stream)',
   'audit.failed': 'the audit log cannot be written, or something else writes to it',
   'audit.resumed': 'the audit log is written again',
+  'audit.lost': 'lines of the audit log could not be written before the server stopped',
+  'audit.unproved': 'the last line of the audit log is not sealed with its key: that was changed, or lines were',
   'cluster.distrusted': 'something is refused that is not proved to come from a node of the cluster',
   'node.connected': 'this node is connected to the store of its cluster',
   'node.joined': 'another node is in the cluster',

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import {
   openEmbedded,
@@ -19,7 +18,6 @@ import { hostInUrl } from './config/values.ts';
 import type { Logger } from './log.ts';
 
 const EVERY_IPV4 = ['*', '0.0.0.0'];
-const HASH_CHARACTERS = 16;
 
 export interface JoinOptions {
   /** What relative paths of certificates start from. */
@@ -154,25 +152,4 @@ async function redisOptions(redis: ClusterConfig['redis'], folder: string): Prom
     sentinelUsername: sentinelUser || undefined,
     sentinelPassword: sentinelPassword || undefined,
   };
-}
-
-/**
- * What tells whether two nodes were started with the same Server.xml, but for what is each node's own: its addresses,
- * ports and files. Undefined for a node that is alone. Keyed, because there are secrets in it.
- */
-export function configHash({
-  cluster,
-  type,
-  modules,
-  managers,
-  defaults,
-  virtualHosts,
-}: ServerConfig): string | undefined {
-  if (cluster === undefined) return undefined;
-  const {
-    host,
-    api: { accessToken, crossDomains },
-  } = managers ?? { host: undefined, api: {} };
-  const shared = { type, modules, names: host?.names, accessToken, crossDomains, defaults, virtualHosts };
-  return createHmac('sha256', cluster.secret).update(JSON.stringify(shared)).digest('hex').slice(0, HASH_CHARACTERS);
 }

@@ -4,13 +4,14 @@ import type { Cluster } from '#cluster';
 import { Alerts, logAlerts } from './alerts/index.ts';
 import { CertificateStore } from './access/certificates.ts';
 import type { RefusalCounts } from './access/refusal-counts.ts';
+import { configHashes } from './config/config-hash.ts';
 import type { ServerConfig } from './config/model.ts';
 import { withoutAddresses } from './core/privacy.ts';
 import { Registry } from './core/registry.ts';
 import type { DoorContext, OpenDoors } from './doors.ts';
 import { openConfigured } from './configured.ts';
 import { emptied } from './drain.ts';
-import { configHash, joinCluster } from './join-cluster.ts';
+import { joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
@@ -189,7 +190,7 @@ export class Server {
         facts: {
           version: version.version,
           addresses: clientAddresses(this.#config, this.#addresses),
-          configHash: configHash(this.#config),
+          configHashes: configHashes(this.#config),
         },
       }),
     );

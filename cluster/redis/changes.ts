@@ -10,6 +10,21 @@ export interface TableChanges {
 /** The same as lua/pull.lua answers it. */
 export type TableReply = readonly [revision: string, full: number, entries: readonly string[]];
 
+/** An epoch of the configuration in Redis, in which each revision means one thing, and what it continues. */
+export interface ConfigEpoch {
+  readonly id: number;
+  /** The epoch before it; 0 when there is none. */
+  readonly from: number;
+  /** Up to which revision of that one Redis has had it. */
+  readonly revision: number;
+}
+
+/** @param storeId what an epoch goes by that nodes of an earlier version have opened */
+export function parseEpoch(text: string, storeId: number): ConfigEpoch {
+  const [id = storeId, from = 0, revision = 0] = text === '' ? [] : text.split(' ').map(Number);
+  return { id, from, revision };
+}
+
 export function parseChanges([revision, full, entries]: TableReply): TableChanges {
   return { revision: Number(revision), full: full === 1, entries: pairs(entries) };
 }

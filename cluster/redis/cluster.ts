@@ -175,6 +175,7 @@ class RedisCluster implements Cluster {
       timing: this.#timing,
       ...trust,
       pull: () => this.#heartbeat.pull(),
+      opened: () => this.#heartbeat.opened(),
       isDegraded: () => this.state === 'degraded',
       onFault,
     });

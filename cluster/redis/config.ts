@@ -1,17 +1,15 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { ConfigCopy, ConfigState } from '../config-copy.ts';
 import type { Distrust } from '../distrust.ts';
 import { ConflictError, UnavailableError } from '../errors.ts';
 import { ConfigListeners } from '../listeners.ts';
 import type { Change, ConfigEntry, ConfigListener, ConfigStore, Expectation, Json } from '../types.ts';
-import type { TableChanges } from './changes.ts';
+import type { ConfigEpoch, TableChanges } from './changes.ts';
 import type { Connection } from './connection.ts';
 import { CopySaver } from './copy-saver.ts';
 import type { Seal } from './seal.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
-const ASK_AGAIN_MS = 200;
 /** Entries that are signed anew in one step: others wait for Redis meanwhile. */
 const RESEALED_AT_ONCE = 200;
 
@@ -30,6 +28,8 @@ export interface RedisConfigOptions {
   readonly distrust: Distrust;
   /** Fetches what has changed and calls apply(). @throws UnavailableError */
   readonly pull: () => Promise<void>;
+  /** Resolves when Redis has been restored, and after a while in any case. */
+  readonly opened: () => Promise<void>;
   readonly isDegraded: () => boolean;
   readonly onFault: (error: Error) => void;
 }
@@ -45,6 +45,10 @@ export class RedisConfig implements ConfigStore {
   #seen: number;
   /** This node has compared what it knew at its start with everything that Redis has. */
   #isCompared = false;
+  /** One write of this node at a time: each names the revision after the last, so they would outdate each other. */
+  #turn: Promise<void> = Promise.resolve();
+  /** Revision of the last write of this node. */
+  #written = 0;
   /** By key what Redis has and this node refuses. */
   readonly #refused = new Map<string, Refused>();
   /** The last fetch failed, although the loss of the connection was not noticed yet. */
@@ -91,7 +95,16 @@ export class RedisConfig implements ConfigStore {
   }
 
   async write(changes: readonly Change[], expected: readonly Expectation[] = []): Promise<void> {
-    const { connection, timing, seal } = this.#options;
+    const end = performance.now() + 2 * this.#options.timing.grace;
+    const turn = this.#turn.then(() => this.#writeBefore(end, changes, expected));
+    this.#turn = turn.catch(() => undefined);
+    await turn;
+    // it is written: if it cannot be read back, this node is stale until the next beat
+    await this.#pull();
+  }
+
+  async #writeBefore(end: number, changes: readonly Change[], expected: readonly Expectation[]): Promise<void> {
+    const { connection, seal } = this.#options;
     const compared = [...expected, ...changes];
     const values = changes.map(({ value }) => (value === undefined ? undefined : JSON.stringify(value)));
     const signedFor = (revision: number): (string | number)[] => [
@@ -102,8 +115,7 @@ export class RedisConfig implements ConfigStore {
         return [entry.key, this.#seenInStore(entry), ...put];
       }),
     ];
-    const end = performance.now() + 2 * timing.grace;
-    let next = this.#seen + 1;
+    let next = Math.max(this.#seen, this.#written) + 1;
     for (;;) {
       const known = [this.#state.epoch, this.#seen, next];
       const reply = (await connection.run(SCRIPTS.write, [...known, ...signedFor(next)])) as string[];
@@ -112,19 +124,17 @@ export class RedisConfig implements ConfigStore {
         const seen = compared.find((entry) => entry.key === key)?.seen;
         throw new ConflictError(`${key} is at revision ${revision}, not ${seen}`);
       }
-      if (outcome === 'written') break;
+      if (outcome === 'written') return void (this.#written = next);
       if (performance.now() > end)
         throw new UnavailableError(
           outcome === 'moved'
             ? 'other nodes write the configuration all the time'
-            : 'Redis lost its content, which is being restored',
+            : 'Redis may have lost something, and the nodes have not all restored what they know yet',
         );
       // others have written meanwhile: what is signed names the revision that it gets
       if (outcome === 'moved') next = Number(revision) + 1;
-      else await delay(ASK_AGAIN_MS);
+      else await this.#options.opened();
     }
-    // it is written: if it cannot be read back, this node is stale until the next beat
-    await this.#pull();
   }
 
   listen(listener: ConfigListener): () => void {
@@ -133,19 +143,21 @@ export class RedisConfig implements ConfigStore {
 
   /**
    * Applies what Redis has. An older state than this node's own is ignored: Redis has lost it and will be restored. An entry
-   * without a valid MAC is as if it were not there: what this node knows of it stays.
+   * without a valid MAC is as if it were not there: what this node knows of it stays. So is one that was replaced or removed
+   * before the last revision that this node knows, in this epoch or the one before.
    */
-  apply(epoch: number, { revision, full, entries }: TableChanges): void {
+  apply(epoch: ConfigEpoch, { revision, full, entries }: TableChanges): void {
     this.#missed = false;
     const present = this.#state;
-    const isSame = epoch === present.epoch;
+    const isSame = epoch.id === present.epoch;
+    const known = this.#knownIn(epoch);
     if (isSame && (revision < this.#seen || (revision === this.#seen && !full))) return;
     const next = full ? new Map<string, ConfigEntry>() : new Map(present.entries);
     const dated: (readonly [key: string, text: string])[] = [];
     if (full) this.#trustAllBut(new Set(entries.map(([key]) => key)));
     for (const [key, text] of entries) {
       const before = present.entries.get(key);
-      const read = text === '' ? undefined : this.#read(key, text, isSame ? this.#seen : 0, before);
+      const read = text === '' ? undefined : this.#read(key, text, known, before);
       if (text !== '' && read === undefined) {
         if (before !== undefined) next.set(key, before);
         continue;
@@ -163,8 +175,8 @@ export class RedisConfig implements ConfigStore {
     this.#isCompared = true;
     // what is refused may be missing here: a copy without gaps is better, should Redis lose its own
     const whole = this.#refused.size === 0 ? revision : Math.min(revision, isSame ? present.revision : 1);
-    this.#state = { entries: next, revision: whole, epoch };
-    if (changed.length > 0 || epoch !== present.epoch) this.#saver.save(this.#state);
+    this.#state = { entries: next, revision: whole, epoch: epoch.id };
+    if (changed.length > 0 || !isSame) this.#saver.save(this.#state);
     this.#listeners.notify(changed);
     if (dated.length > 0) void this.#reseal(dated);
   }
@@ -184,8 +196,23 @@ export class RedisConfig implements ConfigStore {
     await this.#options.connection.run(SCRIPTS.offer, [epoch, from, revision, ...list]);
   }
 
+  /** Up to which revision this node knows what led to a state of an epoch; 0 when it may know what was lost. */
+  #knownIn({ id, from, revision }: ConfigEpoch): number {
+    const { epoch } = this.#state;
+    if (epoch === id) return this.#seen;
+    if (epoch === 0 || epoch !== from) return 0;
+    if (this.#seen <= revision) return this.#seen;
+    this.#options.onFault(
+      new Error(
+        'Redis has lost the last changes of the configuration, which this node alone knew: the other nodes went on from ' +
+          `revision ${revision}, so what this node has up to revision ${this.#seen} is replaced`,
+      ),
+    );
+    return 0;
+  }
+
   /**
-   * @param known revision up to which this node knows all entries of this epoch
+   * @param known revision up to which this node knows all entries
    * @returns undefined when it is refused
    */
   #read(

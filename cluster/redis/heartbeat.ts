@@ -4,7 +4,7 @@ import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
 import { atMost } from '../running-time.ts';
 import type { ClusterEvents, ClusterState, NodeIdentity } from '../types.ts';
-import { parseChanges, type TableReply } from './changes.ts';
+import { parseChanges, parseEpoch, type TableReply } from './changes.ts';
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
 import type { Connection } from './connection.ts';
@@ -14,7 +14,7 @@ import type { Outage } from './outage.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
-type PullReply = [epoch: string, open: number, claims: TableReply, config: TableReply];
+type PullReply = [epoch: string, open: number, claims: TableReply, config: TableReply, configEpoch: string];
 
 export interface HeartbeatOptions {
   readonly connection: Connection;
@@ -192,9 +192,9 @@ export class Heartbeat {
 
   async #pullNow(): Promise<void> {
     const { connection, config, table, leases } = this.#options;
-    const known = [config.version.epoch, table.revision, config.since, leases.highest];
+    const known = [this.#epoch, table.revision, config.since, leases.highest, config.version.epoch];
     const reply = await connection.run(SCRIPTS.pull, known);
-    const [id, open, claims, entries] = reply as PullReply;
+    const [id, open, claims, entries, configEpoch] = reply as PullReply;
     const isEmptied = this.#epoch !== 0 && this.#epoch !== Number(id);
     this.#epoch = Number(id);
     leases.see(this.#epoch);
@@ -203,7 +203,7 @@ export class Heartbeat {
     this.#open = open === 1;
     table.apply(parseChanges(claims), this.#open);
     if (!this.#open) return;
-    config.apply(this.#epoch, parseChanges(entries));
+    config.apply(parseEpoch(configEpoch, this.#epoch), parseChanges(entries));
     this.#opening.resolve();
   }
 

@@ -71,6 +71,8 @@ interface OwnRow extends NodeDescription {
   readonly address: string | undefined;
   /** It will stop. */
   readonly retires?: boolean;
+  /** How often this life of the node has changed its row. Nodes of earlier versions do not count. */
+  readonly revision?: number;
 }
 
 type Row = readonly [id: string, silentMs: string, drains: number, row: string | null, fate: string];
@@ -94,6 +96,10 @@ export class Nodes {
   #rows: readonly NodeRow[] = [];
   /** How they describe themselves, without times. */
   #said = '';
+  /** The last revision of its row that was seen of each life. */
+  #revisions: ReadonlyMap<string, number> = new Map();
+  /** The row of this node. */
+  #own = { json: '', revision: 0, sealed: '' };
   #joined = false;
   #isBuried = false;
   /** When the last beat was sent that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
@@ -151,15 +157,14 @@ export class Nodes {
 
   /** @throws UnavailableError */
   async beat({ copy, highest, reported }: Knowledge): Promise<Beat> {
-    const { self, connection, timing, clock, seal, distrust } = this.#options;
+    const { self, connection, timing, clock, distrust } = this.#options;
     const [sent, sentAt] = [Date.now(), performance.now()];
     // nobody else can have come since and hold what this node held
     const isComplete = sentAt - this.#completeAt < validity(timing);
-    const row: OwnRow = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
-      seal.row(self.id, self.incarnation, JSON.stringify(row)),
+      this.#sealed(),
       timing.ttl,
       timing.forget,
       this.#joined && !this.#isBuried ? 0 : 1,
@@ -178,7 +183,10 @@ export class Nodes {
     if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     clock.observe(this.#clockOffset, performance.now() - sentAt);
-    const heard = rows.flatMap((row) => this.#read(row, Number(now)) ?? []);
+    const revisions = new Map<string, number>();
+    const isOpen = open === 1;
+    const heard = rows.flatMap((row) => this.#read(row, { now: Number(now), isOpen, revisions }) ?? []);
+    this.#revisions = revisions;
     distrust.keepOnly('rows', new Set(rows.map(([id]) => id)));
     distrust.keepOnly('certificates', new Set(rows.flatMap(([id]) => decoded(id) ?? [])));
     // a Redis that has lost everything does not know all nodes yet, which exist and may own something
@@ -237,8 +245,32 @@ export class Nodes {
     if (done !== 1) throw new NoNodeError(`there is no node ${id}`);
   }
 
-  /** A row without a valid MAC is as if it were not there, but what this life of the node has said before stays. */
-  #read([encoded, silent, drains, text, fate]: Row, now: number): NodeRow | undefined {
+  /** The row of this node, sealed once for each change. */
+  #sealed(): string {
+    const { self, seal } = this.#options;
+    const row: OwnRow = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
+    const json = JSON.stringify(row);
+    if (json !== this.#own.json) {
+      const revision = this.#own.revision + 1;
+      const sealed = seal.row(self.id, self.incarnation, JSON.stringify({ ...row, revision }));
+      this.#own = { json, revision, sealed };
+    }
+    return this.#own.sealed;
+  }
+
+  /**
+   * A row without a valid MAC is as if it were not there, but what this life of the node has said before stays. So it does
+   * where the row is an earlier one: Redis came back with an older state, or somebody has put it there again.
+   * @param view the reply that has it; `revisions` gets that of the row
+   */
+  #read(
+    [encoded, silent, drains, text, fate]: Row,
+    {
+      now,
+      isOpen,
+      revisions,
+    }: { readonly now: number; readonly isOpen: boolean; readonly revisions: Map<string, number> },
+  ): NodeRow | undefined {
     const { seal, distrust, timing, onFault } = this.#options;
     const [, incarnation = '', joined, sealed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
     const id = decoded(encoded);
@@ -250,7 +282,11 @@ export class Nodes {
     const json = seal.openRow(id, incarnation, sealed);
     if (json === undefined) distrust.refuse('rows', encoded, 'it has no valid MAC');
     else distrust.trust('rows', encoded);
-    const said = json === undefined ? before : parseDescription(json);
+    const present = json === undefined ? undefined : parseDescription(json);
+    const seen = this.#revisions.get(incarnation) ?? 0;
+    const revision = present?.revision ?? 0;
+    revisions.set(incarnation, Math.max(seen, revision));
+    const said = json === undefined || (present !== undefined && revision < seen) ? before : present;
     if (said === undefined) {
       if (json !== undefined) onFault(new Error(`Redis: the row of the node ${encoded} is malformed`));
       return undefined;
@@ -258,6 +294,9 @@ export class Nodes {
     const { address, load, full, info } = said;
     const retires = 'retires' in said && said.retires === true;
     const silentMs = Number(silent);
+    const isSilent = silentMs >= timing.ttl;
+    // what had become of it Redis has lost, too: it is not waited for
+    const isLost = fate === 'gone' || (!isOpen && isSilent && before?.state === 'lost');
     return {
       address,
       load,
@@ -265,7 +304,7 @@ export class Nodes {
       info,
       id,
       incarnation,
-      state: stateOf(fate, silentMs >= timing.ttl, drains === 1 || retires),
+      state: isLost ? 'lost' : stateOf(isSilent, drains === 1 || retires),
       uptimeMs: now - Number(joined),
       silentMs,
     };
@@ -287,8 +326,7 @@ export class Nodes {
   }
 }
 
-function stateOf(fate: string, isSilent: boolean, drains: boolean): NodeState {
-  if (fate === 'gone') return 'lost';
+function stateOf(isSilent: boolean, drains: boolean): NodeState {
   if (isSilent) return 'silent';
   return drains ? 'draining' : 'ready';
 }

@@ -55,6 +55,7 @@ export class LocalCluster {
       'bind 127.0.0.1',
       `dir ${this.folder}`,
       'save ""',
+      'maxmemory-policy noeviction',
       `requirepass ${this.#password}`,
     ];
     writeFileSync(redisConfig, lines.join('\n'), { mode: 0o600 });

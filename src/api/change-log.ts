@@ -35,7 +35,7 @@ export function logChanges(app: FastifyInstance, log: Logger): void {
       const names = namesIn(request);
       const what = names.length === 0 ? path : `${path} (${names.join(', ')})`;
       const fields = { method, path, names, status: reply.statusCode, requestId: id, remote: ip };
-      log[FREQUENT.test(path) ? 'debug' : 'info']({ event: 'api.changed', ...fields }, `${method} ${what}`);
+      log[asks(request, FREQUENT) ? 'debug' : 'info']({ event: 'api.changed', ...fields }, `${method} ${what}`);
     }
     done();
   });
@@ -57,7 +57,7 @@ export function auditChanges(
   });
   app.addHook('onResponse', (request, reply, done) => {
     const path = pathOf(request);
-    if (admitted.has(request) && mayChange(request) && !FREQUENT.test(path)) {
+    if (admitted.has(request) && mayChange(request) && !asks(request, FREQUENT)) {
       const names = namesIn(request).map((name) => name.slice(0, LONGEST.name));
       const node = answeredBy(request);
       audit.add({
@@ -79,7 +79,12 @@ function pathOf({ url }: FastifyRequest): string {
 }
 
 function mayChange(request: FastifyRequest): boolean {
-  return !READING.has(request.method) && !LISTING.test(pathOf(request)) && !unchanged.has(request);
+  return !READING.has(request.method) && !asks(request, LISTING) && !unchanged.has(request);
+}
+
+/** Actions are called by POST: what else ends like one is a name, such as that of a session. */
+function asks(request: FastifyRequest, actions: RegExp): boolean {
+  return request.method === 'POST' && actions.test(pathOf(request));
 }
 
 /** Names of what a call makes, or ids of tasks, or of the stream that it is about: they are in no path. */

@@ -1,4 +1,5 @@
 import type { Cluster, Json, NodeRow } from '#cluster';
+import { isSameConfig, type ConfigHashes } from '../config/config-hash.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
 import { LoadMeter } from './own-load.ts';
@@ -10,8 +11,8 @@ export interface NodeFacts {
   readonly version: string;
   /** Where its clients reach it: URLs by module. */
   readonly addresses: { readonly [module: string]: readonly string[] };
-  /** The same on nodes with the same Server.xml; undefined for a node that is alone. */
-  readonly configHash: string | undefined;
+  /** They tell which nodes have the same Server.xml. */
+  readonly configHashes: ConfigHashes;
 }
 
 export interface NodeReportOptions {
@@ -37,16 +38,16 @@ export class NodeReport {
 
   tell(): void {
     const { cluster, registry, facts } = this.#options;
-    const { version, addresses, configHash } = facts;
+    const { version, addresses, configHashes } = facts;
     const info: { [key: string]: Json } = {
       version,
       addresses,
       streams: streams(registry),
       sessions: registry.counters.totalConnections,
-      ...(configHash !== undefined && { configHash }),
+      ...configHashes,
     };
     cluster.describe({ load: this.#measure(), full: false, info });
-    this.#compare(cluster.nodes(), configHash);
+    this.#compare(cluster.nodes(), configHashes);
     this.#follow(cluster.nodes(), cluster.self.id);
   }
 
@@ -74,10 +75,10 @@ export class NodeReport {
     this.#others = others;
   }
 
-  #compare(rows: readonly NodeRow[], own: string | undefined): void {
+  #compare(rows: readonly NodeRow[], own: ConfigHashes): void {
     const told = new Set<string>();
     for (const { id, incarnation, state, info } of rows) {
-      if (state === 'lost' || info.configHash === undefined || info.configHash === own) continue;
+      if (state === 'lost' || info.configHash === undefined || isSameConfig(info, own)) continue;
       const which = `${incarnation} ${id}`;
       if (!this.#told.has(which))
         this.#options.log.warn({ node: id }, 'a node of the cluster was started with another Server.xml than this one');

@@ -1,4 +1,5 @@
 import type { Cluster, NodeIdentity, NodeRow } from '#cluster';
+import { isSameConfig } from '../config/config-hash.ts';
 import type { TaskDefinition } from './definition.ts';
 
 /** Loads that differ by less count as equal: otherwise everything would go to a node that is slightly less busy. */
@@ -17,8 +18,8 @@ export function successors(
   { self, nodes }: Pick<Cluster, 'self'> & { readonly nodes: readonly NodeRow[] },
   { stored }: TaskDefinition,
 ): NodeRow[] {
-  const own = nodes.find(({ id }) => id === self.id)?.info.configHash;
-  return nodes.filter((node) => node.id !== self.id && isAble(node) && (stored || node.info.configHash === own));
+  const own = nodes.find(({ id }) => id === self.id)?.info ?? {};
+  return nodes.filter((node) => node.id !== self.id && isAble(node) && (stored || isSameConfig(node.info, own)));
 }
 
 /**

@@ -252,7 +252,14 @@ export class Tasks {
   /** Only changes of who can run tasks matter here: the load is read when a task is claimed. */
   #onNodes(nodes: readonly NodeRow[]): void {
     const present = JSON.stringify(
-      nodes.map(({ id, incarnation, state, full, info }) => [id, incarnation, state, full, info.configHash]),
+      nodes.map(({ id, incarnation, state, full, info }) => [
+        id,
+        incarnation,
+        state,
+        full,
+        info.configHash,
+        info.formerConfigHash,
+      ]),
     );
     if (present === this.#nodes) return;
     this.#nodes = present;

@@ -17,7 +17,7 @@ async function open(t: ExecutionContext, cluster?: Cluster) {
   const options = await apiOptions({}, registry);
   const node = cluster ?? options.cluster;
   const log = pino({ level: 'silent' });
-  const facts = { version: '1.2.3', addresses: ADDRESSES, configHash: undefined };
+  const facts = { version: '1.2.3', addresses: ADDRESSES, configHashes: {} };
   const report = new NodeReport({ cluster: node, registry, facts, log });
   const app = Fastify();
   await app.register(apiRoutes({ ...options, cluster: node }));

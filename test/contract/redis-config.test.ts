@@ -120,8 +120,9 @@ test('every node keeps a copy on its disk; with Redis and all others gone it bri
   await same(a, b);
   await b.close();
   await change(a, 'v/app', { list: [1] });
+  const [epoch, revision] = a.config.position.split('.').map(Number);
   await a.close();
-  t.like(JSON.parse(readFileSync(file('a'), 'utf8')), { version: 1, revision: 3 });
+  t.like(JSON.parse(readFileSync(file('a'), 'utf8')), { version: 1, epoch, revision });
   await redis.kill();
   await redis.run();
   // the better copy comes last, within the time that it has
@@ -149,7 +150,7 @@ test('the copy of a later life of Redis counts more than a longer one of an earl
   const b = await node('b');
   await change(b, 'x', 'later');
   await b.close();
-  t.true(JSON.parse(readFileSync(file('b'), 'utf8')).revision < JSON.parse(readFileSync(file('a'), 'utf8')).revision);
+  t.true(JSON.parse(readFileSync(file('b'), 'utf8')).epoch > JSON.parse(readFileSync(file('a'), 'utf8')).epoch);
   await redis.kill();
   await redis.run();
   const [a2, b2] = await Promise.all([node('a'), node('b')]);
@@ -188,6 +189,96 @@ test('a Redis that comes back with an older state gets the newer one', async (t)
   await same(a, b);
   await a.config.sync();
   t.deepEqual(values(a), { x: 2, y: 2, z: 3 });
+});
+
+for (const [later, title] of [
+  [1, 'fewer changes than it'],
+  [5, 'more'],
+] as const)
+  test(`what a node alone knew and Redis has lost gives way to what the others wrote since, ${title}`, async (t) => {
+    const file = join(folder(t), 'config.json');
+    const redis = await RedisServer.start(t);
+    const proxy = await TcpProxy.open(t, redis.port);
+    const raw = new Redis(redis.url);
+    raw.on('error', () => {});
+    t.teardown(() => raw.disconnect());
+    const faults: string[] = [];
+    const onFault = ({ message }: Error): void => void faults.push(message);
+    const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
+    const node = () => openNode(t, 'n', { url: redis.url }, { file, onFault });
+    const first = await node();
+    await a.config.write([put('x', 1), put('removed', 1)]);
+    await same(a, first);
+    await first.close();
+    await raw.save();
+    const second = await node();
+    await second.config.sync();
+    proxy.cut();
+    await until('a is cut off', () => a.state === 'degraded');
+    await change(second, 'x', 'lost');
+    await change(second, 'y', 'lost');
+    await change(second, 'removed');
+    const lost = [...second.config.entries()];
+    await second.close();
+    await redis.kill();
+    await redis.run();
+    proxy.heal();
+    await until('a is back', () => a.state === 'connected');
+    for (let n = 1; n <= later; n++) await change(a, 'x', n);
+    const last = await node();
+    await same(a, last);
+    await until('a has it, too', () => values(a).x === later);
+    t.deepEqual(values(last), { x: later, removed: 1 });
+    t.is(last.distrusted.entries, 0);
+    t.is(faults.filter((text) => text.includes('lost the last changes of the configuration')).length, 1);
+    const revisions = new Set([...a.config.entries().values()].map(({ revision }) => revision));
+    t.false(
+      lost.some(([, { revision }]) => revisions.has(revision)),
+      'a revision means one thing',
+    );
+    await change(last, 'x', 'after');
+    await same(a, last);
+  });
+
+test('a change that was made by what Redis has lost since is a conflict', async (t) => {
+  const redis = await RedisServer.start(t);
+  const [own, others] = await Promise.all([TcpProxy.open(t, redis.port), TcpProxy.open(t, redis.port)]);
+  const raw = new Redis(redis.url);
+  raw.on('error', () => {});
+  t.teardown(() => raw.disconnect());
+  const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${others.port}` });
+  const b = await openNode(t, 'b', { url: `redis://127.0.0.1:${own.port}` });
+  await a.config.write([put('x', 1)]);
+  await same(a, b);
+  await raw.save();
+  others.cut();
+  await until('a is cut off', () => a.state === 'degraded');
+  await change(b, 'x', 'lost');
+  const seen = b.config.entries().get('x')?.revision ?? 0;
+  own.cut();
+  await redis.kill();
+  await redis.run();
+  others.heal();
+  await until('a is back', () => a.state === 'connected');
+  await change(a, 'x', 2);
+  own.heal();
+  await until('b is back', () => b.state === 'connected');
+  await t.throwsAsync(b.config.write([{ key: 'x', value: 'by what was lost', seen }]), { instanceOf: ConflictError });
+  await b.config.sync();
+  t.deepEqual(values(b), { x: 2 });
+});
+
+test('writes of one node at the same time do not outdate each other', async (t) => {
+  const redis = await RedisServer.start(t);
+  const node = await openNode(t, 'a', { url: redis.url }, { timing: { ...TIMING, ttl: 60_000, beat: 20_000 } });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  await node.config.write([put('k', 1)]);
+  await raw.config('RESETSTAT');
+  await Promise.all(Array.from({ length: 50 }, (_, n) => node.config.write([put(`x/${n}`, n)])));
+  t.is(node.config.entries().size, 51);
+  const [, calls] = /cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats')) ?? [];
+  t.true(Number(calls) < 250, `${calls} calls`);
 });
 
 test('a node that starts without Redis has what it knew, and follows when it comes', async (t) => {

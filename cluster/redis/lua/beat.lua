@@ -10,10 +10,10 @@ local asking = tonumber(ARGV[14])
 local id, limit = epoch()
 -- A Redis that came back with an older state, or that has lost a part of it, knows less than a node does.
 local is_behind = highest > stored('fence')
-  or (limit == 0 and id == copy_epoch and copy_revision > stored('config:revision'))
+  or (limit == 0 and config_epoch() == copy_epoch and copy_revision > stored('config:revision'))
 if not id or is_behind or not has_sets(id) or (limit > 0 and not has_recovery(id)) then
   local was_new = not id and is_new()
-  start_anew(now + grace, math.max(tonumber(copy_epoch), highest))
+  start_anew(now + grace, math.max(tonumber(copy_epoch), highest), ttl)
   if was_new then redis.call('HSET', P .. 'epoch', 'new', '1') end
 elseif redis.call('HGET', P .. 'epoch', 'run') ~= server_run() then
   await_nodes(id, now + grace, ttl)

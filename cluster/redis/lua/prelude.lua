@@ -49,6 +49,13 @@ local function epoch()
   return values[1], tonumber(values[2] or '0')
 end
 
+-- Epoch of the configuration. The last revisions of an earlier one may be lost and have been given anew, those of one epoch
+-- mean one thing: `config` has it, the epoch that it continues, and up to which revision. One that an earlier version has
+-- opened goes by the id.
+local function config_epoch()
+  return string.match(redis.call('HGET', P .. 'epoch', 'config') or '', '^%d+') or epoch()
+end
+
 -- A section of what the server says about itself; empty where the user may not ask for it.
 local function server_info(section)
   local info = redis.pcall('INFO', section)

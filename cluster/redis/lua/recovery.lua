@@ -30,30 +30,31 @@ local function ask_for_copies(from, revision)
 end
 
 -- Of nodes and the times of their last beats some may be lost: what is left of them is made to fit.
-local function match_nodes(former)
+local function match_nodes(former, ttl)
   if former then redis.call('HDEL', P .. 'nodes', sentinel(former)) end
   for _, node in ipairs(redis.call('ZRANGE', P .. 'nodes:heard', 0, -1)) do
     if redis.call('HEXISTS', P .. 'nodes', node) == 0 then redis.call('ZREM', P .. 'nodes:heard', node) end
   end
   for _, node in ipairs(redis.call('HKEYS', P .. 'nodes')) do
-    redis.call('ZADD', P .. 'nodes:heard', 'NX', whole(now), node)
+    -- one that has died is not heard of
+    redis.call('ZADD', P .. 'nodes:heard', 'NX', whole(fate_of(node) == 'gone' and now - ttl - 1 or now), node)
   end
 end
 
 -- Nothing is left of claims: those of an older state would be taken for present ones. The new epoch is later than
 -- everything that the node knows.
-local function start_anew(limit, floor)
+local function start_anew(limit, floor, ttl)
+  local former, was_restored = epoch()
+  match_nodes(former, ttl)
   for _, set in ipairs({ 'claims', 'claims:of', 'claims:lost', 'claims:log', 'claims:gone', 'claims:floor', 'nodes:gone', 'nodes:fate' }) do
     redis.call('DEL', P .. set)
   end
-  local former, was_restored = epoch()
   local id = whole(fence(floor))
   if former and was_restored == 0 and has_config(former) then
-    ask_for_copies(former, stored('config:revision'))
+    ask_for_copies(config_epoch(), stored('config:revision'))
   else
     ask_for_copies('0', 0)
   end
-  match_nodes(former)
   if former then
     redis.call('HDEL', P .. 'config', sentinel(former))
     redis.call('ZREM', P .. 'config:log', sentinel(former))
@@ -66,7 +67,7 @@ end
 -- Another run of the server may have lost the last of what this one had: strangers wait until the nodes have reported.
 local function await_nodes(id, limit, ttl)
   local _, unfinished = epoch()
-  if unfinished == 0 then ask_for_copies(id, stored('config:revision')) end
+  if unfinished == 0 then ask_for_copies(config_epoch(), stored('config:revision')) end
   begin_recovery(id, limit)
   for _, node in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', whole(now - ttl), '+inf')) do
     redis.call('HSETNX', P .. 'epoch:nodes', node, '0')
@@ -100,9 +101,17 @@ local function all_have_reported(node, state, knows)
   return least_reported() == 2
 end
 
+-- A new epoch of the configuration, which continues what there is. Its revisions begin above those of all earlier ones, of
+-- those that were lost, too, as long as there was not one for each millisecond.
+local function begin_config(from, revision)
+  local next = math.max(wall, tonumber(from) + 1, tonumber(revision) + 1)
+  redis.call('HSET', P .. 'epoch', 'config', table.concat({ whole(next), from, revision }, ' '))
+  redis.call('SET', P .. 'config:revision', whole(next))
+end
+
 -- Everybody may claim. The best copy of the configuration that was offered takes the place of what is there.
 local function open(id)
-  local offered, revision = unpack(redis.call('HMGET', P .. 'epoch', 'offered', 'revision'))
+  local offered, from, revision = unpack(redis.call('HMGET', P .. 'epoch', 'offered', 'from', 'revision'))
   if offered then
     redis.call('DEL', P .. 'config', P .. 'config:log', P .. 'config:gone')
     local entries = redis.call('HGETALL', P .. 'staged')
@@ -113,11 +122,11 @@ local function open(id)
         redis.call('ZADD', P .. 'config:log', seen, entries[at])
       end
     end
-    redis.call('SET', P .. 'config:revision', revision)
     -- what was removed before is not remembered: who knows less reads everything
     redis.call('SET', P .. 'config:floor', revision)
     guard_sets(id)
   end
+  begin_config(from, revision)
   redis.call('DEL', P .. 'staged', P .. 'epoch:nodes')
   redis.call('HDEL', P .. 'epoch', 'offered', 'known', 'new')
   redis.call('HSET', P .. 'epoch', 'until', '0')

@@ -3,7 +3,7 @@
 local known, known_revision, signed_for = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 if not is_open(0) then return { 'wait' } end
 -- an older state came back: what is written to it would be lost with it (beat.lua)
-if epoch() == known and known_revision > stored('config:revision') then return { 'wait' } end
+if config_epoch() == known and known_revision > stored('config:revision') then return { 'wait' } end
 
 local function revision_of(key)
   local entry = redis.call('HGET', P .. 'config', key)

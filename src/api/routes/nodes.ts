@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
-import { NoNodeError, UnavailableError, type Cluster, type Json, type NodeRow } from '#cluster';
+import { NoNodeError, UnavailableError, type Cluster, type NodeRow } from '#cluster';
+import { isSameConfig } from '../../config/config-hash.ts';
 import { kilnError } from '../../errors.ts';
 import { answers, done, noPayload, ok } from '../envelope.ts';
 
@@ -29,7 +30,7 @@ export function nodeRoutes(cluster: Cluster): FastifyPluginAsyncTypebox {
     const list = { response: answers(Type.Array(NodeInfo)), summary: 'List the nodes of the cluster' };
     app.get('/v1/cluster/nodes', { schema: list }, () => {
       const rows = cluster.nodes();
-      const own = rows.find(({ id }) => id === cluster.self.id)?.info.configHash;
+      const own = rows.find(({ id }) => id === cluster.self.id)?.info ?? {};
       return ok(rows.map((row) => view(row, own)));
     });
 
@@ -59,7 +60,7 @@ async function asked(node: string, answer: Promise<void>): Promise<void> {
 }
 
 /** A node may be of another version: what it does not tell is empty. */
-function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info }: NodeRow, ownHash: Json | undefined) {
+function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info }: NodeRow, own: NodeRow['info']) {
   const { version, addresses, streams, sessions, configHash } = info;
   return {
     id,
@@ -73,6 +74,6 @@ function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info 
     addresses: (addresses ?? {}) as Record<string, string[]>,
     streams: Number(streams ?? 0),
     sessions: Number(sessions ?? 0),
-    configDiffers: configHash !== undefined && configHash !== ownHash,
+    configDiffers: configHash !== undefined && !isSameConfig(info, own),
   };
 }

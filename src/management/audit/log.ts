@@ -2,7 +2,7 @@ import { mkdir, open, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../log.ts';
-import { sealLine } from './chain.ts';
+import { isSealed, sealLine } from './chain.ts';
 import { readTail } from './tail.ts';
 
 /** Calls that wait for a disk that is full or slow; further ones are counted. */
@@ -80,8 +80,20 @@ export class AuditLog {
     this.#closing.abort();
     await this.#writing;
     this.#isEnding = true;
-    this.#writing = this.#attempt().then(async () => this.#release());
+    this.#writing = this.#end();
     await this.#writing;
+  }
+
+  async #end(): Promise<void> {
+    const { path, log } = this.#options;
+    while ((await this.#attempt()) && this.#waiting.length > 0);
+    await this.#release();
+    const lines = this.#waiting.length + this.#lost;
+    if (lines > 0)
+      log.error(
+        { event: 'audit.lost', path, lines },
+        `the audit log ${path} lacks the last ${lines} lines: it could not be written before this node stopped`,
+      );
   }
 
   #write(): void {
@@ -130,7 +142,7 @@ export class AuditLog {
 
   /** The file that has the path now. */
   async #follow(): Promise<FileHandle> {
-    const { path, log } = this.#options;
+    const { path, key, log } = this.#options;
     if (this.#handle !== undefined) {
       const [present, own] = await Promise.all([stat(path).catch(() => undefined), this.#handle.stat()]);
       if (present?.ino === own.ino && present.dev === own.dev && own.size === this.#size) return this.#handle;
@@ -147,7 +159,7 @@ export class AuditLog {
     const handle = await open(path, 'a+', 0o600);
     this.#handle = handle;
     const { size } = await handle.stat();
-    const { last, torn, isOpen } = await readTail(handle, size);
+    const { last, follows, torn, isOpen } = await readTail(handle, size);
     this.#size = size;
     this.#prefix = torn > 0 || isOpen ? '\n' : '';
     const cut = torn > 0 && { torn };
@@ -155,9 +167,15 @@ export class AuditLog {
       // the end of another chain is not continued: a check finds that
       this.#first = { event: 'begun', former: this.#mac, ...cut };
     } else {
+      if (this.#mac === '' && (follows === undefined || !isSealed([key], follows, last)))
+        log.error(
+          { event: 'audit.unproved', path },
+          `the last line of the audit log ${path} is not sealed with the present Key: the Key was changed, or lines were ` +
+            'altered or removed. npm run audit tells which',
+        );
       this.#first = this.#mac === '' || cut ? { event: 'resumed', ...cut } : undefined;
       this.#mac = last.mac;
-      this.#seq = Number(last.fields.seq);
+      this.#seq = Number(last.fields.seq) || 0;
     }
     return handle;
   }
@@ -171,7 +189,7 @@ export class AuditLog {
       ...(this.#first === undefined ? [] : [{ time: now, fields: this.#first }]),
       ...(lost > 0 ? [{ time: now, fields: { event: 'lost', lines: lost } }] : []),
       ...taken.map(({ time, entry }) => ({ time, fields: { event: 'call', ...entry } })),
-      ...(this.#isEnding ? [{ time: now, fields: { event: 'ended' } }] : []),
+      ...(this.#isEnding && taken.length === this.#waiting.length ? [{ time: now, fields: { event: 'ended' } }] : []),
     ];
     if (lines.length === 0) return;
     let [mac, seq] = [this.#mac, this.#seq];

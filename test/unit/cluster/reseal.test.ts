@@ -7,6 +7,8 @@ import { Seal } from '../../../cluster/redis/seal.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 import { until } from '../../support/until.ts';
 
+const EPOCH = { id: 7, from: 0, revision: 0 };
+
 test('what could not be signed anew is fetched and signed again', async (t) => {
   const given: unknown[] = [];
   const faults: string[] = [];
@@ -22,16 +24,18 @@ test('what could not be signed anew is fetched and signed again', async (t) => {
     seal: new Seal('kiln', ['present', 'former']),
     distrust: new Distrust(() => t.fail()),
     pull: () => Promise.resolve(),
+    opened: () => Promise.resolve(),
     isDegraded: () => false,
     onFault: ({ message }) => void faults.push(message),
   });
   const text = `1 ${new Seal('kiln', ['former']).entry('x', 1, '2')}`;
-  config.apply(7, { revision: 1, full: true, entries: [['x', text]] });
+  const changes = { revision: 1, full: true, entries: [['x', text]] } as const;
+  config.apply(EPOCH, changes);
   t.is(config.since, 1);
   await until('it has failed', () => faults.length === 1);
   t.deepEqual(faults, ['Redis is away']);
   t.is(config.since, 0);
-  config.apply(7, { revision: 1, full: true, entries: [['x', text]] });
+  config.apply(EPOCH, changes);
   t.is(given.length, 2);
   t.is(config.since, 1);
 });

@@ -35,8 +35,8 @@ function open(t: ExecutionContext) {
   const path = join(folder, 'deeper', 'audit.log');
   const logged: Record<string, unknown>[] = [];
   const log = jsonLogger('info', { write: (line: string) => void logged.push(JSON.parse(line)) });
-  const start = (key = KEY, at = path): AuditLog => {
-    const audit = new AuditLog({ path: at, key, node: 'a', log, retryMs: 5 });
+  const start = (key = KEY, at = path, retryMs = 5): AuditLog => {
+    const audit = new AuditLog({ path: at, key, node: 'a', log, retryMs });
     t.teardown(() => audit.close());
     return audit;
   };
@@ -178,6 +178,47 @@ test('a disk that is full is told once and stops nothing; what waited is written
   const { broken, notes } = await check([path]);
   t.is(broken, undefined);
   t.deepEqual(notes, ['audit.log:2 stands for 5 calls that the disk did not take']);
+});
+
+test('what a full disk never took is told when the server stops, and all of it is written where there is room again', async (t) => {
+  const { folder, logged, linesOf, start, check } = open(t);
+  const path = join(folder, 'audit.log');
+  symlinkSync('/dev/full', path);
+  const lost = start(KEY, path);
+  for (let n = 0; n < 10_005; n++) lost.add(entry(`/${n}`));
+  await until('it is told', () => logged.length === 1);
+  await lost.close();
+  t.like(logged[1], { level: 'error', event: 'audit.lost', path, lines: 10_005 });
+  t.is(logged.length, 2);
+  // it is closed while it waits to try again
+  const late = start(KEY, path, 600_000);
+  for (let n = 0; n < 1200; n++) late.add(entry(`/${n}`));
+  await until('it has failed', () => logged.length === 3);
+  rmSync(path);
+  await late.close();
+  t.deepEqual(
+    eventsOf(linesOf(path)).filter((event) => event !== 'call'),
+    ['begun', 'ended'],
+  );
+  t.like(await check([path]), { broken: undefined, lines: 1202, notes: [] });
+});
+
+test('a restart tells where the line that it goes on from is not sealed with its key', async (t) => {
+  const { path, logged, linesOf, start, run, check } = open(t);
+  await run('/1');
+  await run('/2');
+  t.deepEqual(logged, []);
+  const right = linesOf();
+  const forged = right.with(-2, (right.at(-2) ?? '').replace('/2', '/9')).slice(0, -1);
+  for (const lines of [forged, forged.slice(-1), [...right.slice(0, -2), right.at(-1)]]) {
+    writeFileSync(path, lines.map((line) => `${line}\n`).join(''));
+    await run('/3');
+    t.like(logged.splice(0), [{ level: 'error', event: 'audit.unproved', path }]);
+    t.not((await check()).broken, undefined);
+  }
+  writeFileSync(path, right.map((line) => `${line}\n`).join(''));
+  await start('another key').close();
+  t.like(logged.splice(0), [{ event: 'audit.unproved' }], 'of a changed key, too');
 });
 
 test('what something else appends is told, and found by a check', async (t) => {
