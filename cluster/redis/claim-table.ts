@@ -16,6 +16,8 @@ export class ClaimTable {
   readonly #entries = new Map<string, Entry>();
   readonly #onChange: (key: string, record: ClaimRecord) => void;
   readonly #onFault: (error: Error) => void;
+  /** What Redis did not have when everything was read from it, and may get again. */
+  #missing = new Set<string>();
   revision = 0;
 
   /**
@@ -52,13 +54,15 @@ export class ClaimTable {
   /** @param settled false while owners repeat their claims in a Redis that has lost them: missing ones may still come */
   apply({ revision, full, entries }: TableChanges, settled: boolean): void {
     const changes = new Map<string, Owner | undefined>();
-    if (full && settled) {
-      const present = new Set(entries.map(([key]) => key));
-      for (const key of this.#entries.keys()) if (!present.has(key)) this.#remove(key, changes);
-    }
+    if (full) this.#missing = new Set(this.#entries.keys());
     for (const [key, text] of entries) {
+      this.#missing.delete(key);
       if (text === '') this.#remove(key, changes);
       else this.#put(key, text, changes);
+    }
+    if (settled) {
+      for (const key of this.#missing) this.#remove(key, changes);
+      this.#missing.clear();
     }
     this.revision = revision;
     if (changes.size > 0) this.#watchers.notify(changes);
