@@ -21,7 +21,7 @@ export class ClaimTable {
   revision = 0;
 
   /**
-   * @param onChange called for every claim that was made or changed
+   * @param onChange called for every claim that was made or changed, and for all when all are read
    * @param onFault called for a malformed claim: its key counts as free here
    */
   constructor(onChange: (key: string, record: ClaimRecord) => void, onFault: (error: Error) => void) {
@@ -58,7 +58,7 @@ export class ClaimTable {
     for (const [key, text] of entries) {
       this.#missing.delete(key);
       if (text === '') this.#remove(key, changes);
-      else this.#put(key, text, changes);
+      else this.#put(key, text, full, changes);
     }
     if (settled) {
       for (const key of this.#missing) this.#remove(key, changes);
@@ -76,8 +76,12 @@ export class ClaimTable {
     if (this.#entries.delete(key)) changes.set(key, undefined);
   }
 
-  #put(key: string, text: string, changes: Map<string, Owner | undefined>): void {
-    if (this.#entries.get(key)?.text === text) return;
+  #put(key: string, text: string, isReadAnew: boolean, changes: Map<string, Owner | undefined>): void {
+    const present = this.#entries.get(key);
+    if (present?.text === text) {
+      if (isReadAnew) this.#onChange(key, present.record);
+      return;
+    }
     const record = parseClaim(text);
     if (record === undefined) {
       this.#onFault(new Error(`Redis: the claim of ${key} is malformed`));
