@@ -162,9 +162,13 @@ export class Lua {
     }
   }
 
-  /** Of the table on top: up to the first that is nil. */
+  /** Of the table on top: a status, or what it has up to the first that is nil. */
   #items(): Reply {
     const module = this.#module;
+    module._lua_getfield(this.#state, -1, this.#name('ok'));
+    const status = this.#result(-1);
+    module._lua_settop(this.#state, -2);
+    if (status !== null) return status;
     const items: Reply[] = [];
     for (let at = 1; ; at++) {
       module._lua_rawgeti(this.#state, -1, at);
