@@ -16,10 +16,12 @@ export class ClaimTable {
   readonly #entries = new Map<string, Entry>();
   readonly #onChange: (key: string, record: ClaimRecord) => void;
   readonly #onFault: (error: Error) => void;
+  /** What Redis did not have when everything was read from it, and may get again. */
+  #missing = new Set<string>();
   revision = 0;
 
   /**
-   * @param onChange called for every claim that was made or changed
+   * @param onChange called for every claim that was made or changed, and for all when all are read
    * @param onFault called for a malformed claim: its key counts as free here
    */
   constructor(onChange: (key: string, record: ClaimRecord) => void, onFault: (error: Error) => void) {
@@ -52,13 +54,15 @@ export class ClaimTable {
   /** @param settled false while owners repeat their claims in a Redis that has lost them: missing ones may still come */
   apply({ revision, full, entries }: TableChanges, settled: boolean): void {
     const changes = new Map<string, Owner | undefined>();
-    if (full && settled) {
-      const present = new Set(entries.map(([key]) => key));
-      for (const key of this.#entries.keys()) if (!present.has(key)) this.#remove(key, changes);
-    }
+    if (full) this.#missing = new Set(this.#entries.keys());
     for (const [key, text] of entries) {
+      this.#missing.delete(key);
       if (text === '') this.#remove(key, changes);
-      else this.#put(key, text, changes);
+      else this.#put(key, text, full, changes);
+    }
+    if (settled) {
+      for (const key of this.#missing) this.#remove(key, changes);
+      this.#missing.clear();
     }
     this.revision = revision;
     if (changes.size > 0) this.#watchers.notify(changes);
@@ -72,8 +76,12 @@ export class ClaimTable {
     if (this.#entries.delete(key)) changes.set(key, undefined);
   }
 
-  #put(key: string, text: string, changes: Map<string, Owner | undefined>): void {
-    if (this.#entries.get(key)?.text === text) return;
+  #put(key: string, text: string, isReadAnew: boolean, changes: Map<string, Owner | undefined>): void {
+    const present = this.#entries.get(key);
+    if (present?.text === text) {
+      if (isReadAnew) this.#onChange(key, present.record);
+      return;
+    }
     const record = parseClaim(text);
     if (record === undefined) {
       this.#onFault(new Error(`Redis: the claim of ${key} is malformed`));

@@ -17,6 +17,9 @@ export class RedisLease extends TimedLease {
   /** The store may not have the meta, or what is kept. */
   #isMetaPending = false;
   #isKeptPending = false;
+  /** They have changed since the claim was made, so that an older state of the store has others. */
+  #hasOtherMeta = false;
+  #hasOtherKept = false;
   #waits: boolean;
 
   /** @param waits another may still act on it: it is not valid before begin() */
@@ -43,7 +46,7 @@ export class RedisLease extends TimedLease {
   override async update(meta: Json): Promise<void> {
     this.checkHeld();
     this.current.meta = meta;
-    this.#isMetaPending = true;
+    this.#isMetaPending = this.#hasOtherMeta = true;
     await this.#keeper.update(this);
     if (this.meta === meta) this.#isMetaPending = false;
   }
@@ -51,9 +54,15 @@ export class RedisLease extends TimedLease {
   override async keep(value: Json): Promise<void> {
     this.checkHeld();
     this.current.kept = value;
-    this.#isKeptPending = true;
+    this.#isKeptPending = this.#hasOtherKept = true;
     await this.#keeper.keep(this);
     if (this.kept === value) this.#isKeptPending = false;
+  }
+
+  /** The store may be in an older state: what it may not have any more is written again. */
+  doubt(): void {
+    this.#isMetaPending ||= this.#hasOtherMeta;
+    this.#isKeptPending ||= this.#hasOtherKept;
   }
 
   /** Writes to the store what it may not have yet. @throws what update() does */

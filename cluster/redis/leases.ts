@@ -31,6 +31,8 @@ export class Leases {
   #basis = '';
   /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
   #highest = 0;
+  /** Tokens of claims that are not answered yet. */
+  readonly #asked = new Set<string>();
   /** By the token of a claim that was taken: what to do when its holder has stopped. */
   readonly #waiting = new Map<string, () => void>();
   /** What fails for want of Redis is reported with the next beat. Many at once share a run. */
@@ -56,6 +58,15 @@ export class Leases {
    * @throws UnavailableError
    */
   async claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
+    this.#asked.add(token);
+    try {
+      return await this.#claim(key, token, meta, options);
+    } finally {
+      this.#asked.delete(token);
+    }
+  }
+
+  async #claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
     const sent = performance.now();
     const mayHold = this.#unlessPromised();
     let answer: ClaimAnswer;
@@ -137,6 +148,7 @@ export class Leases {
       const leases = [...this.#leases];
       const doubtful: RedisLease[] = [];
       for (const lease of leases) {
+        if (this.#basis !== basis) lease.doubt();
         if (this.#basis !== basis || lease.isRemade || lease.fence === 0) doubtful.push(lease);
         else renew(lease);
       }
@@ -189,11 +201,18 @@ export class Leases {
     this.#highest = Math.max(this.#highest, fence);
   }
 
-  /** A key has a new owner. */
+  /** A key has a new owner, or all owners were read anew. */
   observe(key: string, { token, owner }: ClaimRecord): void {
     this.see(owner.fence);
-    for (const lease of this.#leases.of(key)) {
+    const leases = this.#leases.of(key);
+    for (const lease of leases) {
       if (lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
+    }
+    const isOwn = owner.incarnation === this.#options.self.incarnation;
+    if (isOwn && !this.#asked.has(token) && !leases.some((lease) => lease.token === token)) {
+      // given up here, and back with an older state of Redis, or by a command that came after its time
+      this.#givenUp.add({ key, token });
+      void this.#reportGivenUp();
     }
   }
 

@@ -104,7 +104,8 @@ for (const lost of [
     const pushed = leaseOf(await a.claim('pushed', 1, CONTINUE));
     const single = leaseOf(await a.claim('single', 1, STOP));
     await b.ownerOf('pushed');
-    await admin(t, redis).del(`{kiln:test}:${lost}`);
+    const raw = admin(t, redis);
+    await raw.del(`{kiln:test}:${lost}`);
     const claims = await Promise.all([b.claim('pushed', 2, STOP), b.claim('single', 2, STOP)]);
     t.deepEqual(
       claims.map((claim) => 'owner' in claim && claim.owner.id),
@@ -116,6 +117,9 @@ for (const lost of [
     await late.config.sync();
     t.is(late.config.entries().get('x')?.value, 1);
     leaseOf(await late.claim('free', 1, STOP));
+    // nothing else is taken for a node
+    const heard = await raw.zrange('{kiln:test}:nodes:heard', 0, -1);
+    t.deepEqual(heard.sort(), ['a', 'b', 'late']);
   });
 
 test('an emptied Redis serves again as soon as all nodes have said what they have', async (t) => {

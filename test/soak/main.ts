@@ -8,6 +8,7 @@ import { besiege } from './besiege.ts';
 import { fuzz } from './fuzz.ts';
 import { matrix } from './matrix.ts';
 import { media } from './media.ts';
+import { model } from './model.ts';
 import { record } from './record.ts';
 import { recordings } from './recordings.ts';
 import { transcode } from './transcode.ts';
@@ -19,6 +20,7 @@ import { transcode } from './transcode.ts';
  * `npm run soak -- transcode [seed]`: encoders that are killed, and an hour of clocks that drift and jump.
  * `npm run soak -- cluster [seed] [rounds]`: nodes and a Redis that are killed, stand still, are cut off and come back.
  * `npm run soak -- calls [seed] [count]`: random calls of the management API to three nodes, against a model of one.
+ * `npm run soak -- model [seed] [count]`: clusters in virtual time, with faults of nodes, network and Redis, a seed for each.
  * `npm run soak -- record [seed] [kills]`: nodes that are killed while they record, and disks that are full or gone.
  * `npm run soak -- recordings`: two hundred recordings and fifty pushes at once.
  * `npm run soak -- media [seed] [count]`: damaged media files, read as channels do.
@@ -35,6 +37,7 @@ try {
   else if (first === 'transcode') sound = await transcode(Number(second ?? Date.now() % 1e6), print);
   else if (first === 'cluster') sound = await cluster(Number(second ?? Date.now() % 1e6), Number(third ?? 200), print);
   else if (first === 'calls') sound = await calls(Number(second ?? Date.now() % 1e6), Number(third ?? 10_000), print);
+  else if (first === 'model') sound = await model(Number(second ?? Date.now() % 1e6), Number(third ?? 10_000), print);
   else if (first === 'record')
     sound = await record(folder, Number(second ?? Date.now() % 1e6), Number(third ?? 50), print);
   else if (first === 'recordings') sound = await recordings(folder, print);

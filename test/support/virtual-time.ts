@@ -5,15 +5,24 @@ import type { ExecutionContext } from 'ava';
 
 type Callback = (...args: unknown[]) => void;
 
-/** What stands in for a Timeout of Node. */
-class VirtualTimer {
-  readonly #time: VirtualTime;
+/** What timers and clocks go by while time is virtual. */
+export interface TimeSource {
+  /** Whole milliseconds since it began. */
+  readonly now: number;
+  start(timer: VirtualTimer): void;
+  /** undefined leaves immediates to Node. */
+  readonly immediate?: (timer: VirtualTimer) => void;
+}
+
+/** What stands in for a Timeout or Immediate of Node. */
+export class VirtualTimer {
+  readonly #time: TimeSource;
   readonly run: () => void;
   readonly delay: number;
   readonly repeats: boolean;
   cleared = false;
 
-  constructor(time: VirtualTime, run: () => void, delay: number, repeats: boolean) {
+  constructor(time: TimeSource, run: () => void, delay: number, repeats: boolean) {
     this.#time = time;
     this.run = run;
     this.delay = delay;
@@ -47,8 +56,8 @@ class VirtualTimer {
   }
 }
 
-/** Time in whole milliseconds from when it begins to be virtual. */
-class VirtualTime {
+/** Time that goes on by one millisecond at each step. */
+class VirtualTime implements TimeSource {
   /** What is due, by its millisecond. */
   readonly #due = new Map<number, VirtualTimer[]>();
   readonly #dueOf = new WeakMap<VirtualTimer, number>();
@@ -56,12 +65,6 @@ class VirtualTime {
 
   get now(): number {
     return this.#now;
-  }
-
-  add(callback: Callback, delay: number | undefined, args: readonly unknown[], repeats: boolean): VirtualTimer {
-    const timer = new VirtualTimer(this, () => callback(...args), Number(delay) || 0, repeats);
-    this.start(timer);
-    return timer;
   }
 
   start(timer: VirtualTimer): void {
@@ -104,20 +107,53 @@ export function virtualTime(t: Pick<ExecutionContext, 'teardown'>): void {
 /** Returns its undo. */
 function begin(): () => void {
   const time = new VirtualTime();
+  // whole numbers: sums of fractions depend on when it began
+  const restore = replaceTime(time, { monotonic: Math.ceil(performance.now()), date: Date.now() });
+  let goesOn = true;
+  const step = (): void => {
+    if (!goesOn) return;
+    time.step();
+    setImmediate(step);
+  };
+  setImmediate(step);
+  return () => {
+    goesOn = false;
+    restore();
+  };
+}
+
+/**
+ * Timers, `node:timers/promises`, Date and performance.now() of this thread go by the given time. Returns its undo.
+ * @param zero what the clocks say when it begins
+ */
+export function replaceTime(time: TimeSource, zero: { readonly monotonic: number; readonly date: number }): () => void {
   const real = {
-    timers: { setTimeout, setInterval, clearTimeout, clearInterval },
+    timers: { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate },
     promises: { setTimeout: timersPromises.setTimeout },
     now: performance.now,
     Date,
   };
-  // whole numbers: sums of fractions depend on when it began
-  const [zero, date] = [Math.ceil(performance.now()), Date.now()];
-  const today = (): number => date + time.now;
+  const add = (callback: Callback, delay: number | undefined, args: readonly unknown[], repeats = false) => {
+    const timer = new VirtualTimer(time, () => callback(...args), Number(delay) || 0, repeats);
+    time.start(timer);
+    return timer;
+  };
+  const clear = (timer?: VirtualTimer): void => void timer?.close();
+  const today = (): number => zero.date + time.now;
+  const { immediate } = time;
   const virtual = {
-    setTimeout: (callback: Callback, delay?: number, ...args: unknown[]) => time.add(callback, delay, args, false),
-    setInterval: (callback: Callback, delay?: number, ...args: unknown[]) => time.add(callback, delay, args, true),
-    clearTimeout: (timer?: VirtualTimer) => void timer?.close(),
-    clearInterval: (timer?: VirtualTimer) => void timer?.close(),
+    setTimeout: (callback: Callback, delay?: number, ...args: unknown[]) => add(callback, delay, args),
+    setInterval: (callback: Callback, delay?: number, ...args: unknown[]) => add(callback, delay, args, true),
+    clearTimeout: clear,
+    clearInterval: clear,
+    ...(immediate !== undefined && {
+      setImmediate: (callback: Callback, ...args: unknown[]) => {
+        const timer = new VirtualTimer(time, () => callback(...args), 0, false);
+        immediate(timer);
+        return timer;
+      },
+      clearImmediate: clear,
+    }),
   };
   const Virtual = class extends Date {
     constructor(...args: [] | [number]) {
@@ -141,22 +177,14 @@ function begin(): () => void {
           signal?.removeEventListener('abort', abort);
           resolve(value);
         };
-        const timer = time.add(end, delay, [], false);
+        const timer = add(end, delay, []);
         if (signal?.aborted === true) abort();
         else signal?.addEventListener('abort', abort, { once: true });
       }),
   });
   syncBuiltinESMExports();
-  performance.now = () => zero + time.now;
-  let goesOn = true;
-  const step = (): void => {
-    if (!goesOn) return;
-    time.step();
-    setImmediate(step);
-  };
-  setImmediate(step);
+  performance.now = () => zero.monotonic + time.now;
   return () => {
-    goesOn = false;
     Object.assign(globalThis, real.timers, { Date: real.Date });
     Object.assign(timers, real.timers);
     Object.assign(timersPromises, real.promises);

@@ -30,8 +30,12 @@ local function ask_for_copies(from, revision)
 end
 
 -- Of nodes and the times of their last beats some may be lost: what is left of them is made to fit.
-local function match_nodes(former, ttl)
-  if former then redis.call('HDEL', P .. 'nodes', sentinel(former)) end
+local function match_nodes(ttl)
+  local rows = redis.call('HGETALL', P .. 'nodes')
+  for at = 1, #rows, 2 do
+    -- a sentinel, of whichever epoch
+    if rows[at + 1] == '' then redis.call('HDEL', P .. 'nodes', rows[at]) end
+  end
   for _, node in ipairs(redis.call('ZRANGE', P .. 'nodes:heard', 0, -1)) do
     if redis.call('HEXISTS', P .. 'nodes', node) == 0 then redis.call('ZREM', P .. 'nodes:heard', node) end
   end
@@ -45,7 +49,7 @@ end
 -- everything that the node knows.
 local function start_anew(limit, floor, ttl)
   local former, was_restored = epoch()
-  match_nodes(former, ttl)
+  match_nodes(ttl)
   for _, set in ipairs({ 'claims', 'claims:of', 'claims:lost', 'claims:log', 'claims:gone', 'claims:floor', 'nodes:gone', 'nodes:fate' }) do
     redis.call('DEL', P .. set)
   end

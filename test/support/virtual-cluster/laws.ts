@@ -1,0 +1,110 @@
+import type { Cluster, Lease, LostError } from '#cluster';
+import type { Process } from './scheduler.ts';
+
+interface Given {
+  readonly lease: Lease;
+  readonly process: Process;
+  readonly incarnation: string;
+  readonly since: number;
+  wasValid: boolean;
+  /** The last with which it was valid. */
+  fence: number;
+}
+
+/** What is true at any time, whatever happens. */
+export class Laws {
+  readonly #now: () => number;
+  readonly #given = new Set<Given>();
+  /** By key the highest fence with which somebody has acted. */
+  readonly #highest = new Map<string, number>();
+  readonly #taken = new Set<string>();
+  /** Until when a process may lose what it has. */
+  readonly #harmed = new Map<Process, number>();
+  #broken: string | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  /** What was wrong first. */
+  get broken(): string | undefined {
+    return this.#broken;
+  }
+
+  breach(what: string): void {
+    this.#broken ??= `${what}, at ${this.#now()} ms`;
+  }
+
+  /** A claim was granted. */
+  given(lease: Lease, process: Process, incarnation: string): void {
+    const given: Given = { lease, process, incarnation, since: this.#now(), wasValid: false, fence: 0 };
+    this.#given.add(given);
+    lease.signal.addEventListener('abort', () => {
+      this.#given.delete(given);
+      if (process.isAlive) this.#lost(given, lease.signal.reason as LostError);
+    });
+  }
+
+  /** Somebody takes the key from whoever has it. */
+  mayBeTaken(key: string): void {
+    this.#taken.add(key);
+  }
+
+  /** A process stands still, or its connection to Redis is broken. */
+  harmed(process: Process, forMs: number): void {
+    this.#harmed.set(process, Math.max(this.#now() + forMs, this.#harmed.get(process) ?? 0));
+  }
+
+  /** A process is gone, and acts no more. */
+  forget(process: Process): void {
+    for (const given of this.#given) if (given.process === process) this.#given.delete(given);
+  }
+
+  /** What a node tells of owners never goes back. */
+  follow(cluster: Cluster): void {
+    const seen = new Map<string, number>();
+    cluster.watch('', (changes) => {
+      for (const { key, owner } of changes) {
+        if (owner === undefined) continue;
+        const before = seen.get(key) ?? 0;
+        if (owner.fence < before)
+          this.breach(`${cluster.self.id} tells of the fence ${owner.fence} of ${key} after ${before}`);
+        seen.set(key, owner.fence);
+      }
+    });
+  }
+
+  check(): void {
+    const holders = new Map<string, Given>();
+    for (const given of this.#given) {
+      const { lease, incarnation } = given;
+      const { valid, key, fence } = lease;
+      given.wasValid = valid;
+      if (!valid) continue;
+      const other = holders.get(key);
+      if (other !== undefined)
+        this.breach(
+          `${key} has two holders: ${other.incarnation} (${other.lease.fence}) and ${incarnation} (${fence})`,
+        );
+      holders.set(key, given);
+      if (fence === given.fence) continue;
+      const highest = this.#highest.get(key) ?? 0;
+      if (fence <= highest) this.breach(`${incarnation} has ${key} with the fence ${fence} after ${highest}`);
+      this.#highest.set(key, fence);
+      given.fence = fence;
+    }
+  }
+
+  #lost({ lease, process, incarnation, since, wasValid, fence }: Given, { message, owner }: LostError): void {
+    const { key, options } = lease as Lease & { readonly options: { readonly silence: string } };
+    if (this.#taken.has(key)) return;
+    if (wasValid && owner !== undefined)
+      this.breach(
+        `${incarnation} has lost ${key} (${fence}), which was valid, to ${owner.incarnation} (${owner.fence})`,
+      );
+    const isHarmed = (this.#harmed.get(process) ?? -Infinity) >= since;
+    // one that was never confirmed may be another's
+    if (options.silence === 'continue' && fence > 0 && !isHarmed)
+      this.breach(`${incarnation} has lost ${key} (${fence}), and nothing was wrong with it: ${message}`);
+  }
+}
