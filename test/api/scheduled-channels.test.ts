@@ -448,6 +448,16 @@ test('programs are replaced by comma-separated values and by calendars', async (
   t.deepEqual((await call('GET', ONE)).body?.response, { ...DETAIL, programs: films });
   const endless = await upload('text/calendar', calendar('SUMMARY:film', 'DTSTART:20990601T180000Z'));
   t.like(endless, { status: 201, body: CREATED });
+  const daily = await upload('text/calendar', calendar('SUMMARY:film', 'DTSTART:20200101T180000Z', 'RRULE:FREQ=DAILY'));
+  const { until } = daily.body?.response as { until: string };
+  const days = (Date.parse(until) - Date.now()) / DAY;
+  t.true(days > 90 && days < 94, until);
+  const guide = async () => ((await call('GET', `${ONE}/guide`)).body?.response as { until?: string }).until;
+  t.is(await guide(), until);
+  t.is((await call('PATCH', ONE, { fallbackProgram: FALLBACK })).status, 201);
+  t.is(await guide(), until);
+  await call('PATCH', ONE, { programs: PROGRAMS });
+  t.is(await guide(), undefined);
   const late = await upload('text/calendar', calendar('DTSTART:tomorrow'));
   t.is(late.status, 400, late.text);
   t.regex(late.text, /line 3, column 1: DTSTART/);

@@ -14,6 +14,8 @@ import { SCHEDULED } from './channel-kind.ts';
 
 /** How long files are looked at; the lengths of the others are not known. */
 const FILES_MS = 2000;
+/** The other nodes look at their files for as long, and have to answer then. */
+const ANSWER_MS = 2 * FILES_MS + 1000;
 
 const Times = { begins: Type.Number(), ends: Type.Optional(Type.Number()) };
 const Entry = Type.Object({
@@ -85,13 +87,13 @@ export class Guides {
     const owner = tasks.owner({ kind: SCHEDULED.name, vhost: vhost.name, app, id: name });
     const request = { vhost: vhost.name, app, spec, ...span };
     if (owner !== undefined && owner.incarnation !== others.self.incarnation) {
-      const { answer, error } = await others.askOne(owner, GUIDE, request);
+      const { answer, error } = await others.askOne(owner, GUIDE, request, ANSWER_MS);
       if (answer === undefined) throw error ?? kilnError('ownerUnreachable');
       return answer;
     }
     const here = await this.here(application, spec, span);
     if (owner !== undefined || unreadableIn(here) === 0) return here;
-    const replies = await others.ask(GUIDE, request);
+    const replies = await others.ask(GUIDE, request, ANSWER_MS);
     const all = [here, ...replies.flatMap(({ answer }) => answer ?? [])];
     return all.reduce((best, one) => (unreadableIn(one) < unreadableIn(best) ? one : best));
   }
