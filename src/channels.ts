@@ -1,3 +1,4 @@
+import type { Cluster } from '#cluster';
 import type { Application } from './core/application.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -20,6 +21,7 @@ import type { ClusterTasks } from './tasks/cluster-tasks.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 export interface ChannelsOptions {
+  readonly cluster: Cluster;
   readonly registry: Registry;
   readonly names: StreamNames;
   readonly changes: StreamChanges;
@@ -36,6 +38,7 @@ export interface ChannelsOptions {
 
 /** Scheduled and multiplex channels: what runs them on this node, and those of the whole cluster. */
 export function openChannels({
+  cluster,
   registry,
   names,
   changes,
@@ -63,7 +66,7 @@ export function openChannels({
   const filesOf = (application: Application) => scheduled.filesOf(application);
   const guides = new Guides({ registry, tasks, others, calls, filesOf });
   const alerts = new ScheduleAlerts({ registry, tasks, guides, log: log.child({ module: 'channels' }) });
-  const files = new ChannelFiles({ registry, tasks, others, calls, folder, log });
+  const files = new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log });
   const channels = new Channels({ names, definitions, tasks: clusterTasks, files, graph });
   tasks.add(new MultiplexKind({ names, changes, sources, log }));
   return {

@@ -65,6 +65,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     return application.outputs.get(name) ?? relays.find(application, name);
   };
   const channels = openChannels({
+    cluster,
     registry,
     names,
     changes,

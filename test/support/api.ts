@@ -145,7 +145,7 @@ export async function apiOptions(
       names,
       definitions: tasks.definitions,
       tasks: clusterTasks,
-      files: new ChannelFiles({ registry, tasks, others, calls, folder, log }),
+      files: new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log }),
       graph: new ChannelGraph({ registry, definitions: tasks.definitions, others, calls }),
     }),
     guides: new Guides({ registry, tasks, others, calls, filesOf: async () => new MediaFiles('', '') }),

@@ -97,7 +97,7 @@ export function channelNode(cluster: Cluster, folder = '/nowhere', registry = ch
   const names = new StreamNames({ cluster, registry, changes, isReserved, log });
   tasks.start();
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
-  const files = new ChannelFiles({ registry, tasks, others, calls, folder, log });
+  const files = new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log });
   const graph = new ChannelGraph({ registry, definitions, others, calls });
   const channels = new Channels({ names, definitions, tasks: clusterTasks, files, graph });
   const close = async (): Promise<void> => {

@@ -106,7 +106,9 @@ export function scheduledChannelRoutes(
       const span = readGuideSpan(plus(from), plus(to), Date.now());
       if (!span.ok) throw kilnError('channelInvalid', span.problem);
       const { name, spec } = await channels.find(SCHEDULED, application, params.channel);
-      return ok(scheduleGuide(await guides.of(application, name, spec, { from: span.from, to: span.to }), span, spec.until));
+      return ok(
+        scheduleGuide(await guides.of(application, name, spec, { from: span.from, to: span.to }), span, spec.until),
+      );
     });
 
     const removal = { params: ChannelPath, response: noPayload, summary: 'Delete a scheduled channel' };

@@ -103,15 +103,16 @@ export class Channels {
   }
 
   /**
-   * Ends a channel for good, wherever it runs, and deletes its files.
+   * Ends a channel for good, wherever it runs, and deletes its files, those of nodes that are away when they are back.
    * @returns false when there is none
-   * @throws clusterUnavailable, changeUnknown, storageFailed, ownerSilent
+   * @throws clusterUnavailable, changeUnknown, storageFailed; ownerUnreachable, ownerSilent when nothing is found and a node does
+   * not answer
    */
   async remove(kind: ChannelKind<unknown>, application: Application, name: string): Promise<boolean> {
     const { tasks, files } = this.#options;
     const task = taskName(kind, application, name);
     const isStored = await tasks.remove(task);
-    const isFiled = kind.hasFiles(application.config) && (await files.remove(task));
+    const isFiled = kind.hasFiles(application.config) && (await files.remove(task, isStored));
     return isStored || isFiled;
   }
 

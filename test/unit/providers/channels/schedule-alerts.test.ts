@@ -29,7 +29,7 @@ function open() {
     guides: {
       here: async () => {
         state.looks += 1;
-        return { entries: [], isCut: false, problems: state.problems };
+        return { entries: [], isCut: false, unmeasured: 0, problems: state.problems };
       },
     },
     log: pino({ level: 'silent' }),
