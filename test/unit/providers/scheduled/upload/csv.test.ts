@@ -108,3 +108,8 @@ test('any text is read or refused with a place', (t) => {
   }
   t.true(whole > 500 && whole < 9500, String(whole));
 });
+
+test('a line of very many fields is refused', (t) => {
+  const error = t.throws(() => readCsvPrograms(`scheduled,url\n${','.repeat(1_000_000)}`), { instanceOf: UploadError });
+  t.is(error.message, 'line 2, column 101: the line has more than 100 fields');
+});
