@@ -423,6 +423,14 @@ test('a guide tells what will play', async (t) => {
   } as never);
   t.deepEqual(await guide('?from=soon'), error(400, 'from: "soon" is not a date and time'));
   t.is((await guide('?from=2099-01-02T00:00:00Z&to=2099-01-01T00:00:00Z'))?.statusCode, 400);
+  const refused = async (query: string) => (await guide(query))?.message;
+  t.is(await refused('?from=2099-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'), '[HTTP] to: is not after from (400)');
+  t.is(
+    await refused('?from=2099-01-01T00:00:00Z&to=2099-02-02T00:00:00Z'),
+    '[HTTP] to: is more than 31 days after from (400)',
+  );
+  for (const query of ['?from=', '?to=2099-13-01T00:00:00Z', '?from=2099-01-01T00:00:00+25:00', '?from=a&from=b'])
+    t.is((await guide(query))?.statusCode, 400, query);
   t.is((await guide(''))?.statusCode, 200);
   t.deepEqual((await call('GET', `${LIST}/none/guide`)).body, MISSING);
 });
