@@ -7,6 +7,7 @@ export const USAGE = `Kiln, a live media server.
   --config FILE   Server.xml to run (default config/Server.xml)
   --demo          also publish a built-in test pattern and print the page to open
   --check         validate the configuration and exit
+  --log-format F  text or json (default: what KILN_LOG says)
   --version       print the version and exit
   --help          print this and exit
 
@@ -21,6 +22,7 @@ const OPTIONS = {
   config: { type: 'string', default: 'config/Server.xml' },
   demo: { type: 'boolean', default: false },
   check: { type: 'boolean', default: false },
+  'log-format': { type: 'string' },
   version: { type: 'boolean', default: false },
   help: { type: 'boolean', default: false },
 } as const;

@@ -49,8 +49,11 @@ export const EVENTS = {
   'worker.died': 'a media worker of WebRTC has died; another one is started',
   'encoder.died': 'an encoder process has died and will be started again',
   'alert.raised':
-    'what OvenMediaEngine reports as an alert, such as an encoder that died; a gap, an overlap or an unreadable file in the ' +
-    'next 24 hours of a scheduled channel',
+    'what OvenMediaEngine reports as an alert, such as an encoder that died or an input stream that breaks a rule; a gap, an ' +
+    'overlap or an unreadable file in the next 24 hours of a scheduled channel',
+  'alert.resolved': 'an input stream keeps all rules of alerts again',
+  'alert.undelivered': 'alerts cannot be sent to the server of Alert/Url at present, or will not be',
+  'alert.delivered': 'alerts can be sent again',
 } as const satisfies Readonly<Record<string, string>>;
 
 export type EventId = keyof typeof EVENTS;

@@ -21,13 +21,18 @@ const FORMATS = ['text', 'json'] as const;
 type LogFormat = (typeof FORMATS)[number];
 
 /**
- * How to log: KILN_LOG_LEVEL, and KILN_LOG (text or json), which by default is text on a terminal.
- * @throws Error naming a variable with a wrong value
+ * How to log: KILN_LOG_LEVEL, and the format (text or json) of `--log-format`, or else of KILN_LOG, which by default is text
+ * on a terminal.
+ * @throws Error naming the option or the variable with a wrong value
  */
-export function logSettings(env: NodeJS.ProcessEnv, isTerminal: boolean): { level: string; format: LogFormat } {
+export function logSettings(
+  env: NodeJS.ProcessEnv,
+  isTerminal: boolean,
+  option?: string,
+): { level: string; format: LogFormat } {
   const level = oneOf('KILN_LOG_LEVEL', env.KILN_LOG_LEVEL || 'info', LEVELS);
-  const format = oneOf('KILN_LOG', env.KILN_LOG || (isTerminal ? 'text' : 'json'), FORMATS);
-  return { level, format };
+  if (option !== undefined) return { level, format: oneOf('--log-format', option, FORMATS) };
+  return { level, format: oneOf('KILN_LOG', env.KILN_LOG || (isTerminal ? 'text' : 'json'), FORMATS) };
 }
 
 function oneOf<T extends string>(name: string, value: string, allowed: readonly T[]): T {

@@ -57,6 +57,7 @@ if (options.version) {
   print(`Kiln ${version.version} (${version.gitVersion})`);
   process.exit(0);
 }
+const { level, format } = ask(() => logSettings(process.env, process.stderr.isTTY, options['log-format']));
 const { config, warnings, notes, generatedAccessToken } = await load(options.config);
 if (options.check) {
   for (const warning of warnings) print(`warning: ${warning}`);
@@ -64,7 +65,6 @@ if (options.check) {
   process.exit(0);
 }
 
-const { level, format } = ask(() => logSettings(process.env, process.stderr.isTTY));
 const log = createLogger(level, { format, color: wantsColor(process.stderr, process.env) });
 for (const warning of warnings) log.warn(warning);
 for (const note of notes) log.debug(note);

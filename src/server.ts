@@ -1,6 +1,7 @@
 import { dirname } from 'node:path';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
+import { Alerts, logAlerts } from './alerts/index.ts';
 import { CertificateStore } from './access/certificates.ts';
 import type { RefusalCounts } from './access/refusal-counts.ts';
 import type { ServerConfig } from './config/model.ts';
@@ -124,6 +125,7 @@ export class Server {
     const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
+    logAlerts(registry, log);
     this.#parts.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
     registry.on('input', (input, application) => {
       input.on('fault', (err) =>
@@ -136,14 +138,12 @@ export class Server {
         log.error({ err, stream: output.name }, 'a reader of the output stream failed and was detached'),
       );
     });
-    registry.on('alert', ({ code, description, application, stream }) => {
-      log.error({ event: 'alert.raised', code, stream: `${application.internalName}/${stream}` }, description);
-    });
     for (const vhost of virtualHosts) {
       registry.createVhost(vhost, true);
       await this.#certificates.load(vhost);
     }
     const cluster = await this.#joinCluster();
+    this.#startAlerts(cluster.self.id);
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, folder, log });
     const { directory, tasks, clusterTasks, channels, access } = neighbours;
     this.#refusals = access.refusals;
@@ -194,6 +194,16 @@ export class Server {
       }),
     );
     this.#unready = undefined;
+  }
+
+  /** @param id of this node */
+  #startAlerts(id: string): void {
+    const { alert: config, name, privacyProtection: hidesClients } = this.#config;
+    if (config === undefined) return;
+    const { folder, log } = this.#options;
+    const sender = { id, name, hidesClients };
+    const own = log.child({ module: 'alerts' });
+    this.#parts.push(new Alerts({ registry: this.registry, config, sender, folder, env: process.env, log: own }));
   }
 
   async #open(doors: readonly OpenDoors[], context: DoorContext, parts: Part[], ports: PortTable): Promise<void> {

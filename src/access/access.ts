@@ -351,9 +351,15 @@ export class Access {
     limitConnections(application, protocol);
   }
 
+  #duplicate(request: AccessRequest): void {
+    const { registry } = this.#options;
+    registry.emit('duplicate', internalName(this.#vhost(request).name, request.app), request.stream);
+  }
+
   #log(request: AccessRequest, error: unknown): void {
     if (!(error instanceof KilnError) || error.code === 'clientGone') return;
     const { direction, protocol, client, vhostName, hostName, app, stream, playlist } = request;
+    if (error.code === 'streamExists' && direction === 'incoming') this.#duplicate(request);
     const asked = [vhostName ?? hostName, app, stream, ...(playlist === undefined ? [] : [playlist])].join('/');
     const { realAddress: address, address: direct, port } = client;
     const refused = {

@@ -2,6 +2,8 @@ import Type from 'typebox';
 import { Application } from '../config/elements/application.ts';
 import { OutputProfile } from '../config/elements/output-profile.ts';
 import { VirtualHost } from '../config/elements/vhost.ts';
+import { describe } from '../config/descriptions.ts';
+import { elementName } from '../config/names.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
 import { DumpChoice, DumpCreation, HlsConclusion } from './hls-request.ts';
 import { StreamEvent } from './event-request.ts';
@@ -13,6 +15,11 @@ import { ScheduledChannelChange, ScheduledChannelCreation } from './scheduled-ch
 import { TaskChoice, TaskId } from './task-actions.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
+
+/** Where they stand in Server.xml. */
+const VHOST = ['Server', 'VirtualHosts', 'VirtualHost'];
+const APPLICATION = [...VHOST, 'Applications', 'Application'];
+const PROFILE = [...APPLICATION, 'OutputProfiles', 'OutputProfile'];
 
 type Name =
   | 'Application'
@@ -54,11 +61,11 @@ export function showReferences(value: unknown): unknown {
 
 /** The schemas that the references are to, in JSON Schema's own words. */
 export function configSchemas(): Readonly<Record<Name, object>> {
-  const { properties: application, ...aboutApplication } = whole(Application);
+  const { properties: application, ...aboutApplication } = whole(Application, APPLICATION);
   const { name: _name, outputProfiles: _profiles, ...changeable } = application;
-  const { properties: profile, ...aboutProfile } = whole(OutputProfile);
+  const { properties: profile, ...aboutProfile } = whole(OutputProfile, PROFILE);
   const { name: _profile, ...replaceable } = profile;
-  const { properties: vhost, ...aboutVhost } = whole(VirtualHost);
+  const { properties: vhost, ...aboutVhost } = whole(VirtualHost, VHOST);
   return {
     Application: { ...aboutApplication, properties: { ...application, dynamic: { type: 'boolean', readOnly: true } } },
     ApplicationChange: { type: 'object', properties: changeable },
@@ -95,12 +102,13 @@ function reference(name: string): object {
   return { $ref: `#/components/schemas/${name}` };
 }
 
-function whole(schema: Described) {
+function whole(schema: Described, path: readonly string[]) {
   const required = new Set((schema as { required?: readonly string[] }).required);
   const properties: Record<string, object> = {};
   for (const [key, property] of Object.entries((schema as { properties: Record<string, Described> }).properties)) {
     if (property.ignored === true) continue;
-    properties[key] = plain(property);
+    const own = [...path, elementName(key, property), ...(property.item === undefined ? [] : [property.item])];
+    properties[key] = plain(property, own);
     if (property.default !== undefined) required.delete(key);
   }
   return { type: 'object', required: [...required], properties };
@@ -108,14 +116,16 @@ function whole(schema: Described) {
 
 const KEYWORDS = ['type', 'enum', 'minimum', 'maximum', 'minLength', 'pattern', 'default'];
 
-function plain(schema: Described): object {
+/** @param path of the element in Server.xml */
+function plain(schema: Described, path: readonly string[]): object {
   const name = Object.keys(ELEMENTS).find((key) => ELEMENTS[key] === schema);
   if (name !== undefined) return reference(name);
-  if (isObjectSchema(schema)) return whole(schema);
+  const description = describe(path);
+  if (isObjectSchema(schema)) return { ...whole(schema, path), description };
   if (isListSchema(schema)) {
     const { minItems } = schema;
-    return { type: 'array', items: plain(schema.items), ...(minItems !== undefined && { minItems }) };
+    return { type: 'array', items: plain(schema.items, path), ...(minItems !== undefined && { minItems }) };
   }
   const known = Object.entries(schema).filter(([key]) => KEYWORDS.includes(key));
-  return { ...Object.fromEntries(known), description: schema.is };
+  return { ...Object.fromEntries(known), description: `${description} (${schema.is})` };
 }

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import type { AlertRules } from './elements/alert.ts';
 import type { Application } from './elements/application.ts';
 import type { Bind } from './elements/bind.ts';
 import type { OutputProfile } from './elements/output-profile.ts';
@@ -18,6 +19,8 @@ export type VirtualHostConfig = Frozen<Static<typeof VirtualHost>>;
 export type ApplicationConfig = Frozen<Static<typeof Application>>;
 export type OutputProfileConfig = Frozen<Static<typeof OutputProfile>>;
 
+export type AlertConfig = NonNullable<ServerConfig['alert']>;
+export type AlertRulesConfig = Frozen<Static<typeof AlertRules>>;
 export type CrossDomainsConfig = NonNullable<ServerConfig['defaults']['crossDomains']>;
 export type TlsConfig = NonNullable<VirtualHostConfig['host']['tls']>;
 export type ClusterConfig = NonNullable<ServerConfig['cluster']>;

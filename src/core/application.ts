@@ -141,6 +141,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
       if (this.#inputs.get(name) === input) this.#inputs.delete(name);
       this.vhost.registry.emit('starting', this, input);
     });
+    this.vhost.registry.emit('created', input, this);
     this.vhost.registry.emit('starting', this, input);
     return input;
   }
@@ -178,6 +179,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     const output = input.addOutput(name);
     this.#outputs.set(name, output);
     output.once('close', () => this.#outputs.delete(name));
+    this.vhost.registry.emit('outputCreated', output, this);
     return output;
   }
 

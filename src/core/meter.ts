@@ -4,6 +4,9 @@ import { sameFormat, type Track } from './track.ts';
 
 /** What was measured on a track; times are media time, so bursts do not distort rates. */
 export interface Measured {
+  /** All that was measured of the track, whatever its times. */
+  readonly bytes: number;
+  readonly frames: number;
   /** Bits per second over the life of the track, and over its last full second. */
   readonly bitrateAvg: number;
   readonly bitrateLatest: number;
@@ -33,6 +36,8 @@ export class TrackMeter {
   #frames = 0;
   #seconds = 0;
   #last: Packet | undefined;
+  #allBytes = 0;
+  #allFrames = 0;
   #windowBytes = 0;
   #windowFrames = 0;
   #windowTicks = 0;
@@ -71,6 +76,8 @@ export class TrackMeter {
   add(packet: Packet): void {
     if (this.#last !== undefined) this.#step(this.#last, packet);
     this.#last = packet;
+    this.#allBytes += packet.data.length;
+    this.#allFrames++;
     this.#windowBytes += packet.data.length;
     this.#windowFrames++;
     if (!packet.key) {
@@ -90,6 +97,8 @@ export class TrackMeter {
     const { type, timebase } = this.#track;
     const seconds = this.#seconds + toSeconds(this.#windowTicks, timebase);
     return {
+      bytes: this.#allBytes,
+      frames: this.#allFrames,
       bitrateAvg: seconds > 0 ? Math.round((this.#bytes * 8) / seconds) : 0,
       bitrateLatest: this.#bitrateLatest,
       framerateAvg: seconds > 0 ? this.#frames / seconds : 0,

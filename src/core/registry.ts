@@ -2,15 +2,23 @@ import { EventEmitter } from 'node:events';
 import type { VirtualHostConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
 import type { Application } from './application.ts';
-import { Counters } from './counters.ts';
+import { Counters, type PublisherKind } from './counters.ts';
 import type { InputStream, OutputStream } from './stream.ts';
 import { VirtualHost } from './vhost.ts';
 
 interface RegistryEvents {
+  /** A source has taken the name of an input stream. */
+  created: [input: InputStream, application: Application];
   /** An input stream knows its tracks: outputs can be made. */
   input: [input: InputStream, application: Application];
   /** An output stream, or the relay of one, is complete: publishers can attach. */
   output: [output: OutputStream, application: Application];
+  /** An output stream was made; publishers do not see it yet. */
+  outputCreated: [output: OutputStream, application: Application];
+  /** A publisher could not have the name of a stream, which is in use. */
+  duplicate: [application: string, stream: string];
+  /** The playlists of an output stream have their first segments, so all players can begin. */
+  packaged: [output: OutputStream, application: Application, kind: PublisherKind];
   /** A source got a name, its output streams were made, or it has ended: what is to come of it is another. */
   starting: [application: Application, input: InputStream];
   /** A virtual host was deleted: its streams have ended. */
@@ -21,17 +29,24 @@ interface RegistryEvents {
   alert: [alert: Alert];
 }
 
-/** A code, of facts/02-config.md, section Alert, or of Kiln's own, and what it is about. */
-export interface Alert {
-  readonly code:
-    | 'EGRESS_TRANSCODE_FAILED_ENCODING'
-    | 'EGRESS_STREAM_CREATION_FAILED'
-    | 'SCHEDULE_GAP'
-    | 'SCHEDULE_OVERLAP'
-    | 'SCHEDULE_FILE_UNREADABLE';
+/** What is wrong with a stream, or that nothing is any more. */
+export interface AlertMessage {
+  /** Of facts/02-config.md, section Alert, or of Kiln's own. */
+  readonly code: string;
   readonly description: string;
+}
+
+export interface Alert {
   readonly application: Application;
-  readonly stream: string;
+  /** The input or output stream that it is about; undefined where there is none. */
+  readonly stream: InputStream | OutputStream | undefined;
+  /** Its name. */
+  readonly name: string;
+  readonly type: 'INGRESS' | 'EGRESS' | 'INTERNAL_QUEUE';
+  /** All that is wrong with the stream at present, as far as these messages belong together; never empty. */
+  readonly messages: readonly AlertMessage[];
+  /** What was wrong is right again. */
+  readonly resolved?: boolean;
 }
 
 /** Parts of a server that follow its streams, each with one listener: more is a leak. */

@@ -4,7 +4,6 @@ import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
 import { GopCache } from '../core/gop-cache.ts';
 import type { Packet } from '../core/packet.ts';
-import type { Alert } from '../core/registry.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { Logger } from '../log.ts';
 import type { CodecInventory } from './codecs.ts';
@@ -74,8 +73,14 @@ async function prepare(
   return { config, overlays: await Overlays.load(resolve(folder, configured.path), names, log) };
 }
 
-function alert(input: InputStream, application: Application, code: Alert['code'], description: string): void {
-  application.vhost.registry.emit('alert', { code, description, application, stream: input.name });
+function alert(
+  input: InputStream,
+  application: Application,
+  code: 'EGRESS_STREAM_CREATION_FAILED' | 'EGRESS_TRANSCODE_FAILED_ENCODING',
+  description: string,
+): void {
+  const messages = [{ code, description }];
+  application.vhost.registry.emit('alert', { application, stream: input, name: input.name, type: 'EGRESS', messages });
 }
 
 /** All output streams of one input stream, and what encodes for them. Everything ends with the input. */

@@ -8,7 +8,7 @@ import type { InputStream } from '../../src/core/stream.ts';
 import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../src/core/track.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import { apiRoutes } from '../../src/api/app.ts';
-import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import { Passthrough } from '../../src/providers/intake/passthrough.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../src/transcode/outputs.ts';

@@ -125,8 +125,8 @@ test('a WebRTC viewer whose node stops plays on from another one', async (t) => 
   t.true(locations.length > 1);
 });
 
-test('OvenPlayer with the settings of README.md plays on from another node when its own is killed', async (t) => {
-  const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+test('OvenPlayer with the settings of docs/play.md plays on from another node when its own is killed', async (t) => {
+  const readme = await readFile(new URL('../../docs/play.md', import.meta.url), 'utf8');
   const script = /```js\n(const player = OvenPlayer[^`]*)```/.exec(readme)?.[1] ?? '';
   const { owner, others, host, page } = await cluster(t);
   let attempt = 0;

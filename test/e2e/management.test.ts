@@ -2,7 +2,7 @@ import { mkdtempSync, readlinkSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln, type ApiAnswer } from '../support/kiln.ts';
 import { until } from '../support/until.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import { Kiln } from '../support/kiln.ts';
 import { MultitrackPublisher, type MultitrackOptions } from '../support/multitrack-publisher.ts';
 import { PATIENCE_MS, until } from '../support/until.ts';

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import type { AudioTrack } from '../../src/core/track.ts';
 import { beeps, flashes, loudness } from '../support/decoded.ts';
 import { Program, publishPattern } from '../support/ffmpeg.ts';

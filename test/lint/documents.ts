@@ -53,7 +53,7 @@ function anchor(heading: string): string {
 if (argv[1] === import.meta.filename) {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
   const exists = (path: string) => (path.includes('*') ? globSync(path).length > 0 : existsSync(path));
-  const found = globSync('*.md').flatMap((document) =>
+  const found = globSync(['*.md', 'docs/**/*.md']).flatMap((document) =>
     faults(document, readFileSync(document, 'utf8'), exists, new Set(Object.keys(scripts))),
   );
   for (const fault of found) stdout.write(`${fault}\n`);

@@ -18,7 +18,7 @@ const ROWS: readonly (readonly string[])[] = [
   ['core'],
   ['containers', 'protocols'],
   ['packaging', 'access', 'stats', 'origins', 'media-child'],
-  ['tasks', 'webrtc'],
+  ['tasks', 'webrtc', 'alerts'],
   ['providers', 'publishers', 'transcode', 'management'],
   ['api', 'web'],
 ];

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { StreamInfo } from '../../src/api/stream-schema.ts';
+import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import type { Host } from './hosts.ts';
 import { isRunning, processTree } from './load/usage.ts';
 import { refuseWarnings } from './node-warnings.ts';

@@ -57,6 +57,8 @@ test('the environment chooses level and format', (t) => {
   t.deepEqual(logSettings({}, false), { level: 'info', format: 'json' });
   t.deepEqual(logSettings({ KILN_LOG: 'json', KILN_LOG_LEVEL: 'debug' }, true), { level: 'debug', format: 'json' });
   t.throws(() => logSettings({ KILN_LOG: 'xml' }, true), { message: 'KILN_LOG: "xml" is not one of text, json' });
+  t.like(logSettings({ KILN_LOG: 'json' }, false, 'text'), { format: 'text' }, 'the option comes before the variable');
+  t.throws(() => logSettings({}, true, 'xml'), { message: '--log-format: "xml" is not one of text, json' });
   t.throws(() => logSettings({ KILN_LOG_LEVEL: 'loud' }, true), {
     message: /^KILN_LOG_LEVEL: "loud" is not one of trace/,
   });

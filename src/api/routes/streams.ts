@@ -10,8 +10,8 @@ import { shown } from '../config-schema.ts';
 import { answers, created, done, ErrorBody, noPayload, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath } from '../lookup.ts';
 import { orderOf, readPullRequest } from '../pull-request.ts';
-import { streamInfo } from '../stream-info.ts';
-import { StreamInfo } from '../stream-schema.ts';
+import { streamInfo } from '../../stats/stream-info.ts';
+import { StreamInfo } from '../../stats/stream-schema.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/streams';
 

@@ -5,7 +5,6 @@ import {
   contained,
   flag,
   ignored,
-  integer,
   optional,
   parsed,
   repeated,
@@ -15,10 +14,11 @@ import {
 } from '../blocks.ts';
 import { parseListenAddress } from '../values.ts';
 import { unique } from '../rules.ts';
+import { Alert } from './alert.ts';
 import { Bind } from './bind.ts';
 import { Cluster } from './cluster.ts';
 import { Modules } from './modules.ts';
-import { crossDomains, endpoint, hostNames, httpUrl, tls } from './shared.ts';
+import { crossDomains, endpoint, hostNames, tls } from './shared.ts';
 import { VirtualHost } from './vhost.ts';
 
 const Managers = optional({
@@ -30,31 +30,6 @@ const Managers = optional({
     /** A sealed line for each call that may have changed something. Absent: none. */
     auditLog: optional({ path: text(), key: text() }),
     storage: section({ enabled: flag(true), path: text({ default: 'conf/api_data' }) }),
-  }),
-});
-
-const number = () => Type.Optional(integer());
-
-const Alert = optional({
-  url: httpUrl(),
-  secretKey: Type.Optional(text()),
-  timeout: integer(3000),
-  rulesFile: Type.Optional(text()),
-  rules: optional({
-    ingress: optional({
-      minBitrate: number(),
-      maxBitrate: number(),
-      minFramerate: number(),
-      maxFramerate: number(),
-      minWidth: number(),
-      maxWidth: number(),
-      minHeight: number(),
-      maxHeight: number(),
-      minSamplerate: number(),
-      maxSamplerate: number(),
-      longKeyFrameInterval: flag(false),
-      hasBFrames: flag(false),
-    }),
   }),
 });
 

@@ -1,6 +1,6 @@
 import type { Application } from '../../core/application.ts';
 import { localTime } from '../../core/local-time.ts';
-import type { Alert, Registry } from '../../core/registry.ts';
+import type { Registry } from '../../core/registry.ts';
 import type { Logger } from '../../log.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { pause } from '../../tasks/pause.ts';
@@ -18,7 +18,7 @@ const CODES = {
   gap: 'SCHEDULE_GAP',
   overlap: 'SCHEDULE_OVERLAP',
   unreadable: 'SCHEDULE_FILE_UNREADABLE',
-} as const satisfies Record<GuideProblem['type'], Alert['code']>;
+} as const satisfies Record<GuideProblem['type'], string>;
 
 export interface ScheduleAlertsOptions {
   readonly registry: Registry;
@@ -108,8 +108,14 @@ export class ScheduleAlerts {
     const current = new Map(problems.map((problem) => [keyOf(problem), problem]));
     for (const [key, problem] of current) {
       if (told.has(key)) continue;
-      const description = describeProblem(problem);
-      registry.emit('alert', { code: CODES[problem.type], description, application, stream });
+      const messages = [{ code: CODES[problem.type], description: describeProblem(problem) }];
+      registry.emit('alert', {
+        application,
+        stream: application.stream(stream),
+        name: stream,
+        type: 'INGRESS',
+        messages,
+      });
     }
     return new Set(current.keys());
   }

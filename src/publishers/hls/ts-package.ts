@@ -31,7 +31,7 @@ export class TsPackage implements Package, VariantContext {
   readonly query: string;
   readonly #options: PackageOptions;
   readonly #segmenter: Segmenter<Run>;
-  readonly #start = new Start();
+  readonly #start = new Start(() => this.#options.onStarted());
   #playlists: readonly Playlist[] = [];
   /** By id. */
   #variants = new Map<string, Variant>();

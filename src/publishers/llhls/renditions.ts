@@ -40,7 +40,7 @@ export interface RenditionsOptions extends PackageOptions {
 /** The renditions of a stream: packets become files by name, and whoever waits for one is told. */
 export class Renditions implements Package, RenditionContext {
   readonly #files = new Files();
-  readonly #start = new Start();
+  readonly #start = new Start(() => this.#options.onStarted());
   readonly queue = new Queue(this);
   readonly #followers = new Followers();
   readonly continues: boolean;

@@ -14,6 +14,8 @@ export interface PackageOptions {
   readonly next: { readonly msn: number; readonly past: Past } | undefined;
   /** Called when there is something new to be kept for who continues the stream. */
   readonly onProgress: () => void;
+  /** Called when all renditions have something for players to begin with. */
+  readonly onStarted: () => void;
   readonly log: Logger;
   readonly faults: FaultLog;
 }

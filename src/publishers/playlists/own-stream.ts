@@ -87,6 +87,7 @@ export class OwnStream implements PlayedStream {
       streamKey: config.originMode ? nameHash(output.name) : this.run,
       next: before && nextOf(before, Date.now()),
       onProgress: () => this.#keep(),
+      onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,
       faults: this.#faults,
     });

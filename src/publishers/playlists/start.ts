@@ -13,10 +13,16 @@ const ALL_STARTED_MS = 5000;
 
 /** Which renditions of a stream are there to be played, and which are waited for. */
 export class Start {
+  readonly #onStarted: () => void;
   /** Milliseconds since the epoch until which playlists wait for renditions that have brought nothing. */
   #patientUntil = 0;
   /** When encoders that had rested were last asked to go on. */
   #wokenAt = 0;
+
+  /** @param onStarted hears that there is something of all renditions, each time when that was waited for */
+  constructor(onStarted: () => void) {
+    this.#onStarted = onStarted;
+  }
 
   /** Renditions have just been told of. */
   expect(): void {
@@ -33,8 +39,10 @@ export class Start {
   note(all: readonly Startable[]): void {
     if (this.#patientUntil === 0) return;
     const started = all.filter((rendition) => this.#isStarted(rendition));
-    if (started.length === all.length) this.#patientUntil = 0;
-    else if (started.length === 1 && started[0]?.fresh === true) this.expect();
+    if (started.length === all.length) {
+      this.#patientUntil = 0;
+      this.#onStarted();
+    } else if (started.length === 1 && started[0]?.fresh === true) this.expect();
   }
 
   /** What somebody would play of some renditions: nothing, not yet, or all that come. */

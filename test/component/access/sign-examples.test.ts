@@ -27,11 +27,10 @@ const RUNNERS: Readonly<Record<string, (code: string) => readonly [program: stri
   php: (code) => ['php', ['-r', code.replace('<?php', '')]],
 };
 
-/** The example of a language in the README. */
+/** The example of a language in docs/access.md. */
 async function example(language: string): Promise<string> {
-  const text = await readFile(join(ROOT, 'README.md'), 'utf8');
-  const [, section = ''] = text.split('\n## Access control\n');
-  const [, code = ''] = new RegExp(`\n\`\`\`${language}\n([^]*?)\n\`\`\`\n`).exec(section) ?? [];
+  const text = await readFile(join(ROOT, 'docs/access.md'), 'utf8');
+  const [, code = ''] = new RegExp(`\n\`\`\`${language}\n([^]*?)\n\`\`\`\n`).exec(text) ?? [];
   return code;
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
-import { Registry, type Alert } from '../../../src/core/registry.ts';
+import { Registry, type AlertMessage } from '../../../src/core/registry.ts';
 import type { InputStream, OutputStream } from '../../../src/core/stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { createLogger } from '../../../src/log.ts';
@@ -33,7 +33,7 @@ const profile = (videos: object[], audios: object[] = []) => ({
 function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv = process.env) {
   const registry = new Registry();
   const announced: OutputStream[] = [];
-  const alerts: Alert[] = [];
+  const alerts: AlertMessage[] = [];
   const sink = new Sink();
   const inventory = new CodecInventory({ log, env });
   registry.on('input', (input, application) => attachOutputs(input, application, { log, inventory, folder: '.' }));
@@ -41,7 +41,7 @@ function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv
     announced.push(output);
     output.read(sink);
   });
-  registry.on('alert', (alert) => alerts.push(alert));
+  registry.on('alert', ({ messages }) => alerts.push(...messages));
   const applications = [
     { name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile: [outputProfile] } },
   ];
@@ -166,8 +166,8 @@ test('an encode that is impossible has failed, which is told once, and the other
   t.deepEqual(named(output().awaited), [['bad', 'Failed']]);
   input.setTracks([...input.tracks]);
   t.deepEqual(
-    alerts.map(({ code, stream, description }) => [code, stream, description]),
-    [['EGRESS_TRANSCODE_FAILED_ENCODING', 'live', 'bad of output profile p is not encoded: unknown codec foo']],
+    alerts.map(({ code, description }) => [code, description]),
+    [['EGRESS_TRANSCODE_FAILED_ENCODING', 'bad of output profile p is not encoded: unknown codec foo']],
   );
 });
 

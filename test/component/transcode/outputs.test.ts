@@ -21,7 +21,9 @@ function start(outputProfile: object[]) {
   const registry = new Registry();
   const outputs: OutputStream[] = [];
   const alerts: string[] = [];
-  registry.on('alert', ({ code, description }) => alerts.push(`${code} ${description}`));
+  registry.on('alert', ({ messages }) => {
+    for (const { code, description } of messages) alerts.push(`${code} ${description}`);
+  });
   registry.on('input', (input, application) =>
     attachOutputs(input, application, { log, inventory: new CodecInventory({ log }), folder: '.' }),
   );

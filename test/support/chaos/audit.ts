@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { StreamInfo } from '../../../src/api/stream-schema.ts';
+import type { StreamInfo } from '../../../src/stats/stream-schema.ts';
 import type { Kiln } from '../kiln.ts';
 import type { NodeInfo } from '../nodes.ts';
 import type { ChaosCluster } from './cluster.ts';

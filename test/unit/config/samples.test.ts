@@ -181,24 +181,24 @@ test('the minimal configuration', async (t) => {
   t.is(config.managers, undefined);
 });
 
-/** The first code block of README.md that holds this text, without comments. */
-async function readmeBlock(holding: string): Promise<string> {
-  const readme = await readFile(join(CONFIG, '../README.md'), 'utf8');
-  const block = readme
+/** The first code block of a page in docs/ that holds this text, without comments. */
+async function docsBlock(page: string, holding: string): Promise<string> {
+  const text = await readFile(join(CONFIG, '../docs', page), 'utf8');
+  const block = text
     .split('```')
     .filter((_, index) => index % 2 === 1)
-    .find((text) => text.includes(holding));
+    .find((code) => code.includes(holding));
   return (block ?? '').replace(/^(xml|sh)\n/, '').replaceAll(/ *<!--.*?-->/g, '');
 }
 
-test('what README.md shows of output profiles is right', async (t) => {
+test('what the documentation shows of output profiles is right', async (t) => {
   const { config, warnings } = await load(
     t,
     serverXml({
       apps: application(
-        (await readmeBlock('<OutputProfiles>')) +
-          (await readmeBlock('<TranscodeWebhook>')) +
-          (await readmeBlock('<Limits>')),
+        (await docsBlock('transcode.md', '<OutputProfiles>')) +
+          (await docsBlock('transcode.md', '<TranscodeWebhook>')) +
+          (await docsBlock('access.md', '<Limits>')),
       ),
     }),
     { KILN_TRANSCODE_SECRET: 'secret' },
@@ -212,16 +212,20 @@ test('what README.md shows of output profiles is right', async (t) => {
     },
     transcodeWebhook: { enable: true },
   });
-  const [, json = ''] = /outputProfiles -d '(\[\{\n[^']*)'/.exec(await readmeBlock('"360p"')) ?? [];
+  const [, json = ''] = /outputProfiles -d '(\[\{\n[^']*)'/.exec(await docsBlock('transcode.md', '"360p"')) ?? [];
   const reading = readConfig(OutputProfile, (JSON.parse(json) as unknown[])[0]);
   t.true(reading.ok);
   t.deepEqual(reading.warnings, []);
 });
 
-test('what README.md shows of admission webhooks is right', async (t) => {
-  const { config, warnings } = await load(t, serverXml({ vhosts: vhost(await readmeBlock('<AdmissionWebhooks>')) }), {
-    KILN_ADMISSION_SECRET: 'secret',
-  });
+test('what the documentation shows of admission webhooks is right', async (t) => {
+  const { config, warnings } = await load(
+    t,
+    serverXml({ vhosts: vhost(await docsBlock('access.md', '<AdmissionWebhooks>')) }),
+    {
+      KILN_ADMISSION_SECRET: 'secret',
+    },
+  );
   t.deepEqual(warnings, []);
   t.like(config.virtualHosts[0]?.admissionWebhooks, { secretKey: 'secret', timeout: 3000 });
 });
@@ -241,13 +245,13 @@ for (const [format, file] of [
   });
 }
 
-test('what README.md shows of stream maps is right', async (t) => {
-  const { entries, findings } = readMap(PUSH_MAP, await readmeBlock('<PushInfo>'), 'README.md', {});
+test('what the documentation shows of stream maps is right', async (t) => {
+  const { entries, findings } = readMap(PUSH_MAP, await docsBlock('push.md', '<PushInfo>'), 'push.md', {});
   t.deepEqual([entries.length, findings], [1, []]);
 });
 
-test('what README.md shows of finished recordings is right', async (t) => {
-  const apps = application(`<Publishers>${await readmeBlock('<FILE>')}</Publishers>`);
+test('what the documentation shows of finished recordings is right', async (t) => {
+  const apps = application(`<Publishers>${await docsBlock('record.md', '<FILE>')}</Publishers>`);
   const env = { KILN_RECORD_SECRET: 'a', KILN_S3_KEY_ID: 'b', KILN_S3_KEY: 'c' };
   const { config, warnings } = await load(t, serverXml({ apps }), env);
   t.deepEqual(warnings, []);
@@ -257,11 +261,11 @@ test('what README.md shows of finished recordings is right', async (t) => {
   });
 });
 
-test('what README.md shows of overlays is right', async (t) => {
+test('what the documentation shows of overlays is right', async (t) => {
   const mapper = new XmlToJson();
   const reading = readConfig(
     OverlayMap,
-    mapper.map(OverlayMap, parseXml(await readmeBlock('<OverlayMap>'), 'README.md'), 'OverlayMap'),
+    mapper.map(OverlayMap, parseXml(await docsBlock('transcode.md', '<OverlayMap>'), 'transcode.md'), 'OverlayMap'),
   );
   t.true(reading.ok);
   t.deepEqual([...mapper.problems, ...mapper.warnings, ...reading.warnings], []);

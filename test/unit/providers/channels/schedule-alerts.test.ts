@@ -13,7 +13,9 @@ const SPEC = {
 function open() {
   const registry = channelRegistry();
   const raised: (readonly [string, string])[] = [];
-  registry.on('alert', ({ code, stream }: Alert) => raised.push([code, stream]));
+  registry.on('alert', ({ messages, name }: Alert) =>
+    raised.push(...messages.map(({ code }) => [code, name] as const)),
+  );
   const state = {
     spec: SPEC as typeof SPEC,
     running: ['tv'],

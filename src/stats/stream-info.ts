@@ -2,8 +2,8 @@ import { masked } from '../core/privacy.ts';
 import type { Connection, Source } from '../core/source.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import { localTime } from '../core/local-time.ts';
-import { trackInfo, tracksInfo } from '../stats/track-info.ts';
-import type { ConnectionInfo, OutputInfo, StreamInfo } from './stream-schema.ts';
+import { trackInfo, tracksInfo } from './track-info.ts';
+import type { ConnectionInfo, InputInfo, OutputInfo, StreamInfo } from './stream-schema.ts';
 
 /** Those whose connection is told of (spec, "Stream information"). */
 const CONNECTED: ReadonlySet<Source['type']> = new Set<Source['type']>(['WebRTC', 'Rtmp', 'SRT', 'MPEGTS']);
@@ -13,22 +13,28 @@ const CONNECTED: ReadonlySet<Source['type']> = new Set<Source['type']>(['WebRTC'
  * @param hidesClients tells nobody where its publisher is
  */
 export function streamInfo(input: InputStream, hidesClients = false): StreamInfo {
-  const { source } = input;
-  const connection = CONNECTED.has(source.type) ? source.connection?.() : undefined;
   return {
-    input: {
-      connection: connection && connectionInfo(hidesClients ? hidden(connection) : connection),
-      createdTime: localTime(input.createdTime.getTime()),
-      sourceType: source.type,
-      sourceUrl: source.url,
-      tracks: tracksInfo(input),
-    },
+    input: inputInfo(input, hidesClients),
     name: input.name,
     outputs: Array.from(input.outputs.values(), outputInfo),
   };
 }
 
-function outputInfo(output: OutputStream): OutputInfo {
+/** As `streamInfo`, of the input stream alone. */
+export function inputInfo(input: InputStream, hidesClients = false): InputInfo {
+  const { source } = input;
+  const connection = CONNECTED.has(source.type) ? source.connection?.() : undefined;
+  return {
+    connection: connection && connectionInfo(hidesClients ? hidden(connection) : connection),
+    createdTime: localTime(input.createdTime.getTime()),
+    sourceType: source.type,
+    sourceUrl: source.url,
+    tracks: tracksInfo(input),
+  };
+}
+
+/** As `streamInfo`, of one output stream. */
+export function outputInfo(output: OutputStream): OutputInfo {
   const playlists = output.playlists.map(({ name, fileName, options, renditions }) => ({
     fileName,
     name,

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { TrackInfo } from '../stats/track-schema.ts';
+import { TrackInfo } from './track-schema.ts';
 
 const text = () => Type.Optional(Type.String());
 const integer = () => Type.Optional(Type.Integer());
@@ -40,5 +40,6 @@ export const StreamInfo = Type.Object({ input: Input, name: Type.String(), outpu
 
 /** An input stream with its outputs, as the API shows it. */
 export type StreamInfo = Type.Static<typeof StreamInfo>;
+export type InputInfo = Type.Static<typeof Input>;
 export type OutputInfo = Type.Static<typeof Output>;
 export type ConnectionInfo = Type.Static<typeof Connection>;

@@ -1,0 +1,106 @@
+import type { AlertRulesConfig } from '../config/model.ts';
+import type { AlertMessage } from '../core/registry.ts';
+
+export type IngressRules = NonNullable<AlertRulesConfig['ingress']>;
+
+/** What an input stream is like at present. */
+export interface IngressSample {
+  /** Bits per second of all its tracks, by the clock of this machine. */
+  readonly bitrate: number;
+  readonly videos: readonly {
+    readonly width: number;
+    readonly height: number;
+    /** Frames per second, by the clock of this machine. */
+    readonly framerate: number;
+    /** Longest time between two key frames of late, in seconds. */
+    readonly keyFrameInterval: number;
+    readonly hasBframes: boolean;
+  }[];
+  readonly audios: readonly { readonly samplerate: number }[];
+}
+
+/** Seconds between key frames beyond which the interval counts as long (facts/02-config.md, section Alert). */
+const LONG_KEY_FRAME_INTERVAL = 4;
+
+/** What an input stream breaks of the rules, each rule once. */
+export function brokenRules(rules: IngressRules, { bitrate, videos, audios }: IngressSample): AlertMessage[] {
+  const { longKeyFrameInterval, hasBFrames } = rules;
+  const longest = Math.max(0, ...videos.map(({ keyFrameInterval }) => keyFrameInterval));
+  return [
+    ...outside([bitrate], rules.minBitrate, rules.maxBitrate, {
+      code: 'INGRESS_BITRATE',
+      what: 'current bitrate',
+      unit: ' bps',
+    }),
+    ...outside(
+      videos.map(({ framerate }) => framerate),
+      rules.minFramerate,
+      rules.maxFramerate,
+      { code: 'INGRESS_FRAMERATE', what: 'current framerate', unit: ' fps', isRough: true },
+    ),
+    ...outside(
+      videos.map(({ width }) => width),
+      rules.minWidth,
+      rules.maxWidth,
+      { code: 'INGRESS_WIDTH', what: 'width', isSize: true },
+    ),
+    ...outside(
+      videos.map(({ height }) => height),
+      rules.minHeight,
+      rules.maxHeight,
+      { code: 'INGRESS_HEIGHT', what: 'height', isSize: true },
+    ),
+    ...outside(
+      audios.map(({ samplerate }) => samplerate),
+      rules.minSamplerate,
+      rules.maxSamplerate,
+      { code: 'INGRESS_SAMPLERATE', what: 'samplerate', unit: ' Hz' },
+    ),
+    ...(longKeyFrameInterval && longest > LONG_KEY_FRAME_INTERVAL
+      ? [
+          {
+            code: 'INGRESS_LONG_KEY_FRAME_INTERVAL',
+            description: `The ingress stream's key frame interval (${longest.toFixed(1)} seconds) is too long. It should be ${LONG_KEY_FRAME_INTERVAL} seconds or less`,
+          },
+        ]
+      : []),
+    ...(hasBFrames && videos.some((video) => video.hasBframes)
+      ? [{ code: 'INGRESS_HAS_BFRAME', description: 'There are B-Frames in the ingress stream' }]
+      : []),
+  ];
+}
+
+interface Wording {
+  /** Without the direction in which a value leaves its bounds. */
+  readonly code: string;
+  readonly what: string;
+  readonly unit?: string;
+  /** Small and large are said of it, instead of low and high. */
+  readonly isSize?: true;
+  /** It is measured: less than half of a unit beyond the bound is within it. */
+  readonly isRough?: true;
+}
+
+/** At most one message for each bound: the value that is furthest from it. */
+function outside(
+  values: readonly number[],
+  min: number | undefined,
+  max: number | undefined,
+  { code, what, unit = '', isSize, isRough }: Wording,
+): AlertMessage[] {
+  if (values.length === 0) return [];
+  const tolerance = isRough === true ? 0.5 : 0;
+  const [lowest, highest] = [Math.min(...values), Math.max(...values)];
+  const message = (value: number, bound: number, suffix: string, than: string): AlertMessage => ({
+    code: `${code}_${suffix}`,
+    description: `The ingress stream's ${what} (${Number(value.toFixed(2))}${unit}) is ${than} than the configured ${what.replace('current ', '')} (${bound}${unit})`,
+  });
+  return [
+    ...(min !== undefined && lowest < min - tolerance
+      ? [message(lowest, min, isSize ? 'SMALL' : 'LOW', isSize ? 'smaller' : 'lower')]
+      : []),
+    ...(max !== undefined && highest > max + tolerance
+      ? [message(highest, max, isSize ? 'LARGE' : 'HIGH', isSize ? 'larger' : 'higher')]
+      : []),
+  ];
+}

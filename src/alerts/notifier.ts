@@ -1,0 +1,107 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { askControlServer, ControlServerError, type ControlServer } from '../access/control-server.ts';
+import { BackOff } from '../core/back-off.ts';
+import type { Logger } from '../log.ts';
+
+/** Notifications that wait; beyond that the oldest ones are given up. */
+const MAX_WAITING = 1000;
+const LONGEST_PAUSE_MS = 30_000;
+/** What proxies answer whose server is away. */
+const NOT_DELIVERED = new Set([502, 503, 504]);
+/** How long the end of this node waits for what is not sent yet. */
+const LONGEST_END_MS = 2000;
+
+/** Posts notifications to the operator's server, one after the other, and each again until the server has it. */
+export class Notifier {
+  readonly #server: ControlServer;
+  readonly #log: Logger;
+  readonly #stop = new AbortController();
+  readonly #waiting: object[] = [];
+  readonly #pauses = new BackOff(LONGEST_PAUSE_MS);
+  #sending: Promise<void> | undefined;
+  #ending = false;
+  /** The server has not taken the last one. */
+  #failing = false;
+  #given = 0;
+
+  constructor(server: ControlServer, log: Logger) {
+    this.#server = server;
+    this.#log = log;
+  }
+
+  /** Given up because too many waited, or the server refused them. */
+  get undelivered(): number {
+    return this.#given;
+  }
+
+  send(notification: object): void {
+    if (this.#stop.signal.aborted) return;
+    this.#waiting.push(notification);
+    if (this.#waiting.length > MAX_WAITING) {
+      this.#waiting.shift();
+      this.#given++;
+    }
+    this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
+  }
+
+  /** Resolves when all are sent, or it takes too long. Idempotent. */
+  async close(): Promise<void> {
+    this.#ending = true;
+    const late = setTimeout(() => this.#stop.abort(), LONGEST_END_MS);
+    await this.#sending;
+    clearTimeout(late);
+    this.#stop.abort();
+    const left = this.#waiting.splice(0).length;
+    if (left > 0)
+      this.#log.warn({ event: 'alert.undelivered', count: left }, 'alerts were not sent: this node has ended');
+  }
+
+  async #sendAll(): Promise<void> {
+    for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
+      const failure = await this.#post(first);
+      if (this.#stop.signal.aborted) return;
+      if (failure === undefined || failure.refused) {
+        if (this.#waiting[0] === first) this.#waiting.shift();
+        if (failure !== undefined) this.#given++;
+      }
+      this.#tell(failure);
+      if (failure === undefined || failure.refused) this.#pauses.reset();
+      else if (this.#ending || !(await this.#pause())) return;
+    }
+  }
+
+  /** @returns whether to go on */
+  async #pause(): Promise<boolean> {
+    try {
+      await delay(Math.max(this.#pauses.next(), 250), undefined, { signal: this.#stop.signal, ref: false });
+    } catch {
+      return false;
+    }
+    return true;
+  }
+
+  /** @returns why the server does not have it; `refused`: it would not take it another time either */
+  async #post(notification: object): Promise<{ readonly reason: string; readonly refused: boolean } | undefined> {
+    try {
+      const { status } = await askControlServer(this.#server, notification, this.#stop.signal);
+      if (status >= 200 && status < 300) return undefined;
+      return { reason: `it answered with status ${status}`, refused: !NOT_DELIVERED.has(status) };
+    } catch (error) {
+      if (!(error instanceof ControlServerError)) throw error;
+      return { reason: error.message, refused: error.answered };
+    }
+  }
+
+  /** Logs when it begins to fail, and when it works again. */
+  #tell(failure: { readonly reason: string } | undefined): void {
+    const fails = failure !== undefined;
+    if (fails === this.#failing) return;
+    this.#failing = fails;
+    if (fails) {
+      this.#log.warn(
+        { event: 'alert.undelivered', reason: failure.reason, waiting: this.#waiting.length },
+        'alerts cannot be sent to the server of Alert/Url at present: they wait, the newest 1000 of them',
+      );
+    } else this.#log.info({ event: 'alert.delivered' }, 'alerts can be sent again');
+  }
+}
