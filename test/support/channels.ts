@@ -115,7 +115,8 @@ export async function openChannelApi(t: ExecutionContext, folder?: string, media
   const { calls, others, tasks, clusterTasks, channels, close, ...node } = channelNode(plain.cluster, folder, registry);
   const media = new MediaFiles(mediaRoot, 'ffmpeg');
   const guides = new Guides({ registry, tasks, others, calls, filesOf: async () => media });
-  const app = Fastify();
+  // on a busy machine its routes take long to be made
+  const app = Fastify({ pluginTimeout: 0 });
   await app.register(apiRoutes({ ...plain, tasks: clusterTasks, channels, guides }));
   t.teardown(async () => {
     await app.close();
