@@ -1,3 +1,4 @@
+import type { Cluster } from '#cluster';
 import type { Application } from './core/application.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -7,24 +8,22 @@ import type { Logger } from './log.ts';
 import type { OtherNodes } from './origins/other-nodes.ts';
 import type { PeerCalls } from './origins/peer-calls.ts';
 import type { StreamChanges } from './origins/stream-changes.ts';
-import type { StreamDirectory } from './origins/stream-directory.ts';
 import type { StreamNames } from './origins/stream-names.ts';
 import { ChannelFiles } from './providers/channel-files/channel-files.ts';
-import { MULTIPLEX } from './providers/channels/channel-kind.ts';
+import { ChannelGraph } from './providers/channels/channel-graph.ts';
 import { Channels } from './providers/channels/channels.ts';
-import { MultiplexKind } from './providers/multiplex/kind.ts';
-import type { MultiplexSpec } from './providers/multiplex/spec.ts';
 import { Guides } from './providers/channels/guides.ts';
 import { ScheduleAlerts } from './providers/channels/schedule-alerts.ts';
+import { MultiplexKind } from './providers/multiplex/kind.ts';
 import { LiveSources } from './providers/placed/live-sources.ts';
 import { ScheduledKind } from './providers/scheduled/kind.ts';
 import type { ClusterTasks } from './tasks/cluster-tasks.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
 export interface ChannelsOptions {
+  readonly cluster: Cluster;
   readonly registry: Registry;
   readonly names: StreamNames;
-  readonly directory: StreamDirectory;
   readonly changes: StreamChanges;
   readonly tasks: Tasks;
   readonly clusterTasks: ClusterTasks;
@@ -39,9 +38,9 @@ export interface ChannelsOptions {
 
 /** Scheduled and multiplex channels: what runs them on this node, and those of the whole cluster. */
 export function openChannels({
+  cluster,
   registry,
   names,
-  directory,
   changes,
   tasks,
   clusterTasks,
@@ -51,8 +50,10 @@ export function openChannels({
   folder,
   log,
 }: ChannelsOptions) {
+  const { definitions } = tasks;
+  const graph = new ChannelGraph({ registry, definitions, others, calls });
   const caches = new StartCaches(registry, 'channels');
-  const sources = new LiveSources({ registry, find, changes, caches });
+  const sources = new LiveSources({ registry, find, changes, caches, graph });
   let found: Promise<string> | undefined;
   const ffmpeg = (): Promise<string> => {
     found ??= findFfmpeg().then(({ path }) => path);
@@ -65,12 +66,9 @@ export function openChannels({
   const filesOf = (application: Application) => scheduled.filesOf(application);
   const guides = new Guides({ registry, tasks, others, calls, filesOf });
   const alerts = new ScheduleAlerts({ registry, tasks, guides, log: log.child({ module: 'channels' }) });
-  const files = new ChannelFiles({ registry, tasks, others, calls, folder, log });
-  const { definitions } = tasks;
-  const channels = new Channels({ registry, directory, definitions, tasks: clusterTasks, files });
-  const loopOf = (application: Application, name: string, spec: MultiplexSpec): readonly string[] | undefined =>
-    channels.loop(MULTIPLEX, application, name, spec)?.chain;
-  tasks.add(new MultiplexKind({ names, changes, sources, loopOf, log }));
+  const files = new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log });
+  const channels = new Channels({ names, definitions, tasks: clusterTasks, files, graph });
+  tasks.add(new MultiplexKind({ names, changes, sources, log }));
   return {
     channels,
     guides,

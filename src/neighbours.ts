@@ -13,7 +13,8 @@ import { PeerCalls } from './origins/peer-calls.ts';
 import { SessionNames } from './origins/session-names.ts';
 import { StreamChanges } from './origins/stream-changes.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
-import { StreamNames } from './origins/stream-names.ts';
+import { StreamNames, type StreamNamesOptions } from './origins/stream-names.ts';
+import { isOfChannel } from './providers/channels/channel-name.ts';
 import { Relays } from './providers/ovt/relays.ts';
 import { openPulling } from './pulling.ts';
 import { openPushing } from './pushing.ts';
@@ -38,10 +39,11 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
-  const names = new StreamNames({ cluster, registry, changes, log });
+  const tasks = new Tasks({ cluster, registry, log });
+  const isReserved: StreamNamesOptions['isReserved'] = (...wanted) => isOfChannel(tasks.definitions, ...wanted);
+  const names = new StreamNames({ cluster, registry, changes, isReserved, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, changes, log });
-  const tasks = new Tasks({ cluster, registry, log });
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const { pulls, maps, demand } = openPulling({
     config,
@@ -63,9 +65,9 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     return application.outputs.get(name) ?? relays.find(application, name);
   };
   const channels = openChannels({
+    cluster,
     registry,
     names,
-    directory,
     changes,
     tasks,
     clusterTasks,

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 import { localTime } from '../core/local-time.ts';
 import { describeProblem } from '../providers/channels/schedule-alerts.ts';
-import type { Span } from '../providers/channels/guides.ts';
+import type { ChannelGuide, Span } from '../providers/channels/guides.ts';
 import type { GuideProblem } from '../providers/scheduled/guide-problems.ts';
-import type { Guide, GuideEntry } from '../providers/scheduled/guide.ts';
+import type { GuideEntry } from '../providers/scheduled/guide.ts';
 
 const Problem = Type.Object({
   type: Type.String({ description: 'gap, overlap or unreadable' }),
@@ -14,8 +14,23 @@ const Problem = Type.Object({
   description: Type.String(),
 });
 
-/** What is wrong with a schedule in the next 24 hours, beside the answer that it was accepted. */
-export const ScheduleProblems = Type.Object({ problems: Type.Array(Problem) });
+/** What an operator should know of a schedule, beside the answer that it was accepted. */
+export const ScheduleNotes = Type.Object({
+  problems: Type.Array(Problem, { description: 'of the next 24 hours' }),
+  until: Type.Optional(
+    Type.String({
+      description: 'recurring events of the uploaded calendar are followed until then: upload it again before',
+    }),
+  ),
+});
+
+/** @param until milliseconds since the epoch */
+export function scheduleNotes(
+  problems: readonly GuideProblem[],
+  until: number | undefined,
+): Static<typeof ScheduleNotes> {
+  return { problems: problems.map(shownProblem), ...(until !== undefined && { until: localTime(until) }) };
+}
 
 /** The span of a guide; times as in ISO 8601. */
 export const GuideQuery = Type.Object({
@@ -43,21 +58,30 @@ export const ScheduleGuide = Type.Object({
       ),
     }),
   ),
+  unmeasured: Type.Optional(
+    Type.Integer({ description: 'files whose length is not known yet: what follows them is not exact; ask again' }),
+  ),
   truncated: Type.Boolean({ description: 'more entries follow: ask for a span that begins where the last one ends' }),
-  ...ScheduleProblems.properties,
+  ...ScheduleNotes.properties,
 });
 
-export function scheduleGuide({ entries, isCut, problems }: Guide, { from, to }: Span): Static<typeof ScheduleGuide> {
+/** @param until as of `scheduleNotes` */
+export function scheduleGuide(
+  { entries, isCut, problems, unmeasured }: ChannelGuide,
+  { from, to }: Span,
+  until: number | undefined,
+): Static<typeof ScheduleGuide> {
   return {
     from: localTime(from),
     to: localTime(to),
     entries: entries.map(shownEntry),
+    ...(unmeasured > 0 && { unmeasured }),
     truncated: isCut,
-    problems: problems.map(shownProblem),
+    ...scheduleNotes(problems, until),
   };
 }
 
-export function shownProblem(problem: GuideProblem): Static<typeof Problem> {
+function shownProblem(problem: GuideProblem): Static<typeof Problem> {
   const { begins, ends, ...what } = problem;
   return { ...what, ...shownTimes({ begins, ends }), description: describeProblem(problem) };
 }

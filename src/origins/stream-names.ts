@@ -18,6 +18,8 @@ export interface StreamNamesOptions {
   readonly cluster: Pick<Cluster, 'self' | 'claim' | 'lives'>;
   readonly registry: Registry;
   readonly changes: StreamChanges;
+  /** Whether a name is kept for what is to make its stream, and no other source gets it. */
+  readonly isReserved?: (application: Application, name: string, source: Source) => boolean;
   readonly log: Logger;
 }
 
@@ -40,11 +42,13 @@ export class StreamNames {
   readonly #log: Logger;
   readonly #claims = new Map<InputStream, NameClaim>();
   readonly #names: HeldNames;
+  readonly #isReserved: NonNullable<StreamNamesOptions['isReserved']>;
   readonly #unlisten: () => void;
 
-  constructor({ cluster, registry, changes, log }: StreamNamesOptions) {
+  constructor({ cluster, registry, changes, isReserved = () => false, log }: StreamNamesOptions) {
     this.#cluster = cluster;
     this.#log = log;
+    this.#isReserved = isReserved;
     this.#names = new HeldNames({ cluster, changes, log });
     const onOutput = (output: OutputStream): void => {
       const claim = this.#claims.get(output.input);
@@ -78,6 +82,7 @@ export class StreamNames {
   ): Promise<InputStream> {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
+    if (this.#isReserved(application, name, source)) throw kilnError('streamExists');
     const created = Date.now();
     const { generation } = application;
     const live = options.isListed === true;
@@ -87,6 +92,8 @@ export class StreamNames {
     let claim: NameClaim | undefined;
     const continuity = new Continuity(readContinuity(lease.inherited), () => claim?.keep());
     try {
+      // it may have become so meanwhile
+      if (this.#isReserved(application, name, source)) throw kilnError('streamExists');
       const input = application.publish(name, source, { ...options, continuity });
       claim = new NameClaim(input, lease, { created, generation }, this.#log);
       this.#claims.set(input, claim);
@@ -95,6 +102,23 @@ export class StreamNames {
     } catch (error) {
       void lease.release();
       throw error;
+    }
+  }
+
+  /**
+   * Does something while no stream of a name can begin.
+   * @throws streamExists when there is one, streamNameUnconfirmed when the store cannot be asked, what `step` does
+   */
+  async whileFree<T>(application: Application, name: string, step: () => Promise<T>): Promise<T> {
+    const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
+    const { generation } = application;
+    const meta: StreamMeta = { live: false, created: Date.now(), generation, outputs: [] };
+    const claim = await this.#claim(key, meta, { replace: false, silence: 'stop' });
+    if ('owner' in claim) throw kilnError('streamExists');
+    try {
+      return await step();
+    } finally {
+      await claim.lease.release();
     }
   }
 
@@ -108,7 +132,11 @@ export class StreamNames {
     this.#unlisten();
   }
 
-  async #claim(key: string, meta: StreamMeta, { replace, silence }: ClaimedPublishOptions): Promise<Claim> {
+  async #claim(
+    key: string,
+    meta: StreamMeta,
+    { replace, silence }: Pick<ClaimedPublishOptions, 'replace' | 'silence'>,
+  ): Promise<Claim> {
     try {
       const ask = (take: ClaimOptions['take']): Promise<Claim> =>
         this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });

@@ -1,15 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import {
-  ConflictError,
-  place,
-  StorageError,
-  UnavailableError,
-  type Cluster,
-  type Json,
-  type NodeRow,
-  type Owner,
-} from '#cluster';
+import { place, type Cluster, type Json, type NodeRow, type Owner } from '#cluster';
 import type { Application } from '../core/application.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -18,6 +9,7 @@ import { definePeerCall } from '../origins/peer-call.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
 import { TASKS, type TaskDefinition, type TaskName } from './definition.ts';
 import { isStreamKind, TaskEnd, type PlacedKind, type TaskEndCause } from './kind.ts';
+import { inStore } from './store-failure.ts';
 import { TaskExistsError, type ReportsOf, type TaskCreation, type Tasks } from './tasks.ts';
 
 /** Longer than the creation itself may take. */
@@ -100,7 +92,7 @@ export class ClusterTasks {
    * @throws TaskExistsError, clusterUnavailable, changeUnknown, storageFailed
    */
   async define(name: TaskName, spec: Json, creation: Pick<TaskCreation, 'persistent'>): Promise<void> {
-    await this.#attempt(() => this.#options.tasks.define(name, spec, creation));
+    await inStore(() => this.#options.tasks.define(name, spec, creation));
   }
 
   /**
@@ -110,7 +102,7 @@ export class ClusterTasks {
    * @throws clusterUnavailable, changeUnknown, storageFailed, what `next` throws
    */
   async change(name: TaskName, next: (spec: Json) => Json): Promise<boolean> {
-    return await this.#attempt(() => this.#options.tasks.definitions.change(name, next));
+    return await inStore(() => this.#options.tasks.definitions.change(name, next));
   }
 
   /**
@@ -119,7 +111,7 @@ export class ClusterTasks {
    * storageFailed, what it failed for
    */
   async createHere(name: TaskName, spec: Json, creation: TaskCreation): Promise<void> {
-    await this.#attempt(() => this.#options.tasks.createHere(name, spec, creation));
+    await inStore(() => this.#options.tasks.createHere(name, spec, creation));
   }
 
   /**
@@ -128,7 +120,7 @@ export class ClusterTasks {
    * @throws clusterUnavailable, changeUnknown, storageFailed
    */
   async remove(name: TaskName): Promise<boolean> {
-    return await this.#attempt(() => this.#options.tasks.remove(name));
+    return await inStore(() => this.#options.tasks.remove(name));
   }
 
   /** The tasks of a kind in an application, by id, as they are now: nodes that run some are asked all at once. */
@@ -244,18 +236,6 @@ export class ClusterTasks {
       return null;
     } catch (error) {
       return outcomeOf(kind, error);
-    }
-  }
-
-  /** @throws the error of the table for a store that fails or does not answer */
-  async #attempt<T>(step: () => Promise<T>): Promise<T> {
-    try {
-      return await step();
-    } catch (error) {
-      if (error instanceof UnavailableError) throw kilnError(error.mayBeDone ? 'changeUnknown' : 'clusterUnavailable');
-      if (error instanceof ConflictError) throw kilnError('clusterUnavailable');
-      if (error instanceof StorageError) throw kilnError('storageFailed');
-      throw error;
     }
   }
 }

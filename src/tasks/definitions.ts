@@ -69,9 +69,13 @@ export class TaskDefinitions {
     return offered.length === 0 ? stored : [...stored, ...offered];
   }
 
-  /** @throws ConflictError when there is one, UnavailableError, StorageError */
-  async create(name: TaskName, definition: TaskDefinition): Promise<void> {
-    await this.#config.write([{ key: definitionKey(name), value: asJson(definition), seen: 0 }]);
+  /**
+   * @param without tasks that must not be defined at the same time
+   * @throws ConflictError when there is one, or one of those, UnavailableError, StorageError
+   */
+  async create(name: TaskName, definition: TaskDefinition, without: readonly TaskName[] = []): Promise<void> {
+    const expected = without.map((other) => ({ key: definitionKey(other), seen: 0 }));
+    await this.#config.write([{ key: definitionKey(name), value: asJson(definition), seen: 0 }], expected);
   }
 
   /**

@@ -74,6 +74,8 @@ interface AnyKind {
 
 /** Tasks that run on any node, one that has little to do. */
 export interface PlacedKind extends AnyKind {
+  /** The id of a task is the name of a stream that it makes: all tasks of such kinds in an application have different ids. */
+  readonly makesStream?: boolean;
   /**
    * Whether this node has what a task needs, for example its files. Where it has not, or does not know yet, the node
    * claims the task only when no other does. undefined: all nodes are equal.
@@ -108,4 +110,9 @@ export type TaskKind = PlacedKind | StreamKind;
 
 export function isStreamKind(kind: TaskKind): kind is StreamKind {
   return 'follows' in kind;
+}
+
+/** Whether the id of a task of this kind is the name of a stream that it makes. */
+export function makesStream(kind: TaskKind | undefined): boolean {
+  return kind !== undefined && 'makesStream' in kind && kind.makesStream === true;
 }

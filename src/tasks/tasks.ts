@@ -6,7 +6,7 @@ import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
 import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName, type TaskOrigin } from './definition.ts';
 import { TaskDefinitions } from './definitions.ts';
-import { TaskEnd, type TaskKind } from './kind.ts';
+import { makesStream, TaskEnd, type TaskKind } from './kind.ts';
 import { TaskSlot } from './slot.ts';
 import { Turns } from './turns.ts';
 
@@ -207,9 +207,17 @@ export class Tasks {
 
   /** @throws TaskExistsError */
   async #checkFree(name: TaskName): Promise<void> {
+    const isTaken = (): boolean => [name, ...this.#rivals(name)].some((one) => this.definitions.get(one) !== undefined);
     // one that was deleted elsewhere a moment ago may be known yet
-    if (this.definitions.get(name) !== undefined) await this.#options.cluster.config.sync();
-    if (this.definitions.get(name) !== undefined) throw exists(name);
+    if (isTaken()) await this.#options.cluster.config.sync();
+    if (isTaken()) throw exists(name);
+  }
+
+  /** Names of the tasks of other kinds that would make the same stream. */
+  #rivals(name: TaskName): TaskName[] {
+    if (!makesStream(this.#kinds.get(name.kind))) return [];
+    const others = [...this.#kinds.values()].filter((kind) => kind.name !== name.kind && makesStream(kind));
+    return others.map((kind) => ({ ...name, kind: kind.name }));
   }
 
   #definition({ vhost, app }: TaskName, spec: Json, persistent: boolean): TaskDefinition {
@@ -222,7 +230,7 @@ export class Tasks {
   /** @throws TaskExistsError, UnavailableError, StorageError */
   async #define(name: TaskName, definition: TaskDefinition): Promise<void> {
     try {
-      await this.definitions.create(name, definition);
+      await this.definitions.create(name, definition, this.#rivals(name));
     } catch (error) {
       if (error instanceof ConflictError) throw exists(name);
       throw error;

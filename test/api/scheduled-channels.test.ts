@@ -423,6 +423,14 @@ test('a guide tells what will play', async (t) => {
   } as never);
   t.deepEqual(await guide('?from=soon'), error(400, 'from: "soon" is not a date and time'));
   t.is((await guide('?from=2099-01-02T00:00:00Z&to=2099-01-01T00:00:00Z'))?.statusCode, 400);
+  const refused = async (query: string) => (await guide(query))?.message;
+  t.is(await refused('?from=2099-01-01T00:00:00Z&to=2099-01-01T00:00:00Z'), '[HTTP] to: is not after from (400)');
+  t.is(
+    await refused('?from=2099-01-01T00:00:00Z&to=2099-02-02T00:00:00Z'),
+    '[HTTP] to: is more than 31 days after from (400)',
+  );
+  for (const query of ['?from=', '?to=2099-13-01T00:00:00Z', '?from=2099-01-01T00:00:00+25:00', '?from=a&from=b'])
+    t.is((await guide(query))?.statusCode, 400, query);
   t.is((await guide(''))?.statusCode, 200);
   t.deepEqual((await call('GET', `${LIST}/none/guide`)).body, MISSING);
 });
@@ -448,6 +456,16 @@ test('programs are replaced by comma-separated values and by calendars', async (
   t.deepEqual((await call('GET', ONE)).body?.response, { ...DETAIL, programs: films });
   const endless = await upload('text/calendar', calendar('SUMMARY:film', 'DTSTART:20990601T180000Z'));
   t.like(endless, { status: 201, body: CREATED });
+  const daily = await upload('text/calendar', calendar('SUMMARY:film', 'DTSTART:20200101T180000Z', 'RRULE:FREQ=DAILY'));
+  const { until } = daily.body?.response as { until: string };
+  const days = (Date.parse(until) - Date.now()) / DAY;
+  t.true(days > 90 && days < 94, until);
+  const guide = async () => ((await call('GET', `${ONE}/guide`)).body?.response as { until?: string }).until;
+  t.is(await guide(), until);
+  t.is((await call('PATCH', ONE, { fallbackProgram: FALLBACK })).status, 201);
+  t.is(await guide(), until);
+  await call('PATCH', ONE, { programs: PROGRAMS });
+  t.is(await guide(), undefined);
   const late = await upload('text/calendar', calendar('DTSTART:tomorrow'));
   t.is(late.status, 400, late.text);
   t.regex(late.text, /line 3, column 1: DTSTART/);

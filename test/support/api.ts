@@ -11,6 +11,7 @@ import { StartCaches } from '../../src/core/start-caches.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { ChannelFiles } from '../../src/providers/channel-files/channel-files.ts';
+import { ChannelGraph } from '../../src/providers/channels/channel-graph.ts';
 import { Channels } from '../../src/providers/channels/channels.ts';
 import { Guides } from '../../src/providers/channels/guides.ts';
 import { PullError } from '../../src/providers/pull/error.ts';
@@ -141,11 +142,11 @@ export async function apiOptions(
       log,
     }),
     channels: new Channels({
-      registry,
-      directory,
+      names,
       definitions: tasks.definitions,
       tasks: clusterTasks,
-      files: new ChannelFiles({ registry, tasks, others, calls, folder, log }),
+      files: new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log }),
+      graph: new ChannelGraph({ registry, definitions: tasks.definitions, others, calls }),
     }),
     guides: new Guides({ registry, tasks, others, calls, filesOf: async () => new MediaFiles('', '') }),
     fetch: () => {},

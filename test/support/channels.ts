@@ -1,12 +1,17 @@
 import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import { pino } from 'pino';
-import type { Json } from '#cluster';
+import type { Cluster, Json } from '#cluster';
 import { apiRoutes } from '../../src/api/app.ts';
 import { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { StreamChanges } from '../../src/origins/stream-changes.ts';
+import { StreamDirectory } from '../../src/origins/stream-directory.ts';
+import { StreamNames, type StreamNamesOptions } from '../../src/origins/stream-names.ts';
 import { ChannelFiles } from '../../src/providers/channel-files/channel-files.ts';
+import { ChannelGraph } from '../../src/providers/channels/channel-graph.ts';
+import { isOfChannel } from '../../src/providers/channels/channel-name.ts';
 import { Channels } from '../../src/providers/channels/channels.ts';
 import { Guides } from '../../src/providers/channels/guides.ts';
 import { MediaFiles } from '../../src/providers/scheduled/media-files.ts';
@@ -17,7 +22,8 @@ import { apiOptions, caller, createVhost } from './api.ts';
 
 /** Channels that play nothing, and tell what the test wants them to. */
 export class SilentChannels implements PlacedKind {
-  readonly name: 'scheduled' | 'multiplex';
+  readonly name: string;
+  readonly makesStream = true;
   readonly running = new Map<string, Task>();
   /** Definitions that its runs heard of. */
   readonly heard: Json[] = [];
@@ -39,6 +45,7 @@ export class SilentChannels implements PlacedKind {
     task.show(() => this.report);
     task.changed((spec) => this.heard.push(spec));
     this.running.set(task.name.id, task);
+    task.started();
     await over;
     this.running.delete(task.name.id);
   }
@@ -75,31 +82,48 @@ export function channelRegistry(): Registry {
   return registry;
 }
 
-/** The management API of a node that runs channels. */
-export async function openChannelApi(t: ExecutionContext, folder = '/nowhere', mediaRoot = '') {
-  const registry = channelRegistry();
-  const plain = await apiOptions({}, registry);
-  const { cluster, directory, log } = plain;
-  const calls = new PeerCalls(cluster, pino({ level: 'silent' }));
+/** Channels of a node, which play nothing. */
+export function channelNode(cluster: Cluster, folder = '/nowhere', registry = channelRegistry()) {
+  const log = pino({ level: 'silent' });
+  const calls = new PeerCalls(cluster, log);
+  const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, log });
   const [scheduled, multiplex] = [new SilentChannels('scheduled'), new SilentChannels('multiplex')];
   for (const kind of [scheduled, multiplex]) tasks.add(kind);
+  const { definitions } = tasks;
+  const directory = new StreamDirectory({ cluster, registry });
+  const changes = new StreamChanges(registry, directory);
+  const isReserved: StreamNamesOptions['isReserved'] = (...wanted) => isOfChannel(definitions, ...wanted);
+  const names = new StreamNames({ cluster, registry, changes, isReserved, log });
   tasks.start();
-  const others = new OtherNodes(cluster, calls);
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
-  const files = new ChannelFiles({ registry, tasks, others, calls, folder, log });
-  const channels = new Channels({ registry, directory, definitions: tasks.definitions, tasks: clusterTasks, files });
+  const files = new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log });
+  const graph = new ChannelGraph({ registry, definitions, others, calls });
+  const channels = new Channels({ names, definitions, tasks: clusterTasks, files, graph });
+  const close = async (): Promise<void> => {
+    await tasks.close();
+    files.close();
+    for (const part of [names, changes, directory]) part.close();
+  };
+  return { registry, calls, others, names, tasks, clusterTasks, files, graph, channels, scheduled, multiplex, close };
+}
+
+/** The management API of a node that runs channels. */
+export async function openChannelApi(t: ExecutionContext, folder?: string, mediaRoot = '') {
+  const registry = channelRegistry();
+  const plain = await apiOptions({}, registry);
+  const { calls, others, tasks, clusterTasks, channels, close, ...node } = channelNode(plain.cluster, folder, registry);
   const media = new MediaFiles(mediaRoot, 'ffmpeg');
   const guides = new Guides({ registry, tasks, others, calls, filesOf: async () => media });
-  const app = Fastify();
+  // on a busy machine its routes take long to be made
+  const app = Fastify({ pluginTimeout: 0 });
   await app.register(apiRoutes({ ...plain, tasks: clusterTasks, channels, guides }));
   t.teardown(async () => {
     await app.close();
-    await tasks.close();
-    files.close();
+    await close();
   });
   const raw = caller(app);
   const call = (method: Parameters<typeof raw>[0], path: string, body?: unknown) =>
     raw(method, `/v1/vhosts/default/apps/${path}`, {}, body === undefined ? undefined : JSON.stringify(body));
-  return { call, raw, registry, tasks, files, guides, scheduled, multiplex };
+  return { ...node, call, raw, tasks, guides };
 }

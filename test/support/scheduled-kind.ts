@@ -12,6 +12,7 @@ import { ScheduledKind } from '../../src/providers/scheduled/kind.ts';
 import type { ScheduleReport } from '../../src/providers/scheduled/report.ts';
 import type { ScheduleSpec } from '../../src/providers/scheduled/spec.ts';
 import { TaskEnd } from '../../src/tasks/kind.ts';
+import { NO_LOOPS } from './no-loops.ts';
 import { addVhost } from './live.ts';
 
 /** A registry with `app`, whose channels play the files of a folder, and the kind of its tasks. @param program in the place of ffmpeg */
@@ -27,7 +28,7 @@ export function openScheduled(
   const changes = new StreamChanges(registry, { listen: () => () => {} });
   const caches = new StartCaches(registry, 'channel');
   const find = async (): Promise<undefined> => undefined;
-  const sources = new LiveSources({ registry, find, changes, caches });
+  const sources = new LiveSources({ registry, find, changes, caches, graph: NO_LOOPS });
   const names = {
     publish: async (...[app, name, source, options]: Parameters<StreamNames['publish']>) =>
       app.publish(name, source, options),

@@ -8,6 +8,7 @@ import { SCHEDULED } from '../../providers/channels/channel-kind.ts';
 import type { Channels } from '../../providers/channels/channels.ts';
 import type { Guides } from '../../providers/channels/guides.ts';
 import { checkSchedule, checkSchedulePatch } from '../../providers/scheduled/check.ts';
+import type { GuideProblem } from '../../providers/scheduled/guide-problems.ts';
 import { readGuideSpan } from '../../providers/scheduled/guide.ts';
 import { ChannelPath, demandChannels, findForChannels, findOfChannel } from '../channel-path.ts';
 import { checkedChannel } from '../channel-request.ts';
@@ -15,7 +16,7 @@ import { shown } from '../config-schema.ts';
 import { answers, created, done, ErrorBody, noPayload, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath } from '../lookup.ts';
 import { readScheduleChange, UPLOAD_TYPES } from '../schedule-change.ts';
-import { GuideQuery, ScheduleGuide, scheduleGuide, ScheduleProblems, shownProblem } from '../schedule-guide.ts';
+import { GuideQuery, ScheduleGuide, scheduleGuide, ScheduleNotes, scheduleNotes } from '../schedule-guide.ts';
 import { ScheduledChannel, scheduledChannel } from '../scheduled-channel.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/scheduledChannels';
@@ -26,17 +27,21 @@ export function scheduledChannelRoutes(
   channels: Channels,
   guides: Guides,
 ): FastifyPluginAsyncTypebox {
-  /** The answer for a channel that is there now; `response` tells what should be mended, as far as that is known. */
-  const accepted = async (application: Application, name: string, log: FastifyBaseLogger) => {
+  /**
+   * The answer for a channel that is there now; `response` tells what should be mended, as far as that is known, and until
+   * when there are programs of recurring events.
+   */
+  const accepted = async (application: Application, name: string, log: FastifyBaseLogger, until?: number) => {
     const now = Date.now();
+    let problems: readonly GuideProblem[] = [];
     try {
       const { spec } = await channels.find(SCHEDULED, application, name);
-      const { problems } = await guides.of(application, name, spec, { from: now, to: now + 1 });
-      if (problems.length > 0) return { ...created, response: { problems: problems.map(shownProblem) } };
+      problems = (await guides.of(application, name, spec, { from: now, to: now + 1 })).problems;
     } catch (error) {
       log.warn({ err: error, channel: name }, 'the schedule of the channel could not be looked through for problems');
     }
-    return created;
+    if (problems.length === 0 && until === undefined) return created;
+    return { ...created, response: scheduleNotes(problems, until) };
   };
   return async (app) => {
     const list = {
@@ -48,7 +53,7 @@ export function scheduledChannelRoutes(
       ok(await channels.names(SCHEDULED, findForChannels(registry, params, SCHEDULED))),
     );
 
-    const Accepted = Type.Object({ ...ErrorBody.properties, response: Type.Optional(ScheduleProblems) });
+    const Accepted = Type.Object({ ...ErrorBody.properties, response: Type.Optional(ScheduleNotes) });
     const response = { 201: Accepted, '4xx': ErrorBody, '5xx': ErrorBody };
     const body = shown('ScheduledChannelCreation');
     const creation = { params: ApplicationPath, body, response, summary: 'Create a scheduled channel' };
@@ -81,12 +86,12 @@ export function scheduledChannelRoutes(
       { schema: change, config: { textTypes: UPLOAD_TYPES } },
       async ({ params, body, headers, log }, reply) => {
         const application = findOfChannel(registry, params, SCHEDULED);
-        const change = readScheduleChange(body, headers['content-type']);
+        const { change, until } = readScheduleChange(body, headers['content-type']);
         await channels.change(SCHEDULED, application, params.channel, (spec) =>
-          checkedChannel(checkSchedulePatch(spec, change, Date.now())),
+          checkedChannel(checkSchedulePatch(spec, change, Date.now(), until)),
         );
         reply.code(201);
-        return await accepted(application, params.channel, log);
+        return await accepted(application, params.channel, log, until);
       },
     );
 
@@ -101,7 +106,9 @@ export function scheduledChannelRoutes(
       const span = readGuideSpan(plus(from), plus(to), Date.now());
       if (!span.ok) throw kilnError('channelInvalid', span.problem);
       const { name, spec } = await channels.find(SCHEDULED, application, params.channel);
-      return ok(scheduleGuide(await guides.of(application, name, spec, { from: span.from, to: span.to }), span));
+      return ok(
+        scheduleGuide(await guides.of(application, name, spec, { from: span.from, to: span.to }), span, spec.until),
+      );
     });
 
     const removal = { params: ChannelPath, response: noPayload, summary: 'Delete a scheduled channel' };

@@ -1,18 +1,20 @@
 import { resolve } from 'node:path';
 import Type from 'typebox';
-import type { Json } from '#cluster';
+import type { Cluster, Json } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import { kilnError } from '../../errors.ts';
+import { kilnError, type KilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { OtherNodes } from '../../origins/other-nodes.ts';
 import { definePeerCall } from '../../origins/peer-call.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import type { TaskName } from '../../tasks/definition.ts';
 import { pause } from '../../tasks/pause.ts';
+import { inStore } from '../../tasks/store-failure.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { readScheduleSpec, type ScheduleSpec } from '../scheduled/spec.ts';
 import { ChannelFolder } from './channel-folder.ts';
+import { ChannelDeletions } from './deletions.ts';
 import { MULTIPLEX_FILES, SCHEDULE_FILES, type ChannelFileKind } from './kinds.ts';
 import { writeSchedule } from './write-schedule.ts';
 
@@ -39,8 +41,12 @@ const FIND = definePeerCall(
     report: Type.Optional(Type.Unknown()),
   }),
 );
-/** Deletes the file of a channel. */
-const REMOVE = definePeerCall('channel-files/remove', Type.Object(Name), Type.Object({ found: Type.Boolean() }));
+/** Deletes the file of a channel. `at`: when it was deleted, in milliseconds since the epoch. */
+const REMOVE = definePeerCall(
+  'channel-files/remove',
+  Type.Object({ ...Name, at: Type.Number() }),
+  Type.Object({ found: Type.Boolean() }),
+);
 /** Gives the file of a scheduled channel another content. */
 const REWRITE = definePeerCall(
   'channel-files/rewrite',
@@ -49,6 +55,7 @@ const REWRITE = definePeerCall(
 );
 
 export interface ChannelFilesOptions {
+  readonly cluster: Pick<Cluster, 'config'>;
   readonly registry: Registry;
   readonly tasks: Tasks;
   readonly others: OtherNodes;
@@ -74,15 +81,17 @@ export class ChannelFiles {
   readonly #options: ChannelFilesOptions;
   readonly #log: Logger;
   readonly #folders = new Map<Application, readonly ChannelFolder[]>();
+  readonly #deletions: ChannelDeletions;
   readonly #closed = new AbortController();
 
   constructor(options: ChannelFilesOptions) {
-    const { calls, log } = options;
+    const { calls, cluster, log } = options;
     this.#options = options;
+    this.#deletions = new ChannelDeletions(cluster.config);
     this.#log = log.child({ module: 'channels' });
     calls.answer(NAMES, ({ kind, vhost, app }) => ({ names: this.#names(kind, vhost, app) }));
     calls.answer(FIND, (name) => this.#find(name));
-    calls.answer(REMOVE, async (name) => ({ found: await this.#remove(name) }));
+    calls.answer(REMOVE, async ({ at, ...name }) => ({ found: await this.#remove(name, at) }));
     calls.answer(REWRITE, async ({ spec, ...name }) => {
       const known = readScheduleSpec(spec);
       if (known === undefined) throw kilnError('callUnknown');
@@ -109,22 +118,27 @@ export class ChannelFiles {
 
   /** The channel that a file of any node defines: where several do, that of the node that runs it. */
   async find(name: TaskName): Promise<FileChannelRow | undefined> {
-    const replies = await this.#options.others.ask(FIND, { ...name });
-    const found = [this.#find(name), ...replies.flatMap(({ answer }) => answer ?? [])];
-    const row = found.find(({ isRunning }) => isRunning) ?? found.find(({ spec }) => spec !== undefined);
-    if (row?.spec === undefined) return undefined;
-    return { spec: row.spec as Json, isRunning: row.isRunning, report: row.report as Json | undefined };
+    return (await this.#findAnywhere(name)).row;
   }
 
   /**
-   * Ends a channel by deleting its file on every node that has it.
-   * @returns false when none has
-   * @throws storageFailed, ownerSilent when a node does not answer
+   * Ends a channel by deleting its file on every node that has it. A node that cannot be reached deletes its file when it is
+   * back.
+   * @param isKnown there was such a channel, by a file or otherwise
+   * @returns false when there is none
+   * @throws storageFailed, clusterUnavailable, changeUnknown; ownerUnreachable, ownerSilent when no node has such a file that
+   * answers, and one does not answer
    */
-  async remove(name: TaskName): Promise<boolean> {
-    const here = await this.#remove(name);
-    const replies = await this.#options.others.ask(REMOVE, { ...name });
-    return this.#isAnyFound(here, replies);
+  async remove(name: TaskName, isKnown: boolean): Promise<boolean> {
+    const { row, error: unanswered } = isKnown ? { row: true } : await this.#findAnywhere(name);
+    if (row === undefined && unanswered !== undefined) throw unanswered;
+    if (row === undefined) return false;
+    const at = Date.now();
+    await inStore(() => this.#deletions.add(name, at));
+    await this.#remove(name, at);
+    const replies = await this.#options.others.ask(REMOVE, { ...name, at });
+    for (const { error } of replies) if (error?.code === 'storageFailed') throw error;
+    return true;
   }
 
   /**
@@ -135,13 +149,19 @@ export class ChannelFiles {
   async rewrite(name: TaskName, spec: ScheduleSpec): Promise<boolean> {
     const here = await this.#rewrite(name, spec);
     const replies = await this.#options.others.ask(REWRITE, { ...name, spec });
-    return this.#isAnyFound(here, replies);
+    // then it is not changed everywhere
+    for (const { error } of replies) if (error !== undefined && error.code !== 'callUnknown') throw error;
+    return here || replies.some(({ answer }) => answer?.found === true);
   }
 
-  /** @throws the first error among the answers: the change is not made everywhere */
-  #isAnyFound(here: boolean, replies: Awaited<ReturnType<OtherNodes['ask']>>): boolean {
-    for (const { error } of replies) if (error !== undefined && error.code !== 'callUnknown') throw error;
-    return here || replies.some(({ answer }) => (answer as { readonly found: boolean } | undefined)?.found === true);
+  /** @returns as well why a node has not answered */
+  async #findAnywhere(name: TaskName): Promise<{ row: FileChannelRow | undefined; error: KilnError | undefined }> {
+    const replies = await this.#options.others.ask(FIND, { ...name });
+    const found = [this.#find(name), ...replies.flatMap(({ answer }) => answer ?? [])];
+    const row = found.find(({ isRunning }) => isRunning) ?? found.find(({ spec }) => spec !== undefined);
+    const error = replies.find((reply) => reply.error !== undefined && reply.error.code !== 'callUnknown')?.error;
+    if (row?.spec === undefined) return { row: undefined, error };
+    return { row: { spec: row.spec as Json, isRunning: row.isRunning, report: row.report as Json | undefined }, error };
   }
 
   #names(kind: string, vhost: string, app: string): string[] {
@@ -156,8 +176,8 @@ export class ChannelFiles {
     return { spec: offered.spec, isRunning: report !== undefined, report: report ?? undefined };
   }
 
-  async #remove(name: TaskName): Promise<boolean> {
-    return await this.#attempt(name, (folder) => folder.remove(name.id));
+  async #remove(name: TaskName, at: number): Promise<boolean> {
+    return await this.#attempt(name, (folder) => folder.remove(name.id, at));
   }
 
   async #rewrite(name: TaskName, spec: ScheduleSpec): Promise<boolean> {
@@ -184,6 +204,8 @@ export class ChannelFiles {
 
   async #watch(): Promise<void> {
     const { signal } = this.#closed;
+    // files of channels that were deleted meanwhile are not played first
+    await this.#deletions.catchUp();
     while (!signal.aborted) {
       try {
         await this.#look();
@@ -214,7 +236,9 @@ export class ChannelFiles {
     const folders = KINDS.flatMap((kind) => {
       const folder = kind.folder(application.config);
       const path = folder === undefined ? undefined : resolve(base, folder);
-      return path === undefined ? [] : [new ChannelFolder({ application, kind, path, tasks, log: this.#log })];
+      return path === undefined
+        ? []
+        : [new ChannelFolder({ application, kind, path, tasks, deletions: this.#deletions, log: this.#log })];
     });
     this.#folders.set(application, folders);
     return folders;

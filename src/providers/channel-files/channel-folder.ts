@@ -1,4 +1,4 @@
-import { open, unlink } from 'node:fs/promises';
+import { open, stat, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Json } from '#cluster';
 import type { Application } from '../../core/application.ts';
@@ -8,6 +8,7 @@ import { replaceFile } from '../../tasks/record/paths.ts';
 import { unless } from '../../tasks/record/unless.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { Turns } from '../../tasks/turns.ts';
+import type { ChannelDeletions } from './deletions.ts';
 import type { ChannelFileKind } from './kinds.ts';
 import { readChannelFile } from './read-file.ts';
 import { ScannedFolder } from './scanned-folder.ts';
@@ -17,6 +18,7 @@ export interface ChannelFolderOptions {
   readonly kind: ChannelFileKind;
   readonly path: string;
   readonly tasks: Pick<Tasks, 'definitions' | 'offer' | 'withdraw'>;
+  readonly deletions: Pick<ChannelDeletions, 'at'>;
   readonly log: Logger;
 }
 
@@ -40,6 +42,8 @@ export class ChannelFolder {
   readonly #offered = new Map<string, { readonly file: string; readonly channel: FileChannel }>();
   /** Files that were told to have no effect, and why. */
   readonly #told = new Map<string, string>();
+  /** Deletions of channels that this node has made, by name of the channel: files that are there now are others. */
+  readonly #deleted = new Map<string, number>();
   readonly #turns = new Turns(1);
   #closed = false;
 
@@ -59,17 +63,15 @@ export class ChannelFolder {
 
   /**
    * Deletes the files of a channel, which ends here.
+   * @param at when it was deleted, in milliseconds since the epoch
    * @returns false when there is none
    * @throws what the system says
    */
-  async remove(name: string): Promise<boolean> {
+  async remove(name: string, at: number): Promise<boolean> {
     return await this.#turns.take(async () => {
       const files = this.#filesOf(name);
-      for (const file of files) {
-        await unlink(join(this.#path, file)).catch(unless('ENOENT'));
-        this.#scanned.forget(file);
-        this.#files.delete(file);
-      }
+      for (const file of files) await this.#unlink(file);
+      this.#deleted.set(name, at);
       if (files.length > 0) await this.#offer();
       return files.length > 0;
     });
@@ -104,7 +106,40 @@ export class ChannelFolder {
         this.#files.delete(file);
       } else this.#read(file, bytes);
     }
+    await this.#deleteLeft();
     await this.#offer();
+  }
+
+  /** Deletes files of channels that were deleted while this node was away. What was put there later stays. */
+  async #deleteLeft(): Promise<void> {
+    const { deletions } = this.#options;
+    for (const [file, { name }] of [...this.#files]) {
+      const at = deletions.at(this.#taskName(name));
+      if (at === undefined || this.#deleted.get(name) === at) continue;
+      try {
+        const found = await stat(join(this.#path, file)).catch(unless('ENOENT'));
+        if (found === undefined || found.ctimeMs >= at) continue;
+        await this.#unlink(file);
+        this.#log.warn(
+          { file, channel: name },
+          'the channel was deleted through the management API: so is its file now',
+        );
+      } catch (error) {
+        const { message: reason } = error as Error;
+        this.#deleted.set(name, at);
+        this.#log.error(
+          { file, channel: name, reason },
+          'the file of a channel that was deleted cannot be: it remains',
+        );
+      }
+    }
+  }
+
+  /** @throws what the system says */
+  async #unlink(file: string): Promise<void> {
+    await unlink(join(this.#path, file)).catch(unless('ENOENT'));
+    this.#scanned.forget(file);
+    this.#files.delete(file);
   }
 
   #read(file: string, bytes: Buffer): void {

@@ -69,10 +69,15 @@ export class ScannedFolder {
       return code === 'ENOENT' ? [] : undefined;
     }
     const found = files.filter((file) => file.endsWith(this.#extension) && !file.startsWith('.')).sort();
-    if (found.length <= MAX_FILES) this.#failure = undefined;
-    else
-      this.#fail(`more than ${MAX_FILES}`, 'the folder has too many channel files: those that are left have no effect');
-    return found.slice(0, MAX_FILES);
+    if (found.length <= MAX_FILES) {
+      this.#failure = undefined;
+      return found;
+    }
+    this.#fail(`more than ${MAX_FILES}`, 'the folder has too many channel files: those that came last have no effect');
+    // what plays is not ended by a file that comes
+    const known = found.filter((file) => this.#files.has(file));
+    const others = found.filter((file) => !this.#files.has(file));
+    return [...known, ...others].slice(0, MAX_FILES).sort();
   }
 
   /** undefined when it is as it was. */

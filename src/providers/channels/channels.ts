@@ -1,9 +1,7 @@
 import type { Json } from '#cluster';
-import { outputName } from '../../config/output-name.ts';
 import type { Application } from '../../core/application.ts';
-import type { Registry } from '../../core/registry.ts';
-import { kilnError } from '../../errors.ts';
-import type { StreamDirectory } from '../../origins/stream-directory.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { StreamNames } from '../../origins/stream-names.ts';
 import type { ClusterTasks } from '../../tasks/cluster-tasks.ts';
 import type { TaskName } from '../../tasks/definition.ts';
 import type { TaskDefinitions } from '../../tasks/definitions.ts';
@@ -11,15 +9,16 @@ import { TaskExistsError } from '../../tasks/tasks.ts';
 import type { ChannelFiles, FileChannelRow } from '../channel-files/channel-files.ts';
 import { PULL } from '../pull/kind.ts';
 import { readScheduleSpec } from '../scheduled/spec.ts';
+import type { ChannelGraph } from './channel-graph.ts';
 import { CHANNEL_KINDS, type ChannelKind } from './channel-kind.ts';
-import { findLoop, type ChannelNode, type Loop } from './loops.ts';
+import { taskName } from './channel-name.ts';
 
 export interface ChannelsOptions {
-  readonly registry: Registry;
-  readonly directory: Pick<StreamDirectory, 'ownerOf'>;
+  readonly names: Pick<StreamNames, 'whileFree'>;
   readonly definitions: TaskDefinitions;
   readonly tasks: Pick<ClusterTasks, 'define' | 'change' | 'find' | 'remove'>;
   readonly files: Pick<ChannelFiles, 'names' | 'find' | 'remove' | 'rewrite'>;
+  readonly graph: Pick<ChannelGraph, 'loop'>;
 }
 
 /** A channel of the cluster, as it is now. */
@@ -62,16 +61,21 @@ export class Channels {
   }
 
   /**
-   * Creates a channel, which begins on whichever node suits it best.
+   * Creates a channel, which begins on whichever node suits it best. Of several who want the name of its stream at once, one
+   * gets it.
    * @throws channelExists, channelInvalid (a loop), clusterUnavailable, changeUnknown, storageFailed
    */
   async create<S>(kind: ChannelKind<S>, application: Application, name: string, spec: S): Promise<void> {
+    const { names, tasks } = this.#options;
     if (await this.#isTaken(application, name)) throw kilnError('channelExists', name);
-    this.#checkLoops(kind, application, name, spec);
+    await this.#checkLoops(kind, application, name, spec);
+    const task = taskName(kind, application, name);
     try {
-      await this.#options.tasks.define(taskName(kind, application, name), spec as Json, { persistent: true });
+      await names.whileFree(application, name, () => tasks.define(task, spec as Json, { persistent: true }));
     } catch (error) {
-      if (error instanceof TaskExistsError) throw kilnError('channelExists', name);
+      const code = error instanceof KilnError ? error.code : undefined;
+      if (error instanceof TaskExistsError || code === 'streamExists') throw kilnError('channelExists', name);
+      if (code === 'streamNameUnconfirmed') throw kilnError('clusterUnavailable');
       throw error;
     }
   }
@@ -83,15 +87,15 @@ export class Channels {
    * one of another version; what `next` throws
    */
   async change<S>(kind: ChannelKind<S>, application: Application, name: string, next: (spec: S) => S): Promise<void> {
-    const { tasks, files } = this.#options;
+    const { definitions, tasks, files } = this.#options;
     const task = taskName(kind, application, name);
     const change = (json: unknown): S => {
       const spec = kind.read(json);
       if (spec === undefined) throw kilnError('callUnknown');
-      const changed = next(spec);
-      this.#checkLoops(kind, application, name, changed);
-      return changed;
+      return next(spec);
     };
+    const present = definitions.stored(task) ?? (await this.#filed(kind, application, task));
+    if (present !== undefined) await this.#checkLoops(kind, application, name, change(present.spec));
     if (await tasks.change(task, (json) => change(json) as Json)) return;
     const row = await this.#filed(kind, application, task);
     const schedule = row && readScheduleSpec(change(row.spec));
@@ -99,15 +103,16 @@ export class Channels {
   }
 
   /**
-   * Ends a channel for good, wherever it runs, and deletes its files.
+   * Ends a channel for good, wherever it runs, and deletes its files, those of nodes that are away when they are back.
    * @returns false when there is none
-   * @throws clusterUnavailable, changeUnknown, storageFailed, ownerSilent
+   * @throws clusterUnavailable, changeUnknown, storageFailed; ownerUnreachable, ownerSilent when nothing is found and a node does
+   * not answer
    */
   async remove(kind: ChannelKind<unknown>, application: Application, name: string): Promise<boolean> {
     const { tasks, files } = this.#options;
     const task = taskName(kind, application, name);
     const isStored = await tasks.remove(task);
-    const isFiled = kind.hasFiles(application.config) && (await files.remove(task));
+    const isFiled = kind.hasFiles(application.config) && (await files.remove(task, isStored));
     return isStored || isFiled;
   }
 
@@ -139,20 +144,10 @@ export class Channels {
     return hasFiles(config) ? await this.#options.files.find(task) : undefined;
   }
 
-  /** How a channel would play itself, directly or through others; undefined when it would not, as far as this node knows. */
-  loop<S>(kind: ChannelKind<S>, application: Application, name: string, spec: S): Loop | undefined {
-    const { vhost, name: app } = application;
-    const channel = this.#node(kind, { kind: kind.name, vhost: vhost.name, app, id: name }, spec);
-    return findLoop(channel, (ofVhost, ofApp) => this.#nodes(ofVhost, ofApp));
-  }
-
-  /** Whether any stream has a name, or is to have it. */
+  /** Whether any stream has a name, or is to have it, as far as this node knows. */
   async #isTaken(application: Application, name: string): Promise<boolean> {
-    const { directory } = this.#options;
     if ((await this.has(application, name)) || this.#isDefined(PULL, application, name)) return true;
-    if (application.stream(name) !== undefined) return true;
-    const { vhost, name: app } = application;
-    return (await directory.ownerOf({ vhost: vhost.name, app, stream: name })) !== undefined;
+    return application.stream(name) !== undefined;
   }
 
   #isDefined(kind: string, application: Application, id: string): boolean {
@@ -160,32 +155,9 @@ export class Channels {
   }
 
   /** @throws channelInvalid */
-  #checkLoops<S>(kind: ChannelKind<S>, application: Application, name: string, spec: S): void {
-    const loop = this.loop(kind, application, name, spec);
+  async #checkLoops<S>(kind: ChannelKind<S>, application: Application, name: string, spec: S): Promise<void> {
+    const loop = await this.#options.graph.loop(kind, application, name, spec);
     if (loop === undefined) return;
     throw kilnError('channelInvalid', `${loop.element} makes the channel play itself: ${loop.chain.join(' -> ')}`);
   }
-
-  #nodes(vhost: string, app: string): ChannelNode[] {
-    const { definitions } = this.#options;
-    return CHANNEL_KINDS.flatMap((kind: ChannelKind<unknown>) =>
-      definitions.in(kind.name, { vhost: { name: vhost }, name: app }).flatMap((name) => {
-        const spec = kind.read(definitions.get(name)?.spec);
-        return spec === undefined ? [] : [this.#node(kind, name, spec)];
-      }),
-    );
-  }
-
-  #node<S>(kind: ChannelKind<S>, { vhost, app, id }: TaskName, spec: S): ChannelNode {
-    const config = this.#options.registry.vhosts.get(vhost)?.applications.get(app)?.config;
-    // what a control server answers for a stream is only known when that is there
-    const passesProfiles = !kind.isBypassed(spec) && config?.transcodeWebhook?.enable !== true;
-    const profiles = (passesProfiles && config?.outputProfiles.outputProfile) || [];
-    const outputs = [id, ...profiles.map((profile) => outputName(profile, id))];
-    return { vhost, app, name: id, outputs, sources: kind.sources(spec) };
-  }
-}
-
-function taskName({ name: kind }: { readonly name: string }, { vhost, name: app }: Application, id: string): TaskName {
-  return { kind, vhost: vhost.name, app, id };
 }

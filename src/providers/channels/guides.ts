@@ -7,6 +7,7 @@ import { definePeerCall } from '../../origins/peer-call.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
 import { pause } from '../../tasks/pause.ts';
+import { readStreamUrl } from '../placed/stream-url.ts';
 import { guideOf, type Guide } from '../scheduled/guide.ts';
 import type { MediaFiles } from '../scheduled/media-files.ts';
 import { readScheduleSpec, type ScheduleSpec } from '../scheduled/spec.ts';
@@ -14,6 +15,8 @@ import { SCHEDULED } from './channel-kind.ts';
 
 /** How long files are looked at; the lengths of the others are not known. */
 const FILES_MS = 2000;
+/** The other nodes look at their files for as long, and have to answer then. */
+const ANSWER_MS = 2 * FILES_MS + 1000;
 
 const Times = { begins: Type.Number(), ends: Type.Optional(Type.Number()) };
 const Entry = Type.Object({
@@ -45,8 +48,18 @@ const GUIDE = definePeerCall(
     from: Type.Number(),
     to: Type.Number(),
   }),
-  Type.Object({ entries: Type.Array(Entry), isCut: Type.Boolean(), problems: Type.Array(Problem) }),
+  Type.Object({
+    entries: Type.Array(Entry),
+    isCut: Type.Boolean(),
+    problems: Type.Array(Problem),
+    unmeasured: Type.Number(),
+  }),
 );
+
+export interface ChannelGuide extends Guide {
+  /** How many files have a length that is not known yet: each counts as if it played until the next program. */
+  readonly unmeasured: number;
+}
 
 /** Milliseconds since the epoch. */
 export interface Span {
@@ -79,25 +92,25 @@ export class Guides {
    * The guide of a channel. Where no node runs it, the one counts that can read most of its files.
    * @throws ownerUnreachable, ownerSilent, callUnknown
    */
-  async of(application: Application, name: string, spec: ScheduleSpec, span: Span): Promise<Guide> {
+  async of(application: Application, name: string, spec: ScheduleSpec, span: Span): Promise<ChannelGuide> {
     const { tasks, others } = this.#options;
     const { vhost, name: app } = application;
     const owner = tasks.owner({ kind: SCHEDULED.name, vhost: vhost.name, app, id: name });
     const request = { vhost: vhost.name, app, spec, ...span };
     if (owner !== undefined && owner.incarnation !== others.self.incarnation) {
-      const { answer, error } = await others.askOne(owner, GUIDE, request);
+      const { answer, error } = await others.askOne(owner, GUIDE, request, ANSWER_MS);
       if (answer === undefined) throw error ?? kilnError('ownerUnreachable');
       return answer;
     }
     const here = await this.here(application, spec, span);
     if (owner !== undefined || unreadableIn(here) === 0) return here;
-    const replies = await others.ask(GUIDE, request);
+    const replies = await others.ask(GUIDE, request, ANSWER_MS);
     const all = [here, ...replies.flatMap(({ answer }) => answer ?? [])];
     return all.reduce((best, one) => (unreadableIn(one) < unreadableIn(best) ? one : best));
   }
 
   /** The guide by the files of this node. */
-  async here(application: Application, spec: ScheduleSpec, span: Span): Promise<Guide> {
+  async here(application: Application, spec: ScheduleSpec, span: Span): Promise<ChannelGuide> {
     const files = await this.#options.filesOf(application);
     const unreadable = new Set<string>();
     const urls = spec.programs.flatMap(({ items }) => items.map(({ url }) => url));
@@ -106,7 +119,10 @@ export class Guides {
     await Promise.race([looked, pause(FILES_MS, late.signal)]);
     late.abort();
     const isReadable = (url: string): boolean => !unreadable.has(url);
-    return guideOf(spec, { ...span, now: Date.now(), lengthOf: files.lengthOf, isReadable });
+    const guide = guideOf(spec, { ...span, now: Date.now(), lengthOf: files.lengthOf, isReadable });
+    const isUnmeasured = (url: string): boolean =>
+      readStreamUrl(url) === undefined && isReadable(url) && files.lengthOf(url) === undefined;
+    return { ...guide, unmeasured: new Set(urls.filter(isUnmeasured)).size };
   }
 }
 
@@ -115,6 +131,6 @@ function unreadableIn({ problems }: Guide): number {
 }
 
 /** Copies, which may be changed. */
-function carried({ entries, isCut, problems }: Guide): Static<typeof GUIDE.answer> {
-  return { entries: [...entries], isCut, problems: [...problems] };
+function carried({ entries, problems, ...rest }: ChannelGuide): Static<typeof GUIDE.answer> {
+  return { ...rest, entries: [...entries], problems: [...problems] };
 }

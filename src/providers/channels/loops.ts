@@ -18,49 +18,48 @@ export interface Loop {
   readonly chain: readonly string[];
 }
 
-/**
- * Looks for a channel that would play itself, directly or through others.
- * @param channelsOf the other channels of an application
- */
-export function findLoop(
-  channel: ChannelNode,
-  channelsOf: (vhost: string, app: string) => readonly ChannelNode[],
-): Loop | undefined {
-  const seen = new Set<ChannelNode>();
-  const find = finder(channelsOf);
-  for (const { element, url } of channel.sources) {
-    // what is not explored yet, each with the way to it
-    const ways: { readonly url: StreamUrl; readonly way: readonly string[] }[] = [{ url, way: [pathOf(channel)] }];
-    for (let next = ways.pop(); next !== undefined; next = ways.pop()) {
-      if (plays(next.url, channel)) return { element, chain: [...next.way, pathOf(channel)] };
-      for (const other of find(next.url)) {
-        if (seen.has(other) || pathOf(other) === pathOf(channel)) continue;
-        seen.add(other);
-        const way = [...next.way, pathOf(other)];
-        for (const source of other.sources) ways.push({ url: source.url, way });
-      }
-    }
+/** Answers the channels that put out any of these streams. */
+export type ChannelsBehind = (urls: readonly StreamUrl[]) => Promise<readonly ChannelNode[]>;
+
+/** What is not explored yet, with the way to it. */
+interface Step {
+  readonly element: string;
+  readonly url: StreamUrl;
+  readonly way: readonly string[];
+}
+
+/** Looks for a channel that would play itself, directly or through others. The shortest way is told. */
+export async function findLoop(channel: ChannelNode, channelsBehind: ChannelsBehind): Promise<Loop | undefined> {
+  const own = pathOf(channel);
+  const seen = new Set([own]);
+  let steps: Step[] = channel.sources.map(({ element, url }) => ({ element, url, way: [own] }));
+  while (steps.length > 0) {
+    const closing = steps.find(({ url }) => plays(url, channel));
+    if (closing !== undefined) return { element: closing.element, chain: [...closing.way, own] };
+    const byUrl = Map.groupBy(steps, ({ url }) => keyOf(url));
+    const behind = await channelsBehind([...byUrl.values()].map(([step]) => (step as Step).url));
+    // files of one channel may differ from node to node
+    const found = [...Map.groupBy(behind, pathOf)].filter(([path]) => !seen.has(path));
+    steps = found.flatMap(([path, nodes]) => {
+      seen.add(path);
+      return nodes.flatMap((other) => {
+        const [step] = other.outputs.flatMap((stream) => byUrl.get(keyOf({ ...other, stream })) ?? []);
+        if (step === undefined) return [];
+        const way = [...step.way, path];
+        return other.sources.map(({ url }) => ({ element: step.element, url, way }));
+      });
+    });
   }
   return undefined;
 }
 
-/** Finds channels by what they put out. */
-function finder(channelsOf: (vhost: string, app: string) => readonly ChannelNode[]) {
-  const known = new Map<string, Map<string, ChannelNode[]>>();
-  return ({ vhost, app, stream }: StreamUrl): readonly ChannelNode[] => {
-    const key = `${vhost}/${app}`;
-    const byOutput = known.get(key) ?? new Map<string, ChannelNode[]>();
-    if (!known.has(key)) {
-      known.set(key, byOutput);
-      for (const channel of channelsOf(vhost, app))
-        for (const output of channel.outputs) byOutput.set(output, [...(byOutput.get(output) ?? []), channel]);
-    }
-    return byOutput.get(stream) ?? [];
-  };
-}
-
+/** Whether a stream is put out by a channel. */
 function plays({ vhost, app, stream }: StreamUrl, channel: ChannelNode): boolean {
   return vhost === channel.vhost && app === channel.app && channel.outputs.includes(stream);
+}
+
+function keyOf({ vhost, app, stream }: StreamUrl): string {
+  return JSON.stringify([vhost, app, stream]);
 }
 
 function pathOf({ vhost, app, name }: ChannelNode): string {

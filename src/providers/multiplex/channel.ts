@@ -19,8 +19,6 @@ export interface MultiplexChannelOptions {
   readonly name: string;
   readonly spec: MultiplexSpec;
   readonly sources: Pick<LiveSources, 'open'>;
-  /** The channels by which it would play itself: the last is the first; undefined when it would not. */
-  readonly loop: () => readonly string[] | undefined;
   /** Takes the name of the channel; undefined when it cannot be had, or the signal has aborted. @throws KilnError */
   readonly publish: () => Promise<InputStream | undefined>;
   /** Ends the stream that `publish` has answered. */
@@ -77,8 +75,6 @@ export class MultiplexChannel {
   /** From pulling the sources to the end of one of them. @returns why it is over */
   async #round(signal: AbortSignal): Promise<string> {
     const { spec, publish, leave } = this.#options;
-    const chain = this.#options.loop();
-    if (chain !== undefined) return `the channel would play itself: ${chain.join(' -> ')}`;
     const stop = new AbortController();
     const over = Promise.withResolvers<string>();
     let isOver = false;

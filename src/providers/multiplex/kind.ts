@@ -1,5 +1,4 @@
 import type { Json } from '#cluster';
-import type { Application } from '../../core/application.ts';
 import type { InputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import type { PlacedKind, Task } from '../../tasks/kind.ts';
@@ -8,18 +7,17 @@ import { readChannelFailure, writeChannelFailure } from '../placed/failure.ts';
 import type { LiveSources } from '../placed/live-sources.ts';
 import { leaveOwnStream, publishOwnName, type OwnNameOptions } from '../placed/own-name.ts';
 import { MultiplexChannel } from './channel.ts';
-import { readMultiplexSpec, type MultiplexSpec } from './spec.ts';
+import { readMultiplexSpec } from './spec.ts';
 
 export interface MultiplexKindOptions extends OwnNameOptions {
   readonly sources: LiveSources;
-  /** The channels by which one would play itself: the last is the first; undefined when it would not. */
-  readonly loopOf: (application: Application, name: string, spec: MultiplexSpec) => readonly string[] | undefined;
   readonly log: Logger;
 }
 
 /** Multiplex channels as tasks: the id is the name of the stream. */
 export class MultiplexKind implements PlacedKind {
   readonly name = 'multiplex';
+  readonly makesStream = true;
   readonly #options: MultiplexKindOptions;
 
   constructor(options: MultiplexKindOptions) {
@@ -40,7 +38,7 @@ export class MultiplexKind implements PlacedKind {
     if (spec === undefined) throw new ChannelError('the definition cannot be read');
     if (application.config.providers.multiplex === undefined)
       throw new ChannelError('the Multiplex provider is off: the application has no <Multiplex/> in its Providers');
-    const { sources, loopOf } = this.#options;
+    const { sources } = this.#options;
     const log = this.#options.log.child({ module: this.name, stream: `${application.internalName}/${name.id}` });
     const leave = (input: InputStream, reason: string): void => {
       if (signal.aborted) leaveOwnStream(input, signal, reason);
@@ -51,7 +49,6 @@ export class MultiplexKind implements PlacedKind {
       name: name.id,
       spec,
       sources,
-      loop: () => loopOf(application, name.id, spec),
       publish: () => this.#publish(task, spec.bypassTranscoder),
       leave,
       log,

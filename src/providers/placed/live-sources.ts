@@ -19,6 +19,16 @@ export interface LiveSourcesOptions {
   readonly find: FindOutput;
   readonly changes: StreamChanges;
   readonly caches: StartCaches;
+  readonly graph: Loops;
+}
+
+/** Knows which channels play which. */
+export interface Loops {
+  /**
+   * How a channel that plays a stream would play itself: the channels from one to the next, the last one being the first.
+   * @returns undefined when it would not
+   */
+  chain(application: Application, name: string, url: StreamUrl): Promise<readonly string[] | undefined>;
 }
 
 /** The channel that reads a source. */
@@ -39,11 +49,12 @@ export class LiveSources {
   /**
    * Opens a stream as soon as there is one. When the promise resolves, the sink has its tracks.
    * @returns undefined when the signal has aborted
-   * @throws ChannelError when the stream is made of the channel that reads it
+   * @throws ChannelError when the stream is made of the channel that reads it, directly or through other channels
    */
   async open(url: StreamUrl, by: ReadBy, sink: LiveSink, signal: AbortSignal): Promise<LiveSource | undefined> {
     if (isOwn(url, by) && url.stream === by.name) throw loop(url);
     while (!signal.aborted) {
+      await this.#checkLoop(url, by);
       const application = await this.#application(url);
       const output = application && (await this.#await(application, url.stream, signal));
       if (signal.aborted) return undefined;
@@ -52,7 +63,10 @@ export class LiveSources {
         continue;
       }
       if (isOwn(url, by) && output.input.name === by.name) throw loop(url);
-      return this.#play(output, sink);
+      // while the stream was waited for, it may have become a channel
+      await this.#checkLoop(url, by);
+      if (signal.aborted) return undefined;
+      if (!output.closed) return this.#play(output, sink);
     }
     return undefined;
   }
@@ -84,6 +98,12 @@ export class LiveSources {
     }
   }
 
+  /** @throws ChannelError */
+  async #checkLoop(url: StreamUrl, { application, name }: ReadBy): Promise<void> {
+    const chain = await this.#options.graph.chain(application, name, url);
+    if (chain !== undefined) throw loop(url, chain);
+  }
+
   async #application({ vhost, app, stream }: StreamUrl): Promise<Application | undefined> {
     return await this.#options.registry.vhosts.get(vhost)?.viewed(app, stream);
   }
@@ -106,6 +126,7 @@ function isOwn({ vhost, app }: StreamUrl, { application }: ReadBy): boolean {
   return application.vhost.name === vhost && application.name === app;
 }
 
-function loop({ vhost, app, stream }: StreamUrl): ChannelError {
-  return new ChannelError(`stream://${vhost}/${app}/${stream} is made of the channel that should read it`);
+function loop({ vhost, app, stream }: StreamUrl, chain: readonly string[] = []): ChannelError {
+  const through = chain.length === 0 ? '' : `: ${chain.join(' -> ')}`;
+  return new ChannelError(`stream://${vhost}/${app}/${stream} is made of the channel that should read it${through}`);
 }

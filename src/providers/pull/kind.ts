@@ -35,6 +35,7 @@ export interface PullKindOptions {
 /** Pulled streams as tasks: the id is the name of the stream. */
 export class PullKind implements PlacedKind {
   readonly name = PULL;
+  readonly makesStream = true;
   readonly #options: PullKindOptions;
   readonly #fromStore = new WeakSet<InputStream>();
 

@@ -109,15 +109,23 @@ export function checkSchedule(json: unknown, now: number): Checked<NamedSchedule
 /**
  * Checks values that replace those of a channel.
  * @param json `fallbackProgram` (one without items removes it), `programs`, or both
+ * @param until of new programs, as the spec has it
  */
-export function checkSchedulePatch(spec: ScheduleSpec, json: unknown, now: number): Checked<ScheduleSpec> {
+export function checkSchedulePatch(
+  spec: ScheduleSpec,
+  json: unknown,
+  now: number,
+  until?: number,
+): Checked<ScheduleSpec> {
   const reading = readConfig(PatchForm, json);
   if (!reading.ok) return reading;
   const { fallbackProgram = spec.fallbackProgram, programs } = reading.config;
+  const ends = programs === undefined ? spec.until : until;
   const value = {
     stream: spec.stream,
     ...fallback(fallbackProgram),
     programs: programs === undefined ? spec.programs : present(programs, now),
+    ...(ends !== undefined && { until: ends }),
   };
   return { ok: true, value, warnings: reading.warnings };
 }

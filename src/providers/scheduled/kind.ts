@@ -36,6 +36,7 @@ export interface ScheduledKindOptions extends OwnNameOptions {
 /** Scheduled channels as tasks: the id is the name of the stream. */
 export class ScheduledKind implements PlacedKind {
   readonly name = SCHEDULED;
+  readonly makesStream = true;
   readonly #options: ScheduledKindOptions;
   /** By MediaRootDir. */
   readonly #files = new Map<string, MediaFiles>();

@@ -1,3 +1,4 @@
+import { countUpTo } from './count-up-to.ts';
 import type { Item, Program } from './spec.ts';
 
 /** Milliseconds of a media file; undefined: not known, because it cannot be read or is a live stream. */
@@ -98,14 +99,16 @@ export function programLength({ items }: Program, lengthOf: LengthOf): number {
 class ProgramPlan {
   readonly #program: Program;
   readonly #ends: number;
-  readonly #lengths: readonly number[];
+  /** When each item is over, since the first one began. */
+  readonly #overs: readonly number[];
   readonly #total: number;
 
   constructor({ program, ends = Infinity }: Running, lengthOf: LengthOf) {
     this.#program = program;
     this.#ends = ends;
-    this.#lengths = program.items.map((item) => itemLength(item, lengthOf));
-    this.#total = this.#lengths.reduce((sum, length) => sum + length, 0);
+    let total = 0;
+    this.#overs = program.items.map((item) => (total += itemLength(item, lengthOf)));
+    this.#total = total;
   }
 
   /** When a program that has items for a time only has no more. */
@@ -119,28 +122,18 @@ class ProgramPlan {
     let begins = program.scheduled;
     if (program.repeat && this.#total > 0 && this.#total < Infinity)
       begins += Math.floor((time - begins) / this.#total) * this.#total;
-    for (const [index, item] of program.items.entries()) {
-      const next = begins + (this.#lengths[index] ?? 0);
-      if (time < next) {
-        const ends = Math.min(next, this.#ends);
-        return { program, item, index, begins, ends: ends < Infinity ? ends : undefined };
-      }
-      begins = next;
-    }
-    return undefined;
+    const index = countUpTo(this.#overs, time - begins, (over) => over);
+    const item = program.items[index];
+    if (item === undefined) return undefined;
+    const ends = Math.min(begins + (this.#overs[index] ?? 0), this.#ends);
+    begins += this.#overs[index - 1] ?? 0;
+    return { program, item, index, begins, ends: ends < Infinity ? ends : undefined };
   }
 }
 
 /** -1 before the first program. */
 function indexAt(programs: readonly Program[], at: number): number {
-  let low = 0;
-  let high = programs.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((programs[middle]?.scheduled ?? Infinity) <= at) low = middle + 1;
-    else high = middle;
-  }
-  return low - 1;
+  return countUpTo(programs, at, ({ scheduled }) => scheduled) - 1;
 }
 
 /** When the first program with something to play begins, at a time or after it. */

@@ -49,6 +49,8 @@ const ScheduleSpec = Type.Object({
   fallbackProgram: Type.Optional(Type.Object({ items: Type.Array(Item, { minItems: 1 }) })),
   /** In the order of their times, which differ. */
   programs: Type.Array(Program),
+  /** Recurring events of the calendar that the programs come from are followed until then: milliseconds since the epoch. */
+  until: Type.Optional(Type.Number()),
 });
 export type ScheduleSpec = Static<typeof ScheduleSpec>;
 

@@ -6,6 +6,8 @@ import { describedZone, namedZone, type Zone } from './zone.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_EVENTS = 1000;
+/** Occurrences that are left out, of all events. */
+const MAX_EXCLUDED = 10_000;
 /** How far recurring events are followed. */
 const AHEAD_DAYS = 92;
 /** What began earlier and goes on is looked for so far back. */
@@ -36,6 +38,7 @@ export function readCalendarPrograms(text: string, now: number): CalendarReading
   const components = calendar.components.filter(({ name }) => name === 'VEVENT');
   const beyond = components[MAX_EVENTS];
   if (beyond !== undefined) throw new UploadError(beyond, `the calendar has more than ${MAX_EVENTS} events`);
+  checkExcluded(components);
   const zoneOf = zoneFinder(calendar);
   const all = components.map((component) => readEvent(component, zoneOf));
   const replaced = new Set(all.flatMap(({ uid, replaces }) => (replaces === undefined ? [] : `${replaces} ${uid}`)));
@@ -58,6 +61,18 @@ export function readCalendarPrograms(text: string, now: number): CalendarReading
     items,
   }));
   return { programs, until };
+}
+
+/** @throws UploadError: each costs a look at its zone */
+function checkExcluded(events: readonly Component[]): void {
+  let count = 0;
+  for (const { properties } of events) {
+    for (const property of properties) {
+      if (property.name === 'EXDATE') count += property.value.split(',').length;
+      if (count > MAX_EXCLUDED)
+        throw new UploadError(property, `the calendar has more than ${MAX_EXCLUDED} dates in EXDATE`);
+    }
+  }
 }
 
 /** All events that happen once, and the occurrences of the others from some days ago on. */

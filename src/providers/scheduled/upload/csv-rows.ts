@@ -4,6 +4,8 @@ export interface CsvField extends Place {
   readonly text: string;
 }
 
+/** More than any table of programs has. */
+const MAX_FIELDS = 100;
 const FIELD = /"((?:[^"]|"")*)"|[^",\r\n]*/y;
 
 /**
@@ -20,6 +22,7 @@ export function* csvRows(text: string): Generator<readonly CsvField[], void, und
     FIELD.lastIndex = at;
     const [whole = '', quoted] = FIELD.exec(text) ?? [];
     if (quoted === undefined && text[at] === '"') throw new UploadError(place, 'the quotation has no end');
+    if (row.length === MAX_FIELDS) throw new UploadError(place, `the line has more than ${MAX_FIELDS} fields`);
     row.push({ ...place, text: quoted?.replaceAll('""', '"') ?? whole });
     for (let next = whole.indexOf('\n'); next >= 0; next = whole.indexOf('\n', next + 1)) {
       line++;

@@ -19,8 +19,16 @@ export interface RawItem {
 
 export const BEGIN: Place = { line: 1, column: 1 };
 
-/** The text without the mark of its encoding. @throws UploadError it is too long */
+/** The text without the mark of its encoding. @throws UploadError it is too long, or was no UTF-8 */
 export function uploadText(text: string): string {
   if (text.length > MAX_CHARACTERS) throw new UploadError(BEGIN, `the text has more than ${MAX_CHARACTERS} characters`);
+  // bytes that are none have become this character
+  const odd = text.indexOf('\uFFFD');
+  if (odd >= 0) throw new UploadError(placeOf(text, odd), 'the text is not encoded as UTF-8');
   return text.startsWith('\uFEFF') ? text.slice(1) : text;
+}
+
+function placeOf(text: string, at: number): Place {
+  const lines = text.slice(0, at).split(/\r\n|\n|\r/);
+  return { line: lines.length, column: (lines.at(-1) ?? '').length + 1 };
 }

@@ -1,3 +1,4 @@
+import { countUpTo } from '../count-up-to.ts';
 import { dayOf } from '../time.ts';
 import type { Component } from './calendar-lines.ts';
 import { readLocalTime, WEEKDAYS } from './calendar-time.ts';
@@ -74,24 +75,51 @@ interface Yearly {
   readonly until: number;
 }
 
+/** Real ones have some hundred at most. */
+const MAX_OBSERVANCES = 500;
+/** Years whose changes are kept. */
+const MAX_YEARS = 32;
+
+/** The clocks are set to an offset. */
+interface Onset {
+  /** In UTC. */
+  readonly time: number;
+  readonly offset: number;
+}
+
 /** The zone that a VTIMEZONE describes (section 3.6.5). @throws UploadError */
 export function describedZone(component: Component): Zone {
+  const [first] = component.components;
+  if (first === undefined) throw new UploadError(component, 'the zone has neither STANDARD nor DAYLIGHT');
+  const beyond = component.components[MAX_OBSERVANCES];
+  if (beyond !== undefined)
+    throw new UploadError(beyond, `the zone has more than ${MAX_OBSERVANCES} changes of its clocks`);
   const observances = component.components.map(readObservance);
-  if (observances.length === 0) throw new UploadError(component, 'the zone has neither STANDARD nor DAYLIGHT');
   const earliest = observances.reduce((one, other) => (other.begins < one.begins ? other : one));
-  return (time) => {
-    const year = new Date(time).getUTCFullYear();
-    let offset = earliest.from;
-    let since = -Infinity;
-    for (const observance of observances) {
-      for (const onset of [year - 1, year, year + 1].map((of) => onsetIn(observance, of))) {
-        if (onset > time || onset <= since) continue;
-        since = onset;
-        offset = observance.to;
-      }
-    }
-    return offset;
+  const known = new Map<number, readonly Onset[]>();
+  const around = (year: number): readonly Onset[] => {
+    const present = known.get(year);
+    if (present !== undefined) return present;
+    const onsets = onsetsAround(observances, year);
+    if (known.size === MAX_YEARS) known.clear();
+    known.set(year, onsets);
+    return onsets;
   };
+  return (time) => {
+    const onsets = around(new Date(time).getUTCFullYear());
+    return onsets[countUpTo(onsets, time, (onset) => onset.time) - 1]?.offset ?? earliest.from;
+  };
+}
+
+/** What sets the clocks in a year, the one before and the one after, and what sets them once, in order. */
+function onsetsAround(observances: readonly Observance[], year: number): Onset[] {
+  const onsets = observances.flatMap((observance) => {
+    const years = observance.yearly === undefined ? [year] : [year - 1, year, year + 1];
+    return years.map((of) => ({ time: onsetIn(observance, of), offset: observance.to }));
+  });
+  const sorted = onsets.filter(({ time }) => time < Infinity).sort((one, other) => one.time - other.time);
+  // of those at one time the first counts
+  return sorted.filter(({ time }, index) => time !== sorted[index - 1]?.time);
 }
 
 /** When it begins in a year, or the only time, in UTC. Infinity: never in that year. */

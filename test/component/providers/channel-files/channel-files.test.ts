@@ -58,34 +58,37 @@ interface Node {
 }
 
 /** Nodes with folders of their own below one of the test. */
-async function open(t: ExecutionContext, ids: readonly string[]): Promise<{ cluster: MemoryCluster; nodes: Node[] }> {
+async function open(
+  t: ExecutionContext,
+  ids: readonly string[],
+): Promise<{ cluster: MemoryCluster; nodes: Node[]; root: string }> {
   const root = mkdtempSync(join(tmpdir(), 'kiln-channels-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const cluster = MemoryCluster.create(t, 1);
-  const nodes = await Promise.all(
-    ids.map(async (id): Promise<Node> => {
-      const [schedules, multiplexes] = [join(root, id, 'sch'), join(root, id, 'mux')];
-      await mkdir(schedules, { recursive: true });
-      const providers = { schedule: { scheduleFilesDir: 'sch' }, multiplex: { muxFilesDir: multiplexes } };
-      const [scheduled, multiplex] = [new ChannelKind('scheduled'), new ChannelKind('multiplex')];
-      const tasks = openTasks(await cluster.open(id), scheduled, { providers: providers as never });
-      tasks.tasks.add(multiplex);
-      const warnings: string[] = [];
-      const write = (line: string): void => {
-        const { level, msg, reason } = JSON.parse(line) as { level: number; msg: string; reason?: string };
-        if (level >= 40) warnings.push(reason === undefined ? msg : `${msg}: ${reason}`);
-      };
-      const files = new ChannelFiles({ ...tasks, folder: join(root, id), log: pino({}, { write }) });
-      files.start();
-      t.teardown(async () => {
-        await tasks.tasks.close();
-        files.close();
-      });
-      return { id, schedules, multiplexes, scheduled, multiplex, files, tasks, warnings };
-    }),
-  );
+  const nodes = await Promise.all(ids.map((id) => openOne(t, cluster, root, id)));
   await until('all see all', () => nodes.every(({ tasks }) => tasks.cluster.nodes().length === ids.length));
-  return { cluster, nodes };
+  return { cluster, nodes, root };
+}
+
+async function openOne(t: ExecutionContext, cluster: MemoryCluster, root: string, id: string): Promise<Node> {
+  const [schedules, multiplexes] = [join(root, id, 'sch'), join(root, id, 'mux')];
+  await mkdir(schedules, { recursive: true });
+  const providers = { schedule: { scheduleFilesDir: 'sch' }, multiplex: { muxFilesDir: multiplexes } };
+  const [scheduled, multiplex] = [new ChannelKind('scheduled'), new ChannelKind('multiplex')];
+  const tasks = openTasks(await cluster.open(id), scheduled, { providers: providers as never });
+  tasks.tasks.add(multiplex);
+  const warnings: string[] = [];
+  const write = (line: string): void => {
+    const { level, msg, reason } = JSON.parse(line) as { level: number; msg: string; reason?: string };
+    if (level >= 40) warnings.push(reason === undefined ? msg : `${msg}: ${reason}`);
+  };
+  const files = new ChannelFiles({ ...tasks, folder: join(root, id), log: pino({}, { write }) });
+  files.start();
+  t.teardown(async () => {
+    await tasks.tasks.close();
+    files.close();
+  });
+  return { id, schedules, multiplexes, scheduled, multiplex, files, tasks, warnings };
 }
 
 function scheduleOf(name: string, program = '1'): string {
@@ -198,7 +201,7 @@ test('of several files of a channel the first counts, and a stored channel comes
 });
 
 test('one of the nodes that have a file runs its channel, and any node can find, change and remove it', async (t) => {
-  const { cluster, nodes } = await open(t, ['a', 'b', 'c']);
+  const { cluster, nodes, root } = await open(t, ['a', 'b', 'c']);
   const [a, b, c] = nodes as [Node, Node, Node];
   for (const { schedules } of [a, b]) await save(join(schedules, 'tv1.sch'), SCHEDULE);
   const runner = await until('one runs it', () => nodes.find(({ scheduled }) => scheduled.running.has('tv1')));
@@ -215,7 +218,7 @@ test('one of the nodes that have a file runs its channel, and any node can find,
   const spec = found.spec as unknown as ScheduleSpec;
   t.is(spec.programs.length, 2);
   t.is(await c.files.find({ ...TV1, id: 'none' }), undefined);
-  t.false(await c.files.remove({ ...TV1, id: 'none' }));
+  t.false(await c.files.remove({ ...TV1, id: 'none' }, false));
   t.false(await c.files.rewrite({ ...TV1, id: 'none' }, spec));
 
   t.true(await c.files.rewrite(TV1, { ...spec, programs: spec.programs.slice(1) }));
@@ -234,8 +237,49 @@ test('one of the nodes that have a file runs its channel, and any node can find,
   await until('the dead node is known to be', () =>
     c.tasks.cluster.nodes().every(({ id, state }) => id !== runner.id || state === 'lost'),
   );
-  t.true(await c.files.remove(TV1));
+  t.true(await c.files.remove(TV1, false));
   t.false(other.scheduled.running.has('tv1'));
   t.deepEqual(await readdir(other.schedules), []);
   t.is(await c.files.find(TV1), undefined);
+
+  t.deepEqual(await readdir(runner.schedules), ['tv1.sch'], 'the node that is away has its file');
+  await save(join(runner.schedules, 'tv2.sch'), scheduleOf('tv2'));
+  const back = await openOne(t, cluster, root, runner.id);
+  await until('its other channel runs', () => back.scheduled.running.has('tv2'));
+  t.deepEqual(await readdir(back.schedules), ['tv2.sch']);
+  t.false(back.scheduled.running.has('tv1'));
+  await save(join(back.schedules, 'tv1.sch'), SCHEDULE);
+  await until('a new file is another channel', () => back.scheduled.running.has('tv1'));
+  const again = await openOne(t, cluster, root, runner.id);
+  await until('also after a restart', () => again.scheduled.running.has('tv1'));
+  for (const id of ['tv1', 'tv2']) t.true(await c.files.remove({ ...TV1, id }, false));
+  t.deepEqual(await readdir(back.schedules), []);
+});
+
+test('a channel is not said to be missing as long as a node does not answer, and its deletion reaches that later', async (t) => {
+  const { cluster, nodes } = await open(t, ['a', 'b']);
+  const [a, b] = nodes as [Node, Node];
+  await save(join(a.schedules, 'tv1.sch'), SCHEDULE);
+  await until('it runs', () => a.scheduled.running.has('tv1'));
+  cluster.split(['a'], ['b']);
+  const error = await t.throwsAsync(b.files.remove(TV1, false));
+  t.true(['ownerUnreachable', 'ownerSilent'].includes((error as unknown as { code: string }).code), error.message);
+  await save(join(b.schedules, 'tv1.sch'), SCHEDULE);
+  await until('it is known', async () => (await b.files.find(TV1)) !== undefined);
+  t.true(await b.files.remove(TV1, false));
+  await until('the other node has heard', async () => (await readdir(a.schedules)).length === 0);
+  await until('it has ended', () => a.scheduled.running.size === 0);
+});
+
+test('a file that cannot be deleted is told, and its channel goes on', async (t) => {
+  const { nodes } = await open(t, ['a']);
+  const [{ schedules, scheduled, files }] = nodes as [Node];
+  await save(join(schedules, 'tv1.sch'), SCHEDULE);
+  await until('it runs', () => scheduled.running.has('tv1'));
+  await rm(join(schedules, 'tv1.sch'));
+  // which cannot be unlinked
+  await mkdir(join(schedules, 'tv1.sch'));
+  const error = await t.throwsAsync(files.remove(TV1, false));
+  t.is((error as unknown as { code: string }).code, 'storageFailed');
+  t.true(scheduled.running.has('tv1'));
 });

@@ -1,7 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { multiplexChannel } from '../../../../src/api/multiplex-channel.ts';
 import { scheduledChannel } from '../../../../src/api/scheduled-channel.ts';
-import { problemText } from '../../../../src/config/names.ts';
 import { checkMultiplex } from '../../../../src/providers/multiplex/check.ts';
 import { readMultiplexSpec } from '../../../../src/providers/multiplex/spec.ts';
 import type { Checked } from '../../../../src/providers/placed/definition-form.ts';
@@ -33,7 +32,9 @@ function fuzz<S>(
     // as it comes over HTTP, and as it is stored
     const checked = check(JSON.parse(JSON.stringify(given)));
     if (!checked.ok) {
-      if (problemText(checked.problems[0] ?? { path: [], message: '' }) === '') t.fail(JSON.stringify(given));
+      const unnamed = checked.problems.filter(({ path, message }) => path.length === 0 || message === '');
+      if (checked.problems.length === 0 || unnamed.length > 0)
+        t.fail(`${JSON.stringify(given)}: ${JSON.stringify(unnamed)}`);
       continue;
     }
     accepted += 1;

@@ -35,9 +35,11 @@ async function open(
     const registry = channelRegistry();
     const calls = new PeerCalls(node, log);
     const media = {
-      lengthOf: (url: string) => lengths[url],
+      lengthOf: (url: string) => lengths[url] || undefined,
       measure: async (urls: Iterable<string>, onUnreadable?: (url: string) => void) => {
         for (const url of urls) if (lengths[url] === undefined) onUnreadable?.(url);
+        // NaN: it takes longer than a guide waits
+        if (Object.values(lengths).some(Number.isNaN)) await new Promise(() => {});
       },
     } as MediaFiles;
     const tasks = {
@@ -51,8 +53,12 @@ async function open(
   }
   const application = channelRegistry().vhost('default').application('app');
   const guide = async (id: string) => {
-    const { entries, problems } = await (nodes.get(id) as Guides).of(application, 'tv', SPEC, SPAN);
-    return { lengths: entries.map(({ begins, ends = 0 }) => ends - begins), problems: problems.map(({ url }) => url) };
+    const { entries, problems, unmeasured } = await (nodes.get(id) as Guides).of(application, 'tv', SPEC, SPAN);
+    return {
+      lengths: entries.map(({ begins, ends = 0 }) => ends - begins),
+      problems: problems.map(({ url }) => url),
+      unmeasured,
+    };
   };
   return { cluster, guide, own: (id: string | undefined) => (owner = id) };
 }
@@ -63,7 +69,7 @@ test('the guide of a channel is that of the node that runs it', async (t) => {
     b: { 'file://a': 5000, 'file://b': 5000 },
   });
   own('b');
-  const ofB = { lengths: [5000, 5000, 5000, 5000, 5000, 5000], problems: [] };
+  const ofB = { lengths: [5000, 5000, 5000, 5000, 5000, 5000], problems: [], unmeasured: 0 };
   for (const id of ['a', 'b']) t.deepEqual(await guide(id), ofB);
   own('a');
   t.is((await guide('b')).lengths.length, 2);
@@ -79,4 +85,11 @@ test('where no node runs it, the files of the node count that has most of them',
     c: { 'file://a': 7000 },
   });
   for (const id of ['a', 'b', 'c']) t.deepEqual((await guide(id)).problems, [], id);
+});
+
+test('a file that takes long to look at is told as one, also by a node that is asked for it', async (t) => {
+  const { guide, own } = await open(t, { a: {}, b: { 'file://a': NaN, 'file://b': 5000 } });
+  own('b');
+  t.is((await guide('b')).unmeasured, 1);
+  t.is((await guide('a')).unmeasured, 1);
 });

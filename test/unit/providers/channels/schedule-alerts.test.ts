@@ -13,7 +13,9 @@ const SPEC = {
 function open() {
   const registry = channelRegistry();
   const raised: (readonly [string, string])[] = [];
-  registry.on('alert', ({ messages, name }: Alert) => raised.push(...messages.map(({ code }) => [code, name] as const)));
+  registry.on('alert', ({ messages, name }: Alert) =>
+    raised.push(...messages.map(({ code }) => [code, name] as const)),
+  );
   const state = {
     spec: SPEC as typeof SPEC,
     running: ['tv'],
@@ -29,7 +31,7 @@ function open() {
     guides: {
       here: async () => {
         state.looks += 1;
-        return { entries: [], isCut: false, problems: state.problems };
+        return { entries: [], isCut: false, unmeasured: 0, problems: state.problems };
       },
     },
     log: pino({ level: 'silent' }),

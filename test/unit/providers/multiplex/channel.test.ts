@@ -45,19 +45,19 @@ async function open(t: ExecutionContext, spec: MultiplexSpec, shape: VhostShape 
   const application = registry.vhost('default').application('app');
   const changes = new StreamChanges(registry, { listen: () => () => {} });
   const caches = new StartCaches(registry, 'channel');
-  const sources = new LiveSources({ registry, find: async () => undefined, changes, caches });
+  const loop: { chain?: readonly string[] } = {};
+  const graph = { chain: async () => loop.chain };
+  const sources = new LiveSources({ registry, find: async () => undefined, changes, caches, graph });
   const stop = new AbortController();
   const got: Packet[] = [];
   const lost: string[] = [];
   const naming: { done?: Promise<void> } = {};
-  const loop: { chain?: readonly string[] } = {};
   const options = { replace: false, maxConnections: 0, isPassthrough: spec.bypassTranscoder };
   const channel = new MultiplexChannel({
     application,
     name: 'channel',
     spec,
     sources,
-    loop: () => loop.chain,
     publish: async () => {
       await naming.done;
       const input = application.publish('channel', { type: 'Multiplex', kind: 'multiplex' }, options);
@@ -354,8 +354,9 @@ test.serial('a channel that would play itself through others pulls nothing', asy
   await playing();
   loop.chain = ['default/app/channel', 'default/app/cam', 'default/app/channel'];
   cam.input.close('it is another now');
-  const text = 'the channel would play itself: default/app/channel -> default/app/cam -> default/app/channel';
-  await until('it says why', () => channel.report.pullingMessage === `${PULLING}${text}`);
+  const text =
+    'is made of the channel that should read it: default/app/channel -> default/app/cam -> default/app/channel';
+  await until('it says why', () => channel.report.pullingMessage === `${PULLING}stream://default/app/cam ${text}`);
   publish('cam');
   await delay(3000);
   t.is(channel.report.state, 'Pulling');

@@ -10,8 +10,9 @@ import { kilnError } from '../../../../src/errors.ts';
 import { StreamChanges } from '../../../../src/origins/stream-changes.ts';
 import { ChannelError } from '../../../../src/providers/placed/error.ts';
 import type { LiveSink } from '../../../../src/providers/placed/live-source.ts';
-import { LiveSources } from '../../../../src/providers/placed/live-sources.ts';
+import { LiveSources, type Loops } from '../../../../src/providers/placed/live-sources.ts';
 import { addVhost, goLive } from '../../../support/live.ts';
+import { NO_LOOPS } from '../../../support/no-loops.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
 import { until } from '../../../support/until.ts';
 
@@ -51,12 +52,12 @@ class Kept implements LiveSink {
   }
 }
 
-function open(t: ExecutionContext, find: FindOutput = async () => undefined) {
+function open(t: ExecutionContext, find: FindOutput = async () => undefined, graph: Loops = NO_LOOPS) {
   const registry = new Registry();
   addVhost(registry, { applications: ['app', 'other'] });
   const changes = new StreamChanges(registry, { listen: () => () => {} });
   const caches = new StartCaches(registry, 'channel');
-  const sources = new LiveSources({ registry, find, changes, caches });
+  const sources = new LiveSources({ registry, find, changes, caches, graph });
   const application = registry.vhost('default').application('app');
   const by = { application, name: 'channel' };
   const stop = new AbortController();
@@ -227,4 +228,39 @@ test('what turns out to be made of the channel is not read', async (t) => {
   application.announce(output);
   await t.throwsAsync(sources.open(URL, by, new Kept(), stop.signal), { instanceOf: ChannelError });
   t.false(output.watched);
+});
+
+test('what is made of the channel through others is not read, also where that came up while the stream was waited for', async (t) => {
+  const loop: { chain?: readonly string[] } = {};
+  const { sources, by, stop, live } = open(t, undefined, { chain: async () => loop.chain });
+  const read = () => sources.open(URL, by, new Kept(), stop.signal);
+  const waiting = read();
+  await setImmediate();
+  loop.chain = ['default/app/channel', 'default/app/cam', 'default/app/channel'];
+  const output = live();
+  const text =
+    'is made of the channel that should read it: default/app/channel -> default/app/cam -> default/app/channel';
+  for (const opened of [waiting, read()]) {
+    const { message } = await t.throwsAsync(opened, { instanceOf: ChannelError });
+    t.is(message, `stream://default/app/cam ${text}`);
+  }
+  t.false(output.watched);
+  delete loop.chain;
+  t.is((await read())?.output, output);
+});
+
+test('a stream that ends while loops are looked for is waited for again', async (t) => {
+  let looked = 0;
+  const answer = Promise.withResolvers<undefined>();
+  const chain = async (): Promise<undefined> => (++looked === 2 ? await answer.promise : undefined);
+  const { sources, by, stop, live } = open(t, undefined, { chain });
+  live().input.close('before');
+  const first = live();
+  const opened = sources.open(URL, by, new Kept(), stop.signal);
+  await until('it is looked for', () => looked === 2);
+  first.input.close('the publisher left');
+  answer.resolve(undefined);
+  await until('it is looked for again', () => looked === 3);
+  const second = live();
+  t.is((await opened)?.output, second);
 });

@@ -217,6 +217,38 @@ test('what is wrong is told with its line', (t) => {
   t.regex(t.throws(() => readCalendarPrograms('BEGIN:VCALENDAR\n', NOW)).message, /^line 1, column 1: .* has no end$/);
 });
 
+/** Changes of the clocks, each in a year of its own. */
+function longZone(count: number): string[] {
+  const changes = Array.from({ length: count }, (_, n) => [
+    'BEGIN:STANDARD',
+    `DTSTART:${1500 + n}0101T000000`,
+    `TZOFFSETFROM:+0${n % 10}00`,
+    `TZOFFSETTO:+0${(n + 1) % 10}00`,
+    'END:STANDARD',
+  ]);
+  return ['BEGIN:VTIMEZONE', 'TZID:long', ...changes.flat(), 'END:VTIMEZONE'];
+}
+
+test('a zone whose clocks were set often is read quickly, whatever recurs in it', (t) => {
+  const lines = Array.from({ length: 900 }, (_, n) => {
+    const minute = `${String(Math.floor(n / 60)).padStart(2, '0')}${String(n % 60).padStart(2, '0')}00`;
+    return event(`DTSTART;TZID=long:20260320T${minute}`, 'RRULE:FREQ=DAILY');
+  });
+  const zone = longZone(500);
+  t.true(readCalendarPrograms(calendar(...zone, ...lines.flat()), Date.UTC(2026, 2, 19)).programs.length > 2000);
+  const [at] = times(...longZone(500), ...event('DTSTART;TZID=long:20260601T120000'));
+  t.is(at, '2026-06-01T12:00', 'the last one set them to UTC');
+  const tooLong = () =>
+    readCalendarPrograms(calendar(...longZone(501), ...event('DTSTART;TZID=long:20260601T120000')), NOW);
+  t.regex(t.throws(tooLong).message, /^line 2505, column 1: the zone has more than 500 changes of its clocks$/);
+});
+
+test('what costs much is limited', (t) => {
+  const dates = Array.from({ length: 10_001 }, () => '20260327T120000Z').join(',');
+  const excluding = () => readCalendarPrograms(calendar(...event('DTSTART:20260326T120000Z', `EXDATE:${dates}`)), NOW);
+  t.regex(t.throws(excluding).message, /^line 5, column 1: the calendar has more than 10000 dates in EXDATE$/);
+});
+
 test('any text is read or refused with a place', (t) => {
   const random = seeded(5545);
   const below = (limit: number): number => Math.floor(random() * limit);

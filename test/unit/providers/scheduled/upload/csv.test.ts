@@ -108,3 +108,21 @@ test('any text is read or refused with a place', (t) => {
   }
   t.true(whole > 500 && whole < 9500, String(whole));
 });
+
+test('a line of very many fields is refused', (t) => {
+  const error = t.throws(() => readCsvPrograms(`scheduled,url\n${','.repeat(1_000_000)}`), { instanceOf: UploadError });
+  t.is(error.message, 'line 2, column 101: the line has more than 100 fields');
+});
+
+test('a text of another encoding is refused with the place of its first odd character', (t) => {
+  const csv = 'scheduled,program,url\n2099-01-01T00:00:00Z,Müller,file://a\n';
+  for (const [encoding, place] of [
+    ['latin1', 'line 2, column 23'],
+    ['utf16le', 'line 1, column 1'],
+  ] as const) {
+    const bytes = Buffer.concat([Buffer.from(encoding === 'utf16le' ? [0xff, 0xfe] : []), Buffer.from(csv, encoding)]);
+    const error = t.throws(() => readCsvPrograms(bytes.toString('utf8')), { instanceOf: UploadError });
+    t.is(error.message, `${place}: the text is not encoded as UTF-8`);
+  }
+  t.is(readCsvPrograms(`\uFEFF${csv}`)[0]?.name, 'Müller');
+});

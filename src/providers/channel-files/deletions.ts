@@ -1,0 +1,73 @@
+import Type from 'typebox';
+import Value from 'typebox/value';
+import { ConflictError, joinKey, type Change, type Cluster, type Json } from '#cluster';
+import type { TaskName } from '../../tasks/definition.ts';
+
+/** Where deletions lie in the cluster's configuration: no virtual host has a name with `#`. */
+const DELETIONS = joinKey('#deleted');
+/** How long a node may have been away, and how many deletions are kept for it; the oldest go first. */
+const KEPT_MS = 30 * 86_400_000;
+const MAX_KEPT = 1000;
+const ATTEMPTS = 5;
+
+const Deletion = Type.Object({ at: Type.Number() });
+
+/**
+ * Channels whose files were deleted through the management API, in the configuration that all nodes share: a node that was
+ * away then deletes its own files when it returns.
+ */
+export class ChannelDeletions {
+  readonly #config: Cluster['config'];
+
+  constructor(config: Cluster['config']) {
+    this.#config = config;
+  }
+
+  /** When the channel was deleted last, in milliseconds since the epoch; undefined when it was not, as far as this node knows. */
+  at(name: TaskName): number | undefined {
+    return readAt(this.#config.entries().get(keyOf(name))?.value);
+  }
+
+  /** Resolves when this node knows of every deletion before the call, or the store cannot be reached. */
+  async catchUp(): Promise<void> {
+    await this.#config.sync();
+  }
+
+  /**
+   * Writes down a deletion.
+   * @param at milliseconds since the epoch
+   * @throws UnavailableError, StorageError; ConflictError when others keep changing it
+   */
+  async add(name: TaskName, at: number): Promise<void> {
+    const key = keyOf(name);
+    for (let attempt = 1; ; attempt++) {
+      const seen = this.#config.entries().get(key)?.revision ?? 0;
+      try {
+        await this.#config.write([{ key, seen, value: { at } }, ...this.#removals(key, at)]);
+        return;
+      } catch (error) {
+        if (!(error instanceof ConflictError) || attempt === ATTEMPTS) throw error;
+        await this.#config.sync();
+      }
+    }
+  }
+
+  /** What deletes the deletions that are not kept any longer. */
+  #removals(added: string, now: number): Change[] {
+    const found = [...this.#config.entries()]
+      .filter(([key]) => key !== added && key.startsWith(`${DELETIONS}/`))
+      .map(([key, { value, revision }]) => ({ key, seen: revision, at: readAt(value) ?? 0 }))
+      .sort((one, other) => other.at - one.at);
+    return found.flatMap(({ key, seen, at }, index) =>
+      index >= MAX_KEPT - 1 || at < now - KEPT_MS ? { key, seen } : [],
+    );
+  }
+}
+
+function keyOf({ kind, vhost, app, id }: TaskName): string {
+  return `${DELETIONS}/${joinKey(kind, vhost, app, id)}`;
+}
+
+function readAt(value: Json | undefined): number | undefined {
+  return Value.Check(Deletion, value) ? value.at : undefined;
+}

@@ -1,0 +1,32 @@
+import type { Application } from '../../core/application.ts';
+import type { Source } from '../../core/source.ts';
+import type { TaskName } from '../../tasks/definition.ts';
+import type { TaskDefinitions } from '../../tasks/definitions.ts';
+import { CHANNEL_KINDS } from './channel-kind.ts';
+
+/** The task that has an id in an application. */
+export function taskName(
+  { name: kind }: { readonly name: string },
+  { vhost, name }: Application,
+  id: string,
+): TaskName {
+  return { kind, vhost: vhost.name, app: name, id };
+}
+
+/**
+ * Whether a channel has the name of a stream, as far as this node knows: then no other source gets it, also while the channel
+ * is off the air.
+ */
+export function isOfChannel(
+  definitions: Pick<TaskDefinitions, 'get'>,
+  application: Application,
+  name: string,
+  source: Source,
+): boolean {
+  return CHANNEL_KINDS.some(
+    (kind) =>
+      kind.name !== source.kind &&
+      kind.isEnabled(application.config) &&
+      definitions.get(taskName(kind, application, name)) !== undefined,
+  );
+}
