@@ -113,13 +113,16 @@ export class ScheduledKind implements PlacedKind {
       sink: sinkOf(input),
       clock: SYSTEM_CLOCK,
       lengthOf: files.lengthOf,
-      measure: (urls) => files.measure(urls),
+      measure: (urls, signal) => files.measure(urls, undefined, signal),
+      played: (url, length) => files.played(url, length),
       open,
       log,
     });
+    const forget = files.onLength(() => channel.replan());
     try {
       await this.#play(task, input, spec, channel, log);
     } finally {
+      forget();
       channel.close();
       faults.close();
       leaveOwnStream(input, signal, 'the channel has ended');

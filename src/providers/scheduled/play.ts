@@ -14,6 +14,11 @@ const KEY_WITHIN_MS = 10_000;
 const TOLERATED_MS = 200;
 /** A source has so long to begin, besides what the channel tolerates. */
 const OPENING_MS = 5000;
+/** What has nothing for so long may fail. */
+const TROUBLED_MS = 100;
+/** So does a file of which less than this is read ahead, after more was. */
+const LOW_MS = 500;
+const AHEAD_MS = 1000;
 
 export interface PlayOptions {
   readonly planned: Planned;
@@ -38,6 +43,7 @@ export class Play {
   readonly isJoined: boolean;
   readonly #options: PlayOptions;
   readonly #toleranceMs: number;
+  #begins: number;
   /** Where the time of the item is 0. */
   #offset: number | undefined;
   #isOnAir = false;
@@ -46,11 +52,13 @@ export class Play {
   /** Tracks of which the rest is behind the end. */
   readonly #cut = new Set<number>();
   #starvedMs = 0;
+  #wasAhead = false;
   #end = -Infinity;
 
   constructor(options: PlayOptions) {
     const { planned, isFallback, now, begins, open } = options;
     this.#options = options;
+    this.#begins = begins;
     this.#toleranceMs = Math.max(TOLERATED_MS, options.toleranceMs);
     this.planned = planned;
     this.isFallback = isFallback;
@@ -61,7 +69,7 @@ export class Play {
   /** How much of it is over, of what was to be played of it. */
   position(now: number): number {
     const { start } = this.planned.item;
-    return Math.max(0, Math.round(now - (this.#offset ?? this.#options.begins - start) - start));
+    return Math.max(0, Math.round(now - (this.#offset ?? this.#begins - start) - start));
   }
 
   /** When it is to go on the air, where it is joined and that is known. */
@@ -87,9 +95,14 @@ export class Play {
     const { state, failure, queue } = this.source;
     if (state === 'ended' && (failure !== undefined || queue.next === undefined))
       return failure ?? 'there is no media at this position';
-    const { now: openedAt, begins } = this.#options;
-    const isLate = now > Math.max(openedAt + OPENING_MS, begins + this.#toleranceMs);
+    const isLate = now > Math.max(this.#options.now + OPENING_MS, this.#begins + this.#toleranceMs);
     return state === 'opening' && isLate ? 'it did not begin in time' : undefined;
+  }
+
+  /** It is to begin at another time than it was opened for. Not for what is joined, or on the air. */
+  move(planned: Planned, begins: number): void {
+    this.planned = planned;
+    this.#begins = begins;
   }
 
   /** It has waited for a key frame at its place for too long. */
@@ -108,7 +121,8 @@ export class Play {
     const { source } = this;
     const { next } = source.queue;
     if (source.state === 'opening' || next === undefined) return undefined;
-    const { begins, isLoose } = this.#options;
+    const { isLoose } = this.#options;
+    const begins = this.#begins;
     const { start } = this.planned.item;
     const first = this.#firstKey(-Infinity) ?? next;
     if (source.isLive) {
@@ -170,6 +184,33 @@ export class Play {
     return heads.every((unit) => this.#isBehind(unit, ends));
   }
 
+  /** Milliseconds of the file, where that was read to its end; undefined otherwise. */
+  get length(): number | undefined {
+    const { state, failure, isLive, queue } = this.source;
+    if (isLive || state !== 'ended' || failure !== undefined) return undefined;
+    const ends = Array.from(queue.lanes(), endOf);
+    return Math.max(this.#end - this.offset, ...ends);
+  }
+
+  /** Whether it may fail soon. */
+  isTroubled(ends: number): boolean {
+    const { state, failure, isLive, queue } = this.source;
+    const { next, span } = queue;
+    if (span >= AHEAD_MS) this.#wasAhead = true;
+    if (state !== 'ended') {
+      if (this.#cut.size > 0) return false;
+      return this.#starvedMs >= TROUBLED_MS || (!isLive && this.#wasAhead && span < LOW_MS);
+    }
+    const last = next === undefined ? this.#end : this.offset + next.at + span;
+    return failure !== undefined || ends - last > this.#toleranceMs;
+  }
+
+  /** How long nothing need come of it before it is to be looked at. */
+  get patienceMs(): number {
+    const limit = this.#starvedMs < TROUBLED_MS ? TROUBLED_MS : this.#toleranceMs;
+    return Math.max(0, limit - this.#starvedMs);
+  }
+
   /** Why it cannot go on; undefined while it can. @param passedMs since this was asked last, without pauses of the process */
   fault(passedMs: number, ends: number): string | undefined {
     const { state, failure, queue } = this.source;
@@ -181,7 +222,7 @@ export class Play {
     }
     if (this.#cut.size > 0) return undefined;
     this.#starvedMs += passedMs;
-    return this.#starvedMs > toleranceMs ? `no media for ${toleranceMs} ms` : undefined;
+    return this.#starvedMs >= toleranceMs ? `no media for ${toleranceMs} ms` : undefined;
   }
 
   close(): void {
@@ -228,4 +269,11 @@ export class Play {
     if (isBehind) this.#cut.add(id);
     return isBehind;
   }
+}
+
+/** When what waits of a track is over; the last picture is shown as long as the one before. */
+function endOf(units: readonly ItemUnit[]): number {
+  const shown = units.map((unit) => unit.shownAt + unitLength(unit)).sort((one, other) => other - one);
+  const [last = -Infinity, before = last] = shown;
+  return units[0]?.track.type === 'video' ? last + (last - before) : last;
 }

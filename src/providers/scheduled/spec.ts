@@ -16,6 +16,11 @@ const Item = Type.Object({
 });
 export type Item = Static<typeof Item>;
 
+/** Whether one item plays on where another is scheduled: what is read and passed on is settled when it is opened. */
+export function isSameMedia(one: Item, other: Item): boolean {
+  return one.url === other.url && one.start === other.start && one.forwardData === other.forwardData;
+}
+
 /** Items that play one after the other from a time on, until the next program begins. */
 const Program = Type.Object({
   name: Type.String(),
