@@ -100,13 +100,15 @@ export class ScheduledKind implements PlacedKind {
     const log = this.#options.log.child({ module: SCHEDULED, stream: `${application.internalName}/${name.id}` });
     const faults = new FaultLog(log);
     const wishes = wishesOf(spec);
+    const { errorToleranceDurationMs: toleranceMs } = spec.stream;
     const open = (item: Item, position: number, onChange: () => void): ItemSource => {
       const url = readStreamUrl(item.url);
       if (url === undefined)
         return new FileSource({ files, ffmpeg, url: item.url, position, wishes, faults, onChange });
       const { sources } = this.#options;
       const by = { application, name: name.id };
-      return new LiveItem({ sources, url, by, wishes, forwardData: item.forwardData, onChange });
+      const { forwardData } = item;
+      return new LiveItem({ sources, url, by, wishes, forwardData, toleranceMs, onChange });
     };
     const channel = new Channel({
       spec,
