@@ -280,7 +280,7 @@ export class Channel {
       if (next === undefined) continue;
       // the fallback program makes way, but does not interrupt
       if (next.isFallback && play !== undefined && !play.isFallback && !this.#isOutdated) continue;
-      const due = next.place(now, this.#writer.end, play !== undefined);
+      const due = next.place(now, this.#writer, play !== undefined);
       if (due === undefined) continue;
       const isFree = play === undefined || this.#isOutdated || next.isJoined || play.isSpent(this.#endOf(play));
       const begins = isFree ? due : this.#wall.monotonic(next.planned.begins);
@@ -292,7 +292,8 @@ export class Channel {
   }
 
   #putOnAir(play: Play): void {
-    this.#onAir?.close();
+    this.#finish(play);
+    if (this.#closed) return;
     this.#onAir = play;
     this.#isOutdated = false;
     this.#troubledUntil = -Infinity;
@@ -303,6 +304,18 @@ export class Channel {
     this.#options.log.info({ program: program.name, url: item.url }, 'the channel plays an item');
     this.#writer.begin(play.tracks, play.offset, play.due ?? this.#clock.monotonic());
     play.start();
+  }
+
+  /** What is on the air ends where another item is shown first, which is decoded earlier than that. */
+  #finish({ shownFrom = -Infinity }: Play): void {
+    const play = this.#onAir;
+    if (play === undefined) return;
+    const ends = Math.min(shownFrom, this.#endOf(play));
+    for (let unit = play.take(shownFrom, ends); unit !== undefined; unit = play.take(shownFrom, ends)) {
+      this.#writer.write(unit);
+      if (this.#closed) return;
+    }
+    play.close();
   }
 
   #fail(play: Play, reason: string, now: number): void {
@@ -317,11 +330,12 @@ export class Channel {
     this.#options.log[isKnown ? 'debug' : 'warn'](fields, 'an item of the channel cannot be played');
   }
 
-  /** Monotonic. What is not scheduled any more goes on until something else can. */
+  /** Monotonic. What is not scheduled any more goes on until something else can, the fallback program until a program can. */
   #endOf(play: Play): number {
-    const { ends } = play.planned;
-    if (this.#isOutdated && play === this.#onAir) return Infinity;
-    return ends === undefined ? Infinity : this.#wall.monotonic(ends);
+    const { ends = Infinity } = play.planned;
+    if (play !== this.#onAir || !(this.#isOutdated || play.isFallback)) return this.#wall.monotonic(ends);
+    const next = this.#main?.shownFrom ?? (this.#isOutdated ? this.#fallback?.shownFrom : undefined) ?? Infinity;
+    return this.#isOutdated ? next : Math.min(next, this.#wall.monotonic(ends));
   }
 
   #arm(now: number): void {

@@ -33,6 +33,12 @@ export interface PlayOptions {
   readonly open: (position: number) => ItemSource;
 }
 
+/** Up to where the stream was written, in monotonic milliseconds: when all of it is over, and when its last picture is shown. */
+export interface Written {
+  readonly end: number;
+  readonly lastShown: number;
+}
+
 /** One item from its opening to its end: where in the stream it is, and what of it still belongs there. Times as PlayOptions. */
 export class Play {
   /** Its end may change. */
@@ -46,11 +52,14 @@ export class Play {
   #begins: number;
   /** Where the time of the item is 0. */
   #offset: number | undefined;
+  /** When what it begins with is shown. */
+  #shownFrom: number | undefined;
   #isOnAir = false;
   /** When the key frame that it begins with is due. */
   #joinsAt: number | undefined;
   /** Tracks of which the rest is behind the end. */
   readonly #cut = new Set<number>();
+  #cutAt = Infinity;
   #starvedMs = 0;
   #wasAhead = false;
   #end = -Infinity;
@@ -75,6 +84,11 @@ export class Play {
   /** When it is to go on the air, where it is joined and that is known. */
   get joinsAt(): number | undefined {
     return this.#joinsAt;
+  }
+
+  /** When what it begins with is shown, where its place is known: what plays before it ends there. */
+  get shownFrom(): number | undefined {
+    return this.#shownFrom;
   }
 
   get offset(): number {
@@ -113,11 +127,10 @@ export class Play {
 
   /**
    * Finds its place in the stream.
-   * @param floor up to where the stream was written
    * @param follows whether something else plays, which it must not overlap
    * @returns when it is to go on the air; undefined: not known yet
    */
-  place(now: number, floor: number, follows: boolean): number | undefined {
+  place(now: number, { end: floor, lastShown }: Written, follows: boolean): number | undefined {
     const { source } = this;
     const { next } = source.queue;
     if (source.state === 'opening' || next === undefined) return undefined;
@@ -136,7 +149,7 @@ export class Play {
     if (this.isJoined) {
       const exact = begins - start;
       if (!follows) return this.#put(first, Math.max(exact, floor - first.shownAt));
-      const key = this.#firstKey(Math.max(now, floor - OVERLAP_MS) - exact);
+      const key = this.#firstKey(Math.max(now, floor - OVERLAP_MS, lastShown + ROUNDING_MS) - exact);
       // what is older than now will not be shown: the next key frame may be behind it
       if (key === undefined) this.#dropBefore(now - exact);
       this.#joinsAt = key && this.#put(key, exact);
@@ -215,6 +228,7 @@ export class Play {
   fault(passedMs: number, ends: number): string | undefined {
     const { state, failure, queue } = this.source;
     const toleranceMs = this.#toleranceMs;
+    if (ends - this.#cutAt > toleranceMs) return 'it ended for something that does not play';
     if (queue.next !== undefined) return undefined;
     if (state === 'ended') {
       if (failure !== undefined) return failure;
@@ -233,6 +247,7 @@ export class Play {
   #put(first: ItemUnit, offset: number, from = first.shownAt): number {
     if (this.#isOnAir) return this.due ?? 0;
     this.#offset = offset;
+    this.#shownFrom = offset + from;
     const { queue } = this.source;
     if (first.track.type === 'video' && from === first.shownAt) queue.beginWith(first);
     queue.dropSound(from);
@@ -266,8 +281,10 @@ export class Play {
     const shown = this.offset + unit.shownAt;
     // sound is cut where that leaves the smallest gap or overlap; nothing decodes without the picture that is left out
     const isBehind = type === 'audio' ? shown + unitLength(unit) / 2 > ends : shown >= ends - ROUNDING_MS;
-    if (isBehind) this.#cut.add(id);
-    return isBehind;
+    if (!isBehind) return false;
+    this.#cut.add(id);
+    this.#cutAt = Math.min(this.#cutAt, ends);
+    return true;
   }
 }
 
