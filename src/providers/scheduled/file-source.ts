@@ -156,7 +156,7 @@ export class FileSource implements ItemSource {
       const place = counts[taken.type]++;
       if (stream === undefined) return undefined;
       try {
-        const onUnit = (unit: ItemUnit): void => this.#unit(unit);
+        const onUnit = (unit: ItemUnit): void => this.#search?.push(unit);
         return new FileLane({ taken, place, wishes, stream, timeline: this.#timeline, onUnit });
       } catch (error) {
         if (!(error instanceof BitstreamError)) throw error;
@@ -164,11 +164,6 @@ export class FileSource implements ItemSource {
         return undefined;
       }
     });
-  }
-
-  #unit(unit: ItemUnit): void {
-    const objection = this.#search?.push(unit);
-    if (objection !== undefined) this.#fail(objection);
   }
 
   get #isPlayable(): boolean {

@@ -13,7 +13,9 @@ import {
   readUnits,
   writePattern,
   type Pattern,
+  type ReadFile,
 } from '../../../support/media-files.ts';
+import { twoDescriptions } from '../../../support/two-descriptions.ts';
 import { until } from '../../../support/until.ts';
 
 const { folder, remove } = await mediaFolder();
@@ -107,6 +109,48 @@ test('a turned picture is turned, a cover is none, and edit lists are followed',
   const last = Math.max(...units.map(({ shownAt }) => shownAt));
   t.true(Math.abs(last - 2480) < 100, `the last frame is at ${last}`);
   t.true(units[0]?.key);
+});
+
+test('the size and the order of frames may change within a file', async (t) => {
+  const plain = [...X264, '-bf', '0'];
+  await writePattern(path('plain-part.mp4'), { seconds: 2, video: plain, audio: [] });
+  await writePattern(path('large-part.mp4'), { seconds: 2, size: '320x180', video: B_FRAMES, audio: [] });
+  const parts: ReadFile['units'][] = [];
+  for (const name of ['plain-part', 'large-part']) {
+    await ffmpeg('-i', path(`${name}.mp4`), '-c', 'copy', path(`${name}.ts`));
+    parts.push((await readUnits(files, `file://${name}.mp4`)).units);
+  }
+  await ffmpeg('-i', `concat:${path('plain-part.ts')}|${path('large-part.ts')}`, '-c', 'copy', path('sizes.ts'));
+  await ffmpeg('-i', `concat:${path('large-part.ts')}|${path('plain-part.ts')}`, '-c', 'copy', path('sizes-back.ts'));
+  const [one = [], other = []] = parts;
+  await writeFile(path('descriptions.mp4'), twoDescriptions(one, other, 3600));
+  await writeFile(path('descriptions-back.mp4'), twoDescriptions(other, one, 3600));
+  for (const [name, widths] of [
+    ['sizes.ts', [160, 320]],
+    ['sizes-back.ts', [320, 160]],
+    ['descriptions.mp4', [160, 320]],
+    ['descriptions-back.mp4', [320, 160]],
+  ] as const) {
+    const { units, failure } = await readUnits(files, `file://${name}`);
+    t.is(failure, undefined);
+    t.is(units.length, 100, name);
+    for (const [index, { dts, pts }] of units.entries()) {
+      t.true(pts >= dts, `${name}: ${dts} ${pts}`);
+      if (index > 0) t.true(dts - (units[index - 1]?.dts ?? 0) >= 90, `${name}: ${units[index - 1]?.dts} -> ${dts}`);
+    }
+    const shown = units.map(({ pts }) => pts).sort((a, b) => a - b);
+    t.true(
+      shown.every((pts, index) => index === 0 || Math.abs(pts - (shown[index - 1] ?? 0) - 3600) <= 1),
+      name,
+    );
+    const tracks = byTrack(units);
+    t.deepEqual(
+      [...tracks.keys()].map((track) => track.type === 'video' && track.width),
+      [...widths],
+      name,
+    );
+    for (const [track, packets] of tracks) t.is(await decode(nutOf(track, packets), 'nut'), '', name);
+  }
 });
 
 test('sound of several languages fills as many tracks as are wished for', async (t) => {
