@@ -45,8 +45,13 @@ function itemOf({ video, samplerate = 48_000, audio }: Shape): ItemUnit[] {
   return units.sort((one, other) => one.at - other.at);
 }
 
-/** Writes items, each beginning at a time in milliseconds, up to where it is cut. */
-function write(...items: readonly { readonly at: number; readonly shape: Shape }[]): Packet[] {
+/** An item and the time in milliseconds at which it begins. */
+interface PlacedItem {
+  readonly at: number;
+  readonly shape: Shape;
+}
+
+function write(items: readonly PlacedItem[]): Packet[] {
   const packets: Packet[] = [];
   const writer = new ChannelWriter({ setTracks: () => {}, write: (packet) => void packets.push(packet) });
   for (const { at, shape } of items) {
@@ -59,7 +64,7 @@ function write(...items: readonly { readonly at: number; readonly shape: Shape }
 }
 
 const PLAIN = { rate: 25, frames: 50, reordered: 0 };
-const CASES: Record<string, Parameters<typeof write>> = {
+const CASES: Record<string, readonly PlacedItem[]> = {
   'frames that are reordered after such that are not': [
     { at: 0, shape: { video: PLAIN, audio: [0, 2000] } },
     { at: 2000, shape: { video: { rate: 25, frames: 50, reordered: 2 }, audio: [0, 2000] } },
@@ -83,7 +88,7 @@ const CASES: Record<string, Parameters<typeof write>> = {
 
 for (const [name, items] of Object.entries(CASES)) {
   test(`${name}: times grow in every timebase`, (t) => {
-    const packets = write(...items);
+    const packets = write(items);
     for (const id of [0, 100]) {
       const own = packets.filter(({ track }) => track.id === id);
       for (const [index, packet] of own.entries()) {
@@ -104,7 +109,7 @@ for (const [name, items] of Object.entries(CASES)) {
   });
 
   test(`${name}: each item is shown in its order, at its time`, (t) => {
-    const packets = write(...items);
+    const packets = write(items);
     const video = packets.filter(({ track }) => track.type === 'video');
     let done = 0;
     for (const { at, shape } of items) {

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { toSeconds } from '../../../../src/core/timebase.ts';
+import { checkSchedule } from '../../../../src/providers/scheduled/check.ts';
 import { item, schedule, VirtualChannel, type FakeFile, type Written } from '../../../support/virtual-channel.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
@@ -500,6 +501,83 @@ test('a small step of the clock is followed slowly, a large one at once', async 
   t.true(Math.abs((v.channel.report().item?.position ?? 0) - 7400) < 300);
   assertContinuous(t, v.written);
   v.channel.close();
+});
+
+test('a clock that is set forward or back moves the channel to what is scheduled then', async (t) => {
+  const programs = [
+    { name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('b')] },
+    { name: 'q', scheduled: T0 + 86_400_000, repeat: true, items: [item('b'), item('a')] },
+  ];
+  const v = await playing(
+    schedule(programs, [item('f')]),
+    { a: { length: 60_000 }, b: { length: 60_000 }, f: { length: 60_000 } },
+    T0,
+  );
+  const at = (): unknown => {
+    const { program, item: on, fallback } = v.channel.report();
+    return [fallback ? 'fallback' : program?.name, on?.url, Math.round((on?.position ?? 0) / 1000)];
+  };
+  v.clock.run(10_000);
+  t.deepEqual(at(), ['p', 'a', 10]);
+  v.clock.set(3_600_000);
+  v.clock.run(10_000);
+  t.deepEqual(at(), ['p', 'a', 20]);
+  v.clock.set(70_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['p', 'b', 35]);
+  v.clock.set(86_400_000 - 3_600_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['q', 'a', 40]);
+  v.clock.set(-86_400_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['p', 'b', 45]);
+  v.clock.set(-86_400_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['fallback', 'f', 5]);
+  v.clock.set(86_400_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['p', 'b', 55]);
+  assertContinuous(t, v.written);
+  t.true(gaps(v.written).media <= 3 * FRAME_MS, `${gaps(v.written).media}`);
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('programs of local times play across the change to and from daylight saving', async (t) => {
+  const cases = [
+    // 29 March 2026: 02:00 is 03:00; 25 October 2026: 03:00 is 02:00
+    [['2026-03-29T01:59:30+01:00', '2026-03-29T03:00:00+02:00', '2026-03-29T03:00:30+02:00'], 30_000],
+    [['2026-10-25T02:59:30+02:00', '2026-10-25T02:00:00+01:00', '2026-10-25T02:00:30+01:00'], 30_000],
+    [['2026-10-25T02:30:00+02:00', '2026-10-25T02:30:00+01:00', '2026-10-25T03:30:00+01:00'], 3_600_000],
+  ] as const;
+  for (const [times, apart] of cases) {
+    const begins = Date.parse(times[0]);
+    const checked = checkSchedule(
+      {
+        stream: { name: 'tv' },
+        programs: times.map((scheduled, index) => ({
+          ...{ name: `${index}`, scheduled, repeat: true },
+          items: [{ url: `file://${index}` }],
+        })),
+      },
+      begins,
+    );
+    if (!checked.ok) return t.fail();
+    const files = Object.fromEntries([0, 1, 2].map((index) => [`file://${index}`, { length: 20_000, frameMs: 1000 }]));
+    const v = await playing(checked.value.spec, files, begins);
+    const changes: [string | undefined, number][] = [];
+    v.onPacket = ({ wall, url }) => {
+      if (changes.at(-1)?.[0] !== url) changes.push([url, Math.round((wall - begins) / 1000) * 1000]);
+    };
+    v.clock.run(2 * apart + 10_000);
+    t.deepEqual(changes, [
+      ['file://0', 0],
+      ['file://1', apart],
+      ['file://2', 2 * apart],
+    ]);
+    t.deepEqual(v.warnings, []);
+    v.channel.close();
+  }
 });
 
 test('tracks come and go with the items', async (t) => {
