@@ -201,8 +201,8 @@ export class Play {
   get length(): number | undefined {
     const { state, failure, isLive, queue } = this.source;
     if (isLive || state !== 'ended' || failure !== undefined) return undefined;
-    const ends = Array.from(queue.lanes(), endOf);
-    return Math.max(this.#end - this.offset, ...ends);
+    const length = Math.max(this.#end - this.offset, ...Array.from(queue.lanes(), endOf));
+    return length > 0 ? length : undefined;
   }
 
   /** Whether it may fail soon. */
@@ -228,7 +228,7 @@ export class Play {
   fault(passedMs: number, ends: number): string | undefined {
     const { state, failure, queue } = this.source;
     const toleranceMs = this.#toleranceMs;
-    if (ends - this.#cutAt > toleranceMs) return 'it ended for something that does not play';
+    if (ends - this.#cutAt > toleranceMs) return 'it was ended for another item, which does not play';
     if (queue.next !== undefined) return undefined;
     if (state === 'ended') {
       if (failure !== undefined) return failure;
