@@ -35,7 +35,7 @@ export class KeySearch {
     const { track, key, shownAt } = unit;
     if (!this.#hasVideo) {
       if (!this.#found && shownAt + unitLength(unit) <= this.#position) return;
-      this.#found = true;
+      if (track.type !== 'data') this.#found = true;
       this.#queue.push(unit);
       return;
     }

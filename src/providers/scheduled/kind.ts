@@ -102,12 +102,12 @@ export class ScheduledKind implements PlacedKind {
     const wishes = wishesOf(spec);
     const { errorToleranceDurationMs: toleranceMs } = spec.stream;
     const open = (item: Item, position: number, onChange: () => void): ItemSource => {
+      const { forwardData } = item;
       const url = readStreamUrl(item.url);
       if (url === undefined)
-        return new FileSource({ files, ffmpeg, url: item.url, position, wishes, faults, onChange });
+        return new FileSource({ files, ffmpeg, url: item.url, position, wishes, forwardData, faults, onChange });
       const { sources } = this.#options;
       const by = { application, name: name.id };
-      const { forwardData } = item;
       return new LiveItem({ sources, url, by, wishes, forwardData, toleranceMs, onChange });
     };
     const channel = new Channel({

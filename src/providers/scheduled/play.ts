@@ -263,10 +263,11 @@ export class Play {
     return this.#mainLane?.findLast(({ key }) => key);
   }
 
-  /** What waits of the video, or where there is none, of another track. */
+  /** What waits of the video, or where there is none, of audio. */
   get #mainLane(): readonly ItemUnit[] | undefined {
     const lanes = [...this.source.queue.lanes()];
-    return lanes.find(([unit]) => unit?.track.type === 'video') ?? lanes[0];
+    const lane = (type: string) => lanes.find(([unit]) => unit?.track.type === type);
+    return lane('video') ?? lane('audio');
   }
 
   #dropBefore(time: number): void {

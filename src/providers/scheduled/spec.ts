@@ -11,7 +11,7 @@ const Item = Type.Object({
   duration: Type.Number(),
   /** The fallback program plays when it fails; else the next item does. */
   fallbackOnErr: Type.Boolean(),
-  /** The data tracks (events) of a stream are passed on; those of files are not. */
+  /** Events are passed on: the data tracks of a stream, the timed ID3 tags of an MPEG-TS file. */
   forwardData: Type.Boolean(),
 });
 export type Item = Static<typeof Item>;

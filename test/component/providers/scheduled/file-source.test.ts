@@ -3,6 +3,8 @@ import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { MediaFiles } from '../../../../src/providers/scheduled/media-files.ts';
+import { id3Tag } from '../../../../src/containers/id3.ts';
+import { TsMuxer } from '../../../../src/containers/mpegts/muxer.ts';
 import { decode } from '../../../support/decoder.ts';
 import {
   byTrack,
@@ -15,6 +17,7 @@ import {
   type Pattern,
   type ReadFile,
 } from '../../../support/media-files.ts';
+import { dataTrack, eventPacket } from '../../../support/packets.ts';
 import { twoDescriptions } from '../../../support/two-descriptions.ts';
 import { until } from '../../../support/until.ts';
 
@@ -150,6 +153,44 @@ test('the size and the order of frames may change within a file', async (t) => {
       name,
     );
     for (const [track, packets] of tracks) t.is(await decode(nutOf(track, packets), 'nut'), '', name);
+  }
+});
+
+test('timed ID3 tags of MPEG-TS are passed on where that is asked for', async (t) => {
+  await writePattern(path('tagged.mp4'), { video: B_FRAMES });
+  const { units } = await readUnits(files, 'file://tagged.mp4');
+  const data = dataTrack({ id: 200 });
+  const tag = (ms: number): Buffer => id3Tag([{ id: 'TXXX', description: 'at', value: String(ms) }]);
+  for (const kinds of [['video', 'audio'], ['audio']]) {
+    const media = units.filter(({ track: { type } }) => kinds.includes(type));
+    const muxer = new TsMuxer([...new Set(media.map(({ track }) => track)), data]);
+    const ts: Buffer[] = [];
+    for (const unit of media) {
+      // decoding begins below zero, which MPEG-TS does not have
+      const moved = unit.track.timebase.den / 2;
+      ts.push(muxer.write({ ...unit, dts: unit.dts + moved, pts: unit.pts + moved }));
+      if (unit.track.type !== 'audio' || unit.dts % (24 * 1024) !== 0) continue;
+      ts.push(muxer.write(eventPacket(data, Math.round((unit.at + 500) * 90), tag(Math.round(unit.at)))));
+    }
+    const name = `tagged-${kinds.length}.ts`;
+    await writeFile(path(name), Buffer.concat(ts));
+    const tagged = await readUnits(files, `file://${name}`, 0, 1, true);
+    t.is(tagged.failure, undefined);
+    const events = tagged.units.filter(({ track }) => track.type === 'data');
+    t.deepEqual(
+      events.map((event) => event.data),
+      [0, 512, 1024, 1536, 2048, 2560, 3072, 3584].map(tag),
+    );
+    const [first] = tagged.units.filter(({ track }) => track.type === 'audio');
+    for (const [index, { at, track }] of events.entries()) {
+      t.like(track, { id: 200, codec: 'ID3v2' });
+      t.true(Math.abs(at - (first?.at ?? 0) - index * 512) < 2, `${at}`);
+    }
+    const without = (await readUnits(files, `file://${name}`)).units;
+    t.is(without.length, tagged.units.length - events.length);
+    t.false(without.some(({ track }) => track.type === 'data'));
+    const joined = await readUnits(files, `file://${name}`, 2500, 1, true);
+    t.is(joined.units.filter(({ track }) => track.type === 'data').length, kinds.length === 1 ? 3 : 4);
   }
 });
 
