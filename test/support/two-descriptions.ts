@@ -17,6 +17,9 @@ function append(bytes: Buffer, [type = '', ...path]: readonly string[], addition
   throw new Error(`no ${type}`);
 }
 
+/** No more frames are reordered than this. */
+const REORDERED = 4;
+
 /** An MP4 file with one video track of two sample descriptions: the frames of one file, and then those of another. */
 export function twoDescriptions(one: readonly ItemUnit[], other: readonly ItemUnit[], frameTicks: number): Buffer {
   const units = [...one, ...other];
@@ -24,10 +27,12 @@ export function twoDescriptions(one: readonly ItemUnit[], other: readonly ItemUn
   const ftyp = box('ftyp', ascii('isom'), u32(0x200), ascii('isomavc1mp41'));
   const sizes = (of: readonly ItemUnit[]): number => of.reduce((sum, { data }) => sum + data.length, 0);
   const dataAt = ftyp.length + 8;
+  const shown = [...one.map(({ pts }) => pts), ...other.map(({ pts }) => one.length * frameTicks + pts)];
+  const offsets = shown.map((pts, index) => pts - (index - REORDERED) * frameTicks);
   const keys = units.flatMap(({ key }, index) => (key ? [index + 1] : []));
   const tables = [
     fullBox('stts', 0, 0, u32(1, units.length, frameTicks)),
-    fullBox('ctts', 0, 0, u32(units.length, ...units.flatMap(({ dts, pts }) => [1, pts - dts]))),
+    fullBox('ctts', 0, 0, u32(units.length, ...offsets.flatMap((offset) => [1, offset]))),
     fullBox('stss', 0, 0, u32(keys.length, ...keys)),
     fullBox('stsz', 0, 0, u32(0, units.length, ...units.map(({ data }) => data.length))),
     fullBox('stsc', 0, 0, u32(2, 1, one.length, 1, 2, other.length, 2)),

@@ -1,3 +1,4 @@
+import { id3WithoutVersion } from '../../containers/id3.ts';
 import { id3Of } from '../../containers/mpegts/metadata.ts';
 import type { NutStream } from '../../containers/nut/format.ts';
 import type { NutFrame } from '../../containers/nut/reader.ts';
@@ -36,7 +37,8 @@ export class FileEvents {
 
   /** @returns why the frame was left out; undefined when it was not */
   push({ pts, data }: NutFrame): string | undefined {
-    const tags = id3Of(0, data);
+    // ffmpeg 5 takes the beginning of a tag for the head of a metadata cell
+    const tags = id3Of(0, data) ?? id3WithoutVersion(data);
     if (tags === undefined || tags.length > MAX_EVENT_BYTES) return 'unusable timed metadata';
     const { stream, onUnit } = this.#options;
     const source = (pts * stream.timebase.num * VIDEO_TIMEBASE.den) / stream.timebase.den;

