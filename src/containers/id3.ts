@@ -37,8 +37,7 @@ function syncsafe(value: number): Buffer {
 }
 
 const MAGIC = 'ID3';
-/** Bytes of a tag up to its flags, and from there to its frames. */
-const VERSION_BYTES = 5;
+/** Bytes of a tag from its flags to its frames. */
 const REST_BYTES = 5;
 const FRAME_HEADER_BYTES = 10;
 

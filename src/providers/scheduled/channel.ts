@@ -53,6 +53,8 @@ export class Channel {
   #isPlanOld = false;
   /** Monotonic: what is on the air was in trouble a short time before. */
   #troubledUntil = -Infinity;
+  /** How long nothing has been on the air, without pauses of the process. */
+  #silentMs = 0;
   #measuring = new AbortController();
   /** What is to follow of the programs, and of the fallback program. */
   #main: Play | undefined;
@@ -170,6 +172,7 @@ export class Channel {
     // no longer than a step takes: a process that stood still could not hear
     const passed = Math.min(now - this.#lookedAt, LOOK_MS);
     this.#lookedAt = now;
+    this.#silentMs = this.#onAir === undefined ? this.#silentMs + passed : 0;
     for (let turn = 0; turn < TURNS; turn++) {
       this.#release(now);
       const isRetired = this.#retire(now, turn === 0 ? passed : 0);
@@ -203,7 +206,7 @@ export class Channel {
     const fault = now < ends ? play.fault(passed, ends) : undefined;
     if (fault !== undefined) {
       this.#fail(play, fault, now);
-      this.#hurry(now, false);
+      this.#hurry(now, play, false);
       return true;
     }
     if (!play.isFallback && play.isTroubled(ends)) this.#troubledUntil = now + READY_MS;
@@ -212,7 +215,7 @@ export class Channel {
     play.close();
     this.#onAir = undefined;
     this.#isOutdated = false;
-    this.#hurry(now, true);
+    this.#hurry(now, play, true);
     return true;
   }
 
@@ -226,8 +229,9 @@ export class Channel {
   }
 
   /** Nothing is on the air: the fallback program that is ready begins where the stream has ended, unless that is when it is due. */
-  #hurry(now: number, isDue: boolean): void {
+  #hurry(now: number, before: Play, isDue: boolean): void {
     const ready = this.#fallback;
+    if (ready === undefined && !before.isFallback) this.#lineup.timetable.endFallback();
     if (ready === undefined || ready.isJoined) return;
     const begins = Math.max(this.#writer.end, now - CAUGHT_UP_MS);
     if (isDue && this.#wall.monotonic(ready.planned.begins) >= begins - CAUGHT_UP_MS) return;
@@ -250,7 +254,8 @@ export class Channel {
     }
     // a change of the schedule may have given it another end
     if (this.#main !== undefined && main !== undefined) this.#main.planned = main;
-    const fallback = this.#lineup.nextOfFallback(wall, onAir, now < this.#troubledUntil);
+    const isSilent = this.#silentMs >= this.#spec.stream.errorToleranceDurationMs;
+    const fallback = this.#lineup.nextOfFallback(wall, onAir, now < this.#troubledUntil || isSilent);
     if (!isSamePlay(this.#fallback, fallback)) {
       this.#fallback?.close();
       this.#fallback = fallback && this.#openPlay(fallback, true, now);

@@ -1,7 +1,7 @@
 import { BitstreamError } from '../../codecs/bits.ts';
 import { NutError } from '../../containers/nut/error.ts';
 import type { NutStream } from '../../containers/nut/format.ts';
-import { NutReader } from '../../containers/nut/reader.ts';
+import { NutReader, type NutFrame } from '../../containers/nut/reader.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import { Timeline } from '../../core/timeline.ts';
 import { Watchdog } from '../../core/watchdog.ts';
@@ -22,6 +22,8 @@ const AHEAD_AT_MOST_MS = 10_000;
 const AHEAD_BYTES = 32 * 1024 * 1024;
 /** A track that has nothing within this much of the others comes later. */
 const TRACKS_WITHIN_MS = 1000;
+/** So many frames of a track in a row that cannot be used are no single damage. */
+const MAX_UNUSABLE = 50;
 /** ffmpeg puts out nothing for so long though it is read. */
 const SILENCE_MS = 10_000;
 
@@ -48,13 +50,12 @@ export class FileSource implements ItemSource {
   readonly #timeline = new Timeline({ timebase: VIDEO_TIMEBASE, bits: 62 }, false);
   readonly #reader = new NutReader({
     streams: (streams) => this.#open(streams),
-    frame: (frame) => {
-      const fault = this.#lanes[frame.stream]?.push(frame);
-      if (fault !== undefined) this.#options.faults.count(`a frame of the media file is left out: ${fault}`);
-    },
+    frame: (frame) => this.#frame(frame),
   });
   #taken: readonly TakenStream[] = [];
   #lanes: readonly (FileLane | FileEvents | undefined)[] = [];
+  /** Frames that cannot be used, since the last one that could, by stream. */
+  readonly #unusable = new Map<number, number>();
   #search: KeySearch | undefined;
   #child: FfmpegChild | undefined;
   #silence: Watchdog | undefined;
@@ -170,6 +171,18 @@ export class FileSource implements ItemSource {
         return undefined;
       }
     });
+  }
+
+  #frame(frame: NutFrame): void {
+    const { stream } = frame;
+    const fault = this.#lanes[stream]?.push(frame);
+    if (fault === undefined) return void this.#unusable.set(stream, 0);
+    this.#options.faults.count(`a frame of the media file is left out: ${fault}`);
+    // a track that never could be used is left out, and the others play
+    const unusable = this.#unusable.get(stream);
+    if (unusable === undefined) return;
+    this.#unusable.set(stream, unusable + 1);
+    if (unusable + 1 >= MAX_UNUSABLE) this.#fail(`the file is damaged: ${fault}`);
   }
 
   get #isPlayable(): boolean {

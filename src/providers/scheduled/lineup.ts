@@ -38,7 +38,7 @@ export class Lineup {
 
   /**
    * The same of the fallback program; undefined where that is not to play.
-   * @param isTroubled what is on the air may fail
+   * @param isTroubled what is on the air may fail, or nothing has been for too long
    */
   nextOfFallback(wall: number, onAir: OnAir | undefined, isTroubled: boolean): Planned | undefined {
     if (wall < this.#fallbackRetryAt) return undefined;
@@ -48,7 +48,8 @@ export class Lineup {
       return ends === undefined || ends - wall > AHEAD_MS ? undefined : this.timetable.fallbackAt(ends);
     }
     const planned = this.timetable.at(wall);
-    return planned === undefined || this.#isBlocked(planned) ? this.timetable.fallbackAt(wall) : undefined;
+    const isMissing = planned === undefined || this.#isBlocked(planned) || isTroubled;
+    return isMissing ? this.timetable.fallbackAt(wall) : undefined;
   }
 
   /** The fallback program that is to be ready beside an item of the programs, where nothing may follow that. */

@@ -110,8 +110,11 @@ export class MediaFiles {
   ): Promise<void> {
     const files = new Set<string>();
     for (const url of urls) if (readFileUrl(url) !== undefined) files.add(url);
-    const visit = async (rest: Iterator<string>, look: (url: string) => Promise<void>): Promise<void> => {
-      for (let next = rest.next(); next.done !== true && signal?.aborted !== true; next = rest.next()) {
+    const visit = async (some: Iterator<string>, look: (url: string) => Promise<void>): Promise<void> => {
+      // the others go on with what is left as well
+      for (;;) {
+        const next = some.next();
+        if (next.done === true || signal?.aborted === true) return;
         try {
           await look(next.value);
         } catch (error) {

@@ -416,6 +416,21 @@ test('an item that fails while it plays is followed by the fallback program with
   }
 });
 
+test('the fallback program plays while items take longer to open than they last', async (t) => {
+  const files: Record<string, FakeFile> = {
+    a: { length: 60_000, opensInMs: 1500 },
+    f: { length: 60_000, opensInMs: 1500 },
+  };
+  const items = [item('missing', { duration: 1000 }), item('a', { duration: 1000 })];
+  const v = await playing(schedule([{ name: 'p', scheduled: T0, repeat: true, items }], [item('f')]), files, T0);
+  v.clock.run(30_000);
+  t.true(v.written.length > 200, `${v.written.length} packets`);
+  t.true((v.written[0]?.wall ?? Infinity) - T0 < 4000);
+  assertContinuous(t, v.written);
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
 test('a fallback program that was made ready in vain is closed again, and is not opened for each hitch', async (t) => {
   const files: Record<string, FakeFile> = { a: { length: 120_000, stallsAt: 10_000 }, f: { length: 2000 } };
   const spec = schedule([{ name: 'p', scheduled: T0, repeat: false, items: [item('a')] }], [item('f')]);
