@@ -17,7 +17,9 @@ const Item = Type.Object({
     Type.Boolean({ description: 'the fallback program plays when it fails (default), else the next item' }),
   ),
   forwardData: Type.Optional(
-    Type.Boolean({ description: 'the events of a stream are passed on, those of files are not; false by default' }),
+    Type.Boolean({
+      description: 'events are passed on: those of a stream, ID3 tags of an MPEG-TS file; false by default',
+    }),
   ),
 });
 

@@ -35,3 +35,42 @@ function contentOf(of: Id3Frame): Buffer[] {
 function syncsafe(value: number): Buffer {
   return Buffer.of((value >> 21) & 0x7f, (value >> 14) & 0x7f, (value >> 7) & 0x7f, value & 0x7f);
 }
+
+const MAGIC = 'ID3';
+/** Bytes of a tag from its flags to its frames. */
+const REST_BYTES = 5;
+const FRAME_HEADER_BYTES = 10;
+
+/**
+ * Tags of which the first lacks what is in front of its flags: the magic and the version, which its frames tell, for their
+ * sizes are written in another way since version 4.
+ * @returns whole tags; undefined for anything else
+ */
+export function id3WithoutVersion(rest: Buffer): Buffer | undefined {
+  const size = rest.length < REST_BYTES ? undefined : unsynced(rest, 1);
+  if (size === undefined || REST_BYTES + size > rest.length) return undefined;
+  const isWhole = REST_BYTES + size === rest.length || rest.toString('latin1', REST_BYTES + size).startsWith(MAGIC);
+  const frames = rest.subarray(REST_BYTES, REST_BYTES + size);
+  const version = [4, 3].find((one) => areFrames(frames, one));
+  if (!isWhole || version === undefined) return undefined;
+  return Buffer.concat([Buffer.from(MAGIC), Buffer.of(version, 0), rest]);
+}
+
+/** Whether frames of a version fill some bytes, up to padding. */
+function areFrames(bytes: Buffer, version: number): boolean {
+  let at = 0;
+  while (at < bytes.length && bytes[at] !== 0) {
+    if (at + FRAME_HEADER_BYTES > bytes.length || !/^[A-Z][A-Z\d]{3}$/.test(bytes.toString('latin1', at, at + 4)))
+      return false;
+    const size = version === 4 ? unsynced(bytes, at + 4) : bytes.readUInt32BE(at + 4);
+    if (size === undefined) return false;
+    at += FRAME_HEADER_BYTES + size;
+  }
+  return at <= bytes.length;
+}
+
+/** What `syncsafe` has written; undefined for other bytes. */
+function unsynced(bytes: Buffer, at: number): number | undefined {
+  const four = bytes.subarray(at, at + 4);
+  return four.some((byte) => byte > 0x7f) ? undefined : four.reduce((value, byte) => value * 128 + byte, 0);
+}

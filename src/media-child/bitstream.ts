@@ -40,6 +40,7 @@ export class OutputAdapter {
   readonly #stream: NutStream;
   readonly #sink: BitstreamSink;
   #format: CodecForm['format'];
+  #reordered = 0;
   #order: DecodeOrder<{ -readonly [K in keyof EncodedPacket]: EncodedPacket[K] }> | undefined;
 
   /**
@@ -56,17 +57,21 @@ export class OutputAdapter {
    * Takes the next frame, whose data become the adapter's: they are changed in place.
    * @throws BitstreamError when the data are not what the codec says
    */
-  push({ pts, data }: NutFrame): void {
+  push({ pts, data, extradata }: NutFrame): void {
     const form = this.#form;
+    if (extradata !== undefined) form.configure(extradata);
     const unit = form.take(data);
     const { format } = form;
     if (unit === undefined || format === undefined) throw new BitstreamError('the encoder output cannot be decoded');
     if (format !== this.#format) {
+      const { reorderedFrames } = form;
+      if (this.#order !== undefined && reorderedFrames !== this.#reordered) this.#order.restart(reorderedFrames);
+      this.#reordered = reorderedFrames;
       this.#format = format;
       const { config, width, height, samplerate, channels } = format;
       this.#sink.format({ timebase: this.#stream.timebase, config, width, height, samplerate, channels });
     }
-    this.#order ??= new DecodeOrder(form.reorderedFrames, (packet) => this.#sink.packet(packet));
+    this.#order ??= new DecodeOrder(this.#reordered, (packet) => this.#sink.packet(packet));
     this.#order.push({ dts: pts, pts, duration: unit.duration, key: unit.key, data: unit.data });
   }
 

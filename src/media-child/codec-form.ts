@@ -35,6 +35,8 @@ export interface CodecForm {
   readonly format: CodecFormat | undefined;
   /** Frames that can precede another in decoding and follow it in output. Known once there is a format. */
   readonly reorderedFrames: number;
+  /** What follows has another configuration, in the form of that in the stream's header. @throws BitstreamError when that is malformed */
+  configure(extradata: Buffer): void;
   /** Answers undefined for what nobody can decode. The data may be changed in place. @throws BitstreamError */
   take(data: Buffer): CanonicalFrame | undefined;
 }
@@ -79,15 +81,19 @@ class VideoForm implements CodecForm {
 
   constructor(codec: VideoCodec, stream: NutStream) {
     const { extradata } = stream;
-    const [first = 0] = extradata;
     this.#codec = codec;
     this.#stream = stream;
     this.#state = videoState(codec);
     // an encoder that puts out no record puts out start codes, also where its packets look as if they began with a length
-    this.#annexB = (codec === 'H264' || codec === 'H265') && first !== RECORD_VERSION;
-    if (extradata.length === 0) return;
+    this.#annexB = (codec === 'H264' || codec === 'H265') && extradata[0] !== RECORD_VERSION;
+    this.configure(extradata);
+  }
+
+  configure(extradata: Buffer): void {
+    const [first] = extradata;
+    if (first === undefined) return;
     if (this.#annexB) this.#state.frame(annexBToLengths(Buffer.from(extradata)));
-    else if (codec === 'AV1' && (first & AV1_RECORD) === 0) this.#state.configure(av1.buildAv1Config(extradata));
+    else if (this.#codec === 'AV1' && (first & AV1_RECORD) === 0) this.#state.configure(av1.buildAv1Config(extradata));
     else this.#state.configure(extradata);
   }
 
@@ -117,6 +123,10 @@ class AudioForm implements CodecForm {
     this.#state = audioState(codec);
     this.#timebase = timebase;
     this.#isAdts = codec === 'AAC' && extradata.length === 0;
+    this.configure(extradata);
+  }
+
+  configure(extradata: Buffer): void {
     if (extradata.length > 0) this.#state.configure(extradata);
   }
 
@@ -153,6 +163,10 @@ class PictureForm implements CodecForm {
     this.format = { width: stream.width, height: stream.height };
   }
 
+  configure(): void {
+    // a still picture is a file of its own
+  }
+
   take(data: Buffer): CanonicalFrame | undefined {
     return data.length === 0 ? undefined : { data, key: true, duration: 0 };
   }
@@ -166,6 +180,10 @@ class AvifForm implements CodecForm {
 
   constructor(stream: NutStream) {
     this.#video = new VideoForm('AV1', stream);
+  }
+
+  configure(extradata: Buffer): void {
+    this.#video.configure(extradata);
   }
 
   take(data: Buffer): CanonicalFrame | undefined {

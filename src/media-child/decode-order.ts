@@ -3,7 +3,9 @@
  * of which one more counts than frames are reordered. The first frames are kept back until there are as many.
  */
 export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
-  readonly #delay: number;
+  #delay: number;
+  /** The last decode time. */
+  #last = -Infinity;
   readonly #output: (frame: F) => void;
   /** Ascending. */
   readonly #times: number[] = [];
@@ -17,11 +19,7 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
 
   /** Takes a frame, in decode order, and sets its `dts`. */
   push(frame: F): void {
-    if (this.#delay === 0) {
-      frame.dts = frame.pts;
-      this.#output(frame);
-      return;
-    }
+    if (this.#delay === 0) return this.#give(frame, frame.pts);
     const times = this.#times;
     let at = times.length;
     while (at > 0 && (times[at - 1] as number) > frame.pts) at--;
@@ -31,8 +29,15 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
       if (this.#first.length > this.#delay) this.end();
       return;
     }
-    frame.dts = times.shift() as number;
-    this.#output(frame);
+    this.#give(frame, times.shift() as number);
+  }
+
+  /** What follows is of another stream, which reorders other frames. */
+  restart(delay: number): void {
+    this.end();
+    this.#delay = delay;
+    this.#times.length = 0;
+    this.#first = [];
   }
 
   /** Hands over what is kept back. */
@@ -41,11 +46,17 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
     const [first, second] = this.#times;
     if (frames === undefined || first === undefined) return;
     this.#first = undefined;
-    const step = second === undefined ? 0 : second - first;
-    frames.forEach((frame, index) => {
-      frame.dts = first - (this.#delay - index) * step;
-      this.#output(frame);
-    });
+    const steps = this.#delay + 1;
+    const usual = second === undefined ? 0 : second - first;
+    // after another stream there is only so much room in front of the first picture
+    const step = first > this.#last ? Math.min(usual, Math.floor((first - this.#last) / steps)) : usual;
+    frames.forEach((frame, index) => this.#give(frame, first - (this.#delay - index) * step));
     this.#times.shift();
+  }
+
+  #give(frame: F, dts: number): void {
+    frame.dts = dts;
+    this.#last = dts;
+    this.#output(frame);
   }
 }

@@ -73,7 +73,13 @@ export interface ReadFile {
 }
 
 /** All units of a file from a position on, in the order in which they are due. */
-export function readUnits(files: MediaFiles, url: string, position = 0, audio = 1): Promise<ReadFile> {
+export function readUnits(
+  files: MediaFiles,
+  url: string,
+  position = 0,
+  audio = 1,
+  forwardData = false,
+): Promise<ReadFile> {
   const faults = new FaultLog(pino({ level: 'silent' }));
   const units: ItemUnit[] = [];
   return new Promise((resolve) => {
@@ -89,7 +95,7 @@ export function readUnits(files: MediaFiles, url: string, position = 0, audio = 
     const wishes = { video: true, audio: Array.from({ length: audio }, (_, index) => ({ name: `Audio ${index}` })) };
     // it may tell of its state while it takes something
     const onChange = (): void => void setImmediate(pump);
-    const source = new FileSource({ files, ffmpeg: 'ffmpeg', url, position, wishes, faults, onChange });
+    const source = new FileSource({ files, ffmpeg: 'ffmpeg', url, position, wishes, forwardData, faults, onChange });
   });
 }
 

@@ -69,8 +69,12 @@ export interface FakeFile {
   readonly hasVideo?: boolean;
   /** It cannot be opened. */
   readonly failure?: string;
+  /** Its length is told by nothing but its end. */
+  readonly isUntold?: boolean;
   /** Reading fails there. */
   readonly failsAt?: number;
+  /** Nothing more is read of it from there on, until it is `undefined`. */
+  stallsAt?: number | undefined;
   readonly opensInMs?: number;
 }
 
@@ -120,10 +124,12 @@ class FakeSource implements ItemSource {
   taken(): void {
     if (this.state !== 'playing') return;
     const { frameMs = 200, samples = 4800, gopMs = 2000, length, failsAt = Infinity, hasVideo = true } = this.#file;
+    const { stallsAt = Infinity } = this.#file;
     while (this.queue.span < AHEAD_MS) {
       const at = this.#frame * frameMs;
       const soundAt = samples === 0 ? Infinity : (this.#sound * samples) / 48;
       const next = Math.min(at, soundAt);
+      if (next >= stallsAt) return;
       if (next >= Math.min(length, failsAt)) {
         this.state = 'ended';
         this.failure = next >= failsAt ? 'the disk is broken' : undefined;
@@ -164,6 +170,8 @@ export class VirtualChannel {
   readonly tracks: (readonly Track[])[] = [];
   readonly warnings: string[] = [];
   readonly sources: FakeSource[] = [];
+  /** What was learned of them. */
+  readonly lengths = new Map<string, number>();
   onPacket: ((written: Written) => void) | undefined;
 
   constructor(spec: ScheduleSpec, files: Record<string, FakeFile>, wall: number) {
@@ -184,8 +192,12 @@ export class VirtualChannel {
         },
       },
       clock: this.clock,
-      lengthOf: (url) => files[url]?.told ?? files[url]?.length,
+      lengthOf: (url) => {
+        const { told, length, isUntold = false } = files[url] ?? {};
+        return this.lengths.get(url) ?? (isUntold ? undefined : (told ?? length));
+      },
       measure: () => Promise.resolve(),
+      played: (url, length) => this.learn(url, length),
       open: (item: Item, position, onChange) => {
         const source = new FakeSource(
           item,
@@ -199,6 +211,12 @@ export class VirtualChannel {
       },
       log,
     });
+  }
+
+  /** Somebody finds out how long a file is. */
+  learn(url: string, length: number): void {
+    this.lengths.set(url, length);
+    this.channel.replan();
   }
 
   get open(): number {

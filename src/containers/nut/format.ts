@@ -24,8 +24,13 @@ interface AudioStream extends StreamBase {
   readonly channels: number;
 }
 
+/** What is neither, such as ID3 tags (`userdata` of the specification). */
+interface DataStream extends StreamBase {
+  readonly kind: 'data';
+}
+
 /** What a NUT stream header tells. */
-export type NutStream = VideoStream | AudioStream;
+export type NutStream = VideoStream | AudioStream | DataStream;
 
 export const ID = Buffer.from('nut/multimedia container\0', 'latin1');
 
@@ -44,8 +49,8 @@ export const START = Object.freeze({
 /** A packet longer than this has a checksum of its head. */
 export const LONG_PACKET = 4096;
 
-export const CLASS_VIDEO = 0;
-export const CLASS_AUDIO = 1;
+/** Classes of streams. */
+export const CLASS = Object.freeze({ video: 0, audio: 1, data: 3 });
 
 /** Flags of frame codes and frame heads. */
 export const FLAG = Object.freeze({

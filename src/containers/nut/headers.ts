@@ -1,6 +1,6 @@
 import type { Timebase } from '../../core/timebase.ts';
 import { NutError } from './error.ts';
-import { CLASS_AUDIO, CLASS_VIDEO, type NutStream } from './format.ts';
+import { CLASS, type NutStream } from './format.ts';
 import { readFrameCodes, type FrameCode } from './frame-codes.ts';
 import type { VlcReader } from './vlc.ts';
 
@@ -75,12 +75,19 @@ export function readStream(reader: VlcReader, main: NutMain): NutStreamHeader {
   reader.v();
   const extradata = Buffer.from(reader.vb(MAX_EXTRADATA, 'the codec specific data'));
   const common = { codecTag, timebase, extradata, decodeDelay };
-  const stream = streamClass === CLASS_VIDEO ? readVideo(reader, common) : readAudio(reader, common, streamClass);
+  const stream = readClass(reader, common, streamClass);
   if (reader.short) throw new NutError('a stream header ends too early');
   return { index, stream, ptsShift };
 }
 
 type Common = Pick<NutStream, 'codecTag' | 'timebase' | 'extradata' | 'decodeDelay'>;
+
+function readClass(reader: VlcReader, common: Common, streamClass: number): NutStream {
+  if (streamClass === CLASS.video) return readVideo(reader, common);
+  if (streamClass === CLASS.audio) return readAudio(reader, common);
+  if (streamClass === CLASS.data) return { kind: 'data', ...common };
+  throw new NutError('a stream is neither video nor audio nor data');
+}
 
 function readVideo(reader: VlcReader, common: Common): NutStream {
   const width = reader.bounded(MAX_SIDE, 'the width');
@@ -88,8 +95,7 @@ function readVideo(reader: VlcReader, common: Common): NutStream {
   return { kind: 'video', ...common, width, height };
 }
 
-function readAudio(reader: VlcReader, common: Common, streamClass: number): NutStream {
-  if (streamClass !== CLASS_AUDIO) throw new NutError('a stream is neither video nor audio');
+function readAudio(reader: VlcReader, common: Common): NutStream {
   const samplerate = Math.round(reader.bounded(MAX_SAMPLERATE, 'the sampling rate') / Math.max(1, reader.v()));
   return { kind: 'audio', ...common, samplerate, channels: reader.bounded(MAX_CHANNELS, 'the count of channels') };
 }

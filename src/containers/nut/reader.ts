@@ -6,7 +6,7 @@ import { FLAG, ID, LONG_PACKET, N, START, type NutStream } from './format.ts';
 import type { FrameCode } from './frame-codes.ts';
 import { readFrameHead } from './frame-head.ts';
 import { readMain, readStream, type NutMain, type NutStreamHeader } from './headers.ts';
-import { skipSideData } from './side-data.ts';
+import { readSideData } from './side-data.ts';
 import { VlcReader } from './vlc.ts';
 
 const START_CODE_BYTES = 8;
@@ -22,6 +22,8 @@ export interface NutFrame {
   /** In the stream's timebase. */
   readonly pts: number;
   readonly key: boolean;
+  /** In place of the stream's, from this frame on. */
+  readonly extradata?: Buffer;
   /** The receiver's alone: nobody else reads it or writes to it. */
   readonly data: Buffer;
 }
@@ -164,10 +166,11 @@ export class NutReader {
     // end of relevance: a frame without data
     if ((flags & FLAG.endOfRelevance) !== 0) return end;
     fields.open(data, start, end);
-    if ((flags & FLAG.sideData) !== 0) skipSideData(fields);
+    const extradata = (flags & FLAG.sideData) === 0 ? undefined : readSideData(fields);
     const rest = data.subarray(fields.at, end);
     const whole = prefix.length === 0 ? rest : Buffer.concat([prefix, rest]);
-    this.#handler.frame({ stream, pts, key: (flags & FLAG.key) !== 0, data: whole });
+    const key = (flags & FLAG.key) !== 0;
+    this.#handler.frame({ stream, pts, key, data: whole, ...(extradata && { extradata }) });
     return end;
   }
 }

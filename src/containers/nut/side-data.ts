@@ -7,26 +7,31 @@ const STRING = -1;
 const BINARY = -2;
 const INTEGER = -3;
 const TIME = -4;
+const EXTRADATA = 'Extradata';
 
 /**
  * Goes on behind the side data and the metadata that a frame's data begins with (NUT version 4, FLAG_SM_DATA).
+ * @returns what the decoder is told of this frame and those that follow, where that changes
  * @throws NutError
  */
-export function skipSideData(reader: VlcReader): void {
-  skipList(reader);
-  skipList(reader);
+export function readSideData(reader: VlcReader): Buffer | undefined {
+  const extradata = readList(reader);
+  readList(reader);
   if (reader.short) throw new NutError('side data is longer than its frame');
+  return extradata;
 }
 
-function skipList(reader: VlcReader): void {
+function readList(reader: VlcReader): Buffer | undefined {
+  let extradata: Buffer | undefined;
   for (let left = reader.bounded(MAX_ENTRIES, 'the count of side data'); left > 0; left--) {
-    reader.vb(MAX_BYTES, 'the name of side data');
+    const name = reader.vb(MAX_BYTES, 'the name of side data').toString('latin1');
     const type = reader.s();
     if (type === STRING) {
       reader.vb(MAX_BYTES, 'a text of side data');
     } else if (type === BINARY) {
       reader.vb(MAX_BYTES, 'the type of side data');
-      reader.vb(MAX_BYTES, 'side data');
+      const data = reader.vb(MAX_BYTES, 'side data');
+      if (name === EXTRADATA) extradata = Buffer.from(data);
     } else if (type === INTEGER || type < TIME) {
       // a fraction has its denominator in its type
       reader.s();
@@ -34,4 +39,5 @@ function skipList(reader: VlcReader): void {
       reader.v();
     }
   }
+  return extradata;
 }

@@ -1,6 +1,6 @@
 import { crc32 } from '../crc32.ts';
 import { NutError } from './error.ts';
-import { CLASS_AUDIO, CLASS_VIDEO, FLAG, ID, LONG_PACKET, START, type NutStream } from './format.ts';
+import { CLASS, FLAG, ID, LONG_PACKET, START, type NutStream } from './format.ts';
 import { v, vb, writeV } from './vlc.ts';
 
 const VERSION = 4;
@@ -92,21 +92,25 @@ function frameCodes(flags: number, count: number): Buffer {
 }
 
 function streamHeader(stream: NutStream, index: number): Buffer {
-  const video = stream.kind === 'video';
   return Buffer.concat([
-    v(index, video ? CLASS_VIDEO : CLASS_AUDIO),
+    v(index, CLASS[stream.kind]),
     vb(Buffer.from(stream.codecTag, 'latin1')),
     // the timebase has the stream's number; no stream flags
     v(index, MSB_PTS_SHIFT, MAX_PTS_DISTANCE, stream.decodeDelay, 0),
     vb(stream.extradata),
-    // sample aspect ratio and colour are left to the bitstream
-    video ? v(stream.width, stream.height, 0, 0, 0) : v(stream.samplerate, 1, stream.channels),
+    classFields(stream),
   ]);
+}
+
+function classFields(stream: NutStream): Buffer {
+  // sample aspect ratio and colour are left to the bitstream
+  if (stream.kind === 'video') return v(stream.width, stream.height, 0, 0, 0);
+  return stream.kind === 'audio' ? v(stream.samplerate, 1, stream.channels) : v();
 }
 
 /** An info packet of a stream with the one name that ffmpeg reads a frame rate of. */
 function frameRateInfo(stream: NutStream, index: number): Buffer[] {
-  if (stream.kind === 'audio' || stream.framerate === undefined) return [];
+  if (stream.kind !== 'video' || stream.framerate === undefined) return [];
   const name = vb(Buffer.from('r_frame_rate'));
   const value = vb(Buffer.from(`${Math.round(stream.framerate * 1000)}/1000`));
   // of the whole stream and no chapter, one entry

@@ -115,7 +115,7 @@ export class Guides {
     const unreadable = new Set<string>();
     const urls = spec.programs.flatMap(({ items }) => items.map(({ url }) => url));
     const late = new AbortController();
-    const looked = files.measure(urls, (url) => unreadable.add(url));
+    const looked = files.measure(urls, (url) => unreadable.add(url), late.signal);
     await Promise.race([looked, pause(FILES_MS, late.signal)]);
     late.abort();
     const isReadable = (url: string): boolean => !unreadable.has(url);

@@ -15,14 +15,21 @@ interface Lane {
   own: Track;
   /** From times of the item to those of the stream, in ticks; undefined until the item's first unit. */
   shift: number | undefined;
-  /** In ticks of the stream. */
+  /** In ticks of the stream: the last decoding time, how far it was from the one before, and where the last unit ends. */
   last: number;
+  step: number;
   end: number;
+  /** What is decoded before this is moved towards it by a factor, so that it comes after what was written. */
+  squeeze: { readonly until: number; readonly factor: number } | undefined;
 }
+
+/** Decoding times are no closer, so that they also grow in containers that count milliseconds. */
+const LEAST_STEP_MS = 1;
 
 /**
  * Puts the items of a channel one after the other on the timeline of its stream, each where it is told to be. Decoding times
- * grow strictly; audio follows the item before sample by sample where it begins within a frame of that.
+ * grow by a millisecond at least; pictures are shown when they were to be. Audio follows the item before sample by sample where it
+ * begins within a frame of that, and what would overlap is left out.
  */
 export class ChannelWriter {
   readonly #sink: TrackSink;
@@ -34,6 +41,7 @@ export class ChannelWriter {
   /** Milliseconds of the monotonic clock where the time of the current item is 0. */
   #offset = 0;
   #end = -Infinity;
+  #lastShown = -Infinity;
 
   constructor(sink: TrackSink) {
     this.#sink = sink;
@@ -42,6 +50,11 @@ export class ChannelWriter {
   /** Monotonic milliseconds up to which something was written to be presented. */
   get end(): number {
     return this.#end;
+  }
+
+  /** Monotonic milliseconds where the last picture is shown. */
+  get lastShown(): number {
+    return this.#lastShown;
   }
 
   /**
@@ -56,6 +69,7 @@ export class ChannelWriter {
     this.#offset = offset;
     for (const lane of this.#lanes.values()) {
       lane.shift = undefined;
+      lane.squeeze = undefined;
       if (isNew) lane.track = Object.freeze({ ...lane.track });
     }
     let isChanged = isNew || tracks.length !== this.#listed.size;
@@ -71,20 +85,36 @@ export class ChannelWriter {
       this.#announce();
     }
     const lane = this.#lanes.get(track.id) as Lane;
-    lane.shift ??= this.#shiftOf(lane, unit);
-    const dts = Math.max(unit.dts + lane.shift, lane.last + 1);
+    lane.shift ??= this.#enter(lane, unit);
+    const isSound = track.type === 'audio' && duration > 0;
+    const own = unit.dts + (lane.shift ?? 0);
+    if (lane.shift === undefined || (isSound && own < lane.end - duration / 2)) return;
+    const dts = isSound ? Math.max(own, lane.end) : Math.max(squeezed(lane, own), lane.last + leastStep(track));
     const pts = Math.max(unit.pts + lane.shift, dts);
+    lane.step = dts - lane.last;
     lane.last = dts;
     lane.end = pts + duration;
-    const { num, den } = track.timebase;
-    this.#end = Math.max(this.#end, (lane.end * 1000 * num) / den + (this.#origin ?? 0));
+    const ms = (1000 * track.timebase.num) / track.timebase.den;
+    this.#end = Math.max(this.#end, lane.end * ms + (this.#origin ?? 0));
+    if (track.type === 'video') this.#lastShown = Math.max(this.#lastShown, pts * ms + (this.#origin ?? 0));
     this.#sink.write({ track: lane.track, dts, pts, duration, key, data });
   }
 
-  #shiftOf(lane: Lane, { dts, duration, track: { timebase } }: ItemUnit): number {
+  /** The first unit of an item. @returns what is added to its times; undefined for audio that something was written for already */
+  #enter(lane: Lane, { dts, pts, duration, track: { type, timebase } }: ItemUnit): number | undefined {
     const shift = Math.round(((this.#offset - (this.#origin ?? 0)) * timebase.den) / (1000 * timebase.num));
     const gap = dts + shift - lane.end;
-    return duration > 0 && Math.abs(gap) <= duration ? shift - gap : shift;
+    if (type === 'audio' && duration > 0) {
+      if (gap < -duration / 2) return undefined;
+      return gap <= duration ? shift - gap : shift;
+    }
+    const [decoded, shown] = [dts + shift, pts + shift];
+    // more frames are reordered than in the item before
+    if (type === 'video' && decoded <= lane.last && shown > lane.last) {
+      const step = Math.min(lane.step, shown - decoded);
+      lane.squeeze = { until: shown, factor: (shown - lane.last) / (shown - decoded + step) };
+    }
+    return shift;
   }
 
   /** @returns whether readers get another track object */
@@ -92,7 +122,8 @@ export class ChannelWriter {
     const lane = this.#lanes.get(own.id);
     if (lane?.own === own) return false;
     if (lane === undefined) {
-      this.#lanes.set(own.id, { track: own, own, shift: undefined, last: -1, end: -1 });
+      const before = { last: -1, step: 1, end: -1 };
+      this.#lanes.set(own.id, { track: own, own, shift: undefined, ...before, squeeze: undefined });
       return true;
     }
     lane.own = own;
@@ -100,6 +131,7 @@ export class ChannelWriter {
     const { timebase } = lane.track;
     if (timebase.num !== own.timebase.num || timebase.den !== own.timebase.den) {
       lane.last = rescale(lane.last, timebase, own.timebase);
+      lane.step = rescale(lane.step, timebase, own.timebase);
       lane.end = rescale(lane.end, timebase, own.timebase);
       lane.shift = undefined;
     }
@@ -120,4 +152,13 @@ function isSame(known: Track, own: Track): boolean {
     known.language === own.language &&
     known.characteristics === own.characteristics
   );
+}
+
+function squeezed({ squeeze }: Lane, dts: number): number {
+  if (squeeze === undefined || dts >= squeeze.until) return dts;
+  return Math.round(squeeze.until - (squeeze.until - dts) * squeeze.factor);
+}
+
+function leastStep({ timebase: { num, den } }: Track): number {
+  return Math.ceil((LEAST_STEP_MS * den) / (1000 * num));
 }

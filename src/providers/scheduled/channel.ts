@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from '../../log.ts';
 import type { TrackSink } from '../intake/track-writer.ts';
 import { ChannelWriter } from './channel-writer.ts';
@@ -17,14 +16,20 @@ const STEP_MS = 4;
 const SEARCH_MS = 20;
 /** Turns of one step: what one leads to is done at once. */
 const TURNS = 8;
+/** The fallback program stays ready for so long after what is on the air was in trouble. */
+const READY_MS = 10_000;
+/** It begins no further in the past than this where the stream has been silent. */
+const CAUGHT_UP_MS = 500;
 
 export interface ChannelOptions {
   readonly spec: ScheduleSpec;
   readonly sink: TrackSink;
   readonly clock: ChannelClock;
   readonly lengthOf: LengthOf;
-  /** Learns the lengths of items. */
-  readonly measure: (urls: readonly string[]) => Promise<void>;
+  /** Learns the lengths of items; the signal ends it. */
+  readonly measure: (urls: readonly string[], signal: AbortSignal) => Promise<void>;
+  /** A file was read to its end, and is so many milliseconds long. */
+  readonly played: (url: string, length: number) => void;
   /** Opens an item from a position on, in milliseconds. `onChange` is called as FileSource does. */
   readonly open: (item: Item, position: number, onChange: () => void) => ItemSource;
   readonly log: Logger;
@@ -44,6 +49,13 @@ export class Channel {
   #onAir: Play | undefined;
   /** What plays is not in the schedule any more, since that has changed. */
   #isOutdated = false;
+  /** Lengths of files are others than those that the plan was made with. */
+  #isPlanOld = false;
+  /** Monotonic: what is on the air was in trouble a short time before. */
+  #troubledUntil = -Infinity;
+  /** How long nothing has been on the air, without pauses of the process. */
+  #silentMs = 0;
+  #measuring = new AbortController();
   /** What is to follow of the programs, and of the fallback program. */
   #main: Play | undefined;
   #fallback: Play | undefined;
@@ -79,6 +91,12 @@ export class Channel {
     this.#step();
   }
 
+  /** Lengths of files have become known, or are others. What plays ends where they say. */
+  replan(): void {
+    this.#isPlanOld = true;
+    this.#wake();
+  }
+
   report(): ScheduleReport {
     const now = this.#clock.monotonic();
     const wall = this.#wall.at(now);
@@ -97,6 +115,7 @@ export class Channel {
   /** Nothing more is written. Idempotent. */
   close(): void {
     this.#closed = true;
+    this.#measuring.abort();
     this.#cancel?.();
     for (const play of [this.#onAir, this.#main, this.#fallback]) play?.close();
     this.#onAir = this.#main = this.#fallback = undefined;
@@ -105,21 +124,26 @@ export class Channel {
   /** What is scheduled now depends on the lengths of its own program; those of the others are learned beside it. */
   async #measure({ programs, fallbackProgram }: ScheduleSpec): Promise<void> {
     const { measure } = this.#options;
+    this.#measuring.abort();
+    const { signal } = (this.#measuring = new AbortController());
+    if (this.#closed) return;
     const running = programAt(programs, this.#wall.at(this.#clock.monotonic()))?.program;
-    await measure(urlsOf([running, fallbackProgram]));
-    void measure(urlsOf(programs));
+    await measure(urlsOf([running, fallbackProgram]), signal);
+    void measure(urlsOf(programs), signal);
   }
 
   #replan(): void {
     const play = this.#onAir;
     if (play === undefined) return;
+    const { timetable } = this.#lineup;
+    const { item, begins } = play.planned;
     if (play.isFallback) {
-      const items = this.#spec.fallbackProgram?.items ?? [];
-      this.#isOutdated = !items.some((item) => isDeepStrictEqual(item, play.planned.item));
+      const planned = timetable.resumeFallback(item, begins);
+      if (planned !== undefined) play.planned = planned;
+      this.#isOutdated = planned === undefined;
       return;
     }
-    const now = this.#clock.monotonic();
-    const planned = this.#lineup.timetable.at(this.#wall.at(now));
+    const planned = timetable.at(this.#wall.at(this.#clock.monotonic()));
     const isSame = planned !== undefined && isSameButMoved(planned, play.planned);
     if (isSame) play.planned = planned;
     this.#isOutdated = !isSame;
@@ -142,11 +166,13 @@ export class Channel {
     if (jump !== 0) {
       this.#options.log.warn({ ms: Math.round(jump) }, 'the clock of the system was set: the channel follows it');
       this.#lineup.forgive();
-      this.#replan();
     }
+    if (jump !== 0 || this.#isPlanOld) this.#replan();
+    this.#isPlanOld = false;
     // no longer than a step takes: a process that stood still could not hear
     const passed = Math.min(now - this.#lookedAt, LOOK_MS);
     this.#lookedAt = now;
+    this.#silentMs = this.#onAir === undefined ? this.#silentMs + passed : 0;
     for (let turn = 0; turn < TURNS; turn++) {
       this.#release(now);
       const isRetired = this.#retire(now, turn === 0 ? passed : 0);
@@ -175,18 +201,43 @@ export class Channel {
   #retire(now: number, passed: number): boolean {
     const play = this.#onAir;
     if (play === undefined) return false;
+    this.#learn(play);
     const ends = this.#endOf(play);
     const fault = now < ends ? play.fault(passed, ends) : undefined;
     if (fault !== undefined) {
       this.#fail(play, fault, now);
+      this.#hurry(now, play, false);
       return true;
     }
+    if (!play.isFallback && play.isTroubled(ends)) this.#troubledUntil = now + READY_MS;
     const hasNothing = this.#isOutdated && this.#entryAt(now) === undefined && this.#fallback === undefined;
     if (now < ends && !hasNothing) return false;
     play.close();
     this.#onAir = undefined;
     this.#isOutdated = false;
+    this.#hurry(now, play, true);
     return true;
+  }
+
+  /** What was read to its end tells how long it is, where nothing else did. */
+  #learn(play: Play): void {
+    const { url } = play.planned.item;
+    const length = this.#options.lengthOf(url) === undefined ? play.length : undefined;
+    if (length === undefined) return;
+    this.#options.played(url, length);
+    this.#replan();
+  }
+
+  /** Nothing is on the air: the fallback program that is ready begins where the stream has ended, unless that is when it is due. */
+  #hurry(now: number, before: Play, isDue: boolean): void {
+    const ready = this.#fallback;
+    if (ready === undefined && !before.isFallback) this.#lineup.timetable.endFallback();
+    if (ready === undefined || ready.isJoined) return;
+    const begins = Math.max(this.#writer.end, now - CAUGHT_UP_MS);
+    if (isDue && this.#wall.monotonic(ready.planned.begins) >= begins - CAUGHT_UP_MS) return;
+    const at = Math.floor(this.#wall.at(begins));
+    const planned = this.#lineup.timetable.resumeFallback(ready.planned.item, at);
+    if (planned !== undefined) ready.move(planned, this.#wall.monotonic(planned.begins));
   }
 
   /** Opens what is to come, and closes what is not to come any more. */
@@ -203,7 +254,8 @@ export class Channel {
     }
     // a change of the schedule may have given it another end
     if (this.#main !== undefined && main !== undefined) this.#main.planned = main;
-    const fallback = this.#lineup.nextOfFallback(wall, onAir);
+    const isSilent = this.#silentMs >= this.#spec.stream.errorToleranceDurationMs;
+    const fallback = this.#lineup.nextOfFallback(wall, onAir, now < this.#troubledUntil || isSilent);
     if (!isSamePlay(this.#fallback, fallback)) {
       this.#fallback?.close();
       this.#fallback = fallback && this.#openPlay(fallback, true, now);
@@ -233,7 +285,7 @@ export class Channel {
       if (next === undefined) continue;
       // the fallback program makes way, but does not interrupt
       if (next.isFallback && play !== undefined && !play.isFallback && !this.#isOutdated) continue;
-      const due = next.place(now, this.#writer.end, play !== undefined);
+      const due = next.place(now, this.#writer, play !== undefined);
       if (due === undefined) continue;
       const isFree = play === undefined || this.#isOutdated || next.isJoined || play.isSpent(this.#endOf(play));
       const begins = isFree ? due : this.#wall.monotonic(next.planned.begins);
@@ -245,9 +297,11 @@ export class Channel {
   }
 
   #putOnAir(play: Play): void {
-    this.#onAir?.close();
+    this.#finish(play);
+    if (this.#closed) return;
     this.#onAir = play;
     this.#isOutdated = false;
+    this.#troubledUntil = -Infinity;
     if (play === this.#main) this.#main = undefined;
     else this.#fallback = undefined;
     this.#lineup.played(play);
@@ -255,6 +309,18 @@ export class Channel {
     this.#options.log.info({ program: program.name, url: item.url }, 'the channel plays an item');
     this.#writer.begin(play.tracks, play.offset, play.due ?? this.#clock.monotonic());
     play.start();
+  }
+
+  /** What is on the air ends where another item is shown first, which is decoded earlier than that. */
+  #finish({ shownFrom = -Infinity }: Play): void {
+    const play = this.#onAir;
+    if (play === undefined) return;
+    const ends = Math.min(shownFrom, this.#endOf(play));
+    for (let unit = play.take(shownFrom, ends); unit !== undefined; unit = play.take(shownFrom, ends)) {
+      this.#writer.write(unit);
+      if (this.#closed) return;
+    }
+    play.close();
   }
 
   #fail(play: Play, reason: string, now: number): void {
@@ -269,17 +335,18 @@ export class Channel {
     this.#options.log[isKnown ? 'debug' : 'warn'](fields, 'an item of the channel cannot be played');
   }
 
-  /** Monotonic. What is not scheduled any more goes on until something else can. */
+  /** Monotonic. What is not scheduled any more goes on until something else can, the fallback program until a program can. */
   #endOf(play: Play): number {
-    const { ends } = play.planned;
-    if (this.#isOutdated && play === this.#onAir) return Infinity;
-    return ends === undefined ? Infinity : this.#wall.monotonic(ends);
+    const { ends = Infinity } = play.planned;
+    if (play !== this.#onAir || !(this.#isOutdated || play.isFallback)) return this.#wall.monotonic(ends);
+    const next = this.#main?.shownFrom ?? (this.#isOutdated ? this.#fallback?.shownFrom : undefined) ?? Infinity;
+    return this.#isOutdated ? next : Math.min(next, this.#wall.monotonic(ends));
   }
 
   #arm(now: number): void {
     const play = this.#onAir;
     let at = now + LOOK_MS;
-    if (play !== undefined) at = Math.min(at, play.due ?? Infinity, this.#endOf(play));
+    if (play !== undefined) at = Math.min(at, play.due ?? now + play.patienceMs, this.#endOf(play));
     for (const next of [this.#main, this.#fallback]) {
       if (next === undefined || next.source.state === 'opening') continue;
       const begins = next.isJoined ? (next.joinsAt ?? now + SEARCH_MS) : this.#wall.monotonic(next.planned.begins);

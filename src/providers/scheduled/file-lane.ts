@@ -6,12 +6,12 @@ import type { Timeline, TrackTimeline } from '../../core/timeline.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../media-child/bitstream.ts';
 import { FIRST_AUDIO_ID, VIDEO_ID, type ItemUnit, type TrackWishes } from './item-source.ts';
-import { OFFSET_SECONDS, type TakenStream } from './media-command.ts';
+import { OFFSET_SECONDS, type TakenMedia } from './media-command.ts';
 
 const NONE = Buffer.alloc(0);
 
 export interface FileLaneOptions {
-  readonly taken: TakenStream;
+  readonly taken: TakenMedia;
   /** Of the stream among those of its type. */
   readonly place: number;
   readonly wishes: TrackWishes;

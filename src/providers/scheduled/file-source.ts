@@ -1,12 +1,13 @@
 import { BitstreamError } from '../../codecs/bits.ts';
 import { NutError } from '../../containers/nut/error.ts';
 import type { NutStream } from '../../containers/nut/format.ts';
-import { NutReader } from '../../containers/nut/reader.ts';
+import { NutReader, type NutFrame } from '../../containers/nut/reader.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import { Timeline } from '../../core/timeline.ts';
 import { Watchdog } from '../../core/watchdog.ts';
 import type { FaultLog } from '../../log.ts';
 import { FfmpegChild } from '../../media-child/child.ts';
+import { FileEvents } from './file-events.ts';
 import { FileLane } from './file-lane.ts';
 import type { ItemSource, ItemUnit, TrackWishes } from './item-source.ts';
 import { KeySearch } from './key-search.ts';
@@ -21,6 +22,8 @@ const AHEAD_AT_MOST_MS = 10_000;
 const AHEAD_BYTES = 32 * 1024 * 1024;
 /** A track that has nothing within this much of the others comes later. */
 const TRACKS_WITHIN_MS = 1000;
+/** So many frames of a track in a row that cannot be used are no single damage. */
+const MAX_UNUSABLE = 50;
 /** ffmpeg puts out nothing for so long though it is read. */
 const SILENCE_MS = 10_000;
 
@@ -32,6 +35,8 @@ export interface FileSourceOptions {
   /** Milliseconds: it begins with the last key frame in front of it. */
   readonly position: number;
   readonly wishes: TrackWishes;
+  /** Its events are passed on. */
+  readonly forwardData: boolean;
   readonly faults: FaultLog;
   /** The state has changed, or there are units where there were none. */
   readonly onChange: () => void;
@@ -45,13 +50,12 @@ export class FileSource implements ItemSource {
   readonly #timeline = new Timeline({ timebase: VIDEO_TIMEBASE, bits: 62 }, false);
   readonly #reader = new NutReader({
     streams: (streams) => this.#open(streams),
-    frame: (frame) => {
-      const fault = this.#lanes[frame.stream]?.push(frame);
-      if (fault !== undefined) this.#options.faults.count(`a frame of the media file is left out: ${fault}`);
-    },
+    frame: (frame) => this.#frame(frame),
   });
   #taken: readonly TakenStream[] = [];
-  #lanes: readonly (FileLane | undefined)[] = [];
+  #lanes: readonly (FileLane | FileEvents | undefined)[] = [];
+  /** Frames that cannot be used, since the last one that could, by stream. */
+  readonly #unusable = new Map<number, number>();
   #search: KeySearch | undefined;
   #child: FfmpegChild | undefined;
   #silence: Watchdog | undefined;
@@ -100,13 +104,15 @@ export class FileSource implements ItemSource {
 
   /** @throws MediaError */
   async #spawn(): Promise<void> {
-    const { files, ffmpeg, url, position, wishes, faults } = this.#options;
+    const { files, ffmpeg, url, position, wishes, forwardData, faults } = this.#options;
     const { handle, info } = await files.open(url);
     try {
       if (this.#closed) return;
-      this.#taken = takenStreams(info, wishes.video, wishes.audio.length);
-      if (this.#taken.length === 0) throw new MediaError('the file has no track that the channel plays');
-      const hasVideo = this.#taken.some(({ type }) => type === 'video');
+      const media = takenStreams(info, wishes.video, wishes.audio.length);
+      if (media.length === 0) throw new MediaError('the file has no track that the channel plays');
+      const data = forwardData ? info.data.map((stream) => ({ type: 'data' as const, stream })) : [];
+      this.#taken = [...media, ...data];
+      const hasVideo = media.some(({ type }) => type === 'video');
       this.#search = new KeySearch(this.queue, position, hasVideo);
       this.#silence = this.#watch();
       this.#child = new FfmpegChild({
@@ -150,13 +156,14 @@ export class FileSource implements ItemSource {
 
   #open(streams: readonly NutStream[]): void {
     const { wishes, faults } = this.#options;
-    const counts = { video: 0, audio: 0 };
+    const counts = { video: 0, audio: 0, data: 0 };
     this.#lanes = this.#taken.map((taken, index) => {
       const stream = streams[index];
       const place = counts[taken.type]++;
       if (stream === undefined) return undefined;
       try {
-        const onUnit = (unit: ItemUnit): void => this.#unit(unit);
+        const onUnit = (unit: ItemUnit): void => this.#search?.push(unit);
+        if (taken.type === 'data') return new FileEvents({ place, stream, timeline: this.#timeline, onUnit });
         return new FileLane({ taken, place, wishes, stream, timeline: this.#timeline, onUnit });
       } catch (error) {
         if (!(error instanceof BitstreamError)) throw error;
@@ -166,23 +173,32 @@ export class FileSource implements ItemSource {
     });
   }
 
-  #unit(unit: ItemUnit): void {
-    const objection = this.#search?.push(unit);
-    if (objection !== undefined) this.#fail(objection);
+  #frame(frame: NutFrame): void {
+    const { stream } = frame;
+    const fault = this.#lanes[stream]?.push(frame);
+    if (fault === undefined) return void this.#unusable.set(stream, 0);
+    this.#options.faults.count(`a frame of the media file is left out: ${fault}`);
+    // a track that never could be used is left out, and the others play
+    const unusable = this.#unusable.get(stream);
+    if (unusable === undefined) return;
+    this.#unusable.set(stream, unusable + 1);
+    if (unusable + 1 >= MAX_UNUSABLE) this.#fail(`the file is damaged: ${fault}`);
   }
 
   get #isPlayable(): boolean {
     const { queue } = this;
     if (this.#search?.found !== true || queue.next === undefined) return false;
-    const lanes = this.#lanes.filter((lane) => lane !== undefined).length;
-    return queue.filled >= lanes || queue.span >= TRACKS_WITHIN_MS;
+    return queue.filled >= this.#mediaLanes || queue.span >= TRACKS_WITHIN_MS;
+  }
+
+  get #mediaLanes(): number {
+    return this.#lanes.filter((lane) => lane instanceof FileLane).length;
   }
 
   #balance(): void {
     if (this.#state === 'ended' || this.#closed) return;
     const { queue } = this;
-    const lanes = this.#lanes.filter((lane) => lane !== undefined).length;
-    const isAhead = queue.span >= AHEAD_MS && queue.filled >= lanes;
+    const isAhead = queue.span >= AHEAD_MS && queue.filled >= this.#mediaLanes;
     const isFull = isAhead || queue.span >= AHEAD_AT_MOST_MS || queue.bytes >= AHEAD_BYTES;
     const isRead = !isFull || this.#search?.found !== true;
     if (isRead === this.#isRead) return;

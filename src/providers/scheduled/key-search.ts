@@ -1,20 +1,23 @@
 import { unitLength, type ItemUnit } from './item-source.ts';
 import type { UnitQueue } from './unit-queue.ts';
 
-/** Units of one run of frames that may have to wait until it is known where to begin. */
-const MAX_BYTES = 96 * 1024 * 1024;
+/** What is held back, at most. */
+const MAX_BYTES = 32 * 1024 * 1024;
 /** Times of files are rounded. */
 const ROUNDING_MS = 2;
 
 /**
  * Begins a file with the last key frame in front of a position: what comes is held back until something is later than
- * that. Without video it begins with the first frame at the position.
+ * that. Where that is too much to hold, it begins with the next key frame. Without video it begins with the first frame at the
+ * position.
  */
 export class KeySearch {
   readonly #queue: UnitQueue;
   readonly #position: number;
   readonly #hasVideo: boolean;
   #found = false;
+  /** Too much was held back: nothing is until the next key frame. */
+  #isSkipping = false;
   #key: ItemUnit | undefined;
 
   constructor(queue: UnitQueue, position: number, hasVideo: boolean) {
@@ -28,24 +31,23 @@ export class KeySearch {
     return this.#found;
   }
 
-  /** @returns why the search is given up; undefined when it goes on, or is over */
-  push(unit: ItemUnit): string | undefined {
+  push(unit: ItemUnit): void {
     const { track, key, shownAt } = unit;
     if (!this.#hasVideo) {
-      if (!this.#found && shownAt + unitLength(unit) <= this.#position) return undefined;
-      this.#found = true;
+      if (!this.#found && shownAt + unitLength(unit) <= this.#position) return;
+      if (track.type !== 'data') this.#found = true;
       this.#queue.push(unit);
-      return undefined;
+      return;
     }
+    const isKey = key && track.type === 'video';
+    if (this.#isSkipping && !isKey) return;
+    this.#isSkipping = false;
     this.#queue.push(unit);
-    if (this.#found || track.type !== 'video') return this.#limit();
-    if (key && (shownAt <= this.#position || this.#key === undefined)) {
-      this.#key = unit;
-      // what is in front of the very first picture may be all the sound there is for a while
-      if (shownAt <= this.#position) this.#queue.beginWith(unit);
-    }
-    if (shownAt > this.#position) this.#found = true;
-    return this.#limit();
+    if (!this.#found && track.type === 'video') this.#look(unit, isKey);
+    if (this.#found || this.#queue.bytes < MAX_BYTES) return;
+    this.#queue.clear();
+    this.#key = undefined;
+    this.#isSkipping = true;
   }
 
   /** Nothing more comes. */
@@ -53,8 +55,13 @@ export class KeySearch {
     this.#found = true;
   }
 
-  #limit(): string | undefined {
-    if (this.#found || this.#queue.bytes < MAX_BYTES) return undefined;
-    return 'there is no key frame near the position';
+  #look(unit: ItemUnit, isKey: boolean): void {
+    const isEarly = unit.shownAt <= this.#position;
+    if (isKey && (isEarly || this.#key === undefined)) {
+      this.#key = unit;
+      // what is in front of the very first picture may be all the audio there is for a while
+      if (isEarly) this.#queue.beginWith(unit);
+    }
+    if (!isEarly) this.#found = true;
   }
 }

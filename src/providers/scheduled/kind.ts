@@ -101,26 +101,31 @@ export class ScheduledKind implements PlacedKind {
     const log = this.#options.log.child({ module: SCHEDULED, stream: `${application.internalName}/${name.id}` });
     const faults = new FaultLog(log);
     const wishes = wishesOf(spec);
+    const { errorToleranceDurationMs: toleranceMs } = spec.stream;
     const open = (item: Item, position: number, onChange: () => void): ItemSource => {
+      const { forwardData } = item;
       const url = readStreamUrl(item.url);
       if (url === undefined)
-        return new FileSource({ files, ffmpeg, url: item.url, position, wishes, faults, onChange });
+        return new FileSource({ files, ffmpeg, url: item.url, position, wishes, forwardData, faults, onChange });
       const { sources } = this.#options;
       const by = { application, name: name.id };
-      return new LiveItem({ sources, url, by, wishes, forwardData: item.forwardData, onChange });
+      return new LiveItem({ sources, url, by, wishes, forwardData, toleranceMs, onChange });
     };
     const channel = new Channel({
       spec,
       sink: sinkOf(input),
       clock: SYSTEM_CLOCK,
       lengthOf: files.lengthOf,
-      measure: (urls) => files.measure(urls),
+      measure: (urls, signal) => files.measure(urls, undefined, signal),
+      played: (url, length) => files.played(url, length),
       open,
       log,
     });
+    const forget = files.onLength(() => channel.replan());
     try {
       await this.#play(task, input, spec, channel, log);
     } finally {
+      forget();
       channel.close();
       faults.close();
       leaveOwnStream(input, signal, 'the channel has ended');

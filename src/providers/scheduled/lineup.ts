@@ -1,6 +1,5 @@
-import { readStreamUrl } from '../placed/stream-url.ts';
 import type { LengthOf, Planned } from './plan.ts';
-import type { ScheduleSpec } from './spec.ts';
+import { isSameMedia, type ScheduleSpec } from './spec.ts';
 import { Timetable } from './timetable.ts';
 
 /** An item is opened so long before it begins. */
@@ -37,15 +36,33 @@ export class Lineup {
     return this.#upcoming(planned?.ends ?? this.timetable.after(wall), wall);
   }
 
-  /** The same of the fallback program; undefined where that is not to play. */
-  nextOfFallback(wall: number, onAir: OnAir | undefined): Planned | undefined {
-    if (wall < this.#fallbackRetryAt || onAir?.isFallback === false) return undefined;
+  /**
+   * The same of the fallback program; undefined where that is not to play.
+   * @param isTroubled what is on the air may fail, or nothing has been for too long
+   */
+  nextOfFallback(wall: number, onAir: OnAir | undefined, isTroubled: boolean): Planned | undefined {
+    if (wall < this.#fallbackRetryAt) return undefined;
+    if (onAir?.isFallback === false) return this.#standby(wall, onAir.planned, isTroubled);
     if (onAir !== undefined) {
       const { ends } = onAir.planned;
       return ends === undefined || ends - wall > AHEAD_MS ? undefined : this.timetable.fallbackAt(ends);
     }
     const planned = this.timetable.at(wall);
-    return planned === undefined || this.#isBlocked(planned) ? this.timetable.fallbackAt(wall) : undefined;
+    const isMissing = planned === undefined || this.#isBlocked(planned) || isTroubled;
+    return isMissing ? this.timetable.fallbackAt(wall) : undefined;
+  }
+
+  /** The fallback program that is to be ready beside an item of the programs, where nothing may follow that. */
+  #standby(wall: number, { ends }: Planned, isTroubled: boolean): Planned | undefined {
+    const isLast = ends !== undefined && ends - wall <= AHEAD_MS && !this.#isFollowed(ends);
+    if (isLast || isTroubled) return this.timetable.fallbackFirst(isLast ? ends : wall);
+    this.timetable.endFallback();
+    return undefined;
+  }
+
+  #isFollowed(ends: number): boolean {
+    const planned = this.timetable.at(ends);
+    return planned !== undefined && !this.#isBlocked(planned);
   }
 
   /** Something plays. */
@@ -90,16 +107,10 @@ export class Lineup {
 
 /** Whether two entries are one item at one place of the schedule. */
 export function isSameEntry(one: Planned, other: Planned): boolean {
-  return one.begins === other.begins && isSameItem(one, other);
+  return one.begins === other.begins && isSameMedia(one.item, other.item);
 }
 
 /** The same, where the schedule was changed meanwhile. */
 export function isSameButMoved(one: Planned, other: Planned): boolean {
-  return Math.abs(one.begins - other.begins) < RETRY_MS && isSameItem(one, other);
-}
-
-function isSameItem({ item: one }: Planned, { item: other }: Planned): boolean {
-  if (one.url !== other.url || one.start !== other.start) return false;
-  // what is forwarded of a stream is settled when it is opened; files have no data that is forwarded
-  return one.forwardData === other.forwardData || readStreamUrl(one.url) === undefined;
+  return Math.abs(one.begins - other.begins) < RETRY_MS && isSameMedia(one.item, other.item);
 }

@@ -3,12 +3,23 @@ import { isMedia, type DataTrack, type MediaTrack, type Track } from '../../core
 import type { LiveSource } from '../placed/live-source.ts';
 import type { LiveSources, ReadBy } from '../placed/live-sources.ts';
 import type { StreamUrl } from '../placed/stream-url.ts';
-import { FIRST_AUDIO_ID, FIRST_DATA_ID, VIDEO_ID, type ItemSource, type TrackWishes } from './item-source.ts';
+import {
+  FIRST_AUDIO_ID,
+  FIRST_DATA_ID,
+  VIDEO_ID,
+  type ItemSource,
+  type ItemUnit,
+  type TrackWishes,
+} from './item-source.ts';
 import { UnitQueue } from './unit-queue.ts';
 
 /** What may wait until it is due: a stream whose clock runs away is joined anew. */
 const MAX_WAITING_MS = 30_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
+/** Audio may be ahead of video by so much, whatever the channel tolerates. */
+const VIDEO_WITHIN_MS = 1000;
+/** The longest time between two pictures that is believed to be usual. */
+const LONGEST_STEP_MS = 10_000;
 
 export interface LiveItemOptions {
   readonly sources: LiveSources;
@@ -17,6 +28,8 @@ export interface LiveItemOptions {
   readonly wishes: TrackWishes;
   /** Its events are passed on. */
   readonly forwardData: boolean;
+  /** Without video for so long it has failed, though its audio goes on. */
+  readonly toleranceMs: number;
   /** As FileSource has it. */
   readonly onChange: () => void;
 }
@@ -31,6 +44,9 @@ export class LiveItem implements ItemSource {
   /** The channel's tracks for those of the stream. */
   #tracks: ReadonlyMap<Track, MediaTrack | DataTrack> = new Map();
   #hasVideo = false;
+  /** When the last picture is decoded, and the longest time between two, in milliseconds of the stream. */
+  #videoAt: number | undefined;
+  #videoStep = 0;
   #isWaiting = true;
   #state: ItemSource['state'] = 'opening';
   #failure: string | undefined;
@@ -93,6 +109,7 @@ export class LiveItem implements ItemSource {
       }
     }
     this.#tracks = chosen;
+    if (!this.#hasVideo) this.#videoAt = undefined;
     if (![...chosen.keys()].some(isMedia)) this.#end('the stream has no track that the channel plays');
     return [...chosen.keys()];
   }
@@ -111,9 +128,21 @@ export class LiveItem implements ItemSource {
     if (this.#isWaiting && begins) queue.beginWith(unit);
     if (queue.span > MAX_WAITING_MS || queue.bytes > MAX_WAITING_BYTES)
       return this.#end('the clock of the stream is not steady');
+    if (this.#isVideoGone(unit)) return this.#end('its video has stopped while its audio goes on');
     const wasOpening = this.#state === 'opening';
     if (wasOpening && begins) this.#state = 'playing';
     if (wasEmpty || wasOpening) this.#options.onChange();
+  }
+
+  #isVideoGone({ track: { type }, at }: ItemUnit): boolean {
+    const last = this.#videoAt;
+    if (type === 'video') {
+      this.#videoStep = Math.min(LONGEST_STEP_MS, Math.max(this.#videoStep, at - (last ?? at)));
+      this.#videoAt = at;
+      return false;
+    }
+    const most = Math.max(VIDEO_WITHIN_MS, this.#options.toleranceMs, 2 * this.#videoStep);
+    return type === 'audio' && last !== undefined && this.#videoStep > 0 && at - last > most;
   }
 
   #end(failure: string): void {

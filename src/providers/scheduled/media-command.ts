@@ -1,4 +1,4 @@
-import type { AudioCodec, VideoCodec } from '../../core/track.ts';
+import type { AudioCodec, DataCodec, VideoCodec } from '../../core/track.ts';
 import { FIRST_OUTPUT } from '../../media-child/child.ts';
 import type { FileStream, MediaInfo } from './media-info.ts';
 
@@ -20,15 +20,22 @@ const INDEXED = /^(?:mov|matroska)\b/;
 const SEEK_BACK_SECONDS = 10;
 
 /** How a stream of a file becomes a track. */
-export interface TakenStream {
+export type TakenStream = TakenMedia | TakenData;
+
+export interface TakenMedia {
   readonly type: 'video' | 'audio';
   readonly stream: FileStream<VideoCodec | AudioCodec>;
   /** What comes out. */
   readonly codec: VideoCodec | AudioCodec;
 }
 
-/** The streams of a file that a channel takes. @param sound how many audio streams, at most */
-export function takenStreams({ video, audio }: MediaInfo, picture: boolean, sound: number): TakenStream[] {
+export interface TakenData {
+  readonly type: 'data';
+  readonly stream: FileStream<DataCodec>;
+}
+
+/** The streams of audio and video of a file that a channel takes. @param sound how many audio streams, at most */
+export function takenStreams({ video, audio }: MediaInfo, picture: boolean, sound: number): TakenMedia[] {
   return [
     ...(video !== undefined && picture
       ? [{ type: 'video' as const, stream: video, codec: video.codec ?? ('H264' as const) }]
@@ -66,6 +73,8 @@ export function playArguments(format: string, taken: readonly TakenStream[], pos
     ...['-start_at_zero', ...seek, '-i', FILE],
     ...taken.flatMap((one, index) => ['-map', `0:${one.stream.index}`, ...codecOptions(one, index)]),
     ...['-map_metadata', '-1', '-map_chapters', '-1', '-avoid_negative_ts', 'disabled', '-muxdelay', '0'],
+    // events come seldom: media does not wait for them
+    ...(taken.some(({ type }) => type === 'data') ? ['-max_interleave_delta', '500000'] : []),
     ...['-output_ts_offset', String(OFFSET_SECONDS), '-max_muxing_queue_size', '1024'],
     // pipe mode: no syncpoints and no index, which ffmpeg keeps in memory for as long as it runs
     ...['-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1'],

@@ -1,18 +1,16 @@
 import type { FileHandle } from 'node:fs/promises';
-import { runProgram } from '../../run-program.ts';
-import { Turns } from '../../tasks/turns.ts';
-import { measureArguments, probeArguments } from './media-command.ts';
-import { MediaError } from './media-error.ts';
-import { readMediaInfo, type MediaInfo } from './media-info.ts';
+import { Looks } from './looks.ts';
+import { MediaBusyError, MediaError } from './media-error.ts';
+import type { MediaInfo } from './media-info.ts';
+import { measureMedia, MEASURE_MS, probeMedia, PROBE_MS } from './media-probe.ts';
 import { openBelow } from './media-root.ts';
 import { readFileUrl } from './media-url.ts';
 
-const PROBES_AT_ONCE = 4;
-/** Files that are open to be measured. */
-const OPEN_AT_ONCE = 8;
-const PROBE_MS = 10_000;
-/** A file that does not tell its length is read from its beginning to its end. */
-const MEASURE_MS = 120_000;
+const OPEN_MS = 5000;
+/** A program that is out of time is killed first, and hangs only when that does not end it. */
+const KILL_MS = 2000;
+/** Files of one measurement of many that are looked at at a time. */
+const AHEAD_AT_ONCE = 4;
 /** Files and URLs that are remembered; the oldest go first. */
 const MAX_REMEMBERED = 10_000;
 
@@ -22,15 +20,46 @@ export interface OpenMedia {
   readonly info: MediaInfo;
 }
 
-/** The media files below one folder, and what is known of them; a file that has changed is looked at anew. */
+interface Described extends OpenMedia {
+  /** Of the file as it was. */
+  readonly identity: string;
+}
+
+/** What is known of the file that a URL named when it was last opened; `length` in milliseconds. */
+interface Known {
+  readonly identity: string;
+  readonly length: number | undefined;
+}
+
+/** The places of those who look at files for one purpose. */
+class Places {
+  readonly openings: Looks;
+  readonly probes: Looks;
+  /** What is being probed, by identity. */
+  readonly probing = new Map<string, Promise<MediaInfo>>();
+
+  constructor(openings: number, probes: number) {
+    this.openings = new Looks({ atOnce: openings, withinMs: OPEN_MS });
+    this.probes = new Looks({ atOnce: probes, withinMs: PROBE_MS + KILL_MS });
+  }
+}
+
+/**
+ * The media files below one folder, and what is known of them; a file that has changed is looked at anew. An item that is about
+ * to play does not wait for files that are looked at beforehand.
+ */
 export class MediaFiles {
   readonly root: string;
   readonly #ffmpeg: string;
-  readonly #turns = new Turns(PROBES_AT_ONCE);
-  readonly #reading = new Turns(OPEN_AT_ONCE);
-  /** By identity of a file as it was. */
-  readonly #infos = new Map<string, Promise<MediaInfo>>();
-  readonly #lengths = new Map<string, number | undefined>();
+  readonly #playing = new Places(2, 4);
+  readonly #ahead = new Places(1, 2);
+  readonly #measures = new Looks({ atOnce: 2, withinMs: MEASURE_MS + KILL_MS });
+  /** By identity. */
+  readonly #infos = new Map<string, MediaInfo>();
+  readonly #measured = new Map<string, number | undefined>();
+  readonly #measuring = new Map<string, Promise<void>>();
+  readonly #known = new Map<string, Known>();
+  readonly #listeners = new Set<(url: string) => void>();
 
   /** @param ffmpeg path of the program */
   constructor(root: string, ffmpeg: string) {
@@ -38,91 +67,166 @@ export class MediaFiles {
     this.#ffmpeg = ffmpeg;
   }
 
-  /** Milliseconds of the file that a URL named when it was last opened or measured; undefined: not known, or no file. */
-  readonly lengthOf = (url: string): number | undefined => this.#lengths.get(url);
+  /**
+   * Milliseconds of the file that a URL named when it was last there; undefined: not known. A file that does not tell its length
+   * is measured when it was opened or measured, or tells it by being played.
+   */
+  readonly lengthOf = (url: string): number | undefined => this.#known.get(url)?.length;
+
+  /** Hears of URLs whose lengths have become known, or are others. @returns undo */
+  onLength(listener: (url: string) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
 
   /**
-   * Opens a file below the folder and finds out what is in it.
+   * Opens a file below the folder for an item that is about to play, and finds out what is in it.
    * @throws MediaError
    */
   async open(url: string): Promise<OpenMedia> {
-    const handle = await openBelow(this.root, url).catch((error: unknown) => this.#forget(url, error));
-    try {
-      const { dev, ino, size, mtimeNs } = await handle.stat({ bigint: true });
-      const key = `${dev}:${ino}:${size}:${mtimeNs}`;
-      const known = this.#infos.get(key) ?? this.#turns.take(() => this.#probe(handle));
-      remember(this.#infos, key, known);
-      known.catch(() => this.#infos.delete(key));
-      const info = await known;
-      remember(this.#lengths, url, info.length);
-      return { handle, info };
-    } catch (error) {
-      await handle.close();
-      const { message } = error as Error;
-      return this.#forget(url, error instanceof MediaError ? error : new MediaError(message));
-    }
+    const { handle, info } = await this.#describe(url, this.#playing);
+    // a failure is told by who measures; who plays it finds its end
+    if (this.#lacksLength(url)) this.#measure(url).catch(() => {});
+    return { handle, info };
+  }
+
+  /** A file was played to its end, which nothing had told before. @param length milliseconds */
+  played(url: string, length: number): void {
+    const known = this.#known.get(url);
+    if (known === undefined || known.length !== undefined) return;
+    remember(this.#measured, known.identity, Math.round(length));
+    this.#note(url, known.identity, undefined);
   }
 
   /**
    * Learns the lengths of files, as far as they can be read. Streams are passed over.
    * @param onUnreadable hears of each that cannot be read
+   * @param signal ends it
    */
-  async measure(urls: Iterable<string>, onUnreadable?: (url: string) => void): Promise<void> {
-    const files = [...new Set(urls)].filter((url) => readFileUrl(url) !== undefined);
-    await Promise.all(
-      files.map(async (url) => {
-        if (!(await this.#reading.take(() => this.has(url)))) onUnreadable?.(url);
-      }),
-    );
+  async measure(
+    urls: Iterable<string>,
+    onUnreadable: (url: string) => void = () => {},
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const files = new Set<string>();
+    for (const url of urls) if (readFileUrl(url) !== undefined) files.add(url);
+    const visit = async (some: Iterator<string>, look: (url: string) => Promise<void>): Promise<void> => {
+      // the others go on with what is left as well
+      for (;;) {
+        const next = some.next();
+        if (next.done === true || signal?.aborted === true) return;
+        try {
+          await look(next.value);
+        } catch (error) {
+          if (!(error instanceof MediaError)) throw error;
+          if (!(error instanceof MediaBusyError)) onUnreadable(next.value);
+        }
+      }
+    };
+    const visitAll = async (some: Iterator<string>, look: (url: string) => Promise<void>): Promise<void> => {
+      await Promise.all(Array.from({ length: AHEAD_AT_ONCE }, () => visit(some, look)));
+    };
+    await visitAll(files.values(), async (url) => {
+      const { handle } = await this.#describe(url, this.#ahead);
+      await handle.close();
+    });
+    const untold = [...files].filter((url) => this.#lacksLength(url));
+    await visitAll(untold.values(), (url) => this.#measure(url));
   }
 
   /** Whether there is a file that may be read. */
   async exists(url: string): Promise<boolean> {
     try {
-      const handle = await openBelow(this.root, url);
+      const { handle } = await this.#ahead.openings.take((late) => this.#open(url, late));
       await handle.close();
       return true;
     } catch (error) {
       if (!(error instanceof MediaError)) throw error;
       return false;
     }
-  }
-
-  /** Whether a file can be read and has audio or video. */
-  async has(url: string): Promise<boolean> {
-    try {
-      const { handle } = await this.open(url);
-      await handle.close();
-      return true;
-    } catch (error) {
-      if (!(error instanceof MediaError)) throw error;
-      return false;
-    }
-  }
-
-  #forget(url: string, error: unknown): never {
-    this.#lengths.delete(url);
-    throw error;
   }
 
   /** @throws MediaError */
-  async #probe({ fd: input }: FileHandle): Promise<MediaInfo> {
+  async #open(url: string, late: AbortSignal): Promise<Pick<Described, 'handle' | 'identity'>> {
+    const handle = await openBelow(this.root, url);
     try {
-      const options = { timeoutMs: PROBE_MS, input, answersOnStderr: true };
-      const info = readMediaInfo(await runProgram(this.#ffmpeg, probeArguments(), options));
-      if (info === undefined || (info.video === undefined && info.audio.length === 0))
-        throw new MediaError('there is neither audio nor video in the file');
-      return info.length === undefined ? { ...info, length: await this.#measure(input) } : info;
+      const { dev, ino, size, mtimeNs } = await handle.stat({ bigint: true });
+      if (late.aborted) throw new MediaError('the file was opened too late');
+      return { handle, identity: `${dev}:${ino}:${size}:${mtimeNs}` };
     } catch (error) {
-      if (error instanceof MediaError) throw error;
-      throw new MediaError(`ffmpeg cannot read the file: ${(error as Error).message}`);
+      await handle.close();
+      throw error;
     }
   }
 
-  async #measure(input: number): Promise<number | undefined> {
-    const told = await runProgram(this.#ffmpeg, measureArguments(), { timeoutMs: MEASURE_MS, input });
-    const [, last] = [...told.matchAll(/^out_time_us=(\d+)$/gm)].at(-1) ?? [];
-    return last === undefined ? undefined : Math.round(Number(last) / 1000);
+  /** @throws MediaError */
+  async #describe(url: string, places: Places): Promise<Described> {
+    const { handle, identity } = await places.openings.take((late) => this.#open(url, late));
+    try {
+      const info = this.#infos.get(identity) ?? (await this.#probe(identity, handle, places));
+      this.#note(url, identity, info.length);
+      return { handle, info, identity };
+    } catch (error) {
+      await handle.close();
+      throw error instanceof MediaError ? error : new MediaError((error as Error).message);
+    }
+  }
+
+  async #probe(identity: string, { fd }: FileHandle, places: Places): Promise<MediaInfo> {
+    const known = this.#playing.probing.get(identity) ?? places.probing.get(identity);
+    if (known !== undefined) return known;
+    const probe = places.probes.take(() => probeMedia(this.#ffmpeg, fd));
+    places.probing.set(identity, probe);
+    try {
+      const info = await probe;
+      remember(this.#infos, identity, info);
+      return info;
+    } finally {
+      places.probing.delete(identity);
+    }
+  }
+
+  /** A file is there that was not measured, and tells no length. */
+  #lacksLength(url: string): boolean {
+    const known = this.#known.get(url);
+    return known !== undefined && known.length === undefined && !this.#measured.has(known.identity);
+  }
+
+  /** @throws MediaError */
+  async #measure(url: string): Promise<void> {
+    const { handle, identity } = await this.#describe(url, this.#ahead);
+    try {
+      const measuring = this.#measuring.get(identity) ?? this.#read(identity, handle);
+      this.#measuring.set(identity, measuring);
+      await measuring;
+      this.#note(url, identity, undefined);
+    } finally {
+      this.#measuring.delete(identity);
+      await handle.close();
+    }
+  }
+
+  /** @throws MediaError */
+  async #read(identity: string, { fd }: FileHandle): Promise<void> {
+    let length: number | undefined;
+    let isRead = false;
+    try {
+      length = await this.#measures.take(() => {
+        isRead = true;
+        return measureMedia(this.#ffmpeg, fd);
+      });
+    } finally {
+      // one that cannot be read to its end is not read again
+      if (isRead) remember(this.#measured, identity, length ?? this.#measured.get(identity));
+    }
+  }
+
+  #note(url: string, identity: string, told: number | undefined): void {
+    const before = this.#known.get(url);
+    const length = told ?? this.#measured.get(identity);
+    remember(this.#known, url, { identity, length });
+    if (length === before?.length) return;
+    for (const listener of this.#listeners) listener(url);
   }
 }
 

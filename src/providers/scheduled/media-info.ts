@@ -1,4 +1,4 @@
-import type { AudioCodec, VideoCodec } from '../../core/track.ts';
+import type { AudioCodec, DataCodec, VideoCodec } from '../../core/track.ts';
 
 /** A stream of a media file; `index` is that of the file, `codec` undefined for one that has to be encoded. */
 export interface FileStream<C> {
@@ -16,6 +16,8 @@ export interface MediaInfo {
   /** The first that is no cover picture. */
   readonly video: FileStream<VideoCodec> | undefined;
   readonly audio: readonly FileStream<AudioCodec>[];
+  /** Those whose events can be passed on. */
+  readonly data: readonly FileStream<DataCodec>[];
 }
 
 /** ffmpeg's names of codecs whose packets are taken as the file has them. */
@@ -28,11 +30,12 @@ const AUDIO: Readonly<Record<string, AudioCodec>> = {
   ac3: 'AC3',
   eac3: 'EAC3',
 };
+const DATA: Readonly<Record<string, DataCodec>> = { timed_id3: 'ID3v2' };
 
 const INPUT = /^Input #0, (\S+), from /m;
 const DURATION = /^ {2}Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)/m;
 /** Metadata, which may contain anything, are indented further. */
-const STREAM = /^(?: {2}| {4})Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\((\w+)\))?: (Video|Audio): (\w+)(.*)$/;
+const STREAM = /^(?: {2}| {4})Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\((\w+)\))?: (Video|Audio|Data): (\w+)(.*)$/;
 const ROTATION = /^ +displaymatrix: rotation of (-?[\d.]+)/;
 const COVER = '(attached pic)';
 const UNDETERMINED = 'und';
@@ -56,7 +59,11 @@ export function readMediaInfo(text: string): MediaInfo | undefined {
       codec: codecOf(AUDIO, codec),
       ...(language !== undefined && language !== UNDETERMINED && { language }),
     }));
-  return { format, length: lengthOf(text), video, audio };
+  const data = streams.flatMap(({ kind, index, codec: name }) => {
+    const codec = kind === 'Data' ? codecOf(DATA, name) : undefined;
+    return codec === undefined ? [] : [{ index, codec }];
+  });
+  return { format, length: lengthOf(text), video, audio, data };
 }
 
 interface ToldStream {

@@ -14,6 +14,11 @@ const KEY_WITHIN_MS = 10_000;
 const TOLERATED_MS = 200;
 /** A source has so long to begin, besides what the channel tolerates. */
 const OPENING_MS = 5000;
+/** What has nothing for so long may fail. */
+const TROUBLED_MS = 100;
+/** So does a file of which less than this is read ahead, after more was. */
+const LOW_MS = 500;
+const AHEAD_MS = 1000;
 
 export interface PlayOptions {
   readonly planned: Planned;
@@ -28,6 +33,12 @@ export interface PlayOptions {
   readonly open: (position: number) => ItemSource;
 }
 
+/** Up to where the stream was written, in monotonic milliseconds: when all of it is over, and when its last picture is shown. */
+export interface Written {
+  readonly end: number;
+  readonly lastShown: number;
+}
+
 /** One item from its opening to its end: where in the stream it is, and what of it still belongs there. Times as PlayOptions. */
 export class Play {
   /** Its end may change. */
@@ -38,19 +49,25 @@ export class Play {
   readonly isJoined: boolean;
   readonly #options: PlayOptions;
   readonly #toleranceMs: number;
+  #begins: number;
   /** Where the time of the item is 0. */
   #offset: number | undefined;
+  /** When what it begins with is shown. */
+  #shownFrom: number | undefined;
   #isOnAir = false;
   /** When the key frame that it begins with is due. */
   #joinsAt: number | undefined;
   /** Tracks of which the rest is behind the end. */
   readonly #cut = new Set<number>();
+  #cutAt = Infinity;
   #starvedMs = 0;
+  #wasAhead = false;
   #end = -Infinity;
 
   constructor(options: PlayOptions) {
     const { planned, isFallback, now, begins, open } = options;
     this.#options = options;
+    this.#begins = begins;
     this.#toleranceMs = Math.max(TOLERATED_MS, options.toleranceMs);
     this.planned = planned;
     this.isFallback = isFallback;
@@ -61,12 +78,17 @@ export class Play {
   /** How much of it is over, of what was to be played of it. */
   position(now: number): number {
     const { start } = this.planned.item;
-    return Math.max(0, Math.round(now - (this.#offset ?? this.#options.begins - start) - start));
+    return Math.max(0, Math.round(now - (this.#offset ?? this.#begins - start) - start));
   }
 
   /** When it is to go on the air, where it is joined and that is known. */
   get joinsAt(): number | undefined {
     return this.#joinsAt;
+  }
+
+  /** When what it begins with is shown, where its place is known: what plays before it ends there. */
+  get shownFrom(): number | undefined {
+    return this.#shownFrom;
   }
 
   get offset(): number {
@@ -87,9 +109,14 @@ export class Play {
     const { state, failure, queue } = this.source;
     if (state === 'ended' && (failure !== undefined || queue.next === undefined))
       return failure ?? 'there is no media at this position';
-    const { now: openedAt, begins } = this.#options;
-    const isLate = now > Math.max(openedAt + OPENING_MS, begins + this.#toleranceMs);
+    const isLate = now > Math.max(this.#options.now + OPENING_MS, this.#begins + this.#toleranceMs);
     return state === 'opening' && isLate ? 'it did not begin in time' : undefined;
+  }
+
+  /** It is to begin at another time than it was opened for. Not for what is joined, or on the air. */
+  move(planned: Planned, begins: number): void {
+    this.planned = planned;
+    this.#begins = begins;
   }
 
   /** It has waited for a key frame at its place for too long. */
@@ -100,15 +127,15 @@ export class Play {
 
   /**
    * Finds its place in the stream.
-   * @param floor up to where the stream was written
    * @param follows whether something else plays, which it must not overlap
    * @returns when it is to go on the air; undefined: not known yet
    */
-  place(now: number, floor: number, follows: boolean): number | undefined {
+  place(now: number, { end: floor, lastShown }: Written, follows: boolean): number | undefined {
     const { source } = this;
     const { next } = source.queue;
     if (source.state === 'opening' || next === undefined) return undefined;
-    const { begins, isLoose } = this.#options;
+    const { isLoose } = this.#options;
+    const begins = this.#begins;
     const { start } = this.planned.item;
     const first = this.#firstKey(-Infinity) ?? next;
     if (source.isLive) {
@@ -122,7 +149,7 @@ export class Play {
     if (this.isJoined) {
       const exact = begins - start;
       if (!follows) return this.#put(first, Math.max(exact, floor - first.shownAt));
-      const key = this.#firstKey(Math.max(now, floor - OVERLAP_MS) - exact);
+      const key = this.#firstKey(Math.max(now, floor - OVERLAP_MS, lastShown + ROUNDING_MS) - exact);
       // what is older than now will not be shown: the next key frame may be behind it
       if (key === undefined) this.#dropBefore(now - exact);
       this.#joinsAt = key && this.#put(key, exact);
@@ -170,10 +197,38 @@ export class Play {
     return heads.every((unit) => this.#isBehind(unit, ends));
   }
 
+  /** Milliseconds of the file, where that was read to its end; undefined otherwise. */
+  get length(): number | undefined {
+    const { state, failure, isLive, queue } = this.source;
+    if (isLive || state !== 'ended' || failure !== undefined) return undefined;
+    const length = Math.max(this.#end - this.offset, ...Array.from(queue.lanes(), endOf));
+    return length > 0 ? length : undefined;
+  }
+
+  /** Whether it may fail soon. */
+  isTroubled(ends: number): boolean {
+    const { state, failure, isLive, queue } = this.source;
+    const { next, span } = queue;
+    if (span >= AHEAD_MS) this.#wasAhead = true;
+    if (state !== 'ended') {
+      if (this.#cut.size > 0) return false;
+      return this.#starvedMs >= TROUBLED_MS || (!isLive && this.#wasAhead && span < LOW_MS);
+    }
+    const last = next === undefined ? this.#end : this.offset + next.at + span;
+    return failure !== undefined || ends - last > this.#toleranceMs;
+  }
+
+  /** How long nothing need come of it before it is to be looked at. */
+  get patienceMs(): number {
+    const limit = this.#starvedMs < TROUBLED_MS ? TROUBLED_MS : this.#toleranceMs;
+    return Math.max(0, limit - this.#starvedMs);
+  }
+
   /** Why it cannot go on; undefined while it can. @param passedMs since this was asked last, without pauses of the process */
   fault(passedMs: number, ends: number): string | undefined {
     const { state, failure, queue } = this.source;
     const toleranceMs = this.#toleranceMs;
+    if (ends - this.#cutAt > toleranceMs) return 'it was ended for another item, which does not play';
     if (queue.next !== undefined) return undefined;
     if (state === 'ended') {
       if (failure !== undefined) return failure;
@@ -181,7 +236,7 @@ export class Play {
     }
     if (this.#cut.size > 0) return undefined;
     this.#starvedMs += passedMs;
-    return this.#starvedMs > toleranceMs ? `no media for ${toleranceMs} ms` : undefined;
+    return this.#starvedMs >= toleranceMs ? `no media for ${toleranceMs} ms` : undefined;
   }
 
   close(): void {
@@ -192,6 +247,7 @@ export class Play {
   #put(first: ItemUnit, offset: number, from = first.shownAt): number {
     if (this.#isOnAir) return this.due ?? 0;
     this.#offset = offset;
+    this.#shownFrom = offset + from;
     const { queue } = this.source;
     if (first.track.type === 'video' && from === first.shownAt) queue.beginWith(first);
     queue.dropSound(from);
@@ -207,10 +263,11 @@ export class Play {
     return this.#mainLane?.findLast(({ key }) => key);
   }
 
-  /** What waits of the video, or where there is none, of another track. */
+  /** What waits of the video, or where there is none, of audio. */
   get #mainLane(): readonly ItemUnit[] | undefined {
     const lanes = [...this.source.queue.lanes()];
-    return lanes.find(([unit]) => unit?.track.type === 'video') ?? lanes[0];
+    const lane = (type: string) => lanes.find(([unit]) => unit?.track.type === type);
+    return lane('video') ?? lane('audio');
   }
 
   #dropBefore(time: number): void {
@@ -225,7 +282,16 @@ export class Play {
     const shown = this.offset + unit.shownAt;
     // sound is cut where that leaves the smallest gap or overlap; nothing decodes without the picture that is left out
     const isBehind = type === 'audio' ? shown + unitLength(unit) / 2 > ends : shown >= ends - ROUNDING_MS;
-    if (isBehind) this.#cut.add(id);
-    return isBehind;
+    if (!isBehind) return false;
+    this.#cut.add(id);
+    this.#cutAt = Math.min(this.#cutAt, ends);
+    return true;
   }
+}
+
+/** When what waits of a track is over; the last picture is shown as long as the one before. */
+function endOf(units: readonly ItemUnit[]): number {
+  const shown = units.map((unit) => unit.shownAt + unitLength(unit)).sort((one, other) => other - one);
+  const [last = -Infinity, before = last] = shown;
+  return units[0]?.track.type === 'video' ? last + (last - before) : last;
 }

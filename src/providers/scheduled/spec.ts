@@ -11,10 +11,15 @@ const Item = Type.Object({
   duration: Type.Number(),
   /** The fallback program plays when it fails; else the next item does. */
   fallbackOnErr: Type.Boolean(),
-  /** The data tracks (events) of a stream are passed on; those of files are not. */
+  /** Events are passed on: the data tracks of a stream, the timed ID3 tags of an MPEG-TS file. */
   forwardData: Type.Boolean(),
 });
 export type Item = Static<typeof Item>;
+
+/** Whether one item plays on where another is scheduled: what is read and passed on is settled when it is opened. */
+export function isSameMedia(one: Item, other: Item): boolean {
+  return one.url === other.url && one.start === other.start && one.forwardData === other.forwardData;
+}
 
 /** Items that play one after the other from a time on, until the next program begins. */
 const Program = Type.Object({

@@ -1,5 +1,5 @@
 import { planAt, type LengthOf, type Planned } from './plan.ts';
-import type { Program, ScheduleSpec } from './spec.ts';
+import { isSameMedia, type Item, type Program, type ScheduleSpec } from './spec.ts';
 
 /** The name of the program that plays when nothing else does. */
 export const FALLBACK = 'fallback';
@@ -33,7 +33,22 @@ export class Timetable {
   fallbackAt(wall: number): Planned | undefined {
     if (this.#items.length === 0) return undefined;
     this.#fallback ??= { name: FALLBACK, scheduled: Math.floor(wall), repeat: true, items: this.#items };
-    return planAt([this.#fallback], wall, this.#lengthOf);
+    return planAt([this.#fallback], Math.max(wall, this.#fallback.scheduled), this.#lengthOf);
+  }
+
+  /** What the fallback program begins with, at a time unless that is settled. */
+  fallbackFirst(begins: number): Planned | undefined {
+    return this.fallbackAt(this.#fallback?.scheduled ?? begins);
+  }
+
+  /** An item of the fallback program plays since a time: the others follow it. @returns undefined where it is none */
+  resumeFallback(item: Item, begins: number): Planned | undefined {
+    const itself = this.#items.indexOf(item);
+    const index = itself < 0 ? this.#items.findIndex((one) => isSameMedia(one, item)) : itself;
+    if (index < 0) return undefined;
+    const items = [...this.#items.slice(index), ...this.#items.slice(0, index)];
+    this.#fallback = { name: FALLBACK, scheduled: begins, repeat: true, items };
+    return this.fallbackAt(begins);
   }
 
   /** The fallback program is over: it will begin anew. */

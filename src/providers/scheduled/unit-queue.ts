@@ -1,3 +1,4 @@
+import { isMedia } from '../../core/track.ts';
 import { unitLength, type ItemUnit } from './item-source.ts';
 
 interface Lane {
@@ -28,10 +29,10 @@ export class UnitQueue {
     return next === undefined ? 0 : this.#newest - next.at;
   }
 
-  /** How many tracks have units that wait. */
+  /** How many tracks of audio and video have units that wait. */
   get filled(): number {
     let filled = 0;
-    for (const { units } of this.#lanes.values()) if (units.length > 0) filled++;
+    for (const { units } of this.#lanes.values()) if (units[0] !== undefined && isMedia(units[0].track)) filled++;
     return filled;
   }
 

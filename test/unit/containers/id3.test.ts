@@ -1,5 +1,5 @@
 import test from 'ava';
-import { id3Tag } from '../../../src/containers/id3.ts';
+import { id3Tag, id3WithoutVersion } from '../../../src/containers/id3.ts';
 
 /** Frames of a tag, read by the rules of ID3v2.4 alone. */
 function read(tag: Buffer): [id: string, content: Buffer][] {
@@ -40,4 +40,24 @@ test('sizes of more than seven bits keep the highest bit of each byte free', (t)
     t.deepEqual(other, ['TXXX', Buffer.from('\x03ключ\0')]);
     for (const at of [6, 14]) t.true([...tag.subarray(at, at + 4)].every((byte) => byte < 128));
   }
+});
+
+test('a tag that lacks its magic and version gets them back, and nothing else does', (t) => {
+  const long = id3Tag([{ id: 'TIT2', text: 'x'.repeat(300) }]);
+  const short = id3Tag([{ id: 'TXXX', description: 'at', value: '1' }]);
+  for (const tag of [long, short, Buffer.concat([long, short])]) t.deepEqual(id3WithoutVersion(tag.subarray(5)), tag);
+  // version 3 has sizes of frames of eight bits a byte
+  const third = Buffer.from(long);
+  third[3] = 3;
+  third.writeUInt32BE(301, 14);
+  t.deepEqual(id3WithoutVersion(third.subarray(5)), third);
+  for (const [from, to] of [
+    [0, 40],
+    [4, 40],
+    [6, 40],
+    [5, long.length - 1],
+    [5, 8],
+    [long.length, long.length],
+  ])
+    t.is(id3WithoutVersion(long.subarray(from, to)), undefined, `${from}`);
 });

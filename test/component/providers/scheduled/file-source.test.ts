@@ -3,6 +3,8 @@ import { mkdir, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { MediaFiles } from '../../../../src/providers/scheduled/media-files.ts';
+import { id3Tag } from '../../../../src/containers/id3.ts';
+import { TsMuxer } from '../../../../src/containers/mpegts/muxer.ts';
 import { decode } from '../../../support/decoder.ts';
 import {
   byTrack,
@@ -13,7 +15,10 @@ import {
   readUnits,
   writePattern,
   type Pattern,
+  type ReadFile,
 } from '../../../support/media-files.ts';
+import { dataTrack, eventPacket } from '../../../support/packets.ts';
+import { twoDescriptions } from '../../../support/two-descriptions.ts';
 import { until } from '../../../support/until.ts';
 
 const { folder, remove } = await mediaFolder();
@@ -109,6 +114,89 @@ test('a turned picture is turned, a cover is none, and edit lists are followed',
   t.true(units[0]?.key);
 });
 
+test('the size and the order of frames may change within a file', async (t) => {
+  const plain = [...X264, '-bf', '0'];
+  await writePattern(path('plain-part.mp4'), { seconds: 2, video: plain, audio: [] });
+  await writePattern(path('large-part.mp4'), { seconds: 2, size: '320x180', video: B_FRAMES, audio: [] });
+  const parts: ReadFile['units'][] = [];
+  for (const name of ['plain-part', 'large-part']) {
+    await ffmpeg('-i', path(`${name}.mp4`), '-c', 'copy', path(`${name}.ts`));
+    parts.push((await readUnits(files, `file://${name}.mp4`)).units);
+  }
+  await ffmpeg('-i', `concat:${path('plain-part.ts')}|${path('large-part.ts')}`, '-c', 'copy', path('sizes.ts'));
+  await ffmpeg('-i', `concat:${path('large-part.ts')}|${path('plain-part.ts')}`, '-c', 'copy', path('sizes-back.ts'));
+  const [one = [], other = []] = parts;
+  await writeFile(path('descriptions.mp4'), twoDescriptions(one, other, 3600));
+  await writeFile(path('descriptions-back.mp4'), twoDescriptions(other, one, 3600));
+  for (const [name, widths] of [
+    ['sizes.ts', [160, 320]],
+    ['sizes-back.ts', [320, 160]],
+    ['descriptions.mp4', [160, 320]],
+    ['descriptions-back.mp4', [320, 160]],
+  ] as const) {
+    const { units, failure } = await readUnits(files, `file://${name}`);
+    t.is(failure, undefined);
+    t.is(units.length, 100, name);
+    for (const [index, { dts, pts }] of units.entries()) {
+      t.true(pts >= dts, `${name}: ${dts} ${pts}`);
+      if (index > 0) t.true(dts - (units[index - 1]?.dts ?? 0) >= 90, `${name}: ${units[index - 1]?.dts} -> ${dts}`);
+    }
+    // files that were only put together begin anew where the last frame was decoded, not shown
+    const most = name.endsWith('.ts') ? 3600 : 1;
+    const shown = units.map(({ pts }) => pts).sort((a, b) => a - b);
+    t.true(
+      shown.every((pts, index) => index === 0 || Math.abs(pts - (shown[index - 1] ?? 0) - 3600) <= most),
+      name,
+    );
+
+    const tracks = byTrack(units);
+    t.deepEqual(
+      [...tracks.keys()].map((track) => track.type === 'video' && track.width),
+      [...widths],
+      name,
+    );
+    for (const [track, packets] of tracks) t.is(await decode(nutOf(track, packets), 'nut'), '', name);
+  }
+});
+
+test('timed ID3 tags of MPEG-TS are passed on where that is asked for', async (t) => {
+  await writePattern(path('tagged.mp4'), { video: B_FRAMES });
+  const { units } = await readUnits(files, 'file://tagged.mp4');
+  const data = dataTrack({ id: 200 });
+  const tag = (ms: number): Buffer => id3Tag([{ id: 'TXXX', description: 'at', value: String(ms) }]);
+  for (const kinds of [['video', 'audio'], ['audio']]) {
+    const media = units.filter(({ track: { type } }) => kinds.includes(type));
+    const muxer = new TsMuxer([...new Set(media.map(({ track }) => track)), data]);
+    const ts: Buffer[] = [];
+    for (const unit of media) {
+      // decoding begins below zero, which MPEG-TS does not have
+      const moved = unit.track.timebase.den / 2;
+      ts.push(muxer.write({ ...unit, dts: unit.dts + moved, pts: unit.pts + moved }));
+      if (unit.track.type !== 'audio' || unit.dts % (24 * 1024) !== 0) continue;
+      ts.push(muxer.write(eventPacket(data, Math.round((unit.at + 500) * 90), tag(Math.round(unit.at)))));
+    }
+    const name = `tagged-${kinds.length}.ts`;
+    await writeFile(path(name), Buffer.concat(ts));
+    const tagged = await readUnits(files, `file://${name}`, 0, 1, true);
+    t.is(tagged.failure, undefined);
+    const events = tagged.units.filter(({ track }) => track.type === 'data');
+    t.deepEqual(
+      events.map((event) => event.data),
+      [0, 512, 1024, 1536, 2048, 2560, 3072, 3584].map(tag),
+    );
+    const [first] = tagged.units.filter(({ track }) => track.type === 'audio');
+    for (const [index, { at, track }] of events.entries()) {
+      t.like(track, { id: 200, codec: 'ID3v2' });
+      t.true(Math.abs(at - (first?.at ?? 0) - index * 512) < 2, `${at}`);
+    }
+    const without = (await readUnits(files, `file://${name}`)).units;
+    t.is(without.length, tagged.units.length - events.length);
+    t.false(without.some(({ track }) => track.type === 'data'));
+    const joined = await readUnits(files, `file://${name}`, 2500, 1, true);
+    t.is(joined.units.filter(({ track }) => track.type === 'data').length, kinds.length === 1 ? 3 : 4);
+  }
+});
+
 test('sound of several languages fills as many tracks as are wished for', async (t) => {
   await writePattern(path('one.mp4'));
   await ffmpeg(
@@ -170,14 +258,17 @@ test('only files below the folder are opened, and none that open others', async 
 
 test('a file that changes is looked at anew', async (t) => {
   await writePattern(path('changes.mp4'), { seconds: 2 });
-  t.true(await files.has('file://changes.mp4'));
+  const unreadable: string[] = [];
+  const look = (): Promise<void> => files.measure(['file://changes.mp4'], (url) => unreadable.push(url));
+  await look();
   t.true(Math.abs((files.lengthOf('file://changes.mp4') ?? 0) - 2000) < 100);
   await writePattern(path('changes.mp4'), { seconds: 5 });
-  await files.measure(['file://changes.mp4']);
+  await look();
   t.true(Math.abs((files.lengthOf('file://changes.mp4') ?? 0) - 5000) < 100);
+  t.deepEqual(unreadable, []);
   await truncate(path('changes.mp4'), 3000);
-  t.false(await files.has('file://changes.mp4'));
-  t.is(files.lengthOf('file://changes.mp4'), undefined);
+  await look();
+  t.deepEqual(unreadable, ['file://changes.mp4']);
 });
 
 test.serial('no descriptors and no programs are left', async (t) => {

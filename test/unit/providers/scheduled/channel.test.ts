@@ -1,5 +1,6 @@
 import test from 'ava';
 import { toSeconds } from '../../../../src/core/timebase.ts';
+import { checkSchedule } from '../../../../src/providers/scheduled/check.ts';
 import { item, schedule, VirtualChannel, type FakeFile, type Written } from '../../../support/virtual-channel.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
@@ -254,29 +255,202 @@ test('a change of the schedule does not interrupt what goes on', async (t) => {
   v.channel.close();
 });
 
-test('a stream is opened anew when a change of the schedule forwards its data, a file plays on', async (t) => {
+test('an item is opened anew when a change of the schedule forwards its data, and follows its position', async (t) => {
   const news = 'stream://default/app/news';
   const program = (url: string, forwardData: boolean): ReturnType<typeof schedule> =>
     schedule([{ name: 'p', scheduled: T0, repeat: false, items: [item(url, { forwardData })] }]);
   const files: Record<string, FakeFile> = { [news]: { length: 60_000 }, a: { length: 60_000 } };
-  for (const [url, openings] of [
-    [news, 2],
-    ['a', 1],
-  ] as const) {
+  for (const url of [news, 'a']) {
     const v = await playing(program(url, false), files, T0);
     v.clock.run(5000);
     await v.channel.change(program(url, true));
     v.clock.run(5000);
     t.deepEqual(
       v.sources.map((source) => source.item.forwardData),
-      [false, true].slice(0, openings),
+      [false, true],
       url,
     );
+    t.is(v.channel.report().item?.position, 10_000);
     assertContinuous(t, v.written);
     t.deepEqual(v.warnings, []);
     v.channel.close();
     t.is(v.open, 0);
   }
+});
+
+test('a change of what follows a failure reaches the item that is on the air', async (t) => {
+  const program = (fallbackOnErr: boolean): ReturnType<typeof schedule> =>
+    schedule(
+      [{ name: 'p', scheduled: T0, repeat: false, items: [item('a', { fallbackOnErr }), item('b')] }],
+      [item('f', { fallbackOnErr })],
+    );
+  const files: Record<string, FakeFile> = {
+    a: { length: 60_000, failsAt: 10_000 },
+    b: { length: 60_000 },
+    f: { length: 60_000 },
+  };
+  for (const [before, after, follows] of [
+    [true, false, 'b'],
+    [false, true, 'f'],
+  ] as const) {
+    const v = await playing(program(before), files, T0);
+    v.clock.run(5000);
+    await v.channel.change(program(after));
+    t.is(v.sources.length, 1);
+    v.clock.run(8000);
+    t.deepEqual(
+      runs(v.written).map(({ url }) => url),
+      ['a', follows],
+    );
+    v.channel.close();
+  }
+  const v = await playing(program(true), { f: { length: 60_000 } }, T0);
+  v.clock.run(5000);
+  await v.channel.change(program(false));
+  v.clock.run(5000);
+  t.is(v.sources.filter((source) => source.item.url === 'f').length, 1, 'the fallback program plays on');
+  v.channel.close();
+});
+
+test('what tells its length by nothing but its end is followed without a gap', async (t) => {
+  for (const video of [true, false]) {
+    const files: Record<string, FakeFile> = {
+      a: { length: 10_000, isUntold: true, ...(video ? {} : { hasVideo: false }) },
+      b: { length: 10_000 },
+    };
+    const spec = schedule([{ name: 'p', scheduled: T0, repeat: false, items: [item('a'), item('b')] }], [item('b')]);
+    const v = await playing(spec, files, T0);
+    v.clock.run(15_000);
+    t.deepEqual(v.warnings, []);
+    t.is(v.lengths.get('a'), 10_000);
+    assertContinuous(t, v.written);
+    const found = runs(v.written);
+    t.deepEqual(
+      found.map(({ url }) => url),
+      ['a', 'b'],
+    );
+    t.true(Math.abs((found[1]?.from ?? 0) - 10_000) <= FRAME_MS);
+    t.is(found[0]?.audio, 100);
+    if (video) t.is(found[0]?.video, 50);
+    v.channel.close();
+  }
+});
+
+test('a length that becomes known while an item plays ends it there', async (t) => {
+  const files: Record<string, FakeFile> = { a: { length: 60_000, isUntold: true }, b: { length: 60_000 } };
+  for (const isFallback of [false, true]) {
+    const items = [item('a'), item('b')];
+    const spec = isFallback
+      ? schedule([], items)
+      : schedule([{ name: 'p', scheduled: T0, repeat: false, items }], [item('b')]);
+    const v = await playing(spec, files, T0);
+    v.clock.run(5000);
+    v.learn('a', 10_000);
+    v.clock.run(10_000);
+    const found = runs(v.written);
+    t.deepEqual(
+      found.map(({ url }) => url),
+      ['a', 'b'],
+    );
+    t.true(Math.abs((found[1]?.from ?? 0) - 10_000) <= FRAME_MS, `${found[1]?.from}`);
+    t.is(v.sources.filter(({ item: { url } }) => url === 'a').length, 1);
+    t.deepEqual(v.warnings, []);
+    v.channel.close();
+  }
+});
+
+/** The longest time between two pictures, in the stream and as they were written, in milliseconds. */
+function gaps(written: readonly Written[]): { media: number; wall: number } {
+  const video = written.filter(({ packet }) => packet.track.type === 'video');
+  const steps = video.slice(1).map(({ wall, packet }, index) => {
+    const before = video[index] as Written;
+    return { media: (packet.dts - before.packet.dts) / 90, wall: wall - before.wall };
+  });
+  return {
+    media: Math.max(...steps.map(({ media }) => media)),
+    wall: Math.max(...steps.map(({ wall }) => wall)),
+  };
+}
+
+test('the fallback program is ready where nothing follows an item, or what follows cannot be played', async (t) => {
+  const files: Record<string, FakeFile> = { a: { length: 10_000 }, f: { length: 60_000, opensInMs: 900 } };
+  for (const after of [[], [item('missing', { duration: 10_000 })]]) {
+    const items = [item('a'), ...after];
+    const v = await playing(schedule([{ name: 'p', scheduled: T0, repeat: false, items }], [item('f')]), files, T0);
+    v.clock.run(15_000);
+    t.deepEqual(
+      runs(v.written).map(({ url }) => url),
+      ['a', 'f'],
+    );
+    t.true(gaps(v.written).wall <= FRAME_MS + 5, `${gaps(v.written).wall}`);
+    t.is(v.sources.filter(({ item: { url } }) => url === 'f').length, 1);
+    assertContinuous(t, v.written);
+    v.channel.close();
+    t.is(v.open, 0);
+  }
+});
+
+test('an item that fails while it plays is followed by the fallback program without a gap in the stream', async (t) => {
+  const cases: [FakeFile, number][] = [
+    // what has failed is known two seconds before it is missed
+    [{ length: 60_000, failsAt: 10_000 }, FRAME_MS + 5],
+    [{ length: 10_000, told: 60_000 }, FRAME_MS + 5],
+    // what stands still is waited for
+    [{ length: 60_000, stallsAt: 10_000 }, FRAME_MS + 500 + 50],
+  ];
+  for (const [file, most] of cases) {
+    const files: Record<string, FakeFile> = { a: file, f: { length: 60_000, opensInMs: 400 } };
+    const spec = schedule([{ name: 'p', scheduled: T0, repeat: false, items: [item('a')] }], [item('f')]);
+    const v = await playing(spec, files, T0);
+    v.clock.run(10_900);
+    t.deepEqual(
+      runs(v.written).map(({ url }) => url),
+      ['a', 'f'],
+    );
+    t.true(gaps(v.written).media <= FRAME_MS + 5, `${gaps(v.written).media} ms of media`);
+    t.true(gaps(v.written).wall <= most, `${gaps(v.written).wall} ms`);
+    t.is(v.sources.filter(({ item: { url } }) => url === 'f').length, 1);
+    assertContinuous(t, v.written);
+    v.channel.close();
+    t.is(v.open, 0);
+  }
+});
+
+test('the fallback program plays while items take longer to open than they last', async (t) => {
+  const files: Record<string, FakeFile> = {
+    a: { length: 60_000, opensInMs: 1500 },
+    f: { length: 60_000, opensInMs: 1500 },
+  };
+  const items = [item('missing', { duration: 1000 }), item('a', { duration: 1000 })];
+  const v = await playing(schedule([{ name: 'p', scheduled: T0, repeat: true, items }], [item('f')]), files, T0);
+  v.clock.run(30_000);
+  t.true(v.written.length > 200, `${v.written.length} packets`);
+  t.true((v.written[0]?.wall ?? Infinity) - T0 < 4000);
+  assertContinuous(t, v.written);
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('a fallback program that was made ready in vain is closed again, and is not opened for each hitch', async (t) => {
+  const files: Record<string, FakeFile> = { a: { length: 120_000, stallsAt: 10_000 }, f: { length: 2000 } };
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: false, items: [item('a')] }], [item('f')]);
+  const v = await playing(spec, files, T0);
+  const opened = (): number => v.sources.filter(({ item: { url } }) => url === 'f').length;
+  for (const stall of [10_000, 12_500, 15_000]) {
+    v.clock.run(T0 + stall + 200 - v.clock.wall());
+    t.is(opened(), 1);
+    t.is(v.open, 2);
+    Object.assign(files.a as FakeFile, { stallsAt: stall + 2500 });
+    v.sources[0]?.taken();
+  }
+  Object.assign(files.a as FakeFile, { stallsAt: undefined });
+  v.sources[0]?.taken();
+  v.clock.run(15_000);
+  t.is(v.open, 1);
+  t.is(opened(), 1);
+  t.is(gaps(v.written).media, FRAME_MS);
+  t.deepEqual(v.warnings, []);
+  v.channel.close();
 });
 
 test('an item that is open already ends where a change of the schedule says', async (t) => {
@@ -342,6 +516,83 @@ test('a small step of the clock is followed slowly, a large one at once', async 
   t.true(Math.abs((v.channel.report().item?.position ?? 0) - 7400) < 300);
   assertContinuous(t, v.written);
   v.channel.close();
+});
+
+test('a clock that is set forward or back moves the channel to what is scheduled then', async (t) => {
+  const programs = [
+    { name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('b')] },
+    { name: 'q', scheduled: T0 + 86_400_000, repeat: true, items: [item('b'), item('a')] },
+  ];
+  const v = await playing(
+    schedule(programs, [item('f')]),
+    { a: { length: 60_000 }, b: { length: 60_000 }, f: { length: 60_000 } },
+    T0,
+  );
+  const at = (): unknown => {
+    const { program, item: on, fallback } = v.channel.report();
+    return [fallback ? 'fallback' : program?.name, on?.url, Math.round((on?.position ?? 0) / 1000)];
+  };
+  v.clock.run(10_000);
+  t.deepEqual(at(), ['p', 'a', 10]);
+  v.clock.set(3_600_000);
+  v.clock.run(10_000);
+  t.deepEqual(at(), ['p', 'a', 20]);
+  v.clock.set(70_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['p', 'b', 35]);
+  v.clock.set(86_400_000 - 3_600_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['q', 'a', 40]);
+  v.clock.set(-86_400_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['p', 'b', 45]);
+  v.clock.set(-86_400_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['fallback', 'f', 5]);
+  v.clock.set(86_400_000);
+  v.clock.run(5000);
+  t.deepEqual(at(), ['p', 'b', 55]);
+  assertContinuous(t, v.written);
+  t.true(gaps(v.written).media <= 3 * FRAME_MS, `${gaps(v.written).media}`);
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('programs of local times play across the change to and from daylight saving', async (t) => {
+  const cases = [
+    // 29 March 2026: 02:00 is 03:00; 25 October 2026: 03:00 is 02:00
+    [['2026-03-29T01:59:30+01:00', '2026-03-29T03:00:00+02:00', '2026-03-29T03:00:30+02:00'], 30_000],
+    [['2026-10-25T02:59:30+02:00', '2026-10-25T02:00:00+01:00', '2026-10-25T02:00:30+01:00'], 30_000],
+    [['2026-10-25T02:30:00+02:00', '2026-10-25T02:30:00+01:00', '2026-10-25T03:30:00+01:00'], 3_600_000],
+  ] as const;
+  for (const [times, apart] of cases) {
+    const begins = Date.parse(times[0]);
+    const checked = checkSchedule(
+      {
+        stream: { name: 'tv' },
+        programs: times.map((scheduled, index) => ({
+          ...{ name: `${index}`, scheduled, repeat: true },
+          items: [{ url: `file://${index}` }],
+        })),
+      },
+      begins,
+    );
+    if (!checked.ok) return t.fail();
+    const files = Object.fromEntries([0, 1, 2].map((index) => [`file://${index}`, { length: 20_000, frameMs: 1000 }]));
+    const v = await playing(checked.value.spec, files, begins);
+    const changes: [string | undefined, number][] = [];
+    v.onPacket = ({ wall, url }) => {
+      if (changes.at(-1)?.[0] !== url) changes.push([url, Math.round((wall - begins) / 1000) * 1000]);
+    };
+    v.clock.run(2 * apart + 10_000);
+    t.deepEqual(changes, [
+      ['file://0', 0],
+      ['file://1', apart],
+      ['file://2', 2 * apart],
+    ]);
+    t.deepEqual(v.warnings, []);
+    v.channel.close();
+  }
 });
 
 test('tracks come and go with the items', async (t) => {

@@ -12,6 +12,8 @@ const MP4 = `Input #0, mov,mp4,m4a,3gp,3g2,mj2, from 'file:/proc/self/fd/0':
       handler_name    : VideoHandler
   Stream #0:1[0x2](eng): Audio: aac (LC) (mp4a / 0x6134706D), 48000 Hz, stereo, fltp, 127 kb/s (default)
   Stream #0:2[0x3](und): Audio: pcm_s16le, 48000 Hz
+  Stream #0:3[0x102]: Data: timed_id3 (ID3  / 0x20334449)
+  Stream #0:4[0x103]: Data: scte_35
 Output #0, null, to 'pipe:':
   Stream #0:0(und): Video: vp9
 `;
@@ -25,6 +27,7 @@ test('streams, languages and length are read of what ffmpeg says, and nothing of
       { index: 1, codec: 'AAC', language: 'eng' },
       { index: 2, codec: undefined },
     ],
+    data: [{ index: 3, codec: 'ID3v2' }],
   });
 });
 
