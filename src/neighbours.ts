@@ -41,7 +41,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const names = new StreamNames({ cluster, registry, changes, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
   const relays = new Relays({ cluster, directory, changes, log });
-  const tasks = new Tasks({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, calls, log });
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const { pulls, maps, demand } = openPulling({
     config,

@@ -81,7 +81,7 @@ export async function openChannelApi(t: ExecutionContext, folder = '/nowhere', m
   const plain = await apiOptions({}, registry);
   const { cluster, directory, log } = plain;
   const calls = new PeerCalls(cluster, pino({ level: 'silent' }));
-  const tasks = new Tasks({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, calls, log });
   const [scheduled, multiplex] = [new SilentChannels('scheduled'), new SilentChannels('multiplex')];
   for (const kind of [scheduled, multiplex]) tasks.add(kind);
   tasks.start();

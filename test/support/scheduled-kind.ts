@@ -88,6 +88,7 @@ function play(
     started: () => void (isStarted = true),
     show: (shown) => void (report = shown),
     changed: (listener) => void (change = listener),
+    handsOver: () => {},
   });
   over.catch(() => {});
   return {
