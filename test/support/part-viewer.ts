@@ -56,6 +56,11 @@ export class PartViewer {
     return this.#parts.size;
   }
 
+  /** Whether a part has a text, such as that of an event. */
+  has(text: string): boolean {
+    return [...this.#parts.values()].some(({ bytes }) => bytes.includes('emsg') && bytes.includes(text));
+  }
+
   close(): void {
     this.#closed = true;
   }
@@ -120,7 +125,7 @@ export class PartViewer {
       else if (name === 'EXT-X-MAP') init = uri;
       else if (name === 'EXT-X-PART') {
         part++;
-        await this.#fetch(uri, init, discontinuity);
+        await this.#fetch(uri, { init, discontinuity });
       } else if (name === undefined && line !== '') {
         msn++;
         part = 0;
@@ -130,10 +135,10 @@ export class PartViewer {
     return `${mark}_HLS_msn=${msn}&_HLS_part=${part}`;
   }
 
-  async #fetch(uri: string, init: string, discontinuity: number): Promise<void> {
+  async #fetch(uri: string, about: Pick<Part, 'init' | 'discontinuity'>): Promise<void> {
     if (this.#parts.has(uri)) return;
-    if (!this.#inits.has(init)) this.#inits.set(init, await fetchOk(init));
+    if (!this.#inits.has(about.init)) this.#inits.set(about.init, await fetchOk(about.init));
     const bytes = await fetchOk(uri);
-    this.#parts.set(uri, { bytes, init, discontinuity, at: Date.now() });
+    this.#parts.set(uri, { ...about, bytes, at: Date.now() });
   }
 }
