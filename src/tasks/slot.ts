@@ -114,8 +114,7 @@ export class TaskSlot {
     if (this.#closed) return;
     const { definitions, kind } = this.#options;
     const definition = definitions.get(this.name);
-    if (this.#standIn !== undefined && (definition === undefined || !this.#standIn.isFor(definition)))
-      this.#standIn.close();
+    if (definition === undefined || this.#standIn?.isFor(definition) === false) this.#standIn?.close();
     if (this.#runner !== undefined) this.#review(this.#runner, definition);
     else if (definition !== undefined && this.#owner === undefined) this.#claimWhenDue(definition);
     else this.#cancelClaim(definition);
@@ -190,14 +189,7 @@ export class TaskSlot {
       return false;
     if (this.#standIn?.isFor(definition) !== true) {
       this.#standIn?.close();
-      const standIn: StandIn = new StandIn(
-        kind.standBy.bind(kind),
-        { name: this.name, definition, application },
-        () => {
-          if (this.#standIn === standIn) this.#standIn = undefined;
-        },
-      );
-      this.#standIn = standIn;
+      this.#standIn = new StandIn(kind.standBy.bind(kind), { name: this.name, definition, application });
     }
     const { ready } = this.#standIn;
     this.#standIn.keep();
@@ -270,7 +262,8 @@ export class TaskSlot {
   #delay(definition: TaskDefinition): number | undefined {
     const { cluster, kind, definitions } = this.#options;
     if (cluster.state === 'degraded') return undefined;
-    if (this.#unsaved !== undefined || this.#standIn !== undefined || this.#isStreamHere(definition)) return 0;
+    const standsBy = this.#standIn?.isFor(definition) === true;
+    if (this.#unsaved !== undefined || standsBy || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
     const former = this.#former?.incarnation === cluster.self.incarnation ? undefined : this.#former;
     const rank = ranked(this.#key, cluster.nodes(), former).indexOf(cluster.self.id);

@@ -14,26 +14,24 @@ export class StandIn {
   readonly #definition: TaskDefinition;
   readonly #application: Application;
   #standby: Standby | undefined;
-  readonly #onClose: () => void;
+  readonly #over = Promise.withResolvers<void>();
   #timer: NodeJS.Timeout;
   #isReady = false;
   #isOver = false;
 
-  /** @param onClose called when it is not ready any more without having run */
   constructor(
     standBy: NonNullable<PlacedKind['standBy']>,
     { name, definition, application }: Pick<Task, 'name' | 'application'> & { readonly definition: TaskDefinition },
-    onClose: () => void,
   ) {
     this.#definition = definition;
     this.#application = application;
-    this.#onClose = onClose;
     this.#timer = this.#closeIn(READY_MS);
     this.ready = this.#getReady(() => standBy({ name, spec: definition.spec, application }));
   }
 
+  /** Whether it can still run: it has not been taken, nor closed. */
   isFor(definition: TaskDefinition): boolean {
-    return isSameTask(this.#definition, definition);
+    return !this.#isOver && isSameTask(this.#definition, definition);
   }
 
   /** Keeps it ready for longer. */
@@ -45,7 +43,6 @@ export class StandIn {
 
   /** Its run, if it is one of that task in that application: otherwise it is closed. */
   take(definition: TaskDefinition, application: Application): ((task: Task) => Promise<void>) | undefined {
-    if (this.#isOver) return undefined;
     if (!this.isFor(definition) || application !== this.#application || application.closed) {
       this.close();
       return undefined;
@@ -60,16 +57,15 @@ export class StandIn {
     if (this.#isOver) return;
     this.#end();
     this.#standby?.close();
-    this.#onClose();
   }
 
   async #getReady(standBy: () => Standby): Promise<boolean> {
     try {
       this.#standby = standBy();
-      await this.#standby.ready;
-      this.#isReady = true;
+      await Promise.race([this.#standby.ready, this.#over.promise]);
+      this.#isReady = !this.#isOver;
       this.keep();
-      return !this.#isOver;
+      return this.#isReady;
     } catch {
       // what is wrong shows where it runs
       this.close();
@@ -79,6 +75,7 @@ export class StandIn {
 
   #end(): void {
     this.#isOver = true;
+    this.#over.resolve();
     clearTimeout(this.#timer);
   }
 

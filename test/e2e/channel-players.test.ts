@@ -47,12 +47,6 @@ const kiln = await Kiln.start({
   providers: `<Schedule><MediaRootDir>${folder}</MediaRootDir></Schedule>`,
 });
 const browser = await launchBrowser();
-test.after.always(async () => {
-  await browser.close();
-  await kiln.stop();
-  await remove();
-});
-
 const begin = Math.floor(Date.now() / 1000) * 1000;
 const made = await kiln.api(CHANNELS, 'POST', {
   stream: { name: 'tv', bypassTranscoder: true },
@@ -65,6 +59,12 @@ const made = await kiln.api(CHANNELS, 'POST', {
 });
 if (made.status !== 201) throw new Error(JSON.stringify(made.body));
 await until('it plays', async () => (await fetch(kiln.httpUrl('/app/tv/llhls.m3u8'))).status === 200);
+
+test.after.always(async () => {
+  await browser.close();
+  await kiln.stop();
+  await remove();
+});
 
 for (const [name, { player, url }] of Object.entries(PLAYERS)) {
   test(`${name} plays a channel across ${CHANGES} changes of items`, async (t) => {
@@ -101,16 +101,17 @@ test('every picture of a channel comes to a viewer, each item within a frame of 
   const from = Date.now();
   await until('all changes have come', () => viewer.newestAt - from > (CHANGES + 2) * ITEM_MS, 4 * CHANGES * ITEM_MS);
   viewer.close();
-  t.deepEqual(viewer.failures, []);
   const pictures = await viewer.pictures();
   const off: number[] = [];
   const delays: number[] = [];
+  const breaks: string[] = [];
   let first: { readonly pts: number; readonly planned: number } | undefined;
   for (const [i, picture] of pictures.entries()) {
     const before = pictures[i - 1];
     if (before === undefined) continue;
     const next = (before.item * FRAMES + before.frame + 1) % (ITEMS.length * FRAMES);
-    t.is(picture.item * FRAMES + picture.frame, next, `behind frame ${before.frame} of item ${before.item}`);
+    const isNext = picture.item * FRAMES + picture.frame === next;
+    if (!isNext) breaks.push(`${before.item}/${before.frame} -> ${picture.item}/${picture.frame}`);
     if (picture.frame !== 0) continue;
     // the plan has an item of this number every round: the one that is meant is the last before it came
     const round = ITEMS.length * ITEM_MS;
@@ -122,6 +123,9 @@ test('every picture of a channel comes to a viewer, each item within a frame of 
   }
   t.log(`${off.length} changes; off their plan by ${Math.min(...off).toFixed(1)} to ${Math.max(...off).toFixed(1)} ms`);
   t.log(`there ${Math.min(...delays)} to ${Math.max(...delays)} ms after it, with a part of 500 ms`);
+  // a machine that takes seconds to open a file comes too late to an item, and the channel tells so by what it leaves out
+  t.deepEqual(breaks, []);
+  t.deepEqual(viewer.failures, []);
   t.true(off.length >= CHANGES);
   for (const ms of off) t.true(Math.abs(ms) <= FRAME_MS);
 });
