@@ -1,7 +1,7 @@
 // Loaded into a page with a player: how evenly the pictures of its video came, and what was missing.
 
 /** Between two looks at what the player has in store, in milliseconds. */
-const LOOK_MS = 100;
+const EVERY_MS = 100;
 
 /** Counts from when it is called on. */
 window.watchPlayback = () => {
@@ -25,7 +25,7 @@ window.watchPlayback = () => {
       const hole = buffered.start(i) - buffered.end(i - 1);
       if (!seen.holes.includes(hole)) seen.holes.push(hole);
     }
-  }, LOOK_MS);
+  }, EVERY_MS);
 };
 
 /** What was counted: gaps between pictures in milliseconds, sorted, and seconds that were played. */
