@@ -39,7 +39,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
-  const tasks = new Tasks({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, calls, log });
   const isReserved: StreamNamesOptions['isReserved'] = (...wanted) => isOfChannel(tasks.definitions, ...wanted);
   const names = new StreamNames({ cluster, registry, changes, isReserved, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });

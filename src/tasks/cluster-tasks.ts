@@ -7,7 +7,7 @@ import type { Logger } from '../log.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import { definePeerCall } from '../origins/peer-call.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
-import { TASKS, type TaskDefinition, type TaskName } from './definition.ts';
+import { TaskNameSchema, TASKS, type TaskDefinition, type TaskName } from './definition.ts';
 import { isStreamKind, TaskEnd, type PlacedKind, type TaskEndCause } from './kind.ts';
 import { inStore } from './store-failure.ts';
 import { TaskExistsError, type ReportsOf, type TaskCreation, type Tasks } from './tasks.ts';
@@ -16,9 +16,8 @@ import { TaskExistsError, type ReportsOf, type TaskCreation, type Tasks } from '
 const CARRIED_MS = 10_000;
 const ATTEMPTS = 2;
 
-const Name = Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String(), id: Type.String() });
 const Order = Type.Object({
-  name: Name,
+  name: TaskNameSchema,
   spec: Type.Unknown(),
   persistent: Type.Boolean(),
   withinMs: Type.Number({ minimum: 0, maximum: 3_600_000 }),

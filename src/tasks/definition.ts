@@ -13,6 +13,14 @@ export interface TaskName {
   readonly id: string;
 }
 
+/** The same in calls between nodes. */
+export const TaskNameSchema = Type.Object({
+  kind: Type.String(),
+  vhost: Type.String(),
+  app: Type.String(),
+  id: Type.String(),
+});
+
 /** Of a task that the configuration asks for. */
 const Origin = Type.Object({
   /** Identifies the entry: another one when what it says changes. */

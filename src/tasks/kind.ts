@@ -60,6 +60,22 @@ export interface Task {
    * another one begins.
    */
   changed(listener: (spec: Json) => void): void;
+  /**
+   * Lets the run choose when it is handed over to a node that stands by: the listener is called once that is ready, and
+   * calls `leave` at a good moment, soon, upon which the signal aborts. Without a listener there is nothing to interrupt: the
+   * run ends at once.
+   */
+  handsOver(listener: ((leave: () => void) => void) | undefined): void;
+}
+
+/** A run that is ready to begin on this node, while another one still runs the task. */
+export interface Standby {
+  /** Resolves when it can begin without delay; rejects when it cannot. */
+  readonly ready: Promise<void>;
+  /** Begins, as PlacedKind.run does; called once at most, and not after `close`. */
+  run(task: Task): Promise<void>;
+  /** It is not wanted any more. Idempotent. */
+  close(): void;
 }
 
 /** A run beside a stream. */
@@ -86,6 +102,11 @@ export interface PlacedKind extends AnyKind {
    * It settles as soon as it can when the signal aborts.
    */
   run(task: Task): Promise<void>;
+  /**
+   * Makes a run ready that is to begin when the owner hands the task over: nobody else sees anything of it before. The owner
+   * of such a task goes on while its node drains, until another node stands by. undefined: a drain ends the run at once.
+   */
+  standBy?(wanted: Pick<Task, 'name' | 'spec' | 'application'>): Standby;
   /** The failure of a new task, as it is carried to the calling node; undefined if the error is a fault. */
   writeFailure(error: unknown): Json | undefined;
   /** The failure of a task on another node. */

@@ -8,9 +8,11 @@ import { SyncedLease } from '../origins/synced-lease.ts';
 import { isSameButSpec, isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
+import { applicationOf } from './own-application.ts';
 import { pause } from './pause.ts';
 import { liveOutput, type LiveOutput } from './live-output.ts';
 import { isNewer, newest, readProgress, type Progress } from './progress.ts';
+import type { StandIn } from './stand-in.ts';
 
 const LONGEST_PAUSE_MS = 5000;
 /** After a run of this length the pauses between attempts are short again. */
@@ -34,6 +36,8 @@ export interface TaskRunnerOptions {
   readonly isNew: boolean;
   /** Progress that an earlier run on this node could not save. */
   readonly unsaved: Progress | undefined;
+  /** A first run that is ready. */
+  readonly standIn: StandIn | undefined;
   readonly log: Logger;
 }
 
@@ -65,11 +69,17 @@ export class TaskRunner {
   #report: (() => Json) | undefined;
   /** The run goes on with another spec. */
   #changed: ((spec: Json) => void) | undefined;
+  /** The run chooses when it is handed over. */
+  #handsOver: ((leave: () => void) => void) | undefined;
+  /** It is to be handed over, at the end of this run at the latest. */
+  #departure: (() => void) | undefined;
+  #standIn: StandIn | undefined;
   #checkpoint: NodeJS.Timeout | undefined;
 
   constructor(options: TaskRunnerOptions) {
-    const { lease, definition, isNew, unsaved, log } = options;
+    const { lease, definition, isNew, unsaved, standIn, log } = options;
     this.#options = options;
+    this.#standIn = standIn;
     this.#definition = definition;
     this.#isNew = isNew;
     const own = unsaved?.uid === this.#uid ? unsaved : undefined;
@@ -113,6 +123,11 @@ export class TaskRunner {
     return this.#isRunning;
   }
 
+  /** Others would miss something if its run ended here before another node is ready to go on. */
+  get isInterruptible(): boolean {
+    return this.#handsOver !== undefined;
+  }
+
   /** The state that the task reports; undefined when it reports none. */
   get report(): Json | undefined {
     return this.#report?.();
@@ -147,6 +162,16 @@ export class TaskRunner {
     if (this.#isLeaving) this.#rest.abort();
   }
 
+  /** Ends it here at a moment that the run chooses, unless the signal aborts before. */
+  handOver(end: TaskEnd, signal: AbortSignal): void {
+    const leave = (): void => {
+      if (!signal.aborted) void this.stop(end);
+    };
+    if (this.#handsOver === undefined) return leave();
+    this.#departure = leave;
+    this.#handsOver(leave);
+  }
+
   /** Ends it here, at once. Resolves when it has ended. */
   stop(end: TaskEnd): Promise<void> {
     this.#end ??= end;
@@ -164,6 +189,7 @@ export class TaskRunner {
       this.#start.reject(this.#end ?? new TaskEnd('removed', 'the task has ended'));
       this.#sign();
       clearTimeout(this.#checkpoint);
+      this.#standIn?.close();
       await this.#saveOrTell();
       await this.#lease.release();
     }
@@ -211,12 +237,14 @@ export class TaskRunner {
       await this.#leave();
       return false;
     }
-    const application = this.#application();
+    const application = applicationOf(this.#options.registry, name);
     if (application === undefined) {
       this.#end = new TaskEnd('handedOver', 'this node does not have the application');
       return false;
     }
-    return await this.#runIn(application, definition, (task) => kind.run(task));
+    const ready = this.#standIn?.take(definition, application);
+    this.#standIn = undefined;
+    return await this.#runIn(application, definition, ready ?? ((task) => kind.run(task)));
   }
 
   async #runBeside(
@@ -256,7 +284,9 @@ export class TaskRunner {
       application.off('close', onClose);
       this.#report = undefined;
       this.#changed = undefined;
+      this.#handsOver = undefined;
       this.#isRunning = false;
+      this.#departure?.();
     }
     const end = signal.reason as TaskEnd;
     return end.reason === 'applicationClosed' && (this.#isNew || !definition.persistent);
@@ -317,6 +347,9 @@ export class TaskRunner {
       },
       changed: (listener) => {
         this.#changed = listener;
+      },
+      handsOver: (listener) => {
+        this.#handsOver = listener;
       },
     };
   }
@@ -384,16 +417,6 @@ export class TaskRunner {
   /** Its stream, when that is on this node. */
   get #live(): LiveOutput | undefined {
     return liveOutput(this.#options, this.#options.name, this.#definition);
-  }
-
-  #application(): Application | undefined {
-    const { registry, name } = this.#options;
-    try {
-      return registry.vhosts.get(name.vhost)?.demandApplication(name.app);
-    } catch (error) {
-      if (error instanceof KilnError) return undefined;
-      throw error;
-    }
   }
 }
 

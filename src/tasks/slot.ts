@@ -1,18 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { UnavailableError, type Cluster, type Owner } from '#cluster';
-import type { ApplicationConfig } from '../config/model.ts';
 import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
-import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import type { PeerCalls } from '../origins/peer-calls.ts';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { Fitness } from './fitness.ts';
+import { HandOver } from './hand-over.ts';
 import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
 import { liveOutput } from './live-output.ts';
+import { applicationConfigOf, applicationOf } from './own-application.ts';
 import type { Progress } from './progress.ts';
-import { successors, ranked } from './rank.ts';
+import { ranked } from './rank.ts';
 import { TaskRunner } from './runner.ts';
+import { StandIn } from './stand-in.ts';
 import type { Turns } from './turns.ts';
 
 /** How much later than the one before it each node of the ranking claims a task without an owner. */
@@ -33,8 +35,11 @@ export interface TaskSlotOptions {
   readonly registry: Registry;
   readonly definitions: TaskDefinitions;
   readonly kind: TaskKind;
+  readonly calls: PeerCalls;
   /** Limits how many claims a node makes at the same time. */
   readonly turns: Turns;
+  /** Limits how many tasks it hands over at the same time. */
+  readonly handOvers: Turns;
   readonly log: Logger;
   /** Called after each review with whether a change of nodes or of the store matters, and the stream that the task follows. */
   readonly onLook: (slot: TaskSlot, isOpen: boolean, stream: string | undefined) => void;
@@ -63,6 +68,9 @@ export class TaskSlot {
   /** Progress that this node could not save when it stopped the task. */
   #unsaved: Progress | undefined;
   #isSaving = false;
+  readonly #handOver: HandOver;
+  /** A run that is ready for the time after the present owner. */
+  #standIn: StandIn | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -71,6 +79,7 @@ export class TaskSlot {
     this.#options = options;
     this.#key = taskKey(name);
     this.#fitness = new Fitness(() => this.consider(), options.log);
+    this.#handOver = new HandOver({ ...options, name, suits: (definition) => this.#suits(definition) });
   }
 
   /** Ends when what this node runs of it has ended. */
@@ -92,6 +101,9 @@ export class TaskSlot {
     const before = this.#owner;
     this.#owner = owner;
     this.#former = owner === undefined ? (before ?? this.#former) : undefined;
+    // another node has come first
+    const known = [before?.incarnation, this.#options.cluster.self.incarnation];
+    if (owner !== undefined && !known.includes(owner.incarnation)) this.#standIn?.close();
     if (owner !== undefined) this.#onOwner(owner);
     else if (before !== undefined) this.#lastFence = before.fence;
     this.consider();
@@ -102,6 +114,7 @@ export class TaskSlot {
     if (this.#closed) return;
     const { definitions, kind } = this.#options;
     const definition = definitions.get(this.name);
+    if (definition === undefined || this.#standIn?.isFor(definition) === false) this.#standIn?.close();
     if (this.#runner !== undefined) this.#review(this.#runner, definition);
     else if (definition !== undefined && this.#owner === undefined) this.#claimWhenDue(definition);
     else this.#cancelClaim(definition);
@@ -161,10 +174,34 @@ export class TaskSlot {
     this.#isSaving = false;
   }
 
+  /**
+   * Makes a run ready for the time after the present owner, unless this node lacks what the task needs.
+   * @param anyway makes it ready also then
+   * @returns whether it is ready
+   */
+  async standBy(anyway: boolean): Promise<boolean> {
+    const { kind, definitions, cluster, registry } = this.#options;
+    const definition = definitions.get(this.name);
+    if (definition === undefined || cluster.draining || isStreamKind(kind)) return false;
+    if (!anyway && !(await this.#suits(definition))) return false;
+    const application = applicationOf(registry, this.name);
+    if (application === undefined || kind.standBy === undefined || this.#closed || this.#runner !== undefined)
+      return false;
+    if (this.#standIn?.isFor(definition) !== true) {
+      this.#standIn?.close();
+      this.#standIn = new StandIn(kind.standBy.bind(kind), { name: this.name, definition, application });
+    }
+    const { ready } = this.#standIn;
+    this.#standIn.keep();
+    return await ready;
+  }
+
   /** Ends the run on this node, if there is one. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
+    this.#standIn?.close();
+    this.#handOver.cancel();
     await this.#runner?.stop(new TaskEnd('handedOver', 'the node is stopping'));
   }
 
@@ -175,8 +212,8 @@ export class TaskSlot {
     if (definition === undefined) return;
     const { cluster, kind } = this.#options;
     if (isStreamKind(kind)) runner.look();
-    else if (cluster.draining && successors({ self: cluster.self, nodes: cluster.nodes() }, definition).length > 0)
-      void runner.stop(new TaskEnd('handedOver', 'the node is draining'));
+    else if (cluster.draining) this.#handOver.begin(runner, definition);
+    else this.#handOver.cancel();
   }
 
   /** It has no owner: this node claims it when its turn has come. */
@@ -225,14 +262,15 @@ export class TaskSlot {
   #delay(definition: TaskDefinition): number | undefined {
     const { cluster, kind, definitions } = this.#options;
     if (cluster.state === 'degraded') return undefined;
-    if (this.#unsaved !== undefined || this.#isStreamHere(definition)) return 0;
+    const standsBy = this.#standIn?.isFor(definition) === true;
+    if (this.#unsaved !== undefined || standsBy || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
     const former = this.#former?.incarnation === cluster.self.incarnation ? undefined : this.#former;
     const rank = ranked(this.#key, cluster.nodes(), former).indexOf(cluster.self.id);
     if (rank < 0) return undefined;
     if (isLeftOver) return rank * STEP_MS;
     if (isStreamKind(kind)) return rank * STEP_MS + RESCUE_MS;
-    const application = this.#application;
+    const application = applicationConfigOf(this.#options.registry, this.name);
     if (application === undefined) return undefined;
     return rank * STEP_MS + (this.#fitness.of(kind, definition.spec, application) ? 0 : UNSUITED_MS);
   }
@@ -270,8 +308,9 @@ export class TaskSlot {
       return undefined;
     }
     const options = { ...this.#options, name: this.name, definition: present ?? definition };
-    const runner = new TaskRunner({ ...options, lease, isNew, unsaved: this.#unsaved });
+    const runner = new TaskRunner({ ...options, lease, isNew, unsaved: this.#unsaved, standIn: this.#standIn });
     this.#runner = runner;
+    this.#standIn = undefined;
     this.#unsaved = undefined;
     this.#lastFence = undefined;
     void runner.over.then(() => this.#left(runner));
@@ -279,6 +318,7 @@ export class TaskSlot {
   }
 
   #left(runner: TaskRunner): void {
+    this.#handOver.cancel();
     this.#runner = undefined;
     this.#vacantSince = undefined;
     this.#unsaved = runner.unsaved;
@@ -296,13 +336,11 @@ export class TaskSlot {
     else log.error({ ...this.name, err: error }, 'the task cannot be claimed');
   }
 
-  /** How its application is configured here, made or not. */
-  get #application(): ApplicationConfig | undefined {
-    try {
-      return this.#options.registry.vhosts.get(this.name.vhost)?.demandConfig(this.name.app);
-    } catch (error) {
-      if (error instanceof KilnError) return undefined;
-      throw error;
-    }
+  /** Whether this node has what the task needs. */
+  async #suits({ spec }: TaskDefinition): Promise<boolean> {
+    const { kind } = this.#options;
+    const application = applicationConfigOf(this.#options.registry, this.name);
+    if (application === undefined || isStreamKind(kind)) return false;
+    return (await kind.suits?.(spec, application)) ?? true;
   }
 }

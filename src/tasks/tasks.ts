@@ -4,8 +4,10 @@ import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
+import type { PeerCalls } from '../origins/peer-calls.ts';
 import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName, type TaskOrigin } from './definition.ts';
 import { TaskDefinitions } from './definitions.ts';
+import { STAND_BY } from './hand-over.ts';
 import { makesStream, TaskEnd, type TaskKind } from './kind.ts';
 import { TaskSlot } from './slot.ts';
 import { Turns } from './turns.ts';
@@ -14,10 +16,13 @@ import { Turns } from './turns.ts';
 const ENDS_MS = 5000;
 /** Claims of unowned tasks at the same time: a node that dies may leave thousands of tasks. */
 const CLAIMS_AT_ONCE = 32;
+/** Tasks that are handed over at the same time: another node opens what each of them needs. */
+const HAND_OVERS_AT_ONCE = 4;
 
 export interface TasksOptions {
   readonly cluster: Cluster;
   readonly registry: Registry;
+  readonly calls: PeerCalls;
   readonly log: Logger;
 }
 
@@ -55,14 +60,16 @@ export class Tasks {
   readonly #byStream = new Map<string, Set<TaskSlot>>();
   readonly #streams = new Map<TaskSlot, string>();
   readonly #turns = new Turns(CLAIMS_AT_ONCE);
+  readonly #handOvers = new Turns(HAND_OVERS_AT_ONCE);
   readonly #undo: (() => void)[] = [];
   #nodes = '';
 
   constructor(options: TasksOptions) {
-    const { cluster, log } = options;
+    const { cluster, calls, log } = options;
     this.#options = options;
     this.#log = log.child({ module: 'tasks' });
     this.definitions = new TaskDefinitions(cluster.config);
+    calls.answer(STAND_BY, async ({ name, anyway }) => ({ ready: await this.#standBy(name, anyway) }));
   }
 
   /** Tasks of a kind that no node knows wait until one does. Call it before `start`. */
@@ -205,6 +212,15 @@ export class Tasks {
     await Promise.all(slots.map((slot) => slot.close()));
   }
 
+  /** Makes a run of another node's task ready. @returns whether it is */
+  async #standBy(name: TaskName, anyway: boolean): Promise<boolean> {
+    const { cluster } = this.#options;
+    if (cluster.state === 'degraded') return false;
+    // the owner may know a definition that this node does not know yet
+    await cluster.config.sync();
+    return (await this.#slots.get(taskKey(name))?.standBy(anyway)) ?? false;
+  }
+
   /** @throws TaskExistsError */
   async #checkFree(name: TaskName): Promise<void> {
     const isTaken = (): boolean => [name, ...this.#rivals(name)].some((one) => this.definitions.get(one) !== undefined);
@@ -313,6 +329,7 @@ export class Tasks {
       definitions: this.definitions,
       kind,
       turns: this.#turns,
+      handOvers: this.#handOvers,
       log: this.#log,
       onLook: (looked, isOpen, stream) => this.#file(looked, isOpen, stream),
       onEmpty: () => {

@@ -118,7 +118,7 @@ export async function apiOptions(
   const others = new OtherNodes(cluster, calls);
   const changes = new StreamChanges(registry, directory);
   const names = new StreamNames({ cluster, registry, changes, log });
-  const tasks = new Tasks({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, calls, log });
   tasks.add(new PullKind({ names, changes, open: noSource, log }));
   tasks.add(
     new PushKind({

@@ -87,7 +87,7 @@ export function channelNode(cluster: Cluster, folder = '/nowhere', registry = ch
   const log = pino({ level: 'silent' });
   const calls = new PeerCalls(cluster, log);
   const others = new OtherNodes(cluster, calls);
-  const tasks = new Tasks({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, calls, log });
   const [scheduled, multiplex] = [new SilentChannels('scheduled'), new SilentChannels('multiplex')];
   for (const kind of [scheduled, multiplex]) tasks.add(kind);
   const { definitions } = tasks;

@@ -12,7 +12,7 @@ const BRIGHT = 128;
 const SILENCE_SECONDS = 0.2;
 
 /** What ffmpeg decodes of some bytes. @throws Error with what it says when it does not like them */
-function decode(file: Buffer, args: readonly string[]): Promise<Buffer> {
+export function decoded(file: Buffer, args: readonly string[]): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const options = ['-nostdin', '-v', 'error', '-i', 'pipe:0', ...args, 'pipe:1'];
     const child = execFile('ffmpeg', options, { encoding: 'buffer', maxBuffer: 2 ** 28 }, (error, stdout, stderr) => {
@@ -27,13 +27,13 @@ function decode(file: Buffer, args: readonly string[]): Promise<Buffer> {
 
 /** The last picture of an MP4 in grey, a byte per pixel. */
 export async function lastPicture(file: Buffer, width: number, height: number): Promise<Buffer> {
-  const pictures = await decode(file, ['-f', 'rawvideo', '-pix_fmt', 'gray']);
+  const pictures = await decoded(file, ['-f', 'rawvideo', '-pix_fmt', 'gray']);
   return pictures.subarray(-width * height);
 }
 
 /** When the picture turns from dark to bright, in seconds. */
 export async function flashes({ file, frames }: Recording): Promise<number[]> {
-  const pictures = await decode(file, [
+  const pictures = await decoded(file, [
     '-vf',
     `scale=${SIDE}:${SIDE}`,
     '-fps_mode',
@@ -50,7 +50,7 @@ export async function flashes({ file, frames }: Recording): Promise<number[]> {
 
 /** When silence turns into sound, in seconds. */
 export async function beeps({ file, frames }: Recording): Promise<number[]> {
-  const samples = floats(await decode(file, ['-ac', '1', '-ar', String(SAMPLERATE), '-f', 'f32le']));
+  const samples = floats(await decoded(file, ['-ac', '1', '-ar', String(SAMPLERATE), '-f', 'f32le']));
   const start = frames[0]?.pts ?? 0;
   const begun: number[] = [];
   let loudAt = 0;
@@ -66,7 +66,7 @@ export async function beeps({ file, frames }: Recording): Promise<number[]> {
 export async function loudness(track: AudioTrack, packets: readonly Buffer[], samplesEach: number): Promise<number> {
   const writer = new NutWriter([nutStreamOf(track)]);
   const frames = packets.flatMap((data, i) => [Buffer.from(writer.head(0, i * samplesEach, true, data.length)), data]);
-  const samples = floats(await decode(Buffer.concat([writer.header(), ...frames]), ['-ac', '1', '-f', 'f32le']));
+  const samples = floats(await decoded(Buffer.concat([writer.header(), ...frames]), ['-ac', '1', '-f', 'f32le']));
   return samples.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0);
 }
 

@@ -81,7 +81,7 @@ export function openTasks<K extends TaskKind>(cluster: Cluster, kind: K, shape: 
   const others = new OtherNodes(cluster, calls);
   const changes = new StreamChanges(registry, directory);
   const names = new StreamNames({ cluster, registry, changes, log });
-  const tasks = new Tasks({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, calls, log });
   tasks.add(kind);
   tasks.start();
   const everywhere = new ClusterTasks({ cluster, tasks, others, calls, log });

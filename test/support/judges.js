@@ -23,7 +23,8 @@ const PLAYERS = {
 
   ovenplayer(url) {
     document.body.appendChild(document.createElement('div')).id = 'player';
-    const sources = [{ label: 'live', type: 'llhls', file: url }];
+    const type = url.startsWith('ws') ? 'webrtc' : 'llhls';
+    const sources = [{ label: 'live', type, file: url }];
     const player = window.OvenPlayer.create('player', { autoStart: true, mute: true, sources });
     player.on('error', (error) => window.faults.push(JSON.stringify(error)));
   },

@@ -51,7 +51,7 @@ export async function record(chunklist: string): Promise<Recording> {
     else if (name === 'EXT-X-GAP') gap = true;
     else if (name === 'EXT-X-MAP') {
       const init = await fetchOk(new URL(/URI="([^"]+)"/.exec(value)?.[1] ?? '', chunklist).href);
-      timescale = (findBox(init, 'mdhd') as Buffer).readUInt32BE(MDHD_TIMESCALE);
+      timescale = timescaleOf(init);
       parts.push(init);
     } else if (name === undefined && line !== '') {
       const bytes = gap ? Buffer.alloc(0) : await fetchOk(new URL(line, chunklist).href);
@@ -64,7 +64,13 @@ export async function record(chunklist: string): Promise<Recording> {
   return { segments, frames: segments.flatMap(({ frames }) => frames), file: Buffer.concat(parts) };
 }
 
-function* framesOf(segment: Buffer, timescale: number): Generator<PlayedFrame> {
+/** Ticks of a second, of the track of an initialization segment. */
+export function timescaleOf(init: Buffer): number {
+  return (findBox(init, 'mdhd') as Buffer).readUInt32BE(MDHD_TIMESCALE);
+}
+
+/** The frames of a segment, or of a part. */
+export function* framesOf(segment: Buffer, timescale: number): Generator<PlayedFrame> {
   for (let at = 0; at < segment.length;) {
     const [moof, mdat] = [segment.readUInt32BE(at), segment.readUInt32BE(at + segment.readUInt32BE(at))];
     const { baseTime, samples } = parseFragment(segment.subarray(at, at + moof + mdat));
@@ -77,7 +83,8 @@ function* framesOf(segment: Buffer, timescale: number): Generator<PlayedFrame> {
   }
 }
 
-async function fetchOk(url: string): Promise<Buffer> {
+/** @throws Error for whatever is not there */
+export async function fetchOk(url: string): Promise<Buffer> {
   const answer = await fetch(url);
   if (answer.status !== 200) throw new Error(`${answer.status} for ${url}`);
   return Buffer.from(await answer.arrayBuffer());

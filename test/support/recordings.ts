@@ -28,7 +28,7 @@ export async function openRecords(t: ExecutionContext, file: Partial<Application
   addVhost(registry, { publishers: { file: { rootPath: root, ...file } } as ApplicationConfig['publishers'] });
   const cluster = await openAlone();
   const calls = new PeerCalls(cluster, log);
-  const tasks = new Tasks({ cluster, registry, log });
+  const tasks = new Tasks({ cluster, registry, calls, log });
   const handed: FinishedFile[] = [];
   const deliver = async (file: FinishedFile): Promise<void> => void handed.push(file);
   const journal = new Journal({ folder: join(folder, 'journal'), log, deliver });

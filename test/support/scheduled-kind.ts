@@ -11,7 +11,7 @@ import { LiveSources } from '../../src/providers/placed/live-sources.ts';
 import { ScheduledKind } from '../../src/providers/scheduled/kind.ts';
 import type { ScheduleReport } from '../../src/providers/scheduled/report.ts';
 import type { ScheduleSpec } from '../../src/providers/scheduled/spec.ts';
-import { TaskEnd } from '../../src/tasks/kind.ts';
+import { TaskEnd, type Task } from '../../src/tasks/kind.ts';
 import { NO_LOOPS } from './no-loops.ts';
 import { addVhost } from './live.ts';
 
@@ -47,13 +47,17 @@ export function openScheduled(
     application,
     kind,
     lines,
-    play: (spec: ScheduleSpec, id = 'tv') => play(kind, application, spec, id),
+    play: (spec: ScheduleSpec, id = 'tv', run = (task: Task) => kind.run(task)) => play(run, application, spec, id),
+    standBy: (spec: ScheduleSpec, id = 'tv') =>
+      kind.standBy({ name: nameOf(id), spec: spec as unknown as Json, application }),
   };
 }
 
+const nameOf = (id: string) => ({ kind: 'scheduled', vhost: 'default', app: 'app', id });
+
 /** Runs a channel, whose packets are kept. */
 function play(
-  kind: ScheduledKind,
+  run: (task: Task) => Promise<void>,
   application: ReturnType<typeof openScheduled>['application'],
   spec: ScheduleSpec,
   id: string,
@@ -75,8 +79,9 @@ function play(
     });
   };
   application.vhost.registry.on('output', onOutput);
-  const over = kind.run({
-    name: { kind: 'scheduled', vhost: 'default', app: 'app', id },
+  let handsOver: Parameters<Task['handsOver']>[0];
+  const over = run({
+    name: nameOf(id),
     spec: spec as unknown as Json,
     persistent: true,
     application,
@@ -89,6 +94,7 @@ function play(
     started: () => void (isStarted = true),
     show: (shown) => void (report = shown),
     changed: (listener) => void (change = listener),
+    handsOver: (listener) => void (handsOver = listener),
   });
   over.catch(() => {});
   return {
@@ -102,6 +108,11 @@ function play(
       return isStarted;
     },
     change: (changed: ScheduleSpec) => change(changed as unknown as Json),
+    /** Ends it at its own moment. */
+    handOver: async () => {
+      handsOver?.(() => stop.abort(new TaskEnd('handedOver', 'the node is draining')));
+      await over;
+    },
     stop: async (cause: TaskEnd['reason'] = 'removed') => {
       stop.abort(new TaskEnd(cause, 'the test is over'));
       await over;

@@ -21,6 +21,13 @@ export interface MultiplexChannelOptions {
   readonly sources: Pick<LiveSources, 'open'>;
   /** Takes the name of the channel; undefined when it cannot be had, or the signal has aborted. @throws KilnError */
   readonly publish: () => Promise<InputStream | undefined>;
+  /** Whether a packet may still be written to that. */
+  readonly passes: (packet: Packet) => boolean;
+  /**
+   * Of one that stands by for another node: called when it could begin, and resolves when it is to. It goes on then, from the
+   * last key frame that it has kept instead of the first.
+   */
+  readonly turn?: (() => Promise<void>) | undefined;
   /** Ends the stream that `publish` has answered. */
   readonly leave: (input: InputStream, reason: string) => void;
   readonly log: Logger;
@@ -74,7 +81,7 @@ export class MultiplexChannel {
 
   /** From pulling the sources to the end of one of them. @returns why it is over */
   async #round(signal: AbortSignal): Promise<string> {
-    const { spec, publish, leave } = this.#options;
+    const { spec, publish, leave, turn } = this.#options;
     const stop = new AbortController();
     const over = Promise.withResolvers<string>();
     let isOver = false;
@@ -92,6 +99,11 @@ export class MultiplexChannel {
     let reason = '';
     try {
       await Promise.race([this.#ready(lines, stop.signal), over.promise]);
+      if (!isOver && turn !== undefined) {
+        await Promise.race([turn(), over.promise]);
+        // what it has kept may have been given up meanwhile
+        await Promise.race([this.#ready(lines, stop.signal), over.promise]);
+      }
       if (!isOver) {
         this.#waitsFor = 'Wait for the name of the channel';
         input = await publish();
@@ -125,11 +137,7 @@ export class MultiplexChannel {
           idOf: (item, id) => ids.of(index, item, id),
           silenceMs,
           onTracks: () => input()?.setTracks(lines.flatMap((line) => line.channelTracks)),
-          onPacket: (packet) => {
-            const to = input();
-            to?.counters.received(packet.data.length);
-            to?.write(packet);
-          },
+          onPacket: (packet) => this.#write(input(), packet),
           onOver: end,
         }),
     );
@@ -148,10 +156,10 @@ export class MultiplexChannel {
   }
 
   #play(input: InputStream, lines: readonly SourceLine[], end: (reason: string) => void): void {
+    const { application, spec, turn } = this.#options;
     // a source may have gone while the name was taken
-    const zero = beginning(lines);
+    const zero = beginning(lines, turn !== undefined);
     if (typeof zero === 'string') return end(`Wait for ${zero}`);
-    const { application, spec } = this.#options;
     if (spec.bypassTranscoder) new Passthrough(application, input, end).setPlaylists(channelPlaylists(spec.playlists));
     input.once('close', end);
     input.on('keyWanted', () => {
@@ -159,19 +167,23 @@ export class MultiplexChannel {
     });
     const kept = lines.flatMap((line) => line.play(zero)).sort((one, other) => secondsOf(one) - secondsOf(other));
     input.setTracks(lines.flatMap((line) => line.channelTracks));
-    for (const packet of kept) {
-      input.counters.received(packet.data.length);
-      input.write(packet);
-    }
+    for (const packet of kept) this.#write(input, packet);
     this.#state = 'Playing';
+  }
+
+  #write(input: InputStream | undefined, packet: Packet): void {
+    if (input === undefined || !this.#options.passes(packet)) return;
+    input.counters.received(packet.data.length);
+    input.write(packet);
   }
 }
 
 /**
  * Where a channel can begin: with a key frame, at a time from which on everything is kept.
+ * @param goesOn with the last key frame that all have, instead of the first
  * @returns time 0 of the channel, in milliseconds of the monotonic clock; what it waits for when it cannot begin
  */
-function beginning(lines: readonly SourceLine[]): number | string {
+function beginning(lines: readonly SourceLine[], goesOn = false): number | string {
   const now = performance.now();
   for (const line of lines) {
     const waitsFor = line.waitsFor(now);
@@ -181,7 +193,9 @@ function beginning(lines: readonly SourceLine[]): number | string {
   const pictures = lines.filter(({ hasVideo }) => hasVideo);
   if (pictures.length === 0) return complete;
   const keysFrom = (time: number): number[] => pictures.flatMap((line) => line.keyFrom(time) ?? []);
-  const key = Math.min(...keysFrom(complete));
+  const first = Math.min(...keysFrom(complete));
+  const last = Math.min(...pictures.map((line) => line.lastKey ?? -Infinity));
+  const key = goesOn ? Math.max(first, last) : first;
   if (key === Infinity) return 'a key frame';
   // what one encoder sends on several connections does not arrive at quite the same time
   return Math.min(...keysFrom(key - TOGETHER_MS));

@@ -1,7 +1,8 @@
 import type { Json } from '#cluster';
 import type { InputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
-import type { PlacedKind, Task } from '../../tasks/kind.ts';
+import type { PlacedKind, Standby, Task } from '../../tasks/kind.ts';
+import { Departure } from '../placed/departure.ts';
 import { ChannelError } from '../placed/error.ts';
 import { readChannelFailure, writeChannelFailure } from '../placed/failure.ts';
 import type { LiveSources } from '../placed/live-sources.ts';
@@ -13,6 +14,8 @@ export interface MultiplexKindOptions extends OwnNameOptions {
   readonly sources: LiveSources;
   readonly log: Logger;
 }
+
+type Wanted = Pick<Task, 'application' | 'name' | 'spec'>;
 
 /** Multiplex channels as tasks: the id is the name of the stream. */
 export class MultiplexKind implements PlacedKind {
@@ -33,15 +36,60 @@ export class MultiplexKind implements PlacedKind {
   }
 
   async run(task: Task): Promise<void> {
-    const { application, name, signal } = task;
-    const spec = readMultiplexSpec(task.spec);
+    const { channel, close } = this.#open(task, Promise.resolve(task));
+    task.show(() => channel.report);
+    // it waits for its sources as long as it takes
+    task.started();
+    await channel.run(task.signal).finally(close);
+  }
+
+  /** @throws ChannelError */
+  standBy(wanted: Wanted): Standby {
+    const ready = Promise.withResolvers<void>();
+    const its = Promise.withResolvers<Task>();
+    const stop = new AbortController();
+    const turn = async (): Promise<void> => {
+      ready.resolve();
+      await its.promise;
+    };
+    const { channel, close } = this.#open(wanted, its.promise, turn);
+    const over = channel.run(stop.signal).finally(close);
+    over.then(() => ready.reject(new ChannelError('it has ended')), ready.reject);
+    const run = async (task: Task): Promise<void> => {
+      const { signal } = task;
+      const onAbort = (): void => stop.abort(signal.reason);
+      signal.addEventListener('abort', onAbort, { once: true });
+      if (signal.aborted) onAbort();
+      task.show(() => channel.report);
+      task.started();
+      its.resolve(task);
+      await over;
+    };
+    return { ready: ready.promise, run, close: () => stop.abort() };
+  }
+
+  /**
+   * @param its the task of its run
+   * @param turn as of MultiplexChannel
+   * @throws ChannelError
+   */
+  #open({ application, name, spec: json }: Wanted, its: Promise<Task>, turn?: () => Promise<void>) {
+    const spec = readMultiplexSpec(json);
     if (spec === undefined) throw new ChannelError('the definition cannot be read');
     if (application.config.providers.multiplex === undefined)
       throw new ChannelError('the Multiplex provider is off: the application has no <Multiplex/> in its Providers');
     const { sources } = this.#options;
     const log = this.#options.log.child({ module: this.name, stream: `${application.internalName}/${name.id}` });
+    let signal: AbortSignal | undefined;
+    let departure: Departure | undefined;
+    const publish = async (): Promise<InputStream | undefined> => {
+      const task = await its;
+      ({ signal } = task);
+      departure ??= new Departure(task);
+      return await this.#publish(task, spec.bypassTranscoder);
+    };
     const leave = (input: InputStream, reason: string): void => {
-      if (signal.aborted) leaveOwnStream(input, signal, reason);
+      if (signal?.aborted === true) leaveOwnStream(input, signal, reason);
       else input.close(reason);
     };
     const channel = new MultiplexChannel({
@@ -49,14 +97,13 @@ export class MultiplexKind implements PlacedKind {
       name: name.id,
       spec,
       sources,
-      publish: () => this.#publish(task, spec.bypassTranscoder),
+      publish,
+      passes: (packet) => departure?.passes(packet) !== false,
+      turn,
       leave,
       log,
     });
-    task.show(() => channel.report);
-    // it waits for its sources as long as it takes
-    task.started();
-    await channel.run(signal);
+    return { channel, close: () => departure?.close() };
   }
 
   #publish({ application, persistent, name, signal }: Task, isPassthrough: boolean): Promise<InputStream | undefined> {

@@ -113,6 +113,12 @@ export class SourceLine implements LiveSink {
     return key && this.#nodeTime(key);
   }
 
+  /** When the last key frame was sent of what is kept. */
+  get lastKey(): number | undefined {
+    const key = this.#held.findLast((packet) => packet.key && packet.track.type === 'video');
+    return key && this.#nodeTime(key);
+  }
+
   /**
    * Begins to play.
    * @param zero time 0 of the channel, in milliseconds of the monotonic clock

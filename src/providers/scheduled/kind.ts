@@ -5,8 +5,10 @@ import type { ApplicationConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { PlacedKind, Task } from '../../tasks/kind.ts';
+import type { PlacedKind, Standby, Task } from '../../tasks/kind.ts';
 import { Passthrough } from '../intake/passthrough.ts';
+import type { TrackSink } from '../intake/track-writer.ts';
+import { Departure } from '../placed/departure.ts';
 import { ChannelError } from '../placed/error.ts';
 import { readChannelFailure, writeChannelFailure } from '../placed/failure.ts';
 import type { LiveSources } from '../placed/live-sources.ts';
@@ -15,6 +17,7 @@ import { readStreamUrl } from '../placed/stream-url.ts';
 import { Channel } from './channel.ts';
 import { SYSTEM_CLOCK } from './clock.ts';
 import { FileSource } from './file-source.ts';
+import { HeldSink } from './held-sink.ts';
 import type { ItemSource, TrackWishes } from './item-source.ts';
 import { LiveItem } from './live-item.ts';
 import { MediaFiles } from './media-files.ts';
@@ -77,29 +80,76 @@ export class ScheduledKind implements PlacedKind {
   }
 
   async run(task: Task): Promise<void> {
-    const { application, name, signal } = task;
-    const spec = readScheduleSpec(task.spec);
+    const definition = this.#definitionOf(task);
+    const reads = await this.#readsOf(task.application);
+    if (task.signal.aborted) return;
+    const input = await this.#publish(task, definition);
+    if (input === undefined) return;
+    const departure = new Departure(task);
+    const run = this.#open(task, definition, reads, sinkOf(input, departure));
+    await this.#play(task, input, run, departure, () => run.channel.start());
+  }
+
+  standBy(wanted: Pick<Task, 'name' | 'spec' | 'application'>): Standby {
+    const held = new HeldSink();
+    const open = async (): Promise<ChannelRun> => {
+      const reads = await this.#readsOf(wanted.application);
+      return this.#open(wanted, this.#definitionOf(wanted), reads, held);
+    };
+    const opening = open();
+    const close = (): void => {
+      held.close();
+      // what could not be opened has told so by `ready`
+      opening.then(
+        (run) => run.close(),
+        () => undefined,
+      );
+    };
+    const run = async (task: Task): Promise<void> => {
+      const opened = await opening;
+      const input = await this.#publish(task, opened.definition);
+      if (input === undefined) return;
+      const departure = new Departure(task);
+      await this.#play(task, input, opened, departure, () => held.attach(sinkOf(input, departure)));
+    };
+    return {
+      ready: opening.then(({ channel }) => channel.start()).then(() => held.begun),
+      run: (task) => run(task).finally(close),
+      close,
+    };
+  }
+
+  /** @throws ChannelError */
+  #definitionOf({ application, spec: json }: Pick<Task, 'application' | 'spec'>): ChannelDefinition {
+    const spec = readScheduleSpec(json);
     if (spec === undefined) throw new ChannelError('the definition cannot be read');
     const { schedule } = application.config.providers;
     if (schedule === undefined)
       throw new ChannelError('the Schedule provider is off: the application has no <Schedule/> in its Providers');
-    const files = await this.filesOf(application);
-    const ffmpeg = await this.#options.ffmpeg();
-    if (signal.aborted) return;
-    const input = await publishOwnName(
-      task,
-      { type: 'Scheduled', kind: SCHEDULED },
-      {
-        replace: false,
-        maxConnections: schedule.maxConnection ?? 0,
-        isPassthrough: spec.stream.bypassTranscoder,
-        isListed: true,
-      },
-      this.#options,
-    );
-    if (input === undefined) return;
+    return { spec, maxConnections: schedule.maxConnection ?? 0 };
+  }
+
+  /** What channels of an application read files with. */
+  async #readsOf(application: Application): Promise<Reads> {
+    return { files: await this.filesOf(application), ffmpeg: await this.#options.ffmpeg() };
+  }
+
+  #publish(task: Task, { spec, maxConnections }: ChannelDefinition): Promise<InputStream | undefined> {
+    const isPassthrough = spec.stream.bypassTranscoder;
+    const options = { replace: false, maxConnections, isPassthrough, isListed: true };
+    return publishOwnName(task, { type: 'Scheduled', kind: SCHEDULED }, options, this.#options);
+  }
+
+  /** A channel that has not begun to play. */
+  #open(
+    { application, name }: Pick<Task, 'application' | 'name'>,
+    definition: ChannelDefinition,
+    { files, ffmpeg }: Reads,
+    sink: TrackSink,
+  ): ChannelRun {
     const log = this.#options.log.child({ module: SCHEDULED, stream: `${application.internalName}/${name.id}` });
     const faults = new FaultLog(log);
+    const { spec } = definition;
     const wishes = wishesOf(spec);
     const { errorToleranceDurationMs: toleranceMs } = spec.stream;
     const open = (item: Item, position: number, onChange: () => void): ItemSource => {
@@ -113,7 +163,7 @@ export class ScheduledKind implements PlacedKind {
     };
     const channel = new Channel({
       spec,
-      sink: sinkOf(input),
+      sink,
       clock: SYSTEM_CLOCK,
       lengthOf: files.lengthOf,
       measure: (urls, signal) => files.measure(urls, undefined, signal),
@@ -122,42 +172,76 @@ export class ScheduledKind implements PlacedKind {
       log,
     });
     const forget = files.onLength(() => channel.replan());
-    try {
-      await this.#play(task, input, spec, channel, log);
-    } finally {
+    const close = (): void => {
       forget();
       channel.close();
       faults.close();
-      leaveOwnStream(input, signal, 'the channel has ended');
-    }
+    };
+    return { definition, channel, log, close };
   }
 
-  /** Resolves when the run is to end. @throws ChannelError when its stream was ended by others */
-  async #play(task: Task, input: InputStream, spec: ScheduleSpec, channel: Channel, log: Logger): Promise<void> {
+  /**
+   * Resolves when the run is to end.
+   * @param begin puts the channel on the air
+   * @throws ChannelError when its stream was ended by others
+   */
+  async #play(
+    task: Task,
+    input: InputStream,
+    { definition, channel, log, close }: ChannelRun,
+    departure: Departure,
+    begin: () => Promise<void> | void,
+  ): Promise<void> {
     const { application, signal } = task;
     const { promise: over, resolve: end } = Promise.withResolvers<string>();
     signal.addEventListener('abort', () => end(''), { once: true });
-    if (signal.aborted) return;
-    input.once('close', end);
-    if (input.isPassthrough) new Passthrough(application, input, end);
-    task.show(() => channel.report());
-    task.changed((json) => {
-      const changed = readScheduleSpec(json);
-      if (changed === undefined || !isDeepStrictEqual(changed.stream, spec.stream))
-        return log.error('the new definition of the channel cannot be played: the former one goes on');
-      void channel.change(changed);
-    });
-    task.started();
-    // what its files are like may take long to find out
-    const reason = await Promise.race([channel.start().then(() => over), over]);
-    if (!signal.aborted) throw new ChannelError(`its stream was ended: ${reason}`);
+    if (signal.aborted) end('');
+    try {
+      input.once('close', end);
+      if (input.isPassthrough) new Passthrough(application, input, end);
+      task.show(() => channel.report());
+      task.changed((json) => {
+        const changed = readScheduleSpec(json);
+        if (changed === undefined || !isDeepStrictEqual(changed.stream, definition.spec.stream))
+          return log.error('the new definition of the channel cannot be played: the former one goes on');
+        void channel.change(changed);
+      });
+      task.started();
+      // what its files are like may take long to find out
+      const reason = await Promise.race([Promise.resolve(begin()).then(() => over), over]);
+      if (!signal.aborted) throw new ChannelError(`its stream was ended: ${reason}`);
+    } finally {
+      departure.close();
+      close();
+      leaveOwnStream(input, signal, 'the channel has ended');
+    }
   }
 }
 
-function sinkOf(input: InputStream): ConstructorParameters<typeof Channel>[0]['sink'] {
+interface Reads {
+  readonly files: MediaFiles;
+  /** Path of the program. */
+  readonly ffmpeg: string;
+}
+
+interface ChannelDefinition {
+  readonly spec: ScheduleSpec;
+  readonly maxConnections: number;
+}
+
+interface ChannelRun {
+  readonly definition: ChannelDefinition;
+  readonly channel: Channel;
+  readonly log: Logger;
+  /** Idempotent. */
+  close(): void;
+}
+
+function sinkOf(input: InputStream, departure: Departure): TrackSink {
   return {
     setTracks: (tracks) => input.setTracks(tracks),
     write: (packet) => {
+      if (!departure.passes(packet)) return;
       input.counters.received(packet.data.length);
       input.write(packet);
     },

@@ -10,6 +10,7 @@ import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from 
 import { openScheduled } from '../../../support/scheduled-kind.ts';
 import { writeScript } from '../../../support/script.ts';
 import { until } from '../../../support/until.ts';
+import type { ScheduleSpec } from '../../../../src/providers/scheduled/spec.ts';
 import { item, schedule } from '../../../support/virtual-channel.ts';
 import { mutate } from '../../../soak/mutate.ts';
 import { Random } from '../../../soak/random.ts';
@@ -170,4 +171,37 @@ test('an application without the provider runs no channels', async (t) => {
   const { play } = openScheduled(t, folder, {});
   const channel = play(schedule([]));
   await t.throwsAsync(channel.over, { instanceOf: ChannelError, message: /the Schedule provider is off/ });
+});
+
+/** All pictures of a file of three seconds that is played again and again, in the order in which they are decoded. */
+async function pictures({ play }: ReturnType<typeof openScheduled>, spec: ScheduleSpec): Promise<string[]> {
+  const channel = play(spec, 'whole');
+  const all = (): string[] =>
+    channel.packets.flatMap(({ track, data }) => (track.type === 'video' ? data.toString('base64') : []));
+  await until('it has begun again', () => new Set(all()).size < all().length);
+  await channel.stop();
+  return [...new Set(all())];
+}
+
+test.serial('a channel that stands by goes on where another one ends, right before its key frame', async (t) => {
+  const one = openScheduled(t, folder);
+  const other = openScheduled(t, folder);
+  const spec = schedule([{ name: 'all', scheduled: Date.now() - 500, repeat: true, items: [item('file://a.mp4')] }]);
+  const first = one.play(spec);
+  await until('it plays', () => first.packets.length > 0);
+  const standby = other.standBy(spec);
+  await standby.ready;
+  t.is(other.application.stream('tv'), undefined);
+  await first.handOver();
+  const second = other.play(spec, 'tv', (task) => standby.run(task));
+  await until('it goes on', () => second.packets.filter(({ track }) => track.type === 'video').length > 30);
+  await second.stop();
+  const dataOf = ({ packets }: typeof first) =>
+    packets.flatMap(({ track, data }) => (track.type === 'video' ? data.toString('base64') : []));
+  const whole = schedule([{ name: 'all', scheduled: Date.now() - 3000, repeat: true, items: [item('file://a.mp4')] }]);
+  const order = await pictures(one, whole);
+  const [before, after] = [dataOf(first), dataOf(second)];
+  t.true(second.packets.find(({ track }) => track.type === 'video')?.key);
+  const place = (data: string | undefined): number => order.indexOf(data ?? '');
+  t.is(place(after[0]), (place(before.at(-1)) + 1) % order.length);
 });

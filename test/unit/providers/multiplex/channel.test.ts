@@ -38,7 +38,8 @@ interface Sending {
   readonly encodes?: number;
 }
 
-async function open(t: ExecutionContext, spec: MultiplexSpec, shape: VhostShape = {}) {
+/** @param turn of a channel that stands by */
+async function open(t: ExecutionContext, spec: MultiplexSpec, shape: VhostShape = {}, turn?: () => Promise<void>) {
   virtualTime(t);
   const registry = new Registry();
   addVhost(registry, shape);
@@ -64,6 +65,8 @@ async function open(t: ExecutionContext, spec: MultiplexSpec, shape: VhostShape 
       input.read({ packet: (packet) => void got.push(packet), close: (reason) => void lost.push(reason) });
       return input;
     },
+    passes: () => true,
+    turn,
     leave: (input, reason) => input.close(reason),
     log: pino({ level: 'silent' }),
   });
@@ -227,6 +230,26 @@ test.serial('pictures whose key frames come at nearly the same time begin togeth
     stop.abort();
     await over;
   }
+});
+
+test.serial('one that stands by begins in its turn, with the last key frame of all that came meanwhile', async (t) => {
+  const turn = Promise.withResolvers<void>();
+  let isReady = false;
+  const { publish, got, until, playing, application } = await open(t, SPLIT, {}, async () => {
+    isReady = true;
+    await turn.promise;
+  });
+  const cam = publish('cam');
+  publish('mic', { tracks: [AUDIO] });
+  await until('it is ready', () => isReady);
+  await delay(6500);
+  t.is(application.stream('channel'), undefined);
+  turn.resolve();
+  await playing();
+  const [first] = got.filter(({ track }) => track.name === 'main');
+  const keys = cam.sent.filter(({ packet: { key, track } }) => key && track.type === 'video');
+  t.is(first?.data, keys.at(-1)?.packet.data);
+  t.is(first?.dts, 0);
 });
 
 test.serial('tracks of one source keep their distances exactly', async (t) => {

@@ -49,6 +49,7 @@ function open() {
       started: () => {},
       show: () => {},
       changed: () => {},
+      handsOver: () => {},
     });
   const free = (): void => {
     state.taken = false;

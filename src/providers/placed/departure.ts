@@ -1,0 +1,55 @@
+import type { Packet } from '../../core/packet.ts';
+import { Watchdog } from '../../core/watchdog.ts';
+import type { Task } from '../../tasks/kind.ts';
+
+/** After a silence of this length there is nothing that an end could interrupt. */
+const SILENCE_MS = 2000;
+/** How long the next key frame is waited for at most. */
+const KEY_WITHIN_MS = 10_000;
+
+/**
+ * Lets the stream of a run that is handed over end right before a key frame: the node that stands by goes on with that.
+ * Without video it ends with the next packet, in a silence at once.
+ */
+export class Departure {
+  readonly #task: Pick<Task, 'handsOver' | 'signal'>;
+  #silence: Watchdog | undefined;
+  #hasVideo = false;
+  #leave: (() => void) | undefined;
+  #late: Watchdog | undefined;
+
+  constructor(task: Pick<Task, 'handsOver' | 'signal'>) {
+    this.#task = task;
+  }
+
+  /** Whether a packet may be written: to be asked for each of them, in order. */
+  passes({ track, key }: Packet): boolean {
+    const isVideo = track.type === 'video';
+    if (this.#leave !== undefined && (isVideo ? key : !this.#hasVideo)) this.#leave();
+    if (this.#task.signal.aborted) return false;
+    if (this.#silence === undefined) this.#begin();
+    else this.#silence.heard();
+    this.#hasVideo ||= isVideo;
+    return true;
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#silence?.close();
+    this.#late?.close();
+    this.#silence = this.#late = undefined;
+  }
+
+  #begin(): void {
+    this.#task.handsOver((leave) => {
+      this.#leave = leave;
+      this.#late ??= new Watchdog(KEY_WITHIN_MS, leave).unref();
+    });
+    this.#silence = new Watchdog(SILENCE_MS, () => {
+      this.#silence = undefined;
+      this.#hasVideo = false;
+      this.#task.handsOver(undefined);
+      this.#leave?.();
+    }).unref();
+  }
+}

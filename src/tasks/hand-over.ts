@@ -1,0 +1,120 @@
+import Type from 'typebox';
+import type { Cluster, NodeRow } from '#cluster';
+import { KilnError } from '../errors.ts';
+import type { Logger } from '../log.ts';
+import { definePeerCall } from '../origins/peer-call.ts';
+import type { PeerCalls } from '../origins/peer-calls.ts';
+import { TaskNameSchema, taskKey, type TaskDefinition, type TaskName } from './definition.ts';
+import { TaskEnd } from './kind.ts';
+import { pause } from './pause.ts';
+import { ranked, successors } from './rank.ts';
+import type { TaskRunner } from './runner.ts';
+import type { Turns } from './turns.ts';
+
+/** Before the other nodes are asked again. */
+const AGAIN_MS = 2000;
+/** How long a node that is asked may take to make a run ready. */
+const READY_MS = 15_000;
+
+/** Makes a run of a task of the calling node ready. `anyway`: also where what it needs is missing. */
+export const STAND_BY = definePeerCall(
+  'tasks/stand-by',
+  Type.Object({ name: TaskNameSchema, anyway: Type.Boolean() }),
+  Type.Object({ ready: Type.Boolean() }),
+);
+
+export interface HandOverOptions {
+  readonly name: TaskName;
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'state'>;
+  readonly calls: PeerCalls;
+  /** Limits how many tasks a node hands over at the same time. */
+  readonly handOvers: Turns;
+  /** Whether this node has what the task needs. */
+  readonly suits: (definition: TaskDefinition) => Promise<boolean>;
+  readonly log: Logger;
+}
+
+/**
+ * Hands a task of a draining node over. One that would be interrupted goes on until another node stands by, and ends at a
+ * moment of its choice; as long as no other node can run it, it stays.
+ */
+export class HandOver {
+  readonly #options: HandOverOptions;
+  #definition: TaskDefinition | undefined;
+  #stop: AbortController | undefined;
+  #rest = new AbortController();
+
+  constructor(options: HandOverOptions) {
+    this.#options = options;
+  }
+
+  /** Begins to look for another node; where it does so already, it looks again soon. */
+  begin(runner: TaskRunner, definition: TaskDefinition): void {
+    this.#definition = definition;
+    if (this.#stop !== undefined) return this.#rest.abort();
+    this.#stop = new AbortController();
+    const { log, name } = this.#options;
+    this.#go(runner, definition, this.#stop.signal).catch((error: unknown) =>
+      log.error({ ...name, err: error }, 'the task is not handed over because of an internal error'),
+    );
+  }
+
+  /** The task stays, unless it has left already. Idempotent. */
+  cancel(): void {
+    this.#stop?.abort();
+    this.#stop = undefined;
+  }
+
+  async #go(runner: TaskRunner, first: TaskDefinition, signal: AbortSignal): Promise<void> {
+    const { log, name } = this.#options;
+    let isTold = false;
+    while (!signal.aborted) {
+      const isReady = await this.#isReady(runner, this.#definition ?? first, signal);
+      if (signal.aborted) return;
+      if (isReady) return runner.handOver(new TaskEnd('handedOver', 'the node is draining'), signal);
+      if (!isTold) log.info({ ...name }, 'no other node can run the task now: it goes on here while this node drains');
+      isTold = true;
+      this.#rest = new AbortController();
+      await pause(AGAIN_MS, AbortSignal.any([signal, this.#rest.signal]));
+    }
+  }
+
+  async #isReady(runner: TaskRunner, definition: TaskDefinition, signal: AbortSignal): Promise<boolean> {
+    if (this.#nodes(definition).length === 0) return false;
+    if (!runner.isInterruptible) return true;
+    return await this.#options.handOvers.take(() => this.#ask(definition, signal));
+  }
+
+  /** Asks one node after the other to make a run ready. @returns whether one has */
+  async #ask(definition: TaskDefinition, signal: AbortSignal): Promise<boolean> {
+    const { suits, cluster } = this.#options;
+    // nobody can claim it
+    if (cluster.state === 'degraded') return false;
+    const anyway = !(await suits(definition));
+    for (const node of this.#nodes(definition)) {
+      if (signal.aborted) return false;
+      if (await this.#standsBy(node, anyway)) return true;
+    }
+    return false;
+  }
+
+  async #standsBy(node: NodeRow, anyway: boolean): Promise<boolean> {
+    const { calls, name, log } = this.#options;
+    try {
+      return (await calls.call(node, STAND_BY, { name, anyway }, READY_MS)).ready;
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      // a node of another version takes what is free
+      if (error.code === 'callUnknown') return true;
+      log.debug({ ...name, node: node.id, reason: error.message }, 'a node cannot be asked to run the task');
+      return false;
+    }
+  }
+
+  /** Those that can be asked, in the order in which they would claim it. */
+  #nodes(definition: TaskDefinition): NodeRow[] {
+    const { name, cluster } = this.#options;
+    const able = successors({ self: cluster.self, nodes: cluster.nodes() }, definition);
+    return ranked(taskKey(name), able).flatMap((id) => able.find((node) => node.id === id) ?? []);
+  }
+}

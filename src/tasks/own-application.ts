@@ -1,0 +1,24 @@
+import type { ApplicationConfig } from '../config/model.ts';
+import type { Application } from '../core/application.ts';
+import type { Registry } from '../core/registry.ts';
+import { KilnError } from '../errors.ts';
+import type { TaskName } from './definition.ts';
+
+/** The application of a task on this node, made if its virtual host has a template for it; undefined when it cannot be there. */
+export function applicationOf(registry: Registry, { vhost, app }: TaskName): Application | undefined {
+  return found(() => registry.vhosts.get(vhost)?.demandApplication(app));
+}
+
+/** How that application is configured, made or not. */
+export function applicationConfigOf(registry: Registry, { vhost, app }: TaskName): ApplicationConfig | undefined {
+  return found(() => registry.vhosts.get(vhost)?.demandConfig(app));
+}
+
+function found<T>(find: () => T | undefined): T | undefined {
+  try {
+    return find();
+  } catch (error) {
+    if (error instanceof KilnError) return undefined;
+    throw error;
+  }
+}

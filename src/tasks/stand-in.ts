@@ -1,0 +1,85 @@
+import type { Application } from '../core/application.ts';
+import { isSameTask, type TaskDefinition } from './definition.ts';
+import type { PlacedKind, Standby, Task } from './kind.ts';
+
+/** A run gets ready within this, or not at all. */
+const READY_MS = 10_000;
+/** How long a run is kept ready: its owner hands it over within this, or has died. */
+const KEPT_MS = 30_000;
+
+/** A run of another node's task that is ready on this node, in case that the task comes here. */
+export class StandIn {
+  /** Whether it is ready, or could not be made so. Never rejects. */
+  readonly ready: Promise<boolean>;
+  readonly #definition: TaskDefinition;
+  readonly #application: Application;
+  #standby: Standby | undefined;
+  readonly #over = Promise.withResolvers<void>();
+  #timer: NodeJS.Timeout;
+  #isReady = false;
+  #isOver = false;
+
+  constructor(
+    standBy: NonNullable<PlacedKind['standBy']>,
+    { name, definition, application }: Pick<Task, 'name' | 'application'> & { readonly definition: TaskDefinition },
+  ) {
+    this.#definition = definition;
+    this.#application = application;
+    this.#timer = this.#closeIn(READY_MS);
+    this.ready = this.#getReady(() => standBy({ name, spec: definition.spec, application }));
+  }
+
+  /** Whether it can still run: it has not been taken, nor closed. */
+  isFor(definition: TaskDefinition): boolean {
+    return !this.#isOver && isSameTask(this.#definition, definition);
+  }
+
+  /** Keeps it ready for longer. */
+  keep(): void {
+    if (this.#isOver || !this.#isReady) return;
+    clearTimeout(this.#timer);
+    this.#timer = this.#closeIn(KEPT_MS);
+  }
+
+  /** Its run, if it is one of that task in that application: otherwise it is closed. */
+  take(definition: TaskDefinition, application: Application): ((task: Task) => Promise<void>) | undefined {
+    if (!this.isFor(definition) || application !== this.#application || application.closed) {
+      this.close();
+      return undefined;
+    }
+    this.#end();
+    const standby = this.#standby;
+    return standby && ((task) => standby.run(task));
+  }
+
+  /** Idempotent. */
+  close(): void {
+    if (this.#isOver) return;
+    this.#end();
+    this.#standby?.close();
+  }
+
+  async #getReady(standBy: () => Standby): Promise<boolean> {
+    try {
+      this.#standby = standBy();
+      await Promise.race([this.#standby.ready, this.#over.promise]);
+      this.#isReady = !this.#isOver;
+      this.keep();
+      return this.#isReady;
+    } catch {
+      // what is wrong shows where it runs
+      this.close();
+      return false;
+    }
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#over.resolve();
+    clearTimeout(this.#timer);
+  }
+
+  #closeIn(ms: number): NodeJS.Timeout {
+    return setTimeout(() => this.close(), ms).unref();
+  }
+}

@@ -1,0 +1,186 @@
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { Program } from '../support/ffmpeg.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { BYPASS, ladderXml } from '../support/ladder-config.ts';
+import { mediaFolder } from '../support/media-files.ts';
+import { createMultiplex, MULTIPLEX_CHANNELS, sourceOf, untilPlays } from '../support/multiplex-api.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
+import { writeNumbered } from '../support/numbered-files.ts';
+import { PartViewer, type ShownPicture } from '../support/part-viewer.ts';
+import { until } from '../support/until.ts';
+
+const CHANNELS = '/v1/vhosts/default/apps/app/scheduledChannels';
+const LLHLS = '<ChunkDuration>0.2</ChunkDuration><SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';
+const READY = { a: 'ready', b: 'ready', c: 'ready' };
+const RATE = 25;
+const FRAME_MS = 1000 / RATE;
+const GOP = 25;
+/** Of each of the items of the scheduled channel. */
+const FRAMES = 100;
+const ITEMS = 3;
+/** Drains one after the other; five for figures. */
+const ROUNDS = Number(process.env['KILN_DRAINS'] ?? 2);
+/** Parts that are played before a change, and behind it. */
+const PARTS = 10;
+
+type Nodes = Readonly<Record<string, Kiln>>;
+
+async function startNodes(t: ExecutionContext, providers: string): Promise<Nodes> {
+  const redis = await usedRedis(t);
+  const options = { llhls: LLHLS, providers, application: ladderXml([BYPASS]) };
+  const ids = ['a', 'b', 'c'];
+  const started = await Promise.all(ids.map((id) => startNode(t, redis, id, options)));
+  for (const node of started) await untilStates(node, READY);
+  return Object.fromEntries(ids.map((id, i) => [id, started[i] as Kiln]));
+}
+
+/** The node that has more streams of its own than the publishers' ones. */
+const ownerOf = (asked: Kiln, published: Readonly<Record<string, number>> = {}) =>
+  until('the statistics of nodes count the channel', async () => {
+    const rows = [...(await nodesOf(asked)).values()].filter(({ state }) => state !== 'lost');
+    const own = rows.filter(({ id, streams }) => streams > (published[id] ?? 0));
+    return own.length === 1 && own[0]?.id;
+  });
+
+/** More is played, and behind the next discontinuity where one is to come. */
+async function playsOn(viewer: PartViewer, behind = viewer.discontinuities): Promise<void> {
+  await until('it goes on behind the change', () => viewer.discontinuities >= behind);
+  const { parts } = viewer;
+  await until('more is played', () => viewer.parts >= parts + PARTS);
+}
+
+/** Where a picture is in everything that is played again and again, in frames. */
+const placeOf = ({ item, frame }: ShownPicture): number => item * FRAMES + frame;
+
+/** What a viewer met at each discontinuity: frames that were missed, negative where they came twice, and how long nothing came. */
+function changes(pictures: readonly ShownPicture[], frames: number) {
+  return pictures.flatMap((after, i) => {
+    const before = pictures[i - 1];
+    if (before === undefined || before.discontinuity === after.discontinuity) return [];
+    const step = (placeOf(after) - placeOf(before) - 1 + 1.5 * frames) % frames;
+    return [{ missed: step - frames / 2, waitedMs: after.at - before.at }];
+  });
+}
+
+/** Within a run of pictures none is missing. */
+function isWhole(pictures: readonly ShownPicture[], frames: number): boolean {
+  return pictures.every((after, i) => {
+    const before = pictures[i - 1];
+    if (before === undefined || before.discontinuity !== after.discontinuity) return true;
+    return (placeOf(before) + 1) % frames === placeOf(after);
+  });
+}
+
+/** Drains the owner of a channel, several times. */
+async function drains(asked: Kiln, viewer: PartViewer, published: Readonly<Record<string, number>> = {}) {
+  for (let round = 0; round < ROUNDS; round++) {
+    await playsOn(viewer);
+    const before = viewer.discontinuities;
+    const owner = await ownerOf(asked, published);
+    if ((await asked.api(`/v1/cluster/nodes/${owner}:drain`, 'POST')).status !== 200) throw new Error('no drain');
+    await playsOn(viewer, before + 1);
+    await asked.api(`/v1/cluster/nodes/${owner}:undrain`, 'POST');
+    await untilStates(asked, READY);
+  }
+}
+
+test('a scheduled channel goes on for its viewers when its node drains, dies or is stopped', async (t) => {
+  const { folder, remove } = await mediaFolder();
+  t.teardown(remove);
+  for (let item = 0; item < ITEMS; item++)
+    await writeNumbered(join(folder, `${item}.mp4`), { item, frames: FRAMES, rate: RATE, gop: GOP });
+  const nodes = await startNodes(t, `<Schedule><MediaRootDir>${folder}</MediaRootDir></Schedule>`);
+  const a = nodes['a'] as Kiln;
+  const begin = Math.floor(Date.now() / 1000) * 1000 - 3_600_000;
+  const items = Array.from({ length: ITEMS }, (_, item) => ({ url: `file://${item}.mp4` }));
+  const made = await a.api(CHANNELS, 'POST', {
+    stream: { name: 'tv', bypassTranscoder: true },
+    programs: [{ name: 'all', scheduled: new Date(begin).toISOString(), repeat: true, items }],
+  });
+  t.is(made.status, 201);
+  const all = ITEMS * FRAMES;
+
+  // the viewer's node is not the owner at first
+  const first = await ownerOf(a);
+  const watched = Object.keys(nodes).find((id) => id !== first) as string;
+  const others = Object.values(nodes).filter((node) => node !== nodes[watched]);
+  const stays = nodes[watched] as Kiln;
+  const viewer = await PartViewer.start(stays.httpUrl('/app/tv/llhls.m3u8'));
+  t.teardown(() => viewer.close());
+  await drains(stays, viewer);
+  const drained = viewer.discontinuities;
+
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    // it must not be the node that is watched
+    let owner = await ownerOf(stays);
+    if (owner === watched) {
+      const before = viewer.discontinuities;
+      await stays.api(`/v1/cluster/nodes/${watched}:drain`, 'POST');
+      await playsOn(viewer, before + 1);
+      await stays.api(`/v1/cluster/nodes/${watched}:undrain`, 'POST');
+      await untilStates(stays, READY);
+      owner = await ownerOf(stays);
+    }
+    await playsOn(viewer);
+    const before = viewer.discontinuities;
+    const victim = nodes[owner] as Kiln;
+    const from = Date.now();
+    victim.signal(signal);
+    await until('it goes on', () => viewer.discontinuities > before);
+    t.log(`${signal}: on air again for the viewer after ${viewer.newestAt - from} ms`);
+    await victim.exited();
+    await playsOn(viewer);
+    await victim.restart();
+    await untilStates(stays, READY);
+  }
+
+  viewer.close();
+  t.deepEqual(viewer.failures, []);
+  const pictures = await viewer.pictures();
+  t.true(isWhole(pictures, all));
+  const met = changes(pictures, all);
+  t.log(met.map(({ missed, waitedMs }) => `${missed} frames missed, ${waitedMs} ms`).join('; '));
+  t.true(met.length >= drained + 2);
+  for (const { missed } of met.slice(0, drained)) t.true(Math.abs(missed) <= GOP);
+  // what is shown is what is scheduled, a little later
+  for (const picture of pictures) {
+    const late = (picture.at - begin - placeOf(picture) * FRAME_MS) % (all * FRAME_MS);
+    t.true(late >= -FRAME_MS && late < (all * FRAME_MS) / 2, `${late} ms`);
+  }
+  t.is(others.length, 2);
+});
+
+test('a multiplex channel goes on for its viewers when its node drains', async (t) => {
+  const { folder, remove } = await mediaFolder();
+  t.teardown(remove);
+  const file = join(folder, 'source.mp4');
+  const frames = 1000;
+  await writeNumbered(file, { item: 0, frames, rate: RATE, gop: GOP });
+  const nodes = await startNodes(t, '<Multiplex/>');
+  const a = nodes['a'] as Kiln;
+  const flags = ['-nostdin', '-v', 'error', '-re', '-stream_loop', '-1'];
+  const publisher = new Program('ffmpeg', [...flags, '-i', file, '-c', 'copy', '-f', 'flv', a.rtmpUrl('cam')]);
+  t.teardown(() => publisher.stop());
+  await a.liveStream('cam');
+  const published = { a: 1 };
+  // by its name it has a place among the nodes: one that is not where its source is
+  let name = '';
+  for (let i = 0, owner = 'a'; owner === 'a'; i++) {
+    if (name !== '') await a.api(`${MULTIPLEX_CHANNELS}/${name}`, 'DELETE');
+    name = `mux${i}`;
+    await createMultiplex(a, name, [sourceOf('cam', ['source', 'picture'])], {}, { bypassTranscoder: true });
+    await untilPlays(a, name);
+    owner = await ownerOf(a, published);
+  }
+  const viewer = await PartViewer.start(a.httpUrl(`/app/${name}/llhls.m3u8`));
+  t.teardown(() => viewer.close());
+  await drains(a, viewer, published);
+  viewer.close();
+  t.deepEqual(viewer.failures, []);
+  const pictures = await viewer.pictures();
+  const met = changes(pictures, frames);
+  t.log(met.map(({ missed, waitedMs }) => `${missed} frames missed, ${waitedMs} ms`).join('; '));
+  t.is(met.length, ROUNDS);
+  for (const { missed } of met) t.true(Math.abs(missed) <= GOP);
+});
