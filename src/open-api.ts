@@ -21,6 +21,8 @@ export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly records: Records;
   readonly playlists: readonly PlaylistPublisher[];
   readonly version: Version;
+  /** What else its port serves to the bearer of the token. */
+  readonly beside?: FastifyPluginAsync | undefined;
   /** What relative paths of certificates start from. */
   readonly folder: string;
 }
@@ -39,7 +41,7 @@ export interface ApiDoor {
  * @throws what keeps a part from starting
  */
 export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
-  const { config, registry, certificates, codecs, records, playlists, version, folder, log } = context;
+  const { config, registry, certificates, codecs, records, playlists, version, folder, beside, log } = context;
   const { cluster, names, directory, calls, others, pulls, channels, fetch, clusterTasks } = context.neighbours;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
   parts.push(dynamic);
@@ -86,6 +88,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     owners,
     log,
     audit,
+    beside,
     others: isAlone ? undefined : others,
     config: { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable },
   });

@@ -14,6 +14,7 @@ import { configHash, joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
+import { openMetrics, type MetricsOptions } from './metrics.ts';
 import { openNeighbours, type Neighbours } from './neighbours.ts';
 import { blockList } from './config/networks.ts';
 import { openApi, type ApiContext } from './open-api.ts';
@@ -34,6 +35,7 @@ import { apiHomeRoutes } from './web/api-home.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
+import { metricsRoutes } from './web/metrics.ts';
 import { pagesRoutes } from './web/pages.ts';
 
 export interface ServerOptions {
@@ -166,8 +168,10 @@ export class Server {
     const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
     const ports = new PortTable();
     await this.#open(PUBLISHERS, doors, this.#publishers, ports);
+    const metrics = await this.#startMetrics({ registry, neighbours, version });
     await this.#startApi({
       ...doors,
+      beside: metrics,
       codecs: inventory,
       records: recording.records,
       playlists: this.#playlists,
@@ -262,6 +266,18 @@ export class Server {
       return { ready: true, degraded: 'the store of the cluster cannot be reached' };
     const distrusted = this.#cluster === undefined ? undefined : distrustOf(this.#cluster.distrusted);
     return { ready: true, ...(distrusted !== undefined && { degraded: distrusted }) };
+  }
+
+  /** @returns its routes; undefined where nobody could ask for them */
+  async #startMetrics(options: MetricsOptions): Promise<FastifyPluginAsync | undefined> {
+    const { api, metrics } = this.#config.bind.managers;
+    if (api === undefined && metrics === undefined) return undefined;
+    const opened = openMetrics(options);
+    this.#parts.push(opened);
+    const routes = metricsRoutes(opened.exposition);
+    if (metrics?.port !== undefined) await this.#listenHttp(metrics.port, [routes]);
+    this.#addresses = { ...this.#addresses, metrics: metrics?.port };
+    return routes;
   }
 
   async #startApi(context: ApiContext): Promise<void> {

@@ -30,11 +30,13 @@ export interface ApiOptions extends ResourceOptions {
   readonly log: Logger;
   /** Where calls that may have changed something are noted. */
   readonly audit?: AuditLog;
+  /** What else the bearer of the token gets here, which is no call of the API. */
+  readonly beside?: FastifyPluginAsync | undefined;
 }
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
 export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
-  const { config, version, dynamic, owners, log, audit } = options;
+  const { config, version, dynamic, owners, log, audit, beside } = options;
   const user = userOf(config.accessToken);
   const wrongCredentials = new WrongCredentials();
   return async (app) => {
@@ -58,6 +60,8 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     if (config.etag) addEtags(app);
     readYourWrites(app, dynamic, options.directory);
 
+    // in front of what describes the calls of the API
+    if (beside !== undefined) await app.register(beside);
     await describeApi(app, version);
     answerAtOwner(app, owners, user);
     await addResources(app, options);

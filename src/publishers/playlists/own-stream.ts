@@ -230,7 +230,7 @@ export class OwnStream implements PlayedStream {
   }
 
   sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
-    this.#output.counters.sent(bytes, now);
+    this.#output.counters.sentTo(this.#options.form.kind, bytes, now);
     viewer?.sent(bytes, now);
   }
 

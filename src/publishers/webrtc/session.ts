@@ -273,6 +273,6 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   #count(bytes: number): void {
     if (bytes <= 0) return;
     this.out.add(bytes, Date.now());
-    this.stream.counters.sent(bytes);
+    this.stream.counters.sentTo('webrtc', bytes);
   }
 }
