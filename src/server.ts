@@ -36,6 +36,7 @@ import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
 import { metricsRoutes } from './web/metrics.ts';
+import { StoreCounts } from './stats/metrics/store-counts.ts';
 import { pagesRoutes } from './web/pages.ts';
 
 export interface ServerOptions {
@@ -69,6 +70,7 @@ export class Server {
   #addresses: Addresses = { ice: [] };
   /** Why this node is not ready, whatever the cluster says. */
   #unready: string | undefined = 'starting';
+  readonly #store = new StoreCounts();
   #cluster: Cluster | undefined;
   #refusals: RefusalCounts | undefined;
   /** It drains in order to stop: no going back. */
@@ -168,10 +170,18 @@ export class Server {
     const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
     const ports = new PortTable();
     await this.#open(PUBLISHERS, doors, this.#publishers, ports);
-    const metrics = await this.#startMetrics({ registry, neighbours, version });
+    const metrics = await this.#startMetrics({
+      registry,
+      neighbours,
+      store: this.#store,
+      encoders: inventory.runs,
+      mediaWorkers: webrtc?.pool,
+      playlists: this.#playlists,
+      version,
+    });
     await this.#startApi({
       ...doors,
-      beside: metrics,
+      ...metrics,
       codecs: inventory,
       records: recording.records,
       playlists: this.#playlists,
@@ -244,7 +254,7 @@ export class Server {
 
   async #joinCluster(): Promise<Cluster> {
     const { log } = this.#options;
-    const cluster = await joinCluster(this.#config, this.#options);
+    const cluster = await joinCluster(this.#config, { ...this.#options, store: this.#store });
     this.#cluster = cluster;
     if (this.#config.cluster !== undefined && cluster.state === 'connected')
       log.info({ event: 'node.connected', node: cluster.self.id }, 'connected to the cluster');
@@ -268,8 +278,8 @@ export class Server {
     return { ready: true, ...(distrusted !== undefined && { degraded: distrusted }) };
   }
 
-  /** @returns its routes; undefined where nobody could ask for them */
-  async #startMetrics(options: MetricsOptions): Promise<FastifyPluginAsync | undefined> {
+  /** @returns what the API has to do with them; undefined where nobody could ask for them */
+  async #startMetrics(options: MetricsOptions): Promise<Pick<ApiContext, 'apiCalls' | 'beside'> | undefined> {
     const { api, metrics } = this.#config.bind.managers;
     if (api === undefined && metrics === undefined) return undefined;
     const opened = openMetrics(options);
@@ -277,7 +287,7 @@ export class Server {
     const routes = metricsRoutes(opened.exposition);
     if (metrics?.port !== undefined) await this.#listenHttp(metrics.port, [routes]);
     this.#addresses = { ...this.#addresses, metrics: metrics?.port };
-    return routes;
+    return { apiCalls: opened.apiCalls, beside: routes };
   }
 
   async #startApi(context: ApiContext): Promise<void> {

@@ -4,6 +4,7 @@ import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
+import { TaskCounts } from './counts.ts';
 import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName, type TaskOrigin } from './definition.ts';
 import { TaskDefinitions } from './definitions.ts';
 import { TaskEnd, type TaskKind } from './kind.ts';
@@ -45,6 +46,7 @@ export class TaskExistsError extends Error {
  */
 export class Tasks {
   readonly definitions: TaskDefinitions;
+  readonly counts = new TaskCounts();
   readonly #options: TasksOptions;
   readonly #log: Logger;
   readonly #kinds = new Map<string, TaskKind>();
@@ -67,6 +69,7 @@ export class Tasks {
 
   /** Tasks of a kind that no node knows wait until one does. Call it before `start`. */
   add(kind: TaskKind): void {
+    this.counts.of(kind.name);
     this.#kinds.set(kind.name, kind);
   }
 
@@ -194,6 +197,11 @@ export class Tasks {
     return here;
   }
 
+  /** The tasks that run on this node, with their states. */
+  *running(): Iterable<{ readonly name: TaskName; readonly report: Json | undefined }> {
+    for (const { name, runner } of this.#open) if (runner?.isRunning === true) yield { name, report: runner.report };
+  }
+
   /** Hands over the tasks that run here, and claims no more. Idempotent. */
   async close(): Promise<void> {
     for (const undo of this.#undo.splice(0)) undo();
@@ -296,6 +304,7 @@ export class Tasks {
     const slot: TaskSlot = new TaskSlot(name, {
       ...this.#options,
       definitions: this.definitions,
+      counts: this.counts.of(name.kind),
       kind,
       turns: this.#turns,
       log: this.#log,
