@@ -1,12 +1,11 @@
-import { constants, monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
+import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { Histogram } from '../../core/histogram.ts';
 import { counter, histogram, type Family } from './family.ts';
 
-/** How often the delay of the event loop is measured. */
+/** How often it is looked whether the event loop is late. */
 const EVERY_MS = 20;
 const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const PAUSE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25];
-type Monitor = ReturnType<typeof monitorEventLoopDelay>;
 
 const KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_MAJOR]: 'major',
@@ -18,35 +17,39 @@ const KINDS: Readonly<Record<number, string>> = {
 /** How late the event loop is, how busy, and for how long garbage collection holds it. */
 export class EventLoop {
   readonly families: readonly Family[];
-  readonly #monitor = monitorEventLoopDelay({ resolution: EVERY_MS });
   readonly #delay = new Histogram(DELAY_SECONDS);
   readonly #pauses = new Map<string, Histogram>();
-  readonly #observer = new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) this.#paused(entry);
-  });
+  readonly #timer = setInterval(() => this.#look(), EVERY_MS).unref();
+  readonly #observer = new PerformanceObserver((list) => list.getEntries().forEach((entry) => this.#paused(entry)));
+  #lookedAt = performance.now();
 
   constructor() {
-    this.#monitor.enable();
     this.#observer.observe({ entryTypes: ['gc'] });
     this.families = [
       histogram(
         'kiln_event_loop_delay_seconds',
-        `By how much the event loop was late, measured every ${EVERY_MS} ms: media waits as long.`,
-        () => [[{}, this.#readDelay()]],
+        `By how much the event loop was late, looked at every ${EVERY_MS} ms: media waits as long.`,
+        () => [[{}, this.#delay]],
       ),
       counter('kiln_event_loop_active_seconds_total', 'Time in which the event loop did something.', () => {
         return performance.eventLoopUtilization().active / 1000;
       }),
       histogram('kiln_gc_pause_seconds', 'Pauses for garbage collection, by kind.', () =>
-        [...this.#pauses].map(([kind, counted]) => [{ kind }, counted] as const),
+        Array.from(this.#pauses, ([kind, pauses]) => [{ kind }, pauses] as const),
       ),
     ];
   }
 
   /** Idempotent. */
   close(): void {
-    this.#monitor.disable();
+    clearInterval(this.#timer);
     this.#observer.disconnect();
+  }
+
+  #look(): void {
+    const now = performance.now();
+    this.#delay.add(Math.max(0, now - this.#lookedAt - EVERY_MS) / 1000);
+    this.#lookedAt = now;
   }
 
   #paused(entry: { readonly duration: number }): void {
@@ -56,26 +59,4 @@ export class EventLoop {
     this.#pauses.set(name, pauses);
     pauses.add(entry.duration / 1000);
   }
-
-  /** Adds what was measured since the scrape before. */
-  #readDelay(): Histogram {
-    const { count } = this.#monitor;
-    if (count > 0) addMeasured(this.#delay, this.#monitor);
-    this.#monitor.reset();
-    return this.#delay;
-  }
-}
-
-/** Node keeps finer buckets, of which it tells by percentile, and measures the time between two looks in nanoseconds. */
-function addMeasured(delay: Histogram, { count, mean, percentiles }: Monitor): void {
-  const lateness = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e9 - EVERY_MS / 1000);
-  let before = 0;
-  for (const [at, bound] of [...delay.bounds, Infinity].entries()) {
-    let share = 0;
-    for (const [percentile, value] of percentiles) if (lateness(value) <= bound) share = percentile / 100;
-    const upTo = Math.max(before, Math.round(share * count));
-    delay.counts[at] = (delay.counts[at] as number) + upTo - before;
-    before = upTo;
-  }
-  delay.sum += lateness(mean) * count;
 }
