@@ -1,5 +1,6 @@
 import Fastify from 'fastify';
 import test from 'ava';
+import { CallCounts } from '../../src/api/call-counts.ts';
 import { apiRoutes } from '../../src/api/app.ts';
 import { Exposition } from '../../src/stats/metrics/exposition.ts';
 import { gauge } from '../../src/stats/metrics/family.ts';
@@ -39,4 +40,27 @@ test('a port of its own tells everybody', async (t) => {
   });
   t.is(statusCode, 200);
   t.is(body, `${TEXT}# EOF\n`);
+});
+
+test('calls are counted by route, whatever their path', async (t) => {
+  const app = Fastify();
+  t.teardown(() => app.close());
+  const calls = new CallCounts();
+  await app.register(apiRoutes({ ...(await apiOptions()), calls }));
+  const authorization = basic(TOKEN);
+  for (const name of ['default', 'second', 'none'])
+    await app.inject({ url: `/v1/vhosts/${name}/apps?now`, headers: { authorization } });
+  await app.inject({ url: '/v1/anything', headers: { authorization } });
+  await app.inject({ url: '/v1/vhosts' });
+  await app.inject({ method: 'DELETE', url: '/v1/vhosts/second', headers: { authorization } });
+  t.deepEqual(
+    Array.from(calls.all, ({ method, route, status, count }) => `${method} ${route} ${status} ${count}`).sort(),
+    [
+      'DELETE /v1/vhosts/:vhost 403 1',
+      'GET /v1/vhosts 401 1',
+      'GET /v1/vhosts/:vhost/apps 200 2',
+      'GET /v1/vhosts/:vhost/apps 404 1',
+      'GET none 404 1',
+    ],
+  );
 });
