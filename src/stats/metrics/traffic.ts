@@ -15,6 +15,9 @@ export interface TrafficSources {
   readonly refusals: () => readonly Refusals[];
 }
 
+/** Protocols of which it is known whether media stops. */
+const WATCHED = ['hlsv3', 'llhls', 'webrtc'] as const;
+
 /** Publishers and viewers of this node: by application, and how they fare by protocol. */
 export function trafficFamilies({ registry, refusals }: TrafficSources): Family[] {
   const { viewing } = registry.counters;
@@ -43,7 +46,7 @@ export function trafficFamilies({ registry, refusals }: TrafficSources): Family[
     counter(
       'kiln_viewer_stalls_total',
       'How often a viewer that was being sent media got none for a second or more.',
-      () => Object.entries(viewing.stalls).map(([protocol, value]) => ({ labels: { protocol }, value })),
+      () => WATCHED.map((protocol) => ({ labels: { protocol }, value: viewing.stalls[protocol] })),
     ),
     histogram('kiln_viewer_join_seconds', 'Time from the request of a viewer to its first media, by protocol.', () =>
       Array.from(viewing.joins, ([protocol, joins]) => [{ protocol }, joins] as const),
