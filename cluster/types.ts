@@ -266,6 +266,8 @@ export interface Cluster {
   readonly records: RecordStore;
 
   readonly distrusted: Distrusted;
+  /** How many keys this node holds. */
+  readonly held: number;
 
   /** The servers of the store that this node is connected to, as far as known; empty without a store. */
   stores(): readonly StoreAddress[];

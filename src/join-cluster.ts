@@ -16,6 +16,7 @@ import { loadNodeTls, loadRedisTls } from './config/cluster-tls.ts';
 import type { ClusterConfig, ServerConfig } from './config/model.ts';
 import { hostInUrl } from './config/values.ts';
 import type { Logger } from './log.ts';
+import type { StoreCounts } from './stats/metrics/store-counts.ts';
 
 const EVERY_IPV4 = ['*', '0.0.0.0'];
 
@@ -24,6 +25,8 @@ export interface JoinOptions {
   readonly folder: string;
   /** File that keeps this node's copy of what the management API creates. */
   readonly storageFile: string;
+  /** Counts what Redis is asked. */
+  readonly store: StoreCounts;
   readonly log: Logger;
 }
 
@@ -31,7 +34,10 @@ export interface JoinOptions {
  * The cluster that Server.xml names, or one of this node alone.
  * @throws StorageError, CertificateError, and the system's error when the cluster port cannot be had
  */
-export async function joinCluster(config: ServerConfig, { storageFile, folder, log }: JoinOptions): Promise<Cluster> {
+export async function joinCluster(
+  config: ServerConfig,
+  { storageFile, folder, store, log }: JoinOptions,
+): Promise<Cluster> {
   const { cluster, managers, bind, ip } = config;
   const kept = (cluster !== undefined || bind.managers.api !== undefined) && managers?.api.storage.enabled;
   const common = {
@@ -57,7 +63,8 @@ export async function joinCluster(config: ServerConfig, { storageFile, folder, l
   const onSettings = (settings: StoreSettings): void => logSettings(settings, log);
   const onDistrust = (report: DistrustReport): void => logDistrust(report, log);
   const onBuried = (buried: NodeIdentity): void => logBurial(buried, node.id, log);
-  const reports = { onStore, onClock, onSettings, onDistrust, onBuried };
+  const counted = { onCommand: store.command, onBeat: store.beat };
+  const reports = { ...counted, onStore, onClock, onSettings, onDistrust, onBuried };
   return await openRedis({
     ...common,
     ...reports,

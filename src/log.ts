@@ -13,6 +13,22 @@ declare module 'pino' {
   }
 }
 
+/** What this process has logged so far. */
+export class LogCounts {
+  /** Lines, by level. */
+  readonly lines = new Map<string, number>();
+  /** Lines of main events. */
+  readonly events = new Map<EventId, number>();
+  /** Faults that come with packets, by the module of who counts them; they are logged together. */
+  readonly faults = new Map<string, number>();
+}
+
+export const logCounts = new LogCounts();
+
+function addOne<K>(counts: Map<K, number>, key: K): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1);
+}
+
 /** Names of the levels, quietest last. */
 const LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
 const FORMATS = ['text', 'json'] as const;
@@ -80,7 +96,15 @@ export function jsonLogger(level: string, destination: DestinationStream): Logge
       base: undefined,
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      hooks: { streamWrite: withoutSecrets },
+      hooks: {
+        streamWrite: withoutSecrets,
+        logMethod(args, method, level) {
+          addOne(logCounts.lines, pino.levels.labels[level] ?? 'other');
+          const [fields] = args as unknown as readonly [{ readonly event?: EventId } | string];
+          if (typeof fields === 'object' && fields.event !== undefined) addOne(logCounts.events, fields.event);
+          method.apply(this, args);
+        },
+      },
     },
     destination,
   );
@@ -94,14 +118,17 @@ const OTHER = 'faults of other kinds';
 /** Faults that can come with every packet: counted, and logged by kind at most once a second. */
 export class FaultLog {
   readonly #log: Logger;
+  readonly #module: string;
   readonly #counts = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(log: Logger) {
     this.#log = log;
+    this.#module = String(log.bindings().module ?? 'server');
   }
 
   count(fault: string): void {
+    addOne(logCounts.faults, this.#module);
     const kind = this.#counts.has(fault) || this.#counts.size < MAX_KINDS ? fault : OTHER;
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref();

@@ -93,6 +93,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   return {
     cluster,
     access,
+    webhooks,
     names,
     sessionNames,
     directory,

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { FastifyPluginAsync } from 'fastify';
 import { CertificateStore } from './access/certificates.ts';
 import { apiRoutes } from './api/app.ts';
+import type { CallCounts } from './api/call-counts.ts';
 import { PeerApi } from './api/peer.ts';
 import { StreamOwners } from './api/stream-owner.ts';
 import { StreamSessions } from './api/stream-sessions.ts';
@@ -21,6 +22,9 @@ export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly records: Records;
   readonly playlists: readonly PlaylistPublisher[];
   readonly version: Version;
+  readonly apiCalls?: CallCounts | undefined;
+  /** What else its port serves to the bearer of the token. */
+  readonly beside?: FastifyPluginAsync | undefined;
   /** What relative paths of certificates start from. */
   readonly folder: string;
 }
@@ -39,7 +43,8 @@ export interface ApiDoor {
  * @throws what keeps a part from starting
  */
 export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
-  const { config, registry, certificates, codecs, records, playlists, version, folder, log } = context;
+  const { config, registry, certificates, codecs, records, playlists, version, folder, apiCalls, beside, log } =
+    context;
   const { cluster, names, directory, calls, others, pulls, channels, fetch, clusterTasks } = context.neighbours;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
   parts.push(dynamic);
@@ -86,6 +91,8 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     owners,
     log,
     audit,
+    calls: apiCalls,
+    beside,
     others: isAlone ? undefined : others,
     config: { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable },
   });

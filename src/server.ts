@@ -15,6 +15,7 @@ import { joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { IdleApplications } from './management/idle-applications.ts';
 import { NodeReport } from './management/node-report.ts';
+import { openMetrics, type MetricsOptions } from './metrics.ts';
 import { openNeighbours, type Neighbours } from './neighbours.ts';
 import { blockList } from './config/networks.ts';
 import { openApi, type ApiContext } from './open-api.ts';
@@ -35,6 +36,8 @@ import { apiHomeRoutes } from './web/api-home.ts';
 import { healthRoutes, type Readiness } from './web/health.ts';
 import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
+import { metricsRoutes } from './web/metrics.ts';
+import { StoreCounts } from './stats/metrics/store-counts.ts';
 import { pagesRoutes } from './web/pages.ts';
 
 export interface ServerOptions {
@@ -68,6 +71,7 @@ export class Server {
   #addresses: Addresses = { ice: [] };
   /** Why this node is not ready, whatever the cluster says. */
   #unready: string | undefined = 'starting';
+  readonly #store = new StoreCounts();
   #cluster: Cluster | undefined;
   #refusals: RefusalCounts | undefined;
   /** It drains in order to stop: no going back. */
@@ -167,8 +171,18 @@ export class Server {
     const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
     const ports = new PortTable();
     await this.#open(PUBLISHERS, doors, this.#publishers, ports);
+    const metrics = await this.#startMetrics({
+      registry,
+      neighbours,
+      store: this.#store,
+      encoders: inventory.runs,
+      mediaWorkers: webrtc?.pool,
+      playlists: this.#playlists,
+      version,
+    });
     await this.#startApi({
       ...doors,
+      ...metrics,
       codecs: inventory,
       records: recording.records,
       playlists: this.#playlists,
@@ -241,7 +255,7 @@ export class Server {
 
   async #joinCluster(): Promise<Cluster> {
     const { log } = this.#options;
-    const cluster = await joinCluster(this.#config, this.#options);
+    const cluster = await joinCluster(this.#config, { ...this.#options, store: this.#store });
     this.#cluster = cluster;
     if (this.#config.cluster !== undefined && cluster.state === 'connected')
       log.info({ event: 'node.connected', node: cluster.self.id }, 'connected to the cluster');
@@ -263,6 +277,18 @@ export class Server {
       return { ready: true, degraded: 'the store of the cluster cannot be reached' };
     const distrusted = this.#cluster === undefined ? undefined : distrustOf(this.#cluster.distrusted);
     return { ready: true, ...(distrusted !== undefined && { degraded: distrusted }) };
+  }
+
+  /** @returns what the API has to do with them; undefined where nobody could ask for them */
+  async #startMetrics(options: MetricsOptions): Promise<Pick<ApiContext, 'apiCalls' | 'beside'> | undefined> {
+    const { api, metrics } = this.#config.bind.managers;
+    if (api === undefined && metrics === undefined) return undefined;
+    const opened = openMetrics(options);
+    this.#parts.push(opened);
+    const routes = metricsRoutes(opened.exposition);
+    if (metrics?.port !== undefined) await this.#listenHttp(metrics.port, [routes]);
+    this.#addresses = { ...this.#addresses, metrics: metrics?.port };
+    return { apiCalls: opened.apiCalls, beside: routes };
   }
 
   async #startApi(context: ApiContext): Promise<void> {

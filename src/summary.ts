@@ -30,6 +30,8 @@ export interface Addresses {
   /** ICE candidates, as `port/protocol`. */
   readonly ice: readonly string[];
   readonly api?: PortPair;
+  /** Where `/metrics` needs no credentials. */
+  readonly metrics?: number | undefined;
 }
 
 export interface SummaryOptions {
@@ -206,7 +208,13 @@ function rtmpOrigins({ port, tlsPort }: PortPair, host: string, full = false): s
   return [...origin('rtmp', port, 1935), ...origin('rtmps', tlsPort, 443)];
 }
 
-function manageRows({ api }: Addresses, host: string, token: string | undefined): Row[] {
+function manageRows({ api, metrics }: Addresses, host: string, token: string | undefined): Row[] {
+  const rows = apiRows(api, host, token);
+  const open = url('http', host, { port: metrics });
+  return open === undefined ? rows : [...rows, ['Metrics', `${open}/metrics`]];
+}
+
+function apiRows(api: PortPair | undefined, host: string, token: string | undefined): Row[] {
   const base = url('http', host, api);
   if (base === undefined) return [];
   const rows: Row[] = [['API', `${base}/v1`], ...secureRows([api], host)];

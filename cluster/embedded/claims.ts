@@ -46,6 +46,10 @@ export class EmbeddedClaims {
     return { lease };
   }
 
+  get held(): number {
+    return this.#leases.size;
+  }
+
   ownerOf(key: string): Owner | undefined {
     const lease = this.#leases.get(key);
     return lease && this.#ownerOf(lease);

@@ -104,6 +104,10 @@ class EmbeddedCluster implements Cluster {
     return this.#claims.claim(key, meta, options);
   }
 
+  get held(): number {
+    return this.#claims.held;
+  }
+
   async ownerOf(key: string): Promise<Owner | undefined> {
     return this.#claims.ownerOf(key);
   }

@@ -65,6 +65,10 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly onDistrust?: (report: DistrustReport) => void;
   /** Called when this node's clock begins or ceases to differ from that of Redis by more than half a second. */
   readonly onClock?: (report: ClockReport) => void;
+  /** Called for each command to Redis: the seconds until its answer, or undefined when there was none that can be used. */
+  readonly onCommand?: (seconds: number | undefined) => void;
+  /** Called for each beat, with whether Redis has taken it. */
+  readonly onBeat?: (taken: boolean) => void;
   /** Called with the settings of Redis at the first connection, and when they differ at a later one. */
   readonly onSettings?: (settings: StoreSettings) => void;
   /** Called when the process of a node was found dead; for this node itself when the others took it for dead. */
@@ -130,6 +134,8 @@ class RedisCluster implements Cluster {
       onStore = () => {},
       onDistrust = () => {},
       onClock = () => {},
+      onCommand = () => {},
+      onBeat = () => {},
       onSettings = () => {},
       onBuried = () => {},
     }: RedisClusterOptions,
@@ -154,6 +160,7 @@ class RedisCluster implements Cluster {
       },
       onDown: (reason) => this.#heartbeat.down(reason),
       onMessage: (what) => this.#hear(what),
+      onCommand,
       onFault,
     });
     const common = { self: this.self, connection, timing: this.#timing, onFault };
@@ -191,6 +198,7 @@ class RedisCluster implements Cluster {
       onAsk: (node) => void this.#judge(node).catch(onFault),
       onConfirmed: () => void this.#peers.confirm().catch(onFault),
       onBuried: () => onBuried(this.self),
+      onBeat,
     });
     this.#port = new PeerPort({
       ...port,
@@ -245,6 +253,10 @@ class RedisCluster implements Cluster {
 
   get distrusted(): Distrusted {
     return this.#distrust.counts;
+  }
+
+  get held(): number {
+    return this.#leases.size;
   }
 
   stores(): readonly StoreAddress[] {

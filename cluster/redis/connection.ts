@@ -43,6 +43,8 @@ export interface ConnectionListener {
   readonly onUp: () => void;
   readonly onDown: (reason: string) => void;
   readonly onMessage: (text: string) => void;
+  /** Seconds until a command was answered; undefined when there was no answer that can be used. */
+  readonly onCommand: (seconds: number | undefined) => void;
   readonly onFault: (error: Error) => void;
 }
 
@@ -68,6 +70,7 @@ export class Connection {
   readonly #prefix: string;
   readonly #configured: string;
   readonly #onDown: ConnectionListener['onDown'];
+  readonly #onCommand: ConnectionListener['onCommand'];
   /** Clients whose connection was given up and is not closed yet. */
   readonly #ending = new Set<Client>();
   #closed = false;
@@ -102,6 +105,7 @@ export class Connection {
     }
     this.client.on('ready', listener.onUp);
     this.#onDown = listener.onDown;
+    this.#onCommand = listener.onCommand;
     this.client.on('close', () => listener.onDown(CLOSED));
     const events = `${prefix}events`;
     this.#subscriber.on('message', (channel: string, text: string) => channel === events && listener.onMessage(text));
@@ -144,8 +148,10 @@ export class Connection {
         return this.client.eval(text, keys.length, ...keys, ...args);
       });
       this.#answered = performance.now();
+      this.#onCommand((this.#answered - sent) / 1000);
       return reply;
     } catch (error) {
+      this.#onCommand(undefined);
       if (isTimeout(error) && this.#answered < sent) this.#renew(this.client);
       throw new UnavailableError(`Redis: ${(error as Error).message}`, {
         cause: error,

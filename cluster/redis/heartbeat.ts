@@ -33,6 +33,8 @@ export interface HeartbeatOptions {
   readonly onConfirmed: () => void;
   /** The others took this node for dead; it holds nothing any more. */
   readonly onBuried: () => void;
+  /** A beat is over. */
+  readonly onBeat: (taken: boolean) => void;
   readonly onFault: (error: Error) => void;
 }
 
@@ -125,12 +127,15 @@ export class Heartbeat {
 
   async #beatNow(): Promise<void> {
     if (this.#closed) return;
-    const { connection, nodes, config, leases, onAsk, onAtStake, onConfirmed, onFault } = this.#options;
+    const { connection, nodes, config, leases, onAsk, onAtStake, onConfirmed, onBeat, onFault } = this.#options;
     const downs = this.#downs;
+    let isTaken = false;
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
       const confirm = leases.expectBeat();
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
+      isTaken = true;
+      onBeat(true);
       this.#nodesChanged ||= beat.nodesChanged;
       this.#nextSilentMs = beat.nextSilentMs;
       beat.asks.forEach(onAsk);
@@ -145,6 +150,7 @@ export class Heartbeat {
     } catch (error) {
       this.#nextSilentMs = Infinity;
       this.#setDegraded((error as Error).message);
+      if (!isTaken) onBeat(false);
       onFault(error as Error);
       if (error instanceof UnavailableError && !this.#closed && leases.atStake) onAtStake();
     }

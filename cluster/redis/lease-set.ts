@@ -4,6 +4,10 @@ import type { RedisLease } from './lease.ts';
 export class LeaseSet implements Iterable<RedisLease> {
   readonly #byKey = new Map<string, readonly RedisLease[]>();
 
+  get size(): number {
+    return this.#byKey.size;
+  }
+
   add(lease: RedisLease): void {
     this.#byKey.set(lease.key, [...this.of(lease.key), lease]);
   }

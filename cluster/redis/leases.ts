@@ -126,6 +126,10 @@ export class Leases {
     return lost.some(({ valid }) => valid) ? 0 : 1;
   }
 
+  get size(): number {
+    return this.#leases.size;
+  }
+
   holds(key: string): boolean {
     return this.#leases.of(key).some((lease) => !lease.ended);
   }

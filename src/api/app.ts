@@ -4,6 +4,7 @@ import type { Logger } from '../log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
 import { tellActions } from './actions.ts';
 import { requireToken } from './auth.ts';
+import { countCalls, type CallCounts } from './call-counts.ts';
 import { userOf } from './caller.ts';
 import { auditChanges, logChanges } from './change-log.ts';
 import { answerCors } from './cors.ts';
@@ -30,15 +31,20 @@ export interface ApiOptions extends ResourceOptions {
   readonly log: Logger;
   /** Where calls that may have changed something are noted. */
   readonly audit?: AuditLog;
+  /** Counts the answers. */
+  readonly calls?: CallCounts | undefined;
+  /** What else the bearer of the token gets here, which is no call of the API. */
+  readonly beside?: FastifyPluginAsync | undefined;
 }
 
 /** The management API (spec/management-api.md): register it on a port of its own. */
 export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
-  const { config, version, dynamic, owners, log, audit } = options;
+  const { config, version, dynamic, owners, log, audit, calls, beside } = options;
   const user = userOf(config.accessToken);
   const wrongCredentials = new WrongCredentials();
   return async (app) => {
     speakJson(app);
+    if (calls !== undefined) countCalls(app, calls);
 
     // In this order: CORS for every answer, refusals too; then who may ask what.
     app.addHook('onRequest', (request, reply, done) => {
@@ -58,6 +64,8 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     if (config.etag) addEtags(app);
     readYourWrites(app, dynamic, options.directory);
 
+    // in front of what describes the calls of the API
+    if (beside !== undefined) await app.register(beside);
     await describeApi(app, version);
     answerAtOwner(app, owners, user);
     await addResources(app, options);

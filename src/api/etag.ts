@@ -9,7 +9,8 @@ import { matchesEtag } from '../protocols/etag.ts';
 export function addEtags(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {
     const isRead = request.method === 'GET' || request.method === 'HEAD';
-    if (!isRead || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload);
+    const { isMeasurement = false } = request.routeOptions.config;
+    if (!isRead || isMeasurement || reply.statusCode !== 200 || typeof payload !== 'string') return done(null, payload);
     const etag = `"${hash('sha1', payload)}-${Buffer.byteLength(payload)}"`;
     reply.header('etag', etag);
     if (!matchesEtag(request.headers['if-none-match'], etag)) return done(null, payload);

@@ -24,7 +24,8 @@ export function readYourWrites(
   dynamic: Pick<DynamicConfig, 'sync' | 'stale'>,
   directory: Pick<StreamDirectory, 'catchUp'>,
 ): void {
-  app.addHook('preHandler', async (_request, reply) => {
+  app.addHook('preHandler', async (request, reply) => {
+    if (request.routeOptions.config.isMeasurement === true) return;
     // both at once: the store is asked once
     await Promise.all([dynamic.sync(), directory.catchUp()]);
     if (dynamic.stale) markStale(reply);

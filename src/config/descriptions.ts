@@ -31,6 +31,9 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Publishers/SRT': 'SRT players. Not the port of the provider.',
   'Bind/*/*/Port': 'Port.',
   'Bind/Managers/API/Port': 'Port for HTTP.',
+  'Bind/Managers/Metrics':
+    'Metrics for Prometheus without credentials. Without it they are on the port of the API alone.',
+  'Bind/Managers/Metrics/Port': 'Port for HTTP. Nobody but Prometheus should reach it.',
   'Bind/Publishers/LLHLS/Port': 'Port for HTTP.',
   'Bind/Publishers/HLS/Port': 'Port for HTTP.',
   'Bind/Publishers/Thumbnail/Port': 'Port for HTTP.',

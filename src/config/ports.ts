@@ -50,6 +50,7 @@ function conflict(one: Listener, other: Listener): boolean {
 function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   const { managers, providers, publishers } = bind;
   yield* secured(['bind', 'managers', 'api'], managers.api);
+  yield* tcp(['bind', 'managers', 'metrics'], managers.metrics);
   yield* secured(['bind', 'providers', 'rtmp'], providers.rtmp);
   yield* tcp(['bind', 'providers', 'rtsp'], providers.rtsp);
   yield* udp(['bind', 'providers', 'srt'], providers.srt);

@@ -1,3 +1,5 @@
+import { Histogram } from './histogram.ts';
+
 /** What a viewer's connection is counted under in statistics. */
 export const PUBLISHER_KINDS = ['file', 'hlsv3', 'llhls', 'ovt', 'push', 'srt', 'thumbnail', 'webrtc'] as const;
 export type PublisherKind = (typeof PUBLISHER_KINDS)[number];
@@ -52,6 +54,28 @@ export class Flow {
   }
 }
 
+/** Upper bounds of the times in which viewers have their first media, in seconds. */
+const JOIN_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 4, 8, 16];
+
+/** How the viewers of a node fare, by protocol. */
+export class Viewing {
+  readonly sentBytes = none(PUBLISHER_KINDS);
+  /** How often a viewer who was being sent media got none for about a second. */
+  readonly stalls = none(PUBLISHER_KINDS);
+  readonly #joins = new Map<PublisherKind, Histogram>();
+
+  /** Seconds from the request of a viewer until it was sent media, or could be. */
+  get joins(): ReadonlyMap<PublisherKind, Histogram> {
+    return this.#joins;
+  }
+
+  joined(kind: PublisherKind, seconds: number): void {
+    const joins = this.#joins.get(kind) ?? new Histogram(JOIN_SECONDS);
+    this.#joins.set(kind, joins);
+    joins.add(seconds);
+  }
+}
+
 /**
  * Counters of a stream, application, virtual host or server. What happens below is added
  * to every level above in the same call, so a parent keeps the totals of children that are gone.
@@ -60,28 +84,16 @@ export class Counters {
   readonly createdTime = Date.now();
   readonly in = new Flow(this.createdTime);
   readonly out = new Flow(this.createdTime);
-  readonly publishers: Record<PublisherKind, number> = {
-    file: 0,
-    hlsv3: 0,
-    llhls: 0,
-    ovt: 0,
-    push: 0,
-    srt: 0,
-    thumbnail: 0,
-    webrtc: 0,
-  };
-  readonly providers: Record<ProviderKind, number> = {
-    file: 0,
-    mpegts: 0,
-    multiplex: 0,
-    ovt: 0,
-    rtmp: 0,
-    rtsp: 0,
-    rtsppull: 0,
-    scheduled: 0,
-    srt: 0,
-    webrtc: 0,
-  };
+  readonly publishers = none(PUBLISHER_KINDS);
+  readonly providers = none(PROVIDER_KINDS);
+  /** Viewers and sources that have come so far. */
+  readonly publishersSoFar = none(PUBLISHER_KINDS);
+  readonly providersSoFar = none(PROVIDER_KINDS);
+  /** Packets that a reader was too slow for, and how often one fell so far behind that it lost some. */
+  droppedPackets = 0;
+  slowReaders = 0;
+  /** How viewers fare, by protocol: of the whole node. */
+  readonly viewing: Viewing;
   totalConnections = 0;
   maxTotalConnections = 0;
   maxTotalConnectionTime = this.createdTime;
@@ -90,6 +102,7 @@ export class Counters {
 
   constructor(parent?: Counters) {
     this.#parent = parent;
+    this.viewing = parent?.viewing ?? new Viewing();
   }
 
   received(bytes: number, now = Date.now()): void {
@@ -99,10 +112,24 @@ export class Counters {
     }
   }
 
+  /** As `sent`, to viewers of a protocol. */
+  sentTo(kind: PublisherKind, bytes: number, now = Date.now()): void {
+    this.viewing.sentBytes[kind] += bytes;
+    this.sent(bytes, now);
+  }
+
   sent(bytes: number, now = Date.now()): void {
     for (let level: Counters | undefined = this; level !== undefined; level = level.#parent) {
       level.out.add(bytes, now);
       level.lastUpdatedTime = now;
+    }
+  }
+
+  /** A reader has fallen behind, and lost packets. @param isNews it had not fallen behind just before */
+  dropped(packets: number, isNews: boolean): void {
+    for (let level: Counters | undefined = this; level !== undefined; level = level.#parent) {
+      level.droppedPackets += packets;
+      if (isNews) level.slowReaders++;
     }
   }
 
@@ -122,6 +149,7 @@ export class Counters {
     const now = Date.now();
     for (let level: Counters | undefined = this; level !== undefined; level = level.#parent) {
       level.publishers[kind] += step;
+      if (step > 0) level.publishersSoFar[kind]++;
       level.totalConnections += step;
       level.lastUpdatedTime = now;
       if (level.totalConnections > level.maxTotalConnections) {
@@ -135,9 +163,14 @@ export class Counters {
     const now = Date.now();
     for (let level: Counters | undefined = this; level !== undefined; level = level.#parent) {
       level.providers[kind] += step;
+      if (step > 0) level.providersSoFar[kind]++;
       level.lastUpdatedTime = now;
     }
   }
+}
+
+function none<K extends string>(kinds: readonly K[]): Record<K, number> {
+  return Object.fromEntries(kinds.map((kind) => [kind, 0])) as Record<K, number>;
 }
 
 function once(action: () => void): () => void {

@@ -1,3 +1,4 @@
+import type { Counters } from './counters.ts';
 import { KeyGate, lastKeys } from './key-gate.ts';
 import type { Packet } from './packet.ts';
 import { toSeconds } from './timebase.ts';
@@ -30,6 +31,7 @@ export class Reader {
   readonly #consumer: Consumer;
   readonly #limits: ReaderLimits;
   readonly #detach: (reader: Reader) => void;
+  readonly #counters: Pick<Counters, 'dropped'> | undefined;
   #queue: Packet[] = [];
   /** Packets at the start of the queue that were delivered. */
   #taken = 0;
@@ -41,9 +43,16 @@ export class Reader {
   #closed = false;
   #dropped = 0;
 
-  constructor(consumer: Consumer, detach: (reader: Reader) => void, limits = DEFAULT_LIMITS) {
+  /** @param counters hear of what it drops */
+  constructor(
+    consumer: Consumer,
+    detach: (reader: Reader) => void,
+    limits = DEFAULT_LIMITS,
+    counters?: Pick<Counters, 'dropped'>,
+  ) {
     this.#consumer = consumer;
     this.#detach = detach;
+    this.#counters = counters;
     this.#limits = limits;
   }
 
@@ -68,6 +77,7 @@ export class Reader {
     if (this.#closed) return;
     if (this.#gate !== undefined && !this.#passes(this.#gate, packet)) {
       this.#dropped++;
+      this.#counters?.dropped(1, false);
       return;
     }
     if (!this.#paused && this.#queue.length === 0) {
@@ -137,10 +147,13 @@ export class Reader {
 
   #shed(): void {
     const queued = this.#queue.slice(this.#taken);
+    const isNews = this.#gate === undefined;
     const { kept, gate } = this.#newest(queued);
     this.#keep(kept);
     this.#gate = gate;
-    this.#dropped += queued.length - kept.length;
+    const dropped = queued.length - kept.length;
+    this.#dropped += dropped;
+    this.#counters?.dropped(dropped, isNews);
   }
 
   /** As many of the queued packets, from a key frame on, as the limits allow. */

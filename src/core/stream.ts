@@ -106,7 +106,7 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   /** Attaches a consumer, from the next packet on. On a closed stream it is told so at once. */
   read(consumer: Consumer, limits?: ReaderLimits): Reader {
-    const reader = new Reader(consumer, (gone) => this.#detach(gone), limits);
+    const reader = new Reader(consumer, (gone) => this.#detach(gone), limits, this.counters);
     if (this.#closed) {
       reader.end('the stream has ended');
       return reader;

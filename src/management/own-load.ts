@@ -1,8 +1,6 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-
-/** What /proc counts CPU time in: the same on every Linux. */
-const TICKS_PER_SECOND = 100;
+import { cpuSecondsOf, readProc, unlessEnded } from '../core/process-usage.ts';
 
 /** Measures how busy a node is by its own doing: others on the same machine are not counted. */
 export class LoadMeter {
@@ -37,37 +35,17 @@ function ownSeconds(): number {
   return (user + system) / 1e6;
 }
 
-/**
- * Of the processes that this one has started, media workers and encoders; of none where there is no /proc. Nothing there
- * waits for a disk: it is read at once, which costs a tenth of what handing it to other threads does.
- */
+/** Of the processes that this one has started, media workers and encoders; of none where there is no /proc. */
 function childSeconds(): Map<string, number> {
   // each is listed with the thread that has started it
-  const threads = entered(() => readdirSync('/proc/self/task')) ?? [];
+  const threads = unlessEnded(() => readdirSync('/proc/self/task')) ?? [];
   const pids = threads.flatMap(
     (thread) => readProc(`/proc/self/task/${thread}/children`)?.split(' ').filter(Boolean) ?? [],
   );
   return new Map(
     pids.flatMap((pid) => {
-      const stat = readProc(`/proc/${pid}/stat`);
-      if (stat === undefined) return [];
-      // proc(5): the fields after the name, which is in brackets and may have any; utime and stime are the 14th and 15th
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return [[pid, (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND]];
+      const seconds = cpuSecondsOf(pid);
+      return seconds === undefined ? [] : [[pid, seconds]];
     }),
   );
-}
-
-function readProc(path: string): string | undefined {
-  return entered(() => readFileSync(path, 'latin1').trim());
-}
-
-/** What is read of a process, undefined when that has ended. */
-function entered<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (['ENOENT', 'ESRCH', 'EACCES'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
-    throw error;
-  }
 }

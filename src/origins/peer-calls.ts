@@ -10,6 +10,7 @@ import {
   type PeerResponse,
   type PeerStreamHandler,
 } from '#cluster';
+import { Histogram } from '../core/histogram.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import { FaultLog, type Logger } from '../log.ts';
 import {
@@ -28,6 +29,13 @@ import {
 /** Answers a call. A KilnError that it throws is thrown where the call came from. */
 type CallHandler<Q extends TSchema, T> = (request: Static<Q>, from: NodeIdentity) => T | Promise<T>;
 
+/** What calls of one name have come to. */
+export interface PeerCallCounts {
+  readonly seconds: Histogram;
+  /** Those that got no answer that can be used. */
+  failed: number;
+}
+
 /** Calls between nodes: answers those of other nodes, and makes those of this one. */
 export class PeerCalls {
   readonly #cluster: Pick<Cluster, 'serve' | 'forward'>;
@@ -36,6 +44,7 @@ export class PeerCalls {
   /** By the beginning of the path. */
   readonly #streams = new Map<string, PeerStreamHandler>();
   readonly #faults: FaultLog;
+  readonly #counts = new Map<string, PeerCallCounts>();
 
   constructor(cluster: Pick<Cluster, 'serve' | 'forward'>, log: Logger) {
     this.#cluster = cluster;
@@ -44,6 +53,11 @@ export class PeerCalls {
       (request, from) => this.#take(request, from),
       (stream, path, from) => this.#takeStream(stream, path, from),
     );
+  }
+
+  /** What this node has called, by name of the call. */
+  get counts(): ReadonlyMap<string, PeerCallCounts> {
+    return this.#counts;
   }
 
   /** Sets the handler of a call. */
@@ -91,14 +105,25 @@ export class PeerCalls {
     request: Static<Q>,
     timeoutMs: number,
   ): Promise<WithBytes<Static<A>>> {
+    const counts = this.#countsOf(call.name);
+    const since = performance.now();
     try {
       return decodeAnswer(call, await this.#cluster.forward(node, encodeRequest(call, request), timeoutMs));
     } catch (cause) {
+      if (!(cause instanceof KilnError)) counts.failed++;
       if (cause instanceof UnreachableError) throw Object.assign(kilnError('ownerUnreachable'), { cause });
       if (cause instanceof MalformedAnswerError) this.#faults.count(`node ${node.id}: ${cause.message}`);
       else if (!(cause instanceof OutcomeUnknownError)) throw cause;
       throw Object.assign(kilnError('ownerSilent'), { cause });
+    } finally {
+      counts.seconds.add((performance.now() - since) / 1000);
     }
+  }
+
+  #countsOf(name: string): PeerCallCounts {
+    const counts = this.#counts.get(name) ?? { seconds: new Histogram(), failed: 0 };
+    this.#counts.set(name, counts);
+    return counts;
   }
 
   /** Idempotent. */

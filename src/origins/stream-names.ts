@@ -44,6 +44,8 @@ export class StreamNames {
   readonly #names: HeldNames;
   readonly #isReserved: NonNullable<StreamNamesOptions['isReserved']>;
   readonly #unlisten: () => void;
+  /** Streams that go on where one before them, here or on another node, was left. */
+  continued = 0;
 
   constructor({ cluster, registry, changes, isReserved = () => false, log }: StreamNamesOptions) {
     this.#cluster = cluster;
@@ -97,6 +99,7 @@ export class StreamNames {
       const input = application.publish(name, source, { ...options, continuity });
       claim = new NameClaim(input, lease, { created, generation }, this.#log);
       this.#claims.set(input, claim);
+      if (continuity.kept.size > 0) this.continued++;
       input.once('close', () => this.#claims.delete(input));
       return input;
     } catch (error) {

@@ -1,11 +1,12 @@
 import { UnavailableError, type Cluster, type StatsSum } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/stream.ts';
 import type { Counted } from './counted.ts';
 import { NodeCounts } from './node-counts.ts';
 import type { Place } from './places.ts';
 import { countedOf } from './row.ts';
+import { onStreamBegins } from './stream-begins.ts';
 
 const EVERY_MS = 1000;
 
@@ -31,12 +32,7 @@ export class SharedStatistics {
   constructor({ cluster, registry }: SharedStatisticsOptions) {
     this.#cluster = cluster;
     this.#counts = new NodeCounts(registry);
-    const onInput = (input: InputStream, application: Application): void => this.#begun(input, application);
-    const onOutput = ({ input }: OutputStream, application: Application): void => {
-      if (input.isRelay) this.#begun(input, application);
-    };
-    registry.on('input', onInput).on('output', onOutput);
-    this.#unlisten = () => registry.off('input', onInput).off('output', onOutput);
+    this.#unlisten = onStreamBegins(registry, (input, application) => this.#begun(input, application));
   }
 
   /** What all nodes count of a place: this one as it is now, the others as they reported. */

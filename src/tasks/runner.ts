@@ -5,6 +5,7 @@ import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { SyncedLease } from '../origins/synced-lease.ts';
+import type { KindCounts } from './counts.ts';
 import { isSameButSpec, isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
@@ -29,6 +30,7 @@ export interface TaskRunnerOptions {
   readonly name: TaskName;
   readonly definition: TaskDefinition;
   readonly definitions: TaskDefinitions;
+  readonly counts: KindCounts;
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly lease: Lease;
@@ -208,7 +210,8 @@ export class TaskRunner {
         this.#end = new TaskEnd('removed', 'the task could not be started');
         return;
       }
-      const { log, name } = this.#options;
+      const { log, name, counts } = this.#options;
+      counts.failed++;
       const fields = { event: 'task.failed', ...name, ...reasonOf(error) } as const;
       if (this.#isOver) log.debug(fields, 'the task is complete but its definition could not be deleted: trying again');
       else log.warn(fields, 'the task failed and will be tried again');
@@ -275,6 +278,7 @@ export class TaskRunner {
     const onClose = (): void => stop.abort(endOf(application, definition));
     application.once('close', onClose);
     this.#isRunning = true;
+    this.#options.counts.started++;
     try {
       await run(this.#task(definition, application, signal));
       if (!signal.aborted) return true;

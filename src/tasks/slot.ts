@@ -4,6 +4,7 @@ import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
+import type { KindCounts } from './counts.ts';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { Fitness } from './fitness.ts';
@@ -34,6 +35,7 @@ export interface TaskSlotOptions {
   readonly cluster: Cluster;
   readonly registry: Registry;
   readonly definitions: TaskDefinitions;
+  readonly counts: KindCounts;
   readonly kind: TaskKind;
   readonly calls: PeerCalls;
   /** Limits how many claims a node makes at the same time. */
@@ -265,14 +267,18 @@ export class TaskSlot {
     const standsBy = this.#standIn?.isFor(definition) === true;
     if (this.#unsaved !== undefined || standsBy || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
-    const former = this.#former?.incarnation === cluster.self.incarnation ? undefined : this.#former;
-    const rank = ranked(this.#key, cluster.nodes(), former).indexOf(cluster.self.id);
+    const rank = ranked(this.#key, cluster.nodes(), this.#formerElsewhere).indexOf(cluster.self.id);
     if (rank < 0) return undefined;
     if (isLeftOver) return rank * STEP_MS;
     if (isStreamKind(kind)) return rank * STEP_MS + RESCUE_MS;
     const application = applicationConfigOf(this.#options.registry, this.name);
     if (application === undefined) return undefined;
     return rank * STEP_MS + (this.#fitness.of(kind, definition.spec, application) ? 0 : UNSUITED_MS);
+  }
+
+  /** The owner before, where that was not this run of this node. */
+  get #formerElsewhere(): Owner | undefined {
+    return this.#former?.incarnation === this.#options.cluster.self.incarnation ? undefined : this.#former;
   }
 
   /** Claims it when not too many others are being claimed. */
@@ -311,6 +317,7 @@ export class TaskSlot {
     const runner = new TaskRunner({ ...options, lease, isNew, unsaved: this.#unsaved, standIn: this.#standIn });
     this.#runner = runner;
     this.#standIn = undefined;
+    if (this.#formerElsewhere !== undefined) this.#options.counts.takenOver++;
     this.#unsaved = undefined;
     this.#lastFence = undefined;
     void runner.over.then(() => this.#left(runner));

@@ -5,6 +5,7 @@ import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
+import { TaskCounts } from './counts.ts';
 import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName, type TaskOrigin } from './definition.ts';
 import { TaskDefinitions } from './definitions.ts';
 import { STAND_BY } from './hand-over.ts';
@@ -50,6 +51,7 @@ export class TaskExistsError extends Error {
  */
 export class Tasks {
   readonly definitions: TaskDefinitions;
+  readonly counts = new TaskCounts();
   readonly #options: TasksOptions;
   readonly #log: Logger;
   readonly #kinds = new Map<string, TaskKind>();
@@ -74,6 +76,7 @@ export class Tasks {
 
   /** Tasks of a kind that no node knows wait until one does. Call it before `start`. */
   add(kind: TaskKind): void {
+    this.counts.of(kind.name);
     this.#kinds.set(kind.name, kind);
   }
 
@@ -199,6 +202,11 @@ export class Tasks {
       if (runner.isRunning) here.set(name.id, runner.report ?? null);
     }
     return here;
+  }
+
+  /** The tasks that run on this node, with their states. */
+  *running(): Iterable<{ readonly name: TaskName; readonly report: Json | undefined }> {
+    for (const { name, runner } of this.#open) if (runner?.isRunning === true) yield { name, report: runner.report };
   }
 
   /** Hands over the tasks that run here, and claims no more. Idempotent. */
@@ -327,6 +335,7 @@ export class Tasks {
     const slot: TaskSlot = new TaskSlot(name, {
       ...this.#options,
       definitions: this.definitions,
+      counts: this.counts.of(name.kind),
       kind,
       turns: this.#turns,
       handOvers: this.#handOvers,

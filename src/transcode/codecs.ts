@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { findFfmpeg } from '../ffmpeg.ts';
 import type { Offer } from './choice.ts';
 import type { Logger } from '../log.ts';
+import { EncoderRuns } from './encoder-runs.ts';
 import { tryDevices, type UsableDevice } from './hardware.ts';
 import { SOFTWARE, type InventoryCodec, type SoftwareModule } from './modules.ts';
 import { probeFfmpeg, type Capabilities } from './probe.ts';
@@ -37,6 +38,7 @@ export interface CodecInventoryOptions {
 
 /** What this machine's ffmpeg encodes and decodes, and how much of it is at work. */
 export class CodecInventory {
+  readonly runs = new EncoderRuns();
   readonly #options: CodecInventoryOptions;
   readonly #active = new Map<string, Record<Direction, number>>();
   #offer: Promise<Offer | undefined> | undefined;

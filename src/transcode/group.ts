@@ -102,6 +102,7 @@ export class Group {
     this.#run = undefined;
     if (end === undefined || this.#closed || this.#encodes.length === 0) return;
     const { reason } = end;
+    this.#setting.inventory.runs.died++;
     this.#setting.log.warn(
       { event: 'encoder.died', pid: run.pid, reason },
       'an encoder process has died and will be started again',

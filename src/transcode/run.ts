@@ -8,6 +8,7 @@ import type { Choice } from './choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import { ffmpegArguments, type Command } from './command.ts';
 import type { Encode } from './encode.ts';
+import type { EncoderRun } from './encoder-runs.ts';
 import { isSameJob } from './encoding.ts';
 import { Feed } from './feed.ts';
 import { Lag } from './lag.ts';
@@ -49,7 +50,7 @@ export interface RunSetting {
 }
 
 /** One ffmpeg at work on some encodes, from its start to its end. */
-export class Run {
+export class Run implements EncoderRun {
   readonly #setting: RunSetting;
   readonly #handler: RunHandler;
   readonly #outputs: readonly Output[];
@@ -101,6 +102,18 @@ export class Run {
   /** Undefined when it could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
+  }
+
+  get input(): InputStream {
+    return this.#setting.input;
+  }
+
+  get mediaSeconds(): number {
+    return Math.max(0, ...this.#outputs.map(({ advanced }) => advanced));
+  }
+
+  get queuedSeconds(): number {
+    return this.#reader.queuedSeconds;
   }
 
   /** Whether it does what these encodes are to do now, and nothing else. */
@@ -169,6 +182,7 @@ export class Run {
     return [
       ...[...decoding].map(([{ type }, decoder]) => inventory.started(entryOf(type, decoder), 'decoder')),
       ...this.#outputs.map(({ job, means }) => inventory.started(entryOf(job.encoding.type, means.encoder), 'encoder')),
+      inventory.runs.begin(this),
     ];
   }
 

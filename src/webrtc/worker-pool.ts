@@ -21,6 +21,8 @@ export class WorkerPool {
   readonly #log: Logger;
   readonly #workers: (MediaWorker | undefined)[];
   readonly #timers = new Set<NodeJS.Timeout>();
+  /** How many have died and were replaced. */
+  died = 0;
   #closed = false;
 
   private constructor(config: IceConfig, log: Logger, count: number) {
@@ -97,6 +99,7 @@ export class WorkerPool {
         { event: 'worker.died', worker: index, pid, err: error },
         'a media worker died: its viewers were disconnected, and it will be replaced',
       );
+      this.died++;
       this.#workers[index] = undefined;
       this.#restart(index, FIRST_RETRY_MS);
     });

@@ -11,6 +11,7 @@ import { failover } from './failover.ts';
 import { files } from './files.ts';
 import { ingest } from './ingest.ts';
 import { llhls } from './llhls.ts';
+import { metrics } from './metrics.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { opening } from './opening.ts';
 import { packets } from './packets.ts';
@@ -38,6 +39,7 @@ const ALL: readonly Measurement[] = [
   failover,
   files,
   pushes,
+  metrics,
 ];
 const WIDTHS = [78, 26, 34, 28];
 

@@ -1,3 +1,4 @@
+import { Histogram } from '../../core/histogram.ts';
 import type { Logger } from '../../log.ts';
 import { ControlServerError, type ControlAnswer } from '../control-server.ts';
 import { ControlLine } from './control-line.ts';
@@ -13,11 +14,26 @@ export interface ControlServers {
 /** Lines that are kept; virtual hosts come and go. */
 const MAX_IDLE_LINES = 64;
 
+/** Upper bounds, in seconds. */
+const ANSWER_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** What calls of one kind have come to. */
+export interface CallCounts {
+  /** Seconds until there was an answer, or it was clear that there would be none, waiting for a turn included. */
+  readonly seconds: Histogram;
+  /** Calls without an answer that can be used. */
+  failed: number;
+}
+
 /** The ways to all control servers. */
 export class ControlLines {
   readonly #lines = new Map<string, ControlLine>();
   readonly #stop = new AbortController();
   readonly #log: Logger;
+  readonly counts = {
+    opening: { seconds: new Histogram(ANSWER_BOUNDS), failed: 0 } as CallCounts,
+    closing: { seconds: new Histogram(ANSWER_BOUNDS), failed: 0 } as CallCounts,
+  };
 
   constructor(log: Logger) {
     this.#log = log;
@@ -32,6 +48,24 @@ export class ControlLines {
     { urls, secretKey, timeout }: ControlServers,
     question: object,
     isWanted?: () => boolean,
+  ): Promise<ControlAnswer> {
+    const counts = this.counts[kind];
+    const since = performance.now();
+    try {
+      return await this.#askOne(kind, { urls, secretKey, timeout }, question, isWanted);
+    } catch (error) {
+      counts.failed++;
+      throw error;
+    } finally {
+      counts.seconds.add((performance.now() - since) / 1000);
+    }
+  }
+
+  async #askOne(
+    kind: 'opening' | 'closing',
+    { urls, secretKey, timeout }: ControlServers,
+    question: object,
+    isWanted: (() => boolean) | undefined,
   ): Promise<ControlAnswer> {
     let failure = new ControlServerError('there is no control server', false);
     for (const url of urls) {

@@ -61,6 +61,10 @@ export class AdmissionWebhooks {
     this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, onFault });
   }
 
+  get counts(): ControlLines['counts'] {
+    return this.#lines.counts;
+  }
+
   get openings(): Openings {
     return this.#sessions;
   }

@@ -159,7 +159,11 @@ const PULLING = ['ovt', 'rtspc'];
 /** What listens where. An element without a port is dropped when the configuration is resolved. */
 export const Bind = Type.Object(
   {
-    managers: section({ api: optional(http()) }),
+    managers: section({
+      api: optional(http()),
+      /** The metrics without credentials, for Prometheus alone. */
+      metrics: optional(tcp()),
+    }),
     providers: section({
       rtmp: optional({ ...secured(), ...threads() }),
       rtsp: optional({ ...tcp(), ...threads() }),

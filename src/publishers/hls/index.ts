@@ -23,6 +23,7 @@ export const HLS: HlsForm = {
       carries: isTsPackable,
     }),
   package: (options) => new TsPackage(options.application.config.publishers.hls as HlsPublisherConfig, options),
+  mediaKind: (file) => (readName(file)?.msn === undefined ? undefined : 'segment'),
   isChild: (file) => readName(file) !== undefined,
   master: (file) => (readName(file) === undefined ? MASTER.exec(file)?.[1] : undefined),
 };

@@ -1,10 +1,12 @@
 import { isPackable } from '../../containers/fmp4/sample-entry.ts';
 import type { LlhlsPublisherConfig } from '../../config/model.ts';
 import { addDefaultPlaylist } from '../playlists/default-playlist.ts';
+import type { Media } from '../playlists/answer.ts';
 import type { HlsForm } from '../playlists/form.ts';
 import { Renditions } from './renditions.ts';
 
 const CHILD = /^(chunklist|init|seg|part)_/;
+const MEDIA_KINDS: Readonly<Record<string, Media['kind']>> = { init: 'init', seg: 'segment', part: 'part' };
 const PLAYLIST = '.m3u8';
 
 /** Low-Latency HLS (RFC 8216bis, facts/05-hls.md): fragmented MP4 in parts, sound and picture apart. */
@@ -24,6 +26,7 @@ export const LLHLS: HlsForm = {
     }),
   package: (options) =>
     new Renditions({ ...options, config: options.application.config.publishers.llhls as LlhlsPublisherConfig }),
+  mediaKind: (file) => MEDIA_KINDS[CHILD.exec(file)?.[1] ?? ''],
   isChild: (file) => CHILD.test(file),
   master: (file) => (file.endsWith(PLAYLIST) && !CHILD.test(file) ? file.slice(0, -PLAYLIST.length) : undefined),
 };

@@ -10,6 +10,7 @@ import { FRAGMENTS } from '../../packaging/part-form.ts';
 import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../packaging/playlist.ts';
 import type { Progress } from '../../packaging/past.ts';
 import type { Segment } from '../../packaging/segment.ts';
+import type { MediaClock } from '../../packaging/wall-time.ts';
 import { Segmenter } from '../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../packaging/track-packager.ts';
 import { nextEdition } from '../playlists/edition.ts';
@@ -53,6 +54,7 @@ export class Renditions implements Package, RenditionContext {
   #peers = new Map<Rendition, Set<Rendition>>();
   #edition = nextEdition();
   #interrupted = false;
+  #arrival: MediaClock | undefined;
   /** Closed captions have been seen in a picture. */
   #captions = false;
 
@@ -145,6 +147,7 @@ export class Renditions implements Package, RenditionContext {
   /** Packages what some playlist names; what cannot be packaged the segmenter tells the log of. */
   update({ tracks, playlists, input }: OutputStream): void {
     this.#interrupted = false;
+    this.#arrival = input.arrival;
     this.#playlists = playlists.filter(({ name }) => name !== WEBRTC_DEFAULT);
     if (this.concluded) return;
     const named = new Set(namedTracks(tracks, this.#playlists));
@@ -236,8 +239,9 @@ export class Renditions implements Package, RenditionContext {
     this.#all.set(track.id, rendition);
     this.#files.add(rendition);
     window.on('init', onProgress);
-    window.on('part', (_segment, { index }) => {
+    window.on('part', (segment, { index }) => {
       rendition.newestAt = Date.now();
+      this.#noteDelay(segment, rendition.newestAt);
       if (index === 0) this.#start.note(this.#renditions);
       this.#advance(rendition);
     });
@@ -246,6 +250,12 @@ export class Renditions implements Package, RenditionContext {
       onProgress();
       if (this.#followers.size > 0) this.#followers.segment(rendition.followed(segment));
     });
+  }
+
+  /** @param now milliseconds since the epoch */
+  #noteDelay({ presentation, duration }: Segment, now: number): void {
+    const arrived = this.#arrival?.at(presentation + duration) ?? Infinity;
+    if (Number.isFinite(arrived)) this.#options.partDelay?.add(Math.max(0, now - arrived) / 1000);
   }
 
   #advance(rendition: Rendition): void {

@@ -29,7 +29,7 @@ export class OvtPlayer implements Session, Account {
   sent(bytes: number): void {
     const now = Date.now();
     this.out.add(bytes, now);
-    this.#output.counters.sent(bytes, now);
+    this.#output.counters.sentTo('ovt', bytes, now);
   }
 
   kick(): void {

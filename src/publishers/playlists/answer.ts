@@ -43,6 +43,8 @@ export type Hold = <T>(wait: (onLeft: OnLeft) => Promise<T>, most?: number) => P
 
 /** A player that is counted. */
 export interface Viewer {
+  /** When its session began, in milliseconds since the epoch. */
+  readonly createdTime: number;
   sent(bytes: number, now: number): void;
 }
 

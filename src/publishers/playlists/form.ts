@@ -3,6 +3,8 @@ import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { FaultLog, Logger } from '../../log.ts';
 import type { Past } from '../../packaging/past.ts';
+import type { Histogram } from '../../core/histogram.ts';
+import type { Media } from './answer.ts';
 import type { Package } from './package.ts';
 
 /** What a stream is packaged with. */
@@ -18,6 +20,8 @@ export interface PackageOptions {
   readonly onStarted: () => void;
   readonly log: Logger;
   readonly faults: FaultLog;
+  /** Gets the seconds from when the media at a part's end had arrived until the part was there. */
+  readonly partDelay?: Histogram | undefined;
 }
 
 /** What is particular to a kind of HLS. Streams, players and other nodes are handled alike for all of them. */
@@ -37,6 +41,8 @@ export interface HlsForm {
   package(options: PackageOptions): Package;
   /** Whether a file's name is that of a child of a master playlist. */
   isChild(file: string): boolean;
+  /** What a file of media is, by its name; undefined for one that has no such name. */
+  mediaKind(file: string): Media['kind'] | undefined;
   /** The file name of a master playlist, without extension, that a file stands for; undefined for any other file. */
   master(file: string): string | undefined;
 }

@@ -6,6 +6,7 @@ import type { GrantState } from '../../access/grant.ts';
 import type { HlsPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import { delayed } from '../../core/delayed-stream.ts';
+import type { Histogram } from '../../core/histogram.ts';
 import type { Reader } from '../../core/reader.ts';
 import type { RecentSet } from '../../core/recent-set.ts';
 import { sessionId } from '../../core/session.ts';
@@ -39,6 +40,8 @@ export interface OwnStreamOptions {
   readonly access: Pick<Access, 'adopt' | 'resume'>;
   /** Ids of openings that were closed on this node. */
   readonly endedOpenings: RecentSet<string>;
+  /** As of PackageOptions. */
+  readonly partDelay?: Histogram;
   readonly log: Logger;
 }
 
@@ -90,6 +93,7 @@ export class OwnStream implements PlayedStream {
       onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,
       faults: this.#faults,
+      partDelay: options.partDelay,
     });
     this.dumps = new StreamDumps({
       package: this.package,
@@ -230,7 +234,7 @@ export class OwnStream implements PlayedStream {
   }
 
   sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
-    this.#output.counters.sent(bytes, now);
+    this.#output.counters.sentTo(this.#options.form.kind, bytes, now);
     viewer?.sent(bytes, now);
   }
 

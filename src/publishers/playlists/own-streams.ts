@@ -1,6 +1,7 @@
 import type { NodeIdentity } from '#cluster';
 import type { Access } from '../../access/access.ts';
 import type { Application } from '../../core/application.ts';
+import type { Histogram } from '../../core/histogram.ts';
 import { RecentSet } from '../../core/recent-set.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
@@ -19,6 +20,8 @@ export interface OwnStreamsOptions {
   readonly tokens: (application: Application, name: string) => SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
   readonly handOver: HandOver;
+  /** As of PackageOptions. */
+  readonly partDelay: Histogram;
   readonly log: Logger;
 }
 
@@ -49,8 +52,16 @@ export class OwnStreams {
     return this.#streams.get(application)?.get(name);
   }
 
+  /** Requests that wait for what is to come. */
+  get waiting(): number {
+    let waiting = 0;
+    for (const streams of this.#streams.values())
+      for (const stream of streams.values()) waiting += stream.package.queue.size;
+    return waiting;
+  }
+
   open(output: OutputStream, application: Application): void {
-    const { form, tokens, access } = this.#options;
+    const { form, tokens, access, partDelay } = this.#options;
     const config = form.config(application);
     if (config === undefined || output.closed) return;
     if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
@@ -62,7 +73,7 @@ export class OwnStreams {
     } else {
       if (stream !== undefined) this.#drop(application, name, stream, 'another stream has its name');
       const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
-      const known = { form, output, application, config, access, endedOpenings: this.#endedOpenings, log };
+      const known = { form, output, application, config, access, endedOpenings: this.#endedOpenings, partDelay, log };
       stream = new OwnStream({ ...known, tokens: tokens(application, name) });
       this.#of(application).set(name, stream);
     }

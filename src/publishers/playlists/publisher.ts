@@ -11,6 +11,7 @@ import type { SessionNames } from '../../origins/session-names.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { CrossDomainRules } from '../http/cors.ts';
 import type { PlayedStream } from './answer.ts';
+import { PlaylistCounts } from './counts.ts';
 import type { HlsForm } from './form.ts';
 import type { OwnStream } from './own-stream.ts';
 import { OwnStreams } from './own-streams.ts';
@@ -43,6 +44,7 @@ export interface PlaylistPublisherOptions {
 export class PlaylistPublisher {
   readonly routes: FastifyPluginAsync;
   readonly form: HlsForm;
+  readonly counts = new PlaylistCounts();
   readonly #options: PlaylistPublisherOptions;
   readonly #own: OwnStreams;
   readonly #remote: RemoteStreams;
@@ -54,7 +56,15 @@ export class PlaylistPublisher {
       new SessionTokens(tokenKeys, `${internalName}/${name}`);
     this.form = form;
     this.#options = options;
-    this.#own = new OwnStreams({ form, directory, tokens, access, handOver: handOverBy(form, calls, log), log });
+    this.#own = new OwnStreams({
+      form,
+      directory,
+      tokens,
+      access,
+      handOver: handOverBy(form, calls, log),
+      partDelay: this.counts.partDelay,
+      log,
+    });
     this.#remote = new RemoteStreams({ form, calls, directory, tokens, access, log });
     registry.on('output', this.#attach);
     answerNodes(form, calls, ({ vhost, app, stream }, query) => {
@@ -69,6 +79,7 @@ export class PlaylistPublisher {
       redirected: new Redirected(registry, tokens),
       stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
+      counts: this.counts,
     });
   }
 
@@ -76,6 +87,11 @@ export class PlaylistPublisher {
   live(application: Application, output: string): OwnStream | undefined {
     const own = this.#own.find(application, output);
     return own?.interrupted === false ? own : undefined;
+  }
+
+  /** Requests that wait here for what is to come of streams of this node. */
+  get waiting(): number {
+    return this.#own.waiting;
   }
 
   /** Ends every stream's packaging and every request that waits. Idempotent. Resolves when dumps are complete. */

@@ -20,12 +20,17 @@ export class Queue {
     this.#of = of;
   }
 
+  /** How many wait. */
+  get size(): number {
+    let size = 0;
+    for (const { waiters } of this.#of.waiting) size += waiters.size;
+    return size;
+  }
+
   /** @throws tooManyWaiting */
   wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft, { what }: Wait): Promise<Outcome> {
-    const { interrupted, targetDuration, waiting } = this.#of;
-    let size = 0;
-    for (const one of waiting) size += one.waiters.size;
-    if (size >= MAX_WAITING) throw kilnError('tooManyWaiting');
+    const { interrupted, targetDuration } = this.#of;
+    if (this.size >= MAX_WAITING) throw kilnError('tooManyWaiting');
     return waiters.wait(ready, patienceMs(targetDuration, interrupted, what), onLeft);
   }
 

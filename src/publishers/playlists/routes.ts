@@ -4,12 +4,14 @@ import { isGuarded } from '../../config/enables.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
 import { checkPresent } from '../../access/request.ts';
 import type { Application } from '../../core/application.ts';
+import type { Viewing } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { CrossDomainRules } from '../http/cors.ts';
 import { answerError } from '../http/error.ts';
 import { respond } from '../http/respond.ts';
 import type { FileAnswer, PlayedStream, Viewer } from './answer.ts';
+import type { FileKind, PlaylistCounts } from './counts.ts';
 import { parseDirectives } from './directives.ts';
 import type { HlsForm } from './form.ts';
 import { holdOn } from './hold.ts';
@@ -34,6 +36,7 @@ export interface Directory {
   tokens(application: Application, name: string): SessionTokens;
   readonly redirected: Redirected;
   readonly crossDomains: CrossDomainRules;
+  readonly counts: PlaylistCounts;
 }
 
 interface Params {
@@ -48,12 +51,17 @@ type Request = FastifyRequest<{ Params: Params }>;
 /** Only names of playlists and media: the port is shared with others who know the rest. */
 const FILE = ':file(^.+\\.(?:m3u8|m4s|ts)$)';
 const PLAYLIST = '.m3u8';
+/** Of `sendNothing`. */
+const STARTING_STATUS = 201;
 
 /** The HTTP face of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
 export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPluginAsync {
   const handler = (request: Request, reply: FastifyReply) => serve(form, directory, request, reply);
   return async (app) => {
-    app.setErrorHandler(refuse);
+    app.setErrorHandler((error: Error, request, reply) => {
+      refuse(error, request, reply);
+      countRefusal(form, directory, error, request, reply);
+    });
     if (!app.hasConstraintStrategy(KIND)) app.addConstraintStrategy(kindConstraint);
     const constraints = form.inTs ? { [KIND]: 'ts' } : {};
     for (const url of [`/:app/:stream/${FILE}`, `/:app/:stream/:token/${FILE}`]) {
@@ -91,7 +99,7 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
   return after(directory.stream(application, name, undefined), (stream) => {
     if (stream === undefined) throw notThere(form, directory, application, request);
     return after(admit(form, directory, application, stream, request), (viewer) =>
-      serveFile(form, stream, viewer, request, reply),
+      serveFile(form, directory, stream, viewer, request, reply),
     );
   });
 }
@@ -131,11 +139,12 @@ function admit(
 /** A viewer comes: what else it asks for is covered by the session in the URLs that it gets. */
 async function serveMaster(
   form: HlsForm,
-  { registry, access, crossDomains, stream: find }: Directory,
+  directory: Directory,
   name: string,
   request: Request,
   reply: FastifyReply,
 ): Promise<void> {
+  const { registry, access, crossDomains, stream: find } = directory;
   const { app, stream: asked } = request.params;
   const query = new URLSearchParams(queryOf(request));
   const signal = goneSignal(reply.raw);
@@ -169,13 +178,18 @@ async function serveMaster(
   if (master === undefined) admitted.end('the stream has not started');
   else if (!plays) admitted.end('the playlist itself was not asked for');
   else if (stream.config.originMode) admitted.end('there are no sessions in OriginMode');
-  if (master === undefined) return sendNothing(reply);
+  if (master === undefined) {
+    directory.counts.answered('master', STARTING_STATUS);
+    return sendNothing(reply);
+  }
+  directory.counts.answered('master', 200);
   const { text, viewer: player } = master;
   return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) => stream.sent(bytes, player));
 }
 
 function serveFile(
   form: HlsForm,
+  { registry, counts }: Directory,
   stream: PlayedStream,
   viewer: Viewer | undefined,
   request: Request,
@@ -186,13 +200,49 @@ function serveFile(
   const { cacheControl: ages } = stream.config;
   const onSent = (bytes: number): void => stream.sent(bytes, viewer);
   return after(stream.file(file, directives, holdOn(reply)), (answer: FileAnswer) => {
-    if (answer.kind === 'starting') return sendNothing(reply);
+    if (answer.kind === 'starting') {
+      counts.answered('chunklist', STARTING_STATUS);
+      return sendNothing(reply);
+    }
+    counts.answered(answer.kind, 200);
     if (answer.kind === 'chunklist') {
       const age = answer.asNamed ? ages.chunklistWithDirectivesMaxAge : ages.chunklistMaxAge;
       return sendText(answer.text, age, reply, onSent);
     }
+    if (answer.kind !== 'init' && viewer !== undefined) noteJoin(registry.counters.viewing, form.kind, viewer);
     return sendMedia(answer, answer.kind === 'part' ? ages.partialSegmentMaxAge : ages.segmentMaxAge, reply, onSent);
   });
+}
+
+/** A refusal that a player has waited for is a stall: the media that it needs next has not come. */
+function countRefusal(
+  form: HlsForm,
+  { registry, counts }: Directory,
+  error: Error,
+  request: FastifyRequest,
+  { statusCode }: FastifyReply,
+): void {
+  const { file = '', token } = request.params as Partial<Params>;
+  counts.answered(kindOf(form, file, token), statusCode);
+  if (error instanceof KilnError && error.code === 'playlistOverdue') registry.counters.viewing.stalls[form.kind]++;
+}
+
+/** By its name: there is no such file, or none for this player. */
+function kindOf(form: HlsForm, file: string, token: string | undefined): FileKind {
+  if (token === undefined && form.master(file) !== undefined) return 'master';
+  if (file.endsWith(PLAYLIST)) return 'chunklist';
+  return form.mediaKind(file) ?? 'other';
+}
+
+/** A player that comes with an older token goes on with its session. */
+const MAX_JOIN_MS = 60_000;
+const joined = new WeakSet<Viewer>();
+
+function noteJoin(viewing: Viewing, kind: HlsForm['kind'], viewer: Viewer): void {
+  if (joined.has(viewer)) return;
+  joined.add(viewer);
+  const ms = Date.now() - viewer.createdTime;
+  if (ms < MAX_JOIN_MS) viewing.joined(kind, ms / 1000);
 }
 
 /** Goes on at once with what is there, and otherwise when it is. */

@@ -103,7 +103,7 @@ export class SrtViewer implements Session {
     if (this.#gate.waits && !this.#passes(packet)) return true;
     const { data } = packet;
     this.out.add(data.length, Date.now());
-    this.#output?.counters.sent(data.length);
+    this.#output?.counters.sentTo('srt', data.length);
     return this.#send(data);
   }
 

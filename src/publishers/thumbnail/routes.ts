@@ -93,7 +93,7 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
     // a request is a connection as long as its answer is on the way: there is no session
     reply.raw.once('close', counters.viewer('thumbnail'));
     respond(reply, { status: 200, headers: { 'content-type': type }, body: [picture] }, (bytes) =>
-      counters.sent(bytes),
+      counters.sentTo('thumbnail', bytes),
     );
   } catch (error) {
     throw error instanceof KilnError && NOT_THERE.has(error.code) ? kilnError('thumbnailStreamNotFound') : error;

@@ -64,6 +64,8 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   #choice: RenditionChoice | undefined;
   #meter: TransportMeter | undefined;
   #connected = false;
+  /** Media was sent when it was looked last. */
+  #flows = false;
   #closed = false;
 
   /** @param way how the viewer is to be reached */
@@ -255,6 +257,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
 
   #start(): void {
     this.#connected = true;
+    this.stream.counters.viewing.joined('webrtc', (Date.now() - this.createdTime) / 1000);
     this.emit('connected');
     this.#choice?.start().catch((error: unknown) => this.#fail(error));
   }
@@ -271,8 +274,13 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   }
 
   #count(bytes: number): void {
-    if (bytes <= 0) return;
+    if (bytes <= 0) {
+      if (this.#flows) this.stream.counters.viewing.stalls.webrtc++;
+      this.#flows = false;
+      return;
+    }
+    this.#flows = true;
     this.out.add(bytes, Date.now());
-    this.stream.counters.sent(bytes);
+    this.stream.counters.sentTo('webrtc', bytes);
   }
 }

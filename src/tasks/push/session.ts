@@ -39,7 +39,7 @@ export class PushSession implements Session {
   readonly out = new Flow(this.createdTime);
   readonly #sink: Sink;
   readonly #options: PushSessionOptions;
-  readonly #reader = new Reader({ packet: (packet) => this.#packet(packet) }, () => {}, LIMITS);
+  readonly #reader: Reader;
   readonly #gate = new KeyGate();
   readonly #undo: (() => void)[] = [];
   /** Those that are sent. */
@@ -53,6 +53,8 @@ export class PushSession implements Session {
   constructor(sink: Sink, options: PushSessionOptions) {
     this.#sink = sink;
     this.#options = options;
+    const { counters } = options.output;
+    this.#reader = new Reader({ packet: (packet) => this.#packet(packet) }, () => {}, LIMITS, counters);
   }
 
   /** @throws PushError when the stream has no track that the destination takes */
@@ -95,7 +97,7 @@ export class PushSession implements Session {
     if (this.#gate.waits && !this.#gate.passes(packet)) return true;
     const { length } = packet.data;
     this.out.add(length, Date.now());
-    this.#options.output.counters.sent(length);
+    this.#options.output.counters.sentTo('push', length);
     try {
       return this.#sink.write(packet);
     } catch (error) {

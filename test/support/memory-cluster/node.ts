@@ -120,6 +120,9 @@ export class MemoryNode implements Cluster {
   }
 
   readonly distrusted = { entries: 0, rows: 0, certificates: 0 };
+  get held(): number {
+    return this.#leases.size;
+  }
 
   stores(): readonly [] {
     return [];

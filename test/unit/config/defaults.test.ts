@@ -58,10 +58,15 @@ test('managers', async (t) => {
 
 test('a module without a port is off', async (t) => {
   const bind =
-    '<Managers><API/></Managers><Providers><RTMP><WorkerCount>2</WorkerCount></RTMP><SRT/><WebRTC/></Providers>' +
+    '<Managers><API/><Metrics/></Managers><Providers><RTMP><WorkerCount>2</WorkerCount></RTMP><SRT/><WebRTC/></Providers>' +
     '<Publishers><LLHLS/><OVT/><WebRTC><Signalling/><IceCandidates/></WebRTC></Publishers>';
   const { config } = await load(t, serverXml({ bind }));
   t.deepEqual(config.bind, { managers: {}, providers: {}, publishers: {} });
+});
+
+test('a port of its own for the metrics', async (t) => {
+  const { config } = await load(t, serverXml({ bind: '<Managers><Metrics><Port>9100</Port></Metrics></Managers>' }));
+  t.deepEqual(config.bind.managers, { metrics: { port: 9100 } });
 });
 
 test('listeners', async (t) => {

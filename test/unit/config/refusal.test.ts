@@ -10,6 +10,7 @@ const API = '<Managers><API><Port>8081</Port></API></Managers>';
 
 const llhls = (body: string): string =>
   serverXml({ apps: application(`<Publishers><LLHLS>${body}</LLHLS></Publishers>`) });
+const METRICS = '<Managers><Metrics><Port>9100</Port></Metrics></Managers>';
 const rtmp = (port: string): string => `<Providers><RTMP><Port>${port}</Port></RTMP></Providers>`;
 const video = (body: string): string => serverXml({ apps: profile('', `<Encodes><Video>${body}</Video></Encodes>`) });
 const srt = (body: string): string => serverXml({ bind: `<Providers><SRT><Port>9999</Port>${body}</SRT></Providers>` });
@@ -93,6 +94,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'port given twice to RTMP and the API': [
     serverXml({ bind: `<Managers><API><Port>1935</Port></API></Managers>${rtmp('1935')}`, server: MANAGERS }),
     'Server/Bind/Providers/RTMP/Port: "1935" is also the TCP port of Server/Bind/Managers/API/Port',
+  ],
+  'a port of the metrics that RTMP has': [
+    serverXml({ bind: `${METRICS}${rtmp('9100')}` }),
+    'Server/Bind/Providers/RTMP/Port: "9100" is also the TCP port of Server/Bind/Managers/Metrics/Port',
   ],
   'HTTP and HTTPS on one port': [
     serverXml({

@@ -1,7 +1,7 @@
 import { RecentSet } from '../../../core/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer.ts';
-import { isOver, type SessionTokens } from '../token.ts';
+import { isOver, type SessionClaims, type SessionTokens } from '../token.ts';
 import { MAX_REPORTED, type Report, type Verdict } from './wire.ts';
 
 /** Players beyond this are served and not counted: what strangers make this node remember is bounded. */
@@ -20,6 +20,7 @@ class RemotePlayer implements Viewer {
   readonly token: string;
   /** In milliseconds since the epoch. */
   readonly until: number | undefined;
+  readonly createdTime: number;
   /** Since the last report. */
   bytes = 0;
   /** By the monotonic clock. */
@@ -29,9 +30,10 @@ class RemotePlayer implements Viewer {
   /** The owner knows of it. */
   known = false;
 
-  constructor(token: string, until: number | undefined) {
+  constructor(token: string, { until, issued }: Pick<SessionClaims, 'until' | 'issued'>) {
     this.token = token;
     this.until = until;
+    this.createdTime = issued;
   }
 
   sent(bytes: number): void {
@@ -96,7 +98,7 @@ export class RemotePlayers {
     if (isOver(claims)) throw kilnError('playlistSessionOver');
     if (this.#isRefused(token)) throw kilnError('playlistSessionRefused');
     if (present === undefined && this.#players.size >= MAX_PLAYERS) return undefined;
-    const player = present ?? this.#remember(token, claims.until);
+    const player = present ?? this.#remember(token, claims);
     if (!this.#options.isAway()) return this.#introduce(player);
     player.see();
     return player;
@@ -119,8 +121,8 @@ export class RemotePlayers {
     if (this.#sending === undefined && now - this.#reportedAt >= REPORT_MS && this.#hasNews()) void this.#report();
   }
 
-  #remember(token: string, until: number | undefined): RemotePlayer {
-    const player = new RemotePlayer(token, until);
+  #remember(token: string, claims: SessionClaims): RemotePlayer {
+    const player = new RemotePlayer(token, claims);
     this.#players.set(token, player);
     return player;
   }

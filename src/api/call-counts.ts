@@ -1,0 +1,47 @@
+import type { FastifyInstance } from 'fastify';
+import { Histogram } from '../core/histogram.ts';
+
+/** Calls of one route that were answered with one status. */
+export interface CallCount {
+  readonly method: string;
+  /** As the API describes it, with the names of parameters; `none` where there is no such route. */
+  readonly route: string;
+  readonly status: number;
+  count: number;
+}
+
+/** What the management API has answered, by routes: nobody can make one up. */
+export class CallCounts {
+  readonly #counts = new Map<string, CallCount>();
+  readonly #seconds = new Map<string, Histogram>();
+
+  get all(): Iterable<Readonly<CallCount>> {
+    return this.#counts.values();
+  }
+
+  /** Seconds from request to answer, by route. */
+  get seconds(): ReadonlyMap<string, Histogram> {
+    return this.#seconds;
+  }
+
+  add(method: string, route: string, status: number, seconds: number): void {
+    const key = `${method} ${status} ${route}`;
+    const known = this.#counts.get(key) ?? { method, route, status, count: 0 };
+    known.count++;
+    this.#counts.set(key, known);
+    const all = this.#seconds.get(route) ?? new Histogram();
+    this.#seconds.set(route, all);
+    all.add(seconds);
+  }
+}
+
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/** Counts every answer of an API, also where there is no route. */
+export function countCalls(app: FastifyInstance, counts: CallCounts): void {
+  app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
+    const route = routeOptions.url ?? 'none';
+    counts.add(METHODS.has(method) ? method : 'other', route, reply.statusCode, reply.elapsedTime / 1000);
+    done();
+  });
+}

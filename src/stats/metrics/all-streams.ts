@@ -1,0 +1,189 @@
+import type { Application } from '../../core/application.ts';
+import { PUBLISHER_KINDS, type Counters, type PublisherKind } from '../../core/counters.ts';
+import type { Registry } from '../../core/registry.ts';
+import type { InputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
+import { onStreamBegins } from '../stream-begins.ts';
+import type { Labels } from './family.ts';
+
+/** Streams that are told of one by one: what strangers publish must not fill the memory of who scrapes. */
+const MAX_STREAMS = 2000;
+/** Tracks of one stream that are told of. */
+const MAX_TRACKS = 16;
+/** A stream that is published again within this time was reconnected. */
+const RECONNECT_MS = 60_000;
+/** Ended streams that are remembered for that. */
+const MAX_ENDED = 2000;
+/** What the streams beyond the limit are told of as. */
+const OTHERS: Labels = { vhost: '*', application: '*', stream: '*' };
+
+/** A track with its labels. */
+export interface TrackSeries {
+  readonly id: number;
+  readonly type: Track['type'];
+  readonly labels: Labels;
+}
+
+/** A stream of this node by its name. */
+export interface StreamSeries {
+  readonly labels: Labels;
+  /** The input stream; undefined where only relays of another node's are here. */
+  readonly input: InputStream | undefined;
+  /** Not only relays are here, or were. */
+  readonly hasSource: boolean;
+  /** Of the stream and its relays. */
+  readonly counters: readonly Counters[];
+  /** What `counters` no longer have. */
+  readonly carried: Carried;
+  /** Protocols that have had viewers: where there are none any more, that is told. */
+  readonly protocols: ReadonlySet<PublisherKind>;
+  readonly reconnects: number;
+  readonly tracks: readonly TrackSeries[];
+}
+
+/** Totals of what has ended. */
+interface Carried {
+  readonly in: number;
+  readonly out: number;
+  readonly dropped: number;
+  readonly slow: number;
+}
+
+interface Ended {
+  readonly reconnects: number;
+  readonly at: number;
+}
+
+const NONE: Carried = { in: 0, out: 0, dropped: 0, slow: 0 };
+
+/** One name, for as long as anything under it is live. */
+class Named implements StreamSeries {
+  readonly labels: Labels;
+  readonly reconnects: number;
+  readonly inputs = new Set<InputStream>();
+  readonly #protocols = new Set<PublisherKind>();
+  input: InputStream | undefined;
+  hasSource = false;
+  tracks: readonly TrackSeries[] = [];
+  carried = NONE;
+
+  constructor(labels: Labels, reconnects: number) {
+    this.labels = labels;
+    this.reconnects = reconnects;
+  }
+
+  get counters(): Counters[] {
+    return Array.from(this.inputs, ({ counters }) => counters);
+  }
+
+  get protocols(): ReadonlySet<PublisherKind> {
+    for (const { publishers } of this.counters)
+      for (const kind of PUBLISHER_KINDS) if (publishers[kind] > 0) this.#protocols.add(kind);
+    return this.#protocols;
+  }
+
+  /** Counts one more. */
+  count(input: InputStream): void {
+    this.inputs.add(input);
+    this.hasSource ||= !input.isRelay;
+  }
+
+  /** Counts one more, and tells of its tracks. */
+  follow(input: InputStream): void {
+    this.count(input);
+    if (input.isRelay) return;
+    this.input = input;
+    const list = (tracks: readonly Track[]): void => {
+      this.tracks = tracks
+        .slice(0, MAX_TRACKS)
+        .map(({ id, type }) => ({ id, type, labels: { ...this.labels, track: String(id), kind: type } }));
+    };
+    list(input.tracks);
+    input.on('tracks', list);
+  }
+
+  remove(input: InputStream): void {
+    this.inputs.delete(input);
+    this.carried = plus(this.carried, input.counters);
+    if (this.input !== input) return;
+    this.input = undefined;
+    this.tracks = [];
+  }
+}
+
+function plus(carried: Carried, { in: received, out, droppedPackets, slowReaders }: Counters): Carried {
+  return {
+    in: carried.in + received.totalBytes,
+    out: carried.out + out.totalBytes,
+    dropped: carried.dropped + droppedPackets,
+    slow: carried.slow + slowReaders,
+  };
+}
+
+/** The streams of this node, each under its own labels, and those beyond the limit under common ones. */
+export class AllStreams {
+  readonly #named = new Map<string, Named>();
+  readonly #others = new Named(OTHERS, 0);
+  readonly #labels = new WeakMap<InputStream, Labels>();
+  readonly #ended = new Map<string, Ended>();
+  readonly #max: number;
+  readonly #unlisten: () => void;
+
+  constructor(registry: Registry, max = MAX_STREAMS) {
+    this.#max = max;
+    this.#unlisten = onStreamBegins(registry, (input, application) => this.#begun(input, application));
+  }
+
+  /** Those with labels of their own. */
+  get listed(): Iterable<StreamSeries> {
+    return this.#named.values();
+  }
+
+  /** The same, and all others as one. */
+  *all(): Iterable<StreamSeries> {
+    yield* this.#named.values();
+    if (this.#others.inputs.size > 0 || this.#others.carried !== NONE) yield this.#others;
+  }
+
+  /** Labels of an input stream; those of all others beyond the limit. */
+  labelsOf(input: InputStream): Labels {
+    return this.#labels.get(input) ?? OTHERS;
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#unlisten();
+  }
+
+  #begun(input: InputStream, { vhost, name }: Application): void {
+    if (input.closed) return;
+    const labels = { vhost: vhost.name, application: name, stream: input.name };
+    const key = JSON.stringify(labels);
+    const named = this.#named.get(key) ?? this.#add(key, labels);
+    this.#labels.set(input, named.labels);
+    if (named === this.#others) named.count(input);
+    else named.follow(input);
+    input.once('close', () => {
+      named.remove(input);
+      if (named.inputs.size > 0 || named === this.#others) return;
+      this.#named.delete(key);
+      this.#remember(key, named);
+    });
+  }
+
+  #add(key: string, labels: Labels): Named {
+    if (this.#named.size >= this.#max) return this.#others;
+    const before = this.#ended.get(key);
+    this.#ended.delete(key);
+    const isAgain = before !== undefined && performance.now() - before.at < RECONNECT_MS;
+    const named = new Named(labels, (before?.reconnects ?? 0) + Number(isAgain));
+    this.#named.set(key, named);
+    return named;
+  }
+
+  #remember(key: string, { reconnects }: Named): void {
+    this.#ended.set(key, { reconnects, at: performance.now() });
+    const [oldest] = this.#ended.keys();
+    if (this.#ended.size > MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
+  }
+}

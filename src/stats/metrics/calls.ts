@@ -1,0 +1,50 @@
+import type { Histogram } from '../../core/histogram.ts';
+import { counter, histogram, type Family, type Sample } from './family.ts';
+
+/** What calls of one kind have come to. */
+interface Calls {
+  readonly seconds: Histogram;
+  readonly failed: number;
+}
+
+export interface CallSources {
+  /** Of the management API. */
+  readonly api: {
+    readonly all: Iterable<{ readonly method: string; readonly route: string; readonly status: number; count: number }>;
+    readonly seconds: ReadonlyMap<string, Histogram>;
+  };
+  /** To the control servers of admission webhooks. */
+  readonly webhooks: Readonly<Record<string, Calls>>;
+  /** To other nodes. */
+  readonly peers: ReadonlyMap<string, Calls>;
+}
+
+/** Calls that this node answers, and calls that it makes. */
+export function callFamilies({ api, webhooks, peers }: CallSources): Family[] {
+  return [
+    counter('kiln_api_requests_total', 'Calls of the management API, by route and status.', () =>
+      Array.from(api.all, ({ method, route, status, count }) => {
+        return { labels: { method, route, status: String(status) }, value: count };
+      }),
+    ),
+    histogram('kiln_api_request_seconds', 'Time until a call of the management API was answered, by route.', () =>
+      Array.from(api.seconds, ([route, seconds]) => [{ route }, seconds] as const),
+    ),
+    histogram(
+      'kiln_webhook_call_seconds',
+      'Time until the control servers had answered or failed, by what was asked: opening or closing of a session.',
+      () => Object.entries(webhooks).map(([kind, { seconds }]) => [{ kind }, seconds] as const),
+    ),
+    counter('kiln_webhook_failures_total', 'Calls that no control server has answered as it should.', () =>
+      failures('kind', Object.entries(webhooks)),
+    ),
+    histogram('kiln_peer_call_seconds', 'Time until another node had answered a call of this one, by call.', () =>
+      Array.from(peers, ([call, { seconds }]) => [{ call }, seconds] as const),
+    ),
+    counter('kiln_peer_call_failures_total', 'Calls to other nodes that got no answer.', () => failures('call', peers)),
+  ];
+}
+
+function failures(label: string, all: Iterable<readonly [string, Calls]>): Sample[] {
+  return Array.from(all, ([name, { failed }]) => ({ labels: { [label]: name }, value: failed }));
+}

@@ -1,0 +1,66 @@
+import type { Cluster, NodeState } from '#cluster';
+import type { Registry } from '../../core/registry.ts';
+import { counter, gauge, histogram, type Family, type Sample } from './family.ts';
+import type { StoreCounts } from './store-counts.ts';
+
+const STATES = ['ready', 'draining', 'silent', 'lost'] as const satisfies readonly NodeState[];
+
+export interface ClusterSources {
+  readonly cluster: Pick<Cluster, 'nodes' | 'self' | 'state' | 'draining' | 'held' | 'distrusted'>;
+  readonly store: StoreCounts;
+  readonly registry: Registry;
+  /** Streams that go on where one before them was left. */
+  readonly continued: () => number;
+  /** Publishers that wait for a node that has their name. */
+  readonly heldPublishers: () => number;
+}
+
+/** The cluster as this node sees it, and what it has in it. Each node tells of its own: sums are for who asks. */
+export function clusterFamilies({ cluster, store, registry, continued, heldPublishers }: ClusterSources): Family[] {
+  return [
+    gauge('kiln_cluster_nodes', 'Nodes of the cluster by state, as this node knows them.', () => nodes(cluster)),
+    gauge('kiln_cluster_connected', 'Whether this node reaches the store of its cluster.', () => {
+      return Number(cluster.state === 'connected');
+    }),
+    gauge('kiln_node_draining', 'Whether this node accepts no new streams.', () => Number(cluster.draining)),
+    gauge(
+      'kiln_cluster_claims',
+      'What this node holds in the cluster: names of streams, and tasks.',
+      () => cluster.held,
+    ),
+    gauge('kiln_cluster_distrusted', 'What this node refuses for want of proof that it is of its cluster.', () =>
+      Object.entries(cluster.distrusted).map(([kind, value]) => ({ labels: { kind }, value })),
+    ),
+    counter(
+      'kiln_cluster_beats_total',
+      'Beats by which this node keeps what it holds: taken by Redis, or missed.',
+      () => Object.entries(store.beats).map(([result, value]) => ({ labels: { result }, value })),
+    ),
+    histogram('kiln_redis_command_seconds', 'Time until Redis had answered a command of this node.', () => [
+      [{}, store.answers],
+    ]),
+    counter('kiln_redis_command_failures_total', 'Commands that Redis has not answered as it should.', () => {
+      return store.unanswered;
+    }),
+    gauge('kiln_relays', 'Streams of other nodes that this node relays to its viewers.', () => relays(registry)),
+    counter(
+      'kiln_stream_takeovers_total',
+      'Streams that go on here where one before them, on any node, was left.',
+      () => continued(),
+    ),
+    gauge('kiln_held_publishers', 'Publishers that wait while the node that has their name does not answer.', () =>
+      heldPublishers(),
+    ),
+  ];
+}
+
+function nodes(cluster: ClusterSources['cluster']): Sample[] {
+  const rows = cluster.nodes();
+  return STATES.map((state) => ({ labels: { state }, value: rows.filter((row) => row.state === state).length }));
+}
+
+function* relays(registry: Registry): Iterable<Sample> {
+  for (const vhost of registry.vhosts.values())
+    for (const application of vhost.applications.values())
+      yield { labels: { vhost: vhost.name, application: application.name }, value: application.relays.size };
+}

@@ -1,0 +1,94 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { Registry, type Metric, type RegistryContentType } from 'prom-client';
+import type { Family } from './family.ts';
+
+const TEXT = Registry.PROMETHEUS_CONTENT_TYPE;
+const OPEN = Registry.OPENMETRICS_CONTENT_TYPE;
+
+/** What is sent to who scrapes. */
+export interface Scrape {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/**
+ * All that this node measures, in the text formats of Prometheus. Values are read when they are asked for. A scrape
+ * lets the event loop turn after each family, so that media does not wait for the whole of it.
+ */
+export class Exposition {
+  readonly #formats: Readonly<Record<'text' | 'open', Format>>;
+
+  constructor(families: readonly Family[]) {
+    this.#formats = { text: new Format(TEXT, families), open: new Format(OPEN, families) };
+  }
+
+  /** @param accept of the request: OpenMetrics for who prefers it, as Prometheus does */
+  scrape(accept: string | undefined): Promise<Scrape> {
+    return this.#formats[prefersOpenMetrics(accept) ? 'open' : 'text'].scrape();
+  }
+}
+
+/** One format. Who asks while a scrape is under way gets that one. */
+class Format {
+  readonly #registry = new Registry<RegistryContentType>();
+  readonly #names: readonly string[];
+  #running: Promise<Scrape> | undefined;
+
+  constructor(contentType: RegistryContentType, families: readonly Family[]) {
+    this.#registry.setContentType(contentType);
+    this.#names = families.map((family) => {
+      // OpenMetrics has the ending in the samples only
+      const name = contentType === OPEN && family.type === 'counter' ? withoutTotal(family.name) : family.name;
+      this.#registry.registerMetric(asMetric({ ...family, name }));
+      return name;
+    });
+  }
+
+  scrape(): Promise<Scrape> {
+    this.#running ??= this.#scrape().finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  async #scrape(): Promise<Scrape> {
+    const { contentType } = this.#registry;
+    const families: string[] = [];
+    for (const name of this.#names) {
+      families.push(await this.#registry.getSingleMetricAsString(name));
+      await turn();
+    }
+    const end = contentType === OPEN ? '# EOF\n' : '';
+    return { contentType, body: `${families.join('\n')}\n${end}` };
+  }
+}
+
+/**
+ * prom-client's registry asks a metric for no more than this. Its own classes would copy every value of a scrape into
+ * maps by label first, which takes longer than writing it.
+ */
+function asMetric({ name, help, type, samples }: Family): Metric {
+  const get = async () => ({ name, help, type, values: await samples() });
+  return { name, get } as unknown as Metric;
+}
+
+function withoutTotal(name: string): string {
+  return name.replace(/_total$/, '');
+}
+
+/** Whether a request asks for OpenMetrics before plain text (RFC 9110 section 12.5.1). */
+function prefersOpenMetrics(accept = ''): boolean {
+  const qualities = { open: 0, text: 0 };
+  for (const range of accept.split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    const version = valueOf(parameters, 'version');
+    const quality = Number(valueOf(parameters, 'q') ?? 1);
+    if (type === 'application/openmetrics-text' && (version ?? '1.0.0') === '1.0.0')
+      qualities.open = Math.max(qualities.open, quality);
+    else if (type === 'text/plain' || type === 'text/*' || type === '*/*')
+      qualities.text = Math.max(qualities.text, quality);
+  }
+  return qualities.open > 0 && qualities.open >= qualities.text;
+}
+
+function valueOf(parameters: readonly string[], name: string): string | undefined {
+  return parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
+}

@@ -1,0 +1,45 @@
+import type { Histogram } from '../../core/histogram.ts';
+import { counter, gauge, histogram, type Family, type Sample } from './family.ts';
+
+/** What one kind of HLS has been asked for. */
+export interface Playlists {
+  readonly form: { readonly kind: string };
+  /** Requests that wait for what is to come. */
+  readonly waiting: number;
+  readonly counts: {
+    /** By what was asked for, and by status. */
+    readonly requests: ReadonlyMap<string, ReadonlyMap<number, number>>;
+    readonly partDelay: Histogram;
+  };
+}
+
+/** Playlists and media over HTTP. */
+export function playlistFamilies(all: readonly Playlists[]): Family[] {
+  return [
+    counter(
+      'kiln_playlist_requests_total',
+      'Requests of players, by what they ask for and by status of the answer.',
+      () => requests(all),
+    ),
+    gauge('kiln_playlist_waiting_requests', 'Requests that are held until what they ask for has come.', () =>
+      all.map(({ form, waiting }) => ({ labels: { protocol: form.kind }, value: waiting })),
+    ),
+    histogram(
+      'kiln_playlist_part_delay_seconds',
+      "Time from when the media at a part's end had arrived until players could have the part, encoding included.",
+      () =>
+        all.flatMap(({ form, counts: { partDelay } }) =>
+          partDelay.sum > 0 || partDelay.counts.some((count) => count > 0)
+            ? [[{ protocol: form.kind }, partDelay] as const]
+            : [],
+        ),
+    ),
+  ];
+}
+
+function* requests(all: readonly Playlists[]): Iterable<Sample> {
+  for (const { form, counts } of all)
+    for (const [kind, statuses] of counts.requests)
+      for (const [status, value] of statuses)
+        yield { labels: { protocol: form.kind, kind, status: String(status) }, value };
+}

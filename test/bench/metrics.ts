@@ -1,0 +1,107 @@
+import { statisticsV1 } from '../../src/stats/v1.ts';
+import { AllStreams } from '../../src/stats/metrics/all-streams.ts';
+import { Exposition } from '../../src/stats/metrics/exposition.ts';
+import { streamFamilies } from '../../src/stats/metrics/streams.ts';
+import { trafficFamilies } from '../../src/stats/metrics/traffic.ts';
+import { sampleRegistry } from '../support/api.ts';
+import { median } from '../support/load/statistics.ts';
+import { audioTrack, videoTrack } from '../support/packets.ts';
+import { number, type Line, type Measurement } from './measurement.ts';
+
+const STREAMS = 1000;
+const WARM_UP = 10;
+const ROUNDS = 15;
+/** What a scrape may cost, in times of what it takes to write the same values as JSON, and what one slice of it may. */
+const MOST_TIMES = 6;
+const MOST_SHARE = 0.25;
+
+/** A scrape of many streams, in this process, beside JSON of the same values. */
+export const metrics: Measurement = {
+  name: 'metrics',
+  run: async () => {
+    const registry = sampleRegistry();
+    const streams = new AllStreams(registry);
+    const application = registry.vhost('default').application('app');
+    const inputs = Array.from({ length: STREAMS }, (_, index) => {
+      const input = application.publish(
+        `live${index}`,
+        { type: 'Rtmp', kind: 'rtmp' },
+        { replace: false, maxConnections: 0 },
+      );
+      const tracks = [videoTrack(), audioTrack()];
+      input.setTracks(tracks);
+      input.counters.received(index * 1000);
+      input.counters.viewer('llhls');
+      input.counters.viewer('webrtc');
+      return input;
+    });
+    const exposition = new Exposition([
+      ...streamFamilies(streams),
+      ...trafficFamilies({ registry, refusals: () => [] }),
+    ]);
+    const asJson = (): string =>
+      JSON.stringify(
+        inputs.map(({ name, counters, tracks, measured }, index) => ({
+          name,
+          ...statisticsV1(counters),
+          tracks: tracks.map(({ id }) => measured.call(inputs[index], id)),
+        })),
+      );
+    const costs: number[] = [];
+    const json: number[] = [];
+    const held: number[] = [];
+    for (let round = -WARM_UP; round < ROUNDS; round++) {
+      const scraped = await scrape(exposition);
+      const since = cpuMs();
+      asJson();
+      const written = cpuMs() - since;
+      if (round < 0) continue;
+      costs.push(scraped.cpu);
+      held.push(scraped.held);
+      json.push(written);
+    }
+    streams.close();
+    return lines(median(costs), median(json), median(held));
+  },
+};
+
+function lines(cost: number, json: number, held: number): Line[] {
+  return [
+    {
+      what: `CPU of a scrape of ${number(STREAMS)} streams, beside JSON of the same`,
+      measured: `${number(cost, 1)} ms, ${number(cost / json, 1)} times`,
+      reference: `JSON ${number(json, 1)} ms`,
+      budget: `<= ${MOST_TIMES} times`,
+      met: cost / json <= MOST_TIMES,
+    },
+    {
+      what: 'CPU of the longest turn of the event loop in it, as a share of that',
+      measured: `${number(held, 1)} ms, ${number(held / cost, 2)}`,
+      budget: `<= ${MOST_SHARE}`,
+      met: held / cost <= MOST_SHARE,
+    },
+  ];
+}
+
+/** Milliseconds of CPU time, of all and of the longest turn of the event loop: whoever else runs here does not count. */
+async function scrape(exposition: Exposition): Promise<{ cpu: number; held: number }> {
+  let held = 0;
+  let last = cpuMs();
+  const look = (): void => {
+    const now = cpuMs();
+    held = Math.max(held, now - last);
+    last = now;
+    next = setImmediate(look);
+  };
+  let next = setImmediate(look);
+  const since = cpuMs();
+  await exposition.scrape(undefined);
+  const cpu = cpuMs() - since;
+  clearImmediate(next);
+  return { cpu, held };
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}

@@ -1,0 +1,64 @@
+import test from 'ava';
+import { dashboard } from '../../grafana/generate/dashboard.ts';
+import { DASHBOARDS } from '../../grafana/generate/panels.ts';
+import { alerts, dashboards, metricsIn, type Panel } from '../support/grafana.ts';
+
+const all = [...dashboards()];
+
+test('the dashboards are what is generated', (t) => {
+  const generated = Object.entries(DASHBOARDS).map(([name, spec]) => [
+    name,
+    JSON.parse(JSON.stringify(dashboard(spec))),
+  ]);
+  t.deepEqual(Object.fromEntries(all), Object.fromEntries(generated));
+});
+
+test('dashboards have ids and titles of their own', (t) => {
+  t.is(new Set(all.map(([, { uid }]) => uid)).size, all.length);
+  t.is(new Set(all.map(([, { title }]) => title)).size, all.length);
+});
+
+function overlap(a: Panel, b: Panel): boolean {
+  const [one, other] = [a.gridPos, b.gridPos];
+  return one.x < other.x + other.w && other.x < one.x + one.w && one.y < other.y + other.h && other.y < one.y + one.h;
+}
+
+for (const [name, { panels, templating }] of all) {
+  test(`the panels of ${name} can be shown`, (t) => {
+    t.is(new Set(panels.map(({ id }) => id)).size, panels.length);
+    const variables = new Set(['__rate_interval', ...templating.list.map((variable) => variable.name)]);
+    for (const [index, panel] of panels.entries()) {
+      const { title, type, gridPos, targets = [], datasource, fieldConfig } = panel;
+      t.true(gridPos.x + gridPos.w <= 24, title);
+      t.deepEqual(
+        panels.slice(index + 1).filter((other) => overlap(panel, other)),
+        [],
+        title,
+      );
+      if (type === 'row') continue;
+      t.not(datasource, undefined, title);
+      t.not(fieldConfig?.defaults.unit, undefined, title);
+      t.true(targets.length > 0, title);
+      for (const target of targets) {
+        t.deepEqual(target.datasource, { type: 'prometheus', uid: '${datasource}' }, title);
+        for (const [, variable = ''] of target.expr.matchAll(/\$(\w+)/g))
+          t.true(variables.has(variable), `${title}: ${variable}`);
+        t.true(metricsIn(target.expr).length > 0, title);
+      }
+      t.is(new Set(targets.map(({ refId }) => refId)).size, targets.length, title);
+    }
+  });
+}
+
+test('every alert says what is wrong, and where it is told what to do', (t) => {
+  const anchors = new Set<string>();
+  for (const { alert, labels, annotations } of alerts()) {
+    t.regex(alert, /^Kiln[A-Z]\w+$/);
+    t.true(['warning', 'critical'].includes(labels.severity), alert);
+    t.true(annotations.summary.length > 0 && annotations.description.endsWith('.'), alert);
+    const [, anchor = ''] = /^docs\/troubleshoot\.md#([a-z-]+)$/.exec(annotations.runbook_url) ?? [];
+    t.not(anchor, '', alert);
+    anchors.add(anchor);
+  }
+  t.is(anchors.size, alerts().length);
+});

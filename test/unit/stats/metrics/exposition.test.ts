@@ -1,0 +1,84 @@
+import test from 'ava';
+import { Histogram } from '../../../../src/core/histogram.ts';
+import { Exposition } from '../../../../src/stats/metrics/exposition.ts';
+import { counter, gauge, histogram } from '../../../../src/stats/metrics/family.ts';
+
+const seconds = new Histogram([0.1, 1]);
+for (const value of [0.1, 0.5, 3, 4]) seconds.add(value);
+const labels = { vhost: 'default' };
+const FAMILIES = [
+  counter('kiln_things_total', 'Things.', () => [{ sharedLabels: labels, labels: { kind: 'a "b"\\\n' }, value: 2 }]),
+  gauge('kiln_level', 'The level.', async () => [{ value: 0.5 }]),
+  histogram('kiln_wait_seconds', 'Waits.', () => [[{ kind: 'x' }, seconds]]),
+];
+const WAITS = `kiln_wait_seconds_bucket{le="0.1",kind="x"} 1
+kiln_wait_seconds_bucket{le="1",kind="x"} 2
+kiln_wait_seconds_bucket{le="+Inf",kind="x"} 4
+kiln_wait_seconds_sum{kind="x"} 7.6
+kiln_wait_seconds_count{kind="x"} 4`;
+
+test("Prometheus' text format", async (t) => {
+  const { contentType, body } = await new Exposition(FAMILIES).scrape(undefined);
+  t.is(contentType, 'text/plain; version=0.0.4; charset=utf-8');
+  t.is(
+    body,
+    String.raw`# HELP kiln_things_total Things.
+# TYPE kiln_things_total counter
+kiln_things_total{kind="a \"b\"\\\n",vhost="default"} 2
+# HELP kiln_level The level.
+# TYPE kiln_level gauge
+kiln_level 0.5
+# HELP kiln_wait_seconds Waits.
+# TYPE kiln_wait_seconds histogram
+${WAITS}
+`,
+  );
+});
+
+test('OpenMetrics for who prefers it, whatever was asked for before', async (t) => {
+  const exposition = new Exposition(FAMILIES);
+  await exposition.scrape(undefined);
+  const { contentType, body } = await exposition.scrape(
+    'application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2',
+  );
+  t.is(contentType, 'application/openmetrics-text; version=1.0.0; charset=utf-8');
+  t.true(body.startsWith('# HELP kiln_things Things.\n# TYPE kiln_things counter\nkiln_things_total{'));
+  t.true(body.endsWith('kiln_wait_seconds_count{kind="x"} 4\n# EOF\n'));
+});
+
+test('text for who does not', async (t) => {
+  const exposition = new Exposition(FAMILIES);
+  for (const accept of [
+    '',
+    '*/*',
+    'text/html',
+    'text/plain',
+    'text/plain;q=1,application/openmetrics-text;q=0.9',
+    'application/openmetrics-text;version=0.0.1',
+    'application/openmetrics-text;q=0',
+    'application/openmetrics-text;q=nonsense',
+  ]) {
+    t.regex((await exposition.scrape(accept)).contentType, /^text\/plain/, accept);
+  }
+});
+
+test('a scrape lets the event loop turn, and who asks meanwhile gets the same', async (t) => {
+  const exposition = new Exposition(FAMILIES);
+  let turns = 0;
+  const count = () => {
+    turns++;
+    next = setImmediate(count);
+  };
+  let next = setImmediate(count);
+  const first = exposition.scrape(undefined);
+  t.is(exposition.scrape('text/plain'), first);
+  await first;
+  clearImmediate(next);
+  t.true(turns >= FAMILIES.length, `${turns}`);
+  t.not(exposition.scrape(undefined), first);
+});
+
+test('two families of one name are a mistake', (t) => {
+  const twice = [gauge('kiln_level', 'A.', () => 1), counter('kiln_level_total', 'B.', () => 1)];
+  t.throws(() => new Exposition(twice), { message: /kiln_level has already been registered/ });
+});
