@@ -10,6 +10,7 @@ import { AuditLog } from './management/audit/log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import type { Part } from './part.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
+import type { RecentEvents } from './recent-events.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './summary.ts';
 import type { CodecInventory } from './transcode/codecs.ts';
@@ -21,6 +22,8 @@ export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly records: Records;
   readonly playlists: readonly PlaylistPublisher[];
   readonly version: Version;
+  /** The newest main events of the log. */
+  readonly recentEvents: RecentEvents;
   /** What relative paths of certificates start from. */
   readonly folder: string;
 }
@@ -67,6 +70,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     records,
     playlists,
     dynamic,
+    events: (count: number) => context.recentEvents.newest(count),
     shared,
     codecs,
     certificates: { vhosts: certificates, reloadApi },
