@@ -90,7 +90,8 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
     outputs: [...input.outputs.keys()],
     bitrateIn: rate(counters.in),
     bitrateOut: rate(counters.out),
-    viewers: counters.totalConnections,
+    // what is recorded or pushed counts as a connection, and nobody watches it
+    viewers: counters.totalConnections - counters.publishers.file - counters.publishers.push,
   };
 }
 

@@ -39,6 +39,8 @@ test('a stream is one row with the viewers of all nodes, whichever node tells fi
 test('the newest events, and how many can be asked for', async (t) => {
   const { call } = await openApi(t);
   t.deepEqual((await call('GET', '/v1/cluster/events')).body?.response, []);
-  for (const count of ['0', '501', 'many'])
+  for (const count of ['1', '99', '500'])
+    t.is((await call('GET', `/v1/cluster/events?count=${count}`)).status, 200, count);
+  for (const count of ['0', '501', '1000', '-1', '1.5', 'many', ''])
     t.is((await call('GET', `/v1/cluster/events?count=${count}`)).status, 400, count);
 });

@@ -6,7 +6,7 @@ import type { AllNodes } from '../all-nodes.ts';
 import { answers, ok } from '../envelope.ts';
 
 const DEFAULT_EVENTS = 100;
-const MAX_EVENTS = 500;
+const UP_TO_500 = '^([1-9][0-9]?|[1-4][0-9]{2}|500)$';
 
 const Event = Type.Object(
   {
@@ -45,13 +45,13 @@ export function overviewRoutes({ registry, nodes, node, events }: OverviewOption
 
     const newest = {
       querystring: Type.Object({
-        count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_EVENTS, description: 'Default 100' })),
+        count: Type.Optional(Type.String({ pattern: UP_TO_500, description: '1 to 500, default 100' })),
       }),
       response: answers(Type.Array(Event)),
       summary: 'List the newest main events of all nodes, the oldest of them first',
     };
     app.get('/v1/cluster/events', { schema: newest }, async (request, reply) => {
-      const { count = DEFAULT_EVENTS } = request.query;
+      const count = Number(request.query.count ?? DEFAULT_EVENTS);
       const own = events(count).map((event) => ({ ...event, node }) as LoggedEvent);
       const all = await nodes.ask(request, reply, Event, own);
       const sorted = [...all.values()].flat().sort((a, b) => (a.time < b.time ? -1 : 1));
