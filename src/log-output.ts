@@ -9,6 +9,8 @@ const FLUSH_MS = 1000;
 export interface LogOutputOptions {
   /** Where lines go: it is never waited for. */
   readonly stream: Writable;
+  /** Hears every line, also those that are dropped. */
+  readonly onLine?: ((json: string) => void) | undefined;
   /** Makes a line of what pino writes. */
   readonly line: (json: string) => string;
   /** Called when the reader has caught up, with the number of lines that were dropped. */
@@ -35,7 +37,8 @@ export class LogOutput implements DestinationStream {
   }
 
   write(json: string): void {
-    const { stream, line } = this.#options;
+    const { stream, line, onLine } = this.#options;
+    onLine?.(json);
     const isUrgent = this.lastLevel >= (pino.levels.values.warn ?? 0);
     // once a line is dropped, all less urgent ones are until the reader has caught up
     const limit = isUrgent ? LIMITS.all : this.#dropped > 0 ? 0 : LIMITS.info;

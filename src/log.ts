@@ -61,13 +61,17 @@ function oneOf<T extends string>(name: string, value: string, allowed: readonly 
  * The process's logger, on standard error. It waits for no reader: lines that one does not read in time are dropped and
  * counted.
  * @param level a pino level, or `silent`
- * @param look JSON unless given; `color` is for text on a terminal
+ * @param look JSON unless given; `color` is for text on a terminal; `onLine` hears every line, as JSON
  */
-export function createLogger(level: string, look: { format?: LogFormat; color?: boolean } = {}): Logger {
-  const { format = 'json', color = false } = look;
+export function createLogger(
+  level: string,
+  look: { format?: LogFormat; color?: boolean; onLine?: (json: string) => void } = {},
+): Logger {
+  const { format = 'json', color = false, onLine } = look;
   if (level === 'silent') return jsonLogger(level, { write: () => undefined });
   const output = new LogOutput({
     stream: process.stderr,
+    onLine,
     line: format === 'text' ? (json) => textLine(json, color) : (json) => json,
     onCaughtUp: (dropped) =>
       log.warn({ dropped }, `${dropped} lines of the log were dropped because nobody read them in time`),

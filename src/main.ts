@@ -4,6 +4,7 @@ import { ConfigError, loadConfig } from './config/load.ts';
 import { startDemo, type Demo } from './demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
 import { createLogger, logSettings } from './log.ts';
+import { RecentEvents } from './recent-events.ts';
 import type { Server as RunningServer } from './server.ts';
 import { startFailure } from './start-failure.ts';
 import { summary, wantsColor } from './summary.ts';
@@ -65,7 +66,9 @@ if (options.check) {
   process.exit(0);
 }
 
-const log = createLogger(level, { format, color: wantsColor(process.stderr, process.env) });
+const recentEvents = new RecentEvents();
+const onLine = (line: string): void => recentEvents.add(line);
+const log = createLogger(level, { format, onLine, color: wantsColor(process.stderr, process.env) });
 for (const warning of warnings) log.warn(warning);
 for (const note of notes) log.debug(note);
 
@@ -85,7 +88,7 @@ const planned = options.demo ? await planDemo() : undefined;
 const loaded = await import('./server.ts');
 const version = await reading;
 log.debug({ version: version.version, config: options.config }, 'starting');
-server = await loaded.Server.start(config, { version, log, folder, storageFile, onReplaced }).catch(
+server = await loaded.Server.start(config, { version, log, recentEvents, folder, storageFile, onReplaced }).catch(
   (error: unknown) => {
     const failure = startFailure(error, config);
     if (failure === undefined) log.fatal({ err: error }, 'could not start');

@@ -11,6 +11,7 @@ import { AuditLog } from './management/audit/log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import type { Part } from './part.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
+import type { RecentEvents } from './recent-events.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './summary.ts';
 import type { CodecInventory } from './transcode/codecs.ts';
@@ -25,6 +26,8 @@ export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly apiCalls?: CallCounts | undefined;
   /** What else its port serves to the bearer of the token. */
   readonly beside?: FastifyPluginAsync | undefined;
+  /** The newest main events of the log. */
+  readonly recentEvents: RecentEvents;
   /** What relative paths of certificates start from. */
   readonly folder: string;
 }
@@ -72,6 +75,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     records,
     playlists,
     dynamic,
+    events: (count: number) => context.recentEvents.newest(count),
     shared,
     codecs,
     certificates: { vhosts: certificates, reloadApi },

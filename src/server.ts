@@ -24,6 +24,7 @@ import { PUBLISHERS } from './open-publishers.ts';
 import { closeAll, type Part } from './part.ts';
 import { PortTable } from './port-table.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
+import type { RecentEvents } from './recent-events.ts';
 import { openRecording } from './recording.ts';
 import { EventGenerator } from './providers/event-generator/index.ts';
 import { logStreams } from './stream-log.ts';
@@ -43,6 +44,8 @@ import { pagesRoutes } from './web/pages.ts';
 export interface ServerOptions {
   readonly version: Version;
   readonly log: Logger;
+  /** What the log told of lately, for the API. */
+  readonly recentEvents: RecentEvents;
   /** What relative paths of certificates, overlays and stream maps start from. */
   readonly folder: string;
   /** File that keeps what the management API creates. */
@@ -126,7 +129,7 @@ export class Server {
 
   async #start(): Promise<void> {
     const { registry } = this;
-    const { version, log, folder, storageFile } = this.#options;
+    const { version, log, recentEvents, folder, storageFile } = this.#options;
     const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
@@ -187,6 +190,7 @@ export class Server {
       records: recording.records,
       playlists: this.#playlists,
       version,
+      recentEvents,
       folder,
     });
     // publishers are let in last: whatever they bring finds its viewers' side complete

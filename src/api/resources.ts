@@ -15,6 +15,7 @@ import type { Records } from '../tasks/record/records.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
+import { AllNodes } from './all-nodes.ts';
 import { answerError } from './envelope.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
@@ -23,6 +24,7 @@ import { hlsRoutes } from './routes/hls.ts';
 import { multiplexChannelRoutes } from './routes/multiplex-channels.ts';
 import { eventRoutes } from './routes/events.ts';
 import { nodeRoutes } from './routes/nodes.ts';
+import { overviewRoutes, type OverviewOptions } from './routes/overview.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { pushRoutes } from './routes/pushes.ts';
 import { putRoutes } from './routes/put.ts';
@@ -65,6 +67,7 @@ export interface ResourceOptions {
   /** Who is asked, too, for what every node has for itself; undefined where this node alone is. */
   readonly others?: OtherNodes;
   readonly dynamic: DynamicConfig;
+  readonly events: OverviewOptions['events'];
   readonly codecs: CodecInventory;
   readonly certificates: ReloadableCertificates;
   /** No client's address is told. */
@@ -111,7 +114,9 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(eventRoutes(registry));
   await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
-  await app.register(codecRoutes(codecs, cluster.config, others));
+  const nodes = new AllNodes(cluster.config, others);
+  await app.register(codecRoutes(codecs, nodes));
+  await app.register(overviewRoutes({ registry, nodes, node: cluster.self.id, events: options.events }));
   await app.register(certificateRoutes(registry, certificates, others));
   await app.register(pushRoutes(registry, options.tasks, options.fetch));
   await app.register(nodeRoutes(cluster));

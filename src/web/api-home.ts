@@ -7,6 +7,7 @@ const ABOUT = {
   response: {
     name: 'Kiln management API',
     api: '/v1',
+    console: '/console',
     documentation: '/docs',
     openapi: '/openapi.json',
     authorization: 'Basic, with Managers/API/AccessToken',
@@ -22,4 +23,6 @@ export const apiHomeRoutes: FastifyPluginAsync = async (app) => {
     if (wantsPage(request)) return pages.send('api.html', request, reply);
     return reply.type('application/json;charset=UTF-8').send(ABOUT);
   });
+  // the page itself holds nothing: what it shows it asks the API for, with the token that is typed into it
+  app.get('/console', (request, reply) => pages.send('console.html', request, reply));
 };

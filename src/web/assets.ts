@@ -19,6 +19,18 @@ const TYPES = {
 
 const OWN = [
   'common.js',
+  'console-api.js',
+  'console-applications.js',
+  'console-channels.js',
+  'console-events.js',
+  'console-nodes.js',
+  'console-overview.js',
+  'console-parts.js',
+  'console-stream.js',
+  'console-streams.js',
+  'console-tasks.js',
+  'console.css',
+  'console.js',
   'hedged.js',
   'kiln.css',
   'list.js',
@@ -30,7 +42,7 @@ const OWN = [
   'whep-session.js',
   'whep.js',
 ] as const;
-const PAGES = ['api.html', 'index.html', 'not-found.html', 'player.html'] as const;
+const PAGES = ['api.html', 'console.html', 'index.html', 'not-found.html', 'player.html'] as const;
 export type PageName = (typeof PAGES)[number];
 /** Titles of the pages that have only a text, in a common frame. */
 const TEXTS: Partial<Record<PageName, string>> = { 'api.html': 'Management API', 'not-found.html': 'Not found' };

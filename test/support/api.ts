@@ -150,6 +150,7 @@ export async function apiOptions(
     }),
     guides: new Guides({ registry, tasks, others, calls, filesOf: async () => new MediaFiles('', '') }),
     fetch: () => {},
+    events: () => [],
     tasks: clusterTasks,
     records: new Records({ tasks: clusterTasks, folder }),
     playlists: [],

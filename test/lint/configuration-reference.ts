@@ -1,11 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { argv, exit, stdout } from 'node:process';
 import { describe, unusedDescriptions } from '../../src/config/descriptions.ts';
 import { Server } from '../../src/config/elements/server.ts';
 import { elementName } from '../../src/config/names.ts';
 import { isListSchema, isObjectSchema, type Described } from '../../src/config/resolve.ts';
-
-const FILE = 'docs/configuration.md';
 
 /** An element that may stand in Server.xml, as its description in `src/config/elements/` has it. */
 interface Element {
@@ -19,7 +15,7 @@ interface Element {
 const SECTION_SIZE = 8;
 
 /** All elements below one, each before those in it. */
-export function elementsOf(schema: Described, path: readonly string[]): Element[] {
+function elementsOf(schema: Described, path: readonly string[]): Element[] {
   const inner = isListSchema(schema) ? schema.items : schema;
   if (!isObjectSchema(inner)) return [];
   const required = new Set<string>(inner.required);
@@ -46,8 +42,8 @@ function defaultOf(schema: Described, isRequired: boolean): string {
   return value === '' ? 'empty' : `\`${String(value)}\``;
 }
 
-/** The reference as a Markdown document. @throws Error an element has no description */
-export function reference(): string {
+/** docs/configuration.md. @throws Error an element has no description */
+export function configurationReference(): string {
   const all = elementsOf(Server, ['Server']);
   const undescribed = all.filter(({ path }) => describe(path) === undefined);
   if (undescribed.length > 0)
@@ -101,13 +97,4 @@ function cell(text: string): string {
 
 function anchor(title: string): string {
   return title.toLowerCase().replaceAll('/', '');
-}
-
-if (argv[1] === import.meta.filename) {
-  const text = reference();
-  if (argv[2] === '--write') writeFileSync(FILE, text);
-  else if (readFileSync(FILE, 'utf8') !== text) {
-    stdout.write(`${FILE} is not what the elements' descriptions make: npm run reference writes it\n`);
-    exit(1);
-  }
 }

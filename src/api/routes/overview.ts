@@ -1,0 +1,61 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type from 'typebox';
+import type { Registry } from '../../core/registry.ts';
+import { joinSummaries, StreamSummary, streamSummaries } from '../../stats/stream-summary.ts';
+import type { AllNodes } from '../all-nodes.ts';
+import { answers, ok } from '../envelope.ts';
+
+const DEFAULT_EVENTS = 100;
+const UP_TO_500 = '^([1-9][0-9]?|[1-4][0-9]{2}|500)$';
+
+const Event = Type.Object(
+  {
+    time: Type.String({ description: 'ISO 8601' }),
+    node: Type.String(),
+    level: Type.String(),
+    event: Type.String({ description: 'Stable id (docs/log-events.md)' }),
+    msg: Type.String(),
+  },
+  { additionalProperties: true, description: 'Other fields are those of the line of the log' },
+);
+
+/** A main event, as the log has it. */
+export type LoggedEvent = Type.Static<typeof Event>;
+
+export interface OverviewOptions {
+  readonly registry: Registry;
+  readonly nodes: AllNodes;
+  /** Id of this node. */
+  readonly node: string;
+  /** The newest main events of this node, the oldest of them first. */
+  readonly events: (count: number) => readonly Omit<LoggedEvent, 'node'>[];
+}
+
+/** What a console shows at a glance, of all nodes: every stream, and what has happened lately. */
+export function overviewRoutes({ registry, nodes, node, events }: OverviewOptions): FastifyPluginAsyncTypebox {
+  return async (app) => {
+    const streams = {
+      response: answers(Type.Array(StreamSummary)),
+      summary: 'List the live streams of all nodes with their formats, bitrates and viewers',
+    };
+    app.get('/v1/cluster/streams', { schema: streams }, async (request, reply) => {
+      const all = await nodes.ask(request, reply, StreamSummary, streamSummaries(registry, node));
+      return ok(joinSummaries([...all.values()].flat()));
+    });
+
+    const newest = {
+      querystring: Type.Object({
+        count: Type.Optional(Type.String({ pattern: UP_TO_500, description: '1 to 500, default 100' })),
+      }),
+      response: answers(Type.Array(Event)),
+      summary: 'List the newest main events of all nodes, the oldest of them first',
+    };
+    app.get('/v1/cluster/events', { schema: newest }, async (request, reply) => {
+      const count = Number(request.query.count ?? DEFAULT_EVENTS);
+      const own = events(count).map((event) => ({ ...event, node }) as LoggedEvent);
+      const all = await nodes.ask(request, reply, Event, own);
+      const sorted = [...all.values()].flat().sort((a, b) => (a.time < b.time ? -1 : 1));
+      return ok(sorted.slice(-count));
+    });
+  };
+}

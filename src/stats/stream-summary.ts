@@ -1,0 +1,104 @@
+import Type, { type Static } from 'typebox';
+import type { Flow } from '../core/counters.ts';
+import type { Registry } from '../core/registry.ts';
+import type { InputStream } from '../core/stream.ts';
+import { localTime } from '../core/local-time.ts';
+
+const Video = Type.Object({
+  codec: Type.String(),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  framerate: Type.Number({ description: 'Frames per second in the last second' }),
+  keyFrameInterval: Type.Number({ description: 'Seconds between the last two key frames; 0 while unknown' }),
+  hasBframes: Type.Boolean(),
+});
+
+const Audio = Type.Object({ codec: Type.String(), samplerate: Type.Integer(), channels: Type.Integer() });
+
+/** A live input stream, or what a node relays of it, at a glance. */
+export const StreamSummary = Type.Object({
+  vhost: Type.String(),
+  app: Type.String(),
+  stream: Type.String(),
+  node: Type.String({ description: 'Which node has it' }),
+  relay: Type.Boolean({ description: 'The node has it from another one' }),
+  sourceType: Type.String(),
+  createdTime: Type.String(),
+  video: Type.Optional(Video),
+  audio: Type.Optional(Audio),
+  outputs: Type.Array(Type.String()),
+  bitrateIn: Type.Integer({ description: 'Bits per second' }),
+  bitrateOut: Type.Integer({ description: 'Bits per second' }),
+  viewers: Type.Integer(),
+});
+export type StreamSummary = Static<typeof StreamSummary>;
+
+/** Counters without traffic for so long show none. */
+const SILENT_MS = 3000;
+
+/** The streams that a node has or relays. @param node its id */
+export function streamSummaries(registry: Registry, node: string): StreamSummary[] {
+  const rows: StreamSummary[] = [];
+  for (const vhost of registry.vhosts.values()) {
+    for (const application of vhost.applications.values()) {
+      const relayed = new Set([...application.relays.values()].map(({ input }) => input));
+      for (const input of [...application.streams(), ...relayed])
+        rows.push({ vhost: vhost.name, app: application.name, node, ...summary(input) });
+    }
+  }
+  return rows;
+}
+
+/** One row for each stream: that of its owner, with the viewers of all nodes. */
+export function joinSummaries(rows: readonly StreamSummary[]): StreamSummary[] {
+  const streams = new Map<string, StreamSummary>();
+  for (const row of [...rows].sort((a, b) => Number(a.relay) - Number(b.relay))) {
+    const key = JSON.stringify([row.vhost, row.app, row.stream]);
+    const owner = streams.get(key);
+    if (owner === undefined) streams.set(key, row);
+    else {
+      const { viewers, bitrateOut } = owner;
+      streams.set(key, { ...owner, viewers: viewers + row.viewers, bitrateOut: bitrateOut + row.bitrateOut });
+    }
+  }
+  return [...streams.values()];
+}
+
+function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'node'> {
+  const { tracks, counters, source } = input;
+  const [video] = tracks.filter((track) => track.type === 'video').sort((a, b) => b.height - a.height);
+  const audio = tracks.find((track) => track.type === 'audio');
+  const measured = video && input.measured(video.id);
+  const framerate = measured?.framerateLatest || measured?.framerateAvg || video?.framerate || 0;
+  const frames = measured?.keyFrameIntervalLatest ?? 0;
+  return {
+    stream: input.name,
+    relay: input.isRelay,
+    sourceType: source.type,
+    createdTime: localTime(input.createdTime.getTime()),
+    ...(video && {
+      video: {
+        codec: video.codec,
+        width: video.width,
+        height: video.height,
+        framerate: rounded(framerate),
+        keyFrameInterval: framerate > 0 ? rounded(frames / framerate) : 0,
+        hasBframes: measured?.hasBframes ?? false,
+      },
+    }),
+    ...(audio && { audio: { codec: audio.codec, samplerate: audio.samplerate, channels: audio.channels } }),
+    outputs: [...input.outputs.keys()],
+    bitrateIn: rate(counters.in),
+    bitrateOut: rate(counters.out),
+    // what is recorded or pushed counts as a connection, and nobody watches it
+    viewers: counters.totalConnections - counters.publishers.file - counters.publishers.push,
+  };
+}
+
+function rate({ avgThroughput, lastTime }: Flow): number {
+  return Date.now() - lastTime > SILENT_MS ? 0 : avgThroughput;
+}
+
+function rounded(value: number): number {
+  return Math.round(value * 100) / 100;
+}

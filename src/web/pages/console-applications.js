@@ -1,0 +1,106 @@
+import { element } from './common.js';
+import { appPath, vhostPath } from './console-api.js';
+import { actionButton, heading, say, Table } from './console-parts.js';
+
+const NEW_VHOST = JSON.stringify([{ name: 'name', host: { names: ['live.example.com'] } }], null, 2);
+const NEW_APP = JSON.stringify(
+  [{ name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } }],
+  null,
+  2,
+);
+
+/** Virtual hosts and applications, and what changes them: the API's own JSON, and its own errors. */
+export function applicationsView(api) {
+  const editor = new Editor();
+  const rowPath = ({ vhost, app }) => (app === undefined ? vhostPath(vhost) : appPath({ vhost, app }));
+  const table = new Table(
+    'Virtual hosts and applications',
+    [
+      { title: 'Virtual host', value: ({ vhost }) => vhost, sort: ({ vhost, app }) => `${vhost}/${app ?? ''}` },
+      { title: 'Application', value: ({ app }) => app ?? '', sort: ({ app }) => app ?? '' },
+      {
+        title: '',
+        cell: (row) => {
+          const path = rowPath(row);
+          const name = row.app ?? row.vhost;
+          const show = actionButton('Show', async () => editor.show(name, await api.get(path)), { className: 'plain' });
+          const change = actionButton('Change', async () => {
+            const { name: _name, dynamic: _dynamic, ...changeable } = await api.get(path);
+            editor.edit(
+              `Change ${name}`,
+              'It is restarted: publishers and viewers are disconnected.',
+              changeable,
+              (text) => api.call('PATCH', path, text),
+            );
+          });
+          const add = actionButton('New application', async () =>
+            editor.edit(`New application of ${name}`, 'A list: several are possible.', NEW_APP, (text) =>
+              api.call('POST', `${path}/apps`, text),
+            ),
+          );
+          const remove = actionButton('Delete', () => api.call('DELETE', path), {
+            ask: `Delete ${name} with all of its streams?`,
+            done: `${name} was deleted`,
+          });
+          return element('span', { className: 'actions' }, show, ...(row.app === undefined ? [add] : [change]), remove);
+        },
+      },
+    ],
+    'There is no virtual host.',
+  );
+  const create = actionButton('New virtual host', async () =>
+    editor.edit('New virtual host', 'A list: several are possible.', NEW_VHOST, (text) =>
+      api.call('POST', '/v1/vhosts', text),
+    ),
+  );
+  return {
+    element: element('div', {}, heading('Applications', create), table.element, editor.element),
+    refresh: async () => {
+      const vhosts = await api.get('/v1/vhosts');
+      const applications = await api.applications();
+      const rows = vhosts.flatMap((vhost) => [{ vhost }, ...applications.filter((one) => one.vhost === vhost)]);
+      table.show(rows, ({ vhost, app }) => JSON.stringify([vhost, app]));
+    },
+  };
+}
+
+/** JSON that is shown, or changed and sent. */
+class Editor {
+  element = element('dialog', { className: 'editor' });
+
+  constructor() {
+    this.element.ariaLabel = 'JSON';
+  }
+
+  show(title, value) {
+    const close = actionButton('Close', async () => this.element.close());
+    this.#open(title, element('pre', { tabIndex: 0 }, JSON.stringify(value, null, 2)), close);
+  }
+
+  /** @param send throws the API's error, which is shown */
+  edit(title, note, value, send) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+    const field = element('textarea', { value: text, rows: 18, spellcheck: false, ariaLabel: title });
+    const wrong = element('p', { className: 'wrong', hidden: true });
+    wrong.role = 'alert';
+    const save = actionButton('Send', async () => {
+      try {
+        const answer = await send(field.value);
+        const failed = Array.isArray(answer) ? answer.find(({ statusCode = 200 }) => statusCode >= 400) : undefined;
+        if (failed !== undefined) throw new Error(`${failed.statusCode} ${failed.message}`);
+        this.element.close();
+        say('Done');
+      } catch (error) {
+        wrong.textContent = error.message;
+        wrong.hidden = false;
+      }
+    });
+    const cancel = actionButton('Cancel', async () => this.element.close(), { className: 'plain' });
+    this.#open(title, element('p', { className: 'muted' }, note), field, wrong, save, cancel);
+  }
+
+  #open(title, ...parts) {
+    this.element.replaceChildren(element('h2', {}, title), ...parts);
+    this.element.showModal();
+  }
+}

@@ -1,0 +1,198 @@
+import { element } from './common.js';
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+/** A heading with what can be done beside it. */
+export function heading(title, ...beside) {
+  return element(
+    'div',
+    { className: 'heading' },
+    element('h1', {}, title),
+    element('div', { className: 'beside' }, ...beside),
+  );
+}
+
+/**
+ * A button that does something and says what came of it.
+ * @param action throws what is shown
+ * @param ask what is asked before; without it nothing is
+ */
+export function actionButton(text, action, { ask, done, className = '' } = {}) {
+  const button = element('button', { type: 'button', className, textContent: text });
+  button.addEventListener('click', async () => {
+    if (ask !== undefined && !confirm(ask)) return;
+    button.disabled = true;
+    try {
+      await action();
+      if (done !== undefined) say(done);
+    } catch (error) {
+      say(error.message, true);
+    } finally {
+      button.disabled = false;
+    }
+  });
+  return button;
+}
+
+/** A button that copies a text. */
+export function copyButton(text) {
+  return actionButton('Copy', () => navigator.clipboard.writeText(text), { done: 'Copied', className: 'plain' });
+}
+
+let saying;
+/** Tells what came of something, for some seconds. */
+export function say(text, isWrong = false) {
+  const place = document.getElementById('said') ?? element('p', { id: 'said', role: 'status' });
+  place.role = 'status';
+  place.className = isWrong ? 'said wrong' : 'said';
+  if (!place.isConnected) document.body.append(place);
+  place.textContent = text;
+  clearTimeout(saying);
+  saying = setTimeout(() => place.remove(), isWrong ? 12_000 : 4000);
+}
+
+/** A line of values, the newest on the right. */
+export class Sparkline {
+  element = document.createElementNS(SVG, 'svg');
+  #line = document.createElementNS(SVG, 'polyline');
+  #values = [];
+  #most;
+
+  constructor(most = 40) {
+    this.#most = most;
+    this.element.setAttribute('viewBox', '0 0 80 20');
+    this.element.setAttribute('class', 'spark');
+    this.element.setAttribute('aria-hidden', 'true');
+    this.element.append(this.#line);
+  }
+
+  add(value) {
+    this.#values.push(value);
+    if (this.#values.length > this.#most) this.#values.shift();
+    const top = Math.max(...this.#values, 1);
+    const step = 80 / (this.#most - 1);
+    const from = this.#most - this.#values.length;
+    const points = this.#values.map(
+      (one, at) => `${((from + at) * step).toFixed(1)},${(19 - (one / top) * 18).toFixed(1)}`,
+    );
+    this.#line.setAttribute('points', points.join(' '));
+  }
+}
+
+/**
+ * A table that is sorted by the column that is clicked. Rows and cells stay the same elements while their row exists, so
+ * what is focused stays focused.
+ */
+export class Table {
+  element;
+  #columns;
+  #body = element('tbody');
+  #heads = [];
+  #rows = new Map();
+  #empty;
+  #order = { at: 0, down: false };
+  #shown = [];
+
+  /**
+   * @param columns `{ title, value(row), sort(row), numeric, cell(row) }`: `value` makes the text, `sort` what is compared,
+   *   `cell` an element that stays while the row exists, and hears of changes by `update(row)`
+   */
+  constructor(caption, columns, empty) {
+    this.#columns = columns;
+    this.#empty = element('p', { className: 'muted', textContent: empty });
+    const heads = columns.map((column, at) => {
+      const head = element('th', { scope: 'col', className: column.numeric ? 'numeric' : '' });
+      this.#heads.push(head);
+      if (column.sort === undefined) {
+        head.append(element('span', { className: column.title === '' ? 'unseen' : '' }, column.title || 'Actions'));
+        return head;
+      }
+      const button = element('button', { type: 'button', className: 'sort', textContent: column.title });
+      button.addEventListener('click', () => this.#sortBy(at));
+      head.append(button);
+      return head;
+    });
+    this.element = element(
+      'div',
+      { className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: caption },
+      element(
+        'table',
+        {},
+        element('caption', { className: 'unseen' }, caption),
+        element('thead', {}, element('tr', {}, ...heads)),
+        this.#body,
+      ),
+      this.#empty,
+    );
+  }
+
+  /** Shows these rows and no others. @param keyOf what tells one row from the others */
+  show(rows, keyOf) {
+    const gone = new Set(this.#rows.keys());
+    this.#shown = rows.map((data) => {
+      const key = keyOf(data);
+      gone.delete(key);
+      const row = this.#rows.get(key) ?? this.#make(data);
+      this.#rows.set(key, row);
+      row.data = data;
+      this.#fill(row);
+      return row;
+    });
+    for (const key of gone) {
+      this.#rows.get(key).element.remove();
+      this.#rows.delete(key);
+    }
+    this.#empty.hidden = rows.length > 0;
+    this.#arrange();
+  }
+
+  #make(data) {
+    const cells = this.#columns.map(({ numeric, cell }) => {
+      const made = element('td', { className: numeric ? 'numeric' : '' });
+      const part = cell?.(data);
+      if (part !== undefined) made.append(part.element ?? part);
+      return { element: made, part };
+    });
+    return { element: element('tr', {}, ...cells.map((one) => one.element)), cells, data };
+  }
+
+  #fill({ cells, data }) {
+    this.#columns.forEach(({ value }, at) => {
+      const { element: cell, part } = cells[at];
+      if (part !== undefined) part.update?.(data);
+      else if (cell.textContent !== `${value(data)}`) cell.textContent = value(data);
+    });
+  }
+
+  #sortBy(at) {
+    this.#order = { at, down: this.#order.at === at ? !this.#order.down : this.#columns[at].numeric === true };
+    this.#arrange();
+  }
+
+  #arrange() {
+    const { at, down } = this.#order;
+    this.#heads.forEach((head, index) => {
+      if (this.#columns[index].sort !== undefined)
+        head.ariaSort = index !== at ? 'none' : down ? 'descending' : 'ascending';
+    });
+    const { sort } = this.#columns[at];
+    const sorted = [...this.#shown].sort((one, other) => {
+      const [a, b] = [sort(one.data), sort(other.data)];
+      const order = a < b ? -1 : a > b ? 1 : 0;
+      return down ? -order : order;
+    });
+    sorted.forEach((row, index) => {
+      if (this.#body.children[index] !== row.element)
+        this.#body.insertBefore(row.element, this.#body.children[index] ?? null);
+    });
+  }
+}
+
+/** Names and values, one under the other. */
+export function facts(entries) {
+  return element(
+    'dl',
+    { className: 'facts' },
+    ...entries.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value ?? '–')]),
+  );
+}

@@ -1,0 +1,82 @@
+import { age, bits, element } from './common.js';
+import { heading, Sparkline, Table } from './console-parts.js';
+
+export const streamKey = ({ vhost, app, stream }) => JSON.stringify([vhost, app, stream]);
+
+const pathOf = ({ vhost, app, stream }) => `#/streams/${[vhost, app, stream].map(encodeURIComponent).join('/')}`;
+
+const videoText = ({ video }) => (video ? `${video.width}×${video.height} ${video.framerate} fps ${video.codec}` : '–');
+
+/** A table of streams as `/v1/cluster/streams` lists them. */
+export function streamTable(caption, empty) {
+  return new Table(
+    caption,
+    [
+      {
+        title: 'Stream',
+        sort: ({ vhost, app, stream }) => `${vhost}/${app}/${stream}`,
+        cell: (row) =>
+          element('a', { href: pathOf(row) }, `${row.vhost} / ${row.app} / `, element('b', {}, row.stream)),
+      },
+      { title: 'Source', value: ({ sourceType }) => sourceType, sort: ({ sourceType }) => sourceType },
+      { title: 'Video', value: videoText, sort: ({ video }) => video?.height ?? 0 },
+      { title: 'Audio', value: ({ audio }) => audio?.codec ?? '–', sort: ({ audio }) => audio?.codec ?? '' },
+      { title: 'In', numeric: true, sort: (row) => row.bitrateIn, cell: () => new Rate() },
+      { title: 'Out', numeric: true, value: ({ bitrateOut }) => bits(bitrateOut), sort: (row) => row.bitrateOut },
+      { title: 'Viewers', numeric: true, value: ({ viewers }) => viewers, sort: ({ viewers }) => viewers },
+      {
+        title: 'Live for',
+        numeric: true,
+        value: ({ createdTime }) => age(Date.now() - Date.parse(createdTime)),
+        sort: ({ createdTime }) => -Date.parse(createdTime),
+      },
+      { title: 'Node', value: ({ node }) => node, sort: ({ node }) => node },
+    ],
+    empty,
+  );
+}
+
+/** A bit rate and what it was before. */
+class Rate {
+  #text = element('span');
+  #line = new Sparkline();
+  element = element('span', { className: 'rate' }, this.#line.element, this.#text);
+
+  update({ bitrateIn }) {
+    this.#text.textContent = bits(bitrateIn);
+    this.#line.add(bitrateIn);
+  }
+}
+
+/** All streams of the cluster. */
+export function streamsView(api) {
+  const filter = element('input', {
+    type: 'search',
+    id: 'filter',
+    placeholder: 'Name, node, codec',
+    autocomplete: 'off',
+  });
+  const count = element('span', { className: 'muted' });
+  count.role = 'status';
+  const table = streamTable('Streams', 'No stream matches.');
+  let streams = [];
+  const show = () => {
+    const wanted = filter.value.trim().toLowerCase();
+    const shown = streams.filter((stream) => JSON.stringify(stream).toLowerCase().includes(wanted));
+    count.textContent = shown.length === streams.length ? `${streams.length}` : `${shown.length} of ${streams.length}`;
+    table.show(shown, streamKey);
+  };
+  filter.addEventListener('input', show);
+  return {
+    element: element(
+      'div',
+      {},
+      heading('Streams', count, element('label', { htmlFor: 'filter', className: 'unseen' }, 'Filter'), filter),
+      table.element,
+    ),
+    refresh: async () => {
+      streams = await api.get('/v1/cluster/streams');
+      show();
+    },
+  };
+}

@@ -1,0 +1,112 @@
+import { age, element } from './common.js';
+import { appPath } from './console-api.js';
+import { actionButton, heading, Table } from './console-parts.js';
+
+/** The recordings or pushes of some applications. */
+export async function listTasks(api, applications, kind) {
+  const lists = await Promise.all(applications.map((one) => api.call('POST', `${appPath(one)}:${kind}`)));
+  return lists.flat();
+}
+
+const bytes = (count) => (count < 1e6 ? `${Math.round(count / 1000)} kB` : `${(count / 1e6).toFixed(1)} MB`);
+const taskKey = ({ vhost, app, id }) => JSON.stringify([vhost, app, id]);
+const streamOf = ({ vhost, app, stream }) => `${vhost} / ${app} / ${stream.name}`;
+
+/** A column that stops a task, unless it is of the configuration. */
+const stopColumn = (api, action) => ({
+  title: '',
+  cell: ({ vhost, app, id, isConfig }) => {
+    const stop = () => api.call('POST', `${appPath({ vhost, app })}:${action}`, { id });
+    const button = actionButton('Stop', stop, { ask: `Stop ${id}?`, done: `${id} was stopped` });
+    button.hidden = isConfig === true;
+    return button;
+  },
+});
+
+/** Recordings as `:records` lists them. */
+export function recordTable(api) {
+  return new Table(
+    'Recordings',
+    [
+      { title: 'Id', value: ({ id }) => id, sort: ({ id }) => id },
+      { title: 'Stream', value: streamOf, sort: streamOf },
+      {
+        title: 'State',
+        value: ({ state, reason }) => (reason ? `${state}: ${reason}` : state),
+        sort: ({ state }) => state,
+      },
+      {
+        title: 'File',
+        value: ({ outputFilePath, filePath }) => outputFilePath ?? filePath ?? '–',
+        sort: ({ filePath }) => filePath ?? '',
+      },
+      {
+        title: 'Length',
+        numeric: true,
+        value: (row) => age(row.totalRecordTime ?? 0),
+        sort: (row) => row.totalRecordTime ?? 0,
+      },
+      {
+        title: 'Size',
+        numeric: true,
+        value: (row) => bytes(row.totalRecordBytes ?? 0),
+        sort: (row) => row.totalRecordBytes ?? 0,
+      },
+      stopColumn(api, 'stopRecord'),
+    ],
+    'Nothing is being recorded.',
+  );
+}
+
+/** Pushes as `:pushes` lists them. */
+export function pushTable(api) {
+  return new Table(
+    'Pushes',
+    [
+      { title: 'Id', value: ({ id }) => id, sort: ({ id }) => id },
+      { title: 'Stream', value: streamOf, sort: streamOf },
+      {
+        title: 'State',
+        value: ({ state, reason }) => (reason ? `${state}: ${reason}` : state),
+        sort: ({ state }) => state,
+      },
+      { title: 'To', value: ({ url }) => url, sort: ({ url }) => url },
+      {
+        title: 'Sent',
+        numeric: true,
+        value: (row) => bytes(row.totalsentBytes ?? 0),
+        sort: (row) => row.totalsentBytes ?? 0,
+      },
+      stopColumn(api, 'stopPush'),
+    ],
+    'Nothing is being pushed.',
+  );
+}
+
+/** Shows tasks in a table. */
+export const showTasks = (table, tasks) => table.show(tasks, taskKey);
+
+/** The recordings and pushes of all applications. */
+export function tasksView(api) {
+  const [records, pushes] = [recordTable(api), pushTable(api)];
+  return {
+    element: element(
+      'div',
+      {},
+      heading('Recordings and pushes'),
+      element('h2', {}, 'Recordings'),
+      records.element,
+      element('h2', {}, 'Pushes'),
+      pushes.element,
+    ),
+    refresh: async () => {
+      const applications = await api.applications();
+      const [recorded, pushed] = await Promise.all([
+        listTasks(api, applications, 'records'),
+        listTasks(api, applications, 'pushes'),
+      ]);
+      showTasks(records, recorded);
+      showTasks(pushes, pushed);
+    },
+  };
+}

@@ -1,0 +1,120 @@
+import { element } from './common.js';
+import { Api, ApiError } from './console-api.js';
+import { applicationsView } from './console-applications.js';
+import { channelsView } from './console-channels.js';
+import { eventsView } from './console-events.js';
+import { nodesView } from './console-nodes.js';
+import { overviewView } from './console-overview.js';
+import { streamView } from './console-stream.js';
+import { streamsView } from './console-streams.js';
+import { tasksView } from './console-tasks.js';
+
+const REFRESH_MS = 3000;
+const HIDDEN_REFRESH_MS = 30_000;
+
+/** What the first part of the address stands for. A view is `(api, parts) => ({ element, refresh() })`. */
+const VIEWS = {
+  '': { title: 'Overview', make: overviewView },
+  streams: { title: 'Streams', make: (api, parts) => (parts.length === 3 ? streamView(api, parts) : streamsView(api)) },
+  channels: { title: 'Channels', make: channelsView },
+  tasks: { title: 'Recordings and pushes', make: tasksView },
+  applications: { title: 'Applications', make: applicationsView },
+  nodes: { title: 'Nodes', make: nodesView },
+  events: { title: 'Events', make: eventsView },
+};
+
+const byId = (id) => document.getElementById(id);
+let api;
+let view;
+let timer;
+
+for (const [path, { title }] of Object.entries(VIEWS)) byId('nav').append(element('a', { href: `#/${path}` }, title));
+
+function where() {
+  const [first = '', ...parts] = location.hash.replace(/^#\/?/, '').split('/').map(decode);
+  return { first: first in VIEWS ? first : '', parts };
+}
+
+function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/** Shows what the address stands for. */
+function open({ focus }) {
+  if (api === undefined) return;
+  const { first, parts } = where();
+  const { title, make } = VIEWS[first];
+  document.title = `${title} · Kiln console`;
+  for (const link of byId('nav').children) {
+    if (link.hash === `#/${first}`) link.ariaCurrent = 'page';
+    else link.removeAttribute('aria-current');
+  }
+  view = make(api, parts);
+  byId('view').replaceChildren(view.element);
+  if (focus) byId('main').focus();
+  void loop();
+}
+
+async function loop() {
+  clearTimeout(timer);
+  const shown = view;
+  if (shown === undefined) return;
+  try {
+    await shown.refresh();
+    if (shown === view) trouble(undefined);
+  } catch (error) {
+    if (shown !== view || api === undefined) return;
+    trouble(error instanceof ApiError ? error.message : 'The server cannot be reached. What is shown may be old.');
+  }
+  if (shown !== view) return;
+  clearTimeout(timer);
+  timer = setTimeout(loop, document.hidden ? HIDDEN_REFRESH_MS : REFRESH_MS);
+}
+
+function trouble(text) {
+  byId('trouble').hidden = text === undefined;
+  if (text !== undefined && byId('trouble').textContent !== text) byId('trouble').textContent = text;
+}
+
+/** Forgets the token and asks for one. */
+function leave(why) {
+  api = undefined;
+  view = undefined;
+  clearTimeout(timer);
+  trouble(undefined);
+  byId('view').replaceChildren();
+  byId('nav').hidden = true;
+  byId('leave').hidden = true;
+  byId('sign-in').hidden = false;
+  byId('wrong').hidden = why === undefined;
+  byId('wrong').textContent = why ?? '';
+  byId('token').focus();
+}
+
+byId('sign-in').addEventListener('submit', async (event) => {
+  event.preventDefault();
+  const offered = new Api(byId('token').value);
+  byId('token').value = '';
+  try {
+    await offered.get('/v1/version');
+  } catch (error) {
+    leave(error instanceof ApiError ? error.message : 'The server cannot be reached');
+    return;
+  }
+  api = offered;
+  api.onRefused = (message) => leave(message);
+  byId('sign-in').hidden = true;
+  byId('nav').hidden = false;
+  byId('leave').hidden = false;
+  open({ focus: true });
+});
+byId('leave').addEventListener('click', () => leave());
+addEventListener('hashchange', () => open({ focus: true }));
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) void loop();
+});
+leave();
