@@ -2,7 +2,7 @@
  * What each element of Server.xml does, by the end of its path: the longest end that fits counts, and `*` stands for one
  * element. Texts may use Markdown.
  */
-const DESCRIPTIONS: Readonly<Record<string, string>> = {
+export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Server/Name': 'Name of this server, in alerts.',
   'Server/Type': 'Taken, and without effect: every node publishes, plays and relays.',
   'Server/IP': 'Addresses to listen on: `*` is every IPv4 address, `::` every IPv6 address. May be repeated.',
@@ -476,12 +476,6 @@ export function describe(path: readonly string[]): string | undefined {
     if (text !== undefined) return text;
   }
   return undefined;
-}
-
-/** Ends of the table that nothing in a list of paths needs. */
-export function unusedDescriptions(paths: readonly (readonly string[])[]): string[] {
-  const used = new Set(paths.map(describe));
-  return Object.entries(DESCRIPTIONS).flatMap(([end, text]) => (used.has(text) ? [] : [end]));
 }
 
 /** The path with one or two of its elements replaced by `*`, the first ones first. */

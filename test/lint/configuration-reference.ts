@@ -1,4 +1,4 @@
-import { describe, unusedDescriptions } from '../../src/config/descriptions.ts';
+import { describe, DESCRIPTIONS } from '../../src/config/descriptions.ts';
 import { Server } from '../../src/config/elements/server.ts';
 import { elementName } from '../../src/config/names.ts';
 import { isListSchema, isObjectSchema, type Described } from '../../src/config/resolve.ts';
@@ -13,6 +13,12 @@ interface Element {
 
 /** Elements with so many below them have a section of their own. */
 const SECTION_SIZE = 8;
+
+/** Ends of the table that nothing in a list of paths needs. */
+function unusedDescriptions(paths: readonly (readonly string[])[]): string[] {
+  const used = new Set(paths.map(describe));
+  return Object.entries(DESCRIPTIONS).flatMap(([end, text]) => (used.has(text) ? [] : [end]));
+}
 
 /** All elements below one, each before those in it. */
 function elementsOf(schema: Described, path: readonly string[]): Element[] {

@@ -34,12 +34,9 @@ export class Api {
       method,
       cache: 'no-store',
       credentials: 'omit',
-      headers: {
-        authorization: this.#authorization,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
-      body: body === undefined ? undefined : typeof body === 'string' ? body : JSON.stringify(body),
+      headers: { authorization: this.#authorization, 'content-type': 'application/json' },
       signal: AbortSignal.timeout(ANSWER_MS),
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     });
     const text = await response.text();
     const envelope = parse(text);

@@ -23,64 +23,47 @@ const stopColumn = (api, action) => ({
   },
 });
 
+/** What is told of both kinds of tasks. */
+const COMMON = [
+  { title: 'Id', value: ({ id }) => id, sort: ({ id }) => id },
+  { title: 'Stream', value: streamOf, sort: streamOf },
+  {
+    title: 'State',
+    value: ({ state, reason }) => (reason ? `${state}: ${reason}` : state),
+    sort: ({ state }) => state,
+  },
+];
+
+/** A column of a number that may not be known yet. */
+const number = (title, key, text) => ({
+  title,
+  numeric: true,
+  value: (row) => text(row[key] ?? 0),
+  sort: (row) => row[key] ?? 0,
+});
+
 /** Recordings as `:records` lists them. */
 export function recordTable(api) {
-  return new Table(
-    'Recordings',
-    [
-      { title: 'Id', value: ({ id }) => id, sort: ({ id }) => id },
-      { title: 'Stream', value: streamOf, sort: streamOf },
-      {
-        title: 'State',
-        value: ({ state, reason }) => (reason ? `${state}: ${reason}` : state),
-        sort: ({ state }) => state,
-      },
-      {
-        title: 'File',
-        value: ({ outputFilePath, filePath }) => outputFilePath ?? filePath ?? '–',
-        sort: ({ filePath }) => filePath ?? '',
-      },
-      {
-        title: 'Length',
-        numeric: true,
-        value: (row) => age(row.totalRecordTime ?? 0),
-        sort: (row) => row.totalRecordTime ?? 0,
-      },
-      {
-        title: 'Size',
-        numeric: true,
-        value: (row) => bytes(row.totalRecordBytes ?? 0),
-        sort: (row) => row.totalRecordBytes ?? 0,
-      },
-      stopColumn(api, 'stopRecord'),
-    ],
-    'Nothing is being recorded.',
-  );
+  const file = ({ outputFilePath, filePath }) => outputFilePath ?? filePath ?? '–';
+  const columns = [
+    ...COMMON,
+    { title: 'File', value: file, sort: file },
+    number('Length', 'totalRecordTime', age),
+    number('Size', 'totalRecordBytes', bytes),
+    stopColumn(api, 'stopRecord'),
+  ];
+  return new Table('Recordings', columns, 'Nothing is being recorded.');
 }
 
 /** Pushes as `:pushes` lists them. */
 export function pushTable(api) {
-  return new Table(
-    'Pushes',
-    [
-      { title: 'Id', value: ({ id }) => id, sort: ({ id }) => id },
-      { title: 'Stream', value: streamOf, sort: streamOf },
-      {
-        title: 'State',
-        value: ({ state, reason }) => (reason ? `${state}: ${reason}` : state),
-        sort: ({ state }) => state,
-      },
-      { title: 'To', value: ({ url }) => url, sort: ({ url }) => url },
-      {
-        title: 'Sent',
-        numeric: true,
-        value: (row) => bytes(row.totalsentBytes ?? 0),
-        sort: (row) => row.totalsentBytes ?? 0,
-      },
-      stopColumn(api, 'stopPush'),
-    ],
-    'Nothing is being pushed.',
-  );
+  const columns = [
+    ...COMMON,
+    { title: 'To', value: ({ url }) => url, sort: ({ url }) => url },
+    number('Sent', 'totalsentBytes', bytes),
+    stopColumn(api, 'stopPush'),
+  ];
+  return new Table('Pushes', columns, 'Nothing is being pushed.');
 }
 
 /** Shows tasks in a table. */

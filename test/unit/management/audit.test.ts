@@ -209,7 +209,7 @@ test('a restart tells where the line that it goes on from is not sealed with its
   await run('/2');
   t.deepEqual(logged, []);
   const right = linesOf();
-  const forged = right.with(-2, (right.at(-2) ?? '').replace('/2', '/9')).slice(0, -1);
+  const forged = right.with(right.length - 2, (right.at(-2) ?? '').replace('/2', '/9')).slice(0, -1);
   for (const lines of [forged, forged.slice(-1), [...right.slice(0, -2), right.at(-1)]]) {
     writeFileSync(path, lines.map((line) => `${line}\n`).join(''));
     await run('/3');
