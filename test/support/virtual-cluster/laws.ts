@@ -20,6 +20,8 @@ export class Laws {
   readonly #taken = new Set<string>();
   /** Until when a process may lose what it has. */
   readonly #harmed = new Map<Process, number>();
+  #allHarmedUntil = -Infinity;
+  readonly #refused = new Map<Process, number>();
   #broken: string | undefined;
 
   constructor(now: () => number) {
@@ -40,8 +42,8 @@ export class Laws {
     const given: Given = { lease, process, incarnation, since: this.#now(), wasValid: false, fence: 0 };
     this.#given.add(given);
     lease.signal.addEventListener('abort', () => {
-      this.#given.delete(given);
-      if (process.isAlive) this.#lost(given, lease.signal.reason as LostError);
+      // one that is forgotten may be lost
+      if (this.#given.delete(given)) this.#lost(given, lease.signal.reason as LostError);
     });
   }
 
@@ -53,6 +55,25 @@ export class Laws {
   /** A process stands still, or its connection to Redis is broken. */
   harmed(process: Process, forMs: number): void {
     this.#harmed.set(process, Math.max(this.#now() + forMs, this.#harmed.get(process) ?? 0));
+  }
+
+  /** Connections of all processes to Redis are broken, or not answered. */
+  harmedAll(forMs: number): void {
+    this.#allHarmedUntil = Math.max(this.#allHarmedUntil, this.#now() + forMs);
+  }
+
+  /** Its cluster port refuses a node. */
+  refused(process: Process, forMs: number): void {
+    this.#refused.set(process, Math.max(this.#now() + forMs, this.#refused.get(process) ?? 0));
+  }
+
+  /** Redis takes a living process for dead, which takes both: nobody waits for what it has got then. */
+  buried(process: Process, incarnation: string): void {
+    const now = this.#now();
+    const isHarmed = now <= Math.max(this.#allHarmedUntil, this.#harmed.get(process) ?? -Infinity);
+    const isRefused = now <= (this.#refused.get(process) ?? -Infinity);
+    if (!isHarmed || !isRefused) this.breach(`${incarnation} is buried, and lives`);
+    this.forget(process);
   }
 
   /** A process is gone, and acts no more. */

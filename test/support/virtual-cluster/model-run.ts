@@ -2,6 +2,7 @@ import type { ClaimOptions, Cluster, Lease } from '#cluster';
 import { UnavailableError } from '../../../cluster/errors.ts';
 import { Laws } from './laws.ts';
 import type { Lua } from './lua.ts';
+import type { Fault } from './net.ts';
 import { openNode, PREFIX } from './node.ts';
 import type { Action, ActionKind, Plan } from './plan.ts';
 import type { RedisData } from './redis-data.ts';
@@ -89,12 +90,12 @@ class ModelRun {
     this.world = new World({
       lua,
       seed: plan.seed,
-      ...(onLine !== undefined && {
-        onScript: ({ name }, hash, args, reply) => {
-          const line = log.line(name, SCRIPT_NAMES.get(hash) ?? hash, args, reply);
-          if (line !== undefined) this.#say(line);
-        },
-      }),
+      onScript: ({ name }, hash, args, reply) => {
+        const script = SCRIPT_NAMES.get(hash) ?? hash;
+        const line = onLine === undefined ? undefined : log.line(name, script, args, reply);
+        if (line !== undefined) this.#say(line);
+        if (script === 'bury' && reply === 'buried') this.#onBuried(args[1] as string);
+      },
     });
     const { scheduler } = this.world;
     this.#laws = new Laws(() => scheduler.now);
@@ -126,7 +127,8 @@ class ModelRun {
     // what nobody has, everybody may claim by then
     for (const member of this.#members.values()) this.#claim(member, `k/own-${member.id}`, { silence: 'stop' });
     const wrong = await this.#until(CALM_MS, () => this.#difference());
-    return wrong === undefined ? undefined : `${wrong}, ${CALM_MS} ms after all was mended`;
+    if (wrong === undefined || wrong === this.#laws.broken) return wrong;
+    return `${wrong}, ${CALM_MS} ms after all was mended`;
   }
 
   /** Nothing in Redis names what is gone for good. */
@@ -216,6 +218,11 @@ class ModelRun {
       member.cluster = cluster;
       this.#say(`${id} is open as ${cluster.self.incarnation}`);
     });
+  }
+
+  #onBuried(incarnation: string): void {
+    const member = [...this.#members.values()].find(({ cluster }) => cluster?.self.incarnation === incarnation);
+    if (member !== undefined) this.#laws.buried(member.process, incarnation);
   }
 
   /** A process is gone, or about to leave: what it has got counts no more. */
@@ -322,6 +329,8 @@ class ModelRun {
         return this.#break(process, peer, 'cut', ms);
       case 'darkToPeer':
         return this.#break(process, peer, 'dark', ms);
+      case 'refusedByPeer':
+        return this.#break(process, peer, 'refused', ms);
       default:
         throw new Error(`nobody does ${kind}`);
     }
@@ -332,10 +341,14 @@ class ModelRun {
     this.world.scheduler.after(ms, mend);
   }
 
-  #break(process: Process, host: string, fault: 'cut' | 'dark', ms: number): void {
+  #break(process: Process, host: string, fault: Fault, ms: number): void {
     const { net } = this.world;
     net.breaks(process.name, host, fault);
     const mend = (): void => net.heal(process.name, host);
+    // a burial may be under way when it is over
+    const other = this.#members.get(host)?.process;
+    if (fault === 'refused')
+      for (const end of [process, other]) if (end !== undefined) this.#laws.refused(end, ms + AFTERMATH_MS);
     // who has Redis needs nobody else
     if (host === REDIS) this.#harm(process, ms, mend);
     else this.world.scheduler.after(ms, mend);
@@ -345,11 +358,16 @@ class ModelRun {
   restart(ms: number, data: () => RedisData | undefined, options?: { readonly wasReplica: boolean }): void {
     const { redis, scheduler } = this.world;
     if (!redis.process.isAlive) return;
+    this.harmAll(ms);
     redis.process.kill();
     const content = data();
     scheduler.after(ms, () => {
       if (!redis.process.isAlive) redis.run(content, options);
     });
+  }
+
+  harmAll(ms: number): void {
+    this.#laws.harmedAll(ms + AFTERMATH_MS);
   }
 
   dump(): void {
@@ -376,8 +394,10 @@ class ModelRun {
 /** What happens to Redis. */
 const HARMS: Partial<Record<ActionKind, (run: ModelRun, by: Pick<Action, 'ms' | 'other'>) => void>> = {
   resetRedis: (run) => run.resetRedis(),
-  stallRedis: ({ world: { redis, scheduler } }, { ms }) => {
+  stallRedis: (run, { ms }) => {
+    const { scheduler, redis } = run.world;
     const { process } = redis;
+    run.harmAll(ms);
     process.stall();
     scheduler.after(ms, () => process.resume());
   },

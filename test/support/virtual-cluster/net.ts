@@ -1,8 +1,8 @@
 import type { Random } from '../../soak/random.ts';
 import type { Process, Scheduler } from './scheduler.ts';
 
-/** What is between two hosts: nothing, a firewall that ends connections, or one that swallows what is sent. */
-export type Fault = 'cut' | 'dark';
+/** What is between two hosts: no way, a firewall that swallows what is sent, or one that refuses connections. */
+export type Fault = 'cut' | 'dark' | 'refused';
 
 /** One end of a connection. */
 export interface End {
@@ -53,7 +53,7 @@ export class Net {
 
   breaks(a: string, b: string, fault: Fault): void {
     this.#faults.set(pair(a, b), fault);
-    if (fault === 'cut') this.reset(a, b);
+    if (fault !== 'dark') this.reset(a, b);
   }
 
   heal(a: string, b: string): void {
@@ -142,9 +142,9 @@ export class Socket {
 
   /** The other end is there as soon as its kernel answers: its process may stand still. */
   open(): void {
-    const { scheduler } = this.#net;
-    if (this.#net.fault(this.from.name, this.host) === 'cut') {
-      scheduler.after(1, () => this.#over('unreachable'));
+    const fault = this.#net.fault(this.from.name, this.host);
+    if (fault === 'cut' || fault === 'refused') {
+      this.#net.scheduler.after(1, () => this.#over(fault === 'cut' ? 'unreachable' : fault));
       return;
     }
     this.#send('far', () => {

@@ -26,6 +26,7 @@ const KINDS = {
   darkToRedis: { weight: 4, fault: 'cuts' },
   cutFromPeer: { weight: 3, fault: 'cuts' },
   darkToPeer: { weight: 3, fault: 'cuts' },
+  refusedByPeer: { weight: 3, fault: 'cuts' },
   /** All connections to Redis end. */
   resetRedis: { weight: 3, fault: 'cuts' },
   stallRedis: { weight: 3, fault: 'redis stalls' },
