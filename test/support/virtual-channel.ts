@@ -173,6 +173,7 @@ export class VirtualChannel {
   /** What was learned of them. */
   readonly lengths = new Map<string, number>();
   onPacket: ((written: Written) => void) | undefined;
+  measure = (): Promise<void> => Promise.resolve();
 
   constructor(spec: ScheduleSpec, files: Record<string, FakeFile>, wall: number) {
     this.clock = new VirtualClock(wall);
@@ -196,7 +197,7 @@ export class VirtualChannel {
         const { told, length, isUntold = false } = files[url] ?? {};
         return this.lengths.get(url) ?? (isUntold ? undefined : (told ?? length));
       },
-      measure: () => Promise.resolve(),
+      measure: () => this.measure(),
       played: (url, length) => this.learn(url, length),
       open: (item: Item, position, onChange) => {
         const source = new FakeSource(

@@ -123,13 +123,17 @@ export class Channel {
 
   /** What is scheduled now depends on the lengths of its own program; those of the others are learned beside it. */
   async #measure({ programs, fallbackProgram }: ScheduleSpec): Promise<void> {
-    const { measure } = this.#options;
+    const { log } = this.#options;
     this.#measuring.abort();
     const { signal } = (this.#measuring = new AbortController());
     if (this.#closed) return;
     const running = programAt(programs, this.#wall.at(this.#clock.monotonic()))?.program;
-    await measure(urlsOf([running, fallbackProgram]), signal);
-    void measure(urlsOf(programs), signal);
+    const measure = (urls: readonly string[]): Promise<void> =>
+      this.#options
+        .measure(urls, signal)
+        .catch((error: unknown) => log.error({ err: error }, 'the lengths of the media files could not be learned'));
+    await measure(urlsOf([running, fallbackProgram]));
+    void measure(urlsOf(programs));
   }
 
   #replan(): void {

@@ -662,3 +662,16 @@ test('a day of forty items is on time to the frame', async (t) => {
   v.channel.close();
   t.is(v.open, 0);
 });
+
+test('a channel plays although the lengths of its files cannot be learned', async (t) => {
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('a')] }]);
+  const v = new VirtualChannel(spec, { a: { length: 10_000 } }, T0);
+  v.measure = () => Promise.reject(new Error('EIO: i/o error'));
+  await v.channel.start();
+  v.clock.run(5000);
+  t.is(runs(v.written)[0]?.url, 'a');
+  await v.channel.change(schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('a')] }]));
+  t.true(v.warnings.length > 0);
+  t.true(v.warnings.every((line) => line.includes('could not be learned')));
+  v.channel.close();
+});
