@@ -43,7 +43,8 @@ export class Departure {
   #begin(): void {
     this.#task.handsOver((leave) => {
       this.#leave = leave;
-      this.#late ??= new Watchdog(KEY_WITHIN_MS, leave).unref();
+      this.#late?.close();
+      this.#late = new Watchdog(KEY_WITHIN_MS, leave).unref();
     });
     this.#silence = new Watchdog(SILENCE_MS, () => {
       this.#silence = undefined;
