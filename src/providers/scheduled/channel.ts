@@ -46,6 +46,8 @@ export class Channel {
   readonly #writer: ChannelWriter;
   #spec: ScheduleSpec;
   #lineup: Lineup;
+  /** What the schedule may play. */
+  #urls: ReadonlySet<string>;
   #onAir: Play | undefined;
   /** What plays is not in the schedule any more, since that has changed. */
   #isOutdated = false;
@@ -72,6 +74,7 @@ export class Channel {
     this.#writer = new ChannelWriter(sink);
     this.#spec = spec;
     this.#lineup = new Lineup(spec, lengthOf);
+    this.#urls = allUrlsOf(spec);
     this.#lookedAt = clock.monotonic();
   }
 
@@ -87,12 +90,14 @@ export class Channel {
     await this.#measure(spec);
     if (this.#closed || spec !== this.#spec) return;
     this.#lineup = new Lineup(spec, this.#options.lengthOf);
+    this.#urls = allUrlsOf(spec);
     this.#replan();
     this.#step();
   }
 
-  /** Lengths of files have become known, or are others. What plays ends where they say. */
-  replan(): void {
+  /** The length of a file has become known, or is another. What plays ends where it says. */
+  replan(url: string): void {
+    if (!this.#urls.has(url)) return;
     this.#isPlanOld = true;
     this.#wake();
   }
@@ -362,6 +367,10 @@ export class Channel {
 
 function urlsOf(programs: readonly (Pick<Program, 'items'> | undefined)[]): string[] {
   return programs.flatMap((program) => program?.items.map(({ url }) => url) ?? []);
+}
+
+function allUrlsOf({ programs, fallbackProgram }: ScheduleSpec): ReadonlySet<string> {
+  return new Set(urlsOf([...programs, fallbackProgram]));
 }
 
 function isSamePlay(play: Play | undefined, planned: Planned | undefined): boolean {

@@ -171,7 +171,7 @@ export class ScheduledKind implements PlacedKind {
       open,
       log,
     });
-    const forget = files.onLength(() => channel.replan());
+    const forget = files.onLength((url) => channel.replan(url));
     const close = (): void => {
       forget();
       channel.close();

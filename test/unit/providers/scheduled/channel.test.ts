@@ -675,3 +675,18 @@ test('a channel plays although the lengths of its files cannot be learned', asyn
   t.true(v.warnings.every((line) => line.includes('could not be learned')));
   v.channel.close();
 });
+
+test('a channel does not plan anew for the length of a file that it does not play', async (t) => {
+  const programs = [{ name: 'p', scheduled: T0, repeat: true, items: [item('a')] }];
+  const v = await playing(schedule(programs), { a: { length: 10_000 } }, T0);
+  v.clock.run(1000);
+  const asked: string[] = [];
+  v.onLengthOf = (url) => void asked.push(url);
+  v.learn('other', 5000);
+  v.clock.run(1);
+  t.deepEqual(asked, []);
+  v.learn('a', 9000);
+  v.clock.run(1);
+  t.true(asked.includes('a'));
+  v.channel.close();
+});
