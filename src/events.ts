@@ -54,7 +54,9 @@ export const EVENTS = {
     'what OvenMediaEngine reports as an alert, such as an encoder that died or an input stream that breaks a rule; a gap, an ' +
     'overlap or an unreadable file in the next 24 hours of a scheduled channel',
   'alert.resolved': 'an input stream keeps all rules of alerts again',
-  'alert.undelivered': 'alerts cannot be sent to the server of Alert/Url at present, or will not be',
+  'alert.undelivered': 'the server of Alert/Url cannot be reached, or refuses alerts',
+  'alert.lost':
+    'alerts are not sent any more, with their number: too many waited, the server refused them, or the node has ended',
   'alert.delivered': 'alerts can be sent again',
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -35,6 +35,11 @@ export class GivenUp {
     this.#claims.push({ key, token, from, isUnsure });
   }
 
+  /** Whether the claim of a token is to be deleted yet, or kept back until then. */
+  has(token: string): boolean {
+    return this.#claims.some((claim) => claim.token === token);
+  }
+
   /** @throws UnavailableError: call it again later */
   async report(): Promise<void> {
     const now = performance.now();

@@ -151,15 +151,18 @@ export class Leases {
       };
       const leases = [...this.#leases];
       const doubtful: RedisLease[] = [];
+      // a claim that was lost says nothing of the others; another state of Redis may lack what was told of each of them
+      const isOther = stateOf(this.#basis) !== stateOf(basis);
       for (const lease of leases) {
-        if (this.#basis !== basis) lease.doubt();
+        if (isOther) lease.doubt();
         if (this.#basis !== basis || lease.isRemade || lease.fence === 0) doubtful.push(lease);
         else renew(lease);
       }
       for (let at = 0; at < doubtful.length; at += BATCH) await this.#find(doubtful.slice(at, at + BATCH), renew);
       this.#basis = basis;
       const settled = leases.filter(({ ended, isRemade, fence }) => !ended && !isRemade && fence > 0);
-      await Promise.all(settled.map((lease) => this.#writePending(lease)));
+      for (let at = 0; at < settled.length; at += BATCH)
+        await Promise.all(settled.slice(at, at + BATCH).map((lease) => this.#writePending(lease)));
     };
   }
 
@@ -213,7 +216,8 @@ export class Leases {
       if (lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
     }
     const isOwn = owner.incarnation === this.#options.self.incarnation;
-    if (isOwn && !this.#asked.has(token) && !leases.some((lease) => lease.token === token)) {
+    const isKnown = this.#asked.has(token) || this.#givenUp.has(token) || leases.some((lease) => lease.token === token);
+    if (isOwn && !isKnown) {
       // given up here, and back with an older state of Redis, or by a command that came after its time
       this.#givenUp.add({ key, token });
       void this.#reportGivenUp();
@@ -392,4 +396,9 @@ export class Leases {
     this.#expire();
     for (const { options, validUntil } of this.#leases) if (options.silence === 'stop') this.#ends.watch(validUntil);
   }
+}
+
+/** The part of a basis that tells states of Redis and lives of this node apart. The rest is of claims that were lost. */
+function stateOf(basis: string): string {
+  return basis.slice(0, basis.lastIndexOf(':'));
 }

@@ -184,13 +184,13 @@ export class Nodes {
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     clock.observe(this.#clockOffset, performance.now() - sentAt);
     const revisions = new Map<string, number>();
-    const isOpen = open === 1;
-    const heard = rows.flatMap((row) => this.#read(row, { now: Number(now), isOpen, revisions }) ?? []);
-    this.#revisions = revisions;
+    const heard = rows.flatMap((row) => this.#read(row, { now: Number(now), revisions }) ?? []);
     distrust.keepOnly('rows', new Set(rows.map(([id]) => id)));
     distrust.keepOnly('certificates', new Set(rows.flatMap(([id]) => decoded(id) ?? [])));
     // a Redis that has lost everything does not know all nodes yet, which exist and may own something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
+    for (const { incarnation } of unheard) revisions.set(incarnation, this.#revisions.get(incarnation) ?? 0);
+    this.#revisions = revisions;
     this.#rows = [...heard, ...unheard];
     const before = this.#said;
     this.#said = JSON.stringify([this.#rows.map(({ id, state }) => [id, state]), rows.map((row) => row[3])]);
@@ -265,11 +265,7 @@ export class Nodes {
    */
   #read(
     [encoded, silent, drains, text, fate]: Row,
-    {
-      now,
-      isOpen,
-      revisions,
-    }: { readonly now: number; readonly isOpen: boolean; readonly revisions: Map<string, number> },
+    { now, revisions }: { readonly now: number; readonly revisions: Map<string, number> },
   ): NodeRow | undefined {
     const { seal, distrust, timing, onFault } = this.#options;
     const [, incarnation = '', joined, sealed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
@@ -295,8 +291,8 @@ export class Nodes {
     const retires = 'retires' in said && said.retires === true;
     const silentMs = Number(silent);
     const isSilent = silentMs >= timing.ttl;
-    // what had become of it Redis has lost, too: it is not waited for
-    const isLost = fate === 'gone' || (!isOpen && isSilent && before?.state === 'lost');
+    // what had become of it Redis has lost, too: until it is asked again, it is what it was
+    const isLost = fate === 'gone' || (fate === '' && isSilent && before?.state === 'lost');
     return {
       address,
       load,

@@ -1,5 +1,5 @@
 import type { Application } from '../core/application.ts';
-import type { AlertMessage, Registry } from '../core/registry.ts';
+import type { Alert, AlertMessage, Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
 import { IngressMeter } from './ingress-meter.ts';
 import { brokenRules, type IngressRules } from './ingress-rules.ts';
@@ -10,13 +10,15 @@ const LOOK_MS = 2000;
 const LOOKS = 2;
 /** What is told when a stream keeps all rules again (facts/02-config.md, section Alert). */
 const GOOD: AlertMessage = { code: 'OK', description: 'The current status is good' };
+const ENDED: AlertMessage = { code: 'OK', description: 'The stream has ended' };
 
 interface Watched {
   readonly application: Application;
   readonly meter: IngressMeter;
-  /** What was found last, by code, and how many times in a row. */
-  found: string;
-  times: number;
+  /** In how many looks in a row a rule was broken, by code. */
+  broken: ReadonlyMap<string, number>;
+  /** In how many looks in a row none was. */
+  good: number;
   /** What the last alert told of, by code. */
   told: string;
 }
@@ -32,17 +34,24 @@ export class IngressWatch {
   constructor(registry: Registry, rules: () => IngressRules | undefined) {
     this.#registry = registry;
     this.#rules = rules;
-    registry.on('input', (input, application) => {
-      const meter = new IngressMeter(input, performance.now());
-      this.#streams.set(input, { application, meter, found: '', times: 0, told: '' });
-      input.once('close', () => this.#streams.delete(input));
-    });
+    registry.on('input', this.#onInput);
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
+
+  readonly #onInput = (input: InputStream, application: Application): void => {
+    const meter = new IngressMeter(input, performance.now());
+    const watched: Watched = { application, meter, broken: new Map(), good: 0, told: '' };
+    this.#streams.set(input, watched);
+    input.once('close', () => {
+      // who is told of a stream that breaks rules is told that it breaks none any more
+      if (this.#streams.delete(input) && watched.told !== '') this.#resolve(input, application, ENDED);
+    });
+  };
 
   /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
+    this.#registry.off('input', this.#onInput);
     this.#streams.clear();
   }
 
@@ -51,23 +60,29 @@ export class IngressWatch {
     const now = performance.now();
     for (const [input, watched] of this.#streams) {
       const sample = watched.meter.sample(now);
-      if (sample === undefined) continue;
-      const messages = rules === undefined ? [] : brokenRules(rules, sample);
-      const found = messages.map(({ code }) => code).join();
-      watched.times = found === watched.found ? watched.times + 1 : 1;
-      watched.found = found;
-      if (watched.times < LOOKS || found === watched.told) continue;
-      watched.told = found;
-      const resolved = messages.length === 0;
-      const { application } = watched;
-      this.#registry.emit('alert', {
-        application,
-        stream: input,
-        name: input.name,
-        type: 'INGRESS',
-        messages: resolved ? [GOOD] : messages,
-        resolved,
-      });
+      if (sample !== undefined) this.#judge(input, watched, rules === undefined ? [] : brokenRules(rules, sample));
     }
+  }
+
+  #judge(input: InputStream, watched: Watched, messages: readonly AlertMessage[]): void {
+    watched.good = messages.length === 0 ? watched.good + 1 : 0;
+    watched.broken = new Map(messages.map(({ code }) => [code, (watched.broken.get(code) ?? 0) + 1]));
+    const steady = messages.filter(({ code }) => (watched.broken.get(code) ?? 0) >= LOOKS);
+    const found = steady.map(({ code }) => code).join();
+    if (found === watched.told || (steady.length === 0 && watched.good < LOOKS)) return;
+    watched.told = found;
+    if (steady.length === 0) this.#resolve(input, watched.application, GOOD);
+    else this.#raise({ input, application: watched.application, messages: steady });
+  }
+
+  #resolve(input: InputStream, application: Application, message: AlertMessage): void {
+    this.#raise({ input, application, messages: [message], resolved: true });
+  }
+
+  #raise({
+    input: stream,
+    ...alert
+  }: Pick<Alert, 'application' | 'messages' | 'resolved'> & { input: InputStream }): void {
+    this.#registry.emit('alert', { ...alert, stream, name: stream.name, type: 'INGRESS' });
   }
 }

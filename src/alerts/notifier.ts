@@ -10,6 +10,7 @@ const LONGEST_PAUSE_MS = 30_000;
 const NOT_DELIVERED = new Set([502, 503, 504]);
 /** How long the end of this node waits for what is not sent yet. */
 const LONGEST_END_MS = 2000;
+const LOG_EVERY_MS = 60_000;
 
 /** Posts notifications to the operator's server, one after the other, and each again until the server has it. */
 export class Notifier {
@@ -20,18 +21,15 @@ export class Notifier {
   readonly #pauses = new BackOff(LONGEST_PAUSE_MS);
   #sending: Promise<void> | undefined;
   #ending = false;
-  /** The server has not taken the last one. */
-  #failing = false;
-  #given = 0;
+  /** What became of the last one. */
+  #outcome: 'taken' | 'refused' | 'waiting' = 'taken';
+  /** Given up since that was logged. */
+  #lost = 0;
+  #logging: NodeJS.Timeout | undefined;
 
   constructor(server: ControlServer, log: Logger) {
     this.#server = server;
     this.#log = log;
-  }
-
-  /** Given up because too many waited, or the server refused them. */
-  get undelivered(): number {
-    return this.#given;
   }
 
   send(notification: object): void {
@@ -39,9 +37,17 @@ export class Notifier {
     this.#waiting.push(notification);
     if (this.#waiting.length > MAX_WAITING) {
       this.#waiting.shift();
-      this.#given++;
+      this.#lose();
     }
-    this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined));
+    this.#start();
+  }
+
+  #start(): void {
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+      // what came when the last one was just sent
+      if (this.#waiting.length > 0 && !this.#ending && !this.#stop.signal.aborted) this.#start();
+    });
   }
 
   /** Resolves when all are sent, or it takes too long. Idempotent. */
@@ -51,23 +57,35 @@ export class Notifier {
     await this.#sending;
     clearTimeout(late);
     this.#stop.abort();
-    const left = this.#waiting.splice(0).length;
-    if (left > 0)
-      this.#log.warn({ event: 'alert.undelivered', count: left }, 'alerts were not sent: this node has ended');
+    this.#lost += this.#waiting.splice(0).length;
+    this.#logLost();
   }
 
   async #sendAll(): Promise<void> {
     for (let [first] = this.#waiting; first !== undefined; [first] = this.#waiting) {
       const failure = await this.#post(first);
       if (this.#stop.signal.aborted) return;
-      if (failure === undefined || failure.refused) {
-        if (this.#waiting[0] === first) this.#waiting.shift();
-        if (failure !== undefined) this.#given++;
-      }
+      const isOver = failure === undefined || failure.refused;
+      if (isOver && this.#waiting[0] === first) this.#waiting.shift();
+      if (failure?.refused === true) this.#lose();
       this.#tell(failure);
-      if (failure === undefined || failure.refused) this.#pauses.reset();
+      if (isOver) this.#pauses.reset();
       else if (this.#ending || !(await this.#pause())) return;
     }
+  }
+
+  /** One will never be sent. */
+  #lose(): void {
+    this.#lost++;
+    this.#logging ??= setTimeout(() => this.#logLost(), LOG_EVERY_MS).unref();
+  }
+
+  #logLost(): void {
+    clearTimeout(this.#logging);
+    this.#logging = undefined;
+    if (this.#lost > 0)
+      this.#log.warn({ event: 'alert.lost', count: this.#lost }, 'alerts were given up, and are not sent any more');
+    this.#lost = 0;
   }
 
   /** @returns whether to go on */
@@ -92,16 +110,21 @@ export class Notifier {
     }
   }
 
-  /** Logs when it begins to fail, and when it works again. */
-  #tell(failure: { readonly reason: string } | undefined): void {
-    const fails = failure !== undefined;
-    if (fails === this.#failing) return;
-    this.#failing = fails;
-    if (fails) {
-      this.#log.warn(
-        { event: 'alert.undelivered', reason: failure.reason, waiting: this.#waiting.length },
-        'alerts cannot be sent to the server of Alert/Url at present: they wait, the newest 1000 of them',
-      );
-    } else this.#log.info({ event: 'alert.delivered' }, 'alerts can be sent again');
+  /** Logs when it begins to fail in one way or the other, and when it works again. */
+  #tell(failure: { readonly reason: string; readonly refused: boolean } | undefined): void {
+    const outcome = failure === undefined ? 'taken' : failure.refused ? 'refused' : 'waiting';
+    if (outcome === this.#outcome) return;
+    this.#outcome = outcome;
+    if (failure === undefined) {
+      this.#log.info({ event: 'alert.delivered' }, 'alerts can be sent again');
+      return;
+    }
+    const { reason, refused } = failure;
+    this.#log.warn(
+      { event: 'alert.undelivered', reason, waiting: this.#waiting.length },
+      refused
+        ? 'the server of Alert/Url refuses alerts: they are not sent again'
+        : `alerts cannot be sent to the server of Alert/Url at present: they wait, the newest ${MAX_WAITING} of them`,
+    );
   }
 }

@@ -8,6 +8,10 @@ import type { Subject } from './notification.ts';
 /** Hears what has become of a stream. */
 type Tell = (subject: Subject, message: AlertMessage) => void;
 
+/** A name in use is told of once in that time, and no more of them at once. */
+const DUPLICATE_MS = 60_000;
+const MAX_DUPLICATES = 100;
+
 const READY: Partial<Record<PublisherKind, { readonly rule: 'llhlsReady' | 'hlsReady'; readonly name: string }>> = {
   llhls: { rule: 'llhlsReady', name: 'LLHLS' },
   hlsv3: { rule: 'hlsReady', name: 'HLS' },
@@ -27,7 +31,13 @@ export function followStreams(registry: Registry, rules: () => AlertRulesConfig,
   registry.prependListener('input', (input, application) => {
     ingress(application.internalName, input.name, input)('INGRESS_STREAM_PREPARED', 'The ingress stream is ready');
   });
+  const told = new Map<string, number>();
   registry.on('duplicate', (application, name) => {
+    const now = performance.now();
+    for (const [key, at] of told) if (now - at >= DUPLICATE_MS) told.delete(key);
+    // encoders try again and again
+    if (told.has(`${application}/${name}`) || told.size >= MAX_DUPLICATES) return;
+    told.set(`${application}/${name}`, now);
     ingress(
       application,
       name,

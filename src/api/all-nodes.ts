@@ -10,6 +10,8 @@ import { markStale } from './read-your-writes.ts';
 export class AllNodes {
   readonly #config: Pick<ConfigStore, 'position'>;
   readonly #others: OtherNodes | undefined;
+  /** Why the last call of a node was not answered, by its id. */
+  readonly #silent = new Map<string, string>();
 
   /** @param others undefined where this node alone is asked */
   constructor(config: Pick<ConfigStore, 'position'>, others: OtherNodes | undefined) {
@@ -37,9 +39,13 @@ export class AllNodes {
       const list = answer?.status === 200 ? readJson(Answer, Buffer.from(answer.body))?.response : undefined;
       if (list !== undefined) {
         all.set(node.id, list as readonly Static<S>[]);
+        this.#silent.delete(node.id);
         continue;
       }
-      log.warn({ node: node.id, reason: error?.message }, `a node did not answer ${url}`);
+      const reason = error?.message ?? `status ${answer?.status}`;
+      // consoles ask every few seconds: what stays the same is said once
+      if (this.#silent.get(node.id) !== reason) log.warn({ node: node.id, reason }, `a node did not answer ${url}`);
+      this.#silent.set(node.id, reason);
       markStale(reply);
     }
     return all;

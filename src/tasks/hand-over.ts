@@ -69,7 +69,12 @@ export class HandOver {
     const { log, name } = this.#options;
     let isTold = false;
     while (!signal.aborted) {
-      const isReady = await this.#isReady(runner, this.#definition ?? first, signal);
+      let isReady = false;
+      try {
+        isReady = await this.#isReady(runner, this.#definition ?? first, signal);
+      } catch (error) {
+        log.error({ ...name, err: error }, 'the task cannot be handed over now: trying again');
+      }
       if (signal.aborted) return;
       if (isReady) return runner.handOver(new TaskEnd('handedOver', 'the node is draining'), signal);
       if (!isTold) log.info({ ...name }, 'no other node can run the task now: it goes on here while this node drains');

@@ -182,7 +182,7 @@ export class TaskSlot {
    * @returns whether it is ready
    */
   async standBy(anyway: boolean): Promise<boolean> {
-    const { kind, definitions, cluster, registry } = this.#options;
+    const { kind, definitions, cluster, registry, log } = this.#options;
     const definition = definitions.get(this.name);
     if (definition === undefined || cluster.draining || isStreamKind(kind)) return false;
     if (!anyway && !(await this.#suits(definition))) return false;
@@ -191,7 +191,7 @@ export class TaskSlot {
       return false;
     if (this.#standIn?.isFor(definition) !== true) {
       this.#standIn?.close();
-      this.#standIn = new StandIn(kind.standBy.bind(kind), { name: this.name, definition, application });
+      this.#standIn = new StandIn(kind.standBy.bind(kind), { name: this.name, definition, application }, log);
     }
     const { ready } = this.#standIn;
     this.#standIn.keep();

@@ -1,4 +1,5 @@
 import type { Application } from '../core/application.ts';
+import type { Logger } from '../log.ts';
 import { isSameTask, type TaskDefinition } from './definition.ts';
 import type { PlacedKind, Standby, Task } from './kind.ts';
 
@@ -13,6 +14,7 @@ export class StandIn {
   readonly ready: Promise<boolean>;
   readonly #definition: TaskDefinition;
   readonly #application: Application;
+  readonly #warn: (reason: string) => void;
   #standby: Standby | undefined;
   readonly #over = Promise.withResolvers<void>();
   #timer: NodeJS.Timeout;
@@ -22,10 +24,15 @@ export class StandIn {
   constructor(
     standBy: NonNullable<PlacedKind['standBy']>,
     { name, definition, application }: Pick<Task, 'name' | 'application'> & { readonly definition: TaskDefinition },
+    log: Logger,
   ) {
     this.#definition = definition;
     this.#application = application;
-    this.#timer = this.#closeIn(READY_MS);
+    this.#warn = (reason) => log.warn({ ...name, reason }, "the run of another node's task cannot be made ready here");
+    this.#timer = setTimeout(() => {
+      this.#warn(`it was not ready within ${READY_MS / 1000} seconds`);
+      this.close();
+    }, READY_MS).unref();
     this.ready = this.#getReady(() => standBy({ name, spec: definition.spec, application }));
   }
 
@@ -66,8 +73,8 @@ export class StandIn {
       this.#isReady = !this.#isOver;
       this.keep();
       return this.#isReady;
-    } catch {
-      // what is wrong shows where it runs
+    } catch (error) {
+      if (!this.#isOver) this.#warn((error as Error).message);
       this.close();
       return false;
     }

@@ -10,15 +10,12 @@ import { writeNumbered } from '../support/numbered-files.ts';
 import { PartViewer, type ShownPicture } from '../support/part-viewer.ts';
 import { until } from '../support/until.ts';
 
-const CHANNELS = '/v1/vhosts/default/apps/app/scheduledChannels';
 const LLHLS = '<ChunkDuration>0.2</ChunkDuration><SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';
 const READY = { a: 'ready', b: 'ready', c: 'ready' };
 const RATE = 25;
-const FRAME_MS = 1000 / RATE;
 const GOP = 25;
 /** Of each of the items of the scheduled channel. */
 const FRAMES = 100;
-const ITEMS = 3;
 /** Drains one after the other; five for figures. */
 const ROUNDS = Number(process.env['KILN_DRAINS'] ?? 2);
 /** Parts that are played before a change, and behind it. */
@@ -63,15 +60,6 @@ function changes(pictures: readonly ShownPicture[], frames: number) {
   });
 }
 
-/** Within a run of pictures none is missing. */
-function isWhole(pictures: readonly ShownPicture[], frames: number): boolean {
-  return pictures.every((after, i) => {
-    const before = pictures[i - 1];
-    if (before === undefined || before.discontinuity !== after.discontinuity) return true;
-    return (placeOf(before) + 1) % frames === placeOf(after);
-  });
-}
-
 /** Drains the owner of a channel, several times. */
 async function drains(asked: Kiln, viewer: PartViewer, published: Readonly<Record<string, number>> = {}) {
   for (let round = 0; round < ROUNDS; round++) {
@@ -84,72 +72,6 @@ async function drains(asked: Kiln, viewer: PartViewer, published: Readonly<Recor
     await untilStates(asked, READY);
   }
 }
-
-test('a scheduled channel goes on for its viewers when its node drains, dies or is stopped', async (t) => {
-  const { folder, remove } = await mediaFolder();
-  t.teardown(remove);
-  for (let item = 0; item < ITEMS; item++)
-    await writeNumbered(join(folder, `${item}.mp4`), { item, frames: FRAMES, rate: RATE, gop: GOP });
-  const nodes = await startNodes(t, `<Schedule><MediaRootDir>${folder}</MediaRootDir></Schedule>`);
-  const a = nodes['a'] as Kiln;
-  const begin = Math.floor(Date.now() / 1000) * 1000 - 3_600_000;
-  const items = Array.from({ length: ITEMS }, (_, item) => ({ url: `file://${item}.mp4` }));
-  const made = await a.api(CHANNELS, 'POST', {
-    stream: { name: 'tv', bypassTranscoder: true },
-    programs: [{ name: 'all', scheduled: new Date(begin).toISOString(), repeat: true, items }],
-  });
-  t.is(made.status, 201);
-  const all = ITEMS * FRAMES;
-
-  // the viewer's node is not the owner at first
-  const first = await ownerOf(a);
-  const watched = Object.keys(nodes).find((id) => id !== first) as string;
-  const others = Object.values(nodes).filter((node) => node !== nodes[watched]);
-  const stays = nodes[watched] as Kiln;
-  const viewer = await PartViewer.start(stays.httpUrl('/app/tv/llhls.m3u8'));
-  t.teardown(() => viewer.close());
-  await drains(stays, viewer);
-  const drained = viewer.discontinuities;
-
-  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    // it must not be the node that is watched
-    let owner = await ownerOf(stays);
-    if (owner === watched) {
-      const before = viewer.discontinuities;
-      await stays.api(`/v1/cluster/nodes/${watched}:drain`, 'POST');
-      await playsOn(viewer, before + 1);
-      await stays.api(`/v1/cluster/nodes/${watched}:undrain`, 'POST');
-      await untilStates(stays, READY);
-      owner = await ownerOf(stays);
-    }
-    await playsOn(viewer);
-    const before = viewer.discontinuities;
-    const victim = nodes[owner] as Kiln;
-    const from = Date.now();
-    victim.signal(signal);
-    await until('it goes on', () => viewer.discontinuities > before);
-    t.log(`${signal}: on air again for the viewer after ${viewer.newestAt - from} ms`);
-    await victim.exited();
-    await playsOn(viewer);
-    await victim.restart();
-    await untilStates(stays, READY);
-  }
-
-  viewer.close();
-  t.deepEqual(viewer.failures, []);
-  const pictures = await viewer.pictures();
-  t.true(isWhole(pictures, all));
-  const met = changes(pictures, all);
-  t.log(met.map(({ missed, waitedMs }) => `${missed} frames missed, ${waitedMs} ms`).join('; '));
-  t.true(met.length >= drained + 2);
-  for (const { missed } of met.slice(0, drained)) t.true(Math.abs(missed) <= GOP);
-  // what is shown is what is scheduled, a little later
-  for (const picture of pictures) {
-    const late = (picture.at - begin - placeOf(picture) * FRAME_MS) % (all * FRAME_MS);
-    t.true(late >= -FRAME_MS && late < (all * FRAME_MS) / 2, `${late} ms`);
-  }
-  t.is(others.length, 2);
-});
 
 test('a multiplex channel goes on for its viewers when its node drains', async (t) => {
   const { folder, remove } = await mediaFolder();

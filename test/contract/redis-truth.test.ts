@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import type { Claim, Cluster, Lease, Owner, StoreSettings } from '#cluster';
-import { openNode, SECRET, TIMING } from '../support/cluster.ts';
+import { openNode, TIMING } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
@@ -136,25 +136,6 @@ test('an emptied Redis serves again as soon as all nodes have said what they hav
   t.is((await b.ownerOf('held'))?.id, 'a');
   t.false(held.signal.aborted);
 });
-
-for (const lost of ['claims', 'nodes:heard'])
-  test(`a node that has died and is still listed holds up no recovery of ${lost}`, async (t) => {
-    const redis = await RedisServer.start(t);
-    const proxy = await TcpProxy.open(t, redis.port);
-    const timing = { ...ENDLESS, forget: 600_000 };
-    const a = await openNode(t, 'a', { url: redis.url }, { timing });
-    const b = await openNode(t, 'b', { url: redis.url }, { timing });
-    // there is nothing where it says that it is
-    const port = { host: '127.0.0.1', port: 0, advertise: '127.0.0.2', secrets: [SECRET] };
-    const d = await openNode(t, 'd', { url: `redis://127.0.0.1:${proxy.port}` }, { timing, port });
-    await seeEachOther(a, b, d);
-    proxy.cut();
-    const isLost = (node: Cluster) => node.nodes().find(({ id }) => id === 'd')?.state === 'lost';
-    await until('it is known to be dead', () => isLost(a) && isLost(b));
-    await admin(t, redis).del(`{kiln:test}:${lost}`);
-    leaseOf(await b.claim('new', 1, STOP));
-    await until('it is known to be dead again', () => isLost(a) && isLost(b));
-  });
 
 test('what was cut off for long claims again before strangers may', async (t) => {
   const redis = await RedisServer.start(t);

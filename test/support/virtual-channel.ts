@@ -173,6 +173,8 @@ export class VirtualChannel {
   /** What was learned of them. */
   readonly lengths = new Map<string, number>();
   onPacket: ((written: Written) => void) | undefined;
+  onLengthOf: ((url: string) => void) | undefined;
+  measure = (): Promise<void> => Promise.resolve();
 
   constructor(spec: ScheduleSpec, files: Record<string, FakeFile>, wall: number) {
     this.clock = new VirtualClock(wall);
@@ -193,10 +195,11 @@ export class VirtualChannel {
       },
       clock: this.clock,
       lengthOf: (url) => {
+        this.onLengthOf?.(url);
         const { told, length, isUntold = false } = files[url] ?? {};
         return this.lengths.get(url) ?? (isUntold ? undefined : (told ?? length));
       },
-      measure: () => Promise.resolve(),
+      measure: () => this.measure(),
       played: (url, length) => this.learn(url, length),
       open: (item: Item, position, onChange) => {
         const source = new FakeSource(
@@ -216,7 +219,7 @@ export class VirtualChannel {
   /** Somebody finds out how long a file is. */
   learn(url: string, length: number): void {
     this.lengths.set(url, length);
-    this.channel.replan();
+    this.channel.replan(url);
   }
 
   get open(): number {

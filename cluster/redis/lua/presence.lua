@@ -22,7 +22,8 @@ local function has_unsubscribed(node, incarnation)
   return seen == incarnation .. ' ' .. server_run() and subscribers(node, incarnation) == 0
 end
 
--- Whether the process that had a row is known to have died: its subscription has ended, and another one has its port.
+-- Whether the process that had a row is known to have died: its subscription has ended, and another one has its port, of the
+-- same IP address. A name may lead to another host.
 local function is_succeeded(node, row, by)
   local function address(text)
     local is_json, said = pcall(cjson.decode, string.match(text, '^%S+ (.*)$') or '')
@@ -30,7 +31,9 @@ local function is_succeeded(node, row, by)
   end
   local incarnation, description = string.match(row, '^(%S+) %S+ (.*)$')
   local had = address(description or '')
-  return had and had == address(by) and has_unsubscribed(node, incarnation)
+  local host = had and string.match(had, '^%a+://(.*):%d+$')
+  local is_literal = host and (string.match(host, '^%d+%.%d+%.%d+%.%d+$') or string.match(host, '^%['))
+  return is_literal and had == address(by) and has_unsubscribed(node, incarnation)
 end
 
 local function is_buried(node, incarnation)

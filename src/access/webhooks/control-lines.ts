@@ -52,9 +52,12 @@ export class ControlLines {
     const counts = this.counts[kind];
     const since = performance.now();
     try {
-      return await this.#askOne(kind, { urls, secretKey, timeout }, question, isWanted);
+      const answer = await this.#askOne(kind, { urls, secretKey, timeout }, question, isWanted);
+      if (answer.status !== 200) counts.failed++;
+      return answer;
     } catch (error) {
-      counts.failed++;
+      // nothing was asked for a client that has gone, and the end of this node says nothing of the server
+      if (isWanted?.() !== false && !this.#stop.signal.aborted) counts.failed++;
       throw error;
     } finally {
       counts.seconds.add((performance.now() - since) / 1000);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
 import Value from 'typebox/value';
 import { ConflictError, joinKey, type Change, type Cluster, type Json } from '#cluster';
@@ -9,6 +10,8 @@ const DELETIONS = joinKey('#deleted');
 const KEPT_MS = 30 * 86_400_000;
 const MAX_KEPT = 1000;
 const ATTEMPTS = 5;
+/** The longest pause between two attempts. */
+const PAUSE_MS = 100;
 
 const Deletion = Type.Object({ at: Type.Number() });
 
@@ -43,12 +46,25 @@ export class ChannelDeletions {
     for (let attempt = 1; ; attempt++) {
       const seen = this.#config.entries().get(key)?.revision ?? 0;
       try {
-        await this.#config.write([{ key, seen, value: { at } }, ...this.#removals(key, at)]);
-        return;
+        await this.#config.write([{ key, seen, value: { at } }]);
+        break;
       } catch (error) {
         if (!(error instanceof ConflictError) || attempt === ATTEMPTS) throw error;
+        await delay(Math.random() * PAUSE_MS);
         await this.#config.sync();
       }
+    }
+    await this.#prune(key, at);
+  }
+
+  async #prune(added: string, now: number): Promise<void> {
+    const removals = this.#removals(added, now);
+    if (removals.length === 0) return;
+    try {
+      await this.#config.write(removals);
+    } catch (error) {
+      // others prune as well, and the next deletion does
+      if (!(error instanceof ConflictError)) throw error;
     }
   }
 

@@ -15,18 +15,18 @@ export function taskName(
 
 /**
  * Whether a channel has the name of a stream, as far as this node knows: then no other source gets it, also while the channel
- * is off the air.
+ * is off the air. Of channels of both kinds with one name, which files may define, the first has it; one that is stored goes
+ * first.
  */
 export function isOfChannel(
-  definitions: Pick<TaskDefinitions, 'get'>,
+  definitions: Pick<TaskDefinitions, 'get' | 'stored'>,
   application: Application,
   name: string,
   source: Source,
 ): boolean {
-  return CHANNEL_KINDS.some(
-    (kind) =>
-      kind.name !== source.kind &&
-      kind.isEnabled(application.config) &&
-      definitions.get(taskName(kind, application, name)) !== undefined,
-  );
+  const enabled = CHANNEL_KINDS.filter((kind) => kind.isEnabled(application.config));
+  const first =
+    enabled.find((kind) => definitions.stored(taskName(kind, application, name)) !== undefined) ??
+    enabled.find((kind) => definitions.get(taskName(kind, application, name)) !== undefined);
+  return first !== undefined && first.name !== source.kind;
 }

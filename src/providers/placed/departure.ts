@@ -4,8 +4,8 @@ import type { Task } from '../../tasks/kind.ts';
 
 /** After a silence of this length there is nothing that an end could interrupt. */
 const SILENCE_MS = 2000;
-/** How long the next key frame is waited for at most. */
-const KEY_WITHIN_MS = 10_000;
+/** How long the next key frame is waited for at most: x264 makes one every 250 frames, 10.4 s at 24 frames a second. */
+const KEY_WITHIN_MS = 15_000;
 
 /**
  * Lets the stream of a run that is handed over end right before a key frame: the node that stands by goes on with that.
@@ -43,7 +43,8 @@ export class Departure {
   #begin(): void {
     this.#task.handsOver((leave) => {
       this.#leave = leave;
-      this.#late ??= new Watchdog(KEY_WITHIN_MS, leave).unref();
+      this.#late?.close();
+      this.#late = new Watchdog(KEY_WITHIN_MS, leave).unref();
     });
     this.#silence = new Watchdog(SILENCE_MS, () => {
       this.#silence = undefined;

@@ -46,6 +46,8 @@ export class Channel {
   readonly #writer: ChannelWriter;
   #spec: ScheduleSpec;
   #lineup: Lineup;
+  /** What the schedule may play. */
+  #urls: ReadonlySet<string>;
   #onAir: Play | undefined;
   /** What plays is not in the schedule any more, since that has changed. */
   #isOutdated = false;
@@ -72,6 +74,7 @@ export class Channel {
     this.#writer = new ChannelWriter(sink);
     this.#spec = spec;
     this.#lineup = new Lineup(spec, lengthOf);
+    this.#urls = allUrlsOf(spec);
     this.#lookedAt = clock.monotonic();
   }
 
@@ -87,12 +90,14 @@ export class Channel {
     await this.#measure(spec);
     if (this.#closed || spec !== this.#spec) return;
     this.#lineup = new Lineup(spec, this.#options.lengthOf);
+    this.#urls = allUrlsOf(spec);
     this.#replan();
     this.#step();
   }
 
-  /** Lengths of files have become known, or are others. What plays ends where they say. */
-  replan(): void {
+  /** The length of a file has become known, or is another. What plays ends where it says. */
+  replan(url: string): void {
+    if (!this.#urls.has(url)) return;
     this.#isPlanOld = true;
     this.#wake();
   }
@@ -123,13 +128,17 @@ export class Channel {
 
   /** What is scheduled now depends on the lengths of its own program; those of the others are learned beside it. */
   async #measure({ programs, fallbackProgram }: ScheduleSpec): Promise<void> {
-    const { measure } = this.#options;
+    const { log } = this.#options;
     this.#measuring.abort();
     const { signal } = (this.#measuring = new AbortController());
     if (this.#closed) return;
     const running = programAt(programs, this.#wall.at(this.#clock.monotonic()))?.program;
-    await measure(urlsOf([running, fallbackProgram]), signal);
-    void measure(urlsOf(programs), signal);
+    const measure = (urls: readonly string[]): Promise<void> =>
+      this.#options
+        .measure(urls, signal)
+        .catch((error: unknown) => log.error({ err: error }, 'the lengths of the media files could not be learned'));
+    await measure(urlsOf([running, fallbackProgram]));
+    void measure(urlsOf(programs));
   }
 
   #replan(): void {
@@ -358,6 +367,10 @@ export class Channel {
 
 function urlsOf(programs: readonly (Pick<Program, 'items'> | undefined)[]): string[] {
   return programs.flatMap((program) => program?.items.map(({ url }) => url) ?? []);
+}
+
+function allUrlsOf({ programs, fallbackProgram }: ScheduleSpec): ReadonlySet<string> {
+  return new Set(urlsOf([...programs, fallbackProgram]));
 }
 
 function isSamePlay(play: Play | undefined, planned: Planned | undefined): boolean {

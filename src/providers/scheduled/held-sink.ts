@@ -4,7 +4,7 @@ import type { Track } from '../../core/track.ts';
 import type { TrackSink } from '../intake/track-writer.ts';
 
 /** Longer groups of pictures are begun with their next key frame. */
-const LIMITS = { bytes: 16 * 1024 * 1024, seconds: 10 };
+const LIMITS = { bytes: 16 * 1024 * 1024, seconds: 15 };
 /**
  * A stream that is handed over ends right before a key frame. Where the clock of this node is a little behind, that is yet to
  * come: a key frame that is older than this is not the one.
@@ -23,6 +23,8 @@ export class HeldSink implements TrackSink {
   /** Where it goes, and whether it does so already. */
   #to: TrackSink | undefined;
   #isOpen = false;
+  /** No key frame of video has gone there yet. */
+  #waitsForKey = true;
   #timer: NodeJS.Timeout | undefined;
 
   constructor() {
@@ -35,7 +37,7 @@ export class HeldSink implements TrackSink {
   }
 
   write(packet: Packet): void {
-    if (this.#isOpen) return this.#to?.write(packet);
+    if (this.#isOpen) return this.#pass(packet);
     this.#cache.packet(packet);
     const isKey = packet.key && packet.track.type === 'video';
     if (isKey) this.#keyAt = performance.now();
@@ -66,9 +68,18 @@ export class HeldSink implements TrackSink {
     // without video there is nothing to decode what follows with
     if (this.#hasVideo)
       this.#cache.replay((packet) => {
-        if (this.#tracks.includes(packet.track)) to.write(packet);
+        if (this.#tracks.includes(packet.track)) this.#pass(packet);
       });
     this.#cache.close();
+  }
+
+  /** What comes before the first key frame cannot be decoded. */
+  #pass(packet: Packet): void {
+    if (packet.track.type === 'video') {
+      if (packet.key) this.#waitsForKey = false;
+      if (this.#waitsForKey) return;
+    }
+    this.#to?.write(packet);
   }
 
   get #hasVideo(): boolean {

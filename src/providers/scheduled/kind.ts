@@ -171,7 +171,7 @@ export class ScheduledKind implements PlacedKind {
       open,
       log,
     });
-    const forget = files.onLength(() => channel.replan());
+    const forget = files.onLength((url) => channel.replan(url));
     const close = (): void => {
       forget();
       channel.close();
@@ -204,7 +204,11 @@ export class ScheduledKind implements PlacedKind {
         const changed = readScheduleSpec(json);
         if (changed === undefined || !isDeepStrictEqual(changed.stream, definition.spec.stream))
           return log.error('the new definition of the channel cannot be played: the former one goes on');
-        void channel.change(changed);
+        channel
+          .change(changed)
+          .catch((error: unknown) =>
+            log.error({ err: error }, 'the new definition of the channel could not be taken up'),
+          );
       });
       task.started();
       // what its files are like may take long to find out

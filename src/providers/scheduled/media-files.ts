@@ -25,6 +25,8 @@ interface Described extends OpenMedia {
   readonly identity: string;
 }
 
+type OpenFile = Pick<Described, 'handle' | 'identity'>;
+
 /** What is known of the file that a URL named when it was last opened; `length` in milliseconds. */
 interface Known {
   readonly identity: string;
@@ -128,7 +130,7 @@ export class MediaFiles {
     };
     await visitAll(files.values(), async (url) => {
       const { handle } = await this.#describe(url, this.#ahead);
-      await handle.close();
+      await close(handle);
     });
     const untold = [...files].filter((url) => this.#lacksLength(url));
     await visitAll(untold.values(), (url) => this.#measure(url));
@@ -138,7 +140,7 @@ export class MediaFiles {
   async exists(url: string): Promise<boolean> {
     try {
       const { handle } = await this.#ahead.openings.take((late) => this.#open(url, late));
-      await handle.close();
+      await close(handle);
       return true;
     } catch (error) {
       if (!(error instanceof MediaError)) throw error;
@@ -147,28 +149,30 @@ export class MediaFiles {
   }
 
   /** @throws MediaError */
-  async #open(url: string, late: AbortSignal): Promise<Pick<Described, 'handle' | 'identity'>> {
+  async #open(url: string, late: AbortSignal): Promise<OpenFile> {
     const handle = await openBelow(this.root, url);
     try {
       const { dev, ino, size, mtimeNs } = await handle.stat({ bigint: true });
       if (late.aborted) throw new MediaError('the file was opened too late');
       return { handle, identity: `${dev}:${ino}:${size}:${mtimeNs}` };
     } catch (error) {
-      await handle.close();
-      throw error;
+      await close(handle);
+      throw asMediaError(error);
     }
   }
 
   /** @throws MediaError */
   async #describe(url: string, places: Places): Promise<Described> {
-    const { handle, identity } = await places.openings.take((late) => this.#open(url, late));
+    let opened: OpenFile | undefined;
     try {
+      opened = await places.openings.take((late) => this.#open(url, late));
+      const { handle, identity } = opened;
       const info = this.#infos.get(identity) ?? (await this.#probe(identity, handle, places));
       this.#note(url, identity, info.length);
       return { handle, info, identity };
     } catch (error) {
-      await handle.close();
-      throw error instanceof MediaError ? error : new MediaError((error as Error).message);
+      if (opened !== undefined) await close(opened.handle);
+      throw asMediaError(error);
     }
   }
 
@@ -202,7 +206,7 @@ export class MediaFiles {
       this.#note(url, identity, undefined);
     } finally {
       this.#measuring.delete(identity);
-      await handle.close();
+      await close(handle);
     }
   }
 
@@ -228,6 +232,15 @@ export class MediaFiles {
     if (length === before?.length) return;
     for (const listener of this.#listeners) listener(url);
   }
+}
+
+/** What was read of a file stays true where a broken disk or mount fails to close it. Never rejects. */
+async function close(handle: FileHandle): Promise<void> {
+  await handle.close().catch(() => undefined);
+}
+
+function asMediaError(error: unknown): MediaError {
+  return error instanceof MediaError ? error : new MediaError((error as Error).message);
 }
 
 function remember<V>(map: Map<string, V>, key: string, value: V): void {

@@ -242,7 +242,8 @@ function noteJoin(viewing: Viewing, kind: HlsForm['kind'], viewer: Viewer): void
   if (joined.has(viewer)) return;
   joined.add(viewer);
   const ms = Date.now() - viewer.createdTime;
-  if (ms < MAX_JOIN_MS) viewing.joined(kind, ms / 1000);
+  // the clock of the node that has issued the token may be ahead
+  if (ms >= 0 && ms < MAX_JOIN_MS) viewing.joined(kind, ms / 1000);
 }
 
 /** Goes on at once with what is there, and otherwise when it is. */

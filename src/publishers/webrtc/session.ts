@@ -257,7 +257,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
 
   #start(): void {
     this.#connected = true;
-    this.stream.counters.viewing.joined('webrtc', (Date.now() - this.createdTime) / 1000);
+    this.stream.counters.viewing.joined('webrtc', Math.max(0, Date.now() - this.createdTime) / 1000);
     this.emit('connected');
     this.#choice?.start().catch((error: unknown) => this.#fail(error));
   }

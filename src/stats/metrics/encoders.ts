@@ -81,6 +81,7 @@ export function encoderFamilies(encoders: Encoders, streams: AllStreams): Family
 function usages(encoders: Encoders, streams: AllStreams, cpu: ChildCpu): Usage[] {
   const all = new Map<Labels, Usage>();
   const counted = new Set<InputStream>();
+  const pids = new Set<number>();
   for (const { input, pid, queuedSeconds } of encoders.running) {
     const labels = streams.labelsOf(input);
     const none = { labels, processes: 0, cpuSeconds: 0, residentBytes: 0, queuedSeconds: 0, mediaSeconds: 0 };
@@ -89,34 +90,52 @@ function usages(encoders: Encoders, streams: AllStreams, cpu: ChildCpu): Usage[]
     usage.processes++;
     usage.queuedSeconds = Math.max(usage.queuedSeconds, queuedSeconds);
     usage.residentBytes += cpu.note(input, pid);
+    if (pid !== undefined) pids.add(pid);
     if (counted.has(input)) continue;
     counted.add(input);
     usage.mediaSeconds += encoders.mediaSeconds(input);
   }
   for (const input of counted) {
     const usage = all.get(streams.labelsOf(input));
-    if (usage !== undefined) usage.cpuSeconds += cpu.of(input);
+    if (usage !== undefined) usage.cpuSeconds += cpu.of(input, pids);
   }
   return [...all.values()];
 }
 
-/** CPU time of children by the stream that they work for: that of ended ones as it was seen last. */
+/** CPU time of the children that work for one stream. */
+interface StreamCpu {
+  /** Of those that have ended, as it was seen last. */
+  ended: number;
+  /** Of those that run, by process. */
+  readonly running: Map<number, number>;
+}
+
+/** CPU time of children by the stream that they work for. */
 class ChildCpu {
-  /** By process. */
-  readonly #seconds = new WeakMap<InputStream, Map<number, number>>();
+  readonly #streams = new WeakMap<InputStream, StreamCpu>();
 
   /** @returns the resident memory of the process, in bytes */
   note(input: InputStream, pid: number | undefined): number {
     const usage = pid === undefined ? undefined : usageOf(pid);
     if (pid === undefined || usage === undefined) return 0;
-    const seconds = this.#seconds.get(input) ?? new Map<number, number>();
-    this.#seconds.set(input, seconds.set(pid, usage.cpuSeconds));
+    const cpu = this.#streams.get(input) ?? { ended: 0, running: new Map<number, number>() };
+    this.#streams.set(input, cpu);
+    const before = cpu.running.get(pid) ?? 0;
+    // another process has the number of one that has ended
+    if (usage.cpuSeconds < before) cpu.ended += before;
+    cpu.running.set(pid, usage.cpuSeconds);
     return usage.residentBytes;
   }
 
-  of(input: InputStream): number {
-    let sum = 0;
-    for (const seconds of this.#seconds.get(input)?.values() ?? []) sum += seconds;
-    return sum;
+  /** @param pids of the children that run: what is known of others is that of ended ones */
+  of(input: InputStream, pids: ReadonlySet<number>): number {
+    const cpu = this.#streams.get(input);
+    if (cpu === undefined) return 0;
+    for (const [pid, seconds] of cpu.running) {
+      if (pids.has(pid)) continue;
+      cpu.ended += seconds;
+      cpu.running.delete(pid);
+    }
+    return [...cpu.running.values()].reduce((sum, seconds) => sum + seconds, cpu.ended);
   }
 }

@@ -25,10 +25,10 @@ export function applicationsView(api) {
           const name = row.app ?? row.vhost;
           const show = actionButton('Show', async () => editor.show(name, await api.get(path)), { className: 'plain' });
           const change = actionButton('Change', async () => {
-            const { name: _name, dynamic: _dynamic, ...changeable } = await api.get(path);
+            const { name: _name, dynamic: _dynamic, outputProfiles: _profiles, ...changeable } = await api.get(path);
             editor.edit(
               `Change ${name}`,
-              'It is restarted: publishers and viewers are disconnected.',
+              'It is restarted: publishers and viewers are disconnected. What you leave out stays as it is.',
               changeable,
               (text) => api.call('PATCH', path, text),
             );

@@ -138,5 +138,5 @@ test('the end of a node does not wait long for a server that is away, and says w
   publish();
   await until('it is tried', () => lines.length > 0);
   await alerts.close();
-  t.like(lines.at(-1), { event: 'alert.undelivered', count: 1 });
+  t.like(lines.at(-1), { event: 'alert.lost', count: 1 });
 });

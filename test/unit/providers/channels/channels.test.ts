@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Source } from '../../../../src/core/source.ts';
 import { KilnError } from '../../../../src/errors.ts';
 import { MULTIPLEX, SCHEDULED } from '../../../../src/providers/channels/channel-kind.ts';
+import { isOfChannel, taskName } from '../../../../src/providers/channels/channel-name.ts';
 import { PULL } from '../../../../src/providers/pull/kind.ts';
 import { TaskExistsError } from '../../../../src/tasks/tasks.ts';
 import { channelNode, SilentChannels } from '../../../support/channels.ts';
@@ -142,4 +143,20 @@ test('a loop through a channel that only a file of another node defines is refus
       'default/files/three',
     ]);
   t.is(await a.graph.chain(application, 'none', url), undefined);
+});
+
+test('of channels of both kinds that files define with one name, one has it: the stored one, or the scheduled one', async (t) => {
+  const [a] = (await open(t, 'a')) as [Node];
+  const { application } = a;
+  const { definitions } = a.tasks;
+  const has = (kind: 'scheduled' | 'multiplex', name: string): boolean =>
+    !isOfChannel(definitions, application, name, { type: 'Unknown', kind });
+  for (const kind of [MULTIPLEX, SCHEDULED])
+    definitions.offered.set(taskName(kind, application, 'news'), kind === SCHEDULED ? SCHEDULE : MUX, '1');
+  t.deepEqual([has('scheduled', 'news'), has('multiplex', 'news')], [true, false]);
+  t.true(isOfChannel(definitions, application, 'news', RTMP));
+  t.false(isOfChannel(definitions, application, 'free', RTMP));
+  await mux(a, 'tv');
+  definitions.offered.set(taskName(SCHEDULED, application, 'tv'), SCHEDULE, '1');
+  t.deepEqual([has('scheduled', 'tv'), has('multiplex', 'tv')], [false, true]);
 });

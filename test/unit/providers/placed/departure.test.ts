@@ -76,3 +76,15 @@ test('a hand-over that is taken back leaves the stream as it is', (t) => {
   leaves.listener?.(() => {});
   for (const one of [packet(VIDEO), packet(VIDEO, true), packet(AUDIO)]) t.true(passes(one));
 });
+
+test('after a hand-over that was taken back the next one does not wait for ever either', async (t) => {
+  const { passes, leaves, handOver, stop } = open(t);
+  passes(packet(VIDEO, true));
+  leaves.listener?.(() => {});
+  handOver();
+  for (let n = 0; n < 20; n++) {
+    await delay(1000);
+    passes(packet(VIDEO));
+  }
+  t.true(stop.signal.aborted);
+});

@@ -662,3 +662,31 @@ test('a day of forty items is on time to the frame', async (t) => {
   v.channel.close();
   t.is(v.open, 0);
 });
+
+test('a channel plays although the lengths of its files cannot be learned', async (t) => {
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('a')] }]);
+  const v = new VirtualChannel(spec, { a: { length: 10_000 } }, T0);
+  v.measure = () => Promise.reject(new Error('EIO: i/o error'));
+  await v.channel.start();
+  v.clock.run(5000);
+  t.is(runs(v.written)[0]?.url, 'a');
+  await v.channel.change(schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item('a'), item('a')] }]));
+  t.true(v.warnings.length > 0);
+  t.true(v.warnings.every((line) => line.includes('could not be learned')));
+  v.channel.close();
+});
+
+test('a channel does not plan anew for the length of a file that it does not play', async (t) => {
+  const programs = [{ name: 'p', scheduled: T0, repeat: true, items: [item('a')] }];
+  const v = await playing(schedule(programs), { a: { length: 10_000 } }, T0);
+  v.clock.run(1000);
+  const asked: string[] = [];
+  v.onLengthOf = (url) => void asked.push(url);
+  v.learn('other', 5000);
+  v.clock.run(1);
+  t.deepEqual(asked, []);
+  v.learn('a', 9000);
+  v.clock.run(1);
+  t.true(asked.includes('a'));
+  v.channel.close();
+});

@@ -92,3 +92,28 @@ test('what has no video begins with what comes next, and what was closed with no
   await delay(900);
   t.deepEqual(never.packets, []);
 });
+
+test('a group of pictures of 10.4 s is kept, one that is too long is begun with its next key frame', async (t) => {
+  virtualTime(t);
+  for (const [frames, kept] of [
+    [312, 312],
+    [600, 0],
+  ] as const) {
+    const held = new HeldSink();
+    const sink = new Sink();
+    held.setTracks([VIDEO, AUDIO]);
+    for (let n = 0; n < frames; n++) held.write(video(n, n === 0));
+    await delay(1000);
+    held.attach(sink);
+    await delay(1000);
+    t.is(sink.numbers.length, kept);
+    held.write(video(frames));
+    held.write(audio(1));
+    t.is(sink.packets.at(-1)?.track, AUDIO);
+    held.write(video(frames + 1, true));
+    held.write(video(frames + 2));
+    t.is(sink.numbers.length, kept === 0 ? 2 : kept + 3);
+    t.true(sink.packets.find(({ track }) => track === VIDEO)?.key);
+    held.close();
+  }
+});
