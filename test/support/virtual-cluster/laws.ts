@@ -18,10 +18,11 @@ export class Laws {
   /** By key the highest fence with which somebody has acted. */
   readonly #highest = new Map<string, number>();
   readonly #taken = new Set<string>();
-  /** Until when a process may lose what it has. */
-  readonly #harmed = new Map<Process, number>();
-  #allHarmedUntil = -Infinity;
-  readonly #refused = new Map<Process, number>();
+  readonly #stalled = new Times();
+  readonly #cut = new Times();
+  readonly #unreachable = new Times();
+  readonly #refused = new Times();
+  #withoutRedis = -Infinity;
   #broken: string | undefined;
 
   constructor(now: () => number) {
@@ -52,26 +53,32 @@ export class Laws {
     this.#taken.add(key);
   }
 
-  /** A process stands still, or its connection to Redis is broken. */
-  harmed(process: Process, forMs: number): void {
-    this.#harmed.set(process, Math.max(this.#now() + forMs, this.#harmed.get(process) ?? 0));
+  /** A process stands still. */
+  stalled(process: Process, forMs: number): void {
+    this.#stalled.until(process, this.#now() + forMs);
   }
 
-  /** Connections of all processes to Redis are broken, or not answered. */
-  harmedAll(forMs: number): void {
-    this.#allHarmedUntil = Math.max(this.#allHarmedUntil, this.#now() + forMs);
+  /** Its connection to Redis is broken. */
+  cut(process: Process, forMs: number): void {
+    this.#cut.until(process, this.#now() + forMs);
   }
 
-  /** Its cluster port refuses a node. */
-  refused(process: Process, forMs: number): void {
-    this.#refused.set(process, Math.max(this.#now() + forMs, this.#refused.get(process) ?? 0));
+  /** Another node does not reach it, or gets no connection to its port. */
+  unreachable(process: Process, forMs: number, { isRefused }: { readonly isRefused: boolean }): void {
+    this.#unreachable.until(process, this.#now() + forMs);
+    if (isRefused) this.#refused.until(process, this.#now() + forMs);
+  }
+
+  /** Redis stands still, is away, or loses something. */
+  withoutRedis(forMs: number): void {
+    this.#withoutRedis = Math.max(this.#withoutRedis, this.#now() + forMs);
   }
 
   /** Redis takes a living process for dead, which takes both: nobody waits for what it has got then. */
   buried(process: Process, incarnation: string): void {
     const now = this.#now();
-    const isHarmed = now <= Math.max(this.#allHarmedUntil, this.#harmed.get(process) ?? -Infinity);
-    const isRefused = now <= (this.#refused.get(process) ?? -Infinity);
+    const isHarmed = Math.max(this.#withoutRedis, this.#cut.last(process), this.#stalled.last(process)) >= now;
+    const isRefused = this.#refused.last(process) >= now;
     if (!isHarmed || !isRefused) this.breach(`${incarnation} is buried, and lives`);
     this.forget(process);
   }
@@ -123,9 +130,28 @@ export class Laws {
       this.breach(
         `${incarnation} has lost ${key} (${fence}), which was valid, to ${owner.incarnation} (${owner.fence})`,
       );
-    const isHarmed = (this.#harmed.get(process) ?? -Infinity) >= since;
     // one that was never confirmed may be another's
-    if (options.silence === 'continue' && fence > 0 && !isHarmed)
+    if (options.silence === 'continue' && fence > 0 && !this.#mayLose(process, since))
       this.breach(`${incarnation} has lost ${key} (${fence}), and nothing was wrong with it: ${message}`);
+  }
+
+  /** Whether what a process has had since then may have been taken for that of a dead one: when it could not say that it lives. */
+  #mayLose(process: Process, since: number): boolean {
+    if (this.#stalled.last(process) >= since) return true;
+    const isAlone = this.#unreachable.last(process) >= since || this.#withoutRedis >= since;
+    return this.#cut.last(process) >= since && isAlone;
+  }
+}
+
+/** Until when something is so, of each process. */
+class Times {
+  readonly #ends = new WeakMap<Process, number>();
+
+  until(process: Process, end: number): void {
+    this.#ends.set(process, Math.max(end, this.last(process)));
+  }
+
+  last(process: Process): number {
+    return this.#ends.get(process) ?? -Infinity;
   }
 }

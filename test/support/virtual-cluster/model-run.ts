@@ -314,7 +314,8 @@ class ModelRun {
         return void process.enter(() => cluster.close().then(() => process.kill()));
       case 'stall':
         process.stall();
-        return this.#harm(process, ms, () => process.resume());
+        this.#laws.stalled(process, ms + AFTERMATH_MS);
+        return this.world.scheduler.after(ms, () => process.resume());
       case 'kill':
         this.#end(member);
         return process.kill();
@@ -336,29 +337,22 @@ class ModelRun {
     }
   }
 
-  #harm(process: Process, ms: number, mend: () => void): void {
-    this.#laws.harmed(process, ms + AFTERMATH_MS);
-    this.world.scheduler.after(ms, mend);
-  }
-
   #break(process: Process, host: string, fault: Fault, ms: number): void {
-    const { net } = this.world;
+    const { net, scheduler } = this.world;
     net.breaks(process.name, host, fault);
-    const mend = (): void => net.heal(process.name, host);
-    // a burial may be under way when it is over
-    const other = this.#members.get(host)?.process;
-    if (fault === 'refused')
-      for (const end of [process, other]) if (end !== undefined) this.#laws.refused(end, ms + AFTERMATH_MS);
-    // who has Redis needs nobody else
-    if (host === REDIS) this.#harm(process, ms, mend);
-    else this.world.scheduler.after(ms, mend);
+    scheduler.after(ms, () => net.heal(process.name, host));
+    const forMs = ms + AFTERMATH_MS;
+    if (host === REDIS) return this.#laws.cut(process, forMs);
+    const peer = this.#members.get(host)?.process;
+    for (const end of [process, peer])
+      if (end !== undefined) this.#laws.unreachable(end, forMs, { isRefused: fault === 'refused' });
   }
 
   /** Redis dies, and comes back with what is given then. */
   restart(ms: number, data: () => RedisData | undefined, options?: { readonly wasReplica: boolean }): void {
     const { redis, scheduler } = this.world;
     if (!redis.process.isAlive) return;
-    this.harmAll(ms);
+    this.withoutRedis(ms);
     redis.process.kill();
     const content = data();
     scheduler.after(ms, () => {
@@ -366,8 +360,8 @@ class ModelRun {
     });
   }
 
-  harmAll(ms: number): void {
-    this.#laws.harmedAll(ms + AFTERMATH_MS);
+  withoutRedis(ms: number): void {
+    this.#laws.withoutRedis(ms + AFTERMATH_MS);
   }
 
   dump(): void {
@@ -379,13 +373,14 @@ class ModelRun {
   }
 
   deleteKey(key: string): void {
+    this.withoutRedis(0);
     this.#hasLostRows ||= key === 'nodes';
     this.world.redis.data.delete(PREFIX + key);
   }
 
   resetRedis(): void {
     for (const { process } of this.#members.values()) {
-      this.#laws.harmed(process, AFTERMATH_MS);
+      this.#laws.cut(process, AFTERMATH_MS);
       this.world.net.reset(process.name, REDIS);
     }
   }
@@ -397,13 +392,16 @@ const HARMS: Partial<Record<ActionKind, (run: ModelRun, by: Pick<Action, 'ms' | 
   stallRedis: (run, { ms }) => {
     const { scheduler, redis } = run.world;
     const { process } = redis;
-    run.harmAll(ms);
+    run.withoutRedis(ms);
     process.stall();
     scheduler.after(ms, () => process.resume());
   },
   restartRedis: (run, { ms }) => run.restart(ms, () => run.world.redis.dump()),
   emptyRedis: (run, { ms }) => run.restart(ms, () => undefined),
-  flushRedis: (run) => run.world.redis.flush(),
+  flushRedis: (run) => {
+    run.withoutRedis(0);
+    run.world.redis.flush();
+  },
   dumpRedis: (run) => run.dump(),
   restoreRedis: (run, { ms }) => run.restart(ms, () => run.dumped),
   failOver: (run, { ms }) => run.restart(ms % 100, () => run.dumped, { wasReplica: true }),
