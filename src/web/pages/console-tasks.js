@@ -1,11 +1,21 @@
 import { age, element } from './common.js';
-import { appPath } from './console-api.js';
+import { ApiError, appPath } from './console-api.js';
 import { actionButton, heading, Table } from './console-parts.js';
 
 /** The recordings or pushes of some applications. */
 export async function listTasks(api, applications, kind) {
-  const lists = await Promise.all(applications.map((one) => api.call('POST', `${appPath(one)}:${kind}`)));
+  const lists = await Promise.all(applications.map((one) => listOf(api, one, kind)));
   return lists.flat();
+}
+
+/** None where the application has no publisher for them. */
+async function listOf(api, application, kind) {
+  try {
+    return await api.call('POST', `${appPath(application)}:${kind}`);
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return [];
+    throw error;
+  }
 }
 
 const bytes = (count) => (count < 1e6 ? `${Math.round(count / 1000)} kB` : `${(count / 1e6).toFixed(1)} MB`);
