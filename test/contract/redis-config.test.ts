@@ -438,7 +438,8 @@ test.serial('a disk that takes its time holds up nobody, and is given the last s
   t.deepEqual(saved, []);
   disk.resolve();
   await a.close();
-  t.is(saved.at(-1), 50);
   t.true(saved.length <= 3, `${saved.length} saves`);
-  t.is(JSON.parse(readFileSync(file, 'utf8')).revision, 50);
+  const text = readFileSync(file, 'utf8');
+  t.is(JSON.parse(text).revision, saved.at(-1));
+  t.true(text.includes('x/49'), 'the last change is in it');
 });
