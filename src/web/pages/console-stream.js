@@ -3,13 +3,17 @@ import { ApiError, appPath, streamPath } from './console-api.js';
 import { actionButton, copyButton, facts, heading, Sparkline, Table } from './console-parts.js';
 import { listTasks, pushTable, recordTable, showTasks } from './console-tasks.js';
 
-const MAX_SESSIONS = 200;
+/** Each costs a call at every look. */
+const MAX_SESSIONS = 20;
 
 /** One stream: what comes in, what goes out, who watches, and what can be done with it. */
 export function streamView(api, [vhost, app, stream]) {
   const own = { vhost, app, stream };
   const path = streamPath(own);
   const place = { health: element('div'), urls: element('div'), outputs: element('div') };
+  /** What is recorded and pushed is an output stream. */
+  let output = stream;
+  const target = () => ({ name: output });
   const rate = new Sparkline(80);
   const tracks = trackTable();
   const sessions = sessionTable(api, path);
@@ -29,6 +33,7 @@ export function streamView(api, [vhost, app, stream]) {
       listTasks(api, [own], 'pushes'),
     ]);
     const names = new Set(info.outputs.map(({ name }) => name));
+    output = info.outputs[0]?.name ?? stream;
     rate.add(counted.avgThroughputIn);
     place.health.replaceChildren(health(info, counted, rate));
     tracks.show(tracksOf(info), ({ where, track }) => `${where} ${track.id}`);
@@ -58,10 +63,10 @@ export function streamView(api, [vhost, app, stream]) {
       sessions.element,
       more,
       element('h2', {}, 'Recordings'),
-      recordForm(api, own),
+      recordForm(api, own, target),
       records.element,
       element('h2', {}, 'Pushes'),
-      pushForm(api, own),
+      pushForm(api, own, target),
       pushes.element,
       element('h2', {}, 'Addresses'),
       place.urls,
@@ -195,19 +200,19 @@ async function session(api, path, id) {
   }
 }
 
-function recordForm(api, { vhost, app, stream }) {
+function recordForm(api, { vhost, app, stream }, target) {
   return actionButton(
     'Start recording',
     () =>
       api.call('POST', `${appPath({ vhost, app })}:startRecord`, {
         id: `${stream}-${Date.now()}`,
-        stream: { name: stream },
+        stream: target(),
       }),
     { done: 'The recording starts', className: 'start' },
   );
 }
 
-function pushForm(api, { vhost, app, stream }) {
+function pushForm(api, { vhost, app, stream }, target) {
   const url = element('input', { id: 'push-url', placeholder: 'rtmp://host/app', required: true, autocomplete: 'off' });
   const key = element('input', { id: 'push-key', placeholder: 'stream key', autocomplete: 'off' });
   const start = actionButton(
@@ -215,7 +220,7 @@ function pushForm(api, { vhost, app, stream }) {
     () =>
       api.call('POST', `${appPath({ vhost, app })}:startPush`, {
         id: `${stream}-${Date.now()}`,
-        stream: { name: stream },
+        stream: target(),
         protocol: url.value.split(':')[0],
         url: url.value,
         ...(key.value !== '' && { streamKey: key.value }),
