@@ -200,9 +200,12 @@ export class MediaFiles {
   async #measure(url: string): Promise<void> {
     const { handle, identity } = await this.#describe(url, this.#ahead);
     try {
-      const measuring = this.#measuring.get(identity) ?? this.#read(identity, handle);
-      this.#measuring.set(identity, measuring);
-      await measuring;
+      // another may have measured it while it was being opened
+      if (!this.#measured.has(identity)) {
+        const measuring = this.#measuring.get(identity) ?? this.#read(identity, handle);
+        this.#measuring.set(identity, measuring);
+        await measuring;
+      }
       this.#note(url, identity, undefined);
     } finally {
       this.#measuring.delete(identity);

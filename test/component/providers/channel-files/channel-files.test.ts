@@ -220,6 +220,9 @@ test('one of the nodes that have a file runs its channel, and any node can find,
   t.is(await c.files.find({ ...TV1, id: 'none' }), undefined);
   t.false(await c.files.remove({ ...TV1, id: 'none' }, false));
   t.false(await c.files.rewrite({ ...TV1, id: 'none' }, spec));
+  await until('both have found their files', () =>
+    [a, b].every(({ tasks }) => tasks.definitions.offered.get(TV1) !== undefined),
+  );
 
   t.true(await c.files.rewrite(TV1, { ...spec, programs: spec.programs.slice(1) }));
   t.deepEqual(
