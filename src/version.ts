@@ -36,7 +36,8 @@ async function fromGit(root: string, version: string): Promise<string | undefine
       git('rev-list', '--count', tagged === tag ? `${tag}..HEAD` : 'HEAD'),
       git('rev-parse', '--short=7', 'HEAD'),
     ]);
-    return `${tag}-${count}-g${hash}`;
+    // the output of a child can be missing on an overloaded machine, although it ended well
+    return count !== '' && hash !== '' ? `${tag}-${count}-g${hash}` : undefined;
   } catch {
     // No git program, or a checkout without a commit: not a reason to fail.
     return undefined;

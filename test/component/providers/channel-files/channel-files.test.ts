@@ -221,7 +221,7 @@ test('one of the nodes that have a file runs its channel, and any node can find,
   t.false(await c.files.remove({ ...TV1, id: 'none' }, false));
   t.false(await c.files.rewrite({ ...TV1, id: 'none' }, spec));
   await until('both have found their files', () =>
-    [a, b].every(({ tasks }) => tasks.definitions.offered.get(TV1) !== undefined),
+    [a, b].every(({ tasks }) => tasks.tasks.definitions.offered.get(TV1) !== undefined),
   );
 
   t.true(await c.files.rewrite(TV1, { ...spec, programs: spec.programs.slice(1) }));
