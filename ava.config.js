@@ -13,5 +13,6 @@ export default {
   extensions: ['ts'],
   files: ['test/**/*.test.ts'],
   require: ['./test/support/quick-imports.js', './test/support/fail-on-warning.ts', './test/support/no-programs.ts'],
-  timeout: '2m',
+  // a guard against hanging: a test fails by itself when it waits for too long, and this ends the whole run
+  timeout: '10m',
 };
