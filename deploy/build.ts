@@ -1,16 +1,27 @@
 // Writes dist/: the server as a few files of JavaScript, together with most of its packages. Loaded one by one, a thousand
 // modules take twice the time of a start, and memory for good. Run it by `deploy/build`.
 import { chmod, cp, mkdtemp, readFile, rename, rm, utimes } from 'node:fs/promises';
-import { basename, join } from 'node:path';
-import { build } from 'esbuild';
+import { basename, dirname, join, relative } from 'node:path';
+import { build, type Plugin } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
-/** Packages that read files beside their own, or bring programs and libraries. */
-const APART = ['@fastify/swagger', '@fastify/swagger-ui', 'ffmpeg-static', 'ioredis', 'koffi', 'mediasoup', 'pino'];
+/** Packages that bring pages, programs and libraries. */
+const APART = ['@fastify/swagger-ui', 'ffmpeg-static', 'koffi'];
+/** Modules of packages that look for files beside their own. */
+const LOOKING = /node_modules\/(@fastify\/swagger|ioredis|mediasoup|pino|thread-stream)\/.*\.js$/;
 /** What is read at run time, beside the module that reads it. */
 const FILES = ['cluster/redis/lua', 'src/web/pages'];
-const READS_BESIDE = /\b__dirname\b|\b__filename\b/;
+
+/** Such a module finds them where its package is. */
+const inPlace: Plugin = {
+  name: 'in place',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: LOOKING }, async ({ path }) => {
+      const place = `(DIST + ${JSON.stringify(`/${relative(DIST, dirname(path))}`)})`;
+      return { contents: (await readFile(path, 'utf8')).replaceAll(/\b__dirname\b/g, place) };
+    }),
+};
 
 const began = new Date();
 const folder = await mkdtemp(join(ROOT, '.dist-'));
@@ -26,9 +37,13 @@ try {
     platform: 'node',
     target: 'node24',
     format: 'esm',
+    plugins: [inPlace],
+    // what modules of CommonJS ask for
     banner: {
-      // packages of CommonJS ask for it
-      js: "import { createRequire } from 'node:module';\nconst require = createRequire(import.meta.url);",
+      js: [
+        "import { createRequire } from 'node:module';",
+        'const require = createRequire(import.meta.url), DIST = import.meta.dirname;',
+      ].join('\n'),
     },
     sourcemap: 'linked',
     sourcesContent: false,
@@ -37,8 +52,8 @@ try {
     metafile: true,
   });
   for (const file of Object.keys(metafile.outputs)) {
-    if (file.endsWith('.js') && READS_BESIDE.test(await readFile(join(ROOT, file), 'utf8')))
-      throw new Error(`${basename(file)}: a package looks for files beside its own and belongs to those kept apart`);
+    if (file.endsWith('.js') && (await readFile(join(ROOT, file), 'utf8')).includes('__dirname'))
+      throw new Error(`${basename(file)}: a package that is not listed here looks for files beside its own`);
   }
   for (const path of FILES) await cp(join(ROOT, path), join(folder, basename(path)), { recursive: true });
   // a source that has changed meanwhile is newer
