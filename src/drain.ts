@@ -40,7 +40,9 @@ export class HandedOver {
     const end = AbortSignal.any([signal, AbortSignal.timeout(MOVING_MS)]);
     const { promise, resolve } = Promise.withResolvers<void>();
     const look = (): void => {
-      const isMoving = this.#left.some(({ application, name }) => this.#directory.known(application, name) === undefined);
+      const isMoving = this.#left.some(
+        ({ application, name }) => this.#directory.known(application, name) === undefined,
+      );
       if (!isMoving || end.aborted) resolve();
     };
     const unlisten = this.#directory.listen(look);
