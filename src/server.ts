@@ -10,7 +10,7 @@ import { withoutAddresses } from './core/privacy.ts';
 import { Registry } from './core/registry.ts';
 import type { DoorContext, OpenDoors } from './doors.ts';
 import { openConfigured } from './configured.ts';
-import { emptied } from './drain.ts';
+import { emptied, HandedOver } from './drain.ts';
 import { joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { IdleApplications } from './management/idle-applications.ts';
@@ -76,6 +76,7 @@ export class Server {
   #unready: string | undefined = 'starting';
   readonly #store = new StoreCounts();
   #cluster: Cluster | undefined;
+  #directory: Neighbours['directory'] | undefined;
   #refusals: RefusalCounts | undefined;
   /** It drains in order to stop: no going back. */
   #leaving = false;
@@ -117,8 +118,11 @@ export class Server {
     if (config === undefined || config.node.drainTimeout === 0) return;
     this.#leaving = true;
     this.registry.draining = true;
+    const handedOver = this.#directory && new HandedOver(this.registry, this.#directory);
     this.#cluster?.retire();
-    await emptied(this.registry, AbortSignal.any([signal, AbortSignal.timeout(config.node.drainTimeout)]));
+    const late = AbortSignal.any([signal, AbortSignal.timeout(config.node.drainTimeout)]);
+    await emptied(this.registry, late);
+    await handedOver?.settled(late);
   }
 
   /** Takes no new clients, ends every stream and session, and frees every port. Idempotent. */
@@ -155,6 +159,7 @@ export class Server {
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, folder, log });
     const { directory, tasks, clusterTasks, channels, access } = neighbours;
     this.#refusals = access.refusals;
+    this.#directory = directory;
     const recordFolder = dirname(storageFile);
     const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
     // before whatever ends streams: their tasks are for their next node

@@ -183,7 +183,7 @@ export class InputStream extends Stream {
     this.#isListed = isListed;
   }
 
-  /** Its publisher was asked to come to another node, where it takes the name from here. */
+  /** It goes on with another node: its publisher was asked to come there, or its task has left. That node may take the name from here. */
   get handsOver(): boolean {
     return this.#handsOver;
   }

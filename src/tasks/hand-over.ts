@@ -14,7 +14,7 @@ import type { Turns } from './turns.ts';
 /** Before the other nodes are asked again. */
 const AGAIN_MS = 2000;
 /** How long a node that is asked may take to make a run ready. */
-const READY_MS = 15_000;
+const READY_MS = 25_000;
 
 /** Makes a run of a task of the calling node ready. `anyway`: also where what it needs is missing. */
 export const STAND_BY = definePeerCall(

@@ -3,8 +3,8 @@ import type { Logger } from '../log.ts';
 import { isSameTask, type TaskDefinition } from './definition.ts';
 import type { PlacedKind, Standby, Task } from './kind.ts';
 
-/** A run gets ready within this, or not at all. */
-const READY_MS = 10_000;
+/** A run gets ready within this, or not at all: what it plays may have a key frame every 15 seconds. */
+const READY_MS = 20_000;
 /** How long a run is kept ready: its owner hands it over within this, or has died. */
 const KEPT_MS = 30_000;
 

@@ -13,9 +13,11 @@ import { until } from '../support/until.ts';
 const LLHLS = '<ChunkDuration>0.2</ChunkDuration><SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';
 const READY = { a: 'ready', b: 'ready', c: 'ready' };
 const RATE = 25;
+const FRAME_MS = 1000 / RATE;
 const GOP = 25;
-/** Of each of the items of the scheduled channel. */
-const FRAMES = 100;
+/** Items of the scheduled channel, and frames of each. */
+const ITEMS = 3;
+const FRAMES = 200;
 /** Drains one after the other; five for figures. */
 const ROUNDS = Number(process.env['KILN_DRAINS'] ?? 2);
 /** Parts that are played before a change, and behind it. */
@@ -72,6 +74,56 @@ async function drains(asked: Kiln, viewer: PartViewer, published: Readonly<Recor
     await untilStates(asked, READY);
   }
 }
+
+test('a scheduled channel goes on for its viewers when its node stops, and at its position when it dies', async (t) => {
+  const { folder, remove } = await mediaFolder();
+  t.teardown(remove);
+  for (let item = 0; item < ITEMS; item++)
+    await writeNumbered(join(folder, `${item}.mp4`), { item, frames: FRAMES, rate: RATE, gop: GOP });
+  const nodes = await startNodes(t, `<Schedule><MediaRootDir>${folder}</MediaRootDir></Schedule>`);
+  const begin = Math.floor(Date.now() / 1000) * 1000 - 3_600_000;
+  const items = Array.from({ length: ITEMS }, (_, item) => ({ url: `file://${item}.mp4` }));
+  const made = await (nodes['a'] as Kiln).api('/v1/vhosts/default/apps/app/scheduledChannels', 'POST', {
+    stream: { name: 'tv', bypassTranscoder: true },
+    programs: [{ name: 'all', scheduled: new Date(begin).toISOString(), repeat: true, items }],
+  });
+  t.is(made.status, 201);
+
+  const first = await ownerOf(nodes['a'] as Kiln);
+  const viewers = new Map<string, PartViewer>();
+  for (const [id, node] of Object.entries(nodes)) {
+    if (id === first) continue;
+    const viewer = await PartViewer.start(node.httpUrl('/app/tv/llhls.m3u8'));
+    t.teardown(() => viewer.close());
+    viewers.set(id, viewer);
+  }
+  for (const viewer of viewers.values()) await playsOn(viewer);
+  (nodes[first] as Kiln).signal('SIGTERM');
+  for (const viewer of viewers.values()) await playsOn(viewer, 1);
+  t.is(await nodes[first]?.exited(), 0);
+  for (const { failures } of viewers.values()) t.deepEqual(failures, []);
+
+  // what is watched where it does not run goes on
+  const [stays = ''] = [...viewers.keys()];
+  const second = await ownerOf(nodes[stays] as Kiln);
+  const [, viewer] = [...viewers].find(([id]) => id !== second) as [string, PartViewer];
+  (nodes[second] as Kiln).signal('SIGKILL');
+  await playsOn(viewer, 2);
+  viewer.close();
+
+  const all = ITEMS * FRAMES;
+  const pictures = await viewer.pictures();
+  const met = changes(pictures, all);
+  t.log(met.map(({ missed, waitedMs }) => `${missed} frames missed, ${waitedMs} ms`).join('; '));
+  t.is(met.length, 2);
+  t.true(Math.abs(met[0]?.missed ?? NaN) <= GOP);
+  // what is shown is what is scheduled, a little later
+  const round = all * FRAME_MS;
+  for (const picture of pictures) {
+    const late = (picture.at - begin - placeOf(picture) * FRAME_MS) % round;
+    t.true(late >= -FRAME_MS && late < round / 2, `${late} ms`);
+  }
+});
 
 test('a multiplex channel goes on for its viewers when its node drains', async (t) => {
   const { folder, remove } = await mediaFolder();

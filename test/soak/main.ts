@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { calls } from './calls.ts';
+import { channel } from './channel.ts';
 import { cluster } from './cluster.ts';
 import { load } from './load.ts';
 import { besiege } from './besiege.ts';
@@ -24,6 +25,7 @@ import { transcode } from './transcode.ts';
  * `npm run soak -- record [seed] [kills]`: nodes that are killed while they record, and disks that are full or gone.
  * `npm run soak -- recordings`: two hundred recordings and fifty pushes at once.
  * `npm run soak -- media [seed] [count]`: damaged media files, read as channels do.
+ * `npm run soak -- channel [minutes]`: a scheduled channel in real time, all of which is decoded, and compared with its plan.
  * `npm run soak -- matrix [rounds]`: every kind of publisher, with all codecs, and every kind of player.
  */
 const [first, second, third, ...names] = process.argv.slice(2);
@@ -41,6 +43,7 @@ try {
   else if (first === 'record')
     sound = await record(folder, Number(second ?? Date.now() % 1e6), Number(third ?? 50), print);
   else if (first === 'recordings') sound = await recordings(folder, print);
+  else if (first === 'channel') sound = await channel(folder, Number(second ?? 20), print);
   else if (first === 'matrix') sound = await matrix(Number(second ?? 1), print);
   else if (first === 'media')
     sound = await media(folder, Number(second ?? Date.now() % 1e6), Number(third ?? 500), print);

@@ -19,7 +19,7 @@ export interface ShownPicture extends PictureNumber, Pick<Part, 'discontinuity' 
 
 const AGAIN_MS = 50;
 
-/** A player of the picture of a stream, by parts of LL-HLS, which keeps everything and never begins anew. */
+/** A player of one track of a stream, by parts of LL-HLS, which keeps everything and never begins anew. */
 export class PartViewer {
   /** Answers that were not what a player hopes for. */
   readonly failures: string[] = [];
@@ -32,9 +32,12 @@ export class PartViewer {
     this.#chunklist = chunklist;
   }
 
-  /** @param master URL of a master playlist, whose first track of video is played */
+  /**
+   * @param master URL of a master playlist
+   * @param track its id there: the first one of video is 0
+   */
   static async start(master: string, track = 0): Promise<PartViewer> {
-    const chunklist = await until('the picture is listed', async () =>
+    const chunklist = await until('the track is listed', async () =>
       (await chunklists(master).catch(() => undefined))?.get(track),
     );
     const viewer = new PartViewer(chunklist);
@@ -65,28 +68,41 @@ export class PartViewer {
     this.#closed = true;
   }
 
+  /** Everything that was played, in order: an MP4 of what lies between two discontinuities. */
+  files(): Buffer[] {
+    return this.#runs().map((run) => this.#fileOf(run));
+  }
+
   /** Everything that was played, decoded, in order. */
   async pictures(): Promise<ShownPicture[]> {
+    const shown: ShownPicture[] = [];
+    for (const run of this.#runs()) shown.push(...(await this.#decode(run)));
+    return shown;
+  }
+
+  #runs(): Part[][] {
     const runs: Part[][] = [];
     for (const part of this.#parts.values()) {
       const before = runs.at(-1)?.[0];
       if (before?.init === part.init && before.discontinuity === part.discontinuity) runs.at(-1)?.push(part);
       else runs.push([part]);
     }
-    const shown: ShownPicture[] = [];
-    for (const run of runs) shown.push(...(await this.#decode(run)));
-    return shown;
+    return runs;
+  }
+
+  #fileOf(run: readonly Part[]): Buffer {
+    const init = this.#inits.get(run[0]?.init ?? '') as Buffer;
+    return Buffer.concat([init, ...run.map(({ bytes }) => bytes)]);
   }
 
   async #decode(run: readonly Part[]): Promise<ShownPicture[]> {
-    const init = this.#inits.get(run[0]?.init ?? '') as Buffer;
-    const timescale = timescaleOf(init);
+    const timescale = timescaleOf(this.#inits.get(run[0]?.init ?? '') as Buffer);
     const frames = run
       .flatMap(({ bytes, at, discontinuity }) =>
         Array.from(framesOf(bytes, timescale), ({ pts }) => ({ pts, at, discontinuity })),
       )
       .sort((one, other) => one.pts - other.pts);
-    const numbers = await readNumbers(Buffer.concat([init, ...run.map(({ bytes }) => bytes)]));
+    const numbers = await readNumbers(this.#fileOf(run));
     if (numbers.length !== frames.length) throw new Error(`${numbers.length} pictures of ${frames.length} frames`);
     return frames.map((frame, i) => ({ ...frame, ...(numbers[i] as PictureNumber) }));
   }

@@ -47,7 +47,8 @@ export function openScheduled(
     application,
     kind,
     lines,
-    play: (spec: ScheduleSpec, id = 'tv', run = (task: Task) => kind.run(task)) => play(run, application, spec, id),
+    play: (spec: ScheduleSpec, id = 'tv', run = (task: Task) => kind.run(task), progress?: Json) =>
+      play(run, application, spec, id, progress),
     standBy: (spec: ScheduleSpec, id = 'tv') =>
       kind.standBy({ name: nameOf(id), spec: spec as unknown as Json, application }),
   };
@@ -61,6 +62,7 @@ function play(
   application: ReturnType<typeof openScheduled>['application'],
   spec: ScheduleSpec,
   id: string,
+  progress: Json | undefined,
 ) {
   const stop = new AbortController();
   const packets: Packet[] = [];
@@ -68,6 +70,7 @@ function play(
   const times: number[] = [];
   let report: () => Json = () => null;
   let change: (spec: Json) => void = () => {};
+  let kept: Json | undefined;
   let isStarted = false;
   const onOutput = (output: OutputStream): void => {
     if (output.name !== id) return;
@@ -89,8 +92,8 @@ function play(
     signal: stop.signal,
     fence: 1,
     valid: true,
-    progress: undefined,
-    keep: () => {},
+    progress,
+    keep: (value) => void (kept = value),
     started: () => void (isStarted = true),
     show: (shown) => void (report = shown),
     changed: (listener) => void (change = listener),
@@ -103,6 +106,10 @@ function play(
     over,
     get report() {
       return report() as unknown as ScheduleReport;
+    },
+    /** What it leaves for the next run. */
+    get kept() {
+      return kept;
     },
     get isStarted() {
       return isStarted;

@@ -212,6 +212,7 @@ export class VirtualChannel {
         this.sources.push(source);
         return source;
       },
+      plays: () => {},
       log,
     });
   }

@@ -1,7 +1,9 @@
 import test from 'ava';
 import { Registry } from '../../src/core/registry.ts';
-import { emptied } from '../../src/drain.ts';
-import { addVhost } from '../support/live.ts';
+import { emptied, HandedOver } from '../../src/drain.ts';
+import type { OutputStream } from '../../src/core/stream.ts';
+import { addVhost, goLive } from '../support/live.ts';
+import { videoTrack } from '../support/packets.ts';
 
 const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;
 const OPTIONS = { replace: false, maxConnections: 0 } as const;
@@ -44,4 +46,34 @@ test('nothing is waited for where there is no stream, nor after the wait was giv
   end.abort();
   await waiting;
   t.is(registry.listenerCount('starting'), 0);
+});
+
+test('viewers of what is handed over stay until another node has it, of what just ends they do not', async (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const outputs = ['moves', 'ends', 'over'].map((name) => goLive(registry, 'app', name, [videoTrack()]));
+  const known = new Set<string>();
+  const listeners = new Set<() => void>();
+  const handedOver = new HandedOver(registry, {
+    known: (_application, name) => (known.has(name) ? ({} as never) : undefined),
+    listen: (listener) => {
+      const look = (): void => listener({} as never);
+      listeners.add(look);
+      return () => listeners.delete(look);
+    },
+  });
+  const state = { over: false };
+  await handedOver.settled(new AbortController().signal);
+  const [moves, ends, over] = outputs as [OutputStream, OutputStream, OutputStream];
+  moves.input.handsOver = over.input.handsOver = true;
+  for (const { input } of [moves, ends]) input.close('it left');
+  over.input.end('it was deleted');
+  const waiting = handedOver.settled(new AbortController().signal).then(() => (state.over = true));
+  for (const listener of listeners) listener();
+  await turn();
+  t.false(state.over);
+  known.add('moves');
+  for (const listener of listeners) listener();
+  await waiting;
+  t.is(listeners.size, 0);
 });

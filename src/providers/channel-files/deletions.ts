@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
 import Value from 'typebox/value';
-import { ConflictError, joinKey, type Change, type Cluster, type Json } from '#cluster';
+import { ConflictError, joinKey, StorageError, UnavailableError, type Change, type Cluster, type Json } from '#cluster';
 import type { TaskName } from '../../tasks/definition.ts';
 
 /** Where deletions lie in the cluster's configuration: no virtual host has a name with `#`. */
@@ -12,6 +12,8 @@ const MAX_KEPT = 1000;
 const ATTEMPTS = 5;
 /** The longest pause between two attempts. */
 const PAUSE_MS = 100;
+/** What a write to the store may come to. */
+const EXPECTED = [ConflictError, UnavailableError, StorageError];
 
 const Deletion = Type.Object({ at: Type.Number() });
 
@@ -63,8 +65,8 @@ export class ChannelDeletions {
     try {
       await this.#config.write(removals);
     } catch (error) {
-      // others prune as well, and the next deletion does
-      if (!(error instanceof ConflictError)) throw error;
+      // the deletion itself is written; others prune as well, and the next deletion does
+      if (!EXPECTED.some((kind) => error instanceof kind)) throw error;
     }
   }
 

@@ -8,7 +8,7 @@ import type { PeerCalls } from '../../origins/peer-calls.ts';
 import type { TaskName } from '../../tasks/definition.ts';
 import type { TaskDefinitions } from '../../tasks/definitions.ts';
 import type { StreamUrl } from '../placed/stream-url.ts';
-import { CHANNEL_KINDS, type ChannelKind } from './channel-kind.ts';
+import { CHANNEL_KINDS, type ChannelKind, type ChannelSource } from './channel-kind.ts';
 import { taskName } from './channel-name.ts';
 import { findLoop, type ChannelNode, type Loop } from './loops.ts';
 
@@ -37,9 +37,17 @@ export interface ChannelGraphOptions {
   readonly calls: PeerCalls;
 }
 
+/** What a definition says of the streams that its channel plays and makes. */
+interface Wiring {
+  readonly isBypassed: boolean;
+  readonly sources: readonly ChannelSource[];
+}
+
 /** Which channels of the cluster play which. */
 export class ChannelGraph {
   readonly #options: ChannelGraphOptions;
+  /** By the definitions, which never change; undefined for one that this version cannot read. */
+  readonly #wirings = new WeakMap<object, Wiring | undefined>();
 
   constructor(options: ChannelGraphOptions) {
     this.#options = options;
@@ -54,7 +62,7 @@ export class ChannelGraph {
 
   /** How a channel of this definition would play itself, directly or through others; undefined when it would not. */
   async loop<S>(kind: ChannelKind<S>, application: Application, name: string, spec: S): Promise<Loop | undefined> {
-    return await this.#loopOf(this.#node(kind, taskName(kind, application, name), spec));
+    return await this.#loopOf(this.#node(taskName(kind, application, name), wiringOf(kind, spec)));
   }
 
   /** The same for a channel that plays a stream: answers the channels in the loop, the last one being the first. */
@@ -107,16 +115,26 @@ export class ChannelGraph {
   }
 
   #known<S>(kind: ChannelKind<S>, name: TaskName): ChannelNode[] {
-    const spec = kind.read(this.#options.definitions.get(name)?.spec);
-    return spec === undefined ? [] : [this.#node(kind, name, spec)];
+    const definition = this.#options.definitions.get(name);
+    if (definition === undefined) return [];
+    if (!this.#wirings.has(definition)) {
+      const spec = kind.read(definition.spec);
+      this.#wirings.set(definition, spec && wiringOf(kind, spec));
+    }
+    const wiring = this.#wirings.get(definition);
+    return wiring === undefined ? [] : [this.#node(name, wiring)];
   }
 
-  #node<S>(kind: ChannelKind<S>, { vhost, app, id }: TaskName, spec: S): ChannelNode {
+  #node({ vhost, app, id }: TaskName, { isBypassed, sources }: Wiring): ChannelNode {
     const config = this.#options.registry.vhosts.get(vhost)?.applications.get(app)?.config;
     // what a control server answers for a stream is only known when that is there
-    const passesProfiles = !kind.isBypassed(spec) && config?.transcodeWebhook?.enable !== true;
+    const passesProfiles = !isBypassed && config?.transcodeWebhook?.enable !== true;
     const profiles = (passesProfiles && config?.outputProfiles.outputProfile) || [];
     const outputs = [id, ...profiles.map((profile) => outputName(profile, id))];
-    return { vhost, app, name: id, outputs, sources: kind.sources(spec) };
+    return { vhost, app, name: id, outputs, sources };
   }
+}
+
+function wiringOf<S>(kind: ChannelKind<S>, spec: S): Wiring {
+  return { isBypassed: kind.isBypassed(spec), sources: kind.sources(spec) };
 }

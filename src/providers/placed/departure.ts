@@ -13,20 +13,27 @@ const KEY_WITHIN_MS = 15_000;
  */
 export class Departure {
   readonly #task: Pick<Task, 'handsOver' | 'signal'>;
+  readonly #onLeft: (next: Packet) => void;
   #silence: Watchdog | undefined;
   #hasVideo = false;
   #leave: (() => void) | undefined;
   #late: Watchdog | undefined;
 
-  constructor(task: Pick<Task, 'handsOver' | 'signal'>) {
+  /** @param onLeft called with what comes right after the end */
+  constructor(task: Pick<Task, 'handsOver' | 'signal'>, onLeft: (next: Packet) => void = () => undefined) {
     this.#task = task;
+    this.#onLeft = onLeft;
   }
 
   /** Whether a packet may be written: to be asked for each of them, in order. */
-  passes({ track, key }: Packet): boolean {
-    const isVideo = track.type === 'video';
-    if (this.#leave !== undefined && (isVideo ? key : !this.#hasVideo)) this.#leave();
-    if (this.#task.signal.aborted) return false;
+  passes(packet: Packet): boolean {
+    const { signal } = this.#task;
+    const isVideo = packet.track.type === 'video';
+    if (this.#leave !== undefined && !signal.aborted && (isVideo ? packet.key : !this.#hasVideo)) {
+      this.#leave();
+      if (signal.aborted) this.#onLeft(packet);
+    }
+    if (signal.aborted) return false;
     if (this.#silence === undefined) this.#begin();
     else this.#silence.heard();
     this.#hasVideo ||= isVideo;

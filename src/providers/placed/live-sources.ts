@@ -56,15 +56,16 @@ export class LiveSources {
     while (!signal.aborted) {
       await this.#checkLoop(url, by);
       const application = await this.#application(url);
-      const output = application && (await this.#await(application, url.stream, signal));
+      const atOnce = application && (await this.#find(application, url.stream));
+      const output = atOnce ?? (application && (await this.#await(application, url.stream, signal)));
       if (signal.aborted) return undefined;
       if (output === undefined) {
         await pause(AGAIN_MS, signal);
         continue;
       }
       if (isOwn(url, by) && output.input.name === by.name) throw loop(url);
-      // while the stream was waited for, it may have become a channel
-      await this.#checkLoop(url, by);
+      // while it was waited for, it may have become a channel that plays this one
+      if (atOnce === undefined) await this.#checkLoop(url, by);
       if (signal.aborted) return undefined;
       if (!output.closed) return this.#play(output, sink);
     }

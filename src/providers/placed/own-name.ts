@@ -51,6 +51,7 @@ export async function publishOwnName(
 export function leaveOwnStream(input: InputStream, signal: AbortSignal, reason: string): void {
   const end = signal.reason instanceof TaskEnd ? signal.reason : undefined;
   const goesOn = end !== undefined && end.reason !== 'removed' && end.reason !== 'applicationClosed';
+  if (end?.reason === 'handedOver') input.handsOver = true;
   if (goesOn) input.close(end.message);
   else input.end(end?.message ?? reason);
 }

@@ -1,3 +1,4 @@
+import type { Packet } from '../../core/packet.ts';
 import { rescale } from '../../core/timebase.ts';
 import { sameFormat, type Track } from '../../core/track.ts';
 import type { TrackSink } from '../intake/track-writer.ts';
@@ -55,6 +56,11 @@ export class ChannelWriter {
   /** Monotonic milliseconds where the last picture is shown. */
   get lastShown(): number {
     return this.#lastShown;
+  }
+
+  /** Monotonic milliseconds when a packet that it has written is shown. */
+  shownAt({ pts, track: { timebase } }: Packet): number {
+    return (1000 * pts * timebase.num) / timebase.den + (this.#origin ?? 0);
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { Packet } from '../../core/packet.ts';
 import type { Logger } from '../../log.ts';
 import type { TrackSink } from '../intake/track-writer.ts';
 import { ChannelWriter } from './channel-writer.ts';
@@ -32,6 +33,8 @@ export interface ChannelOptions {
   readonly played: (url: string, length: number) => void;
   /** Opens an item from a position on, in milliseconds. `onChange` is called as FileSource does. */
   readonly open: (item: Item, position: number, onChange: () => void) => ItemSource;
+  /** Called with each item that begins to play. */
+  readonly plays: (item: { readonly program: string; readonly url: string }) => void;
   readonly log: Logger;
 }
 
@@ -115,6 +118,16 @@ export class Channel {
     if (play === undefined) return { program, fallback };
     const { url, start, duration } = planned.item;
     return { program, item: { url, start, duration, position: play.position(now) }, fallback };
+  }
+
+  /**
+   * When a packet that is being written to the sink is scheduled, in milliseconds since the epoch. It follows from the item and the
+   * place in it, so for files it is the same on every node.
+   */
+  scheduledAt(packet: Packet): number {
+    const shown = this.#writer.shownAt(packet);
+    const play = this.#onAir;
+    return play === undefined ? this.#wall.at(shown) : play.planned.begins + play.position(shown);
   }
 
   /** Nothing more is written. Idempotent. */
@@ -315,7 +328,7 @@ export class Channel {
     else this.#fallback = undefined;
     this.#lineup.played(play);
     const { program, item } = play.planned;
-    this.#options.log.info({ program: program.name, url: item.url }, 'the channel plays an item');
+    this.#options.plays({ program: program.name, url: item.url });
     this.#writer.begin(play.tracks, play.offset, play.due ?? this.#clock.monotonic());
     play.start();
   }

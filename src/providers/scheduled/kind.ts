@@ -1,8 +1,11 @@
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import Type from 'typebox';
+import Value from 'typebox/value';
 import type { Json } from '#cluster';
 import type { ApplicationConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
+import type { Packet } from '../../core/packet.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { PlacedKind, Standby, Task } from '../../tasks/kind.ts';
@@ -85,35 +88,46 @@ export class ScheduledKind implements PlacedKind {
     if (task.signal.aborted) return;
     const input = await this.#publish(task, definition);
     if (input === undefined) return;
-    const departure = new Departure(task);
+    const departure = departureOf(task, (packet) => run.channel.scheduledAt(packet));
     const run = this.#open(task, definition, reads, sinkOf(input, departure));
+    run.announce();
     await this.#play(task, input, run, departure, () => run.channel.start());
   }
 
   standBy(wanted: Pick<Task, 'name' | 'spec' | 'application'>): Standby {
-    const held = new HeldSink();
-    const open = async (): Promise<ChannelRun> => {
+    const open = async () => {
       const reads = await this.#readsOf(wanted.application);
-      return this.#open(wanted, this.#definitionOf(wanted), reads, held);
+      const held: HeldSink = new HeldSink((packet) => run.channel.scheduledAt(packet));
+      const run = this.#open(wanted, this.#definitionOf(wanted), reads, held);
+      return { ...run, held };
     };
     const opening = open();
     const close = (): void => {
-      held.close();
       // what could not be opened has told so by `ready`
       opening.then(
-        (run) => run.close(),
+        ({ held, close: closeRun }) => {
+          held.close();
+          closeRun();
+        },
         () => undefined,
       );
     };
     const run = async (task: Task): Promise<void> => {
       const opened = await opening;
+      const { channel, held } = opened;
       const input = await this.#publish(task, opened.definition);
       if (input === undefined) return;
-      const departure = new Departure(task);
-      await this.#play(task, input, opened, departure, () => held.attach(sinkOf(input, departure)));
+      const departure = departureOf(task, (packet) => channel.scheduledAt(packet));
+      const { progress } = task;
+      const from = Value.Check(LeftAt, progress) ? progress.from : undefined;
+      opened.announce();
+      await this.#play(task, input, opened, departure, () => held.attach(sinkOf(input, departure), from));
     };
     return {
-      ready: opening.then(({ channel }) => channel.start()).then(() => held.begun),
+      ready: opening.then(async ({ channel, held }) => {
+        await channel.start();
+        await held.begun;
+      }),
       run: (task) => run(task).finally(close),
       close,
     };
@@ -161,6 +175,12 @@ export class ScheduledKind implements PlacedKind {
       const by = { application, name: name.id };
       return new LiveItem({ sources, url, by, wishes, forwardData, toleranceMs, onChange });
     };
+    let isAnnounced = false;
+    let item: object | undefined;
+    const announce = (): void => {
+      isAnnounced = true;
+      if (item !== undefined) log.info(item, 'the channel plays an item');
+    };
     const channel = new Channel({
       spec,
       sink,
@@ -169,6 +189,10 @@ export class ScheduledKind implements PlacedKind {
       measure: (urls, signal) => files.measure(urls, undefined, signal),
       played: (url, length) => files.played(url, length),
       open,
+      plays: (begun) => {
+        item = begun;
+        if (isAnnounced) announce();
+      },
       log,
     });
     const forget = files.onLength((url) => channel.replan(url));
@@ -177,7 +201,7 @@ export class ScheduledKind implements PlacedKind {
       channel.close();
       faults.close();
     };
-    return { definition, channel, log, close };
+    return { definition, channel, log, announce, close };
   }
 
   /**
@@ -210,6 +234,8 @@ export class ScheduledKind implements PlacedKind {
             log.error({ err: error }, 'the new definition of the channel could not be taken up'),
           );
       });
+      // where an earlier run left is known by now
+      if (task.progress !== undefined) task.keep(null);
       task.started();
       // what its files are like may take long to find out
       const reason = await Promise.race([Promise.resolve(begin()).then(() => over), over]);
@@ -237,8 +263,17 @@ interface ChannelRun {
   readonly definition: ChannelDefinition;
   readonly channel: Channel;
   readonly log: Logger;
+  /** It is on the air from now on: what it plays is logged. */
+  announce(): void;
   /** Idempotent. */
   close(): void;
+}
+
+/** What a run that is handed over leaves for the next one: when the first packet is scheduled that it has not written. */
+const LeftAt = Type.Object({ from: Type.Number() });
+
+function departureOf(task: Task, scheduledAt: (packet: Packet) => number): Departure {
+  return new Departure(task, (next) => task.keep({ from: scheduledAt(next) }));
 }
 
 function sinkOf(input: InputStream, departure: Departure): TrackSink {

@@ -20,6 +20,8 @@ const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 const VIDEO_WITHIN_MS = 1000;
 /** The longest time between two pictures that is believed to be usual. */
 const LONGEST_STEP_MS = 10_000;
+/** A greater step from one frame of audio to the next is one of the stream's clock, or audio that was lost. */
+const AUDIO_STEP_MS = 200;
 
 export interface LiveItemOptions {
   readonly sources: LiveSources;
@@ -44,9 +46,11 @@ export class LiveItem implements ItemSource {
   /** The channel's tracks for those of the stream. */
   #tracks: ReadonlyMap<Track, MediaTrack | DataTrack> = new Map();
   #hasVideo = false;
-  /** When the last picture is decoded, and the longest time between two, in milliseconds of the stream. */
-  #videoAt: number | undefined;
-  #videoStep = 0;
+  /** Milliseconds of audio since the last picture, and the most between two; undefined until there is a picture. */
+  #audioMs: number | undefined;
+  #mostAudioMs = 0;
+  /** When the last frame of audio is decoded, in milliseconds of the stream. */
+  #audioAt = 0;
   #isWaiting = true;
   #state: ItemSource['state'] = 'opening';
   #failure: string | undefined;
@@ -109,7 +113,7 @@ export class LiveItem implements ItemSource {
       }
     }
     this.#tracks = chosen;
-    if (!this.#hasVideo) this.#videoAt = undefined;
+    if (!this.#hasVideo) this.#audioMs = undefined;
     if (![...chosen.keys()].some(isMedia)) this.#end('the stream has no track that the channel plays');
     return [...chosen.keys()];
   }
@@ -134,15 +138,20 @@ export class LiveItem implements ItemSource {
     if (wasEmpty || wasOpening) this.#options.onChange();
   }
 
-  #isVideoGone({ track: { type }, at }: ItemUnit): boolean {
-    const last = this.#videoAt;
-    if (type === 'video') {
-      this.#videoStep = Math.min(LONGEST_STEP_MS, Math.max(this.#videoStep, at - (last ?? at)));
-      this.#videoAt = at;
+  /** Measured by the audio that came meanwhile: where timestamps jump, one track is ahead of the other for a moment. */
+  #isVideoGone({ track: { id }, at }: ItemUnit): boolean {
+    if (id === VIDEO_ID) {
+      this.#mostAudioMs = Math.min(LONGEST_STEP_MS, Math.max(this.#mostAudioMs, this.#audioMs ?? 0));
+      this.#audioMs = 0;
       return false;
     }
-    const most = Math.max(VIDEO_WITHIN_MS, this.#options.toleranceMs, 2 * this.#videoStep);
-    return type === 'audio' && last !== undefined && this.#videoStep > 0 && at - last > most;
+    if (id !== FIRST_AUDIO_ID) return false;
+    const step = at - this.#audioAt;
+    this.#audioAt = at;
+    if (this.#audioMs === undefined) return false;
+    if (step > 0 && step <= AUDIO_STEP_MS) this.#audioMs += step;
+    const most = Math.max(VIDEO_WITHIN_MS, this.#options.toleranceMs, 2 * this.#mostAudioMs);
+    return this.#mostAudioMs > 0 && this.#audioMs > most;
   }
 
   #end(failure: string): void {

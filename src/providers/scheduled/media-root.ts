@@ -21,9 +21,13 @@ export async function openBelow(root: string, url: string): Promise<FileHandle> 
     // a device may do something already when it is opened
     if (!(await stat(file)).isFile()) throw new MediaError('it is not a regular file');
     const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
-    const isRight = (await handle.stat()).isFile() && isBelow(await readlink(`/proc/self/fd/${handle.fd}`), folder);
+    let isRight = false;
+    try {
+      isRight = (await handle.stat()).isFile() && isBelow(await readlink(`/proc/self/fd/${handle.fd}`), folder);
+    } finally {
+      if (!isRight) await handle.close();
+    }
     if (isRight) return handle;
-    await handle.close();
     throw new MediaError('another file took its place while it was opened');
   } catch (error) {
     if (error instanceof MediaError) throw error;

@@ -37,7 +37,7 @@ export class OwnStreams {
   readonly #streams = new Map<Application, Map<string, OwnStream>>();
   /** What ends streams without a publisher when nobody continues them any more. */
   readonly #ends = new Map<OwnStream, NodeJS.Timeout>();
-  /** Dumps that are being completed. */
+  /** Dumps that are being completed, and sessions that are being handed over. */
   readonly #endings = new Set<Promise<void>>();
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
@@ -85,7 +85,7 @@ export class OwnStreams {
     });
   }
 
-  /** Idempotent. Resolves when dumps are complete. */
+  /** Idempotent. Resolves when dumps are complete, and sessions handed over. */
   async close(): Promise<void> {
     this.#unlisten();
     for (const application of this.#streams.keys()) this.#dropAll(application);
@@ -132,10 +132,12 @@ export class OwnStreams {
     const sessions = stream.handOver();
     this.#drop(application, name, stream, 'another node goes on with the stream');
     if (sessions.length === 0) return;
-    void handOver(application, name, owner, sessions).then((left) => {
+    const handing = handOver(application, name, owner, sessions).then((left) => {
+      this.#endings.delete(handing);
       for (const { until, openings } of left.flatMap(({ grants }) => grants))
         access.resume(until, openings).end('the node that goes on with the stream did not take over the session');
     });
+    this.#endings.add(handing);
   }
 
   #drop(application: Application, name: string, stream: OwnStream, reason: string): void {

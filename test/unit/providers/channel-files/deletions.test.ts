@@ -1,5 +1,5 @@
 import test from 'ava';
-import { joinKey } from '#cluster';
+import { joinKey, UnavailableError } from '#cluster';
 import { ChannelDeletions } from '../../../../src/providers/channel-files/deletions.ts';
 import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
 
@@ -23,4 +23,22 @@ test('deletions of many nodes at once are all kept, also when older ones make wa
   for (let index = 0; index < nodes.length; index++) t.is(first.at(named(`new${index}`)), NOW);
   for (let n = 0; n < 13; n++) t.is(first.at(named(`old${n}`)), undefined);
   t.is(first.at(named('old13')), NOW - 987);
+});
+
+test('a deletion that is written counts, though older ones could not make way', async (t) => {
+  const cluster = MemoryCluster.create(t, 1);
+  const { config } = await cluster.open('a');
+  const old = { key: rowOf('old'), seen: 0, value: { at: NOW - 31 * 86_400_000 } };
+  await config.write([old]);
+  let writes = 0;
+  const write = config.write.bind(config);
+  config.write = async (...changes) => {
+    if (++writes > 1) throw new UnavailableError('the store is gone');
+    await write(...changes);
+  };
+  const deletions = new ChannelDeletions(config);
+  await deletions.add(named('new'), NOW);
+  t.is(writes, 2);
+  t.is(deletions.at(named('new')), NOW);
+  t.not(deletions.at(named('old')), undefined);
 });

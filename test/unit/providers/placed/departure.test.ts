@@ -20,10 +20,12 @@ function open(t: ExecutionContext) {
   const handsOver = (listener: ((leave: () => void) => void) | undefined): void => {
     leaves.listener = listener;
   };
-  const departure = new Departure({ signal: stop.signal, handsOver });
+  const left: Packet[] = [];
+  const departure = new Departure({ signal: stop.signal, handsOver }, (next) => left.push(next));
   t.teardown(() => departure.close());
   return {
     leaves,
+    left,
     stop,
     passes: (one: Packet) => departure.passes(one),
     handOver: () => leaves.listener?.(() => stop.abort()),
@@ -31,11 +33,13 @@ function open(t: ExecutionContext) {
 }
 
 test('a stream that is handed over goes on up to its next key frame, which is not written', (t) => {
-  const { passes, handOver } = open(t);
+  const { passes, handOver, left } = open(t);
   for (const one of [packet(VIDEO, true), packet(AUDIO), packet(VIDEO)]) t.true(passes(one));
   handOver();
   for (const one of [packet(AUDIO), packet(VIDEO)]) t.true(passes(one));
-  for (const one of [packet(VIDEO, true), packet(AUDIO), packet(VIDEO)]) t.false(passes(one));
+  const next = packet(VIDEO, true);
+  for (const one of [next, packet(AUDIO), packet(VIDEO), packet(VIDEO, true)]) t.false(passes(one));
+  t.deepEqual(left, [next]);
 });
 
 test('a stream without video ends with its next packet', (t) => {

@@ -249,14 +249,23 @@ test('what is made of the channel through others is not read, also where that ca
   t.is((await read())?.output, output);
 });
 
+test('loops are looked for once where the stream is there', async (t) => {
+  let looked = 0;
+  const chain = async (): Promise<undefined> => void looked++;
+  const { sources, by, stop, live } = open(t, undefined, { chain });
+  const output = live();
+  t.is((await sources.open(URL, by, new Kept(), stop.signal))?.output, output);
+  t.is(looked, 1);
+});
+
 test('a stream that ends while loops are looked for is waited for again', async (t) => {
   let looked = 0;
   const answer = Promise.withResolvers<undefined>();
   const chain = async (): Promise<undefined> => (++looked === 2 ? await answer.promise : undefined);
   const { sources, by, stop, live } = open(t, undefined, { chain });
-  live().input.close('before');
-  const first = live();
   const opened = sources.open(URL, by, new Kept(), stop.signal);
+  await setImmediate();
+  const first = live();
   await until('it is looked for', () => looked === 2);
   first.input.close('the publisher left');
   answer.resolve(undefined);

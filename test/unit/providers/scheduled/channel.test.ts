@@ -99,6 +99,28 @@ test('a channel that is joined late is at its position at once', async (t) => {
   v.channel.close();
 });
 
+test('a frame is scheduled at the same time on every node, whatever its clock, and whenever it began', async (t) => {
+  const programs = [{ name: 'p', scheduled: T0, repeat: true, items: [item('a', { start: 1700 }), item('b')] }];
+  const files = { a: { length: 10_000, gopMs: 1600 }, b: { length: 7000, gopMs: 1000 } };
+  const keysFrom = async (at: number): Promise<string[]> => {
+    const v = await playing(schedule(programs), files, at);
+    const keys: string[] = [];
+    v.onPacket = ({ packet, url }) => {
+      if (packet.key && packet.track.type === 'video') keys.push(`${url} ${v.channel.scheduledAt(packet) - T0}`);
+    };
+    v.clock.run(T0 + 40_000 - at);
+    v.channel.close();
+    return keys;
+  };
+  const whole = await keysFrom(T0);
+  t.true(whole.length > 30);
+  for (const at of [T0 + 3333, T0 + 9300, T0 + 12_001.5]) {
+    const joined = await keysFrom(at);
+    t.true(joined.length > 20);
+    t.deepEqual(joined, whole.slice(-joined.length));
+  }
+});
+
 test('what begins in the middle of a file begins with the key frame in front of that', async (t) => {
   const items = [item('a', { duration: 3000 }), item('b', { start: 3100, duration: 4000 })];
   const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items }]);

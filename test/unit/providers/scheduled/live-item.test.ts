@@ -75,3 +75,18 @@ test('a stream that has no video, or none any more, plays on', async (t) => {
   less.play(5, 20, {});
   t.is(less.live.state, 'playing');
 });
+
+test('timestamps that jump are no video that has stopped, which is found out all the same after that', async (t) => {
+  const { live, play } = await open([VIDEO, AUDIO]);
+  play(0, 5, { video: 30 });
+  for (const from of [13, 30, 20]) {
+    // audio comes first
+    play(from, from + 0.5, {});
+    play(from + 0.5, from + 5, { video: 30 });
+  }
+  t.is(live.state, 'playing');
+  play(25, 25.9, {});
+  t.is(live.state, 'playing');
+  play(25.9, 26.5, {});
+  t.is(live.state, 'ended');
+});
