@@ -104,7 +104,7 @@ export function jsonLogger(level: string, destination: DestinationStream): Logge
         streamWrite: withoutSecrets,
         logMethod(args, method, level) {
           addOne(logCounts.lines, pino.levels.labels[level] ?? 'other');
-          const [fields] = args as unknown as readonly [{ readonly event?: EventId } | string];
+          const fields = args[0] as string | pino.LogFnFields;
           if (typeof fields === 'object' && fields.event !== undefined) addOne(logCounts.events, fields.event);
           method.apply(this, args);
         },
@@ -115,7 +115,7 @@ export function jsonLogger(level: string, destination: DestinationStream): Logge
 }
 
 const INTERVAL_MS = 1000;
-/** Kinds that are told apart in one interval: their texts can hold what strangers send. */
+/** Kinds that are counted separately in one interval: their texts can hold what strangers send. */
 const MAX_KINDS = 16;
 const OTHER = 'faults of other kinds';
 

@@ -4,6 +4,7 @@ import type { Neighbours } from './neighbours.ts';
 import { MULTIPLEX, SCHEDULED } from './providers/channels/channel-kind.ts';
 import { readMultiplexReport } from './providers/multiplex/report.ts';
 import { readScheduleReport } from './providers/scheduled/report.ts';
+import { alertFamilies } from './stats/metrics/alerts.ts';
 import { AllStreams } from './stats/metrics/all-streams.ts';
 import { callFamilies } from './stats/metrics/calls.ts';
 import { clusterFamilies } from './stats/metrics/cluster.ts';
@@ -30,10 +31,12 @@ export interface MetricsOptions {
   /** Undefined where WebRTC is off. */
   readonly mediaWorkers: MediaWorkers | undefined;
   readonly playlists: readonly Playlists[];
+  /** How many alerts were given up so far. */
+  readonly undeliveredAlerts: () => number;
   readonly version: Version;
 }
 
-/** What Prometheus is told of this node. It measures from now on. */
+/** The metrics of this node. What is measured continuously is measured from now on. */
 export function openMetrics(options: MetricsOptions) {
   const { registry, neighbours, store, encoders, mediaWorkers, playlists, version } = options;
   const { access, cluster, names, tasks, calls, webhooks } = neighbours;
@@ -59,12 +62,13 @@ export function openMetrics(options: MetricsOptions) {
       continued: () => names.continued,
       heldPublishers: () => names.held,
     }),
+    ...alertFamilies(options.undeliveredAlerts),
     ...logFamilies(),
     ...streamFamilies(streams),
   ];
   return {
     exposition: new Exposition(families),
-    /** To be told of the calls of the management API. */
+    /** Counts calls of the management API. */
     apiCalls,
     close: () => {
       eventLoop.close();

@@ -12,6 +12,7 @@ import { DynamicConfig } from './management/dynamic-config.ts';
 import type { Part } from './part.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
 import type { RecentEvents } from './recent-events.ts';
+import type { Queues } from './stats/queues.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './summary.ts';
 import type { CodecInventory } from './transcode/codecs.ts';
@@ -21,6 +22,7 @@ import type { Version } from './version.ts';
 export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly codecs: CodecInventory;
   readonly records: Records;
+  readonly queues: Queues;
   readonly playlists: readonly PlaylistPublisher[];
   readonly version: Version;
   readonly apiCalls?: CallCounts | undefined;
@@ -73,6 +75,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     fetch,
     tasks: clusterTasks,
     records,
+    queues: context.queues,
     playlists,
     dynamic,
     events: (count: number) => context.recentEvents.newest(count),

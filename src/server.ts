@@ -39,6 +39,7 @@ import { createHttpPort } from './web/http-port.ts';
 import { LiveStreams } from './web/live-streams.ts';
 import { metricsRoutes } from './web/metrics.ts';
 import { StoreCounts } from './stats/metrics/store-counts.ts';
+import { Queues } from './stats/queues.ts';
 import { pagesRoutes } from './web/pages.ts';
 
 export interface ServerOptions {
@@ -155,7 +156,9 @@ export class Server {
       await this.#certificates.load(vhost);
     }
     const cluster = await this.#joinCluster();
-    this.#startAlerts(cluster.self.id);
+    const queues = new Queues(registry);
+    this.#parts.push(queues);
+    const alerts = this.#startAlerts(cluster.self.id, queues);
     const neighbours = openNeighbours({ config: this.#config, registry, cluster, folder, log });
     const { directory, tasks, clusterTasks, channels, access } = neighbours;
     this.#refusals = access.refusals;
@@ -186,6 +189,7 @@ export class Server {
       encoders: inventory.runs,
       mediaWorkers: webrtc?.pool,
       playlists: this.#playlists,
+      undeliveredAlerts: () => alerts?.undelivered ?? 0,
       version,
     });
     await this.#startApi({
@@ -193,6 +197,7 @@ export class Server {
       ...metrics,
       codecs: inventory,
       records: recording.records,
+      queues,
       playlists: this.#playlists,
       version,
       recentEvents,
@@ -221,13 +226,16 @@ export class Server {
   }
 
   /** @param id of this node */
-  #startAlerts(id: string): void {
+  #startAlerts(id: string, queues: Queues): Alerts | undefined {
     const { alert: config, name, privacyProtection: hidesClients } = this.#config;
-    if (config === undefined) return;
+    if (config === undefined) return undefined;
     const { folder, log } = this.#options;
     const sender = { id, name, hidesClients };
     const own = log.child({ module: 'alerts' });
-    this.#parts.push(new Alerts({ registry: this.registry, config, sender, folder, env: process.env, log: own }));
+    const { registry } = this;
+    const alerts = new Alerts({ registry, queues, config, sender, folder, env: process.env, log: own });
+    this.#parts.push(alerts);
+    return alerts;
   }
 
   async #open(doors: readonly OpenDoors[], context: DoorContext, parts: Part[], ports: PortTable): Promise<void> {

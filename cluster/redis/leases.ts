@@ -151,7 +151,7 @@ export class Leases {
       };
       const leases = [...this.#leases];
       const doubtful: RedisLease[] = [];
-      // a claim that was lost says nothing of the others; another state of Redis may lack what was told of each of them
+      // a claim that was lost says nothing of the others; another state of Redis may lack each of them
       const isOther = stateOf(this.#basis) !== stateOf(basis);
       for (const lease of leases) {
         if (isOther) lease.doubt();

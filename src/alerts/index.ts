@@ -2,6 +2,8 @@ import type { AlertConfig } from '../config/model.ts';
 import type { Environment } from '../config/macros.ts';
 import type { Alert, Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
+import type { Queues } from '../stats/queues.ts';
+import { CongestionWatch } from './congestion-watch.ts';
 import { IngressWatch } from './ingress-watch.ts';
 import { notification, type Sender } from './notification.ts';
 import { Notifier } from './notifier.ts';
@@ -10,6 +12,7 @@ import { followStreams } from './stream-status.ts';
 
 export interface AlertsOptions {
   readonly registry: Registry;
+  readonly queues: Queues;
   readonly config: AlertConfig;
   readonly sender: Sender;
   /** What a relative RulesFile starts from. */
@@ -19,44 +22,61 @@ export interface AlertsOptions {
 }
 
 /**
- * Sends what an operator should know of to the server of `<Alert>` (facts/02-config.md): what its rules find, and every alert
- * that another part of this node raises. The node that has a stream tells of it, so one message goes out however many nodes
- * there are.
+ * Sends alerts to the server of `<Alert>` (facts/02-config.md): what its rules find, and every alert that another part of
+ * this node raises. Only the node that has a stream sends alerts about it, so one message goes out however many nodes there are.
  */
 export class Alerts {
   readonly #rules: Rules;
-  readonly #watch: IngressWatch;
   readonly #notifier: Notifier;
+  readonly #undo: readonly (() => void)[];
 
-  constructor({ registry, config, sender, folder, env, log }: AlertsOptions) {
+  constructor({ registry, queues, config, sender, folder, env, log }: AlertsOptions) {
     const { url, secretKey, timeout } = config;
     this.#rules = new Rules(config, folder, env, log);
     this.#notifier = new Notifier({ url, secretKey, timeout }, log);
     const rules = () => this.#rules.current;
-    followStreams(registry, rules, (subject, message) => this.#notifier.send(notification(subject, [message], sender)));
-    registry.on('alert', ({ application, messages, ...subject }) =>
-      this.#notifier.send(notification({ ...subject, application: application.internalName }, messages, sender)),
+    const send = ({ application, messages, queues: congested, ...subject }: Alert): void =>
+      this.#notifier.send(
+        notification({ ...subject, application: application.internalName }, messages, sender, congested),
+      );
+    const streams = followStreams(registry, rules, (subject, message) =>
+      this.#notifier.send(notification(subject, [message], sender)),
     );
-    this.#watch = new IngressWatch(registry, () => rules().ingress);
+    registry.on('alert', send);
+    const ingress = new IngressWatch(registry, () => rules().ingress);
+    const congestion = new CongestionWatch(registry, queues, () => rules().internalQueueCongestion, sender.id);
+    this.#undo = [
+      () => ingress.close(),
+      () => congestion.close(),
+      streams,
+      () => registry.off('alert', send),
+      () => this.#rules.close(),
+    ];
   }
 
-  /** Sends what is left, for a moment. Idempotent. */
+  /** Alerts that were given up so far. */
+  get undelivered(): number {
+    return this.#notifier.undelivered;
+  }
+
+  /** Raises nothing more, and sends what is left, for a moment. Idempotent. */
   async close(): Promise<void> {
-    this.#watch.close();
-    this.#rules.close();
+    for (const undo of this.#undo) undo();
     await this.#notifier.close();
   }
 }
 
-/** Logs every alert, whether or not it is sent anywhere. */
-export function logAlerts(registry: Registry, log: Logger): void {
-  registry.on('alert', ({ application, name, type, messages, resolved }: Alert) => {
+/** Logs every alert, whether or not it is sent anywhere. Call the answer to log no more. */
+export function logAlerts(registry: Registry, log: Logger): () => void {
+  const onAlert = ({ application, name, type, messages, resolved }: Alert): void => {
     const codes = messages.map(({ code }) => code).join(' ');
     const text = messages.map(({ description }) => description).join('; ');
     const stream = `${application.internalName}/${name}`;
     const raised = { event: 'alert.raised', code: codes, stream } as const;
     if (resolved === true) log.info({ event: 'alert.resolved', stream }, text);
-    else if (type === 'INGRESS') log.warn(raised, text);
-    else log.error(raised, text);
-  });
+    else if (type === 'EGRESS') log.error(raised, text);
+    else log.warn(raised, text);
+  };
+  registry.on('alert', onAlert);
+  return () => registry.off('alert', onAlert);
 }

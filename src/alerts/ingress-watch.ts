@@ -3,24 +3,22 @@ import type { Alert, AlertMessage, Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
 import { IngressMeter } from './ingress-meter.ts';
 import { brokenRules, type IngressRules } from './ingress-rules.ts';
+import { ENDED, GOOD } from './recovery.ts';
 
-/** Pause between two looks at all streams. */
+/** All streams are looked at so often. */
 const LOOK_MS = 2000;
 /** Looks in a row with the same result before it counts: rates vary. */
 const LOOKS = 2;
-/** What is told when a stream keeps all rules again (facts/02-config.md, section Alert). */
-const GOOD: AlertMessage = { code: 'OK', description: 'The current status is good' };
-const ENDED: AlertMessage = { code: 'OK', description: 'The stream has ended' };
 
 interface Watched {
   readonly application: Application;
   readonly meter: IngressMeter;
-  /** In how many looks in a row a rule was broken, by code. */
+  /** In how many looks in a row each rule was broken, by its code. */
   broken: ReadonlyMap<string, number>;
-  /** In how many looks in a row none was. */
+  /** In how many looks in a row no rule was broken. */
   good: number;
-  /** What the last alert told of, by code. */
-  told: string;
+  /** Codes of the last alert; empty when it was a recovery, or there was none. */
+  raised: string;
 }
 
 /** Raises an alert when an input stream of this node begins to break rules, breaks others, or keeps all of them again. */
@@ -30,7 +28,7 @@ export class IngressWatch {
   readonly #streams = new Map<InputStream, Watched>();
   readonly #timer: NodeJS.Timeout;
 
-  /** @param rules those at present; undefined: none */
+  /** @param rules answers those at present; undefined: none */
   constructor(registry: Registry, rules: () => IngressRules | undefined) {
     this.#registry = registry;
     this.#rules = rules;
@@ -40,11 +38,11 @@ export class IngressWatch {
 
   readonly #onInput = (input: InputStream, application: Application): void => {
     const meter = new IngressMeter(input, performance.now());
-    const watched: Watched = { application, meter, broken: new Map(), good: 0, told: '' };
+    const watched: Watched = { application, meter, broken: new Map(), good: 0, raised: '' };
     this.#streams.set(input, watched);
     input.once('close', () => {
-      // who is told of a stream that breaks rules is told that it breaks none any more
-      if (this.#streams.delete(input) && watched.told !== '') this.#resolve(input, application, ENDED);
+      // whoever got the alert waits for its end
+      if (this.#streams.delete(input) && watched.raised !== '') this.#resolve(input, application, ENDED);
     });
   };
 
@@ -69,8 +67,8 @@ export class IngressWatch {
     watched.broken = new Map(messages.map(({ code }) => [code, (watched.broken.get(code) ?? 0) + 1]));
     const steady = messages.filter(({ code }) => (watched.broken.get(code) ?? 0) >= LOOKS);
     const found = steady.map(({ code }) => code).join();
-    if (found === watched.told || (steady.length === 0 && watched.good < LOOKS)) return;
-    watched.told = found;
+    if (found === watched.raised || (steady.length === 0 && watched.good < LOOKS)) return;
+    watched.raised = found;
     if (steady.length === 0) this.#resolve(input, watched.application, GOOD);
     else this.#raise({ input, application: watched.application, messages: steady });
   }

@@ -8,7 +8,7 @@ export interface Sender {
   /** Node/Id in a cluster. */
   readonly id: string;
   readonly name: string;
-  /** Nobody is told where a publisher is. */
+  /** Addresses of publishers are left out. */
   readonly hidesClients: boolean;
 }
 
@@ -27,20 +27,26 @@ export interface Notification {
   readonly sourceInfo?: object;
   /** Of an output stream: its input stream. */
   readonly parentSourceInfo?: object;
+  /** Those that are congested. */
+  readonly internalQueues?: readonly object[];
 }
 
+/** What a notification is about. */
 export interface Subject {
   readonly type: Alert['type'];
   /** `#vhost#app` */
   readonly application: string;
   readonly name: string;
+  /** Undefined for one that was never there. */
   readonly stream: InputStream | OutputStream | undefined;
 }
 
+/** @param queues of the stream, that are congested */
 export function notification(
   { type, application, name, stream }: Subject,
   messages: readonly AlertMessage[],
   { id, name: serverName, hidesClients }: Sender,
+  queues?: readonly object[],
 ): Notification {
   const about = (input: InputStream): object => ({ name: input.name, ...inputInfo(input, hidesClients) });
   return {
@@ -51,6 +57,7 @@ export function notification(
     ...(stream instanceof InputStream && { sourceInfo: about(stream) }),
     ...(stream !== undefined &&
       !(stream instanceof InputStream) && { sourceInfo: outputInfo(stream), parentSourceInfo: about(stream.input) }),
+    ...(queues !== undefined && { internalQueues: queues }),
   };
 }
 

@@ -6,10 +6,11 @@ import type { Logger } from '../log.ts';
 /** Notifications that wait; beyond that the oldest ones are given up. */
 const MAX_WAITING = 1000;
 const LONGEST_PAUSE_MS = 30_000;
-/** What proxies answer whose server is away. */
+/** Answers of a proxy whose server is away: the alert is sent again. */
 const NOT_DELIVERED = new Set([502, 503, 504]);
-/** How long the end of this node waits for what is not sent yet. */
+/** How long `close` waits for what is not sent yet. */
 const LONGEST_END_MS = 2000;
+/** Alerts that were given up are logged together, so often at most. */
 const LOG_EVERY_MS = 60_000;
 
 /** Posts notifications to the operator's server, one after the other, and each again until the server has it. */
@@ -21,10 +22,11 @@ export class Notifier {
   readonly #pauses = new BackOff(LONGEST_PAUSE_MS);
   #sending: Promise<void> | undefined;
   #ending = false;
-  /** What became of the last one. */
+  /** What became of the notification that was sent last. */
   #outcome: 'taken' | 'refused' | 'waiting' = 'taken';
-  /** Given up since that was logged. */
-  #lost = 0;
+  #undelivered = 0;
+  /** How many of them the log has. */
+  #logged = 0;
   #logging: NodeJS.Timeout | undefined;
 
   constructor(server: ControlServer, log: Logger) {
@@ -32,6 +34,12 @@ export class Notifier {
     this.#log = log;
   }
 
+  /** Notifications that were given up so far. */
+  get undelivered(): number {
+    return this.#undelivered;
+  }
+
+  /** Sends it after those that wait. */
   send(notification: object): void {
     if (this.#stop.signal.aborted) return;
     this.#waiting.push(notification);
@@ -45,7 +53,7 @@ export class Notifier {
   #start(): void {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
-      // what came when the last one was just sent
+      // some may have come after its last look at those that wait
       if (this.#waiting.length > 0 && !this.#ending && !this.#stop.signal.aborted) this.#start();
     });
   }
@@ -57,7 +65,7 @@ export class Notifier {
     await this.#sending;
     clearTimeout(late);
     this.#stop.abort();
-    this.#lost += this.#waiting.splice(0).length;
+    this.#undelivered += this.#waiting.splice(0).length;
     this.#logLost();
   }
 
@@ -68,24 +76,24 @@ export class Notifier {
       const isOver = failure === undefined || failure.refused;
       if (isOver && this.#waiting[0] === first) this.#waiting.shift();
       if (failure?.refused === true) this.#lose();
-      this.#tell(failure);
+      this.#logOutcome(failure);
       if (isOver) this.#pauses.reset();
       else if (this.#ending || !(await this.#pause())) return;
     }
   }
 
-  /** One will never be sent. */
+  /** A notification is given up. */
   #lose(): void {
-    this.#lost++;
+    this.#undelivered++;
     this.#logging ??= setTimeout(() => this.#logLost(), LOG_EVERY_MS).unref();
   }
 
   #logLost(): void {
     clearTimeout(this.#logging);
     this.#logging = undefined;
-    if (this.#lost > 0)
-      this.#log.warn({ event: 'alert.lost', count: this.#lost }, 'alerts were given up, and are not sent any more');
-    this.#lost = 0;
+    const count = this.#undelivered - this.#logged;
+    if (count > 0) this.#log.warn({ event: 'alert.lost', count }, 'alerts were given up, and are not sent any more');
+    this.#logged = this.#undelivered;
   }
 
   /** @returns whether to go on */
@@ -98,7 +106,7 @@ export class Notifier {
     return true;
   }
 
-  /** @returns why the server does not have it; `refused`: it would not take it another time either */
+  /** @returns undefined when the server has it; else why not, and whether it refuses it for good */
   async #post(notification: object): Promise<{ readonly reason: string; readonly refused: boolean } | undefined> {
     try {
       const { status } = await askControlServer(this.#server, notification, this.#stop.signal);
@@ -111,7 +119,7 @@ export class Notifier {
   }
 
   /** Logs when it begins to fail in one way or the other, and when it works again. */
-  #tell(failure: { readonly reason: string; readonly refused: boolean } | undefined): void {
+  #logOutcome(failure: { readonly reason: string; readonly refused: boolean } | undefined): void {
     const outcome = failure === undefined ? 'taken' : failure.refused ? 'refused' : 'waiting';
     if (outcome === this.#outcome) return;
     this.#outcome = outcome;

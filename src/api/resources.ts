@@ -12,6 +12,7 @@ import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
 import type { PlaylistPublisher } from '../publishers/playlists/publisher.ts';
 import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
 import type { Records } from '../tasks/record/records.ts';
+import type { Queues } from '../stats/queues.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
@@ -28,6 +29,7 @@ import { overviewRoutes, type OverviewOptions } from './routes/overview.ts';
 import { outputProfileRoutes } from './routes/output-profiles.ts';
 import { pushRoutes } from './routes/pushes.ts';
 import { putRoutes } from './routes/put.ts';
+import { queueRoutes } from './routes/queues.ts';
 import { recordRoutes } from './routes/records.ts';
 import { scheduledChannelRoutes } from './routes/scheduled-channels.ts';
 import { sessionRoutes } from './routes/sessions.ts';
@@ -64,6 +66,8 @@ export interface ResourceOptions {
   readonly playlists: readonly PlaylistPublisher[];
   /** What all nodes count; undefined on a node that is alone. */
   readonly shared?: SharedStatistics;
+  /** Of this node. */
+  readonly queues: Queues;
   /** Who is asked, too, for what every node has for itself; undefined where this node alone is. */
   readonly others?: OtherNodes;
   readonly dynamic: DynamicConfig;
@@ -116,6 +120,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(statisticsRoutes({ registry, directory, shared }));
   const nodes = new AllNodes(cluster.config, others);
   await app.register(codecRoutes(codecs, nodes));
+  await app.register(queueRoutes(options.queues, nodes, cluster.self.id));
   await app.register(overviewRoutes({ registry, nodes, node: cluster.self.id, events: options.events }));
   await app.register(certificateRoutes(registry, certificates, others));
   await app.register(pushRoutes(registry, options.tasks, options.fetch));

@@ -137,7 +137,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Egress/StreamStatus': 'They are created, ready or deleted.',
   'Egress/LLHLSReady': 'Players of LL-HLS can begin.',
   'Egress/HLSReady': 'Players of HLS can begin.',
-  'Rules/InternalQueueCongestion': 'Not available.',
+  'Rules/InternalQueueCongestion':
+    'Too much of a stream waits for its encoders, pushes, recordings, relays or viewers, or is dropped for them.',
 
   'Server/Analytics': 'Taken, and without effect.',
   'Server/Defaults': 'For what does not say otherwise.',

@@ -82,7 +82,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['DRM', { application: ({ publishers }) => publishers.llhls?.drm?.enable }],
   ['P2P', { server: ({ modules }) => modules.p2p.enable }],
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],
-  ['InternalQueueCongestion of Alert', { server: ({ alert }) => alert?.rules?.internalQueueCongestion }],
   ['Whisper', { server: ({ modules }) => modules.whisper }],
 ];
 

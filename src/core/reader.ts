@@ -1,6 +1,7 @@
 import type { Counters } from './counters.ts';
 import { KeyGate, lastKeys } from './key-gate.ts';
 import type { Packet } from './packet.ts';
+import type { Queue } from './queue.ts';
 import { toSeconds } from './timebase.ts';
 
 /** What a publisher hands to `Stream.read`. */
@@ -19,7 +20,7 @@ export interface ReaderLimits {
   readonly seconds: number;
 }
 
-const DEFAULT_LIMITS: ReaderLimits = { bytes: 16 * 1024 * 1024, seconds: 5 };
+export const DEFAULT_LIMITS: ReaderLimits = { bytes: 16 * 1024 * 1024, seconds: 5 };
 
 /**
  * One consumer's view of a stream. A consumer that keeps up is called in the writer's own turn:
@@ -32,10 +33,13 @@ export class Reader {
   readonly #limits: ReaderLimits;
   readonly #detach: (reader: Reader) => void;
   readonly #counters: Pick<Counters, 'dropped'> | undefined;
+  readonly #shared: Queue | undefined;
   #queue: Packet[] = [];
   /** Packets at the start of the queue that were delivered. */
   #taken = 0;
   #queuedBytes = 0;
+  /** Queued packets that `#shared` has counted. */
+  #counted = 0;
   #paused = false;
   #draining = false;
   /** Behind a loss, until all that is written can be decoded. */
@@ -43,17 +47,22 @@ export class Reader {
   #closed = false;
   #dropped = 0;
 
-  /** @param counters hear of what it drops */
+  /**
+   * @param counters hear of what it drops
+   * @param shared counts its queue together with those of its like
+   */
   constructor(
     consumer: Consumer,
     detach: (reader: Reader) => void,
     limits = DEFAULT_LIMITS,
     counters?: Pick<Counters, 'dropped'>,
+    shared?: Queue,
   ) {
     this.#consumer = consumer;
     this.#detach = detach;
     this.#counters = counters;
     this.#limits = limits;
+    this.#shared = shared;
   }
 
   /** Packets this consumer was too slow for. */
@@ -75,9 +84,9 @@ export class Reader {
   /** Called by the stream for every packet. */
   push(packet: Packet): void {
     if (this.#closed) return;
+    if (this.#shared !== undefined) this.#shared.came++;
     if (this.#gate !== undefined && !this.#passes(this.#gate, packet)) {
-      this.#dropped++;
-      this.#counters?.dropped(1, false);
+      this.#drop(1, false);
       return;
     }
     if (!this.#paused && this.#queue.length === 0) {
@@ -87,6 +96,7 @@ export class Reader {
     this.#queue.push(packet);
     this.#queuedBytes += packet.data.length;
     if (this.#overLimit(packet)) this.#shed();
+    else this.#count();
   }
 
   /** Called by the stream when its video is gone: there is no key frame to wait for. */
@@ -107,6 +117,7 @@ export class Reader {
       }
     } finally {
       this.#keep(this.#queue.slice(this.#taken));
+      this.#count();
       this.#draining = false;
     }
   }
@@ -120,6 +131,9 @@ export class Reader {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#count();
+    this.#shared?.discard(this.#counted);
+    this.#counted = 0;
     this.#keep([]);
     this.#detach(this);
   }
@@ -151,9 +165,21 @@ export class Reader {
     const { kept, gate } = this.#newest(queued);
     this.#keep(kept);
     this.#gate = gate;
-    const dropped = queued.length - kept.length;
-    this.#dropped += dropped;
-    this.#counters?.dropped(dropped, isNews);
+    this.#drop(queued.length - kept.length, isNews);
+    this.#count();
+  }
+
+  #drop(packets: number, isNews: boolean): void {
+    this.#dropped += packets;
+    this.#counters?.dropped(packets, isNews);
+    if (this.#shared !== undefined) this.#shared.dropped += packets;
+  }
+
+  /** What is queued has changed. */
+  #count(): void {
+    const queued = this.#queue.length - this.#taken;
+    this.#shared?.resize(queued - this.#counted);
+    this.#counted = queued;
   }
 
   /** As many of the queued packets, from a key frame on, as the limits allow. */

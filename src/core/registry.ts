@@ -47,6 +47,8 @@ export interface Alert {
   readonly messages: readonly AlertMessage[];
   /** What was wrong is right again. */
   readonly resolved?: boolean;
+  /** The congested queues, as the management API shows them. */
+  readonly queues?: readonly object[];
 }
 
 /** Parts of a server that follow its streams, each with one listener: more is a leak. */

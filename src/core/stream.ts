@@ -7,6 +7,7 @@ import { KickedSessions } from './kicked-sessions.ts';
 import { TrackMeter, type Measured } from './meter.ts';
 import type { Packet } from './packet.ts';
 import type { Playlist } from './playlist.ts';
+import { Queue, type QueueKind, type QueueThreshold } from './queue.ts';
 import { Reader, type Consumer, type ReaderLimits } from './reader.ts';
 import { SeiInsertion, type UserData } from './sei-insertion.ts';
 import type { Session } from './session.ts';
@@ -45,6 +46,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   readonly #meters = new Map<number, TrackMeter>();
   /** Replaced, never changed: a reader that comes during a write begins with the next packet. */
   #readers: readonly Reader[] = [];
+  readonly #queues = new Map<QueueKind, Queue>();
   #closed = false;
 
   constructor(name: string, counters: Counters) {
@@ -64,6 +66,18 @@ export class Stream extends EventEmitter<StreamEvents> {
 
   get readers(): number {
     return this.#readers.length;
+  }
+
+  /** Those that were asked for: of readers that are always ready there are none. */
+  get queues(): Iterable<Queue> {
+    return this.#queues.values();
+  }
+
+  /** Counts what waits for the readers of a kind, for as long as the stream lives. */
+  queue(kind: QueueKind, threshold: QueueThreshold): Queue {
+    const queue = this.#queues.get(kind) ?? new Queue(kind, threshold);
+    this.#queues.set(kind, queue);
+    return queue;
   }
 
   /** Runtime measurement of a track; undefined for an unknown id. */
@@ -104,9 +118,12 @@ export class Stream extends EventEmitter<StreamEvents> {
     }
   }
 
-  /** Attaches a consumer, from the next packet on. On a closed stream it is told so at once. */
-  read(consumer: Consumer, limits?: ReaderLimits): Reader {
-    const reader = new Reader(consumer, (gone) => this.#detach(gone), limits, this.counters);
+  /**
+   * Attaches a consumer, from the next packet on. On a closed stream it is told so at once.
+   * @param queue counts what waits for it; undefined for a consumer that takes every packet at once
+   */
+  read(consumer: Consumer, limits?: ReaderLimits, queue?: Queue): Reader {
+    const reader = new Reader(consumer, (gone) => this.#detach(gone), limits, this.counters, queue);
     if (this.#closed) {
       reader.end('the stream has ended');
       return reader;

@@ -1,5 +1,5 @@
 /** Seconds of input that may wait. */
-const MAX_LAG = 3;
+export const MAX_LAG = 3;
 /** How long encoders that are further behind have to come nearer. */
 const PATIENCE_MS = 4000;
 

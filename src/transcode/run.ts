@@ -11,7 +11,7 @@ import type { Encode } from './encode.ts';
 import type { EncoderRun } from './encoder-runs.ts';
 import { isSameJob } from './encoding.ts';
 import { Feed } from './feed.ts';
-import { Lag } from './lag.ts';
+import { Lag, MAX_LAG } from './lag.ts';
 import { Output } from './output.ts';
 import { silentOutputs } from './silence.ts';
 
@@ -95,7 +95,7 @@ export class Run implements EncoderRun {
     });
     this.#uncount = this.#count(decoding);
     this.#feed = new Feed(tracks, this.#child, faults);
-    this.#reader = input.read(this.#feed, INPUT_LIMITS);
+    this.#reader = input.read(this.#feed, INPUT_LIMITS, input.queue('encoder', { seconds: MAX_LAG }));
     if (replay) cache.replay((packet) => this.#reader.push(packet));
   }
 

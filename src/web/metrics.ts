@@ -3,7 +3,7 @@ import type { Exposition } from '../stats/metrics/exposition.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** It tells what this node measures: another thing each time, whatever the configuration and other nodes are. */
+    /** The answer is what this node measures: nothing has to be asked of the store or of other nodes first. */
     readonly isMeasurement?: boolean;
   }
 }

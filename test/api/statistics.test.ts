@@ -2,6 +2,7 @@ import test from 'ava';
 import type { Application } from '../../src/core/application.ts';
 import { Counters, Flow } from '../../src/core/counters.ts';
 import { localTime } from '../../src/core/local-time.ts';
+import type { QueueEntry } from '../../src/stats/queues.ts';
 import { statisticsV2 } from '../../src/stats/v2.ts';
 import { openApi } from '../support/api.ts';
 import { videoTrack } from '../support/packets.ts';
@@ -133,3 +134,21 @@ for (const version of ['v1', 'v2'] as const) {
     }
   });
 }
+
+test('a queue is shown with every field, in alphabetical order, as long as its stream is there', async (t) => {
+  const { call, registry } = await openApi(t);
+  const input = publish(registry.vhost('default').application('app'));
+  const output = registry.vhost('default').application('app').addOutput(input, 's_out');
+  input.queue('encoder', { seconds: 3 });
+  const file = output.queue('file', { bytes: 1000 });
+  file.came += 300;
+  file.resize(300);
+  const read = async () => (await call('GET', '/v1/stats/current/internals/queues')).body?.response as QueueEntry[];
+  const [encoder, { avgWaitingTime, id, ...recording } = {}] = await read();
+  t.like(encoder, { type: 'Packet', threshold: 0, urn: 'mngq:v=#default#app:s=s:p=trs:n=encoder' });
+  t.deepEqual([typeof avgWaitingTime, typeof id], ['number', 'number']);
+  t.deepEqual(Object.keys(encoder ?? {}), Object.keys(encoder ?? {}).toSorted());
+  t.like(recording, { drop: 0, peak: 300, size: 300, threshold: 1000, type: 'Byte', node: 'kiln' });
+  input.close('the publisher left');
+  t.deepEqual(await read(), []);
+});

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import type { QueueEntry } from '../../src/stats/queues.ts';
 import type { CodecEntry } from '../../src/transcode/codecs.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
@@ -111,10 +112,24 @@ test('the inventory of codecs is of all nodes: software once, with what is at wo
   t.teardown(() => publishers.forEach((publisher) => publisher.close()));
   await until('both encode', async () => encoders(await codecs(a)) === 2);
   await until('as any node tells', async () => JSON.stringify(await codecs(a)) === JSON.stringify(await codecs(b)));
+  const queues = async (node: Kiln): Promise<readonly string[]> => {
+    const { response } = (await node.api<QueueEntry[]>('/v1/stats/current/internals/queues')).body;
+    return response.map((entry) => `${entry.node} ${entry.inputPerSecond > 0 ? entry.urn : 'idle'}`).sort();
+  };
+  for (const node of [a, b]) {
+    await until('the queues of their encoders are those of all nodes, too', async () => {
+      const told = await queues(node);
+      return told.join() === ['a', 'b'].map((id, at) => `${id} mngq:v=#default#app:s=s${at}:p=trs:n=encoder`).join();
+    });
+  }
   t.is((await a.api('/v2/internals/codecs')).headers.get('x-kiln-stale'), null);
   b.signal('SIGSTOP');
   const isMarked = async (path: string): Promise<boolean> => (await a.api(path)).headers.get('x-kiln-stale') === 'true';
-  const told = ['/v2/internals/codecs', '/v1/vhosts/default/apps/app/streams/s0/sessions'];
+  const told = [
+    '/v2/internals/codecs',
+    '/v1/stats/current/internals/queues',
+    '/v1/vhosts/default/apps/app/streams/s0/sessions',
+  ];
   // at once: soon it is known to be lost, and nothing is missing then
   await until('that one is missing', async () => (await Promise.all(told.map(isMarked))).every(Boolean));
   b.signal('SIGKILL');

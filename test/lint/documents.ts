@@ -42,7 +42,7 @@ function all(pattern: RegExp, text: string): string[] {
 }
 
 /** The anchor that a forge makes of a heading. */
-function anchor(heading: string): string {
+export function anchor(heading: string): string {
   return heading
     .toLowerCase()
     .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')

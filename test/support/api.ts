@@ -24,6 +24,7 @@ import { PushKind } from '../../src/tasks/push/kind.ts';
 import { Journal } from '../../src/tasks/record/journal.ts';
 import { RecordKind } from '../../src/tasks/record/kind.ts';
 import { Records } from '../../src/tasks/record/records.ts';
+import { Queues } from '../../src/stats/queues.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
@@ -154,6 +155,7 @@ export async function apiOptions(
     tasks: clusterTasks,
     records: new Records({ tasks: clusterTasks, folder }),
     playlists: [],
+    queues: new Queues(registry),
     sessions: new StreamSessions(registry, others, calls),
     owners: new StreamOwners({ registry, cluster, calls, directory, names, log }),
     log,

@@ -44,11 +44,18 @@ export interface Alert {
   readonly annotations: { readonly summary: string; readonly description: string; readonly runbook_url: string };
 }
 
+interface RulesFile {
+  readonly groups: readonly { readonly rules: readonly Alert[] }[];
+}
+
+/** The file of alerts. */
+export function readRules(): RulesFile {
+  return parse(readFileSync(join(GRAFANA, 'prometheus/kiln.rules.yml'), 'utf8')) as RulesFile;
+}
+
 /** The alerts as Prometheus loads them. */
 export function alerts(): Alert[] {
-  const text = readFileSync(join(GRAFANA, 'prometheus/kiln.rules.yml'), 'utf8');
-  const { groups } = parse(text) as { groups: readonly { rules: readonly Alert[] }[] };
-  return groups.flatMap(({ rules }) => rules);
+  return readRules().groups.flatMap(({ rules }) => rules);
 }
 
 /** Names of Kiln's metrics in an expression, without the endings that histograms have. */

@@ -1,7 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
+import { parse } from 'yaml';
 import { dashboard } from '../../grafana/generate/dashboard.ts';
 import { DASHBOARDS } from '../../grafana/generate/panels.ts';
-import { alerts, dashboards, metricsIn, type Panel } from '../support/grafana.ts';
+import { rulesFile } from '../../grafana/generate/rules-file.ts';
+import { alerts, dashboards, GRAFANA, metricsIn, readRules, type Alert, type Panel } from '../support/grafana.ts';
+import { anchor } from '../lint/documents.ts';
 
 const all = [...dashboards()];
 
@@ -50,15 +55,29 @@ for (const [name, { panels, templating }] of all) {
   });
 }
 
-test('every alert says what is wrong, and where it is told what to do', (t) => {
-  const anchors = new Set<string>();
+test('the alerts are what is generated', (t) => {
+  t.deepEqual(readRules(), parse(rulesFile()));
+});
+
+test('every alert says what is wrong, and links to what to do about it', (t) => {
+  const text = readFileSync(join(GRAFANA, '../docs/troubleshoot.md'), 'utf8');
+  const known = new Set(Array.from(text.matchAll(/^#+ (.+)$/gm), ([, heading = '']) => anchor(heading)));
+  const linked = new Set<string>();
   for (const { alert, labels, annotations } of alerts()) {
     t.regex(alert, /^Kiln[A-Z]\w+$/);
     t.true(['warning', 'critical'].includes(labels.severity), alert);
     t.true(annotations.summary.length > 0 && annotations.description.endsWith('.'), alert);
-    const [, anchor = ''] = /^docs\/troubleshoot\.md#([a-z-]+)$/.exec(annotations.runbook_url) ?? [];
-    t.not(anchor, '', alert);
-    anchors.add(anchor);
+    const { hash, pathname } = new URL(annotations.runbook_url);
+    t.is(pathname, '/docs/troubleshoot.md');
+    t.true(known.has(hash.slice(1)), `${alert}: ${hash}`);
+    linked.add(hash);
   }
-  t.is(anchors.size, alerts().length);
+  t.is(linked.size, alerts().length);
+});
+
+test('the links of alerts lead to where the documentation is', (t) => {
+  const docs = 'https://git.example.com/kiln/blob/main/docs';
+  const { groups } = parse(rulesFile(`${docs}/`)) as { groups: readonly { rules: readonly Alert[] }[] };
+  t.is(groups[0]?.rules[0]?.annotations.runbook_url, `${docs}/troubleshoot.md#node-down`);
+  t.throws(() => rulesFile('docs'), { message: '--docs: "docs" is not an http or https URL' });
 });

@@ -1,7 +1,7 @@
 import type { GopCache } from '../../core/gop-cache.ts';
 import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
-import { Reader } from '../../core/reader.ts';
+import { DEFAULT_LIMITS, Reader } from '../../core/reader.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 
@@ -38,7 +38,9 @@ export class LiveSource {
   constructor(output: OutputStream, sink: LiveSink, hold: () => () => void) {
     this.output = output;
     this.#sink = sink;
-    this.#reader = new Reader({ packet: (packet) => this.#deliver(packet) }, () => {});
+    const queue = output.queue('channel', { seconds: DEFAULT_LIMITS.seconds / 2 });
+    const consumer = { packet: (packet: Packet) => this.#deliver(packet) };
+    this.#reader = new Reader(consumer, () => {}, DEFAULT_LIMITS, undefined, queue);
     const onTracks = (): void => this.#select();
     this.#undo.push(hold(), output.addRelay(), () => output.off('tracks', onTracks));
     output.on('tracks', onTracks);

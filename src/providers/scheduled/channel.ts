@@ -368,7 +368,7 @@ export class Channel {
   #arm(now: number): void {
     const play = this.#onAir;
     let at = now + LOOK_MS;
-    if (play !== undefined) at = Math.min(at, play.due ?? now + play.patienceMs, this.#endOf(play));
+    if (play !== undefined) at = Math.min(at, play.due ?? now + play.checkAfterMs, this.#endOf(play));
     for (const next of [this.#main, this.#fallback]) {
       if (next === undefined || next.source.state === 'opening') continue;
       const begins = next.isJoined ? (next.joinsAt ?? now + SEARCH_MS) : this.#wall.monotonic(next.planned.begins);

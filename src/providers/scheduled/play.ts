@@ -218,8 +218,8 @@ export class Play {
     return failure !== undefined || ends - last > this.#toleranceMs;
   }
 
-  /** How long nothing need come of it before it is to be looked at. */
-  get patienceMs(): number {
+  /** For how many milliseconds nothing may come of it until it has to be looked at. */
+  get checkAfterMs(): number {
     const limit = this.#starvedMs < TROUBLED_MS ? TROUBLED_MS : this.#toleranceMs;
     return Math.max(0, limit - this.#starvedMs);
   }

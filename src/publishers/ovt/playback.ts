@@ -3,7 +3,7 @@ import { delayed } from '../../core/delayed-stream.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
 import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
-import type { Consumer, Reader } from '../../core/reader.ts';
+import { DEFAULT_LIMITS, type Consumer, type Reader } from '../../core/reader.ts';
 import type { OutputStream, Stream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { rescale } from '../../core/timebase.ts';
@@ -12,6 +12,8 @@ import { FrameWriter } from '../../protocols/ovt/media.ts';
 import { wireForm, type WireForm, type WireForms } from '../../protocols/ovt/wire-form.ts';
 
 export interface PlaybackOptions {
+  /** To another node, or to who asked by OVT. */
+  readonly kind: 'relay' | 'ovt';
   /** Names the session in its packets. */
   readonly session: number;
   /** By which everything is sent later than it comes, in milliseconds. */
@@ -67,7 +69,8 @@ export class Playback implements Consumer {
     this.#writer = new FrameWriter(options.session);
     this.#selected = options.select(this.#source.tracks);
     if (options.start !== undefined) this.#begin(options.start);
-    this.#reader = this.#source.read(this);
+    const queue = output.queue(options.kind, { seconds: DEFAULT_LIMITS.seconds / 2 });
+    this.#reader = this.#source.read(this, DEFAULT_LIMITS, queue);
     this.#source.on('tracks', this.#onTracks);
     stream.on('drain', this.#onDrain);
   }

@@ -38,6 +38,7 @@ export class RelaySource {
   #take(stream: Duplex, path: string, { id }: NodeIdentity): void {
     const found = this.#find(path);
     const session: OvtSession = new OvtSession(stream, {
+      kind: 'relay',
       log: this.#log.child({ node: id, path }),
       id: ++this.#lastId >>> 0,
       forms: 'plain',

@@ -76,6 +76,7 @@ export class OvtServer {
       const gone = new AbortController();
       this.#lastId = (this.#lastId + 1) % RANGE_32;
       const session: OvtSession = new OvtSession(socket, {
+        kind: 'ovt',
         log,
         id: this.#lastId,
         forms: 'framed',

@@ -19,7 +19,7 @@ import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl, type OvtUrl } from '../../protocols/ovt/url.ts';
 import type { WireForms } from '../../protocols/ovt/wire-form.ts';
 import { Offer } from './offer.ts';
-import { Playback } from './playback.ts';
+import { Playback, type PlaybackOptions } from './playback.ts';
 
 /** The stream that a client asks for. */
 export interface Found {
@@ -41,7 +41,7 @@ export interface Played extends Found {
   readonly account: Account;
 }
 
-export interface OvtSessionOptions {
+export interface OvtSessionOptions extends Pick<PlaybackOptions, 'kind'> {
   readonly log: Logger;
   /** Names the session in its packets. */
   readonly id: number;
@@ -214,12 +214,13 @@ export class OvtSession {
   }
 
   #play(offer: Offer, delayMs: number): void {
-    const { id, forms, start } = this.#options;
+    const { id, kind, forms, start } = this.#options;
     const { output } = offer;
     const cache = start?.(output);
     this.#log = this.#log.child({ stream: output.name });
     this.#log.debug('the OVT client plays');
     this.#playback = new Playback(this.#stream, output, {
+      kind,
       session: id,
       delayMs,
       forms,

@@ -28,7 +28,7 @@ export function silenceMs(targetDuration: number): number {
  * the target foresees: nothing was measured yet.
  * @param interrupted the publisher has gone, and may return
  */
-export function patienceMs(targetDuration: number, interrupted: boolean, what: Wait['what'] = 'next'): number {
+export function waitMs(targetDuration: number, interrupted: boolean, what: Wait['what'] = 'next'): number {
   if (interrupted) return Math.min(INTERRUPTED_TARGETS * targetDuration * 1000, MAX_INTERRUPTED_MS);
   const longest = what === 'first' ? (MAX_SEGMENT_SECONDS + targetDuration) * 1000 : 0;
   return Math.min(Math.max(silenceMs(targetDuration), longest), MAX_MS);

@@ -1,6 +1,6 @@
 import { kilnError } from '../../errors.ts';
 import type { OnLeft } from './answer.ts';
-import { patienceMs, type Wait } from './patience.ts';
+import { waitMs, type Wait } from './patience.ts';
 import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
 
 /** What is waited for in, as far as it matters here. */
@@ -31,12 +31,12 @@ export class Queue {
   wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft, { what }: Wait): Promise<Outcome> {
     const { interrupted, targetDuration } = this.#of;
     if (this.size >= MAX_WAITING) throw kilnError('tooManyWaiting');
-    return waiters.wait(ready, patienceMs(targetDuration, interrupted, what), onLeft);
+    return waiters.wait(ready, waitMs(targetDuration, interrupted, what), onLeft);
   }
 
   /** The publisher has gone: nobody is kept for long. */
   interrupt(): void {
-    const until = Date.now() + patienceMs(this.#of.targetDuration, true);
+    const until = Date.now() + waitMs(this.#of.targetDuration, true);
     for (const { waiters } of this.#of.waiting) waiters.limit(until);
   }
 

@@ -56,7 +56,8 @@ export class TsFeed implements Consumer {
   /** A viewer comes; call the answer, once, when it has gone. */
   attach(viewer: Consumer): { reader: Reader; detach: () => void } {
     this.#viewers++;
-    const reader = this.#stream.read(viewer, LIMITS);
+    const queue = this.#output.queue('srt', { seconds: LIMITS.seconds / 2 });
+    const reader = this.#stream.read(viewer, LIMITS, queue);
     this.#output.wantKey();
     const detach = (): void => {
       reader.close();

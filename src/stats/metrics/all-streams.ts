@@ -6,15 +6,15 @@ import type { Track } from '../../core/track.ts';
 import { onStreamBegins } from '../stream-begins.ts';
 import type { Labels } from './family.ts';
 
-/** Streams that are told of one by one: what strangers publish must not fill the memory of who scrapes. */
+/** Streams with labels of their own: what strangers publish must not fill the memory of Prometheus. */
 const MAX_STREAMS = 2000;
-/** Tracks of one stream that are told of. */
+/** Tracks of one stream that have series. */
 const MAX_TRACKS = 16;
 /** A stream that is published again within this time was reconnected. */
 const RECONNECT_MS = 60_000;
-/** Ended streams that are remembered for that. */
+/** Ended streams that are remembered to recognize those. */
 const MAX_ENDED = 2000;
-/** What the streams beyond the limit are told of as. */
+/** Labels that the streams beyond the limit share. */
 const OTHERS: Labels = { vhost: '*', application: '*', stream: '*' };
 
 /** A track with its labels. */
@@ -29,19 +29,19 @@ export interface StreamSeries {
   readonly labels: Labels;
   /** The input stream; undefined where only relays of another node's are here. */
   readonly input: InputStream | undefined;
-  /** Not only relays are here, or were. */
+  /** A source of the stream is here, or was: not only relays. */
   readonly hasSource: boolean;
   /** Of the stream and its relays. */
   readonly counters: readonly Counters[];
-  /** What `counters` no longer have. */
+  /** What was counted before `counters`, by those that have ended. */
   readonly carried: Carried;
-  /** Protocols that have had viewers: where there are none any more, that is told. */
+  /** Protocols that have had viewers: one without any now has a series with 0. */
   readonly protocols: ReadonlySet<PublisherKind>;
   readonly reconnects: number;
   readonly tracks: readonly TrackSeries[];
 }
 
-/** Totals of what has ended. */
+/** Totals of streams that have ended. */
 interface Carried {
   readonly in: number;
   readonly out: number;
@@ -82,13 +82,13 @@ class Named implements StreamSeries {
     return this.#protocols;
   }
 
-  /** Counts one more. */
+  /** Counts one more, without series for its tracks. */
   count(input: InputStream): void {
     this.inputs.add(input);
     this.hasSource ||= !input.isRelay;
   }
 
-  /** Counts one more, and tells of its tracks. */
+  /** Counts one more, with series for its tracks. */
   follow(input: InputStream): void {
     this.count(input);
     if (input.isRelay) return;
@@ -134,12 +134,12 @@ export class AllStreams {
     this.#unlisten = onStreamBegins(registry, (input, application) => this.#begun(input, application));
   }
 
-  /** Those with labels of their own. */
+  /** The streams with labels of their own. */
   get listed(): Iterable<StreamSeries> {
     return this.#named.values();
   }
 
-  /** The same, and all others as one. */
+  /** The same, and all others together as one. */
   *all(): Iterable<StreamSeries> {
     yield* this.#named.values();
     if (this.#others.inputs.size > 0 || this.#others.carried !== NONE) yield this.#others;

@@ -1,7 +1,7 @@
 import type { Histogram } from '../../core/histogram.ts';
 import { counter, histogram, type Family, type Sample } from './family.ts';
 
-/** What calls of one kind have come to. */
+/** How calls of one kind went. */
 interface Calls {
   readonly seconds: Histogram;
   readonly failed: number;

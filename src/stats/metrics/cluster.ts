@@ -9,13 +9,13 @@ export interface ClusterSources {
   readonly cluster: Pick<Cluster, 'nodes' | 'self' | 'state' | 'draining' | 'held' | 'distrusted'>;
   readonly store: StoreCounts;
   readonly registry: Registry;
-  /** Streams that go on where one before them was left. */
+  /** Streams that continue one that ended without being handed over. */
   readonly continued: () => number;
-  /** Publishers that wait for a node that has their name. */
+  /** Publishers that wait until the node that has their name answers, or is dead. */
   readonly heldPublishers: () => number;
 }
 
-/** The cluster as this node sees it, and what it has in it. Each node tells of its own: sums are for who asks. */
+/** The cluster as this node sees it, and what the node holds in it. Sums over nodes are made in PromQL. */
 export function clusterFamilies({ cluster, store, registry, continued, heldPublishers }: ClusterSources): Family[] {
   return [
     gauge('kiln_cluster_nodes', 'Nodes of the cluster by state, as this node knows them.', () => nodes(cluster)),

@@ -3,7 +3,7 @@ import type { InputStream } from '../../core/stream.ts';
 import type { AllStreams } from './all-streams.ts';
 import { counter, gauge, type Family, type Labels, type Sample } from './family.ts';
 
-/** The families of one scrape share what was read of the processes. */
+/** What was read from /proc serves all families of a scrape. */
 const FRESH_MS = 500;
 
 /** An ffmpeg that encodes. */
@@ -22,7 +22,7 @@ export interface Encoders {
   mediaSeconds(input: InputStream): number;
 }
 
-/** What a stream's encoders use. */
+/** What the encoders of a stream use, all together. */
 interface Usage {
   readonly labels: Labels;
   processes: number;
@@ -104,9 +104,9 @@ function usages(encoders: Encoders, streams: AllStreams, cpu: ChildCpu): Usage[]
 
 /** CPU time of the children that work for one stream. */
 interface StreamCpu {
-  /** Of those that have ended, as it was seen last. */
+  /** Seconds of children that have ended, as far as they were seen. */
   ended: number;
-  /** Of those that run, by process. */
+  /** Seconds of children that run, by process id. */
   readonly running: Map<number, number>;
 }
 
@@ -121,13 +121,13 @@ class ChildCpu {
     const cpu = this.#streams.get(input) ?? { ended: 0, running: new Map<number, number>() };
     this.#streams.set(input, cpu);
     const before = cpu.running.get(pid) ?? 0;
-    // another process has the number of one that has ended
+    // less than before: it is another process with the same id
     if (usage.cpuSeconds < before) cpu.ended += before;
     cpu.running.set(pid, usage.cpuSeconds);
     return usage.residentBytes;
   }
 
-  /** @param pids of the children that run: what is known of others is that of ended ones */
+  /** @param pids of all children that run: any other that is known has ended */
   of(input: InputStream, pids: ReadonlySet<number>): number {
     const cpu = this.#streams.get(input);
     if (cpu === undefined) return 0;

@@ -2,7 +2,7 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { Histogram } from '../../core/histogram.ts';
 import { counter, histogram, type Family } from './family.ts';
 
-/** How often it is looked whether the event loop is late. */
+/** The timer that measures the delay is due so often. */
 const EVERY_MS = 20;
 const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const PAUSE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25];

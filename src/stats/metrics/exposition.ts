@@ -5,15 +5,15 @@ import type { Family } from './family.ts';
 const TEXT = Registry.PROMETHEUS_CONTENT_TYPE;
 const OPEN = Registry.OPENMETRICS_CONTENT_TYPE;
 
-/** What is sent to who scrapes. */
+/** The answer to a scrape. */
 export interface Scrape {
   readonly contentType: string;
   readonly body: string;
 }
 
 /**
- * All that this node measures, in the text formats of Prometheus. Values are read when they are asked for. A scrape
- * lets the event loop turn after each family, so that media does not wait for the whole of it.
+ * All that this node measures, in the text formats of Prometheus. Values are read when a scrape asks for them. It lets the
+ * event loop turn after each family, so that media does not wait for all of them.
  */
 export class Exposition {
   readonly #formats: Readonly<Record<'text' | 'open', Format>>;
@@ -22,13 +22,13 @@ export class Exposition {
     this.#formats = { text: new Format(TEXT, families), open: new Format(OPEN, families) };
   }
 
-  /** @param accept of the request: OpenMetrics for who prefers it, as Prometheus does */
+  /** @param accept header of the request, which may prefer OpenMetrics, as Prometheus does */
   scrape(accept: string | undefined): Promise<Scrape> {
     return this.#formats[prefersOpenMetrics(accept) ? 'open' : 'text'].scrape();
   }
 }
 
-/** One format. Who asks while a scrape is under way gets that one. */
+/** One format. Scrapes at the same time share one answer. */
 class Format {
   readonly #registry = new Registry<RegistryContentType>();
   readonly #names: readonly string[];
@@ -66,8 +66,11 @@ class Format {
  * maps by label first, which takes longer than writing it.
  */
 function asMetric({ name, help, type, samples }: Family): Metric {
-  const get = async () => ({ name, help, type, values: await samples() });
-  return { name, get } as unknown as Metric;
+  const metric: { readonly name?: string; get(): Promise<object> } = {
+    name,
+    get: async () => ({ name, help, type, values: await samples() }),
+  };
+  return metric as Metric;
 }
 
 function withoutTotal(name: string): string {

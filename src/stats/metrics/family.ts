@@ -6,15 +6,15 @@ export type Labels = Readonly<Record<string, string>>;
 export interface Sample {
   readonly value: number;
   readonly labels?: Labels;
-  /** Labels that many samples have, in one object that is kept: they are written out once for all of them. */
+  /** Labels that many samples have, as one object that stays the same: prom-client formats them once for all. */
   readonly sharedLabels?: Labels;
-  /** Of a histogram: name with the line's ending. */
+  /** Of a histogram: the name with `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string;
 }
 
-/** Everything that is told under one name. */
+/** All series under one name. */
 export interface Family {
-  /** By Prometheus' conventions: with the unit, and `_total` of a counter. */
+  /** By Prometheus' conventions: it ends with the unit, and that of a counter with `_total`. */
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
@@ -24,17 +24,17 @@ export interface Family {
 
 type Read = () => number | Iterable<Sample> | Promise<Iterable<Sample>>;
 
-/** What only grows, until the process ends. */
+/** A value that only grows, until the process ends. */
 export function counter(name: string, help: string, read: Read): Family {
   return { name, help, type: 'counter', samples: () => samplesOf(read()) };
 }
 
-/** What is now. */
+/** A value at present. */
 export function gauge(name: string, help: string, read: Read): Family {
   return { name, help, type: 'gauge', samples: () => samplesOf(read()) };
 }
 
-/** What was counted in buckets, with the labels of each. */
+/** Values that were counted in buckets, one histogram for each set of labels. */
 export function histogram(
   name: string,
   help: string,

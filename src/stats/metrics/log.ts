@@ -4,7 +4,7 @@ import { counter, type Family, type Sample } from './family.ts';
 
 const LEVELS = ['info', 'warn', 'error', 'fatal'];
 
-/** What the log says, counted: it may be told of at once where lines are dropped. */
+/** Counts of the log, lines that nobody read in time included. */
 export function logFamilies({ lines, events, faults } = logCounts): Family[] {
   return [
     counter('kiln_log_lines_total', 'Lines of the log, by level.', () =>

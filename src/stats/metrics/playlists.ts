@@ -1,10 +1,10 @@
 import type { Histogram } from '../../core/histogram.ts';
 import { counter, gauge, histogram, type Family, type Sample } from './family.ts';
 
-/** What one kind of HLS has been asked for. */
+/** Requests of players for one kind of HLS. */
 export interface Playlists {
   readonly form: { readonly kind: string };
-  /** Requests that wait for what is to come. */
+  /** Requests that wait for a part, segment or playlist that is still to come. */
   readonly waiting: number;
   readonly counts: {
     /** By what was asked for, and by status. */

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { counter, gauge, type Family, type Sample } from './family.ts';
 
-/** This process: CPU, memory, descriptors. */
+/** The server process: CPU, memory, descriptors. */
 export function processFamilies(): Family[] {
   return [
     counter('kiln_process_cpu_seconds_total', 'CPU time of the server process, without its children.', cpu),

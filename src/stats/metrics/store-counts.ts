@@ -1,6 +1,6 @@
 import { Histogram } from '../../core/histogram.ts';
 
-/** What this node has asked of the store of its cluster. */
+/** Calls of this node to the store of its cluster. */
 export class StoreCounts {
   /** Seconds until the answers of Redis. */
   readonly answers = new Histogram();

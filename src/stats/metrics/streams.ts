@@ -3,7 +3,7 @@ import type { Measured } from '../../core/meter.ts';
 import type { AllStreams, StreamSeries, TrackSeries } from './all-streams.ts';
 import { counter, gauge, type Family, type Sample } from './family.ts';
 
-/** Streams of this node, and their tracks. Their series go when they end. */
+/** Streams of this node, and their tracks. Their series end with them. */
 export function streamFamilies(streams: AllStreams): Family[] {
   return [...inputFamilies(streams), ...trafficFamilies(streams), ...trackFamilies(streams)];
 }

@@ -15,10 +15,10 @@ export interface TrafficSources {
   readonly refusals: () => readonly Refusals[];
 }
 
-/** Protocols of which it is known whether media stops. */
+/** Protocols whose viewers' stalls are counted. */
 const WATCHED = ['hlsv3', 'llhls', 'webrtc'] as const;
 
-/** Publishers and viewers of this node: by application, and how they fare by protocol. */
+/** Publishers and viewers of this node, by application, and by protocol how well they are served. */
 export function trafficFamilies({ registry, refusals }: TrafficSources): Family[] {
   const { viewing } = registry.counters;
   return [
@@ -69,7 +69,7 @@ function* applications(registry: Registry, read: (counters: Counters) => number)
   for (const [labels, counters] of levels(registry)) yield { labels, value: read(counters) };
 }
 
-/** A value for each kind that an application has had. */
+/** A value for each kind that an application has, or had. */
 function* kinds<K extends string>(
   registry: Registry,
   all: readonly K[],

@@ -1,6 +1,6 @@
 import { counter, gauge, type Family, type Labels, type Sample } from './family.ts';
 
-/** What is done once in the cluster, as far as this node does it. */
+/** The tasks that this node runs. */
 export interface Work {
   readonly counts: {
     readonly kinds: ReadonlyMap<
@@ -11,7 +11,7 @@ export interface Work {
   running(): Iterable<{ readonly name: { readonly kind: string } }>;
 }
 
-/** How a channel is: it plays what is scheduled, its fallback program or nothing, or waits for its sources. */
+/** What a channel does: it plays what is scheduled, its fallback program or nothing, or waits for its sources. */
 export const CHANNEL_STATES = ['playing', 'fallback', 'silent', 'waiting'] as const;
 
 /** A channel that this node runs. */

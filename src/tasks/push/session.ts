@@ -53,8 +53,10 @@ export class PushSession implements Session {
   constructor(sink: Sink, options: PushSessionOptions) {
     this.#sink = sink;
     this.#options = options;
-    const { counters } = options.output;
-    this.#reader = new Reader({ packet: (packet) => this.#packet(packet) }, () => {}, LIMITS, counters);
+    const { output } = options;
+    const queue = output.queue('push', { seconds: LIMITS.seconds / 2 });
+    const consumer = { packet: (packet: Packet) => this.#packet(packet) };
+    this.#reader = new Reader(consumer, () => {}, LIMITS, output.counters, queue);
   }
 
   /** @throws PushError when the stream has no track that the destination takes */

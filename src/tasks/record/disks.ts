@@ -1,7 +1,8 @@
+import type { Queue } from '../../core/queue.ts';
 import { Turns } from '../turns.ts';
 
 /** Of one recording or dump in memory. */
-const MAX_BYTES = 64 * 1024 * 1024;
+export const MAX_BYTES = 64 * 1024 * 1024;
 /** Of all of them. */
 const MAX_ALL = 512 * 1024 * 1024;
 /** All files and host names of the process share a few threads: a disk that hangs must not take them all. */
@@ -14,12 +15,15 @@ export class Disks {
   #recordings = 0;
   #queued = 0;
 
-  /** @param root folder of the recording, or what else stands for a disk; those of one root take turns */
-  open(root: string): Disk {
+  /**
+   * @param root folder of the recording, or what else stands for a disk; those of one root take turns
+   * @param queue counts the bytes that wait, too
+   */
+  open(root: string, queue?: Queue): Disk {
     const turns = this.#turns.get(root) ?? new Turns(CALLS);
     this.#turns.set(root, turns);
     this.#recordings++;
-    return new Disk(turns, this);
+    return new Disk(turns, this, queue);
   }
 
   /** Counts bytes that wait. */
@@ -42,11 +46,13 @@ export class Disks {
 export class Disk {
   readonly #turns: Turns;
   readonly #disks: Disks;
+  readonly #queue: Queue | undefined;
   #queued = 0;
 
-  constructor(turns: Turns, disks: Disks) {
+  constructor(turns: Turns, disks: Disks, queue?: Queue) {
     this.#turns = turns;
     this.#disks = disks;
+    this.#queue = queue;
   }
 
   /** Bytes that wait to be written. */
@@ -59,10 +65,16 @@ export class Disk {
     return this.#disks.isOver(this.#queued);
   }
 
-  /** Counts bytes that wait, or with a negative number those that no longer do. */
+  /** Counts bytes that wait, or with a negative number those that were written. */
   count(bytes: number): void {
-    this.#queued += bytes;
-    this.#disks.count(bytes);
+    if (bytes > 0 && this.#queue !== undefined) this.#queue.came += bytes;
+    this.#resize(bytes);
+  }
+
+  /** Counts bytes that wait no longer, and will not be written. */
+  drop(bytes: number): void {
+    if (this.#queue !== undefined) this.#queue.dropped += bytes;
+    this.#resize(-bytes);
   }
 
   /** Calls the system when it is this recording's turn. */
@@ -73,5 +85,11 @@ export class Disk {
   /** Nothing waits any more. To be called once. */
   close(): void {
     this.#disks.release();
+  }
+
+  #resize(by: number): void {
+    this.#queued += by;
+    this.#disks.count(by);
+    this.#queue?.resize(by);
   }
 }

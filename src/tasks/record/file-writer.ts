@@ -43,10 +43,12 @@ export class FileWriter {
 
   append(pieces: readonly Buffer[]): void {
     if (this.#failure !== undefined) return;
+    let bytes = 0;
     for (const piece of pieces) {
       this.#queue.push(piece);
-      this.#count(piece.length);
+      bytes += piece.length;
     }
+    this.#count(bytes);
     const { waitMs } = this.#options;
     if (this.#queued === 0) return;
     if (this.#disk.isOverloaded) this.#fail(new Error('the disk is too slow'));
@@ -121,7 +123,8 @@ export class FileWriter {
     if (this.#failure !== undefined) return;
     this.#failure = error;
     this.#queue = [];
-    this.#count(-this.#queued);
+    this.#disk.drop(this.#queued);
+    this.#queued = 0;
     this.#options.onFailure(error);
   }
 

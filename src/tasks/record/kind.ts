@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Json } from '#cluster';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { StreamKind, StreamTask } from '../kind.ts';
-import { Disks } from './disks.ts';
+import { Disks, MAX_BYTES } from './disks.ts';
 import type { Journal } from './journal.ts';
 import { Recorder } from './recorder.ts';
 import { recordPaths } from './settings.ts';
@@ -55,7 +55,7 @@ export class RecordKind implements StreamKind {
       return;
     }
     const faults = new FaultLog(log);
-    const disk = this.#disks.open(paths.root);
+    const disk = this.#disks.open(paths.root, output.queue('file', { bytes: MAX_BYTES / 2 }));
     try {
       await new Recorder({ task, spec, paths, disk, journal, faults, log }).run();
     } finally {

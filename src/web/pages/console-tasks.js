@@ -33,7 +33,7 @@ const stopColumn = (api, action) => ({
   },
 });
 
-/** What is told of both kinds of tasks. */
+/** Fields that both kinds of tasks have. */
 const COMMON = [
   { title: 'Id', value: ({ id }) => id, sort: ({ id }) => id },
   { title: 'Stream', value: streamOf, sort: streamOf },

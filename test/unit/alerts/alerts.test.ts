@@ -7,6 +7,7 @@ import { Alert } from '../../../src/config/elements/alert.ts';
 import type { AlertConfig } from '../../../src/config/model.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { Registry } from '../../../src/core/registry.ts';
+import { Queues } from '../../../src/stats/queues.ts';
 import { controlServer, json } from '../../support/control-server.ts';
 import { until } from '../../support/until.ts';
 import { AUDIO, RTMP, VIDEO, vhostConfig } from '../core/support.ts';
@@ -25,7 +26,9 @@ async function open(t: ExecutionContext, config: object, statuses: number[] = []
   const lines: { event?: string }[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as object) });
   const sender = { id: 'node-1', name: 'Kiln', hidesClients };
-  const options = { registry, config: reading.config as AlertConfig, sender, folder: '.', env: {}, log };
+  const queues = new Queues(registry);
+  t.teardown(() => queues.close());
+  const options = { registry, queues, config: reading.config as AlertConfig, sender, folder: '.', env: {}, log };
   const alerts = new Alerts(options);
   t.teardown(() => alerts.close());
   const application = registry.vhost('default').application('app');
@@ -139,4 +142,30 @@ test('the end of a node does not wait long for a server that is away, and says w
   await until('it is tried', () => lines.length > 0);
   await alerts.close();
   t.like(lines.at(-1), { event: 'alert.lost', count: 1 });
+  t.is(alerts.undelivered, 1);
+});
+
+test('a server that refuses an alert did not get it, and the metrics know', async (t) => {
+  const { publish, alerts, codes } = await open(t, { rules: { ingress: { streamStatus: true } } }, [400]);
+  const input = publish();
+  input.setTracks([VIDEO]);
+  await until('both were sent', () => codes().length === 2);
+  t.is(alerts.undelivered, 1);
+});
+
+test('what is closed listens to nothing any more, though its streams live on', async (t) => {
+  const { registry, application, alerts, publish, codes } = await open(t, {
+    rules: { ingress: { streamStatus: true }, egress: { streamStatus: true, llhlsReady: true } },
+  });
+  const input = publish();
+  input.setTracks([VIDEO]);
+  application.addOutput(input, 'live_hd');
+  await until('all are told', () => codes().length === 3);
+  await alerts.close();
+  t.deepEqual(
+    registry.eventNames().filter((event) => registry.listenerCount(event) > 0),
+    [],
+  );
+  input.close('the publisher left');
+  t.is(codes().length, 3);
 });

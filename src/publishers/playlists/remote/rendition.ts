@@ -4,7 +4,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { OnLeft } from '../answer.ts';
 import type { Chunklist } from '../chunklist.ts';
-import { patienceMs, type Wait } from '../patience.ts';
+import { waitMs, type Wait } from '../patience.ts';
 import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
@@ -112,14 +112,14 @@ export class RemoteRendition implements Chunklist {
 
   wait(ready: () => boolean, onLeft: OnLeft, { since, what }: Wait): Promise<Outcome> {
     this.#context.countWaiting();
-    const outcome = this.waiters.wait(ready, this.#patienceMs(this.interrupted, what) + since - Date.now(), onLeft);
+    const outcome = this.waiters.wait(ready, this.#waitMs(this.interrupted, what) + since - Date.now(), onLeft);
     if (!this.#following && this.waiters.size > 0) void this.#follow();
     return outcome;
   }
 
   /** Nobody answers for the stream: who waits is not kept for long. */
   interrupt(): void {
-    this.waiters.limit(Date.now() + this.#patienceMs(true));
+    this.waiters.limit(Date.now() + this.#waitMs(true));
   }
 
   /** Nobody answers, as far as is known, or not in time. */
@@ -133,11 +133,11 @@ export class RemoteRendition implements Chunklist {
 
   /** So short that an owner is found to be silent before those who wait are given up, who might be told what is known. */
   get #holdMs(): number {
-    return Math.max(RETRY_MS, Math.min(HELD_MS, this.#patienceMs(false) / 2 - LATE_MS));
+    return Math.max(RETRY_MS, Math.min(HELD_MS, this.#waitMs(false) / 2 - LATE_MS));
   }
 
-  #patienceMs(interrupted: boolean, what?: Wait['what']): number {
-    return patienceMs(this.#told?.targetDuration ?? 1, interrupted, what);
+  #waitMs(interrupted: boolean, what?: Wait['what']): number {
+    return waitMs(this.#told?.targetDuration ?? 1, interrupted, what);
   }
 
   /** Waits for what comes as long as players do. It never throws. */

@@ -1,0 +1,71 @@
+/** What the readers are for whose queues are told of. */
+export type QueueKind = 'channel' | 'encoder' | 'file' | 'ovt' | 'push' | 'relay' | 'srt';
+
+/** Beyond which size a queue is congested: what it holds is packets, or bytes where it says so. */
+export type QueueThreshold = { readonly seconds: number } | { readonly bytes: number };
+
+let made = 0;
+
+/**
+ * What passes between a stream and its readers of one kind, all of them together. While they keep up, nothing waits, and each
+ * packet is only counted.
+ */
+export class Queue {
+  /** Of this process. */
+  readonly id = ++made;
+  readonly kind: QueueKind;
+  readonly threshold: QueueThreshold;
+  /** On the monotonic clock, in milliseconds. */
+  readonly createdAt = performance.now();
+  /** All that has come so far. */
+  came = 0;
+  /** Of that: what the readers were too slow for. */
+  dropped = 0;
+  #size = 0;
+  #peak = 0;
+  /** What waited for readers that left. */
+  #discarded = 0;
+  #waited = 0;
+  #changedAt = this.createdAt;
+
+  constructor(kind: QueueKind, threshold: QueueThreshold) {
+    this.kind = kind;
+    this.threshold = threshold;
+  }
+
+  /** What waits now. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** The most that has waited at once. */
+  get peak(): number {
+    return this.#peak;
+  }
+
+  /** All that readers have taken so far. */
+  get taken(): number {
+    return this.came - this.dropped - this.#discarded - this.#size;
+  }
+
+  /** For how long all that has come has waited so far, in milliseconds: two packets for a second each make 2000. */
+  waited(now: number): number {
+    return this.#waited + this.#size * (now - this.#changedAt);
+  }
+
+  /** More waits, or with a negative number less. */
+  resize(by: number): void {
+    if (by === 0) return;
+    const now = performance.now();
+    this.#waited = this.waited(now);
+    this.#changedAt = now;
+    this.#size += by;
+    if (this.#size > this.#peak) this.#peak = this.#size;
+  }
+
+  /** A reader has left while so much waited for it. */
+  discard(waiting: number): void {
+    this.#discarded += waiting;
+    this.resize(-waiting);
+  }
+}

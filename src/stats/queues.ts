@@ -1,0 +1,160 @@
+import Type, { type Static } from 'typebox';
+import type { Application } from '../core/application.ts';
+import type { Queue, QueueKind } from '../core/queue.ts';
+import type { Registry } from '../core/registry.ts';
+import type { InputStream, OutputStream } from '../core/stream.ts';
+
+const EVERY_MS = 1000;
+
+/** Part of the server that a queue leads to, as OvenMediaEngine abbreviates it where it has that part. */
+const PARTS: Readonly<Record<QueueKind, string>> = {
+  channel: 'prv',
+  encoder: 'trs',
+  file: 'pub',
+  ovt: 'pub',
+  push: 'pub',
+  relay: 'pub',
+  srt: 'pub',
+};
+
+/** A queue, as the management API shows it. */
+export const QueueEntry = Type.Object({
+  avgWaitingTime: Type.Integer({ description: 'Milliseconds that what was taken of late had waited' }),
+  drop: Type.Integer({ description: 'What the readers were too slow for, so far' }),
+  id: Type.Integer({ description: 'Unique on its node' }),
+  inputPerSecond: Type.Integer(),
+  node: Type.String({ description: 'Id of the node that has the queue' }),
+  outputPerSecond: Type.Integer(),
+  peak: Type.Integer({ description: 'The most that has waited at once' }),
+  size: Type.Integer({ description: 'What waits now' }),
+  threshold: Type.Integer({ description: 'A size beyond it is congestion; 0 until the rate is known' }),
+  type: Type.Union([Type.Literal('Packet'), Type.Literal('Byte')], { description: 'What is counted' }),
+  urn: Type.String({ description: '`mngq:v=#<vhost>#<app>:s=<stream>:p=<part>:n=<readers>`' }),
+});
+export type QueueEntry = Static<typeof QueueEntry>;
+
+/** What passed through a queue in the last second or so. */
+interface Pace {
+  /** Per second. */
+  readonly input: number;
+  readonly output: number;
+  readonly dropped: number;
+  /** Milliseconds. */
+  readonly waiting: number;
+}
+
+/** What was counted when a queue was last looked at. */
+interface Reading {
+  readonly at: number;
+  readonly came: number;
+  readonly taken: number;
+  readonly dropped: number;
+  readonly waited: number;
+}
+
+interface Measured {
+  readonly reading: Reading;
+  readonly pace: Pace;
+  /** Per second, while something came last. */
+  readonly usualInput: number;
+}
+
+/** A queue of this node, and how it is. */
+export interface QueueState extends Pace {
+  readonly application: Application;
+  readonly stream: InputStream | OutputStream;
+  readonly queue: Queue;
+  /** In what the queue counts; 0 while it is not known. */
+  readonly threshold: number;
+}
+
+const IDLE: Pace = { input: 0, output: 0, dropped: 0, waiting: 0 };
+
+/** The queues between this node's streams and their readers, looked at once a second. */
+export class Queues {
+  readonly #registry: Registry;
+  readonly #measured = new WeakMap<Queue, Measured>();
+  readonly #timer = setInterval(() => this.#look(), EVERY_MS).unref();
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+  }
+
+  /** In the order of applications and streams. */
+  *all(): Iterable<QueueState> {
+    for (const { application, stream, queue } of queuesOf(this.#registry)) {
+      const { pace, usualInput } = this.#measured.get(queue) ?? { pace: IDLE, usualInput: 0 };
+      yield { application, stream, queue, threshold: thresholdOf(queue, usualInput), ...pace };
+    }
+  }
+
+  /** Idempotent. */
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const now = performance.now();
+    for (const { queue } of queuesOf(this.#registry)) {
+      const before = this.#measured.get(queue);
+      const reading = read(queue, now);
+      const pace = paceBetween(before?.reading ?? begin(queue), reading, queue.size);
+      const usualInput = pace.input > 0 ? pace.input : (before?.usualInput ?? 0);
+      this.#measured.set(queue, { reading, pace, usualInput });
+    }
+  }
+}
+
+/** @param node id of this node */
+export function queueEntry({ application, stream, queue, ...state }: QueueState, node: string): QueueEntry {
+  const { id, kind, size, peak, dropped } = queue;
+  return {
+    avgWaitingTime: Math.round(state.waiting),
+    drop: dropped,
+    id,
+    inputPerSecond: Math.round(state.input),
+    node,
+    outputPerSecond: Math.round(state.output),
+    peak,
+    size,
+    threshold: state.threshold,
+    type: 'bytes' in queue.threshold ? 'Byte' : 'Packet',
+    urn: `mngq:v=${application.internalName}:s=${stream.name}:p=${PARTS[kind]}:n=${kind}`,
+  };
+}
+
+function* queuesOf(registry: Registry): Iterable<Pick<QueueState, 'application' | 'stream' | 'queue'>> {
+  for (const vhost of registry.vhosts.values()) {
+    for (const application of vhost.applications.values()) {
+      const { outputs, relays } = application;
+      for (const streams of [application.streams(), outputs.values(), relays.values()])
+        for (const stream of streams) for (const queue of stream.queues) yield { application, stream, queue };
+    }
+  }
+}
+
+function begin({ createdAt }: Queue): Reading {
+  return { at: createdAt, came: 0, taken: 0, dropped: 0, waited: 0 };
+}
+
+function read(queue: Queue, now: number): Reading {
+  return { at: now, came: queue.came, taken: queue.taken, dropped: queue.dropped, waited: queue.waited(now) };
+}
+
+function paceBetween(before: Reading, after: Reading, size: number): Pace {
+  const seconds = (after.at - before.at) / 1000;
+  if (seconds <= 0) return IDLE;
+  const taken = after.taken - before.taken;
+  // of what is not taken at all it is known only that it waits
+  const waited = (after.waited - before.waited) / (taken || size || 1);
+  return {
+    input: (after.came - before.came) / seconds,
+    output: taken / seconds,
+    dropped: (after.dropped - before.dropped) / seconds,
+    waiting: waited,
+  };
+}
+
+function thresholdOf({ threshold }: Queue, usualInput: number): number {
+  return Math.ceil('bytes' in threshold ? threshold.bytes : threshold.seconds * usualInput);
+}
