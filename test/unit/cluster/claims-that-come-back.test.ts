@@ -84,6 +84,25 @@ test.serial(
   },
 );
 
+for (const [set, entry] of [
+  ['claims', () => 'k'],
+  ['claims:of', (incarnation: string) => `${incarnation} continue k`],
+] as const)
+  test.serial(
+    `a claim of which Redis has lost its entry in ${set} alone is made again, and nobody gets it`,
+    async (t) => {
+      const { world, a, b, claim } = await open(t);
+      const lease = (await claim(a, 'k')) as Lease;
+      const { data } = world.redis;
+      const entries = set === 'claims' ? data.hash(PREFIX + set) : data.scores(PREFIX + set);
+      t.true(entries.delete(entry(a.cluster.self.incarnation)));
+      t.is(await claim(b, 'k'), undefined);
+      await world.pass(5000);
+      t.true(lease.valid);
+      t.is(await claim(b, 'k'), undefined);
+    },
+  );
+
 test.serial('what claims say is what they said last, though Redis is older, and is written at once', async (t) => {
   const { world, scripts, a, b, run, claim, restart } = await open(t);
   const { redis } = world;
