@@ -126,11 +126,13 @@ for (const seed of [1, 2, 3, 4])
       const share = random.pick([0, 0.5, 1]);
       const cut = members.filter(() => random.chance(share));
       for (const { proxy } of cut) proxy.cut();
+      let isNew = false;
       switch (random.below(4)) {
         case 0:
           await redis.kill();
           await delay(random.below(200));
           await redis.run();
+          isNew = true;
           break;
         case 1:
           await raw.flushall().catch(() => undefined);
@@ -139,6 +141,11 @@ for (const seed of [1, 2, 3, 4])
           await raw.del(`{kiln:test}:${random.pick(LOSABLE)}`).catch(() => undefined);
       }
       if (random.chance(0.5) && members.length < MOST) {
+        // one that knows nobody, alone at a new Redis for some seconds, founds a cluster: another has to be there first
+        if (isNew) {
+          members[0]?.proxy.heal();
+          await until('one is back', () => first.state === 'connected');
+        }
         // knows nobody, and wants everything
         const late = await open(t, redis, `late${members.length}`);
         members.push(late);
