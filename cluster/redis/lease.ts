@@ -1,12 +1,17 @@
 import { TimedLease, type LeaseStart } from '../timed-lease.ts';
 import type { Json } from '../types.ts';
 
+/** Those that are undefined stay as they are. */
+export interface LeaseValues {
+  readonly meta?: Json | undefined;
+  /** What the next holder inherits. */
+  readonly kept?: Json | undefined;
+}
+
 /** What a lease needs of who keeps it. */
 export interface LeaseKeeper {
-  /** Brings the lease's meta to the store. */
-  readonly update: (lease: RedisLease) => Promise<void>;
-  /** Brings what it keeps there. */
-  readonly keep: (lease: RedisLease) => Promise<void>;
+  /** Writes values of the lease to the store. */
+  readonly write: (lease: RedisLease, values: LeaseValues) => Promise<void>;
   readonly release: (lease: RedisLease) => Promise<void>;
 }
 
@@ -47,16 +52,14 @@ export class RedisLease extends TimedLease {
     this.checkHeld();
     this.current.meta = meta;
     this.#isMetaPending = this.#hasOtherMeta = true;
-    await this.#keeper.update(this);
-    if (this.meta === meta) this.#isMetaPending = false;
+    await this.#keeper.write(this, { meta });
   }
 
   override async keep(value: Json): Promise<void> {
     this.checkHeld();
     this.current.kept = value;
     this.#isKeptPending = this.#hasOtherKept = true;
-    await this.#keeper.keep(this);
-    if (this.kept === value) this.#isKeptPending = false;
+    await this.#keeper.write(this, { kept: value });
   }
 
   /** The store may be in an older state: what it may not have any more is written again. */
@@ -65,10 +68,19 @@ export class RedisLease extends TimedLease {
     this.#isKeptPending ||= this.#hasOtherKept;
   }
 
-  /** Writes to the store what it may not have yet. @throws what update() does */
-  async writePending(): Promise<void> {
-    if (this.#isMetaPending) await this.update(this.meta);
-    if (this.#isKeptPending && this.kept !== undefined) await this.keep(this.kept);
+  /** What the store may not have yet; undefined when it has everything. */
+  get pending(): LeaseValues | undefined {
+    if (!this.#isMetaPending && !this.#isKeptPending) return undefined;
+    return {
+      meta: this.#isMetaPending ? this.meta : undefined,
+      kept: this.#isKeptPending ? this.kept : undefined,
+    };
+  }
+
+  /** The store has this. */
+  written({ meta, kept }: LeaseValues): void {
+    if (meta !== undefined && this.meta === meta) this.#isMetaPending = false;
+    if (kept !== undefined && this.kept === kept) this.#isKeptPending = false;
   }
 
   /** The holder before has stopped. */

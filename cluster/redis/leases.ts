@@ -2,12 +2,11 @@ import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
 import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
 import { requestClaim, type Claimant, type ClaimAnswer, type ClaimRequest } from './claim-request.ts';
-import type { Script } from './connection.ts';
 import { EndWatch } from './end-watch.ts';
 import { GivenUp } from './given-up.ts';
 import type { Beat } from './nodes.ts';
 import { LeaseSet } from './lease-set.ts';
-import { RedisLease, type LeaseKeeper } from './lease.ts';
+import { RedisLease, type LeaseKeeper, type LeaseValues } from './lease.ts';
 import { parseClaim, type ClaimRecord } from './record.ts';
 import { SCRIPTS } from './scripts.ts';
 import { validity } from './timing.ts';
@@ -43,8 +42,7 @@ export class Leases {
   );
   readonly #ends = new EndWatch(() => this.#onEnd());
   readonly #keeper: LeaseKeeper = {
-    update: (lease) => this.#bring(lease, ({ key, token, meta }) => this.#run(SCRIPTS.update, key, token, meta)),
-    keep: (lease) => this.#bring(lease, ({ key, token, kept }) => this.#run(SCRIPTS.keep, key, token, kept ?? null)),
+    write: (lease, values) => this.#writeOne(lease, values),
     release: (lease) => this.#release(lease),
   };
 
@@ -161,8 +159,7 @@ export class Leases {
       for (let at = 0; at < doubtful.length; at += BATCH) await this.#find(doubtful.slice(at, at + BATCH), renew);
       this.#basis = basis;
       const settled = leases.filter(({ ended, isRemade, fence }) => !ended && !isRemade && fence > 0);
-      for (let at = 0; at < settled.length; at += BATCH)
-        await Promise.all(settled.slice(at, at + BATCH).map((lease) => this.#writePending(lease)));
+      await this.#writePending(settled);
     };
   }
 
@@ -310,12 +307,19 @@ export class Leases {
     );
   }
 
-  /** Writes what could not be written before. */
-  async #writePending(lease: RedisLease): Promise<void> {
-    await lease.writePending().catch((error: Error) => {
-      // a loss is signalled by the lease
-      if (error instanceof UnavailableError) throw error;
-    });
+  /** Writes what Redis may not have. */
+  async #writePending(leases: readonly RedisLease[]): Promise<void> {
+    const pending = leases.flatMap((lease) => (lease.pending === undefined ? [] : { lease, values: lease.pending }));
+    for (let at = 0; at < pending.length; at += BATCH) {
+      const batch = pending.slice(at, at + BATCH).filter(({ lease }) => !lease.ended);
+      const replies = await this.#write(batch);
+      batch.forEach(({ lease, values }, index) => {
+        const reply = replies[index];
+        if (reply === 1) lease.written(values);
+        else if (reply === 0) lease.remake();
+        else this.#loseTo(lease, parseClaim(reply as string)?.owner);
+      });
+    }
   }
 
   /** Makes a claim again that Redis has lost, or did not have yet, if nobody else has made one. */
@@ -336,21 +340,31 @@ export class Leases {
     if (lease.ended) this.#yield(lease);
   }
 
-  /** @param write returns 1 when it is written, 0 when the key has no owner, or the record of its owner */
-  async #bring(lease: RedisLease, write: (lease: RedisLease) => Promise<unknown>): Promise<void> {
-    let reply = await write(lease);
+  async #writeOne(lease: RedisLease, values: LeaseValues): Promise<void> {
+    const written = [{ lease, values }];
+    let [reply] = await this.#write(written);
     if (reply === 0) {
       await this.#claimAnew(lease);
-      reply = await write(lease);
+      [reply] = await this.#write(written);
     }
     if (typeof reply === 'string') this.#loseTo(lease, parseClaim(reply)?.owner);
     if (lease.signal.aborted) throw lease.signal.reason;
     if (reply !== 1) throw new UnavailableError(`the lease of ${lease.key} is not confirmed yet`);
+    lease.written(values);
   }
 
-  async #run(script: Script, key: string, token: string, value: Json): Promise<unknown> {
-    const { connection, timing } = this.#options;
-    return await connection.run(script, [key, token, JSON.stringify(value), timing.ttl]);
+  /** @returns for each 1 when it is written, 0 when the key has no owner, or the record of its owner */
+  async #write(
+    written: readonly { readonly lease: RedisLease; readonly values: LeaseValues }[],
+  ): Promise<readonly (number | string)[]> {
+    const text = (value: Json | undefined): string => (value === undefined ? '' : JSON.stringify(value));
+    const args = written.flatMap(({ lease: { key, token }, values: { meta, kept } }) => [
+      key,
+      token,
+      text(meta),
+      text(kept),
+    ]);
+    return (await this.#options.connection.run(SCRIPTS.values, args)) as (number | string)[];
   }
 
   async #release(lease: RedisLease): Promise<void> {

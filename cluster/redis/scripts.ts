@@ -14,7 +14,6 @@ export const SCRIPTS = {
   claim: load('claim'),
   confirm: load('confirm'),
   drain: load('drain'),
-  keep: load('keep'),
   leave: load('leave'),
   offer: load('offer'),
   pull: load('pull'),
@@ -25,7 +24,7 @@ export const SCRIPTS = {
   report: load('report'),
   reseal: load('reseal'),
   stats: load('stats'),
-  update: load('update'),
+  values: load('values'),
   verdict: load('verdict'),
   write: load('write'),
 } as const;

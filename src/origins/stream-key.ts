@@ -16,6 +16,8 @@ const StreamMeta = Type.Object({
   starting: Type.Optional(Type.Boolean()),
   /** Its publisher was asked to come to another node: whoever publishes it there takes it over. */
   handsOver: Type.Optional(Type.Boolean()),
+  /** There is no stream yet: something is being created that will make it, and nobody takes the name over. */
+  reserves: Type.Optional(Type.Boolean()),
 });
 export type StreamMeta = Static<typeof StreamMeta>;
 

@@ -14,12 +14,22 @@ import { SyncedLease } from './synced-lease.ts';
 /** How long a stream can be continued after its end. */
 export const CONTINUED_MS = 30_000;
 
+/** A claim of others that came meanwhile is looked at anew this often. */
+const TAKE_ATTEMPTS = 5;
+
+/** Names that are kept for what is to make their streams: no other source gets them. */
+export interface ReservedNames {
+  /** Whether an application can have such names at all. */
+  mayBeIn(application: Application): boolean;
+  /** As far as the configuration is known on this node. */
+  has(application: Application, name: string, source: Source): boolean;
+}
+
 export interface StreamNamesOptions {
-  readonly cluster: Pick<Cluster, 'self' | 'claim' | 'lives'>;
+  readonly cluster: Pick<Cluster, 'self' | 'claim' | 'lives' | 'config'>;
   readonly registry: Registry;
   readonly changes: StreamChanges;
-  /** Whether a name is kept for what is to make its stream, and no other source gets it. */
-  readonly isReserved?: (application: Application, name: string, source: Source) => boolean;
+  readonly reserved?: ReservedNames;
   readonly log: Logger;
 }
 
@@ -38,19 +48,19 @@ export interface ClaimedPublishOptions extends Omit<PublishOptions, 'continuity'
  * shows the stream to the other nodes.
  */
 export class StreamNames {
-  readonly #cluster: Pick<Cluster, 'claim'>;
+  readonly #cluster: Pick<Cluster, 'claim' | 'config'>;
   readonly #log: Logger;
   readonly #claims = new Map<InputStream, NameClaim>();
   readonly #names: HeldNames;
-  readonly #isReserved: NonNullable<StreamNamesOptions['isReserved']>;
+  readonly #reserved: ReservedNames | undefined;
   readonly #unlisten: () => void;
   /** Streams that go on where one before them, here or on another node, was left. */
   continued = 0;
 
-  constructor({ cluster, registry, changes, isReserved = () => false, log }: StreamNamesOptions) {
+  constructor({ cluster, registry, changes, reserved, log }: StreamNamesOptions) {
     this.#cluster = cluster;
     this.#log = log;
-    this.#isReserved = isReserved;
+    this.#reserved = reserved;
     this.#names = new HeldNames({ cluster, changes, log });
     const onOutput = (output: OutputStream): void => {
       const claim = this.#claims.get(output.input);
@@ -84,7 +94,7 @@ export class StreamNames {
   ): Promise<InputStream> {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     application.check(name, source, options);
-    if (this.#isReserved(application, name, source)) throw kilnError('streamExists');
+    this.#checkReserved(application, name, source);
     const created = Date.now();
     const { generation } = application;
     const live = options.isListed === true;
@@ -94,8 +104,9 @@ export class StreamNames {
     let claim: NameClaim | undefined;
     const continuity = new Continuity(readContinuity(lease.inherited), () => claim?.keep());
     try {
-      // it may have become so meanwhile
-      if (this.#isReserved(application, name, source)) throw kilnError('streamExists');
+      // another node may have reserved it until the name was claimed
+      if (this.#reserved?.mayBeIn(application) === true) await this.#cluster.config.sync();
+      this.#checkReserved(application, name, source);
       const input = application.publish(name, source, { ...options, continuity });
       claim = new NameClaim(input, lease, { created, generation }, this.#log);
       this.#claims.set(input, claim);
@@ -109,13 +120,13 @@ export class StreamNames {
   }
 
   /**
-   * Does something while no stream of a name can begin.
+   * Does something while no stream of a name can begin, not even one that takes the name over.
    * @throws streamExists when there is one, streamNameUnconfirmed when the store cannot be asked, what `step` does
    */
   async whileFree<T>(application: Application, name: string, step: () => Promise<T>): Promise<T> {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
     const { generation } = application;
-    const meta: StreamMeta = { live: false, created: Date.now(), generation, outputs: [] };
+    const meta: StreamMeta = { live: false, created: Date.now(), generation, outputs: [], reserves: true };
     const claim = await this.#claim(key, meta, { replace: false, silence: 'stop' });
     if ('owner' in claim) throw kilnError('streamExists');
     try {
@@ -135,18 +146,27 @@ export class StreamNames {
     this.#unlisten();
   }
 
+  /** @throws streamExists */
+  #checkReserved(application: Application, name: string, source: Source): void {
+    if (this.#reserved?.has(application, name, source) === true) throw kilnError('streamExists');
+  }
+
   async #claim(
     key: string,
     meta: StreamMeta,
     { replace, silence }: Pick<ClaimedPublishOptions, 'replace' | 'silence'>,
   ): Promise<Claim> {
+    const ask = (take: ClaimOptions['take']): Promise<Claim> =>
+      this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
     try {
-      const ask = (take: ClaimOptions['take']): Promise<Claim> =>
-        this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
-      const claim = await ask(replace);
-      const isHandedOver = 'owner' in claim && readMeta(claim.owner.meta)?.handsOver === true;
+      let claim = await ask(false);
       // who comes at the same time may have taken it over already
-      return isHandedOver ? await ask(claim.owner) : claim;
+      for (let attempt = 1; 'owner' in claim && attempt <= TAKE_ATTEMPTS; attempt++) {
+        const { handsOver = false, reserves = false } = readMeta(claim.owner.meta) ?? {};
+        if (meta.reserves === true || reserves || !(replace || handsOver)) break;
+        claim = await ask(claim.owner);
+      }
+      return claim;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       this.#log.warn({ reason: error.message }, 'the name of the stream cannot be claimed');

@@ -2,6 +2,10 @@
 const SLACK_MS = 50;
 /** A clock that goes back by more than this was set, and is followed. */
 const SET_BACK_MS = 10_000;
+/** A source that is late by less than this does not change the dates at once: players take a step for a gap, and jump. */
+const LATE_MS = 2000;
+/** By how much the date of a cut approaches the time of such a source: no player takes that for a gap. */
+const FOLLOW_MS = 10;
 /** Cuts in a row whose times nobody has asked for: a stream may begin with several segments at once. */
 const MAX_UNDECIDED = 8;
 
@@ -45,12 +49,18 @@ export class WallTime implements MediaClock {
   /** At the cut. */
   get #decided(): number {
     if (this.#wall === undefined) {
-      const after = this.#before === undefined ? -Infinity : this.#before.#decided + 1;
       const wall = this.#arrived();
-      this.#wall = wall < after && wall > after - SET_BACK_MS ? after : wall;
+      this.#wall = this.#before === undefined ? wall : this.#after(this.#before, wall);
       this.#before = undefined;
     }
     return this.#wall;
+  }
+
+  #after(before: WallTime, wall: number): number {
+    const earliest = before.#decided + 1;
+    if (wall < earliest) return wall > earliest - SET_BACK_MS ? earliest : wall;
+    const lateness = wall - before.at(this.#media);
+    return lateness > FOLLOW_MS && lateness < LATE_MS ? wall - lateness + FOLLOW_MS : wall;
   }
 
   #arrived(): number {

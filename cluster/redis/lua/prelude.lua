@@ -92,8 +92,9 @@ local function has_sets(id)
   for set in pairs(GUARDED.scored) do
     if not redis.call('ZSCORE', P .. set, sentinel(id)) then return false end
   end
-  -- every node has been heard
+  -- single entries may be lost, too: every node has been heard, every claim is found by its holder
   return redis.call('HLEN', P .. 'nodes') == redis.call('ZCARD', P .. 'nodes:heard') + 1
+    and redis.call('HLEN', P .. 'claims') == redis.call('ZCARD', P .. 'claims:of')
 end
 
 -- How far the nodes are that may have claims in a Redis that has lost some: 0, 1 or 2, the least of all; 0 as long as

@@ -1,5 +1,6 @@
 import type { Application } from '../../core/application.ts';
 import type { Source } from '../../core/source.ts';
+import type { ReservedNames } from '../../origins/stream-names.ts';
 import type { TaskName } from '../../tasks/definition.ts';
 import type { TaskDefinitions } from '../../tasks/definitions.ts';
 import { CHANNEL_KINDS } from './channel-kind.ts';
@@ -29,4 +30,12 @@ export function isOfChannel(
     enabled.find((kind) => definitions.stored(taskName(kind, application, name)) !== undefined) ??
     enabled.find((kind) => definitions.get(taskName(kind, application, name)) !== undefined);
   return first !== undefined && first.name !== source.kind;
+}
+
+/** The names of channels, which no other source gets. */
+export function channelNames(definitions: Pick<TaskDefinitions, 'get' | 'stored'>): ReservedNames {
+  return {
+    mayBeIn: ({ config }) => CHANNEL_KINDS.some((kind) => kind.isEnabled(config)),
+    has: (...wanted) => isOfChannel(definitions, ...wanted),
+  };
 }

@@ -28,7 +28,7 @@ export class MemoryCluster {
     const store = new MemoryStore(timing, () => (this.#flush ??= setTimeout(() => this.#tell(), 1)));
     let tokens = 0;
     const newToken = (): string => `${++tokens}`;
-    this.#around = { network: this.network, store, timing, peers: new Map(), newToken, onFault };
+    this.#around = { network: this.network, store, timing, peers: new Map(), deaf: new Set(), newToken, onFault };
     this.#expiry = setInterval(() => {
       if (!this.#away) store.expire();
     }, timing.beat);
@@ -80,8 +80,14 @@ export class MemoryCluster {
     this.network.cut(some, others);
   }
 
+  /** A node does not hear of changes of the configuration: it knows them when it asks. */
+  deafen(id: string): void {
+    this.#around.deaf.add(id);
+  }
+
   /** All ways are open again, and nothing is lost. */
   heal(): void {
+    this.#around.deaf.clear();
     if (this.#away) this.#around.store.prolong();
     this.#away = false;
     this.network.heal();

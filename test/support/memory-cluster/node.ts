@@ -48,6 +48,8 @@ export interface Surroundings {
   readonly store: MemoryStore;
   readonly timing: MemoryTiming;
   readonly peers: Map<string, MemoryNode>;
+  /** Ids of nodes that do not hear of changes of the configuration. */
+  readonly deaf: Set<string>;
   /** Names claims and locks, and lives of nodes. */
   readonly newToken: () => string;
   readonly onFault: (error: Error) => void;
@@ -329,9 +331,10 @@ export class MemoryNode implements Cluster {
     const ids = new Set([...before.nodes.keys(), ...view.nodes.keys()]);
     if ([...ids].some((id) => saysOther(before.nodes.get(id), view.nodes.get(id)))) this.events.emit('nodes');
     const { state } = this.config;
-    const { store } = this.#around;
-    if (view.revision > state.revision) void this.config.sync();
-    else if (view.epoch !== before.epoch && view.revision < state.revision) {
+    const { store, deaf } = this.#around;
+    if (view.revision > state.revision) {
+      if (!deaf.has(this.self.id)) void this.config.sync();
+    } else if (view.epoch !== before.epoch && view.revision < state.revision) {
       this.#ask(() => store.restore(state)).catch(() => undefined);
     }
   }

@@ -1,5 +1,6 @@
 import type { ClaimOptions, Cluster, Lease } from '#cluster';
 import { UnavailableError } from '../../../cluster/errors.ts';
+import { timingOf } from '../../../cluster/redis/timing.ts';
 import { Laws } from './laws.ts';
 import type { Lua } from './lua.ts';
 import type { Fault } from './net.ts';
@@ -17,6 +18,7 @@ const NAMES = ['a', 'b', 'c', 'd'] as const;
 const FORGET_MS = 4000;
 /** How long it takes at most, after the last fault, until all is as it should be. */
 const CALM_MS = 15_000;
+const TTL_MS = timingOf().ttl;
 /** After a fault a node may need so long to be heard of again. */
 const AFTERMATH_MS = 3000;
 const POLL_MS = 400;
@@ -42,6 +44,9 @@ const LOSABLE = [
   'nodes:heard',
   'nodes:seen',
 ];
+
+/** Of these it finds out, too, that it has lost a single entry. */
+const COUNTED = ['claims', 'claims:of', 'nodes', 'nodes:heard'];
 
 /** A node, and what it has got. */
 interface Member {
@@ -378,6 +383,52 @@ class ModelRun {
     this.world.redis.data.delete(PREFIX + key);
   }
 
+  /** Whoever is still there wants all keys that may be free, as nodes want the tasks of a dead one. */
+  #rush(members: readonly Member[]): void {
+    for (const member of members) {
+      if (!member.process.isRunning || this.#members.get(member.id) !== member) continue;
+      for (let key = 0; key < this.#plan.keys; key++) this.#claim(member, `k/${key}`, { silence: 'stop' });
+    }
+  }
+
+  breakAll(last: number, other: number): void {
+    const { scheduler } = this.world;
+    const members = [...this.#members.values()];
+    for (const [at, member] of members.entries()) {
+      const ms = at === last % members.length ? 3 * TTL_MS : TTL_MS + 100 + ((other * 37 + at * 613) % 1500);
+      this.#break(member.process, REDIS, 'cut', ms);
+      // the time of Redis went on by a part of the time to live when nobody was there, and the rest follows
+      const onBack = (): void =>
+        [0, TTL_MS * 0.6].forEach((after) => scheduler.after(after, () => this.#rush([member])));
+      scheduler.after(ms, () => member.cluster?.events.once('state', onBack));
+    }
+  }
+
+  rollBack(ms: number): void {
+    const { redis, scheduler } = this.world;
+    const { process } = redis;
+    const old = redis.dump();
+    scheduler.after(ms, () => {
+      if (redis.process !== process || !process.isAlive) return;
+      this.#say('Redis is what it was');
+      this.withoutRedis(0);
+      redis.goBack(old);
+      this.#rush([...this.#members.values()]);
+    });
+  }
+
+  deleteEntry(other: number): void {
+    const key = COUNTED[other % COUNTED.length] as string;
+    const { data } = this.world.redis;
+    const entries = key === 'claims' || key === 'nodes' ? data.hash(PREFIX + key) : data.scores(PREFIX + key);
+    const entry = [...entries.keys()][other % Math.max(1, entries.size)];
+    if (entry === undefined) return;
+    this.withoutRedis(0);
+    this.#hasLostRows ||= key === 'nodes';
+    this.#say(`the entry ${entry} of ${key} is gone`);
+    data.keep(PREFIX + key, entries, Number(entries.delete(entry)));
+  }
+
   resetRedis(): void {
     for (const { process } of this.#members.values()) {
       this.#laws.cut(process, AFTERMATH_MS);
@@ -406,6 +457,9 @@ const HARMS: Partial<Record<ActionKind, (run: ModelRun, by: Pick<Action, 'ms' | 
   restoreRedis: (run, { ms }) => run.restart(ms, () => run.dumped),
   failOver: (run, { ms }) => run.restart(ms % 100, () => run.dumped, { wasReplica: true }),
   deleteKey: (run, { other }) => run.deleteKey(LOSABLE[other % LOSABLE.length] as string),
+  rollBack: (run, { ms }) => run.rollBack(ms),
+  allFromRedis: (run, { ms, other }) => run.breakAll(ms, other),
+  deleteEntry: (run, { other }) => run.deleteEntry(other),
   jump: ({ world: { redis } }, { ms, other }) =>
     redis.jump((other % 2 === 0 ? -1 : 1) * ms * (other % 3 === 0 ? 1000 : 1)),
 };

@@ -29,6 +29,8 @@ const KINDS = {
   refusedByPeer: { weight: 3, fault: 'cuts' },
   /** All connections to Redis end. */
   resetRedis: { weight: 3, fault: 'cuts' },
+  /** All nodes lose Redis at once, and have it again one after the other: the first one last. */
+  allFromRedis: { weight: 2, fault: 'cuts' },
   stallRedis: { weight: 3, fault: 'redis stalls' },
   /** Redis dies and comes back with all that it had. */
   restartRedis: { weight: 3, fault: 'redis deaths' },
@@ -38,7 +40,11 @@ const KINDS = {
   dumpRedis: { weight: 4, fault: 'losses' },
   restoreRedis: { weight: 4, fault: 'losses' },
   failOver: { weight: 4, fault: 'losses' },
+  /** A server that follows another for a moment loses what that one does not have; its run is the same. */
+  rollBack: { weight: 4, fault: 'losses' },
   deleteKey: { weight: 5, fault: 'losses' },
+  /** A single entry of a set is gone. */
+  deleteEntry: { weight: 3, fault: 'losses' },
   /** The clock of Redis is set. */
   jump: { weight: 4, fault: 'jumps' },
 } as const satisfies Readonly<Record<string, Kind>>;

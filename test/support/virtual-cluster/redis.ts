@@ -86,6 +86,11 @@ export class VirtualRedis {
     this.#data = new RedisData(() => this.#clock);
   }
 
+  /** It has what it had, in the same run. */
+  goBack(data: RedisData): void {
+    this.#data = new RedisData(() => this.#clock, data);
+  }
+
   /** Its clock is set. */
   jump(ms: number): void {
     this.#aheadMs += ms;

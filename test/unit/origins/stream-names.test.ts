@@ -85,6 +85,7 @@ for (const [what, handsOver, isFirst] of [
       changes: new StreamChanges(registry, { listen: () => () => {} }),
       cluster: {
         self: cluster.self,
+        config: cluster.config,
         lives: async () => true,
         claim: async (key, own, options) => {
           asked.push(options.take);

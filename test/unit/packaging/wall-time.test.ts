@@ -44,6 +44,27 @@ test('times of successive cuts go on with the media, and are in order when the c
   t.is(fifth.at(18), START + 13_000);
 });
 
+test('times go on with the media, though the source is late by little, and follow it slowly', (t) => {
+  const clock = new Clock();
+  let cut = new WallTime(clock, 0, START);
+  const next = (media: number): number => {
+    const before = cut;
+    cut = new WallTime(clock, media, START + 3_600_000, before);
+    return cut.at(media) - before.at(media);
+  };
+  t.is(cut.at(0), START);
+  clock.offset += 500;
+  for (let media = 2; media <= 100; media += 2) t.is(next(media), 10);
+  t.is(next(102), 0);
+  t.is(cut.at(102), START + 102_500, 'until it is no longer late');
+  clock.offset += 1500;
+  t.is(next(104), 10);
+  clock.offset -= 1500;
+  t.is(next(106), -10, 'it has caught up');
+  clock.offset += 5000;
+  t.is(next(108), 5000, 'by much more it is another time');
+});
+
 test('a clock that was set back by far is followed', (t) => {
   const clock = new Clock();
   const first = new WallTime(clock, 10, START + 10_000);

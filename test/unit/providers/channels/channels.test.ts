@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Source } from '../../../../src/core/source.ts';
 import { KilnError } from '../../../../src/errors.ts';
+import { streamKey } from '../../../../src/origins/stream-key.ts';
 import { MULTIPLEX, SCHEDULED } from '../../../../src/providers/channels/channel-kind.ts';
 import { isOfChannel, taskName } from '../../../../src/providers/channels/channel-name.ts';
 import { PULL } from '../../../../src/providers/pull/kind.ts';
@@ -20,12 +21,18 @@ const SCHEDULE = {
 const MUX = multiplex([source('cam', [trackItem('v', 'main')])]);
 
 async function open(t: ExecutionContext, ...ids: readonly string[]) {
-  const cluster = MemoryCluster.create(t, 1);
+  return await openIn(t, MemoryCluster.create(t, 1), ids);
+}
+
+async function openIn(t: ExecutionContext, cluster: MemoryCluster, ids: readonly string[]) {
   const nodes = [];
   for (const id of ids) {
-    const node = channelNode(await cluster.open(id));
+    const own = await cluster.open(id);
+    const node = channelNode(own);
     t.teardown(() => node.close());
-    nodes.push({ ...node, application: node.registry.vhost('default').application('app') });
+    const application = node.registry.vhost('default').application('app');
+    const owner = (stream: string) => own.ownerOf(streamKey({ vhost: 'default', app: 'app', stream }));
+    nodes.push({ ...node, application, owner });
   }
   return nodes;
 }
@@ -101,6 +108,30 @@ test('the name of a channel is nobody else’s, whether it is on the air or not,
   await setImmediate();
   (await publish(b)).close('the publisher left');
 });
+
+for (const replace of [false, true])
+  test(`a channel and a ${replace ? 'replacing ' : ''}publisher of another node do not both get a name, whoever is first`, async (t) => {
+    const cluster = MemoryCluster.create(t, 1);
+    const [a, b] = (await openIn(t, cluster, ['a', 'b'])) as [Node, Node];
+    cluster.deafen('b');
+
+    await a.names.whileFree(a.application, 'claimed', async () => {
+      t.is(await winners(t, [publish(b, 'claimed', { replace })]), 0, 'the channel has claimed it, but is not written');
+    });
+    (await publish(b, 'claimed', { replace })).close('the publisher left');
+
+    await schedule(a, 'written');
+    t.is(await winners(t, [publish(b, 'written', { replace })]), 0, 'it is written, but not known');
+
+    const input = await publish(b, 'published', { replace });
+    input.handsOver = true;
+    await until('the other node is told', async () => {
+      const meta = (await b.owner('published'))?.meta as { handsOver?: boolean } | undefined;
+      return meta?.handsOver;
+    });
+    t.is(await winners(t, [schedule(a, 'published')]), 0, 'whoever publishes it next takes it over');
+    t.false(input.closed);
+  });
 
 test('nothing is created while the store cannot be reached', async (t) => {
   const cluster = MemoryCluster.create(t, 1);
