@@ -141,21 +141,23 @@ test('HAProxy takes its file', async (t) => {
   await t.throwsAsync(check(join(ROOT, 'deploy/Dockerfile')));
 });
 
-test('nginx takes its file', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'kiln-nginx-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'nginx.conf');
-  // it looks names up when it reads them
-  const text = read('deploy/nginx-srt.conf')
-    .replaceAll(/node-\d:/g, '127.0.0.1:')
-    .replace('/run/', `${folder}/`);
-  const check = (conf: string) => {
-    writeFileSync(file, conf);
-    return run(findProgram('nginx'), ['-t', '-c', file]);
-  };
-  t.regex((await check(text)).stderr, /test is successful/);
-  await t.throwsAsync(check(text.replace('proxy_timeout', 'proxy_time')), { message: /proxy_time/ });
-});
+for (const name of ['nginx-srt', 'nginx-cache']) {
+  test(`nginx takes ${name}.conf`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'kiln-nginx-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'nginx.conf');
+    // it looks names up when it reads them
+    const text = read(`deploy/${name}.conf`)
+      .replaceAll(/node-\d:/g, '127.0.0.1:')
+      .replaceAll(/\/run\/|\/var\/cache\/nginx\//g, `${folder}/`);
+    const check = (conf: string) => {
+      writeFileSync(file, conf);
+      return run(findProgram('nginx'), ['-t', '-c', file]);
+    };
+    t.regex((await check(text)).stderr, /test is successful/);
+    await t.throwsAsync(check(text.replace('upstream', 'upstreams')), { message: /upstreams/ });
+  });
+}
 
 test('promtool takes what Prometheus is started with, whatever the token is', async (t) => {
   const check = (token: string) =>
