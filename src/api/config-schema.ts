@@ -21,7 +21,8 @@ const VHOST = ['Server', 'VirtualHosts', 'VirtualHost'];
 const APPLICATION = [...VHOST, 'Applications', 'Application'];
 const PROFILE = [...APPLICATION, 'OutputProfiles', 'OutputProfile'];
 
-type Name =
+/** Schemas of the description of the API that have a name. */
+export type SchemaName =
   | 'Application'
   | 'ApplicationChange'
   | 'DumpChoice'
@@ -44,7 +45,7 @@ type Name =
  * A configuration object in a body or an answer: anything for the route, since what reads it tells its faults;
  * in the description of the API the schema of that name.
  */
-export function shown(name: Name | `${Name}[]`) {
+export function shown(name: SchemaName | `${SchemaName}[]`) {
   return Type.Unknown({ shows: name });
 }
 
@@ -60,7 +61,7 @@ export function showReferences(value: unknown): unknown {
 }
 
 /** The schemas that the references are to, in JSON Schema's own words. */
-export function configSchemas(): Readonly<Record<Name, object>> {
+export function configSchemas(): Readonly<Record<SchemaName, object>> {
   const { properties: application, ...aboutApplication } = whole(Application, APPLICATION);
   const { name: _name, outputProfiles: _profiles, ...changeable } = application;
   const { properties: profile, ...aboutProfile } = whole(OutputProfile, PROFILE);

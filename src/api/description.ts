@@ -3,8 +3,9 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import type { Version } from '../version.ts';
-import { configSchemas, showReferences } from './config-schema.ts';
+import { configSchemas, showReferences, type SchemaName } from './config-schema.ts';
 import { ErrorBody } from './envelope.ts';
+import { EXAMPLES } from './examples.ts';
 
 const ABOUT = `Compatible with OvenMediaEngine's REST API. Every answer is an envelope of \`statusCode\`, \`message\`
 and, where there is something to tell, \`response\`; a batch answers with an array of them.`;
@@ -30,9 +31,23 @@ const EARLY_ANSWERS = {
   },
 };
 
+interface Reference {
+  readonly $ref?: string;
+}
+
+interface Operation {
+  readonly requestBody?: {
+    readonly content: Record<
+      string,
+      { readonly schema?: Reference & { readonly items?: Reference }; example?: unknown }
+    >;
+  };
+  readonly responses: Record<string, object>;
+}
+
 /** What of an OpenAPI document is completed here. */
 interface Document {
-  readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Record<string, object> }>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: Record<string, object>;
 }
 
@@ -70,6 +85,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
       if (!('openapiObject' in made)) return made.swaggerObject;
       const document = showReferences(made.openapiObject) as Document;
       describeAnswers(document);
+      giveExamples(document);
       return document;
     },
   });
@@ -93,6 +109,19 @@ function describeAnswers({ paths, components }: Document): void {
     }
     for (const status of Object.keys(EARLY_ANSWERS)) responses[status] = { $ref: `#/components/responses/${status}` };
   }
+}
+
+/** Adds to each body one that the call takes. */
+function giveExamples({ paths }: Document): void {
+  for (const { requestBody } of Object.values(paths).flatMap((item) => Object.values(item))) {
+    const { schema = {} } = requestBody?.content['application/json'] ?? {};
+    const example = exampleOf(schema) ?? [schema.items ?? {}].map(exampleOf);
+    if (requestBody !== undefined) requestBody.content['application/json'] = { schema, example };
+  }
+}
+
+function exampleOf({ $ref }: Reference): object | undefined {
+  return $ref === undefined ? undefined : EXAMPLES[$ref.slice($ref.lastIndexOf('/') + 1) as SchemaName];
 }
 
 const COLLECTIONS = [

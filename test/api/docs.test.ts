@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Fastify from 'fastify';
 import test from 'ava';
+import { Compile } from 'typebox/schema';
 import { apiRoutes } from '../../src/api/app.ts';
 import { apiOptions, basic, openApi, TOKEN } from '../support/api.ts';
 
@@ -8,7 +9,7 @@ interface Operation {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly parameters?: readonly { readonly in: string; readonly name: string; readonly required: boolean }[];
-  readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> };
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: object; readonly example: unknown }> };
   readonly responses: Record<
     string,
     { readonly $ref?: string; readonly description?: string; readonly content?: object }
@@ -100,6 +101,20 @@ test('every name in a path is a parameter, every body has its schema', (t) => {
       name,
     );
     if (operation.requestBody !== undefined) t.truthy(operation.requestBody.content['application/json']?.schema, name);
+  }
+});
+
+test('every body has an example, which its schema takes', (t) => {
+  const bodies = operations.flatMap(({ name, operation }) => {
+    const content = operation.requestBody?.content['application/json'];
+    return content === undefined ? [] : [{ name, ...content }];
+  });
+  t.true(bodies.length > 15);
+  const { components } = document;
+  for (const { name, schema, example } of bodies) {
+    const body = Compile({ components, ...schema });
+    t.deepEqual(body.Errors(example)[1], [], name);
+    t.false(body.Check('something else'), name);
   }
 });
 

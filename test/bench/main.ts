@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { encodeClip } from '../support/load/clip.ts';
 import { admission } from './admission.ts';
 import { api } from './api.ts';
+import { cdn } from './cdn.ts';
 import { channel } from './channel.ts';
 import { cluster } from './cluster.ts';
 import { doors } from './doors.ts';
@@ -38,6 +39,7 @@ const ALL: readonly Measurement[] = [
   cluster,
   failover,
   files,
+  cdn,
   pushes,
   metrics,
 ];

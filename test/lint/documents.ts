@@ -10,31 +10,58 @@ const PATH = /`((?:src|cluster|config|deploy|test|\.ci)\/[\w.*/{}-]*)`/g;
 const SCRIPT = /`npm (?:run )?(start|test|[\w-]+)/g;
 const NPM_COMMANDS = new Set(['ci', 'i', 'install', 'run']);
 
+/** Blocks of commands. */
+const COMMANDS = /^```sh\b.*\n([^]*?)^```$/gm;
+/** A variable of a reader's own, `$token`: those of the environment are in capitals. */
+const VARIABLE = /\$([a-z]\w*)/g;
+
+/** What a document may speak of: paths are from the root of the repository. */
+export interface Surroundings {
+  readonly exists: (path: string) => boolean;
+  /** Text of another document. */
+  readonly read: (path: string) => string;
+  readonly scripts: ReadonlySet<string>;
+}
+
 /**
- * Faults of a document: links and paths that lead nowhere, npm scripts that do not exist.
+ * Faults of a document: links, headings and paths that lead nowhere, npm scripts that do not exist, commands with a variable
+ * that the page has not set before.
  * @param document its path from the root of the repository
- * @param exists whether a path from the root of the repository does
  */
-export function faults(
-  document: string,
-  text: string,
-  exists: (path: string) => boolean,
-  scripts: ReadonlySet<string>,
-): string[] {
-  const anchors = new Set(all(HEADING, text).map(anchor));
+export function faults(document: string, text: string, { exists, read, scripts }: Surroundings): string[] {
   const lost = [
     ...all(LINK, text)
       .filter((target) => !/^[a-z]+:/.test(target))
       .filter((target) => {
         const [path = '', fragment] = target.split('#');
-        return path === '' ? !anchors.has(fragment ?? '') : !exists(join(dirname(document), path));
+        const file = join(dirname(document), path);
+        if (path !== '' && !exists(file)) return true;
+        return fragment !== undefined && !anchorsOf(path === '' ? text : read(file)).has(fragment);
       }),
     ...all(PATH, text).filter((path) => !exists(path)),
     ...all(SCRIPT, text)
       .filter((name) => !scripts.has(name) && !NPM_COMMANDS.has(name))
       .map((name) => `npm run ${name}`),
   ];
-  return lost.map((target) => `${document}: there is no ${target}`);
+  return [
+    ...lost.map((target) => `${document}: there is no ${target}`),
+    ...unset(text).map((name) => `${document}: commands use $${name}, which the page has not set`),
+  ];
+}
+
+/** Variables of commands that no command above has set. */
+function unset(text: string): string[] {
+  const commands = all(COMMANDS, text)
+    .join('')
+    // what the shell does not look into
+    .replaceAll(/'[^']*'/g, "''");
+  const isSet = (name: string, before: number) => new RegExp(`(?:^|[\\s;])${name}=`).test(commands.slice(0, before));
+  const names = [...commands.matchAll(VARIABLE)].filter(({ 1: name = '', index }) => !isSet(name, index));
+  return [...new Set(names.map(({ 1: name = '' }) => name))];
+}
+
+function anchorsOf(text: string): Set<string> {
+  return new Set(all(HEADING, text).map(anchor));
 }
 
 function all(pattern: RegExp, text: string): string[] {
@@ -53,8 +80,9 @@ export function anchor(heading: string): string {
 if (argv[1] === import.meta.filename) {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
   const exists = (path: string) => (path.includes('*') ? globSync(path).length > 0 : existsSync(path));
+  const read = (path: string) => readFileSync(path, 'utf8');
   const found = globSync(['*.md', 'docs/**/*.md']).flatMap((document) =>
-    faults(document, readFileSync(document, 'utf8'), exists, new Set(Object.keys(scripts))),
+    faults(document, read(document), { exists, read, scripts: new Set(Object.keys(scripts)) }),
   );
   for (const fault of found) stdout.write(`${fault}\n`);
   exit(found.length === 0 ? 0 : 1);

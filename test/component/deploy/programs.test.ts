@@ -141,6 +141,59 @@ test('HAProxy takes its file', async (t) => {
   await t.throwsAsync(check(join(ROOT, 'deploy/Dockerfile')));
 });
 
+for (const name of ['nginx-srt', 'nginx-cache']) {
+  test(`nginx takes ${name}.conf`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'kiln-nginx-'));
+    t.teardown(() => rmSync(folder, { recursive: true }));
+    const file = join(folder, 'nginx.conf');
+    // it looks names up when it reads them
+    const text = read(`deploy/${name}.conf`)
+      .replaceAll(/node-\d:/g, '127.0.0.1:')
+      .replaceAll(/\/run\/|\/var\/cache\/nginx\//g, `${folder}/`);
+    const check = (conf: string) => {
+      writeFileSync(file, conf);
+      return run(findProgram('nginx'), ['-t', '-c', file]);
+    };
+    t.regex((await check(text)).stderr, /test is successful/);
+    await t.throwsAsync(check(text.replace('upstream', 'upstreams')), { message: /upstreams/ });
+  });
+}
+
+test('promtool takes what Prometheus is started with, whatever the token is', async (t) => {
+  const check = (token: string) =>
+    run(join(ROOT, 'deploy/prometheus/start'), ['check'], {
+      env: {
+        PATH: process.env.PATH,
+        KILN_ACCESS_TOKEN: token,
+        KILN_NODES: 'node-1:8081,node-2:8081',
+        KILN_SETTINGS: join(ROOT, 'grafana/prometheus'),
+      },
+    });
+  t.regex((await check("k'i|l&n\\1:a:b")).stdout, /is valid prometheus config file syntax[^]*\d+ rules found/);
+  await t.throwsAsync(check('no-user'), { message: /not user:password/ });
+});
+
+test("the image's worker is made of mediasoup's part of the lock file alone", async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-lock-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const lock = JSON.parse(read('package-lock.json')) as { packages: Record<string, object> };
+  const part = async (packages: Record<string, object>) => {
+    writeFileSync(join(folder, 'lock.json'), JSON.stringify({ ...lock, packages }));
+    await run(process.execPath, [join(ROOT, 'deploy/lock-part.ts'), 'lock.json', 'mediasoup'], { cwd: folder });
+    return readFileSync(join(folder, 'mediasoup/package-lock.json'), 'utf8');
+  };
+  const made = await part(lock.packages);
+  const { packages } = JSON.parse(made) as { packages: Record<string, { dependencies?: object }> };
+  t.deepEqual(packages['node_modules/mediasoup'], lock.packages['node_modules/mediasoup']);
+  for (const one of Object.values(packages)) {
+    for (const name of Object.keys(one.dependencies ?? {})) t.true(`node_modules/${name}` in packages, name);
+  }
+  t.false('node_modules/fastify' in packages);
+  t.is(await part({ ...lock.packages, 'node_modules/fastify': { version: '99.0.0' } }), made);
+  const mediasoup = { ...lock.packages['node_modules/mediasoup'], version: '99.0.0' };
+  t.not(await part({ ...lock.packages, 'node_modules/mediasoup': mediasoup }), made);
+});
+
 test('the image is made of what there is, by a user without rights', (t) => {
   const ignored = read('.dockerignore')
     .split('\n')

