@@ -11,6 +11,7 @@ import { AuditLog } from './management/audit/log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import type { Part } from './part.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
+import type { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import type { RecentEvents } from './recent-events.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './summary.ts';
@@ -22,6 +23,8 @@ export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly codecs: CodecInventory;
   readonly records: Records;
   readonly playlists: readonly PlaylistPublisher[];
+  /** Undefined where they are off. */
+  readonly thumbnails: ThumbnailPublisher | undefined;
   readonly version: Version;
   readonly apiCalls?: CallCounts | undefined;
   /** What else its port serves to the bearer of the token. */
@@ -74,6 +77,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     tasks: clusterTasks,
     records,
     playlists,
+    thumbnails: context.thumbnails,
     dynamic,
     events: (count: number) => context.recentEvents.newest(count),
     shared,
