@@ -24,6 +24,7 @@ const OWN = [
   'console-applications.js',
   'console-channels.js',
   'console-events.js',
+  'console-link.js',
   'console-nodes.js',
   'console-overview.js',
   'console-parts.js',

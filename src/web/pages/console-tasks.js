@@ -11,7 +11,7 @@ export async function listTasks(api, applications, kind) {
 /** None where the application has no publisher for them. */
 async function listOf(api, application, kind) {
   try {
-    return await api.call('POST', `${appPath(application)}:${kind}`);
+    return await api.get(`${appPath(application)}:${kind}`);
   } catch (error) {
     if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return [];
     throw error;
