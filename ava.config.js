@@ -8,8 +8,8 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
 
 export default {
-  // most of the time tests with real clients wait, so two cores have work for three files
-  concurrency: Math.ceil(1.5 * availableParallelism()),
+  // with more at once, tests with real clients starve each other
+  concurrency: Math.max(2, availableParallelism()),
   extensions: ['ts'],
   files: ['test/**/*.test.ts'],
   require: ['./test/support/quick-imports.js', './test/support/fail-on-warning.ts', './test/support/no-programs.ts'],

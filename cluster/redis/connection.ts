@@ -95,8 +95,18 @@ export class Connection {
     const follow = (client: Redis): void => {
       // a connection that was there ends with the error: what comes of that is known by `close`
       const onSocketError = (error: Error): void => void (client.status !== 'ready' && onError(error));
-      // ioredis hears the first error of a socket only, and a TLS socket may have another
-      client.on('error', onSocketError).on('connect', () => client.stream.on('error', onSocketError));
+      // ioredis hears the first error of a socket only, and a TLS socket may have another, also before it is connected
+      const heard = new WeakSet<object>();
+      const listen = (): void => {
+        const stream = client.stream as Redis['stream'] | undefined;
+        if (stream === undefined || heard.has(stream)) return;
+        heard.add(stream);
+        stream.on('error', onSocketError);
+      };
+      client.on('connect', listen).on('error', (error: Error) => {
+        listen();
+        onSocketError(error);
+      });
     };
     for (const client of [this.client, this.#subscriber]) {
       if (client instanceof Redis) follow(client);

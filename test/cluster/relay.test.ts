@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
+import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
@@ -81,6 +82,11 @@ test('an edge pulls over OVT from any node, and is counted where it came', async
   const options = { publishers: '<OVT/>' };
   const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, options)))) as [Kiln, Kiln];
   await publish(t, a, 'wide');
+  await until('its sound is encoded as well', async () => {
+    const { body } = await a.api<Partial<StreamInfo>>('/v1/vhosts/default/apps/app/streams/wide');
+    const codecs = body.response.outputs?.flatMap(({ tracks }) => tracks.map((track) => track.audio?.codec));
+    return codecs?.includes('OPUS');
+  });
   for (const [node, relays] of [
     [a, 0],
     [b, 1],

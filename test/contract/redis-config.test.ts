@@ -113,7 +113,9 @@ test('every node keeps a copy on its disk; with Redis and all others gone it bri
   const files = folder(t);
   const redis = await RedisServer.start(t);
   const file = (id: string): string => join(files, id, 'config.json');
-  const node = (id: string) => openNode(t, id, { url: redis.url }, { file: file(id) });
+  // how long copies are waited for: longer than a busy machine takes to open a node
+  const timing = { ...TIMING, grace: 30_000 };
+  const node = (id: string) => openNode(t, id, { url: redis.url }, { file: file(id), timing });
   const [a, b] = await Promise.all([node('a'), node('b')]);
   await a.config.write([put('v', { name: 'v' }), put('v/app', { list: [] }), put('removed', 1)]);
   await change(a, 'removed');
@@ -141,7 +143,8 @@ test('the copy of a later life of Redis counts more than a longer one of an earl
   const files = folder(t);
   const redis = await RedisServer.start(t);
   const file = (id: string): string => join(files, id);
-  const node = (id: string) => openNode(t, id, { url: redis.url }, { file: file(id) });
+  const timing = { ...TIMING, grace: 30_000 };
+  const node = (id: string) => openNode(t, id, { url: redis.url }, { file: file(id), timing });
   const a = await node('a');
   for (let n = 0; n < 6; n++) await change(a, 'x', n);
   await a.close();

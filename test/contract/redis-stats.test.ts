@@ -240,8 +240,8 @@ test('what is in the sums counts once when Redis loses something else, or comes 
   const [a, b] = [await openNode(t, 'a', { url: redis.url }), await openNode(t, 'b', { url: redis.url })];
   const opened = () =>
     until('both have what is there', async () => {
-      const position = await raw.hget('{kiln:test}:epoch', 'id');
-      return [a, b].every(({ config }) => config.position.startsWith(`${position}.`));
+      const [epoch] = (await raw.hget('{kiln:test}:epoch', 'config'))?.split(' ') ?? [];
+      return [a, b].every(({ config }) => config.position.startsWith(`${epoch}.`));
     });
   await opened();
   for (const node of [a, b]) await node.reportStats([row(10, 1)]);

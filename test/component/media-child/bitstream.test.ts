@@ -275,6 +275,7 @@ test('parameter sets that change in mid-stream are told in front of their frame'
   adapter.push(frameOf(annexB(first), 0));
   adapter.push(frameOf(annexB(...avc.sps, ...avc.pps, first), 1));
   adapter.push(frameOf(annexB(...other.sps, ...other.pps, first), 2));
+  adapter.end();
   t.deepEqual(events, ['66x50 1', '0', '1', '64x48 1', '2']);
 });
 

@@ -1,3 +1,4 @@
+import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { Turns } from '../../turns.ts';
 import type { Progress, UploadResult, UploadTask } from './upload.ts';
@@ -99,7 +100,7 @@ export class Uploads {
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('upload-thread.ts', import.meta.url));
+    const thread = new Worker(join(import.meta.dirname, `upload-thread${extname(import.meta.filename)}`));
     let reason = 'the thread for uploads has ended';
     thread.on('message', ({ number, progress, done, failure }: UploadAnswer) => {
       const running = this.#running.get(number);
