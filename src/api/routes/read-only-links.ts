@@ -15,13 +15,15 @@ const Link = Type.Object({
 export function readOnlyLinkRoutes(links: ReadOnlyLinks): FastifyPluginAsyncTypebox {
   return async (app) => {
     const schema = {
-      body: Type.Optional(
+      // without a body it is null
+      body: Type.Union([
         Type.Object({
           expiresIn: Type.Optional(
             Type.Integer({ minimum: 60, maximum: 30 * DAY, description: 'Seconds; a day by default' }),
           ),
         }),
-      ),
+        Type.Null(),
+      ]),
       response: answers(Link),
       summary: 'Make a link to the console with which one may look until it expires',
     };
