@@ -6,8 +6,9 @@ import type { Logger } from './log.ts';
 import type { Neighbours } from './neighbours.ts';
 import type { Part } from './part.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
+import type { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import type { Addresses, PortPair } from './summary.ts';
-import type { PlayablePublisher } from './web/streams.ts';
+import type { ServedHere } from './web/streams.ts';
 import type { WebrtcMedia } from './webrtc-media.ts';
 import type { Entrances } from './webrtc/signalling/entrance.ts';
 
@@ -28,6 +29,8 @@ export interface Door {
   readonly part: Part;
   /** The same, where it serves a kind of HLS. */
   readonly playlists?: PlaylistPublisher;
+  /** The same, where it has thumbnails. */
+  readonly thumbnails?: ThumbnailPublisher;
   /** Where it listens. */
   readonly addresses?: Partial<Addresses>;
   /** What it serves over HTTP, and on which ports. */
@@ -36,8 +39,8 @@ export interface Door {
     readonly routes?: FastifyPluginAsync;
     /** Where WebRTC peers come in. */
     readonly entrances?: Entrances;
-    /** Where players play from it. */
-    readonly serves?: PlayablePublisher;
+    /** What the pages on its ports use it for. */
+    readonly serves?: ServedHere;
   };
 }
 

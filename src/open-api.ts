@@ -11,6 +11,7 @@ import { AuditLog } from './management/audit/log.ts';
 import { DynamicConfig } from './management/dynamic-config.ts';
 import type { Part } from './part.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
+import type { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import type { RecentEvents } from './recent-events.ts';
 import type { Queues } from './stats/queues.ts';
 import { SharedStatistics } from './stats/shared-statistics.ts';
@@ -24,6 +25,8 @@ export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
   readonly records: Records;
   readonly queues: Queues;
   readonly playlists: readonly PlaylistPublisher[];
+  /** Undefined where they are off. */
+  readonly thumbnails: ThumbnailPublisher | undefined;
   readonly version: Version;
   readonly apiCalls?: CallCounts | undefined;
   /** What else its port serves to the bearer of the token. */
@@ -77,6 +80,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     records,
     queues: context.queues,
     playlists,
+    thumbnails: context.thumbnails,
     dynamic,
     events: (count: number) => context.recentEvents.newest(count),
     shared,

@@ -77,5 +77,5 @@ async function* openWebrtc({
   const { pool, producers } = webrtc;
   const part = new WebrtcProvider({ registry, access, pool, producers, bind, log });
   const ports = portsOf(bind.signalling);
-  yield { part, addresses: { whip: ports }, http: { ports, entrances: { publish: part.entrance } } };
+  yield { part, addresses: { whip: ports }, http: { ports, entrances: { publish: part.entrance }, serves: 'whip' } };
 }

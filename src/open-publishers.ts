@@ -106,7 +106,11 @@ async function* openThumbnail({
   } = config;
   if (thumbnail === undefined) return;
   const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
-  yield { part: publisher, http: { ports: portsOf(thumbnail), routes: publisher.routes } };
+  yield {
+    part: publisher,
+    thumbnails: publisher,
+    http: { ports: portsOf(thumbnail), routes: publisher.routes, serves: 'thumbnail' },
+  };
 }
 
 async function* openOvt({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {

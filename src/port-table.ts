@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Door } from './doors.ts';
-import type { PlayablePublisher } from './web/streams.ts';
+import type { ServedHere } from './web/streams.ts';
 import type { Entrances } from './webrtc/signalling/entrance.ts';
 
 /** An HTTP port of clients, and what is on it. */
@@ -9,7 +9,7 @@ export interface HttpEntry {
   /** Speaks TLS. */
   readonly secure: boolean;
   readonly routes: FastifyPluginAsync[];
-  readonly serves: PlayablePublisher[];
+  readonly serves: ServedHere[];
   entrances: Entrances;
 }
 

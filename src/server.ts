@@ -24,6 +24,7 @@ import { PUBLISHERS } from './open-publishers.ts';
 import { closeAll, type Part } from './part.ts';
 import { PortTable } from './port-table.ts';
 import type { PlaylistPublisher } from './publishers/playlists/publisher.ts';
+import type { ThumbnailPublisher } from './publishers/thumbnail/index.ts';
 import type { RecentEvents } from './recent-events.ts';
 import { openRecording } from './recording.ts';
 import { EventGenerator } from './providers/event-generator/index.ts';
@@ -69,6 +70,7 @@ export class Server {
   readonly #providers: Part[] = [];
   readonly #publishers: Part[] = [];
   readonly #playlists: PlaylistPublisher[] = [];
+  #thumbnails: ThumbnailPublisher | undefined;
   readonly #ports: Part[] = [];
   /** What serves all of these, on top of the cluster. */
   readonly #parts: Part[] = [];
@@ -199,6 +201,7 @@ export class Server {
       records: recording.records,
       queues,
       playlists: this.#playlists,
+      thumbnails: this.#thumbnails,
       version,
       recentEvents,
       folder,
@@ -240,9 +243,10 @@ export class Server {
 
   async #open(doors: readonly OpenDoors[], context: DoorContext, parts: Part[], ports: PortTable): Promise<void> {
     for (const open of doors) {
-      for await (const { part, playlists, addresses, http } of open(context)) {
+      for await (const { part, playlists, thumbnails, addresses, http } of open(context)) {
         parts.push(part);
         if (playlists !== undefined) this.#playlists.push(playlists);
+        this.#thumbnails ??= thumbnails;
         this.#addresses = { ...this.#addresses, ...addresses };
         if (http !== undefined) ports.add(http);
       }
@@ -256,11 +260,18 @@ export class Server {
   ): Promise<void> {
     const { registry } = this;
     const live = new LiveStreams({ registry, directory, others, calls });
+    const { rtmp, whip, srt: [srt] = [] } = this.#addresses;
+    const pages = {
+      registry,
+      live,
+      publish: { ...(rtmp && { rtmp }), ...(whip && { whip }), ...(srt && { srt: srt.first }) },
+      crossDomains: this.#config.defaults.crossDomains,
+    };
     for (const { port, secure, routes, serves, entrances } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
       const peers =
         Object.keys(entrances).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(entrances)] : [];
-      await this.#listenHttp(port, [...routes, ...peers, pagesRoutes({ registry, live, serves })], certificates);
+      await this.#listenHttp(port, [...routes, ...peers, pagesRoutes({ ...pages, serves })], certificates);
     }
     const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;
     if (hasTls && this.#certificates.initial === undefined) {

@@ -3,7 +3,7 @@ import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Logger } from '../log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
 import { tellActions } from './actions.ts';
-import { requireToken } from './auth.ts';
+import { isReadOnly, requireToken } from './auth.ts';
 import { countCalls, type CallCounts } from './call-counts.ts';
 import { userOf } from './caller.ts';
 import { auditChanges, logChanges } from './change-log.ts';
@@ -12,7 +12,10 @@ import { describeApi } from './description.ts';
 import { CONTENT_TYPE } from './envelope.ts';
 import { addEtags } from './etag.ts';
 import { requireHostName } from './host-names.ts';
+import { hideSecrets } from './read-only.ts';
+import { ReadOnlyLinks } from './read-only-links.ts';
 import { readYourWrites } from './read-your-writes.ts';
+import { readOnlyLinkRoutes } from './routes/read-only-links.ts';
 import { addResources, speakJson, type ResourceOptions } from './resources.ts';
 import { answerAtOwner, type StreamOwners } from './stream-owner.ts';
 import { WrongCredentials } from './wrong-credentials.ts';
@@ -42,6 +45,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
   const { config, version, dynamic, owners, log, audit, calls, beside } = options;
   const user = userOf(config.accessToken);
   const wrongCredentials = new WrongCredentials();
+  const links = new ReadOnlyLinks(config.accessToken);
   return async (app) => {
     speakJson(app);
     if (calls !== undefined) countCalls(app, calls);
@@ -57,7 +61,8 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
       done();
     });
     requireHostName(app, config.hostNames);
-    await requireToken(app, config.accessToken, wrongCredentials);
+    await requireToken(app, config.accessToken, links, wrongCredentials);
+    hideSecrets(app, isReadOnly);
     tellActions(app);
     logChanges(app, log.child({ module: 'api' }));
     if (audit !== undefined) auditChanges(app, audit, ({ ip }) => ({ user, remote: ip }));
@@ -69,5 +74,6 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     await describeApi(app, version);
     answerAtOwner(app, owners, user);
     await addResources(app, options);
+    await app.register(readOnlyLinkRoutes(links));
   };
 }

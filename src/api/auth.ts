@@ -2,6 +2,8 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import basicAuth from '@fastify/basic-auth';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { kilnError, type KilnError } from '../errors.ts';
+import { mayLook } from './read-only.ts';
+import type { ReadOnlyLinks } from './read-only-links.ts';
 import type { WrongCredentials } from './wrong-credentials.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
@@ -10,12 +12,26 @@ const MAX_SHOWN = 32;
 const DELAY_MS = 200;
 const MAX_DELAYED = 1000;
 
+/** Requests of those who may only look. */
+const readOnly = new WeakSet<FastifyRequest>();
+
+/** Whether the credential of a request is that of a read-only link. */
+export function isReadOnly(request: FastifyRequest): boolean {
+  return readOnly.has(request);
+}
+
 /**
  * Lets only requests pass that bear the access token as Basic credentials (RFC 7617). The token needs no colon.
  * All else fails with one of the 401 errors of facts/01-rest-api.md, "Authentication"; a wrong credential a little
- * later, and beyond the limit of its client with 429 and the end of the connection.
+ * later, and beyond the limit of its client with 429 and the end of the connection. The credential of a read-only link
+ * lets requests pass that look at what it may show.
  */
-export async function requireToken(app: FastifyInstance, accessToken: string, wrong: WrongCredentials): Promise<void> {
+export async function requireToken(
+  app: FastifyInstance,
+  accessToken: string,
+  links: ReadOnlyLinks,
+  wrong: WrongCredentials,
+): Promise<void> {
   const expected = digest(accessToken);
   const isToken = (given: string): boolean => timingSafeEqual(digest(given), expected);
 
@@ -30,8 +46,13 @@ export async function requireToken(app: FastifyInstance, accessToken: string, wr
     if (timingSafeEqual(digest(request.headers.authorization ?? ''), usual)) return done();
     app.basicAuth(request, reply, (refusal) => {
       const error = refusal === undefined ? undefined : explain(request.headers.authorization, isToken);
-      if (error?.code === 'credentialWrong') discourage(request, reply, error, done);
-      else done(error);
+      if (error?.code !== 'credentialWrong') return done(error);
+      links.check(credentialOf(request.headers.authorization), Date.now()).then((found) => {
+        if (found === 'unknown') return discourage(request, reply, error, done);
+        if (found === 'expired') return done(kilnError('readOnlyLinkExpired'));
+        readOnly.add(request);
+        done(mayLook(request) ? undefined : kilnError('readOnlyForbidden'));
+      }, done);
     });
   });
 
@@ -59,6 +80,11 @@ export async function requireToken(app: FastifyInstance, accessToken: string, wr
       }, DELAY_MS);
     }
   }
+}
+
+/** What a well-formed header of Basic credentials holds. */
+function credentialOf(header = ''): string {
+  return Buffer.from(header.split(' ')[1] ?? '', 'base64').toString();
 }
 
 /** Equal digests in constant time: neither the length nor the start of the token can be felt out. */

@@ -20,6 +20,7 @@ import { AllNodes } from './all-nodes.ts';
 import { answerError } from './envelope.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';
+import { channelRoutes } from './routes/channels.ts';
 import { codecRoutes } from './routes/codecs.ts';
 import { hlsRoutes } from './routes/hls.ts';
 import { multiplexChannelRoutes } from './routes/multiplex-channels.ts';
@@ -35,6 +36,7 @@ import { scheduledChannelRoutes } from './routes/scheduled-channels.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
 import { streamRoutes } from './routes/streams.ts';
+import { thumbnailRoutes, type ThumbnailSource } from './routes/thumbnails.ts';
 import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
 import type { StreamSessions } from './stream-sessions.ts';
@@ -64,6 +66,8 @@ export interface ResourceOptions {
   readonly records: Records;
   /** Of all kinds of HLS. */
   readonly playlists: readonly PlaylistPublisher[];
+  /** Undefined where they are off. */
+  readonly thumbnails?: ThumbnailSource | undefined;
   /** What all nodes count; undefined on a node that is alone. */
   readonly shared?: SharedStatistics;
   /** Of this node. */
@@ -122,6 +126,8 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(codecRoutes(codecs, nodes));
   await app.register(queueRoutes(options.queues, nodes, cluster.self.id));
   await app.register(overviewRoutes({ registry, nodes, node: cluster.self.id, events: options.events }));
+  await app.register(channelRoutes(registry, channels));
+  await app.register(thumbnailRoutes(registry, options.thumbnails));
   await app.register(certificateRoutes(registry, certificates, others));
   await app.register(pushRoutes(registry, options.tasks, options.fetch));
   await app.register(nodeRoutes(cluster));

@@ -27,6 +27,7 @@ export const StreamSummary = Type.Object({
   video: Type.Optional(Video),
   audio: Type.Optional(Audio),
   outputs: Type.Array(Type.String()),
+  thumbnail: Type.Optional(Type.String({ description: 'The first of its outputs that has pictures' })),
   bitrateIn: Type.Integer({ description: 'Bits per second' }),
   bitrateOut: Type.Integer({ description: 'Bits per second' }),
   viewers: Type.Integer(),
@@ -70,6 +71,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
   const audio = tracks.find((track) => track.type === 'audio');
   const measured = video && input.measured(video.id);
   const framerate = measured?.framerateLatest || measured?.framerateAvg || video?.framerate || 0;
+  const pictured = [...input.outputs.values()].find((output) => output.tracks.some(({ type }) => type === 'image'));
   const frames = measured?.keyFrameIntervalLatest ?? 0;
   return {
     stream: input.name,
@@ -88,6 +90,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
     }),
     ...(audio && { audio: { codec: audio.codec, samplerate: audio.samplerate, channels: audio.channels } }),
     outputs: [...input.outputs.keys()],
+    ...(pictured && { thumbnail: pictured.name }),
     bitrateIn: rate(counters.in),
     bitrateOut: rate(counters.out),
     // what is recorded or pushed counts as a connection, and nobody watches it

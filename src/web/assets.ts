@@ -18,14 +18,17 @@ const TYPES = {
 } as const;
 
 const OWN = [
+  'capture.js',
   'common.js',
   'console-api.js',
   'console-applications.js',
   'console-channels.js',
   'console-events.js',
+  'console-link.js',
   'console-nodes.js',
   'console-overview.js',
   'console-parts.js',
+  'console-picture.js',
   'console-stream.js',
   'console-streams.js',
   'console-tasks.js',
@@ -33,16 +36,26 @@ const OWN = [
   'console.js',
   'hedged.js',
   'kiln.css',
+  'list.css',
   'list.js',
   'llhls.js',
   'mark.svg',
   'panel.js',
+  'places.js',
+  'player.css',
   'player.js',
+  'poster.css',
+  'poster.js',
+  'publish.css',
+  'publish.js',
+  'qr.js',
+  'share.js',
   'silence.js',
   'whep-session.js',
   'whep.js',
+  'whip-session.js',
 ] as const;
-const PAGES = ['api.html', 'console.html', 'index.html', 'not-found.html', 'player.html'] as const;
+const PAGES = ['api.html', 'console.html', 'index.html', 'not-found.html', 'player.html', 'publish.html'] as const;
 export type PageName = (typeof PAGES)[number];
 /** Titles of the pages that have only a text, in a common frame. */
 const TEXTS: Partial<Record<PageName, string>> = { 'api.html': 'Management API', 'not-found.html': 'Not found' };

@@ -2,17 +2,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Assets, PageName } from './assets.ts';
 
 /** The pages load their own files and talk to their own server, and nothing else. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self'",
-  "media-src 'self' blob:",
-  "connect-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'self'",
-].join('; ');
+const policy = (frameAncestors: string): string =>
+  [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "media-src 'self' blob:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    `frame-ancestors ${frameAncestors}`,
+  ].join('; ');
 
 const REVALIDATE = 'no-cache';
 const FOR_EVER = 'public, max-age=31536000, immutable';
@@ -40,8 +41,9 @@ export class Pages {
     });
   }
 
-  send(name: PageName, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    reply.header('content-security-policy', CONTENT_SECURITY_POLICY);
+  /** @param frameAncestors sites that may show the page in a frame */
+  send(name: PageName, request: FastifyRequest, reply: FastifyReply, frameAncestors = "'self'"): Promise<FastifyReply> {
+    reply.header('content-security-policy', policy(frameAncestors));
     return this.#assets.pages[name].send(request, reply, REVALIDATE);
   }
 

@@ -1,16 +1,24 @@
 import type { FastifyPluginAsync } from 'fastify';
+import { httpAccess } from '../access/http-request.ts';
+import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { loadAssets, type Assets } from './assets.ts';
+import { frameAncestors } from './embedding.ts';
 import type { LiveStreams } from './live-streams.ts';
 import { Pages, wantsPage } from './page.ts';
-import type { PlayablePublisher } from './streams.ts';
+import { publishPlaces, type PublishPorts } from './publish-places.ts';
+import type { PlayablePublisher, ServedHere, StreamList } from './streams.ts';
 
 export interface PagesOptions {
   readonly registry: Registry;
   readonly live: LiveStreams;
-  /** The publishers that answer on the same port: the pages offer no other. */
-  readonly serves: readonly PlayablePublisher[];
+  /** What answers on the same port: the pages offer nothing else. */
+  readonly serves: readonly ServedHere[];
+  /** Where publishers connect to. */
+  readonly publish?: PublishPorts;
+  /** What applications without CrossDomains of their own have. */
+  readonly crossDomains?: CrossDomainsConfig | undefined;
 }
 
 interface StreamParams {
@@ -19,11 +27,17 @@ interface StreamParams {
 }
 
 /**
- * The list of live streams at `/`, a player at `/:app/:stream`, what both show at `/-/streams.json`,
- * their files under `/-/assets/`, and what answers where nothing is. Needs no authorization: all of it is for viewers.
+ * The list of live streams at `/`, a player at `/:app/:stream`, what both show at `/-/streams.json`; at `/publish`, and at
+ * `/:app/:stream?publish` for one stream, a page that publishes by WHIP, and at `/-/publish.json` where else one may publish;
+ * their files under `/-/assets/`, and what answers where nothing is. Needs no authorization: all of it is for everybody.
  * Register it on every port of a viewer's publisher.
  */
-export function pagesRoutes({ registry, live, serves }: PagesOptions): FastifyPluginAsync {
+export function pagesRoutes(options: PagesOptions): FastifyPluginAsync {
+  const { registry, live, serves, publish = {}, crossDomains } = options;
+  const plays = serves.filter((one): one is PlayablePublisher => one === 'llhls' || one === 'webrtc');
+  const here = { thumbnails: serves.includes('thumbnail'), publishes: serves.includes('whip') };
+  const shown = (list: StreamList): StreamList =>
+    here.thumbnails ? list : { ...list, streams: list.streams.map((one) => ({ ...one, thumbnail: undefined })) };
   let loading: Promise<Assets> | undefined;
   return async (app) => {
     const pages = new Pages(app, await (loading ??= loadAssets()));
@@ -39,10 +53,28 @@ export function pagesRoutes({ registry, live, serves }: PagesOptions): FastifyPl
       return pages.send('index.html', request, reply);
     });
 
-    app.get<{ Params: StreamParams }>('/:app/:stream', async (request, reply) => {
+    app.get('/publish', async (request, reply) => {
+      if (registry.resolve(request.hostname) === undefined) return pages.notFound(request, reply);
+      return pages.send('publish.html', request, reply);
+    });
+
+    app.get<{ Params: StreamParams; Querystring: Record<string, unknown> }>('/:app/:stream', async (request, reply) => {
       const vhost = registry.resolve(request.hostname);
-      if (vhost === undefined || !takesStreams(vhost, request.params.app)) return pages.notFound(request, reply);
-      return pages.send('player.html', request, reply);
+      const { params, query } = request;
+      if (vhost === undefined || !takesStreams(vhost, params.app)) return pages.notFound(request, reply);
+      if (query['publish'] !== undefined) return pages.send('publish.html', request, reply);
+      if (query['embed'] === undefined) return pages.send('player.html', request, reply);
+      const { llhls, webrtc } = vhost.applications.get(params.app)?.config.publishers ?? {};
+      const allowed = llhls?.crossDomains ?? webrtc?.crossDomains ?? crossDomains;
+      return pages.send('player.html', request, reply, frameAncestors(allowed));
+    });
+
+    app.get('/-/publish.json', async (request, reply) => {
+      const vhost = registry.resolve(request.hostname);
+      if (vhost === undefined) return pages.notFound(request, reply);
+      const { client } = httpAccess(request.raw, request);
+      reply.header('cache-control', 'no-store');
+      return { here: here.publishes, ...publishPlaces(vhost, request.hostname, publish, client) };
     });
 
     app.get<{ Querystring: Partial<StreamParams> }>('/-/streams.json', async (request, reply) => {
@@ -51,7 +83,7 @@ export function pagesRoutes({ registry, live, serves }: PagesOptions): FastifyPl
       const { app: application, stream } = request.query;
       const named = typeof application === 'string' && typeof stream === 'string';
       reply.header('cache-control', 'no-store');
-      return named ? live.one(vhost, serves, { app: application, stream }) : live.list(vhost, serves);
+      return shown(named ? await live.one(vhost, plays, { app: application, stream }) : await live.list(vhost, plays));
     });
   };
 }

@@ -13,6 +13,9 @@ const DEFAULT_PLAYLISTS = { llhls: 'llhls_default', webrtc: 'webrtc_default', hl
 /** Publishers that the player page plays. */
 export type PlayablePublisher = 'llhls' | 'webrtc';
 
+/** What the pages use of what answers on their port: pictures, and publishers by WHIP, besides what they play by. */
+export type ServedHere = PlayablePublisher | 'thumbnail' | 'whip';
+
 const ShownVideo = Type.Object({
   codec: Type.String(),
   width: Type.Number(),
@@ -34,6 +37,10 @@ const LiveStream = Type.Object({
   video: Type.Optional(ShownVideo),
   /** Every codec that there is sound in. */
   audio: Type.Optional(Type.Object({ codecs: Type.Array(Type.String()) })),
+  /** Bits per second of the largest video and one audio; absent while unknown, and from nodes of earlier versions. */
+  bitrate: Type.Optional(Type.Number()),
+  /** File name under `/app/stream/` of its newest picture; absent where there is none for everybody. */
+  thumbnail: Type.Optional(Type.String()),
   /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
   llhls: Type.Array(Type.String()),
   /** Playlists that WHEP and the WebSocket signalling take; empty when WebRTC is off. */
@@ -57,6 +64,13 @@ export interface StreamList {
   readonly more: boolean;
 }
 
+/** Whether access control guards viewers: then nothing is told to those who have no link. */
+export function hidesStreams(vhost: VirtualHost): boolean {
+  return (['llhls', 'webrtc'] as const).some((protocol) =>
+    isGuarded(vhost.config, { direction: 'outgoing', protocol }),
+  );
+}
+
 /**
  * What this node has or relays of the live streams of a virtual host, or of one name of it, as anybody may see them who
  * plays by `serves`.
@@ -67,10 +81,7 @@ export function listStreams(
   only?: { app: string; stream: string },
 ): StreamList {
   const now = Date.now();
-  const restricted = (['llhls', 'webrtc'] as const).some((protocol) =>
-    isGuarded(vhost.config, { direction: 'outgoing', protocol }),
-  );
-  if (restricted) return { now, restricted: true, streams: [], more: false };
+  if (hidesStreams(vhost)) return { now, restricted: true, streams: [], more: false };
   const streams: LiveStream[] = [];
   for (const [application, output] of only === undefined ? everyOutput(vhost) : oneOutput(vhost, only)) {
     if (streams.length === MAX_LISTED) return { now, restricted: false, streams, more: true };
@@ -101,7 +112,12 @@ function describe(application: Application, output: OutputStream, serves: readon
   const plays = (publisher: PlayablePublisher): boolean =>
     serves.includes(publisher) && publishers[publisher] !== undefined;
   const [video] = output.tracks.filter((track) => track.type === 'video').sort((a, b) => b.height - a.height);
-  const sounds = new Set(output.tracks.filter((track) => track.type === 'audio').map(({ codec }) => codec));
+  const audio = output.tracks.filter((track) => track.type === 'audio');
+  const sounds = new Set(audio.map(({ codec }) => codec));
+  const bitrate = [video, audio[0]].reduce(
+    (sum, track) => sum + ((track && output.measured(track.id)?.bitrateLatest) ?? 0),
+    0,
+  );
   return {
     app: application.name,
     stream: output.name,
@@ -115,9 +131,20 @@ function describe(application: Application, output: OutputStream, serves: readon
       framerate: video.framerate || Math.round(output.measured(video.id)?.framerateLatest ?? 0),
     },
     audio: sounds.size > 0 ? { codecs: [...sounds] } : undefined,
+    ...(bitrate > 0 && { bitrate }),
+    thumbnail: thumbnailOf(application, output),
     llhls: plays('llhls') ? playlists(output, 'llhls').map((name) => `${name}.m3u8`) : [],
     webrtc: plays('webrtc') ? playlists(output, 'webrtc') : [],
   };
+}
+
+const PICTURE_FILES = { JPEG: 'thumb.jpg', PNG: 'thumb.png', WEBP: 'thumb.webp', AVIF: 'thumb.avif' } as const;
+
+function thumbnailOf({ vhost, config }: Application, output: OutputStream): string | undefined {
+  if (config.publishers.thumbnail === undefined) return undefined;
+  if (isGuarded(vhost.config, { direction: 'outgoing', protocol: 'thumbnail' })) return undefined;
+  const picture = output.tracks.find((track) => track.type === 'image');
+  return picture && PICTURE_FILES[picture.codec];
 }
 
 /** File names of the playlists that a publisher plays, its own default first. */

@@ -6,6 +6,7 @@ import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { CrossDomainRules } from '../http/cors.ts';
 import { PicturesElsewhere, type PicturesElsewhereOptions } from './elsewhere.ts';
+import { newestPicture } from './newest-picture.ts';
 import { Pictures } from './pictures.ts';
 import { thumbnailRoutes } from './routes.ts';
 
@@ -15,24 +16,43 @@ export interface ThumbnailPublisherOptions extends PicturesElsewhereOptions {
   readonly crossDomains?: CrossDomainsConfig;
 }
 
+/** A picture as a whole file, and its MIME type. */
+interface ShownPicture {
+  readonly type: string;
+  readonly picture: Buffer;
+}
+
 /** Keeps the newest pictures of every output stream here of applications with thumbnails, and serves them over HTTP. */
 export class ThumbnailPublisher {
   readonly routes: FastifyPluginAsync;
   readonly #registry: Registry;
+  readonly #elsewhere: PicturesElsewhere;
   readonly #pictures = new Map<OutputStream, Pictures>();
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(options: ThumbnailPublisherOptions) {
     const { registry, access, crossDomains } = options;
     this.#registry = registry;
+    this.#elsewhere = new PicturesElsewhere(options, this.#pictures);
     registry.on('output', this.#attach);
     this.routes = thumbnailRoutes({
       registry,
       access,
       pictures: this.#pictures,
-      elsewhere: new PicturesElsewhere(options, this.#pictures),
+      elsewhere: this.#elsewhere,
       crossDomains: new CrossDomainRules('thumbnail', crossDomains),
     });
+  }
+
+  /**
+   * The newest picture of an output stream, whichever node has that: for operators, who are no viewers and not counted.
+   * @returns undefined where there is no such stream
+   * @throws thumbnailNotStarted, thumbnailExtension, thumbnailMissing
+   */
+  async newest(application: Application, stream: string, extension: string): Promise<ShownPicture | undefined> {
+    if (application.outputs.has(stream)) return newestPicture(this.#pictures, application, stream, extension);
+    const found = await this.#elsewhere.ask(application, stream, extension);
+    return found && { type: found.answer.type, picture: found.bytes };
   }
 
   /** Idempotent. */

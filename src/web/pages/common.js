@@ -71,6 +71,13 @@ export function age(milliseconds) {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** Addresses with their names, each with a button that copies it. @param rows `[name, url]` */
+export function showAddresses(place, rows) {
+  replaceIfChanged(place, rows, () =>
+    rows.flatMap(([name, url]) => [element('dt', {}, name), element('dd', {}, copied(url))]),
+  );
+}
+
 /** "1280×720 · 30 fps · H264 · AAC" of a stream of the list. */
 export function media({ video, audio }) {
   const parts = [];
@@ -85,3 +92,52 @@ export function media({ video, audio }) {
 export const bits = (rate) => (rate < 1e6 ? `${Math.round(rate / 1000)} kbit/s` : `${(rate / 1e6).toFixed(2)} Mbit/s`);
 
 export const watching = (viewers) => `${viewers} watching`;
+
+/**
+ * Copies a text, also on pages that browsers do not give the clipboard because they came without TLS.
+ * @throws Error
+ */
+export async function copyText(text) {
+  if (navigator.clipboard !== undefined) return await navigator.clipboard.writeText(text);
+  const field = element('textarea', { value: text, className: 'unseen', readOnly: true });
+  // an open dialog lets nothing outside of it be selected
+  (document.querySelector('dialog[open]') ?? document.body).append(field);
+  field.select();
+  const copied = document.execCommand('copy');
+  field.remove();
+  if (!copied) throw new Error('This browser does not let the page copy: select the text instead');
+}
+
+/** An address with a button that copies it. */
+export function copied(text) {
+  return element('span', { className: 'copied' }, element('code', {}, text), new CopyButton(() => text).element);
+}
+
+const DONE_MS = 2000;
+
+/** A button that copies what a function tells, and says so for a moment. */
+export class CopyButton {
+  element;
+  #reset;
+
+  constructor(textOf, title = 'Copy') {
+    this.element = element('button', { type: 'button', className: 'plain', textContent: title });
+    this.element.addEventListener('click', async () => {
+      const said = await copyText(textOf()).then(
+        () => 'Copied',
+        (error) => error.message,
+      );
+      this.element.textContent = said;
+      clearTimeout(this.#reset);
+      this.#reset = setTimeout(() => (this.element.textContent = title), DONE_MS);
+    });
+  }
+}
+
+/** The same element if it is there with the same content, so that what is focused or selected in it stays so. */
+export function replaceIfChanged(place, content, make) {
+  const text = JSON.stringify(content);
+  if (place.dataset.shown === text) return;
+  place.dataset.shown = text;
+  place.replaceChildren(...make(content));
+}

@@ -9,14 +9,27 @@ export class ApiError extends Error {
   }
 }
 
-/** The management API of the server that this page is from. The token is in this object and nowhere else. */
+/** How the credential of a read-only link begins; when it ends follows, in seconds since 1970. */
+const READ_ONLY = /^read-only:(\d{1,12})\./;
+
+/**
+ * The management API of the server that this page is from. The token, or the credential of a read-only link, is in this
+ * object and nowhere else.
+ */
 export class Api {
   #authorization;
+  /** The bearer may look at everything that is no secret, and change nothing. */
+  isReadOnly;
+  /** When that ends; undefined for a token. */
+  expires;
   /** Called when the token is refused. */
   onRefused = () => {};
 
   /** @param token `user:password`, or one word */
   constructor(token) {
+    const seconds = READ_ONLY.exec(token)?.[1];
+    this.isReadOnly = seconds !== undefined;
+    this.expires = seconds && new Date(Number(seconds) * 1000);
     const bytes = new TextEncoder().encode(token);
     this.#authorization = `Basic ${btoa(String.fromCharCode(...bytes))}`;
   }
@@ -30,20 +43,31 @@ export class Api {
    * @throws ApiError with the API's own message; TypeError when the server cannot be reached
    */
   async call(method, path, body) {
+    const response = await this.#ask(method, path, {
+      headers: { authorization: this.#authorization, 'content-type': 'application/json' },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    return parse(await response.text())?.response;
+  }
+
+  /** What a call answers that is no JSON, such as a picture, as a Blob. @throws as `call` */
+  async file(path) {
+    const response = await this.#ask('GET', path, { headers: { authorization: this.#authorization } });
+    return await response.blob();
+  }
+
+  async #ask(method, path, options) {
     const response = await fetch(path, {
       method,
       cache: 'no-store',
       credentials: 'omit',
-      headers: { authorization: this.#authorization, 'content-type': 'application/json' },
       signal: AbortSignal.timeout(ANSWER_MS),
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...options,
     });
-    const text = await response.text();
-    const envelope = parse(text);
-    if (response.status === 401) this.onRefused(envelope?.message ?? 'The token is not accepted');
-    if (!response.ok)
-      throw new ApiError(response.status, envelope?.message ?? `the server answered ${response.status}`);
-    return envelope?.response;
+    if (response.ok) return response;
+    const message = parse(await response.text())?.message;
+    if (response.status === 401) this.onRefused(message ?? 'The token is not accepted');
+    throw new ApiError(response.status, message ?? `the server answered ${response.status}`);
   }
 
   /** Every application of every virtual host: `{ vhost, app }`. */

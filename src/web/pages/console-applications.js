@@ -1,6 +1,6 @@
 import { element } from './common.js';
 import { appPath, vhostPath } from './console-api.js';
-import { actionButton, heading, say, Table } from './console-parts.js';
+import { actionButton, changeButton, heading, say, Table } from './console-parts.js';
 
 const NEW_VHOST = JSON.stringify([{ name: 'name', host: { names: ['live.example.com'] } }], null, 2);
 const NEW_APP = JSON.stringify(
@@ -23,8 +23,11 @@ export function applicationsView(api) {
         cell: (row) => {
           const path = rowPath(row);
           const name = row.app ?? row.vhost;
-          const show = actionButton('Show', async () => editor.show(name, await api.get(path)), { className: 'plain' });
-          const change = actionButton('Change', async () => {
+          // the configuration holds secrets: who may only look is not shown it
+          const show = changeButton(api, 'Show', async () => editor.show(name, await api.get(path)), {
+            className: 'plain',
+          });
+          const change = changeButton(api, 'Change', async () => {
             const { name: _name, dynamic: _dynamic, outputProfiles: _profiles, ...changeable } = await api.get(path);
             editor.edit(
               `Change ${name}`,
@@ -33,12 +36,12 @@ export function applicationsView(api) {
               (text) => api.call('PATCH', path, text),
             );
           });
-          const add = actionButton('New application', async () =>
+          const add = changeButton(api, 'New application', async () =>
             editor.edit(`New application of ${name}`, 'A list: several are possible.', NEW_APP, (text) =>
               api.call('POST', `${path}/apps`, text),
             ),
           );
-          const remove = actionButton('Delete', () => api.call('DELETE', path), {
+          const remove = changeButton(api, 'Delete', () => api.call('DELETE', path), {
             ask: `Delete ${name} with all of its streams?`,
             done: `${name} was deleted`,
           });
@@ -48,7 +51,7 @@ export function applicationsView(api) {
     ],
     'There is no virtual host.',
   );
-  const create = actionButton('New virtual host', async () =>
+  const create = changeButton(api, 'New virtual host', async () =>
     editor.edit('New virtual host', 'A list: several are possible.', NEW_VHOST, (text) =>
       api.call('POST', '/v1/vhosts', text),
     ),

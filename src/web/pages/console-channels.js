@@ -1,6 +1,6 @@
 import { element } from './common.js';
-import { ApiError, appPath } from './console-api.js';
-import { actionButton, heading, Table } from './console-parts.js';
+import { appPath } from './console-api.js';
+import { changeButton, heading, Table } from './console-parts.js';
 
 const KINDS = { scheduledChannels: 'Scheduled', multiplexChannels: 'Multiplex' };
 
@@ -38,7 +38,7 @@ export function channelsView(api) {
       {
         title: '',
         cell: (row) =>
-          actionButton('Delete', () => api.call('DELETE', channelPath(row)), {
+          changeButton(api, 'Delete', () => api.call('DELETE', channelPath(row)), {
             ask: `Delete the channel ${row.name}? Its stream ends for all viewers.`,
             done: `${row.name} was deleted`,
           }),
@@ -48,34 +48,6 @@ export function channelsView(api) {
   );
   return {
     element: element('div', {}, heading('Channels'), table.element),
-    refresh: async () => {
-      const applications = await api.applications();
-      const kinds = applications.flatMap((one) => Object.keys(KINDS).map((kind) => ({ ...one, kind })));
-      const lists = await Promise.all(kinds.map((one) => names(api, one)));
-      const channels = await Promise.all(
-        lists.flat().map(async (one) => ({ ...one, channel: await detail(api, one) })),
-      );
-      table.show(channels, channelKey);
-    },
+    refresh: async () => table.show(await api.get('/v1/cluster/channels'), channelKey),
   };
-}
-
-/** None where the application has no channels of the kind. */
-async function names(api, { vhost, app, kind }) {
-  try {
-    return (await api.get(`${appPath({ vhost, app })}/${kind}`)).map((name) => ({ vhost, app, kind, name }));
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return [];
-    throw error;
-  }
-}
-
-/** undefined for a channel that has just been deleted. */
-async function detail(api, one) {
-  try {
-    return await api.get(channelPath(one));
-  } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return undefined;
-    throw error;
-  }
 }

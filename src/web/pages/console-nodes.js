@@ -1,5 +1,5 @@
 import { age, element } from './common.js';
-import { actionButton, heading, Table } from './console-parts.js';
+import { changeButton, heading, Table } from './console-parts.js';
 
 /** The nodes of the cluster. */
 export function nodesView(api) {
@@ -33,21 +33,23 @@ export function nodesView(api) {
 class Drain {
   #drain;
   #undrain;
+  #mayDrain;
   element;
 
   constructor(api, path, id) {
-    this.#drain = actionButton('Drain', () => api.call('POST', path(id, 'drain')), {
+    this.#mayDrain = !api.isReadOnly;
+    this.#drain = changeButton(api, 'Drain', () => api.call('POST', path(id, 'drain')), {
       ask: `Drain ${id}? It accepts no new streams, and hands over what it can.`,
       done: `${id} is being drained`,
     });
-    this.#undrain = actionButton('Undrain', () => api.call('POST', path(id, 'undrain')), {
+    this.#undrain = changeButton(api, 'Undrain', () => api.call('POST', path(id, 'undrain')), {
       done: `${id} accepts streams again`,
     });
     this.element = element('span', {}, this.#drain, this.#undrain);
   }
 
   update({ state }) {
-    this.#drain.hidden = state !== 'ready';
-    this.#undrain.hidden = state !== 'draining';
+    this.#drain.hidden = !this.#mayDrain || state !== 'ready';
+    this.#undrain.hidden = !this.#mayDrain || state !== 'draining';
   }
 }

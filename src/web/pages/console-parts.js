@@ -1,4 +1,4 @@
-import { element } from './common.js';
+import { CopyButton, element } from './common.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -34,10 +34,13 @@ export function actionButton(text, action, { ask, done, className = '' } = {}) {
   return button;
 }
 
-/** A button that copies a text. */
-export function copyButton(text) {
-  return actionButton('Copy', () => navigator.clipboard.writeText(text), { done: 'Copied', className: 'plain' });
+/** A button that changes something at the server: there is none for who may only look. */
+export function changeButton(api, text, action, options) {
+  return api.isReadOnly ? element('span', { hidden: true }) : actionButton(text, action, options);
 }
+
+/** A button that copies a text. */
+export const copyButton = (text) => new CopyButton(() => text).element;
 
 let saying;
 /** Tells what came of something, for some seconds. */

@@ -1,25 +1,26 @@
 import { age, bits, element } from './common.js';
 import { ApiError, appPath, streamPath } from './console-api.js';
-import { actionButton, copyButton, facts, heading, Sparkline, Table } from './console-parts.js';
+import { changeButton, copyButton, facts, heading, Sparkline, Table } from './console-parts.js';
+import { StreamPicture } from './console-picture.js';
 import { listTasks, pushTable, recordTable, showTasks } from './console-tasks.js';
 
-/** Each costs a call at every look. */
-const MAX_SESSIONS = 20;
+/** Sessions of a page: each costs a call at every look. */
+const PAGE = 20;
 
 /** One stream: what comes in, what goes out, who watches, and what can be done with it. */
 export function streamView(api, [vhost, app, stream]) {
   const own = { vhost, app, stream };
   const path = streamPath(own);
   const place = { health: element('div'), urls: element('div'), outputs: element('div') };
-  /** What is recorded and pushed is an output stream. */
-  let output = stream;
-  const target = () => ({ name: output });
+  const picture = new StreamPicture(api, own);
+  const outputs = new OutputChoice();
+  const target = () => ({ name: outputs.chosen ?? stream });
+  const pages = new Pages(() => void refresh().catch(() => undefined));
   const rate = new Sparkline(80);
   const tracks = trackTable();
   const sessions = sessionTable(api, path);
   const [records, pushes] = [recordTable(api), pushTable(api)];
-  const more = element('p', { className: 'muted', hidden: true });
-  const remove = actionButton('Delete', () => api.call('DELETE', path), {
+  const remove = changeButton(api, 'Delete', () => api.call('DELETE', path), {
     ask: `Disconnect the publisher of ${stream}? All viewers are disconnected, too.`,
     done: `${stream} was deleted`,
   });
@@ -33,15 +34,16 @@ export function streamView(api, [vhost, app, stream]) {
       listTasks(api, [own], 'pushes'),
     ]);
     const names = new Set(info.outputs.map(({ name }) => name));
-    output = info.outputs[0]?.name ?? stream;
+    outputs.show([...names]);
+    const pictured = info.outputs.find(({ tracks: all }) => all.some(({ type }) => type === 'Image'));
+    const hasVideo = info.input.tracks.some((track) => track.video !== undefined);
+    picture.update({ ...own, video: hasVideo || undefined, thumbnail: pictured?.name });
     rate.add(counted.avgThroughputIn);
     place.health.replaceChildren(health(info, counted, rate));
     tracks.show(tracksOf(info), ({ where, track }) => `${where} ${track.id}`);
     place.urls.replaceChildren(urls(nodes, own, info.outputs));
-    const shown = await Promise.all(ids.slice(0, MAX_SESSIONS).map((id) => session(api, path, id)));
+    const shown = await Promise.all(pages.of(ids).map((id) => session(api, path, id)));
     sessions.show(shown.filter(Boolean), ({ id }) => id);
-    more.hidden = ids.length <= MAX_SESSIONS;
-    more.textContent = `The first ${MAX_SESSIONS} of ${ids.length} are shown.`;
     showTasks(
       records,
       recorded.filter((task) => names.has(task.stream.name)),
@@ -56,17 +58,18 @@ export function streamView(api, [vhost, app, stream]) {
       'div',
       {},
       heading(`${vhost} / ${app} / ${stream}`, remove),
-      place.health,
+      element('div', { className: 'glance' }, picture.element, place.health),
       element('h2', {}, 'Tracks'),
       tracks.element,
       element('h2', {}, 'Viewers'),
       sessions.element,
-      more,
+      pages.element,
+      outputs.element,
       element('h2', {}, 'Recordings'),
-      recordForm(api, own, target),
+      ...(api.isReadOnly ? [] : [recordForm(api, own, target)]),
       records.element,
       element('h2', {}, 'Pushes'),
-      pushForm(api, own, target),
+      ...(api.isReadOnly ? [] : [pushForm(api, own, target)]),
       pushes.element,
       element('h2', {}, 'Addresses'),
       place.urls,
@@ -81,6 +84,64 @@ export function streamView(api, [vhost, app, stream]) {
       }
     },
   };
+}
+
+/** Which of several output streams is recorded and pushed. */
+class OutputChoice {
+  #select = element('select', { id: 'output' });
+  element = element(
+    'p',
+    { className: 'inline', hidden: true },
+    element('label', { htmlFor: 'output' }, 'Record and push the output stream'),
+    this.#select,
+  );
+
+  /** What stays the same is left alone: the user may have it open. */
+  show(names) {
+    this.element.hidden = names.length < 2;
+    const { options, value } = this.#select;
+    if (JSON.stringify(Array.from(options, (option) => option.value)) === JSON.stringify(names)) return;
+    this.#select.replaceChildren(...names.map((name) => element('option', { value: name, textContent: name })));
+    if (names.includes(value)) this.#select.value = value;
+  }
+
+  /** undefined while there is none. */
+  get chosen() {
+    return this.#select.value || undefined;
+  }
+}
+
+/** Pages of a list that is too long for one look. */
+class Pages {
+  #at = 0;
+  #count = 0;
+  #text = element('span', { className: 'muted' });
+  #back = element('button', { type: 'button', textContent: 'Previous' });
+  #on = element('button', { type: 'button', textContent: 'Next' });
+  element = element('p', { className: 'inline', hidden: true }, this.#back, this.#on, this.#text);
+
+  /** @param turned called when another page is to be shown */
+  constructor(turned) {
+    const turn = (pages) => {
+      this.#at += pages;
+      turned();
+    };
+    this.#back.addEventListener('click', () => turn(-1));
+    this.#on.addEventListener('click', () => turn(1));
+  }
+
+  /** The items of the page that is shown. */
+  of(items) {
+    this.#count = Math.max(1, Math.ceil(items.length / PAGE));
+    this.#at = Math.min(Math.max(this.#at, 0), this.#count - 1);
+    const from = this.#at * PAGE;
+    const page = items.slice(from, from + PAGE);
+    this.element.hidden = this.#count === 1;
+    this.#back.disabled = this.#at === 0;
+    this.#on.disabled = this.#at === this.#count - 1;
+    this.#text.textContent = `${from + 1} to ${from + page.length} of ${items.length}`;
+    return page;
+  }
 }
 
 /** What an operator looks at first: whether the encoder does what live streaming needs. */
@@ -178,7 +239,7 @@ function sessionTable(api, path) {
       {
         title: '',
         cell: ({ id }) =>
-          actionButton('Disconnect', () => api.call('DELETE', `${path}/sessions/${encodeURIComponent(id)}`), {
+          changeButton(api, 'Disconnect', () => api.call('DELETE', `${path}/sessions/${encodeURIComponent(id)}`), {
             done: 'The viewer was disconnected',
           }),
       },
@@ -201,7 +262,8 @@ async function session(api, path, id) {
 }
 
 function recordForm(api, { vhost, app, stream }, target) {
-  return actionButton(
+  return changeButton(
+    api,
     'Start recording',
     () =>
       api.call('POST', `${appPath({ vhost, app })}:startRecord`, {
@@ -215,7 +277,8 @@ function recordForm(api, { vhost, app, stream }, target) {
 function pushForm(api, { vhost, app, stream }, target) {
   const url = element('input', { id: 'push-url', placeholder: 'rtmp://host/app', required: true, autocomplete: 'off' });
   const key = element('input', { id: 'push-key', placeholder: 'stream key', autocomplete: 'off' });
-  const start = actionButton(
+  const start = changeButton(
+    api,
     'Start push',
     () =>
       api.call('POST', `${appPath({ vhost, app })}:startPush`, {

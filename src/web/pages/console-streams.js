@@ -1,5 +1,6 @@
 import { age, bits, element } from './common.js';
 import { heading, Sparkline, Table } from './console-parts.js';
+import { StreamPicture } from './console-picture.js';
 
 export const streamKey = ({ vhost, app, stream }) => JSON.stringify([vhost, app, stream]);
 
@@ -8,15 +9,14 @@ const pathOf = ({ vhost, app, stream }) => `#/streams/${[vhost, app, stream].map
 const videoText = ({ video }) => (video ? `${video.width}×${video.height} ${video.framerate} fps ${video.codec}` : '–');
 
 /** A table of streams as `/v1/cluster/streams` lists them. */
-export function streamTable(caption, empty) {
+export function streamTable(api, caption, empty) {
   return new Table(
     caption,
     [
       {
         title: 'Stream',
         sort: ({ vhost, app, stream }) => `${vhost}/${app}/${stream}`,
-        cell: (row) =>
-          element('a', { href: pathOf(row) }, `${row.vhost} / ${row.app} / `, element('b', {}, row.stream)),
+        cell: (row) => new NamedPicture(api, row),
       },
       { title: 'Source', value: ({ sourceType }) => sourceType, sort: ({ sourceType }) => sourceType },
       { title: 'Video', value: videoText, sort: ({ video }) => video?.height ?? 0 },
@@ -34,6 +34,22 @@ export function streamTable(caption, empty) {
     ],
     empty,
   );
+}
+
+/** The picture of a stream, and its name as a link. */
+class NamedPicture {
+  #picture;
+  element;
+
+  constructor(api, row) {
+    this.#picture = new StreamPicture(api, row);
+    const link = element('a', { href: pathOf(row) }, `${row.vhost} / ${row.app} / `, element('b', {}, row.stream));
+    this.element = element('span', { className: 'pictured' }, this.#picture.element, link);
+  }
+
+  update(row) {
+    this.#picture.update(row);
+  }
 }
 
 /** A bit rate and what it was before. */
@@ -58,7 +74,7 @@ export function streamsView(api) {
   });
   const count = element('span', { className: 'muted' });
   count.role = 'status';
-  const table = streamTable('Streams', 'No stream matches.');
+  const table = streamTable(api, 'Streams', 'No stream matches.');
   let streams = [];
   const show = () => {
     const wanted = filter.value.trim().toLowerCase();

@@ -1,6 +1,6 @@
 import { age, element } from './common.js';
 import { ApiError, appPath } from './console-api.js';
-import { actionButton, heading, Table } from './console-parts.js';
+import { changeButton, heading, Table } from './console-parts.js';
 
 /** The recordings or pushes of some applications. */
 export async function listTasks(api, applications, kind) {
@@ -11,7 +11,7 @@ export async function listTasks(api, applications, kind) {
 /** None where the application has no publisher for them. */
 async function listOf(api, application, kind) {
   try {
-    return await api.call('POST', `${appPath(application)}:${kind}`);
+    return await api.get(`${appPath(application)}:${kind}`);
   } catch (error) {
     if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return [];
     throw error;
@@ -27,8 +27,8 @@ const stopColumn = (api, action) => ({
   title: '',
   cell: ({ vhost, app, id, isConfig }) => {
     const stop = () => api.call('POST', `${appPath({ vhost, app })}:${action}`, { id });
-    const button = actionButton('Stop', stop, { ask: `Stop ${id}?`, done: `${id} was stopped` });
-    button.hidden = isConfig === true;
+    const button = changeButton(api, 'Stop', stop, { ask: `Stop ${id}?`, done: `${id} was stopped` });
+    button.hidden ||= isConfig === true;
     return button;
   },
 });

@@ -3,6 +3,7 @@ import { Api, ApiError } from './console-api.js';
 import { applicationsView } from './console-applications.js';
 import { channelsView } from './console-channels.js';
 import { eventsView } from './console-events.js';
+import { LinkDialog } from './console-link.js';
 import { nodesView } from './console-nodes.js';
 import { overviewView } from './console-overview.js';
 import { streamView } from './console-stream.js';
@@ -89,16 +90,17 @@ function leave(why) {
   byId('view').replaceChildren();
   byId('nav').hidden = true;
   byId('leave').hidden = true;
+  byId('share').hidden = true;
+  byId('read-only').hidden = true;
   byId('sign-in').hidden = false;
   byId('wrong').hidden = why === undefined;
   byId('wrong').textContent = why ?? '';
   byId('token').focus();
 }
 
-byId('sign-in').addEventListener('submit', async (event) => {
-  event.preventDefault();
-  const offered = new Api(byId('token').value);
-  byId('token').value = '';
+/** Signs in with a token, or with the credential of a read-only link. */
+async function enter(credential) {
+  const offered = new Api(credential);
   try {
     await offered.get('/v1/version');
   } catch (error) {
@@ -110,11 +112,32 @@ byId('sign-in').addEventListener('submit', async (event) => {
   byId('sign-in').hidden = true;
   byId('nav').hidden = false;
   byId('leave').hidden = false;
+  byId('share').hidden = api.isReadOnly;
+  byId('read-only').hidden = !api.isReadOnly;
+  byId('read-only').textContent = api.isReadOnly ? `Read-only until ${api.expires.toLocaleString()}` : '';
   open({ focus: true });
+}
+
+/** Takes the credential of a read-only link out of the address, where it would stay to be seen and kept. */
+function takeLink() {
+  const credential = /^#link=(.*)$/.exec(location.hash)?.[1];
+  if (credential === undefined) return false;
+  history.replaceState(null, '', `${location.pathname}#/`);
+  void enter(decode(credential));
+  return true;
+}
+
+byId('sign-in').addEventListener('submit', (event) => {
+  event.preventDefault();
+  const credential = byId('token').value;
+  byId('token').value = '';
+  void enter(credential);
 });
+byId('share').addEventListener('click', () => new LinkDialog(api).open());
 byId('leave').addEventListener('click', () => leave());
-addEventListener('hashchange', () => open({ focus: true }));
+addEventListener('hashchange', () => takeLink() || open({ focus: true }));
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) void loop();
 });
 leave();
+takeLink();

@@ -1,56 +1,103 @@
-import { age, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
+import { age, bits, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
+import { fetchPlaces, placesGuide } from './places.js';
+import { Poster } from './poster.js';
 
 const REFRESH_MS = 3000;
 const HIDDEN_REFRESH_MS = 15_000;
+/** From each picture of a card on the screen to the next one. */
+const PICTURE_MS = 9000;
 
 const byId = (id) => document.getElementById(id);
-const rows = new Map();
+const cards = new Map();
+const onScreen = new Set();
+const watcher = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    const card = cards.get(target.dataset.key);
+    if (!isIntersecting || card === undefined) onScreen.delete(target.dataset.key);
+    else onScreen.add(target.dataset.key);
+    card?.refreshPicture();
+  }
+});
 
-/** One row of the list; its parts are changed in place, so a focused link stays focused. */
-function makeRow({ app, stream }) {
-  const detail = element('div', { className: 'detail' });
-  const viewers = element('b');
-  const since = element('span');
-  const link = element(
-    'a',
-    { href: playerPath(app, stream) },
-    element('span', { className: 'dot', ariaHidden: 'true' }),
-    element(
-      'div',
-      { className: 'what' },
-      element('div', { className: 'name' }, element('small', {}, `${app} / `), stream),
-      detail,
-    ),
-    element('div', { className: 'numbers' }, viewers, since),
-  );
-  return { item: element('li', {}, link), detail, viewers, since };
+/** One card of the list; its parts are changed in place, so a focused link stays focused. */
+class Card {
+  element;
+  #path;
+  #poster;
+  #detail = element('div', { className: 'detail' });
+  #viewers = element('b');
+  #rate = element('span');
+  #since = element('span', { className: 'badge' });
+  #thumbnail;
+  #pictureAt = -Infinity;
+
+  constructor({ app, stream }) {
+    this.#path = playerPath(app, stream);
+    this.#poster = new Poster(`${app}/${stream}`);
+    this.#poster.element.append(element('span', { className: 'badge live' }, 'Live'), this.#since);
+    const link = element(
+      'a',
+      { href: this.#path },
+      this.#poster.element,
+      element(
+        'div',
+        { className: 'what' },
+        element('div', { className: 'name' }, element('small', {}, `${app} / `), stream),
+        this.#detail,
+        element('div', { className: 'numbers' }, this.#viewers, this.#rate),
+      ),
+    );
+    this.element = element('li', {}, link);
+    this.element.dataset.key = this.#path;
+  }
+
+  update(live) {
+    this.#detail.textContent = live.video === undefined ? `Audio only · ${media(live)}` : media(live);
+    this.#viewers.textContent = watching(live.viewers);
+    this.#rate.textContent = live.bitrate === undefined ? '' : bits(live.bitrate);
+    this.#since.textContent = age(serverNow() - live.since);
+    this.#poster.draw(live.video === undefined);
+    this.#thumbnail = live.thumbnail;
+    this.refreshPicture();
+  }
+
+  refreshPicture() {
+    if (this.#thumbnail === undefined) return void this.#poster.show(undefined);
+    if (document.hidden || !onScreen.has(this.#path)) return;
+    const now = performance.now();
+    if (now - this.#pictureAt < PICTURE_MS) return;
+    this.#pictureAt = now;
+    void this.#poster.show(`${this.#path}/${this.#thumbnail}?at=${Math.round(now)}`);
+  }
 }
 
 function show({ streams, more, restricted }) {
-  const gone = new Set(rows.keys());
+  const gone = new Set(cards.keys());
   for (const live of streams) {
     const key = playerPath(live.app, live.stream);
     gone.delete(key);
-    let row = rows.get(key);
-    if (row === undefined) {
-      row = makeRow(live);
-      rows.set(key, row);
-      byId('streams').append(row.item);
+    let card = cards.get(key);
+    if (card === undefined) {
+      card = new Card(live);
+      cards.set(key, card);
+      byId('streams').append(card.element);
+      watcher.observe(card.element);
     }
-    row.detail.textContent = media(live);
-    row.viewers.textContent = watching(live.viewers);
-    row.since.textContent = `live for ${age(serverNow() - live.since)}`;
+    card.update(live);
   }
   for (const key of gone) {
-    rows.get(key).item.remove();
-    rows.delete(key);
+    const { element: card } = cards.get(key);
+    watcher.unobserve(card);
+    card.remove();
+    cards.delete(key);
+    onScreen.delete(key);
   }
   const count = streams.length;
   const noun = count === 1 ? 'stream' : 'streams';
   byId('count').textContent = more ? `the first ${count} ${noun}` : count > 0 ? `${count} ${noun}` : '';
-  byId('empty').hidden = count > 0;
   if (restricted) say('Streams are not listed here', 'To watch one, use the link that its publisher gave you.');
   else say('Nothing is live right now', 'New streams appear here by themselves.');
+  showEmpty(count === 0, !restricted);
 }
 
 function say(title, text) {
@@ -59,13 +106,19 @@ function say(title, text) {
   byId('empty-text').textContent = text;
 }
 
+/** @param invites whether it is told how to publish */
+function showEmpty(isEmpty, invites) {
+  byId('empty').hidden = !isEmpty;
+  byId('guide').hidden = !isEmpty || !invites;
+}
+
 async function refresh() {
   try {
     show(await fetchStreams());
   } catch {
-    byId('count').textContent = rows.size > 0 ? 'The server cannot be reached: the list may be old' : '';
-    byId('empty').hidden = rows.size > 0;
+    byId('count').textContent = cards.size > 0 ? 'The server cannot be reached: the list may be old' : '';
     say('The server cannot be reached', 'This page tries again by itself.');
+    showEmpty(cards.size === 0, false);
   }
 }
 
@@ -77,7 +130,16 @@ async function loop() {
   timer = setTimeout(loop, document.hidden ? HIDDEN_REFRESH_MS : REFRESH_MS);
 }
 
+async function invite() {
+  const places = await fetchPlaces();
+  const fromHere = places.here && places.applications.some(({ whip }) => whip !== undefined);
+  byId('go-live').hidden = !fromHere;
+  byId('guide').replaceChildren(...placesGuide(places, { fromHere }));
+}
+
 document.addEventListener('visibilitychange', () => {
   if (!document.hidden) void loop();
 });
 void loop();
+// without it the list is as good
+invite().catch(() => undefined);

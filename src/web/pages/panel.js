@@ -1,4 +1,5 @@
 import { bits, element, serverNow } from './common.js';
+import { Poster } from './poster.js';
 
 const STALL_MS = 8000;
 /** So many starts may fail before a viewer is told why: a stream that has just begun is not all there. */
@@ -17,6 +18,8 @@ export class Panel {
   element;
   #video = element('video', { muted: true, autoplay: true, playsInline: true, controls: true });
   #cover;
+  /** What is shown of a stream that has no video. */
+  #art;
   #sound = element('button', { className: 'sound', type: 'button', textContent: 'Unmute', hidden: true });
   #figures = {};
   #choices = element('div', { className: 'choices', hidden: true });
@@ -40,6 +43,7 @@ export class Panel {
   #frames;
 
   /**
+   * @param looks `{ mark, name }`: a picture that is shown while nothing plays, and the name of the stream
    * @param makePlayer `(video, { failed, interrupted, changed }) => player` with `start(url, attempt)`, `stats(serverNow)`,
    *   `catchUp()`, `close()`, and `choices` and `choose(name, value)` where the viewer has a choice
    * @param unmuted called when this panel's sound is turned on
@@ -47,7 +51,7 @@ export class Panel {
    * @param troubled called when the picture stopped: the stream may have ended
    * @param firstPictureMs after so long without a picture the player is started again
    */
-  constructor(title, mark, makePlayer, { unmuted, begun, troubled, firstPictureMs }) {
+  constructor(title, { mark, name }, makePlayer, { unmuted, begun, troubled, firstPictureMs }) {
     this.#makePlayer = makePlayer;
     this.#firstPictureMs = firstPictureMs;
     this.#begun = begun;
@@ -66,7 +70,21 @@ export class Panel {
       this.#figures[name] = element('dd');
       figures.append(element('div', {}, element('dt', { textContent: name }), this.#figures[name]));
     }
-    const screen = element('div', { className: 'screen' }, this.#video, this.#sound, this.#cover.element);
+    this.#art = new Poster(name);
+    this.#art.draw(true);
+    this.#art.element.append(
+      element('span', { className: 'badge' }, 'Audio only'),
+      element('strong', {}, name.slice(name.indexOf('/') + 1)),
+    );
+    this.#art.element.hidden = true;
+    const screen = element(
+      'div',
+      { className: 'screen' },
+      this.#video,
+      this.#art.element,
+      this.#sound,
+      this.#cover.element,
+    );
     this.element = element(
       'section',
       { className: 'panel' },
@@ -81,9 +99,10 @@ export class Panel {
     this.#clearFigures();
   }
 
-  /** Plays `url` until `stop`. `note` says what the viewer has to know about this way of playing. */
-  play(url, { hasSound, note = '' }) {
+  /** Plays `url` until `stop`. `isAudio`: there is no video. `note` says what the viewer has to know about this way of playing. */
+  play(url, { hasSound, isAudio = false, note = '' }) {
     this.stop('Starting', '', true);
+    this.#art.element.hidden = !isAudio;
     this.#target = { url, hasSound };
     this.#note.textContent = note;
     this.#note.hidden = note === '';
@@ -299,7 +318,7 @@ export class Panel {
     Bitrate.textContent = bitrate === undefined ? '–' : bits(bitrate);
     Dropped.textContent = dropped === undefined ? '–' : `${dropped}`;
     const before = this.#frames;
-    if (frames === undefined || at === before?.at) return;
+    if (frames === undefined || videoWidth === 0 || at === before?.at) return;
     this.#frames = { count: frames, at };
     if (before === undefined) return;
     const perSecond = ((frames - before.count) * 1000) / (at - before.at);

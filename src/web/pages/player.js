@@ -1,6 +1,18 @@
-import { age, ask, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
+import {
+  age,
+  ask,
+  CopyButton,
+  element,
+  fetchStreams,
+  media,
+  playerPath,
+  serverNow,
+  showAddresses,
+  watching,
+} from './common.js';
 import { LlhlsPlayer } from './llhls.js';
 import { AWAY, Panel, UNREACHABLE } from './panel.js';
+import { ShareDialog } from './share.js';
 import { WhepPlayer } from './whep.js';
 
 const LIVE_POLL_MS = 2000;
@@ -15,9 +27,13 @@ const base = playerPath(app, stream);
 const passed = new URLSearchParams(location.search);
 let mode = passed.get('mode');
 passed.delete('mode');
+/** The page is in a frame of another site: nothing is shown but what plays. */
+const isEmbedded = passed.has('embed');
+passed.delete('embed');
 passed.delete('direction');
 
-const mark = document.querySelector('link[rel=icon]').href;
+/** The mark that is shown while nothing plays, and what is drawn of a stream by its name. */
+const looks = { mark: document.querySelector('link[rel=icon]').href, name: `${app}/${stream}` };
 /** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
 const FIRST_PICTURE_MS = { llhls: 12_000, webrtc: 30_000 };
 /** So long a publisher that has gone may return to its stream. */
@@ -31,11 +47,11 @@ const heard = {
   troubled: () => loop(),
 };
 const panels = {
-  llhls: new Panel('LL-HLS', mark, (video, { failed, changed }) => new LlhlsPlayer(video, failed, changed), {
+  llhls: new Panel('LL-HLS', looks, (video, { failed, changed }) => new LlhlsPlayer(video, failed, changed), {
     ...heard,
     firstPictureMs: FIRST_PICTURE_MS.llhls,
   }),
-  webrtc: new Panel('WebRTC', mark, (video, { failed, interrupted }) => new WhepPlayer(video, failed, interrupted), {
+  webrtc: new Panel('WebRTC', looks, (video, { failed, interrupted }) => new WhepPlayer(video, failed, interrupted), {
     ...heard,
     firstPictureMs: FIRST_PICTURE_MS.webrtc,
   }),
@@ -80,10 +96,10 @@ function shownWays() {
 function notes(way) {
   const codecs = live.audio?.codecs ?? [];
   const silent = way === 'webrtc' && codecs.length > 0 && !codecs.includes('OPUS');
-  const note = live.video === undefined && !live.unlisted ? 'This stream has audio only.' : '';
   return {
     hasSound: !silent && (codecs.length > 0 || live.unlisted === true),
-    note: silent ? `No audio over WebRTC: it needs Opus, this stream has ${codecs.join(', ')}.` : note,
+    isAudio: live.video === undefined && live.unlisted !== true,
+    note: silent ? `No audio over WebRTC: it needs Opus, this stream has ${codecs.join(', ')}.` : '',
   };
 }
 
@@ -164,12 +180,16 @@ function renderLinks() {
     rows.push(['OvenPlayer', socket.href]);
   }
   byId('links').hidden = rows.length === 0;
-  const text = JSON.stringify(rows);
-  if (byId('urls').dataset.shown === text) return;
-  byId('urls').dataset.shown = text;
-  byId('urls').replaceChildren(
-    ...rows.flatMap(([name, url]) => [element('dt', { textContent: name }), element('dd', { textContent: url })]),
-  );
+  showAddresses(byId('urls'), rows);
+}
+
+function addTools() {
+  const here = () => new URL(`${base}${query()}`, location).href;
+  const dialog = new ShareDialog(here, stream);
+  const share = element('button', { type: 'button', className: 'button', textContent: 'Share' });
+  share.addEventListener('click', () => dialog.open());
+  byId('tools').append(new CopyButton(here, 'Copy link').element, share);
+  document.body.append(dialog.element);
 }
 
 /** Where names are not listed, the addresses are tried as they are usual. */
@@ -230,6 +250,8 @@ async function loop() {
 }
 
 byId('name').textContent = stream;
+document.body.classList.toggle('embedded', isEmbedded);
+addTools();
 byId('modes').addEventListener('change', ({ target }) => {
   mode = target.value;
   const url = new URL(location);

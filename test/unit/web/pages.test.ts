@@ -9,7 +9,7 @@ import { addVhost, goLive } from '../../support/live.ts';
 
 async function serve(t: ExecutionContext, hostNames = ['*']): Promise<{ app: FastifyInstance; registry: Registry }> {
   const registry = new Registry();
-  addVhost(registry, { hostNames });
+  addVhost(registry, { hostNames, providers: {} });
   const { live } = await aloneWith(registry);
   const app = fastify();
   await app.register(pagesRoutes({ registry, live, serves: ['llhls', 'webrtc'] }));
@@ -21,7 +21,7 @@ const NASTY = '<script>alert(1)</script>"\'&';
 
 test('the pages carry a policy that allows nothing but their own files, and nothing inline', async (t) => {
   const { app } = await serve(t);
-  for (const url of ['/', '/app/stream', '/nowhere/stream']) {
+  for (const url of ['/', '/app/stream', '/publish', '/app/stream?publish', '/nowhere/stream']) {
     const { headers, body } = await app.inject(url);
     const policy = String(headers['content-security-policy']);
     t.regex(policy, /default-src 'none'/);
@@ -32,6 +32,27 @@ test('the pages carry a policy that allows nothing but their own files, and noth
     t.notRegex(body, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
     t.notRegex(body, /(?:src|href)="(?:https?:)?\/\//);
   }
+});
+
+test('other sites may frame the player when they ask for it as a part, and no page that publishes', async (t) => {
+  const { app, registry } = await serve(t, ['localhost']);
+  const publishers = { llhls: { crossDomains: { url: ['https://site.example'], header: [] } } } as never;
+  addVhost(registry, { name: 'other', hostNames: ['other.example'], applications: ['tv'], publishers });
+  const ancestors = async (url: string, host: string) => {
+    const { headers } = await app.inject({ url, headers: { host } });
+    return /frame-ancestors ([^;]*)/.exec(String(headers['content-security-policy']))?.[1];
+  };
+  t.is(await ancestors('/tv/stream?embed', 'other.example'), "'self' https://site.example");
+  t.is(await ancestors('/app/stream?embed', 'localhost'), "'self'");
+  for (const url of ['/tv/stream', '/tv/stream?publish&embed', '/publish?embed', '/?embed'])
+    t.is(await ancestors(url, 'other.example'), "'self'", url);
+});
+
+test('where to publish is told for the name that was called, and to be kept by nobody', async (t) => {
+  const { app } = await serve(t);
+  const { headers, body } = await app.inject({ url: '/-/publish.json', headers: { host: 'live.example:3333' } });
+  t.is(headers['cache-control'], 'no-store');
+  t.deepEqual(JSON.parse(body), { here: false, restricted: false, applications: [] });
 });
 
 test('a name in the address never becomes part of the page', async (t) => {
@@ -62,7 +83,7 @@ test('unknown virtual hosts and applications get a page that says so', async (t)
   const at = (url: string, host = 'live.example') => app.inject({ url, headers: { host } });
   t.is((await at('/')).statusCode, 200);
   t.is((await at('/app/stream')).statusCode, 200);
-  for (const url of ['/', '/app/stream', '/-/streams.json']) {
+  for (const url of ['/', '/app/stream', '/publish', '/-/streams.json', '/-/publish.json']) {
     t.is((await at(url, 'other.example:3333')).statusCode, 404);
   }
   const answer = await at('/other/stream');
@@ -107,7 +128,7 @@ test('the API port says what it is, to browsers and to programs', async (t) => {
 test('every file that a page names is there, and may be kept for ever', async (t) => {
   const { app } = await serve(t);
   const files = new Set<string>();
-  for (const url of ['/', '/app/stream', '/nowhere/stream']) {
+  for (const url of ['/', '/app/stream', '/publish', '/nowhere/stream']) {
     for (const [, file = ''] of (await app.inject(url)).body.matchAll(/(?:src|href)="(\/-\/[^"]+)"/g)) files.add(file);
   }
   t.true(files.size >= 8);

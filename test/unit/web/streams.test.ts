@@ -1,7 +1,9 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { listStreams } from '../../../src/web/streams.ts';
-import { addVhost, AUDIO, goLive, VIDEO } from '../../support/live.ts';
+import type { Track } from '../../../src/core/track.ts';
+import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../../support/live.ts';
+import { video } from '../core/support.ts';
 
 const MAX_LISTED = 200;
 const BOTH = ['llhls', 'webrtc'] as const;
@@ -22,10 +24,34 @@ test('a live stream shows its media, playlists and viewers', (t) => {
       viewers: 1,
       video: { codec: 'H264', width: 1280, height: 720, framerate: 30 },
       audio: { codecs: ['AAC'] },
+      thumbnail: undefined,
       llhls: ['llhls.m3u8'],
       webrtc: ['webrtc_default'],
     },
   ]);
+});
+
+test('a thumbnail is listed where the application has them, a picture is made, and everybody may see it', (t) => {
+  const PICTURE = { ...VIDEO, id: 2, type: 'image', codec: 'WEBP' } as Track;
+  const thumbnailOf = (shape: VhostShape, tracks: readonly Track[] = [VIDEO, PICTURE]) => {
+    const registry = new Registry();
+    addVhost(registry, { publishers: { llhls: {}, thumbnail: {} } as never, ...shape });
+    goLive(registry, 'app', 'news', tracks);
+    return listStreams(registry.vhost('default'), BOTH).streams[0]?.thumbnail;
+  };
+  t.is(thumbnailOf({}), 'thumb.webp');
+  t.is(thumbnailOf({}, [VIDEO]), undefined);
+  t.is(thumbnailOf({ publishers: { llhls: {} as never } }), undefined);
+  t.is(thumbnailOf({ signedPolicy: { enables: { publishers: 'thumbnail' } } as never }), undefined);
+});
+
+test('the bitrate is that of the largest video and one audio', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const output = goLive(registry, 'app', 'news');
+  for (let frame = 0; frame <= 75; frame++)
+    output.write({ ...video(frame / 25, frame % 25 === 0), track: output.tracks[0] as Track });
+  t.true((listStreams(registry.vhost('default'), BOTH).streams[0]?.bitrate ?? 0) > 0);
 });
 
 test('a configured playlist is offered to both publishers, after the default of each', (t) => {

@@ -1,0 +1,64 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+
+const APP = '/v1/vhosts/:vhost/apps/:app';
+/** Routes that the bearer of a read-only link may GET. Those that show configuration are not among them: it holds secrets. */
+const OPEN: ReadonlySet<string> = new Set([
+  '/v1/version',
+  '/v1/cluster/nodes',
+  '/v1/cluster/streams',
+  '/v1/cluster/events',
+  '/v1/cluster/channels',
+  '/v1/vhosts',
+  '/v1/vhosts/:vhost/apps',
+  `${APP}/streams`,
+  `${APP}/streams/:stream`,
+  `${APP}/streams/:stream/sessions`,
+  `${APP}/outputs/:output/thumbnail`,
+  `${APP}/scheduledChannels`,
+  `${APP}/scheduledChannels/:channel`,
+  `${APP}/scheduledChannels/:channel/guide`,
+  `${APP}/multiplexChannels`,
+  `${APP}/multiplexChannels/:channel`,
+  `${APP}::records`,
+  `${APP}::pushes`,
+  '/v1/stats/current',
+  '/v1/stats/current/vhosts/:vhost',
+  '/v1/stats/current/vhosts/:vhost/apps/:app',
+  '/v1/stats/current/vhosts/:vhost/apps/:app/streams/:stream',
+  '/v1/stats/current/vhosts/:vhost/apps/:app/streams/:stream/sessions/:session',
+]);
+const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+
+/** Whether a request that may only look is for something that it may see. */
+export function mayLook({ method, routeOptions }: FastifyRequest): boolean {
+  // parameters have patterns where an action may follow
+  const route = routeOptions.url?.replaceAll(/\(\^[^)]*\)/g, '');
+  return READING.has(method) && route !== undefined && OPEN.has(route);
+}
+
+const HIDDEN = '***';
+const SECRET_FIELD = /key$|secret|password|passphrase|token/i;
+/** Paths and queries of addresses elsewhere may hold stream keys, passphrases and signatures. */
+const ADDRESS = /^([a-z][a-z0-9+.-]*:\/\/)(?:[^/?#@]*@)?([^/?#]+)[/?#].+$/i;
+const OWN_ADDRESS = /^(?:file|stream):/i;
+
+/** What of an answer may be shown to somebody who may only look. */
+export function withoutSecrets(value: unknown, field = ''): unknown {
+  if (typeof value === 'string') {
+    if (SECRET_FIELD.test(field)) return HIDDEN;
+    return OWN_ADDRESS.test(value) ? value : value.replace(ADDRESS, `$1$2/${HIDDEN}`);
+  }
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, field));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutSecrets(item, key)]));
+}
+
+/** Leaves secrets out of the answers to those requests, whichever node gives them. */
+export function hideSecrets(app: FastifyInstance, isReadOnly: (request: FastifyRequest) => boolean): void {
+  app.addHook('onSend', async (request, reply, payload) => {
+    const isJson = String(reply.getHeader('content-type')).startsWith('application/json');
+    if (typeof payload !== 'string' || !isJson || !isReadOnly(request)) return payload;
+    reply.removeHeader('content-length');
+    return JSON.stringify(withoutSecrets(JSON.parse(payload)));
+  });
+}

@@ -1,0 +1,66 @@
+import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
+import Type, { type Static } from 'typebox';
+import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
+import { KilnError } from '../../errors.ts';
+import { MULTIPLEX, SCHEDULED, type ChannelKind } from '../../providers/channels/channel-kind.ts';
+import type { Channel, Channels } from '../../providers/channels/channels.ts';
+import { answers, ok } from '../envelope.ts';
+import { MultiplexChannel, multiplexChannel } from '../multiplex-channel.ts';
+import { markStale } from '../read-your-writes.ts';
+import { ScheduledChannel, scheduledChannel } from '../scheduled-channel.ts';
+
+const Named = { vhost: Type.String(), app: Type.String(), name: Type.String() };
+const Row = Type.Union([
+  Type.Object({ ...Named, kind: Type.Literal('scheduledChannels'), channel: Type.Optional(ScheduledChannel) }),
+  Type.Object({ ...Named, kind: Type.Literal('multiplexChannels'), channel: Type.Optional(MultiplexChannel) }),
+]);
+type Row = Static<typeof Row>;
+
+/** The channels of all applications at a glance, each as the call for that channel shows it. */
+export function channelRoutes(registry: Registry, channels: Channels): FastifyPluginAsyncTypebox {
+  /** The channels of one kind; those whose node does not answer are without `channel`. */
+  const rowsOf = async <S>(
+    application: Application,
+    kind: ChannelKind<S>,
+    row: (name: string, found: Channel<S> | undefined) => Row,
+  ): Promise<Row[]> => {
+    if (!kind.isEnabled(application.config)) return [];
+    const names = await channels.names(kind, application);
+    const rows = names.map(async (name) => {
+      try {
+        return [row(name, await channels.find(kind, application, name))];
+      } catch (error) {
+        if (!(error instanceof KilnError)) throw error;
+        return error.code === 'channelNotFound' ? [] : [row(name, undefined)];
+      }
+    });
+    return (await Promise.all(rows)).flat();
+  };
+  return async (app) => {
+    const schema = { response: answers(Type.Array(Row)), summary: 'List the channels of all applications' };
+    app.get('/v1/cluster/channels', { schema }, async (_request, reply) => {
+      const applications = [...registry.vhosts.values()].flatMap((vhost) => [...vhost.applications.values()]);
+      const lists = await Promise.all(
+        applications.flatMap((application) => {
+          const at = (name: string) => ({ vhost: application.vhost.name, app: application.name, name });
+          return [
+            rowsOf(application, SCHEDULED, (name, found) => ({
+              ...at(name),
+              kind: 'scheduledChannels',
+              ...(found && { channel: scheduledChannel(name, found.spec, found.report) }),
+            })),
+            rowsOf(application, MULTIPLEX, (name, found) => ({
+              ...at(name),
+              kind: 'multiplexChannels',
+              ...(found && { channel: multiplexChannel(name, found.spec, found.report) }),
+            })),
+          ];
+        }),
+      );
+      const rows = lists.flat();
+      if (rows.some(({ channel }) => channel === undefined)) markStale(reply);
+      return ok(rows);
+    });
+  };
+}

@@ -1,0 +1,102 @@
+const ANSWER_MS = 10_000;
+const END_MS = 2500;
+
+/** The server's answer that is no session, with its own words. */
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message || `The server answered ${status}`);
+    this.status = status;
+  }
+
+  /** Whether the same request may be answered otherwise in a moment: the session before it may not be over yet. */
+  get mayPass() {
+    return this.status === 409 || this.status === 429 || this.status >= 500;
+  }
+}
+
+/** One session of a publisher by WHIP (RFC 9725), of what a media stream has. */
+export class WhipSession {
+  #peer = new RTCPeerConnection();
+  #closed = false;
+  #url;
+  #ended;
+
+  /** @param ended called once when nothing is sent any more, unless by `close` */
+  constructor(ended) {
+    this.#ended = ended;
+  }
+
+  /**
+   * Offers the tracks and sends them as soon as the server has answered.
+   * @param media tracks by kind: one video, one audio, or one of both
+   * @throws Refused; TypeError and TimeoutError where no server answers
+   */
+  async publish(url, media, { maxBitrate, contentHint }) {
+    const peer = this.#peer;
+    for (const track of media.getTracks()) {
+      if (track.kind === 'video') track.contentHint = contentHint;
+      const sendEncodings = track.kind === 'video' ? [{ maxBitrate }] : undefined;
+      const transceiver = peer.addTransceiver(track, {
+        direction: 'sendonly',
+        streams: [media],
+        ...(sendEncodings && { sendEncodings }),
+      });
+      if (track.kind === 'video') preferH264(transceiver);
+    }
+    peer.addEventListener('connectionstatechange', () => {
+      if (peer.connectionState === 'failed') this.#lose();
+    });
+    await peer.setLocalDescription();
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/sdp' },
+      body: peer.localDescription.sdp,
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    const text = await response.text();
+    if (response.status !== 201) throw new Refused(response.status, text);
+    this.#url = new URL(response.headers.get('location') ?? '', response.url);
+    // it was not known before that there is something to end
+    if (this.#closed) return endSession(this.#url);
+    await peer.setRemoteDescription({ type: 'answer', sdp: text });
+    const dtls = peer.getSenders()[0]?.transport;
+    dtls?.addEventListener('statechange', () => dtls.state === 'closed' && this.#lose());
+  }
+
+  /** Sends another track instead of the one of its kind. */
+  async replace(track) {
+    const sender = this.#peer.getSenders().find((one) => one.track?.kind === track.kind);
+    await sender?.replaceTrack(track);
+  }
+
+  /** What the browser counts of what is sent. */
+  report() {
+    return this.#peer.getStats();
+  }
+
+  /** Ends the session at the server too. Idempotent. */
+  close() {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#peer.close();
+    if (this.#url !== undefined) endSession(this.#url);
+  }
+
+  #lose() {
+    if (this.#closed) return;
+    this.close();
+    this.#ended();
+  }
+}
+
+/** Players by HLS have no VP8, which browsers prefer. */
+function preferH264(transceiver) {
+  const { codecs = [] } = RTCRtpSender.getCapabilities('video') ?? {};
+  const isH264 = ({ mimeType }) => mimeType.toLowerCase() === 'video/h264';
+  transceiver.setCodecPreferences?.([...codecs.filter(isH264), ...codecs.filter((codec) => !isH264(codec))]);
+}
+
+/** The server may be the one that has gone: then it finds that out by itself. */
+function endSession(url) {
+  fetch(url, { method: 'DELETE', keepalive: true, signal: AbortSignal.timeout(END_MS) }).catch(() => undefined);
+}
