@@ -47,17 +47,25 @@ export async function requireToken(
     app.basicAuth(request, reply, (refusal) => {
       const error = refusal === undefined ? undefined : explain(request.headers.authorization, isToken);
       if (error?.code !== 'credentialWrong') return done(error);
-      links.check(credentialOf(request.headers.authorization), Date.now()).then((found) => {
-        if (found === 'unknown') return discourage(request, reply, error, done);
-        if (found === 'expired') return done(kilnError('readOnlyLinkExpired'));
-        readOnly.add(request);
-        done(mayLook(request) ? undefined : kilnError('readOnlyForbidden'));
-      }, done);
+      void goByLink(request, reply, error, done);
     });
   });
 
+  async function goByLink(request: FastifyRequest, reply: FastifyReply, error: KilnError, done: Done): Promise<void> {
+    let found: Awaited<ReturnType<typeof links.check>>;
+    try {
+      found = await links.check(credentialOf(request.headers.authorization), Date.now());
+    } catch (failure) {
+      return done(failure as Error);
+    }
+    if (found === 'unknown') return discourage(request, reply, error, done);
+    if (found === 'expired') return done(kilnError('readOnlyLinkExpired'));
+    readOnly.add(request);
+    done(mayLook(request) ? undefined : kilnError('readOnlyForbidden'));
+  }
+
   let delayed = 0;
-  type Done = (error: Error) => void;
+  type Done = (error?: Error) => void;
   function discourage(request: FastifyRequest, reply: FastifyReply, error: KilnError, done: Done): void {
     const { waitMs, isNews } = wrong.count(request.ip, performance.now());
     if (isNews)

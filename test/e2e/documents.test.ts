@@ -105,7 +105,11 @@ for (const page of pages.filter((one) => commandsOf(one) !== '')) {
     const commands = here(commandsOf(page));
     t.notRegex(commands, /example\.com:|example\.com\/(?!.*names)/, 'nobody else is called');
     await t.notThrowsAsync(
-      promisify(execFile)('bash', ['-c', `${PRELUDE}${commands}`], { cwd: folder, timeout: 100_000 }),
+      promisify(execFile)('bash', ['-c', `${PRELUDE}${commands}`], {
+        cwd: folder,
+        timeout: 100_000,
+        maxBuffer: 2 ** 26,
+      }),
     );
   });
 }

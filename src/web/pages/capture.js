@@ -31,7 +31,7 @@ export async function capture({ source, camera, microphone, quality }) {
       video: source === 'camera' && { ...size, ...(camera && { deviceId: { exact: camera } }) },
     });
   } catch (error) {
-    throw new Error(REASONS[error.name] ?? error.message);
+    throw new Error(REASONS[error.name] ?? error.message, { cause: error });
   }
 }
 
