@@ -111,11 +111,11 @@ function describeAnswers({ paths, components }: Document): void {
   }
 }
 
-/** Adds to each body one that the call takes. */
+/** Adds to each body one that the call takes, where its schema has brought none. */
 function giveExamples({ paths }: Document): void {
   for (const { requestBody } of Object.values(paths).flatMap((item) => Object.values(item))) {
-    const { schema = {} } = requestBody?.content['application/json'] ?? {};
-    const example = exampleOf(schema) ?? [schema.items ?? {}].map(exampleOf);
+    const { schema = {}, example: own } = requestBody?.content['application/json'] ?? {};
+    const example = own ?? exampleOf(schema) ?? [schema.items ?? {}].map(exampleOf);
     if (requestBody !== undefined) requestBody.content['application/json'] = { schema, example };
   }
 }

@@ -16,14 +16,17 @@ export function readOnlyLinkRoutes(links: ReadOnlyLinks): FastifyPluginAsyncType
   return async (app) => {
     const schema = {
       // without a body it is null
-      body: Type.Union([
-        Type.Object({
-          expiresIn: Type.Optional(
-            Type.Integer({ minimum: 60, maximum: 30 * DAY, description: 'Seconds; a day by default' }),
-          ),
-        }),
-        Type.Null(),
-      ]),
+      body: Type.Union(
+        [
+          Type.Object({
+            expiresIn: Type.Optional(
+              Type.Integer({ minimum: 60, maximum: 30 * DAY, description: 'Seconds; a day by default' }),
+            ),
+          }),
+          Type.Null(),
+        ],
+        { examples: [{ expiresIn: 3600 }] },
+      ),
       response: answers(Link),
       summary: 'Make a link to the console with which one may look until it expires',
     };
