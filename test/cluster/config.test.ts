@@ -51,7 +51,7 @@ test.serial('what any node created, changed or deleted the next call finds on an
   }
 });
 
-test('a change of an application on one node restarts it on the others, too', async (t) => {
+test.serial('a change of an application on one node restarts it on the others, too', async (t) => {
   const redis = await usedRedis(t);
   const own = { hostName: 'default.example.com' };
   const [a, b] = await Promise.all([startNode(t, redis, 'a', own), startNode(t, redis, 'b', own)]);
@@ -108,7 +108,7 @@ test.serial('changes of one application at once on several nodes are all made', 
   }
 });
 
-test('a node that was killed catches up when it starts again', async (t) => {
+test.serial('a node that was killed catches up when it starts again', async (t) => {
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   for (const name of ['kept', 'gone']) t.is(await status(a, '/v1/vhosts', 'POST', [vhost(name)]), 200);
@@ -124,38 +124,41 @@ test('a node that was killed catches up when it starts again', async (t) => {
   t.is(await status(b, '/v1/vhosts/new/apps/app'), 200);
 });
 
-test('without Redis nodes answer of what they have and change nothing; an emptied Redis gets it back', async (t) => {
-  const redis = await usedRedis(t);
-  const storage = await mkdtemp(join(tmpdir(), 'kiln-storage-'));
-  t.teardown(() => rm(storage, { recursive: true, force: true }));
-  const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b', { storage })]);
-  t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
-  t.false(await isStale(a));
-  t.deepEqual(await vhosts(b), ['default', 'made']);
-  // what changes often is saved once a second
-  await until('its disk has it', async () =>
-    (await readFile(join(storage, 'config.json'), 'utf8').catch(() => '')).includes('made'),
-  );
-  await redis.kill();
-  for (const node of [a, b]) {
-    await until('it knows that Redis is away', () => isStale(node));
-    t.deepEqual(await vhosts(node), ['default', 'made']);
-    t.is(await status(node, '/v1/vhosts/made/apps', 'POST', [{ name: 'other', type: 'live' }]), 503);
-    t.is(await status(node, '/v1/vhosts/made', 'DELETE'), 503);
-    t.deepEqual(await readiness(node), { status: 200, degraded: true });
-  }
-  // one that starts without Redis has what it had
-  await b.restart();
-  t.deepEqual(await vhosts(b), ['default', 'made']);
-  await redis.run();
-  for (const node of [a, b]) {
-    await until('it knows that Redis is back', async () => !(await isStale(node)));
-    t.deepEqual(await vhosts(node), ['default', 'made']);
-    t.deepEqual(await readiness(node), { status: 200, degraded: false });
-  }
-  t.is(await status(b, '/v1/vhosts/made/apps', 'POST', [{ name: 'other', type: 'live' }]), 200);
-  t.is(await status(a, '/v1/vhosts/made/apps/other'), 200);
-  const later = await startNode(t, redis, 'c');
-  await until('a node that comes later has it', async () => (await vhosts(later)).includes('made'));
-  t.is(await status(later, '/v1/vhosts/made/apps/other'), 200);
-});
+test.serial(
+  'without Redis nodes answer of what they have and change nothing; an emptied Redis gets it back',
+  async (t) => {
+    const redis = await usedRedis(t);
+    const storage = await mkdtemp(join(tmpdir(), 'kiln-storage-'));
+    t.teardown(() => rm(storage, { recursive: true, force: true }));
+    const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b', { storage })]);
+    t.is(await status(a, '/v1/vhosts', 'POST', [vhost('made')]), 200);
+    t.false(await isStale(a));
+    t.deepEqual(await vhosts(b), ['default', 'made']);
+    // what changes often is saved once a second
+    await until('its disk has it', async () =>
+      (await readFile(join(storage, 'config.json'), 'utf8').catch(() => '')).includes('made'),
+    );
+    await redis.kill();
+    for (const node of [a, b]) {
+      await until('it knows that Redis is away', () => isStale(node));
+      t.deepEqual(await vhosts(node), ['default', 'made']);
+      t.is(await status(node, '/v1/vhosts/made/apps', 'POST', [{ name: 'other', type: 'live' }]), 503);
+      t.is(await status(node, '/v1/vhosts/made', 'DELETE'), 503);
+      t.deepEqual(await readiness(node), { status: 200, degraded: true });
+    }
+    // one that starts without Redis has what it had
+    await b.restart();
+    t.deepEqual(await vhosts(b), ['default', 'made']);
+    await redis.run();
+    for (const node of [a, b]) {
+      await until('it knows that Redis is back', async () => !(await isStale(node)));
+      t.deepEqual(await vhosts(node), ['default', 'made']);
+      t.deepEqual(await readiness(node), { status: 200, degraded: false });
+    }
+    t.is(await status(b, '/v1/vhosts/made/apps', 'POST', [{ name: 'other', type: 'live' }]), 200);
+    t.is(await status(a, '/v1/vhosts/made/apps/other'), 200);
+    const later = await startNode(t, redis, 'c');
+    await until('a node that comes later has it', async () => (await vhosts(later)).includes('made'));
+    t.is(await status(later, '/v1/vhosts/made/apps/other'), 200);
+  },
+);

@@ -24,7 +24,7 @@ async function draining(t: ExecutionContext, redis: RedisServer) {
   return { node, stream };
 }
 
-test('a node that is to stop waits for its streams to leave, and takes no new ones', async (t) => {
+test.serial('a node that is to stop waits for its streams to leave, and takes no new ones', async (t) => {
   const redis = await usedRedis(t);
   const other = await startNode(t, redis, 'b');
   const { node, stream } = await draining(t, redis);
@@ -43,7 +43,7 @@ test('a node that is to stop waits for its streams to leave, and takes no new on
   t.notRegex(node.log, /"level":"(error|fatal)"/);
 });
 
-test('who publishes or watches over WebRTC stays until the node is stopping', async (t) => {
+test.serial('who publishes or watches over WebRTC stays until the node is stopping', async (t) => {
   const node = await startNode(t, await usedRedis(t), 'a', { ...LONG, whip: true, ownGroup: true });
   const peer = new PublisherPeer({ media: [await h264()] });
   t.teardown(() => peer.close());
@@ -63,7 +63,7 @@ test('who publishes or watches over WebRTC stays until the node is stopping', as
   t.notRegex(node.log, /worker died/);
 });
 
-test('streams that stay are ended when DrainTimeout is over', async (t) => {
+test.serial('streams that stay are ended when DrainTimeout is over', async (t) => {
   const node = await startNode(t, await usedRedis(t), 'a', { nodeXml: '<DrainTimeout>1500</DrainTimeout>' });
   const stream = await publish(node, 'stays');
   node.signal('SIGTERM');
@@ -72,7 +72,7 @@ test('streams that stay are ended when DrainTimeout is over', async (t) => {
   t.regex(node.log, /"atMostMs":1500,"msg":"draining, then stopping/);
 });
 
-test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
+test.serial('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
   const redis = await usedRedis(t);
   for (const [signal, options] of [
     ['SIGTERM', { nodeXml: '<DrainTimeout>0</DrainTimeout>' }],
@@ -86,7 +86,7 @@ test('with a DrainTimeout of 0 a node stops as one does that is alone, and so it
   }
 });
 
-test('a second signal stops a node that drains', async (t) => {
+test.serial('a second signal stops a node that drains', async (t) => {
   const { node, stream } = await draining(t, await usedRedis(t));
   await until('it stops', () => {
     // one that comes with the first is the same for the server
@@ -97,7 +97,7 @@ test('a second signal stops a node that drains', async (t) => {
   await stream.client.ended();
 });
 
-test('a node drains without Redis, too', async (t) => {
+test.serial('a node drains without Redis, too', async (t) => {
   const redis = await usedRedis(t);
   const node = await startNode(t, redis, 'a', LONG);
   const stream = await publish(node, 'stays');
@@ -112,20 +112,23 @@ test('a node drains without Redis, too', async (t) => {
   t.is(await node.exited(), 0);
 });
 
-test('a node that is drained by the API alone goes on, and one that starts again is not drained any more', async (t) => {
-  const redis = await usedRedis(t);
-  const node = await startNode(t, redis, 'a', LONG);
-  t.is((await node.api('/v1/cluster/nodes/a:drain', 'POST')).status, 200);
-  await until('it is not ready', async () => (await readyz(node)) === 503);
-  t.is((await node.api('/v1/cluster/nodes/a:undrain', 'POST')).status, 200);
-  await until('it is ready', async () => (await readyz(node)) === 200);
-  t.is((await node.api('/v1/cluster/nodes/a:drain', 'POST')).status, 200);
-  await until('it is not ready', async () => (await readyz(node)) === 503);
-  await node.restart();
-  t.is(await readyz(node), 200);
-});
+test.serial(
+  'a node that is drained by the API alone goes on, and one that starts again is not drained any more',
+  async (t) => {
+    const redis = await usedRedis(t);
+    const node = await startNode(t, redis, 'a', LONG);
+    t.is((await node.api('/v1/cluster/nodes/a:drain', 'POST')).status, 200);
+    await until('it is not ready', async () => (await readyz(node)) === 503);
+    t.is((await node.api('/v1/cluster/nodes/a:undrain', 'POST')).status, 200);
+    await until('it is ready', async () => (await readyz(node)) === 200);
+    t.is((await node.api('/v1/cluster/nodes/a:drain', 'POST')).status, 200);
+    await until('it is not ready', async () => (await readyz(node)) === 503);
+    await node.restart();
+    t.is(await readyz(node), 200);
+  },
+);
 
-test('deploy/drain drains the node beside it, and says why when it cannot', async (t) => {
+test.serial('deploy/drain drains the node beside it, and says why when it cannot', async (t) => {
   const node = await startNode(t, await usedRedis(t), 'a', LONG);
   const drain = (token: string) =>
     promisify(execFile)(join(import.meta.dirname, '../../deploy/drain'), ['0'], {

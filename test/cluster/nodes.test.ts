@@ -9,26 +9,29 @@ const readyz = async (node: Kiln): Promise<number> => (await fetch(`http://127.0
 const post = async (node: Kiln, path: string): Promise<number> =>
   (await node.api(`/v1/cluster/nodes/${path}`, 'POST')).status;
 
-test('nodes know each other: those that leave are gone, those that were killed lost until they are back', async (t) => {
-  const redis = await usedRedis(t);
-  const [a, b, c] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'c')]);
-  for (const node of [a, b, c]) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
-  await until('the node has told of itself', async () => (await nodesOf(a)).get('b')?.version !== '');
-  const before = (await nodesOf(a)).get('b');
-  t.deepEqual(before?.addresses.rtmp, [`rtmp://127.0.0.1:${b.ports.rtmp}`]);
-  t.deepEqual(before?.addresses.api, [`http://127.0.0.1:${b.ports.api}`]);
-  b.signal('SIGKILL');
-  await b.exited();
-  await untilStates(a, { a: 'ready', b: 'lost', c: 'ready' });
-  await b.restart();
-  for (const node of [a, b, c]) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
-  t.not((await nodesOf(c)).get('b')?.incarnation, before?.incarnation);
-  c.signal('SIGTERM');
-  t.is(await c.exited(), 0);
-  await untilStates(a, { a: 'ready', b: 'ready' });
-});
+test.serial(
+  'nodes know each other: those that leave are gone, those that were killed lost until they are back',
+  async (t) => {
+    const redis = await usedRedis(t);
+    const [a, b, c] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b'), startNode(t, redis, 'c')]);
+    for (const node of [a, b, c]) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+    await until('the node has told of itself', async () => (await nodesOf(a)).get('b')?.version !== '');
+    const before = (await nodesOf(a)).get('b');
+    t.deepEqual(before?.addresses.rtmp, [`rtmp://127.0.0.1:${b.ports.rtmp}`]);
+    t.deepEqual(before?.addresses.api, [`http://127.0.0.1:${b.ports.api}`]);
+    b.signal('SIGKILL');
+    await b.exited();
+    await untilStates(a, { a: 'ready', b: 'lost', c: 'ready' });
+    await b.restart();
+    for (const node of [a, b, c]) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+    t.not((await nodesOf(c)).get('b')?.incarnation, before?.incarnation);
+    c.signal('SIGTERM');
+    t.is(await c.exited(), 0);
+    await untilStates(a, { a: 'ready', b: 'ready' });
+  },
+);
 
-test('a node that is drained through another takes no new stream and keeps those that it has', async (t) => {
+test.serial('a node that is drained through another takes no new stream and keeps those that it has', async (t) => {
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   await untilStates(a, { a: 'ready', b: 'ready' });
@@ -46,7 +49,7 @@ test('a node that is drained through another takes no new stream and keeps those
   for (const client of [present, next]) client.close();
 });
 
-test('nodes that were started with different Server.xml say so', async (t) => {
+test.serial('nodes that were started with different Server.xml say so', async (t) => {
   const redis = await usedRedis(t);
   const [a, b, other] = await Promise.all([
     startNode(t, redis, 'a'),
@@ -73,7 +76,7 @@ test('nodes that were started with different Server.xml say so', async (t) => {
     );
 });
 
-test('a node whose id another process takes ends, and that one has its place', async (t) => {
+test.serial('a node whose id another process takes ends, and that one has its place', async (t) => {
   const redis = await usedRedis(t);
   const first = await startNode(t, redis, 'a');
   const watching = await startNode(t, redis, 'b');
@@ -89,7 +92,7 @@ test('a node whose id another process takes ends, and that one has its place', a
   t.deepEqual(now.addresses.rtmp, [`rtmp://127.0.0.1:${second.ports.rtmp}`]);
 });
 
-test('of processes that start by one id at once one stays; the others say why they end', async (t) => {
+test.serial('of processes that start by one id at once one stays; the others say why they end', async (t) => {
   const redis = await usedRedis(t);
   const started = await Promise.allSettled([1, 2, 3].map(() => startNode(t, redis, 'a')));
   const ended = started.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));

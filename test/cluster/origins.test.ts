@@ -25,76 +25,79 @@ function originsXml(url: string, more = ''): string {
   );
 }
 
-test('viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused', async (t) => {
-  const origin = await Origin.start(t, 'src', 'other');
-  const redis = await usedRedis(t);
-  const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
-  const nodes = (await Promise.all(
-    ['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost, publishers: '<Push/>' })),
-  )) as [Kiln, Kiln, Kiln];
-  for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
-  // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
-  const first = await until('something can be pulled', () =>
-    OvtViewer.play(t, nodes[0].ovtUrl('other')).catch(() => undefined),
-  );
-  await flows(first);
-  first.close();
-  await until('it is unused', async () => (await list(nodes[1])).length === 0);
-  const urls = [...nodes, ...nodes].map((node) => node.ovtUrl('src'));
-  const viewers = await Promise.all(urls.map((url) => OvtViewer.play(t, url)));
-  for (const viewer of viewers) await flows(viewer);
-  t.is(await origin.pullers('src'), 1);
-  await Promise.all(
-    nodes.map((node) =>
-      until('a playlist', async () => {
-        const { status } = await fetch(node.httpUrl('/app/other/llhls.m3u8'));
-        t.true(status === 200 || status === 201, `${status}`);
-        return status === 200;
-      }),
-    ),
-  );
-  t.is(await origin.pullers('other'), 1);
-  t.is((await fetch(nodes[1].httpUrl('/app/none/llhls.m3u8'))).status, 404);
-  await until('nobody plays it any more', async () => !(await list(nodes[0])).includes('other'));
-  for (const node of nodes) t.deepEqual(await list(node), ['src']);
-  t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
+test.serial(
+  'viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused',
+  async (t) => {
+    const origin = await Origin.start(t, 'src', 'other');
+    const redis = await usedRedis(t);
+    const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
+    const nodes = (await Promise.all(
+      ['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost, publishers: '<Push/>' })),
+    )) as [Kiln, Kiln, Kiln];
+    for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+    // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
+    const first = await until('something can be pulled', () =>
+      OvtViewer.play(t, nodes[0].ovtUrl('other')).catch(() => undefined),
+    );
+    await flows(first);
+    first.close();
+    await until('it is unused', async () => (await list(nodes[1])).length === 0);
+    const urls = [...nodes, ...nodes].map((node) => node.ovtUrl('src'));
+    const viewers = await Promise.all(urls.map((url) => OvtViewer.play(t, url)));
+    for (const viewer of viewers) await flows(viewer);
+    t.is(await origin.pullers('src'), 1);
+    await Promise.all(
+      nodes.map((node) =>
+        until('a playlist', async () => {
+          const { status } = await fetch(node.httpUrl('/app/other/llhls.m3u8'));
+          t.true(status === 200 || status === 201, `${status}`);
+          return status === 200;
+        }),
+      ),
+    );
+    t.is(await origin.pullers('other'), 1);
+    t.is((await fetch(nodes[1].httpUrl('/app/none/llhls.m3u8'))).status, 404);
+    await until('nobody plays it any more', async () => !(await list(nodes[0])).includes('other'));
+    for (const node of nodes) t.deepEqual(await list(node), ['src']);
+    t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
 
-  await t.throwsAsync(OvtViewer.play(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
-  const raw = new Redis(redis.url);
-  t.teardown(() => raw.disconnect());
-  t.deepEqual(
-    (await raw.keys('*kept:*')).filter((key) => key.includes('none')),
-    [],
-    'what never was is not kept',
-  );
-  t.true((await raw.keys('*kept:*')).some((key) => key.endsWith('src')));
-  const owner = await until('who pulls it', async () => {
-    const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
-    return rows.find(({ streams }) => streams > 0)?.id;
-  });
-  const left = nodes.filter((_node, at) => ['a', 'b', 'c'][at] !== owner) as [Kiln, Kiln];
-  const victim = nodes.find((node) => !left.includes(node)) as Kiln;
-  victim.signal('SIGKILL');
-  await victim.exited();
-  for (const node of left)
-    for (const viewer of viewers.filter((_one, at) => nodes[at % 3] === node)) await flows(viewer);
-  t.is(await origin.pullers('src'), 1);
-  for (const viewer of viewers) viewer.close();
-  await until('it is gone', async () => (await list(left[0])).length === 0 && (await list(left[1])).length === 0);
-  await until('the origin is left', async () => (await origin.pullers('src')) === 0);
+    await t.throwsAsync(OvtViewer.play(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
+    const raw = new Redis(redis.url);
+    t.teardown(() => raw.disconnect());
+    t.deepEqual(
+      (await raw.keys('*kept:*')).filter((key) => key.includes('none')),
+      [],
+      'what never was is not kept',
+    );
+    t.true((await raw.keys('*kept:*')).some((key) => key.endsWith('src')));
+    const owner = await until('who pulls it', async () => {
+      const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
+      return rows.find(({ streams }) => streams > 0)?.id;
+    });
+    const left = nodes.filter((_node, at) => ['a', 'b', 'c'][at] !== owner) as [Kiln, Kiln];
+    const victim = nodes.find((node) => !left.includes(node)) as Kiln;
+    victim.signal('SIGKILL');
+    await victim.exited();
+    for (const node of left)
+      for (const viewer of viewers.filter((_one, at) => nodes[at % 3] === node)) await flows(viewer);
+    t.is(await origin.pullers('src'), 1);
+    for (const viewer of viewers) viewer.close();
+    await until('it is gone', async () => (await list(left[0])).length === 0 && (await list(left[1])).length === 0);
+    await until('the origin is left', async () => (await origin.pullers('src')) === 0);
 
-  const sink = await ByteSink.open(t);
-  const push = { id: 'out', stream: { name: 'other' }, protocol: 'mpegts', url: sink.url };
-  t.is((await left[1].api(`${APP}:startPush`, 'POST', push)).status, 200);
-  await until('a stream that a push waits for is pulled', () => sink.bytes > 0);
-  t.is(await origin.pullers('other'), 1);
-  t.is((await left[0].api(`${APP}:stopPush`, 'POST', { id: 'out' })).status, 200);
-});
+    const sink = await ByteSink.open(t);
+    const push = { id: 'out', stream: { name: 'other' }, protocol: 'mpegts', url: sink.url };
+    t.is((await left[1].api(`${APP}:startPush`, 'POST', push)).status, 200);
+    await until('a stream that a push waits for is pulled', () => sink.bytes > 0);
+    t.is(await origin.pullers('other'), 1);
+    t.is((await left[0].api(`${APP}:stopPush`, 'POST', { id: 'out' })).status, 200);
+  },
+);
 
 const storeXml = (redis: RedisServer, more = '') =>
   `<OriginMapStore><RedisServer><Host>127.0.0.1:${redis.port}</Host><Auth>secret</Auth></RedisServer>${more}</OriginMapStore>`;
 
-test('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
+test.serial('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
   const redis = await RedisServer.start(t, { args: ['--requirepass', 'secret'] });
   const raw = new Redis({ port: redis.port, password: 'secret' });
   raw.on('error', () => {});
@@ -135,21 +138,24 @@ test('origins tell each other of their streams in a Redis, and pull what they ha
   await until('nobody tells', async () => (await raw.get('app/src')) === null);
 });
 
-test('viewers of an application that only a template makes get what its origin has, and make no application of what it has not', async (t) => {
-  const origin = await Origin.start(t, 'src');
-  const edge = await Kiln.start({ ovt: true, hostName: 'default.example.com' });
-  t.teardown(() => edge.stop());
-  const applications = [{ name: '*', type: 'live', providers: { ovt: {} }, publishers: { ovt: {}, llhls: {} } }];
-  const location = {
-    location: '/app/',
-    pass: { scheme: 'ovt', urls: { url: [`127.0.0.1:${origin.kiln.ports.ovt}/app/`] } },
-  };
-  const vhost = { name: 'edge', host: { names: ['*'] }, origins: { origin: [location] }, applications };
-  t.is((await edge.api('/v1/vhosts', 'POST', [vhost])).status, 200);
-  t.is((await fetch(edge.httpUrl('/none/src/llhls.m3u8'))).status, 404);
-  t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, []);
-  await flows(await OvtViewer.play(t, edge.ovtUrl('src')));
-  t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, ['app']);
-  await until('a playlist', async () => (await fetch(edge.httpUrl('/app/src/llhls.m3u8'))).status === 200);
-  t.is(await origin.pullers('src'), 1);
-});
+test.serial(
+  'viewers of an application that only a template makes get what its origin has, and make no application of what it has not',
+  async (t) => {
+    const origin = await Origin.start(t, 'src');
+    const edge = await Kiln.start({ ovt: true, hostName: 'default.example.com' });
+    t.teardown(() => edge.stop());
+    const applications = [{ name: '*', type: 'live', providers: { ovt: {} }, publishers: { ovt: {}, llhls: {} } }];
+    const location = {
+      location: '/app/',
+      pass: { scheme: 'ovt', urls: { url: [`127.0.0.1:${origin.kiln.ports.ovt}/app/`] } },
+    };
+    const vhost = { name: 'edge', host: { names: ['*'] }, origins: { origin: [location] }, applications };
+    t.is((await edge.api('/v1/vhosts', 'POST', [vhost])).status, 200);
+    t.is((await fetch(edge.httpUrl('/none/src/llhls.m3u8'))).status, 404);
+    t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, []);
+    await flows(await OvtViewer.play(t, edge.ovtUrl('src')));
+    t.deepEqual((await edge.api('/v1/vhosts/edge/apps')).body.response, ['app']);
+    await until('a playlist', async () => (await fetch(edge.httpUrl('/app/src/llhls.m3u8'))).status === 200);
+    t.is(await origin.pullers('src'), 1);
+  },
+);

@@ -44,7 +44,7 @@ async function untilFlowing(node: Kiln, names: readonly string[]): Promise<void>
   });
 }
 
-test('a stream that is pulled through one node is on all', async (t) => {
+test.serial('a stream that is pulled through one node is on all', async (t) => {
   const origin = await Origin.start(t, 'src');
   const { nodes } = await cluster(t, ['a', 'b', 'c']);
   const made = await pull(nodes[0], 'copy', [origin.url('src')], { relay: true });
@@ -70,96 +70,102 @@ test('a stream that is pulled through one node is on all', async (t) => {
   await until('the origin is left', async () => (await origin.pullers('src')) === 0);
 });
 
-test('what a node pulled that is killed or drained goes on elsewhere, and persistent streams come back after everything', async (t) => {
-  const origin = await Origin.start(t, 'src');
-  const {
-    redis,
-    nodes: [a, b, c],
-  } = await cluster(t, ['a', 'b', 'c'], { storage: 'api.json' });
-  for (const name of NAMES) {
-    const made = await pull(a, name, [origin.url('src')], { relay: true, persistent: true });
-    t.is(made.status, 201, JSON.stringify(made.body));
-  }
-  await until('all are counted', async () => sum(await counts(a)) === NAMES.length);
-  const before = await counts(a);
-  const [most] = Object.entries(before).sort(([, x], [, y]) => y - x)[0] as [string, number];
-  const victim = { a, b, c }[most] as Kiln;
-  const others = [a, b, c].filter((node) => node !== victim) as [Kiln, Kiln];
-  victim.signal('SIGKILL');
-  await victim.exited();
-  const killed = performance.now();
-  await until(
-    'all are elsewhere',
-    async () => (await origin.pullers('src')) === NAMES.length && sum(await counts(others[0])) === NAMES.length,
-  );
-  t.log(`elsewhere after ${Math.round(performance.now() - killed)} ms`);
-  await untilFlowing(others[1], NAMES);
-  t.deepEqual(await list(others[0]), NAMES);
-  await victim.restart();
-  await untilStates(others[0], { a: 'ready', b: 'ready', c: 'ready' });
+test.serial(
+  'what a node pulled that is killed or drained goes on elsewhere, and persistent streams come back after everything',
+  async (t) => {
+    const origin = await Origin.start(t, 'src');
+    const {
+      redis,
+      nodes: [a, b, c],
+    } = await cluster(t, ['a', 'b', 'c'], { storage: 'api.json' });
+    for (const name of NAMES) {
+      const made = await pull(a, name, [origin.url('src')], { relay: true, persistent: true });
+      t.is(made.status, 201, JSON.stringify(made.body));
+    }
+    await until('all are counted', async () => sum(await counts(a)) === NAMES.length);
+    const before = await counts(a);
+    const [most] = Object.entries(before).sort(([, x], [, y]) => y - x)[0] as [string, number];
+    const victim = { a, b, c }[most] as Kiln;
+    const others = [a, b, c].filter((node) => node !== victim) as [Kiln, Kiln];
+    victim.signal('SIGKILL');
+    await victim.exited();
+    const killed = performance.now();
+    await until(
+      'all are elsewhere',
+      async () => (await origin.pullers('src')) === NAMES.length && sum(await counts(others[0])) === NAMES.length,
+    );
+    t.log(`elsewhere after ${Math.round(performance.now() - killed)} ms`);
+    await untilFlowing(others[1], NAMES);
+    t.deepEqual(await list(others[0]), NAMES);
+    await victim.restart();
+    await untilStates(others[0], { a: 'ready', b: 'ready', c: 'ready' });
 
-  const [drained] = Object.entries(await counts(others[0])).sort(([, x], [, y]) => y - x)[0] as [string, number];
-  t.is((await others[1].api(`/v1/cluster/nodes/${drained}:drain`, 'POST')).status, 200);
-  await until('it has none', async () => {
-    const now = await counts(others[0]);
-    return now[drained] === 0 && sum(now) === NAMES.length;
-  });
-  await untilFlowing(others[0], NAMES);
-  t.is((await others[1].api(`/v1/cluster/nodes/${drained}:undrain`, 'POST')).status, 200);
+    const [drained] = Object.entries(await counts(others[0])).sort(([, x], [, y]) => y - x)[0] as [string, number];
+    t.is((await others[1].api(`/v1/cluster/nodes/${drained}:drain`, 'POST')).status, 200);
+    await until('it has none', async () => {
+      const now = await counts(others[0]);
+      return now[drained] === 0 && sum(now) === NAMES.length;
+    });
+    await untilFlowing(others[0], NAMES);
+    t.is((await others[1].api(`/v1/cluster/nodes/${drained}:undrain`, 'POST')).status, 200);
 
-  origin.end('src');
-  await until('the origin has nothing', async () => (await origin.kiln.stream('src')).status === 404);
-  t.deepEqual(await list(a), NAMES, 'they stay listed');
-  for (const node of [a, b, c]) node.signal('SIGKILL');
-  await Promise.all([a, b, c].map((node) => node.exited()));
-  await redis.kill();
-  await redis.run();
-  await Promise.all([a, b, c].map((node) => node.restart()));
-  await until('they are listed again', async () => (await list(b)).length === NAMES.length);
-  for (const name of NAMES) await until(`${name} is shown`, async () => (await c.stream(name)).status === 200);
-  await origin.publish('src');
-  await untilFlowing(c, NAMES);
-  for (const name of NAMES) t.is((await a.api(`${APP}/streams/${name}`, 'DELETE')).status, 200);
-  for (const node of [a, b, c]) t.deepEqual(await list(node), []);
-  await until('the origin is left', async () => (await origin.pullers('src')) === 0);
-});
+    origin.end('src');
+    await until('the origin has nothing', async () => (await origin.kiln.stream('src')).status === 404);
+    t.deepEqual(await list(a), NAMES, 'they stay listed');
+    for (const node of [a, b, c]) node.signal('SIGKILL');
+    await Promise.all([a, b, c].map((node) => node.exited()));
+    await redis.kill();
+    await redis.run();
+    await Promise.all([a, b, c].map((node) => node.restart()));
+    await until('they are listed again', async () => (await list(b)).length === NAMES.length);
+    for (const name of NAMES) await until(`${name} is shown`, async () => (await c.stream(name)).status === 200);
+    await origin.publish('src');
+    await untilFlowing(c, NAMES);
+    for (const name of NAMES) t.is((await a.api(`${APP}/streams/${name}`, 'DELETE')).status, 200);
+    for (const node of [a, b, c]) t.deepEqual(await list(node), []);
+    await until('the origin is left', async () => (await origin.pullers('src')) === 0);
+  },
+);
 
-test('a stream goes on from another URL when its origin dies or is silent, is ended when nobody watches it, and by its end', async (t) => {
-  const [one, two] = await Promise.all([Origin.start(t, 'src'), Origin.start(t, 'src')]);
-  const {
-    nodes: [a, b],
-  } = await cluster(t, ['a', 'b']);
-  const made = await pull(a, 'many', [one.url('none'), one.url('src'), two.url('src')], {
-    relay: true,
-    noInputFailoverTimeoutMs: 4000,
-    retryCount: 3,
-  });
-  t.is(made.status, 201);
-  const url = async (): Promise<string | undefined> => (await b.stream('many')).body.response?.input.sourceUrl;
-  t.is(await url(), one.url('src'));
-  one.kiln.signal('SIGSTOP');
-  await until('it is pulled from the other', async () => (await url()) === two.url('src'));
-  await untilFlowing(a, ['many']);
-  one.kiln.signal('SIGCONT');
-  await until('the first has it again', async () => (await one.kiln.stream('src')).status === 200);
-  const [owner] = Object.entries(await counts(a)).find(([, count]) => count > 0) ?? [];
-  t.is((await a.api(`/v1/cluster/nodes/${owner}:drain`, 'POST')).status, 200);
-  await until('it is handed over', async () => {
-    const now = await counts(a);
-    return now[owner as string] === 0 && sum(now) === 1;
-  });
-  await untilFlowing(a, ['many']);
-  t.is(await url(), two.url('src'), 'it goes on from where it came from');
-  t.is((await a.api(`/v1/cluster/nodes/${owner}:undrain`, 'POST')).status, 200);
-  await until('both take streams', async () =>
-    [...(await nodesOf(a)).values()].every(({ state }) => state === 'ready'),
-  );
-  const unused = await pull(b, 'unused', [two.url('src')], { relay: true, unusedStreamDeletionTimeoutMs: 1000 });
-  t.is(unused.status, 201);
-  await until('it is gone', async () => !(await list(a)).includes('unused'));
-  const ended = await pull(b, 'ended', [one.url('src')], { relay: true });
-  t.is(ended.status, 201);
-  one.end('src');
-  await until('it has ended', async () => !(await list(a)).includes('ended'));
-  t.deepEqual(await list(b), ['many']);
-});
+test.serial(
+  'a stream goes on from another URL when its origin dies or is silent, is ended when nobody watches it, and by its end',
+  async (t) => {
+    const [one, two] = await Promise.all([Origin.start(t, 'src'), Origin.start(t, 'src')]);
+    const {
+      nodes: [a, b],
+    } = await cluster(t, ['a', 'b']);
+    const made = await pull(a, 'many', [one.url('none'), one.url('src'), two.url('src')], {
+      relay: true,
+      noInputFailoverTimeoutMs: 4000,
+      retryCount: 3,
+    });
+    t.is(made.status, 201);
+    const url = async (): Promise<string | undefined> => (await b.stream('many')).body.response?.input.sourceUrl;
+    t.is(await url(), one.url('src'));
+    one.kiln.signal('SIGSTOP');
+    await until('it is pulled from the other', async () => (await url()) === two.url('src'));
+    await untilFlowing(a, ['many']);
+    one.kiln.signal('SIGCONT');
+    await until('the first has it again', async () => (await one.kiln.stream('src')).status === 200);
+    const [owner] = Object.entries(await counts(a)).find(([, count]) => count > 0) ?? [];
+    t.is((await a.api(`/v1/cluster/nodes/${owner}:drain`, 'POST')).status, 200);
+    await until('it is handed over', async () => {
+      const now = await counts(a);
+      return now[owner as string] === 0 && sum(now) === 1;
+    });
+    await untilFlowing(a, ['many']);
+    t.is(await url(), two.url('src'), 'it goes on from where it came from');
+    t.is((await a.api(`/v1/cluster/nodes/${owner}:undrain`, 'POST')).status, 200);
+    await until('both take streams', async () =>
+      [...(await nodesOf(a)).values()].every(({ state }) => state === 'ready'),
+    );
+    const unused = await pull(b, 'unused', [two.url('src')], { relay: true, unusedStreamDeletionTimeoutMs: 1000 });
+    t.is(unused.status, 201);
+    await until('it is gone', async () => !(await list(a)).includes('unused'));
+    const ended = await pull(b, 'ended', [one.url('src')], { relay: true });
+    t.is(ended.status, 201);
+    one.end('src');
+    await until('it has ended', async () => !(await list(a)).includes('ended'));
+    t.deepEqual(await list(b), ['many']);
+  },
+);

@@ -59,70 +59,76 @@ const hasMoved = (playlist: string): boolean => /#EXT-X-DISCONTINUITY\n[^]*#EXTI
 const told = (node: Kiln, event: string, name: string): boolean =>
   node.log.split('\n').some((line) => line.includes(`"event":"${event}"`) && line.includes(`/${name}"`));
 
-test('the node of a stream is killed: its encoder is accepted elsewhere without a refusal, and every viewer gets the new media', async (t) => {
-  const [a, b, c] = await open(t);
-  t.deepEqual(await publish(t, a, 'tale'), []);
-  const viewer = await until('it plays', () => watch(t, c, 'tale').catch(() => undefined));
-  const master = '/app/tale/llhls.m3u8';
-  const first = await until('LL-HLS plays', async () => {
-    const answer = await get(c, master);
-    return answer.status === 200 && answer.text;
-  });
-  const list = chunklist(master, first);
-  await until('there is a segment', async () => (await get(c, list)).text.includes('#EXTINF'));
+test.serial(
+  'the node of a stream is killed: its encoder is accepted elsewhere without a refusal, and every viewer gets the new media',
+  async (t) => {
+    const [a, b, c] = await open(t);
+    t.deepEqual(await publish(t, a, 'tale'), []);
+    const viewer = await until('it plays', () => watch(t, c, 'tale').catch(() => undefined));
+    const master = '/app/tale/llhls.m3u8';
+    const first = await until('LL-HLS plays', async () => {
+      const answer = await get(c, master);
+      return answer.status === 200 && answer.text;
+    });
+    const list = chunklist(master, first);
+    await until('there is a segment', async () => (await get(c, list)).text.includes('#EXTINF'));
 
-  const killed = performance.now();
-  a.signal('SIGKILL');
-  // nobody at this node has asked for this form before
-  const late = '/app/tale/ts:playlist.m3u8';
-  const newcomers = Promise.all([watch(t, b, 'tale'), get(c, late)]);
-  // what becomes of them is looked at below, unless the test fails before
-  newcomers.catch(() => undefined);
-  t.deepEqual(await publish(t, b, 'tale'), []);
-  t.log(`accepted ${Math.round(performance.now() - killed)} ms after the kill`);
-  t.log(told(b, 'publisher.held', 'tale') ? 'after it was held' : 'at once: the death was known already');
-  const before = viewer.frames().length;
-  await until('the viewer sees the new media', () => viewer.frames().length > before + 20);
-  t.log(`seen over WebRTC ${Math.round(performance.now() - killed)} ms after it`);
-  await until('the player goes on', async () => hasMoved((await get(c, list)).text));
-  const [newcomer, ts] = await newcomers;
-  await until('who came meanwhile has a picture', () => newcomer.frames().length > 20);
-  // 201 as at any start, as long as there is no segment
-  t.true([200, 201].includes(ts.status), `${ts.status}: ${ts.text}`);
-  const other = await until('there is something to play', async () => {
-    const answer = await get(c, late);
-    return answer.status === 200 && answer.text;
-  });
-  await until('HLS plays', async () => (await get(c, chunklist(late, other))).text.includes('#EXTINF'));
-});
+    const killed = performance.now();
+    a.signal('SIGKILL');
+    // nobody at this node has asked for this form before
+    const late = '/app/tale/ts:playlist.m3u8';
+    const newcomers = Promise.all([watch(t, b, 'tale'), get(c, late)]);
+    // what becomes of them is looked at below, unless the test fails before
+    newcomers.catch(() => undefined);
+    t.deepEqual(await publish(t, b, 'tale'), []);
+    t.log(`accepted ${Math.round(performance.now() - killed)} ms after the kill`);
+    t.log(told(b, 'publisher.held', 'tale') ? 'after it was held' : 'at once: the death was known already');
+    const before = viewer.frames().length;
+    await until('the viewer sees the new media', () => viewer.frames().length > before + 20);
+    t.log(`seen over WebRTC ${Math.round(performance.now() - killed)} ms after it`);
+    await until('the player goes on', async () => hasMoved((await get(c, list)).text));
+    const [newcomer, ts] = await newcomers;
+    await until('who came meanwhile has a picture', () => newcomer.frames().length > 20);
+    // 201 as at any start, as long as there is no segment
+    t.true([200, 201].includes(ts.status), `${ts.status}: ${ts.text}`);
+    const other = await until('there is something to play', async () => {
+      const answer = await get(c, late);
+      return answer.status === 200 && answer.text;
+    });
+    await until('HLS plays', async () => (await get(c, chunklist(late, other))).text.includes('#EXTINF'));
+  },
+);
 
-test('an encoder that gives up each attempt soon, and begins another, is not kept out by those before', async (t) => {
-  const [a, b] = await open(t);
-  t.deepEqual(await publish(t, a, 'haste'), []);
-  a.signal('SIGKILL');
-  const refused: string[] = [];
-  let attempts = 0;
-  await until('it is accepted', async () => {
-    const client = await RtmpClient.connect({ port: b.ports.rtmp });
-    // on a machine that is busy an attempt takes a while
-    const patience = 200 + 20 * attempts++;
-    const outcome = await Promise.race([
-      client.publish('haste').then(
-        () => 'accepted',
-        (error: Error) => error.message,
-      ),
-      delay(patience).then(() => 'given up'),
-    ]);
-    if (outcome !== 'accepted') client.close();
-    else t.teardown(() => client.close());
-    if (outcome !== 'accepted' && outcome !== 'given up') refused.push(outcome);
-    return outcome === 'accepted';
-  });
-  t.deepEqual(refused, []);
-  t.log(`${attempts} attempts`);
-});
+test.serial(
+  'an encoder that gives up each attempt soon, and begins another, is not kept out by those before',
+  async (t) => {
+    const [a, b] = await open(t);
+    t.deepEqual(await publish(t, a, 'haste'), []);
+    a.signal('SIGKILL');
+    const refused: string[] = [];
+    let attempts = 0;
+    await until('it is accepted', async () => {
+      const client = await RtmpClient.connect({ port: b.ports.rtmp });
+      // on a machine that is busy an attempt takes a while
+      const patience = 200 + 20 * attempts++;
+      const outcome = await Promise.race([
+        client.publish('haste').then(
+          () => 'accepted',
+          (error: Error) => error.message,
+        ),
+        delay(patience).then(() => 'given up'),
+      ]);
+      if (outcome !== 'accepted') client.close();
+      else t.teardown(() => client.close());
+      if (outcome !== 'accepted' && outcome !== 'given up') refused.push(outcome);
+      return outcome === 'accepted';
+    });
+    t.deepEqual(refused, []);
+    t.log(`${attempts} attempts`);
+  },
+);
 
-test('the node of pulled streams is killed: those who ask for one meanwhile are held', async (t) => {
+test.serial('the node of pulled streams is killed: those who ask for one meanwhile are held', async (t) => {
   const origin = await Origin.start(t);
   await origin.publish('far', 25);
   const redis = await usedRedis(t);

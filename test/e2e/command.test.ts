@@ -25,7 +25,7 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv = {}, uid?: number)
   });
 }
 
-test('--version and --help tell and end', async (t) => {
+test.serial('--version and --help tell and end', async (t) => {
   const version = await run(['--version']);
   t.is(version.code, 0);
   t.regex(version.stdout, /^Kiln \d+\.\d+\.\d+ \(v\d+\.\d+\.\d+-\d+-g[0-9a-f]{7,}\)\n$/);
@@ -34,13 +34,13 @@ test('--version and --help tell and end', async (t) => {
   for (const option of ['--config', '--demo', '--check', '--version']) t.true(help.stdout.includes(option));
 });
 
-test('an unknown option ends with 2 and names it', async (t) => {
+test.serial('an unknown option ends with 2 and names it', async (t) => {
   const { code, stderr } = await run(['--nonsense']);
   t.is(code, 2);
   t.true(stderr.includes('--nonsense'));
 });
 
-test('--check takes the samples and refuses a wrong value in one line', async (t) => {
+test.serial('--check takes the samples and refuses a wrong value in one line', async (t) => {
   for (const sample of ['config/Server.xml', 'config/minimal.xml', 'config/transcode.xml']) {
     const { code, stdout } = await run(['--check', '--config', sample]);
     t.is(code, 0);
@@ -60,7 +60,7 @@ test('--check takes the samples and refuses a wrong value in one line', async (t
   }
 });
 
-test('a cluster does not start without its secret or without an access token', async (t) => {
+test.serial('a cluster does not start without its secret or without an access token', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const file = join(folder, 'Server.xml');
@@ -85,7 +85,7 @@ test('a cluster does not start without its secret or without an access token', a
   );
 });
 
-test('a wrong environment ends with 2 and one line that says what is wrong', async (t) => {
+test.serial('a wrong environment ends with 2 and one line that says what is wrong', async (t) => {
   const level = await run([], { KILN_LOG_LEVEL: 'loud' });
   t.is(level.code, 2);
   t.is(level.stderr, 'KILN_LOG_LEVEL: "loud" is not one of trace, debug, info, warn, error, fatal, silent\n');
@@ -94,13 +94,13 @@ test('a wrong environment ends with 2 and one line that says what is wrong', asy
   t.regex(demo.stderr, /^--demo: KILN_FFMPEG is no ffmpeg that runs: .*\n$/);
 });
 
-test('a missing file is a wrong configuration', async (t) => {
+test.serial('a missing file is a wrong configuration', async (t) => {
   const { code, stderr } = await run(['--config', '/nowhere/Server.xml']);
   t.is(code, 2);
   t.true(stderr.includes('/nowhere/Server.xml'));
 });
 
-test('a storage that cannot be written ends the start with one line that names it', async (t) => {
+test.serial('a storage that cannot be written ends the start with one line that names it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-readonly-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const [rtmp, http, api, ice, ice2] = freePorts(5) as [number, number, number, number, number];
@@ -112,48 +112,54 @@ test('a storage that cannot be written ends the start with one line that names i
   t.regex(stderr, /^Kiln could not start: \/.*config\.json: EACCES.*\n$/);
 });
 
-test('a port in use ends the start with one line that names its element, and leaves nothing running', async (t) => {
-  const [port] = freePorts(1) as [number];
-  const tcp = createServer().listen(port, '127.0.0.1');
-  const udp = createSocket('udp4').bind(port, '127.0.0.1');
-  await Promise.all([once(tcp, 'listening'), once(udp, 'listening')]);
-  t.teardown(() => tcp.close());
-  t.teardown(() => udp.close());
-  const folder = await mkdtemp(join(tmpdir(), 'kiln-busy-'));
-  t.teardown(() => rm(folder, { recursive: true }));
-  const file = join(folder, 'Server.xml');
-  const cases: readonly [element: string, change: (ports: KilnPorts) => readonly [KilnPorts, KilnOptions]][] = [
-    ['Bind/Providers/RTMP/Port', (ports) => [{ ...ports, rtmp: port }, {}]],
-    ['Bind/Publishers/LLHLS/Port', (ports) => [{ ...ports, http: port }, {}]],
-    ['Bind/Managers/API/Port', (ports) => [{ ...ports, api: port }, {}]],
-    ['Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]', (ports) => [{ ...ports, ice: [port, ports.api + 1] }, {}]],
-    ['Bind/Providers/SRT/Port', (ports) => [{ ...ports, srt: port }, { srt: {} }]],
-    [
-      'Bind/Providers/MPEGTS/Port',
-      (ports) => [
-        ports,
-        {
-          bindProviders: `<MPEGTS><Port>${port}/udp</Port></MPEGTS>`,
-          providers: `<MPEGTS><StreamMap><Stream><Name>s</Name><Port>${port}/udp</Port></Stream></StreamMap></MPEGTS>`,
-        },
+test.serial(
+  'a port in use ends the start with one line that names its element, and leaves nothing running',
+  async (t) => {
+    const [port] = freePorts(1) as [number];
+    const tcp = createServer().listen(port, '127.0.0.1');
+    const udp = createSocket('udp4').bind(port, '127.0.0.1');
+    await Promise.all([once(tcp, 'listening'), once(udp, 'listening')]);
+    t.teardown(() => tcp.close());
+    t.teardown(() => udp.close());
+    const folder = await mkdtemp(join(tmpdir(), 'kiln-busy-'));
+    t.teardown(() => rm(folder, { recursive: true }));
+    const file = join(folder, 'Server.xml');
+    const cases: readonly [element: string, change: (ports: KilnPorts) => readonly [KilnPorts, KilnOptions]][] = [
+      ['Bind/Providers/RTMP/Port', (ports) => [{ ...ports, rtmp: port }, {}]],
+      ['Bind/Publishers/LLHLS/Port', (ports) => [{ ...ports, http: port }, {}]],
+      ['Bind/Managers/API/Port', (ports) => [{ ...ports, api: port }, {}]],
+      [
+        'Bind/Publishers/WebRTC/IceCandidates/IceCandidate[1]',
+        (ports) => [{ ...ports, ice: [port, ports.api + 1] }, {}],
       ],
-    ],
-  ];
-  for (const [element, change] of cases) {
-    const [rtmp, http, api, ice, ice2, srtPlay] = freePorts(6) as [number, number, number, number, number, number];
-    const [ports, options] = change({ rtmp, http, api, ice: [ice, ice2], srtPlay });
-    await writeFile(file, serverXml(ports, { ...options, storage: folder }));
-    const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' });
-    t.is(code, 1, element);
-    const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":"info"'));
-    const isUdp = !/RTMP|LLHLS|API/.test(element);
-    t.deepEqual(lines, [
-      `Kiln could not start: ${element}: 127.0.0.1:${port}${isUdp ? '/udp' : ''} is in use by another program`,
-    ]);
-  }
-});
+      ['Bind/Providers/SRT/Port', (ports) => [{ ...ports, srt: port }, { srt: {} }]],
+      [
+        'Bind/Providers/MPEGTS/Port',
+        (ports) => [
+          ports,
+          {
+            bindProviders: `<MPEGTS><Port>${port}/udp</Port></MPEGTS>`,
+            providers: `<MPEGTS><StreamMap><Stream><Name>s</Name><Port>${port}/udp</Port></Stream></StreamMap></MPEGTS>`,
+          },
+        ],
+      ],
+    ];
+    for (const [element, change] of cases) {
+      const [rtmp, http, api, ice, ice2, srtPlay] = freePorts(6) as [number, number, number, number, number, number];
+      const [ports, options] = change({ rtmp, http, api, ice: [ice, ice2], srtPlay });
+      await writeFile(file, serverXml(ports, { ...options, storage: folder }));
+      const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x' });
+      t.is(code, 1, element);
+      const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":"info"'));
+      const isUdp = !/RTMP|LLHLS|API/.test(element);
+      t.deepEqual(lines, [
+        `Kiln could not start: ${element}: 127.0.0.1:${port}${isUdp ? '/udp' : ''} is in use by another program`,
+      ]);
+    }
+  },
+);
 
-test('a second server on the same files says which file, and who uses it', async (t) => {
+test.serial('a second server on the same files says which file, and who uses it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-second-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const first = await Kiln.start({ storage: folder });
@@ -169,7 +175,7 @@ test('a second server on the same files says which file, and who uses it', async
   );
 });
 
-test('--check counts warnings and names what was probably meant', async (t) => {
+test.serial('--check counts warnings and names what was probably meant', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-check-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const file = join(folder, 'Server.xml');
@@ -182,7 +188,7 @@ test('--check counts warnings and names what was probably meant', async (t) => {
   t.is(lines.at(-1), `${file} is valid, 2 warnings`);
 });
 
-test('a generated token is told once and works; a given one is never printed', async (t) => {
+test.serial('a generated token is told once and works; a given one is never printed', async (t) => {
   const generated = await Kiln.start({ env: { KILN_ACCESS_TOKEN: undefined } });
   t.teardown(() => generated.stop());
   const token = await until('the token is told', () => /kiln:[0-9a-f]{32}/.exec(generated.stdout)?.[0]);
@@ -197,7 +203,7 @@ test('a generated token is told once and works; a given one is never printed', a
   t.false(given.stdout.includes('a-secret-token') || given.log.includes('a-secret-token'));
 });
 
-test('SIGTERM ends it with 0 and frees its ports', async (t) => {
+test.serial('SIGTERM ends it with 0 and frees its ports', async (t) => {
   const kiln = await Kiln.start();
   kiln.signal('SIGTERM');
   t.is(await kiln.exited(), 0);
@@ -205,7 +211,7 @@ test('SIGTERM ends it with 0 and frees its ports', async (t) => {
   await kiln.stop();
 });
 
-test('SIGTERM tells viewers on a WebSocket that the server goes away, and does not wait for them', async (t) => {
+test.serial('SIGTERM tells viewers on a WebSocket that the server goes away, and does not wait for them', async (t) => {
   const kiln = await Kiln.start();
   t.teardown(() => kiln.stop());
   const socket = new WebSocket(kiln.httpUrl('/app/stream').replace('http', 'ws'));

@@ -61,7 +61,7 @@ const KEY_FRAME: Packet = {
   data: Buffer.of(0, 0, 0, 2, 0x65, 0x88),
 };
 
-test('what is not there is refused, and says why', async (t) => {
+test.serial('what is not there is refused, and says why', async (t) => {
   const ovt = await start(t);
   t.is(await refusal(ovt, 'app/none'), '404: There is no such stream (#default#app/none)');
   t.is(await refusal(ovt, 'other/none'), '404: There is no such stream (#default#other/none)');
@@ -73,7 +73,7 @@ test('what is not there is refused, and says why', async (t) => {
   t.like(await edge.ask('describe', 'rtmp://127.0.0.1/app/talk'), { code: 404 });
 });
 
-test('requests that are none are answered, and the connection goes on', async (t) => {
+test.serial('requests that are none are answered, and the connection goes on', async (t) => {
   const ovt = await start(t);
   goLive(ovt.registry, 'app', 'talk');
   const edge = await rawOvt(t, ovt.server.port);
@@ -94,7 +94,7 @@ test('requests that are none are answered, and the connection goes on', async (t
   await until('the end', () => edge.closed);
 });
 
-test('who asks for a stream that is starting is answered when it has started', async (t) => {
+test.serial('who asks for a stream that is starting is answered when it has started', async (t) => {
   const ovt = await start(t);
   const application = ovt.registry.vhost('default').application('app');
   const input = application.publish('late', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
@@ -107,7 +107,7 @@ test('who asks for a stream that is starting is answered when it has started', a
   t.like(await described, { code: 200 });
 });
 
-test('a stream that is not here is looked for', async (t) => {
+test.serial('a stream that is not here is looked for', async (t) => {
   const asked: string[] = [];
   const ovt = await start(t, {
     find: async (application, name, query) => {
@@ -120,7 +120,7 @@ test('a stream that is not here is looked for', async (t) => {
   t.deepEqual(asked, ['far a=1', 'further ']);
 });
 
-test('a trackset has its tracks alone', async (t) => {
+test.serial('a trackset has its tracks alone', async (t) => {
   const ovt = await start(t, { outputProfile: [PROFILE] });
   const output = goLive(ovt.registry, 'app', 'talk', TRACKS);
   const { recorder } = await playOvt(ovt.url('app/talk/low'));
@@ -143,7 +143,7 @@ test('a trackset has its tracks alone', async (t) => {
   );
 });
 
-test('only some networks, as many as are allowed, and nobody whom access control guards against', async (t) => {
+test.serial('only some networks, as many as are allowed, and nobody whom access control guards against', async (t) => {
   const closed = await start(t, { networks: networks(['10.0.0.0', 8]) });
   goLive(closed.registry, 'app', 'talk');
   t.regex(await refusal(closed, 'app/talk'), /^undefined: /);
@@ -170,7 +170,7 @@ test('only some networks, as many as are allowed, and nobody whom access control
   );
 });
 
-test('who reads too slowly goes on at a key frame, and holds up nobody', async (t) => {
+test.serial('who reads too slowly goes on at a key frame, and holds up nobody', async (t) => {
   const ovt = await start(t);
   const track = videoTrack();
   const output = goLive(ovt.registry, 'app', 'talk', [track]);
@@ -198,7 +198,7 @@ test('who reads too slowly goes on at a key frame, and holds up nobody', async (
   t.true(isKeyAccessUnit(unit(true, 1)));
 });
 
-test('a client that sends anything else costs nobody but itself', async (t) => {
+test.serial('a client that sends anything else costs nobody but itself', async (t) => {
   const ovt = await start(t);
   const output = goLive(ovt.registry, 'app', 'talk', TRACKS);
   const { recorder } = await playOvt(ovt.url('app/talk'));
@@ -246,7 +246,7 @@ test.serial('DelayBufferTimeMs: everything is sent later', async (t) => {
   t.deepEqual(recorder.packets[0]?.data, KEY_FRAME.data);
 });
 
-test('a player whose time is over is told, and the guard hears of each end once', async (t) => {
+test.serial('a player whose time is over is told, and the guard hears of each end once', async (t) => {
   const ends: string[] = [];
   const guard: Guard = () => async () => ({ until: Date.now() + 1500, opening: OPENING });
   const ovt = await start(t, { access: { guards: [guard], openings: notedOpenings(ends) } });

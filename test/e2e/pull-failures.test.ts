@@ -33,75 +33,78 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-test('a stream that cannot be pulled: the answer and the log tell why, without secrets and stacks', async (t) => {
-  const [kiln, origin] = await Promise.all([
-    Kiln.start({ ovt: true, providers: '<RTSPPull/>' }),
-    Kiln.start({ ovt: true }),
-  ]);
-  t.teardown(() => Promise.all([kiln.stop(), origin.stop()]));
-  const closed = await closedPort();
-  const mute = await tcpServer(t, (socket) => socket.resume());
-  const rude = await tcpServer(t, (socket) => socket.destroy());
-  const web = await tcpServer(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
-  const chatty = await tcpServer(t, (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'.repeat(10)));
-  const guarded = await FakeCamera.start(t, {
-    answer: ({ method }) =>
-      method === 'DESCRIBE' ? '401 Unauthorized\r\nWWW-Authenticate: Basic realm="cam"\r\n\r\n' : undefined,
-  });
-  const missing = await FakeCamera.start(t, {
-    answer: ({ method }) => (method === 'DESCRIBE' ? '404 Not Found\r\n\r\n' : undefined),
-  });
-  const odd = await FakeCamera.start(t, {
-    sdp: 'v=0\r\nm=video 0 RTP/AVP 96 26\r\na=rtpmap:96 H266/90000\r\nm=audio 0 RTP/AVP 97\r\na=rtpmap:97 L16/8000\r\n',
-  });
-  // the reason is a prefix: what a connection that breaks off says depends on when
-  const cases: readonly (readonly [urls: string | readonly string[], reason: string])[] = [
-    [`ovt://127.0.0.1:${closed}/app/s`, `127.0.0.1:${closed} refused the connection`],
-    [`rtsp://admin:secret@127.0.0.1:${closed}/s?secret=1`, `127.0.0.1:${closed} refused the connection`],
-    [`ovt://127.0.0.1:${mute}/app/s?secret=1`, 'no answer to describe in time'],
-    [`ovt://127.0.0.1:${rude}/app/s`, ''],
-    [`ovt://127.0.0.1:${chatty}/app/s`, 'the server is not an OVT origin: a packet has payload type '],
-    [`rtsp://127.0.0.1:${web}/s`, ''],
-    [origin.ovtUrl('none'), 'the origin refused (404): There is no such stream (#default#app/none)'],
-    [missing.url('live', 'admin:secret@'), 'the server refused (404): Not Found'],
-    [guarded.url(), 'the server asks for credentials, and the URL has none (401)'],
-    [guarded.url('live', 'admin:secret@'), 'the server does not accept the credentials of the URL (401)'],
-    [odd.url(), 'the stream has no track in a supported codec, only H266, L16'],
-    ['ovt://origin.invalid/app/s', 'the name origin.invalid cannot be resolved: '],
-    ['http://admin:secret@127.0.0.1/s', 'streams are pulled over ovt, rtsp, rtspc, not over "http"'],
-    [
-      [`ovt://127.0.0.1:${closed}/app/one?secret=1`, origin.ovtUrl('two')],
-      `ovt://127.0.0.1:${closed}/app/one: 127.0.0.1:${closed} refused the connection; ` +
-        `${origin.ovtUrl('two')}: the origin refused (404): There is no such stream (#default#app/two)`,
-    ],
-  ];
-  const begins = `[HTTP] Could not pull the stream : http://127.0.0.1:${kiln.ports.api}${STREAMS}: `;
-  for (const [at, [urls, reason]] of cases.entries()) {
-    const seen = kiln.log.length;
-    const { status, body } = await kiln.api(STREAMS, 'POST', { name: `s${at}`, urls: [urls].flat() });
-    t.is(status, 502, String(urls));
-    t.true(body.message.startsWith(`${begins}${reason}`), `${body.message} (${reason})`);
-    const told = body.message.slice(begins.length, -' (502)'.length);
-    t.true(told.length > 5, body.message);
-    t.true(body.message.endsWith(' (502)'));
-    await until('the log tells why', () => kiln.log.slice(seen).includes(JSON.stringify(told).slice(1, -1)));
-  }
-  const off = await origin.api(STREAMS, 'POST', { name: 's', urls: [`rtsp://u:secret@127.0.0.1:${closed}/s`] });
-  t.is(off.status, 502);
-  t.true(
-    off.body.message.endsWith(
-      `${STREAMS}: the RTSPPull provider is off: the application has no <RTSPPull/> in its Providers (502)`,
-    ),
-    off.body.message,
-  );
-  for (const { log } of [kiln, origin]) {
-    t.false(log.includes('secret'), 'no secrets');
-    t.notRegex(log, /\\n\s+at |"stack"|\bat \S+ \(/, 'no stacks');
-  }
-  t.deepEqual((await kiln.api<string[]>(STREAMS)).body.response, []);
-});
+test.serial(
+  'a stream that cannot be pulled: the answer and the log tell why, without secrets and stacks',
+  async (t) => {
+    const [kiln, origin] = await Promise.all([
+      Kiln.start({ ovt: true, providers: '<RTSPPull/>' }),
+      Kiln.start({ ovt: true }),
+    ]);
+    t.teardown(() => Promise.all([kiln.stop(), origin.stop()]));
+    const closed = await closedPort();
+    const mute = await tcpServer(t, (socket) => socket.resume());
+    const rude = await tcpServer(t, (socket) => socket.destroy());
+    const web = await tcpServer(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    const chatty = await tcpServer(t, (socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'.repeat(10)));
+    const guarded = await FakeCamera.start(t, {
+      answer: ({ method }) =>
+        method === 'DESCRIBE' ? '401 Unauthorized\r\nWWW-Authenticate: Basic realm="cam"\r\n\r\n' : undefined,
+    });
+    const missing = await FakeCamera.start(t, {
+      answer: ({ method }) => (method === 'DESCRIBE' ? '404 Not Found\r\n\r\n' : undefined),
+    });
+    const odd = await FakeCamera.start(t, {
+      sdp: 'v=0\r\nm=video 0 RTP/AVP 96 26\r\na=rtpmap:96 H266/90000\r\nm=audio 0 RTP/AVP 97\r\na=rtpmap:97 L16/8000\r\n',
+    });
+    // the reason is a prefix: what a connection that breaks off says depends on when
+    const cases: readonly (readonly [urls: string | readonly string[], reason: string])[] = [
+      [`ovt://127.0.0.1:${closed}/app/s`, `127.0.0.1:${closed} refused the connection`],
+      [`rtsp://admin:secret@127.0.0.1:${closed}/s?secret=1`, `127.0.0.1:${closed} refused the connection`],
+      [`ovt://127.0.0.1:${mute}/app/s?secret=1`, 'no answer to describe in time'],
+      [`ovt://127.0.0.1:${rude}/app/s`, ''],
+      [`ovt://127.0.0.1:${chatty}/app/s`, 'the server is not an OVT origin: a packet has payload type '],
+      [`rtsp://127.0.0.1:${web}/s`, ''],
+      [origin.ovtUrl('none'), 'the origin refused (404): There is no such stream (#default#app/none)'],
+      [missing.url('live', 'admin:secret@'), 'the server refused (404): Not Found'],
+      [guarded.url(), 'the server asks for credentials, and the URL has none (401)'],
+      [guarded.url('live', 'admin:secret@'), 'the server does not accept the credentials of the URL (401)'],
+      [odd.url(), 'the stream has no track in a supported codec, only H266, L16'],
+      ['ovt://origin.invalid/app/s', 'the name origin.invalid cannot be resolved: '],
+      ['http://admin:secret@127.0.0.1/s', 'streams are pulled over ovt, rtsp, rtspc, not over "http"'],
+      [
+        [`ovt://127.0.0.1:${closed}/app/one?secret=1`, origin.ovtUrl('two')],
+        `ovt://127.0.0.1:${closed}/app/one: 127.0.0.1:${closed} refused the connection; ` +
+          `${origin.ovtUrl('two')}: the origin refused (404): There is no such stream (#default#app/two)`,
+      ],
+    ];
+    const begins = `[HTTP] Could not pull the stream : http://127.0.0.1:${kiln.ports.api}${STREAMS}: `;
+    for (const [at, [urls, reason]] of cases.entries()) {
+      const seen = kiln.log.length;
+      const { status, body } = await kiln.api(STREAMS, 'POST', { name: `s${at}`, urls: [urls].flat() });
+      t.is(status, 502, String(urls));
+      t.true(body.message.startsWith(`${begins}${reason}`), `${body.message} (${reason})`);
+      const told = body.message.slice(begins.length, -' (502)'.length);
+      t.true(told.length > 5, body.message);
+      t.true(body.message.endsWith(' (502)'));
+      await until('the log tells why', () => kiln.log.slice(seen).includes(JSON.stringify(told).slice(1, -1)));
+    }
+    const off = await origin.api(STREAMS, 'POST', { name: 's', urls: [`rtsp://u:secret@127.0.0.1:${closed}/s`] });
+    t.is(off.status, 502);
+    t.true(
+      off.body.message.endsWith(
+        `${STREAMS}: the RTSPPull provider is off: the application has no <RTSPPull/> in its Providers (502)`,
+      ),
+      off.body.message,
+    );
+    for (const { log } of [kiln, origin]) {
+      t.false(log.includes('secret'), 'no secrets');
+      t.notRegex(log, /\\n\s+at |"stack"|\bat \S+ \(/, 'no stacks');
+    }
+    t.deepEqual((await kiln.api<string[]>(STREAMS)).body.response, []);
+  },
+);
 
-test('a stream of OvenMediaEngine is pulled, on request and on demand', async (t) => {
+test.serial('a stream of OvenMediaEngine is pulled, on request and on demand', async (t) => {
   const port = await tcpServer(t, answerAsRecorded);
   const origins =
     `<Origins><Origin><Location>/app/</Location><Pass><Scheme>ovt</Scheme>` +
@@ -124,7 +127,7 @@ test('a stream of OvenMediaEngine is pulled, on request and on demand', async (t
   }
 });
 
-test('what a viewer asks for and no origin has is told of in the log, once for each failure', async (t) => {
+test.serial('what a viewer asks for and no origin has is told of in the log, once for each failure', async (t) => {
   const closed = await closedPort();
   const origins =
     `<Origins><Origin><Location>/app/</Location><Pass><Scheme>ovt</Scheme>` +

@@ -78,35 +78,38 @@ for (const [what, lags] of [
   ['the best one first', [0, 0.06, 0.12]],
   ['the best one last', [0.15, 0.02, 0]],
 ] as const) {
-  test(`a viewer changes up and down among renditions that come ${what}: time never steps back, no frame is torn`, async (t) => {
-    const media = [high, mid, low].map((one, index) => ({ ...one, lag: lags[index] ?? 0 }));
-    const { play } = await start(
-      t,
-      [...media, sound],
-      ladderPlaylist(['high', 'mid', 'low'], { webrtcAutoAbr: false }),
-    );
-    const { peer, change } = await play();
-    await hold(peer, 90);
-    const order = ['low', 'high', 'mid', 'low', 'mid', 'high', 'low', 'high'];
-    for (const name of order) {
-      t.deepEqual(await change({ rendition_name: name }), { rendition_name: name, auto: false });
-      await shows(peer, name, media);
-    }
-    const got = peer.frames().map((frame) => sourceOf(frame, media));
-    const changes = got.filter((name, index) => name !== got[index - 1]);
-    t.deepEqual(changes.slice(-order.length - 1), ['high', ...order]);
-    t.true(
-      steps(peer).every((step) => step > 0 && step < 9000),
-      `${steps(peer)
-        .filter((step) => step !== 3000)
-        .join(' ')}`,
-    );
-    const sequence = peer.packets.video.map((packet) => packet.sequence);
-    t.true(sequence.slice(1).every((number, index) => ((number - (sequence[index] as number)) & 0xffff) === 1));
-  });
+  test.serial(
+    `a viewer changes up and down among renditions that come ${what}: time never steps back, no frame is torn`,
+    async (t) => {
+      const media = [high, mid, low].map((one, index) => ({ ...one, lag: lags[index] ?? 0 }));
+      const { play } = await start(
+        t,
+        [...media, sound],
+        ladderPlaylist(['high', 'mid', 'low'], { webrtcAutoAbr: false }),
+      );
+      const { peer, change } = await play();
+      await hold(peer, 90);
+      const order = ['low', 'high', 'mid', 'low', 'mid', 'high', 'low', 'high'];
+      for (const name of order) {
+        t.deepEqual(await change({ rendition_name: name }), { rendition_name: name, auto: false });
+        await shows(peer, name, media);
+      }
+      const got = peer.frames().map((frame) => sourceOf(frame, media));
+      const changes = got.filter((name, index) => name !== got[index - 1]);
+      t.deepEqual(changes.slice(-order.length - 1), ['high', ...order]);
+      t.true(
+        steps(peer).every((step) => step > 0 && step < 9000),
+        `${steps(peer)
+          .filter((step) => step !== 3000)
+          .join(' ')}`,
+      );
+      const sequence = peer.packets.video.map((packet) => packet.sequence);
+      t.true(sequence.slice(1).every((number, index) => ((number - (sequence[index] as number)) & 0xffff) === 1));
+    },
+  );
 }
 
-test('VP8 renditions are layers too', async (t) => {
+test.serial('VP8 renditions are layers too', async (t) => {
   const steady = await Promise.all(
     [
       ['high', 320, 180],
@@ -126,7 +129,7 @@ test('VP8 renditions are layers too', async (t) => {
   t.true(steps(peer).every((step) => step > 0 && step < 9000));
 });
 
-test('names that are not there change nothing; auto goes off with a name and on by word', async (t) => {
+test.serial('names that are not there change nothing; auto goes off with a name and on by word', async (t) => {
   const { play } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']));
   const { client, change } = await play();
   t.true(client.received.find(({ type }) => type === 'playlist')?.message?.auto);
@@ -137,41 +140,44 @@ test('names that are not there change nothing; auto goes off with a name and on 
   t.deepEqual(await change({ rendition_name: 'low' }), { rendition_name: 'low', auto: false });
 });
 
-test('each viewer has a rendition and a language of their own, and sound goes on when that changes', async (t) => {
-  const english = await opus(2, 21, 'english', 440);
-  const german = { ...(await opus(2, 22, 'german', 880)), lag: 0.05 };
-  const renditions = ['high', 'low'].flatMap((video) =>
-    ['english', 'german'].map((audio) => ({
-      name: `${video} ${audio}`,
-      videoVariantName: video,
-      audioVariantName: audio,
-    })),
-  );
-  const playlist = { name: 'both', fileName: 'both', options: { ...OPTIONS, webrtcAutoAbr: false }, renditions };
-  const { play, live } = await start(t, [high, low, english, german], playlist);
-  const [one, other] = [await play(), await play()];
-  await hold(one.peer, 60);
-  const language = (peer: ViewerPeer) => {
-    const payload = peer.packets.audio.at(-1)?.payload as Buffer;
-    return [english, german].find(({ frames }) => frames.some(({ data }) => data.equals(payload)))?.track.name;
-  };
-  for (const name of ['high german', 'low german', 'low english', 'high german']) {
-    await one.change({ rendition_name: name });
-    await one.peer.until(() => language(one.peer) === name.split(' ')[1]);
-    t.is(language(other.peer), 'english');
-  }
-  for (const { peer } of [one, other]) {
-    const { audio } = peer.packets;
-    const next = audio.slice(1).map((packet, index) => ({ packet, before: audio[index] as typeof packet }));
-    t.true(next.every(({ packet, before }) => ((packet.sequence - before.sequence) & 0xffff) === 1));
-    t.true(next.every(({ packet, before }) => ((packet.timestamp - before.timestamp) | 0) > 0));
-    t.is(new Set(audio.map(({ ssrc }) => ssrc)).size, 1);
-  }
-  live.close();
-  await one.client.end();
-});
+test.serial(
+  'each viewer has a rendition and a language of their own, and sound goes on when that changes',
+  async (t) => {
+    const english = await opus(2, 21, 'english', 440);
+    const german = { ...(await opus(2, 22, 'german', 880)), lag: 0.05 };
+    const renditions = ['high', 'low'].flatMap((video) =>
+      ['english', 'german'].map((audio) => ({
+        name: `${video} ${audio}`,
+        videoVariantName: video,
+        audioVariantName: audio,
+      })),
+    );
+    const playlist = { name: 'both', fileName: 'both', options: { ...OPTIONS, webrtcAutoAbr: false }, renditions };
+    const { play, live } = await start(t, [high, low, english, german], playlist);
+    const [one, other] = [await play(), await play()];
+    await hold(one.peer, 60);
+    const language = (peer: ViewerPeer) => {
+      const payload = peer.packets.audio.at(-1)?.payload as Buffer;
+      return [english, german].find(({ frames }) => frames.some(({ data }) => data.equals(payload)))?.track.name;
+    };
+    for (const name of ['high german', 'low german', 'low english', 'high german']) {
+      await one.change({ rendition_name: name });
+      await one.peer.until(() => language(one.peer) === name.split(' ')[1]);
+      t.is(language(other.peer), 'english');
+    }
+    for (const { peer } of [one, other]) {
+      const { audio } = peer.packets;
+      const next = audio.slice(1).map((packet, index) => ({ packet, before: audio[index] as typeof packet }));
+      t.true(next.every(({ packet, before }) => ((packet.sequence - before.sequence) & 0xffff) === 1));
+      t.true(next.every(({ packet, before }) => ((packet.timestamp - before.timestamp) | 0) > 0));
+      t.is(new Set(audio.map(({ ssrc }) => ssrc)).size, 1);
+    }
+    live.close();
+    await one.client.end();
+  },
+);
 
-test('a rendition that is only heard stops the picture, and the sound is that of the rendition', async (t) => {
+test.serial('a rendition that is only heard stops the picture, and the sound is that of the rendition', async (t) => {
   const playlist = ladderPlaylist(['high', 'low'], { webrtcAudioOnlyFallback: true });
   const { play } = await start(t, [high, low, sound], {
     ...playlist,
@@ -186,7 +192,7 @@ test('a rendition that is only heard stops the picture, and the sound is that of
   t.true(steps(peer).every((step) => step > 0));
 });
 
-test('a viewer by WHEP gets the first codec that the offer takes, and its first rendition', async (t) => {
+test.serial('a viewer by WHEP gets the first codec that the offer takes, and its first rendition', async (t) => {
   const vp8 = await ivf('VP8', { id: 30, name: 'vp8' });
   const { url } = await start(t, [vp8, high, low, sound], ladderPlaylist(['vp8', 'low', 'high']));
   for (const [video, type] of [
@@ -203,7 +209,7 @@ test('a viewer by WHEP gets the first codec that the offer takes, and its first 
   }
 });
 
-test('a rendition that was away, which no link is to blame for, is there again at once', async (t) => {
+test.serial('a rendition that was away, which no link is to blame for, is there again at once', async (t) => {
   const { play, live } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']));
   const { peer, client } = await play();
   const changed = (name: string) =>
@@ -219,7 +225,7 @@ test('a rendition that was away, which no link is to blame for, is there again a
   t.true(peer.frames().length - before < 9 * 30);
 });
 
-test('a viewer who goes before the worker has done what was asked is no fault', async (t) => {
+test.serial('a viewer who goes before the worker has done what was asked is no fault', async (t) => {
   const { play, live, pool } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low']), { workers: 1 });
   const { peer } = await play();
   await hold(peer, 10);
@@ -237,27 +243,34 @@ test('a viewer who goes before the worker has done what was asked is no fault', 
   for (const answer of answers) await t.notThrowsAsync(answer);
 });
 
-test('a rendition that goes leaves its viewers another, one that comes later is there for who came before', async (t) => {
-  const { play, live } = await start(t, [high, low, sound], ladderPlaylist(['high', 'low'], { webrtcAutoAbr: false }));
-  const { output } = live;
-  const [highTrack, lowTrack, audio] = output.tracks as [LiveMedia['track'], LiveMedia['track'], LiveMedia['track']];
-  output.setAwaited([{ ...lowTrack, encoder: { module: 'x264', status: undefined } }]);
-  output.setTracks([highTrack, audio]);
-  const { peer, client, change } = await play();
-  t.deepEqual(
-    client.received.find(({ type }) => type === 'playlist')?.message?.renditions?.map(({ name }) => name),
-    ['high', 'low'],
-  );
-  output.setAwaited([]);
-  output.setTracks([highTrack, lowTrack, audio]);
-  await change({ rendition_name: 'low' });
-  await change({ rendition_name: 'high' });
-  const changed = client.after(
-    ({ type, message }) => type === 'rendition_changed' && message?.rendition_name === 'low',
-  );
-  live.mute('high');
-  output.setTracks([lowTrack, audio]);
-  t.is((await changed)?.message?.rendition_name, 'low');
-  t.is(output.sessions.size, 1);
-  await shows(peer, 'low', [high, low]);
-});
+test.serial(
+  'a rendition that goes leaves its viewers another, one that comes later is there for who came before',
+  async (t) => {
+    const { play, live } = await start(
+      t,
+      [high, low, sound],
+      ladderPlaylist(['high', 'low'], { webrtcAutoAbr: false }),
+    );
+    const { output } = live;
+    const [highTrack, lowTrack, audio] = output.tracks as [LiveMedia['track'], LiveMedia['track'], LiveMedia['track']];
+    output.setAwaited([{ ...lowTrack, encoder: { module: 'x264', status: undefined } }]);
+    output.setTracks([highTrack, audio]);
+    const { peer, client, change } = await play();
+    t.deepEqual(
+      client.received.find(({ type }) => type === 'playlist')?.message?.renditions?.map(({ name }) => name),
+      ['high', 'low'],
+    );
+    output.setAwaited([]);
+    output.setTracks([highTrack, lowTrack, audio]);
+    await change({ rendition_name: 'low' });
+    await change({ rendition_name: 'high' });
+    const changed = client.after(
+      ({ type, message }) => type === 'rendition_changed' && message?.rendition_name === 'low',
+    );
+    live.mute('high');
+    output.setTracks([lowTrack, audio]);
+    t.is((await changed)?.message?.rendition_name, 'low');
+    t.is(output.sessions.size, 1);
+    await shows(peer, 'low', [high, low]);
+  },
+);

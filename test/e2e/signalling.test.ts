@@ -39,7 +39,7 @@ async function play(t: import('ava').ExecutionContext, client: SignallingClient)
   return { offer, peer, id: offer?.id as number };
 }
 
-test('offers what facts/04 tells, plays, notifies and stops', async (t) => {
+test.serial('offers what facts/04 tells, plays, notifies and stops', async (t) => {
   const { live, open } = await start(t);
   const client = await open();
   const { offer, peer, id } = await play(t, client);
@@ -79,7 +79,7 @@ test('offers what facts/04 tells, plays, notifies and stops', async (t) => {
   t.is(live.output.sessions.size, 0);
 });
 
-test('a rendition without picture stops the picture and another brings it back', async (t) => {
+test.serial('a rendition without picture stops the picture and another brings it back', async (t) => {
   const { live, open } = await start(t);
   live.output.addPlaylist({
     name: 'choice',
@@ -113,7 +113,7 @@ test('a rendition without picture stops the picture and another brings it back',
   t.is(live.output.sessions.size, 1);
 });
 
-test('a player that goes away without a word leaves nothing behind', async (t) => {
+test.serial('a player that goes away without a word leaves nothing behind', async (t) => {
   const { live, open, pool } = await start(t);
   const client = await open();
   await play(t, client);
@@ -126,7 +126,7 @@ test('a player that goes away without a word leaves nothing behind', async (t) =
   );
 });
 
-test('the session of the query is the session of the API, and only one', async (t) => {
+test.serial('the session of the query is the session of the API, and only one', async (t) => {
   const { live, open } = await start(t);
   const client = await open('/app/stream?session=somebody');
   await play(t, client);
@@ -142,7 +142,7 @@ test('the session of the query is the session of the API, and only one', async (
   t.deepEqual(await third.next(({ error }) => error !== undefined), { code: 403, error: 'Forbidden' });
 });
 
-test('ICE servers, TCP candidates and retransmissions are offered where they are configured', async (t) => {
+test.serial('ICE servers, TCP candidates and retransmissions are offered where they are configured', async (t) => {
   const { open } = await start(t, {
     webrtc: { rtx: true },
     ice: [
@@ -211,7 +211,7 @@ const REFUSALS: readonly [string, object | string, number, string][] = [
   ],
 ];
 
-test('every fault has its message, and ends the connection and its session', async (t) => {
+test.serial('every fault has its message, and ends the connection and its session', async (t) => {
   const { live, open } = await start(t);
   for (const [what, message, code, error] of REFUSALS) {
     const client = await open();
@@ -224,7 +224,7 @@ test('every fault has its message, and ends the connection and its session', asy
   }
 });
 
-test('who publishes, names no live stream or is behind access control gets no offer', async (t) => {
+test.serial('who publishes, names no live stream or is behind access control gets no offer', async (t) => {
   const { open } = await start(t);
   for (const path of ['/app/stream?direction=send', '/app/other', '/none/stream', '/off/stream', '/app/stream/other']) {
     const client = await open(path);
@@ -251,25 +251,28 @@ test('who publishes, names no live stream or is behind access control gets no of
   t.deepEqual(await client.next(({ error }) => error !== undefined), { code: 404, error: 'Cannot create offer' });
 });
 
-test("other paths are no signalling; large messages and floods end the connection, and nobody else's", async (t) => {
-  const { open, port, live } = await start(t);
-  for (const path of ['/', '/app', '/app/stream/a/b', '/app//x', '/%zz/stream']) {
-    await t.throwsAsync(SignallingClient.open(`ws://127.0.0.1:${port}${path}`), { message: /404/ }, path);
-  }
-  const viewer = await open();
-  const { peer } = await play(t, viewer);
-  const large = await open();
-  large.send(JSON.stringify({ command: 'request_offer', filler: 'x'.repeat(200_000) }));
-  await large.end();
-  const flood = await open();
-  for (let i = 0; i < 1000; i++) flood.send({ command: 'candidate', candidates: [] });
-  await flood.end();
-  t.is(live.output.sessions.size, 1);
-  await peer.until(() => peer.frames().length >= 5);
-  t.false(viewer.closed);
-});
+test.serial(
+  "other paths are no signalling; large messages and floods end the connection, and nobody else's",
+  async (t) => {
+    const { open, port, live } = await start(t);
+    for (const path of ['/', '/app', '/app/stream/a/b', '/app//x', '/%zz/stream']) {
+      await t.throwsAsync(SignallingClient.open(`ws://127.0.0.1:${port}${path}`), { message: /404/ }, path);
+    }
+    const viewer = await open();
+    const { peer } = await play(t, viewer);
+    const large = await open();
+    large.send(JSON.stringify({ command: 'request_offer', filler: 'x'.repeat(200_000) }));
+    await large.end();
+    const flood = await open();
+    for (let i = 0; i < 1000; i++) flood.send({ command: 'candidate', candidates: [] });
+    await flood.end();
+    t.is(live.output.sessions.size, 1);
+    await peer.until(() => peer.frames().length >= 5);
+    t.false(viewer.closed);
+  },
+);
 
-test('random messages never do harm', async (t) => {
+test.serial('random messages never do harm', async (t) => {
   const { open, live } = await start(t);
   let seed = 4711;
   const random = (below: number) => (seed = (Math.imul(seed, 1103515245) + 12345) >>> 0) % below;
@@ -318,7 +321,7 @@ test('random messages never do harm', async (t) => {
 });
 
 for (const when of ['before the answer comes', 'while it is worked on']) {
-  test(`a media worker that dies after its offer, ${when}: the player is told to ask again`, async (t) => {
+  test.serial(`a media worker that dies after its offer, ${when}: the player is told to ask again`, async (t) => {
     const { pool, open } = await start(t);
     const client = await open();
     client.send({ command: 'request_offer' });

@@ -69,7 +69,7 @@ async function curl(url: string, ...args: string[]): Promise<readonly [status: n
 
 const post = (url: string, offer: string) => curl(url, '-H', 'Content-Type: application/sdp', '--data-binary', offer);
 
-test('publishers over RTMP, SRT and WHIP come in with a signed URL only', async (t) => {
+test.serial('publishers over RTMP, SRT and WHIP come in with a signed URL only', async (t) => {
   const kiln = await start(t);
   const srt = `srt://127.0.0.1:${kiln.ports.srt}`;
   const caller = (streamId: string) => `${srt}?streamid=${encodeURIComponent(streamId)}&pkt_size=1316`;
@@ -106,7 +106,7 @@ test('publishers over RTMP, SRT and WHIP come in with a signed URL only', async 
   for (const secret of [SECRET, 'signature=', 'policy=']) t.false(kiln.log.includes(secret), secret);
 });
 
-test('viewers over WebRTC, LL-HLS, SRT and of thumbnails come in with a signed URL only', async (t) => {
+test.serial('viewers over WebRTC, LL-HLS, SRT and of thumbnails come in with a signed URL only', async (t) => {
   const kiln = await start(t);
   publish(t, 'flv', sign(kiln.rtmpUrl('live')));
   await kiln.liveStream('live');
@@ -146,33 +146,36 @@ test('viewers over WebRTC, LL-HLS, SRT and of thumbnails come in with a signed U
   t.is((await client.command('offer')).code, 200);
 });
 
-test('a virtual host that the API makes signs from then on, and shows its key to the token holder only', async (t) => {
-  const kiln = await start(t, '127.0.0.1');
-  const vhost = {
-    name: 'made',
-    host: { names: ['localhost'] },
-    signedPolicy: { ...SIGNING, secretKey: 'another key', algorithm: 'sha256', enables: { providers: 'rtmp' } },
-  };
-  const application = { name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } };
-  t.is((await kiln.api('/v1/vhosts', 'POST', [vhost])).status, 200);
-  t.is((await kiln.api('/v1/vhosts/made/apps', 'POST', [application])).status, 200);
-  const { body } = await kiln.api<{ signedPolicy: object }>('/v1/vhosts/made');
-  t.like(body.response.signedPolicy, { secretKey: 'another key', algorithm: 'sha256' });
-  const open = await fetch(`http://127.0.0.1:${kiln.ports.api}/v1/vhosts/made`);
-  t.is(open.status, 401);
-  t.false((await open.text()).includes('another key'));
+test.serial(
+  'a virtual host that the API makes signs from then on, and shows its key to the token holder only',
+  async (t) => {
+    const kiln = await start(t, '127.0.0.1');
+    const vhost = {
+      name: 'made',
+      host: { names: ['localhost'] },
+      signedPolicy: { ...SIGNING, secretKey: 'another key', algorithm: 'sha256', enables: { providers: 'rtmp' } },
+    };
+    const application = { name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } };
+    t.is((await kiln.api('/v1/vhosts', 'POST', [vhost])).status, 200);
+    t.is((await kiln.api('/v1/vhosts/made/apps', 'POST', [application])).status, 200);
+    const { body } = await kiln.api<{ signedPolicy: object }>('/v1/vhosts/made');
+    t.like(body.response.signedPolicy, { secretKey: 'another key', algorithm: 'sha256' });
+    const open = await fetch(`http://127.0.0.1:${kiln.ports.api}/v1/vhosts/made`);
+    t.is(open.status, 401);
+    t.false((await open.text()).includes('another key'));
 
-  const url = kiln.rtmpUrl('live').replace('127.0.0.1', 'localhost');
-  const refused = publish(t, 'flv', sign(url));
-  t.not(await refused.exited(), 0, 'by the key of another virtual host');
-  publish(
-    t,
-    'flv',
-    signUrl(url, { url_expire: Date.now() + HOUR }, { ...SIGNING, secretKey: 'another key', algorithm: 'sha256' }),
-  );
-  await until(
-    'the stream is live',
-    async () => (await kiln.api('/v1/vhosts/made/apps/app/streams/live')).status === 200,
-  );
-  for (const secret of ['another key', SECRET, TOKEN]) t.false(kiln.log.includes(secret), secret);
-});
+    const url = kiln.rtmpUrl('live').replace('127.0.0.1', 'localhost');
+    const refused = publish(t, 'flv', sign(url));
+    t.not(await refused.exited(), 0, 'by the key of another virtual host');
+    publish(
+      t,
+      'flv',
+      signUrl(url, { url_expire: Date.now() + HOUR }, { ...SIGNING, secretKey: 'another key', algorithm: 'sha256' }),
+    );
+    await until(
+      'the stream is live',
+      async () => (await kiln.api('/v1/vhosts/made/apps/app/streams/live')).status === 200,
+    );
+    for (const secret of ['another key', SECRET, TOKEN]) t.false(kiln.log.includes(secret), secret);
+  },
+);

@@ -48,34 +48,37 @@ function counted(): Promise<StatisticsV1> {
   });
 }
 
-test('the player page starts by itself when the stream does, plays by LL-HLS and WebRTC, and comes back', async (t) => {
-  const page = await browser.newPage();
-  const errors: string[] = [];
-  page.on('pageerror', (error) => errors.push(error.message));
-  await page.goto(kiln.httpUrl('/app/live?mode=both'));
-  await page.locator('.cover strong').first().waitFor();
+test.serial(
+  'the player page starts by itself when the stream does, plays by LL-HLS and WebRTC, and comes back',
+  async (t) => {
+    const page = await browser.newPage();
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    await page.goto(kiln.httpUrl('/app/live?mode=both'));
+    await page.locator('.cover strong').first().waitFor();
 
-  const first = publishPattern(kiln.rtmpUrl('live'));
-  t.teardown(() => first.stop());
-  await bothPlay(page);
-  const viewers = await counted();
-  t.is(viewers.totalConnections, viewers.connections.webrtc + viewers.connections.llhls);
-  t.true(viewers.totalBytesOut > 0);
+    const first = publishPattern(kiln.rtmpUrl('live'));
+    t.teardown(() => first.stop());
+    await bothPlay(page);
+    const viewers = await counted();
+    t.is(viewers.totalConnections, viewers.connections.webrtc + viewers.connections.llhls);
+    t.true(viewers.totalBytesOut > 0);
 
-  await first.stop();
-  await until('the stream is gone', async () => (await kiln.stream('live')).status === 404);
-  const second = publishPattern(kiln.rtmpUrl('live'));
-  t.teardown(() => second.stop());
-  await counted();
-  await bothPlay(page);
-  t.deepEqual(errors, []);
-});
+    await first.stop();
+    await until('the stream is gone', async () => (await kiln.stream('live')).status === 404);
+    const second = publishPattern(kiln.rtmpUrl('live'));
+    t.teardown(() => second.stop());
+    await counted();
+    await bothPlay(page);
+    t.deepEqual(errors, []);
+  },
+);
 
 for (const [how, signal] of [
   ['ends', 'SIGKILL'],
   ['does not answer any more', 'SIGSTOP'],
 ] as const) {
-  test(`a server that ${how}: both players say so, and play again when it is back`, async (t) => {
+  test.serial(`a server that ${how}: both players say so, and play again when it is back`, async (t) => {
     const server = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', iceAddress: '*' });
     t.teardown(async () => {
       server.signal('SIGCONT');
@@ -102,7 +105,7 @@ for (const [how, signal] of [
   });
 }
 
-test('the list names what is live', async (t) => {
+test.serial('the list names what is live', async (t) => {
   const publisher = publishPattern(kiln.rtmpUrl('listed'), { size: '320x180' });
   t.teardown(() => publisher.stop());
   await kiln.liveStream('listed');

@@ -41,7 +41,7 @@ function record(stream: { read(consumer: { packet(packet: Packet): void }): unkn
   return packets;
 }
 
-test('what is published by WHIP is what was sent, frame by frame, and viewers get it', async (t) => {
+test.serial('what is published by WHIP is what was sent, frame by frame, and viewers get it', async (t) => {
   const { live, publish, url, application } = await start(t);
   const { response, location } = await publish([picture, sound]);
   t.is(response.headers.get('content-type'), 'application/sdp');
@@ -113,7 +113,7 @@ test('what is published by WHIP is what was sent, frame by frame, and viewers ge
 });
 
 for (const codec of ['VP8', 'VP9'] as const) {
-  test(`${codec} comes through whole`, async (t) => {
+  test.serial(`${codec} comes through whole`, async (t) => {
     const media = await ivf(codec);
     const { live, publish } = await start(t);
     await publish([media]);
@@ -127,7 +127,7 @@ for (const codec of ['VP8', 'VP9'] as const) {
   });
 }
 
-test('the WebSocket signalling offers to take, and takes', async (t) => {
+test.serial('the WebSocket signalling offers to take, and takes', async (t) => {
   const { port, live, url } = await start(t);
   const client = await SignallingClient.open(`ws://127.0.0.1:${port}/app/stream?direction=send`);
   t.teardown(() => client.socket.terminate());
@@ -156,7 +156,7 @@ test('the WebSocket signalling offers to take, and takes', async (t) => {
   t.true(input.closed);
 });
 
-test('viewers get it past this process, whatever payload types they want, on any worker', async (t) => {
+test.serial('viewers get it past this process, whatever payload types they want, on any worker', async (t) => {
   const { live, publish, url, application } = await start(t, { workers: 2 });
   await publish([picture, sound]);
   await live();
@@ -188,7 +188,7 @@ test('viewers get it past this process, whatever payload types they want, on any
   await until('what they got is counted', () => (output?.counters.out.totalBytes ?? 0) > 100_000);
 });
 
-test('a playout delay is written into packets here', async (t) => {
+test.serial('a playout delay is written into packets here', async (t) => {
   const { live, publish, url, application } = await start(t, { webrtc: { playoutDelay: { min: 100, max: 500 } } });
   await publish([picture, sound]);
   await live();
@@ -199,7 +199,7 @@ test('a playout delay is written into packets here', async (t) => {
   t.is(application.output('stream')?.readers, 1);
 });
 
-test('5 % loss and 100 ms of jitter leave nothing that cannot be decoded', async (t) => {
+test.serial('5 % loss and 100 ms of jitter leave nothing that cannot be decoded', async (t) => {
   const { live, url } = await start(t);
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
@@ -230,33 +230,36 @@ test('5 % loss and 100 ms of jitter leave nothing that cannot be decoded', async
 });
 
 for (const rtcpBasedTimestamp of [false, true]) {
-  test(`sound that comes late is put where reports say that it belongs, ${rtcpBasedTimestamp ? 'from the beginning' : 'little by little'}`, async (t) => {
-    const { live, url } = await start(t, { ingest: { rtcpBasedTimestamp } });
-    // both loops are of one length
-    const twoSeconds = { ...sound, frames: sound.frames.slice(0, 100) };
-    const peer = new PublisherPeer({ media: [picture, twoSeconds], lateSoundMs: 300 });
-    t.teardown(() => peer.close());
-    await peer.publish(`${url}/app/stream?direction=whip`);
-    const packets = record(await live());
-    /** How much later sound is than the picture that was taken with it, in seconds. */
-    const lag = (): number | undefined => {
-      const [video, audio] = [
-        [0, picture],
-        [1, sound],
-      ].map(([id, media]) => placeOf(packets, id as number, media as Media<MediaTrack>));
-      return video === undefined || audio === undefined
-        ? undefined
-        : ((audio - video + 1 + 2 * LOOP_SECONDS) % LOOP_SECONDS) - 1;
-    };
-    const first = await until('picture and sound', lag);
-    const last = rtcpBasedTimestamp
-      ? first
-      : await until('they are together', () => {
-          const now = lag();
-          return now !== undefined && Math.abs(now) < 0.03 && now;
-        });
-    t.true(Math.abs(last) < 0.03, `${last} s`);
-  });
+  test.serial(
+    `sound that comes late is put where reports say that it belongs, ${rtcpBasedTimestamp ? 'from the beginning' : 'little by little'}`,
+    async (t) => {
+      const { live, url } = await start(t, { ingest: { rtcpBasedTimestamp } });
+      // both loops are of one length
+      const twoSeconds = { ...sound, frames: sound.frames.slice(0, 100) };
+      const peer = new PublisherPeer({ media: [picture, twoSeconds], lateSoundMs: 300 });
+      t.teardown(() => peer.close());
+      await peer.publish(`${url}/app/stream?direction=whip`);
+      const packets = record(await live());
+      /** How much later sound is than the picture that was taken with it, in seconds. */
+      const lag = (): number | undefined => {
+        const [video, audio] = [
+          [0, picture],
+          [1, sound],
+        ].map(([id, media]) => placeOf(packets, id as number, media as Media<MediaTrack>));
+        return video === undefined || audio === undefined
+          ? undefined
+          : ((audio - video + 1 + 2 * LOOP_SECONDS) % LOOP_SECONDS) - 1;
+      };
+      const first = await until('picture and sound', lag);
+      const last = rtcpBasedTimestamp
+        ? first
+        : await until('they are together', () => {
+            const now = lag();
+            return now !== undefined && Math.abs(now) < 0.03 && now;
+          });
+      t.true(Math.abs(last) < 0.03, `${last} s`);
+    },
+  );
 }
 
 const LOOP_SECONDS = 2;
@@ -270,14 +273,14 @@ function placeOf(packets: readonly Packet[], id: number, { frames, track }: Medi
   return toSeconds(packet.pts, (packet.track as MediaTrack).timebase) - toSeconds(place, track.timebase);
 }
 
-test('over IPv6 as well', async (t) => {
+test.serial('over IPv6 as well', async (t) => {
   const { live, publish } = await start(t, { ice: [{ address: '::1', protocol: 'udp' }] });
   await publish([picture]);
   const input = await live();
   t.like(input.source.connection?.(), { transport: 'UDP', localAddress: '::1', remoteAddress: '::1' });
 });
 
-test('a dead worker ends every stream that it had, and the next one takes them', async (t) => {
+test.serial('a dead worker ends every stream that it had, and the next one takes them', async (t) => {
   const { live, publish, pool } = await start(t, { workers: 1, ingest: { timeout: 600_000 } });
   await publish([picture, sound], '/app/other?direction=whip');
   const other = await live('other');
@@ -288,7 +291,7 @@ test('a dead worker ends every stream that it had, and the next one takes them',
   t.not(await live('other'), other);
 });
 
-test('who went without a word gives way to who comes next, long before the timeout', async (t) => {
+test.serial('who went without a word gives way to who comes next, long before the timeout', async (t) => {
   const { live, publish, url } = await start(t, { ingest: { timeout: 600_000 } });
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
@@ -313,7 +316,7 @@ test('who went without a word gives way to who comes next, long before the timeo
   t.not(await live(), input);
 });
 
-test('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
+test.serial('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
   const { application, publish, pool } = await start(t, { ingest: { timeout: 6000 } });
   const { peer } = await publish([
     { ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) },
@@ -324,7 +327,7 @@ test('a publisher that is connected and sends nothing loses its stream after the
   t.true(pool.workers.every(({ sessions }) => sessions === 0));
 });
 
-test('a publisher that sends media stays, whatever becomes of its checks of the way', async (t) => {
+test.serial('a publisher that sends media stays, whatever becomes of its checks of the way', async (t) => {
   const { live, url } = await start(t, { ingest: { timeout: 8000 } });
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
