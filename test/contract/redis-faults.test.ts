@@ -505,9 +505,14 @@ test('what is malformed in Redis is passed over and told of; everything else goe
   await a.config.write([{ key: 'x', value: 1, seen: 0 }]);
   const held = leaseOf(await a.claim('held', 1, STOP));
   for (const [at, bad] of ['', 'text', '1 {', '1 2 3 4 5 {'].entries()) {
-    // together: a node without its time would be one that was lost
-    await raw.multi().hset(key('nodes'), `bad${at}`, bad).zadd(key('nodes:heard'), Date.now(), `bad${at}`).exec();
-    await raw.hset(key('claims'), `bad${at}`, bad);
+    // together: a node without its time, or a claim of nobody, would be one that was lost
+    await raw
+      .multi()
+      .hset(key('nodes'), `bad${at}`, bad)
+      .zadd(key('nodes:heard'), Date.now(), `bad${at}`)
+      .hset(key('claims'), `bad${at}`, bad)
+      .zadd(key('claims:of'), 0, `life bad${at}`)
+      .exec();
     await raw.zadd(key('claims:log'), await raw.incr(key('claims:revision')), `bad${at}`);
     await raw.hset(key('config'), at === 0 ? 'x' : `bad${at}`, bad || '1 {');
     await raw.zadd(key('config:log'), await raw.incr(key('config:revision')), at === 0 ? 'x' : `bad${at}`);
