@@ -18,11 +18,16 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 export async function fetchImage(url: string): Promise<Buffer> {
   const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (response.status !== 200 || response.body === null) throw new Error(`status ${response.status}`);
+  const tooLarge = `larger than ${MAX_BYTES} bytes`;
+  if (Number(response.headers.get('content-length')) > MAX_BYTES) {
+    await response.body.cancel();
+    throw new Error(tooLarge);
+  }
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body) {
     size += chunk.length;
-    if (size > MAX_BYTES) throw new Error(`larger than ${MAX_BYTES} bytes`);
+    if (size > MAX_BYTES) throw new Error(tooLarge);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
