@@ -66,9 +66,9 @@ export class Alerts {
   }
 }
 
-/** Logs every alert, whether or not it is sent anywhere. Call the answer to log no more. */
-export function logAlerts(registry: Registry, log: Logger): () => void {
-  const onAlert = ({ application, name, type, messages, resolved }: Alert): void => {
+/** Logs every alert, whether or not it is sent anywhere. */
+export function logAlerts(registry: Registry, log: Logger): void {
+  registry.on('alert', ({ application, name, type, messages, resolved }: Alert) => {
     const codes = messages.map(({ code }) => code).join(' ');
     const text = messages.map(({ description }) => description).join('; ');
     const stream = `${application.internalName}/${name}`;
@@ -76,7 +76,5 @@ export function logAlerts(registry: Registry, log: Logger): () => void {
     if (resolved === true) log.info({ event: 'alert.resolved', stream }, text);
     else if (type === 'EGRESS') log.error(raised, text);
     else log.warn(raised, text);
-  };
-  registry.on('alert', onAlert);
-  return () => registry.off('alert', onAlert);
+  });
 }

@@ -36,8 +36,10 @@ export class ReadOnlyLinks {
   }
 
   async #seal(expires: number): Promise<string> {
-    this.#key ??= derive(this.#accessToken, SALT, KEY_BYTES, COST);
-    return createHmac('sha256', await this.#key)
+    const deriving = (this.#key ??= derive(this.#accessToken, SALT, KEY_BYTES, COST));
+    // without the memory for it now, there may be later
+    deriving.catch(() => (this.#key = undefined));
+    return createHmac('sha256', await deriving)
       .update(`${expires}`)
       .digest('base64url');
   }

@@ -1,4 +1,4 @@
-/** What the readers are for whose queues are told of. */
+/** What readers with a queue are for. */
 export type QueueKind = 'channel' | 'encoder' | 'file' | 'ovt' | 'push' | 'relay' | 'srt';
 
 /** Beyond which size a queue is congested: what it holds is packets, or bytes where it says so. */

@@ -17,7 +17,7 @@ export interface PublishPorts {
   readonly whip?: Ports;
 }
 
-/** Applications that one answer tells of. */
+/** Applications in one answer. */
 const MAX_TOLD = 20;
 
 /** An application that takes streams, and the addresses that a stream's name makes whole. */
@@ -33,7 +33,7 @@ interface PublishPlace {
 
 /** What is told to whoever may publish without a signed URL or a control server's word. */
 export interface PublishPlaces {
-  /** Some applications take only publishers that access control admits, or viewers are guarded: nothing else is told of those. */
+  /** Access control guards viewers, or publishers by some protocol: those addresses are left out. */
   readonly restricted: boolean;
   readonly applications: readonly PublishPlace[];
 }

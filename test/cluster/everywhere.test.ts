@@ -65,7 +65,7 @@ test.serial(
   },
 );
 
-test.serial('certificates are loaded again on every node; one that cannot is told of', async (t) => {
+test.serial('certificates are loaded again on every node; one that cannot be is reported', async (t) => {
   const redis = await usedRedis(t);
   const folders = [new CertificateFolder(t), new CertificateFolder(t)] as const;
   const [a, b] = (await Promise.all(

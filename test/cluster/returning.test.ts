@@ -110,13 +110,13 @@ test.serial(
     await until('it is accepted', async () => {
       const client = await RtmpClient.connect({ port: b.ports.rtmp });
       // on a machine that is busy an attempt takes a while
-      const patience = 200 + 20 * attempts++;
+      const waitMs = 200 + 20 * attempts++;
       const outcome = await Promise.race([
         client.publish('haste').then(
           () => 'accepted',
           (error: Error) => error.message,
         ),
-        delay(patience).then(() => 'given up'),
+        delay(waitMs).then(() => 'given up'),
       ]);
       if (outcome !== 'accepted') client.close();
       else t.teardown(() => client.close());

@@ -46,7 +46,7 @@ test.serial(
   },
 );
 
-test.serial('a node with another secret is told of by the others, and their health says so', async (t) => {
+test.serial('the others report a node with another secret, in their health as well', async (t) => {
   const redis = await usedRedis(t);
   const [a] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b', { secret: 'another' })]);
   await untilStates(a, { a: 'ready' });

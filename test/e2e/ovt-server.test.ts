@@ -61,7 +61,7 @@ const KEY_FRAME: Packet = {
   data: Buffer.of(0, 0, 0, 2, 0x65, 0x88),
 };
 
-test.serial('what is not there is refused, and says why', async (t) => {
+test.serial('a request for what is not there is rejected with the reason', async (t) => {
   const ovt = await start(t);
   t.is(await refusal(ovt, 'app/none'), '404: There is no such stream (#default#app/none)');
   t.is(await refusal(ovt, 'other/none'), '404: There is no such stream (#default#other/none)');

@@ -127,7 +127,7 @@ test.serial('a stream of OvenMediaEngine is pulled, on request and on demand', a
   }
 });
 
-test.serial('what a viewer asks for and no origin has is told of in the log, once for each failure', async (t) => {
+test.serial('what a viewer asks for and no origin has is logged once for each failure', async (t) => {
   const closed = await closedPort();
   const origins =
     `<Origins><Origin><Location>/app/</Location><Pass><Scheme>ovt</Scheme>` +

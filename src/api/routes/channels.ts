@@ -5,10 +5,14 @@ import type { Registry } from '../../core/registry.ts';
 import { KilnError } from '../../errors.ts';
 import { MULTIPLEX, SCHEDULED, type ChannelKind } from '../../providers/channels/channel-kind.ts';
 import type { Channel, Channels } from '../../providers/channels/channels.ts';
+import { Turns } from '../../tasks/turns.ts';
 import { answers, ok } from '../envelope.ts';
 import { MultiplexChannel, multiplexChannel } from '../multiplex-channel.ts';
 import { markStale } from '../read-your-writes.ts';
 import { ScheduledChannel, scheduledChannel } from '../scheduled-channel.ts';
+
+/** Channels that are asked for at a time, of all calls: each may be a question to another node. */
+const AT_ONCE = 32;
 
 const Named = { vhost: Type.String(), app: Type.String(), name: Type.String() };
 const Row = Type.Union([
@@ -19,6 +23,7 @@ type Row = Static<typeof Row>;
 
 /** The channels of all applications at a glance, each as the call for that channel shows it. */
 export function channelRoutes(registry: Registry, channels: Channels): FastifyPluginAsyncTypebox {
+  const turns = new Turns(AT_ONCE);
   /** The channels of one kind; those whose node does not answer are without `channel`. */
   const rowsOf = async <S>(
     application: Application,
@@ -29,7 +34,7 @@ export function channelRoutes(registry: Registry, channels: Channels): FastifyPl
     const names = await channels.names(kind, application);
     const rows = names.map(async (name) => {
       try {
-        return [row(name, await channels.find(kind, application, name))];
+        return [row(name, await turns.take(() => channels.find(kind, application, name)))];
       } catch (error) {
         if (!(error instanceof KilnError)) throw error;
         return error.code === 'channelNotFound' ? [] : [row(name, undefined)];

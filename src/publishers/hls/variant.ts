@@ -10,7 +10,7 @@ import { TsSegment } from '../../packaging/ts-segment.ts';
 import type { Media, OnLeft } from '../playlists/answer.ts';
 import type { FollowedList, FollowedSegment } from '../playlists/followers.ts';
 import type { PackagedList } from '../playlists/package.ts';
-import type { Wait } from '../playlists/patience.ts';
+import type { Wait } from '../playlists/wait.ts';
 import type { Position } from '../playlists/position.ts';
 import type { Queue } from '../playlists/queue.ts';
 import type { Startable } from '../playlists/start.ts';

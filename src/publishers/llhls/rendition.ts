@@ -13,7 +13,7 @@ import type { MediaTrack } from '../../core/track.ts';
 import type { OnLeft } from '../playlists/answer.ts';
 import type { FollowedSegment } from '../playlists/followers.ts';
 import type { PackagedList } from '../playlists/package.ts';
-import type { Wait } from '../playlists/patience.ts';
+import type { Wait } from '../playlists/wait.ts';
 import type { Position } from '../playlists/position.ts';
 import type { Queue } from '../playlists/queue.ts';
 import type { Startable } from '../playlists/start.ts';

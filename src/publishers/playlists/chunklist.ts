@@ -2,7 +2,7 @@ import type { ChunklistForm } from '../../packaging/playlist.ts';
 import { kilnError } from '../../errors.ts';
 import { STARTING, type ChunklistAnswer, type FileAnswer, type Hold, type OnLeft } from './answer.ts';
 import type { Directives } from './directives.ts';
-import type { Wait } from './patience.ts';
+import type { Wait } from './wait.ts';
 import { endsWith, has, tooFar, type Position } from './position.ts';
 import type { Text } from './text.ts';
 import type { Outcome } from './waiters.ts';

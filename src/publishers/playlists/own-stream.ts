@@ -22,7 +22,7 @@ import { CONCLUDED, isNews, nextOf, readKept, toKept, type Kept } from './kept.t
 import { MasterTemplate } from './master-template.ts';
 import { childPrefix, nameHash, randomKey } from './names.ts';
 import type { Package, PackagedList, Resource } from './package.ts';
-import { silenceMs } from './patience.ts';
+import { silenceMs } from './wait.ts';
 import { Players, type Player } from './players.ts';
 import { SessionGrants, type HandedSession, type SessionGrant } from './session-grants.ts';
 import { Text } from './text.ts';

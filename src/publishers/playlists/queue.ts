@@ -1,6 +1,6 @@
 import { kilnError } from '../../errors.ts';
 import type { OnLeft } from './answer.ts';
-import { waitMs, type Wait } from './patience.ts';
+import { waitMs, type Wait } from './wait.ts';
 import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
 
 /** What is waited for in, as far as it matters here. */

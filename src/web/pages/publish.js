@@ -59,22 +59,28 @@ const wanted = () => ({
 
 async function take() {
   const taken = await capture(wanted());
-  byId('preview').srcObject = taken;
   // the browser's own button ends what shows the screen
   for (const track of taken.getTracks()) track.addEventListener('ended', () => taken === media && stop());
   return taken;
 }
 
+function use(taken) {
+  media = taken;
+  byId('preview').srcObject = taken;
+}
+
 async function start() {
   show('starting');
   try {
-    media = await take();
-    if (state !== 'starting') return stopAll(media);
+    const taken = await take();
+    if (state !== 'starting') return stopAll(taken);
+    use(taken);
     show('starting');
     void fillDevices();
     await publish();
   } catch (error) {
-    stop(error);
+    // what was stopped meanwhile is over without a reason
+    if (state === 'starting') stop(error);
   }
 }
 
@@ -132,11 +138,12 @@ async function change() {
   const before = media;
   try {
     const taken = await take();
-    media = taken;
+    // it was stopped while the browser asked
+    if (media !== before) return stopAll(taken);
+    use(taken);
     for (const track of taken.getTracks()) await session?.replace(track);
     stopAll(before);
   } catch (error) {
-    byId('preview').srcObject = before;
     show(state, error.message);
   }
 }
@@ -191,7 +198,7 @@ async function prepare() {
   if (isFixed) [app.value, stream.value] = [pathApp, pathStream];
   for (const field of [app, stream]) field.dataset.fixed = `${isFixed}`;
   show('idle');
-  const [canTake] = [canCapture()];
+  const canTake = canCapture();
   if (canTake) void fillDevices();
   byId('start').disabled = true;
   places = await fetchPlaces();

@@ -108,7 +108,7 @@ test.serial('one that takes too little drops again and again, which is one conge
   t.deepEqual(raised, ['live INTERNAL_QUEUE_CONGESTION']);
 });
 
-test.serial('another queue of the stream is told of, and the end of the stream', async (t) => {
+test.serial('an alert follows for another queue of the stream, and a recovery at the end of the stream', async (t) => {
   const { write, raised, told, push, viewer, input } = open(t);
   await write(50);
   push.sink.open = false;

@@ -4,7 +4,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { OnLeft } from '../answer.ts';
 import type { Chunklist } from '../chunklist.ts';
-import { waitMs, type Wait } from '../patience.ts';
+import { waitMs, type Wait } from '../wait.ts';
 import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
