@@ -11,7 +11,8 @@ export default {
   // with more at once, tests with real clients starve each other
   concurrency: Math.max(2, availableParallelism()),
   extensions: ['ts'],
-  files: ['test/**/*.test.ts'],
+  // the long ones are for `npm run test:all`
+  files: ['test/**/*.test.ts', ...(process.env.KILN_TESTS === 'all' ? [] : ['!test/**/*.long.test.ts'])],
   require: ['./test/support/quick-imports.js', './test/support/fail-on-warning.ts', './test/support/no-programs.ts'],
   // a guard against hanging: a test fails by itself when it waits for too long, and this ends the whole run
   timeout: '10m',

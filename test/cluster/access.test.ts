@@ -6,6 +6,7 @@ import { admissionsXml, startAdmissions } from '../support/admissions.ts';
 import { BEHIND_BALANCER, startBalancer } from '../support/balancer.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { urisOf } from '../support/load/llhls-player.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
@@ -172,7 +173,7 @@ test.serial('a signed master playlist covers its children on every node, and end
   for (const who of whos) t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
 });
 
-test.serial(
+long(
   'a virtual host made on one node asks on all, and the ends are told when it is gone; a drain tells once',
   async (t) => {
     t.timeout(300_000);
@@ -235,7 +236,7 @@ test.serial(
   },
 );
 
-test.serial(
+long(
   'of nodes that are killed, one that admitted and one that owns the stream, each session is closed once',
   async (t) => {
     t.timeout(400_000);

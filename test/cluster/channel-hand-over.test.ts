@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Program } from '../support/ffmpeg.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { BYPASS, ladderXml } from '../support/ladder-config.ts';
+import { long } from '../support/long.ts';
 import { mediaFolder } from '../support/media-files.ts';
 import { createMultiplex, MULTIPLEX_CHANNELS, sourceOf, untilPlays } from '../support/multiplex-api.ts';
 import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
@@ -125,7 +126,7 @@ test('a scheduled channel goes on for its viewers when its node stops, and at it
   }
 });
 
-test('a multiplex channel goes on for its viewers when its node drains', async (t) => {
+long('a multiplex channel goes on for its viewers when its node drains', async (t) => {
   const { folder, remove } = await mediaFolder();
   t.teardown(remove);
   const file = join(folder, 'source.mp4');

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
 import { sharedNodes } from '../support/shared-nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
@@ -51,7 +52,7 @@ test.serial('what any node created, changed or deleted the next call finds on an
   }
 });
 
-test.serial('a change of an application on one node restarts it on the others, too', async (t) => {
+long('a change of an application on one node restarts it on the others, too', async (t) => {
   const redis = await usedRedis(t);
   const own = { hostName: 'default.example.com' };
   const [a, b] = await Promise.all([startNode(t, redis, 'a', own), startNode(t, redis, 'b', own)]);
@@ -108,7 +109,7 @@ test.serial('changes of one application at once on several nodes are all made', 
   }
 });
 
-test.serial('a node that was killed catches up when it starts again', async (t) => {
+long('a node that was killed catches up when it starts again', async (t) => {
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);
   for (const name of ['kept', 'gone']) t.is(await status(a, '/v1/vhosts', 'POST', [vhost(name)]), 200);

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { TOKEN, type Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import type { RedisServer } from '../support/redis.ts';
 import { PictureClient } from '../support/picture-client.ts';
@@ -43,7 +44,7 @@ test.serial('a node that is to stop waits for its streams to leave, and takes no
   t.notRegex(node.log, /"level":"(error|fatal)"/);
 });
 
-test.serial('who publishes or watches over WebRTC stays until the node is stopping', async (t) => {
+long('who publishes or watches over WebRTC stays until the node is stopping', async (t) => {
   const node = await startNode(t, await usedRedis(t), 'a', { ...LONG, whip: true, ownGroup: true });
   const peer = new PublisherPeer({ media: [await h264()] });
   t.teardown(() => peer.close());
@@ -72,7 +73,7 @@ test.serial('streams that stay are ended when DrainTimeout is over', async (t) =
   t.regex(node.log, /"atMostMs":1500,"msg":"draining, then stopping/);
 });
 
-test.serial('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
+long('with a DrainTimeout of 0 a node stops as one does that is alone, and so it does on Ctrl-C', async (t) => {
   const redis = await usedRedis(t);
   for (const [signal, options] of [
     ['SIGTERM', { nodeXml: '<DrainTimeout>0</DrainTimeout>' }],
@@ -97,7 +98,7 @@ test.serial('a second signal stops a node that drains', async (t) => {
   await stream.client.ended();
 });
 
-test.serial('a node drains without Redis, too', async (t) => {
+long('a node drains without Redis, too', async (t) => {
   const redis = await usedRedis(t);
   const node = await startNode(t, redis, 'a', LONG);
   const stream = await publish(node, 'stays');
@@ -112,7 +113,7 @@ test.serial('a node drains without Redis, too', async (t) => {
   t.is(await node.exited(), 0);
 });
 
-test.serial(
+long(
   'a node that is drained by the API alone goes on, and one that starts again is not drained any more',
   async (t) => {
     const redis = await usedRedis(t);

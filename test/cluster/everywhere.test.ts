@@ -4,6 +4,7 @@ import test from 'ava';
 import type { QueueEntry } from '../../src/stats/queues.ts';
 import type { CodecEntry } from '../../src/transcode/codecs.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -65,7 +66,7 @@ test.serial(
   },
 );
 
-test.serial('certificates are loaded again on every node; one that cannot be is reported', async (t) => {
+long('certificates are loaded again on every node; one that cannot be is reported', async (t) => {
   const redis = await usedRedis(t);
   const folders = [new CertificateFolder(t), new CertificateFolder(t)] as const;
   const [a, b] = (await Promise.all(
@@ -92,59 +93,55 @@ test.serial('certificates are loaded again on every node; one that cannot be is 
   for (const path of paths) t.is(await status(a, path, 'POST', {}), 200, path);
 });
 
-test.serial(
-  'the inventory of codecs is of all nodes: software once, with what is at work of it anywhere',
-  async (t) => {
-    const redis = await usedRedis(t);
-    const encoding = {
-      application:
-        '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName><Encodes>' +
-        '<Video><Name>v</Name><Codec>h264</Codec><Bitrate>100000</Bitrate><Width>64</Width><Height>48</Height></Video>' +
-        '</Encodes></OutputProfile></OutputProfiles>',
-    };
-    const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, encoding)))) as [Kiln, Kiln];
-    await untilStates(a, { a: 'ready', b: 'ready' });
-    const codecs = async (node: Kiln): Promise<readonly CodecEntry[]> =>
-      (await node.api<CodecEntry[]>('/v2/internals/codecs')).body.response;
-    const encoders = (entries: readonly CodecEntry[]): number =>
-      entries.reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
-    const before = await codecs(a);
-    t.deepEqual(before, await codecs(b));
-    const names = before.map(({ mediaType, name }) => `${mediaType} ${name}`);
-    t.is(new Set(names).size, names.length);
-    t.true(names.length > 0);
-    t.is(encoders(before), 0);
-    const publishers = await Promise.all([a, b].map((node, at) => PictureClient.publish(node, `s${at}`)));
-    t.teardown(() => publishers.forEach((publisher) => publisher.close()));
-    await until('both encode', async () => encoders(await codecs(a)) === 2);
-    await until('as any node tells', async () => JSON.stringify(await codecs(a)) === JSON.stringify(await codecs(b)));
-    const queues = async (node: Kiln): Promise<readonly string[]> => {
-      const { response } = (await node.api<QueueEntry[]>('/v1/stats/current/internals/queues')).body;
-      return response.map((entry) => `${entry.node} ${entry.inputPerSecond > 0 ? entry.urn : 'idle'}`).sort();
-    };
-    for (const node of [a, b]) {
-      await until('the queues of their encoders are those of all nodes, too', async () => {
-        const told = await queues(node);
-        return told.join() === ['a', 'b'].map((id, at) => `${id} mngq:v=#default#app:s=s${at}:p=trs:n=encoder`).join();
-      });
-    }
-    t.is((await a.api('/v2/internals/codecs')).headers.get('x-kiln-stale'), null);
-    b.signal('SIGSTOP');
-    const isMarked = async (path: string): Promise<boolean> =>
-      (await a.api(path)).headers.get('x-kiln-stale') === 'true';
-    const told = [
-      '/v2/internals/codecs',
-      '/v1/stats/current/internals/queues',
-      '/v1/vhosts/default/apps/app/streams/s0/sessions',
-    ];
-    // at once: soon it is known to be lost, and nothing is missing then
-    await until('that one is missing', async () => (await Promise.all(told.map(isMarked))).every(Boolean));
-    b.signal('SIGKILL');
-    await until('what a dead node did is gone', async () => encoders(await codecs(a)) === 1);
-  },
-);
+long('the inventory of codecs is of all nodes: software once, with what is at work of it anywhere', async (t) => {
+  const redis = await usedRedis(t);
+  const encoding = {
+    application:
+      '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName><Encodes>' +
+      '<Video><Name>v</Name><Codec>h264</Codec><Bitrate>100000</Bitrate><Width>64</Width><Height>48</Height></Video>' +
+      '</Encodes></OutputProfile></OutputProfiles>',
+  };
+  const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, encoding)))) as [Kiln, Kiln];
+  await untilStates(a, { a: 'ready', b: 'ready' });
+  const codecs = async (node: Kiln): Promise<readonly CodecEntry[]> =>
+    (await node.api<CodecEntry[]>('/v2/internals/codecs')).body.response;
+  const encoders = (entries: readonly CodecEntry[]): number =>
+    entries.reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
+  const before = await codecs(a);
+  t.deepEqual(before, await codecs(b));
+  const names = before.map(({ mediaType, name }) => `${mediaType} ${name}`);
+  t.is(new Set(names).size, names.length);
+  t.true(names.length > 0);
+  t.is(encoders(before), 0);
+  const publishers = await Promise.all([a, b].map((node, at) => PictureClient.publish(node, `s${at}`)));
+  t.teardown(() => publishers.forEach((publisher) => publisher.close()));
+  await until('both encode', async () => encoders(await codecs(a)) === 2);
+  await until('as any node tells', async () => JSON.stringify(await codecs(a)) === JSON.stringify(await codecs(b)));
+  const queues = async (node: Kiln): Promise<readonly string[]> => {
+    const { response } = (await node.api<QueueEntry[]>('/v1/stats/current/internals/queues')).body;
+    return response.map((entry) => `${entry.node} ${entry.inputPerSecond > 0 ? entry.urn : 'idle'}`).sort();
+  };
+  for (const node of [a, b]) {
+    await until('the queues of their encoders are those of all nodes, too', async () => {
+      const told = await queues(node);
+      return told.join() === ['a', 'b'].map((id, at) => `${id} mngq:v=#default#app:s=s${at}:p=trs:n=encoder`).join();
+    });
+  }
+  t.is((await a.api('/v2/internals/codecs')).headers.get('x-kiln-stale'), null);
+  b.signal('SIGSTOP');
+  const isMarked = async (path: string): Promise<boolean> => (await a.api(path)).headers.get('x-kiln-stale') === 'true';
+  const told = [
+    '/v2/internals/codecs',
+    '/v1/stats/current/internals/queues',
+    '/v1/vhosts/default/apps/app/streams/s0/sessions',
+  ];
+  // at once: soon it is known to be lost, and nothing is missing then
+  await until('that one is missing', async () => (await Promise.all(told.map(isMarked))).every(Boolean));
+  b.signal('SIGKILL');
+  await until('what a dead node did is gone', async () => encoders(await codecs(a)) === 1);
+});
 
-test.serial('what an owner that is cut off from Redis tells is marked, whoever is asked', async (t) => {
+long('what an owner that is cut off from Redis tells is marked, whoever is asked', async (t) => {
   const redis = await usedRedis(t);
   const way = await TcpProxy.open(t, redis.port);
   const [a, b] = await Promise.all([

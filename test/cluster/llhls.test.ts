@@ -6,6 +6,7 @@ import { aac } from '../support/aac.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
 import { until } from '../support/until.ts';
@@ -151,7 +152,7 @@ test.serial(
   },
 );
 
-test.serial('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {
+long('one player on all nodes is one session; one that is thrown out is thrown out everywhere', async (t) => {
   // a player that is silent for three segments has gone
   const nodes = await startNodes(t, '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>');
   const [a, b, c] = nodes;
@@ -173,7 +174,7 @@ test.serial('one player on all nodes is one session; one that is thrown out is t
   }
 });
 
-test.serial('a publisher that comes back to the same node, or to another: hls.js plays on', async (t) => {
+long('a publisher that comes back to the same node, or to another: hls.js plays on', async (t) => {
   const [a, b, c] = await startNodes(t);
   const first = await publish(t, a);
   const pages = [await play(t, b), await play(t, a)];
@@ -205,7 +206,7 @@ test.serial(
   },
 );
 
-test.serial(
+long(
   'the process that has a stream stands still: who plays elsewhere is answered before players give up',
   async (t) => {
     const [a, b, c] = await startNodes(t);

@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { until } from '../support/until.ts';
@@ -49,7 +50,7 @@ test.serial('a node that is drained through another takes no new stream and keep
   for (const client of [present, next]) client.close();
 });
 
-test.serial('nodes that were started with different Server.xml say so', async (t) => {
+long('nodes that were started with different Server.xml say so', async (t) => {
   const redis = await usedRedis(t);
   const [a, b, other] = await Promise.all([
     startNode(t, redis, 'a'),
@@ -76,7 +77,7 @@ test.serial('nodes that were started with different Server.xml say so', async (t
     );
 });
 
-test.serial('a node whose id another process takes ends, and that one has its place', async (t) => {
+long('a node whose id another process takes ends, and that one has its place', async (t) => {
   const redis = await usedRedis(t);
   const first = await startNode(t, redis, 'a');
   const watching = await startNode(t, redis, 'b');
@@ -92,7 +93,7 @@ test.serial('a node whose id another process takes ends, and that one has its pl
   t.deepEqual(now.addresses.rtmp, [`rtmp://127.0.0.1:${second.ports.rtmp}`]);
 });
 
-test.serial('of processes that start by one id at once one stays; the others say why they end', async (t) => {
+long('of processes that start by one id at once one stays; the others say why they end', async (t) => {
   const redis = await usedRedis(t);
   const started = await Promise.allSettled([1, 2, 3].map(() => startNode(t, redis, 'a')));
   const ended = started.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));

@@ -2,6 +2,7 @@ import test from 'ava';
 import { Redis } from 'ioredis';
 import { ByteSink } from '../support/byte-sink.ts';
 import { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
 import { OvtViewer } from '../support/ovt-viewer.ts';
@@ -97,7 +98,7 @@ test.serial(
 const storeXml = (redis: RedisServer, more = '') =>
   `<OriginMapStore><RedisServer><Host>127.0.0.1:${redis.port}</Host><Auth>secret</Auth></RedisServer>${more}</OriginMapStore>`;
 
-test.serial('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
+long('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
   const redis = await RedisServer.start(t, { args: ['--requirepass', 'secret'] });
   const raw = new Redis({ port: redis.port, password: 'secret' });
   raw.on('error', () => {});
@@ -138,7 +139,7 @@ test.serial('origins tell each other of their streams in a Redis, and pull what 
   await until('nobody tells', async () => (await raw.get('app/src')) === null);
 });
 
-test.serial(
+long(
   'viewers of an application that only a template makes get what its origin has, and make no application of what it has not',
   async (t) => {
     const origin = await Origin.start(t, 'src');

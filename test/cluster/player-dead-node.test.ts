@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { startBalancer } from '../support/balancer.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { nodesOf, startNode, usedRedis } from '../support/nodes.ts';
 import { aac } from '../support/aac.ts';
@@ -80,22 +81,27 @@ async function start(t: ExecutionContext) {
 }
 
 for (const signal of ['SIGKILL', 'SIGSTOP'] as const) {
-  test.serial(`a WebRTC viewer plays on from another node when the one that serves it has got ${signal}`, async (t) => {
-    const { page, elsewhere, server, locations } = await start(t);
-    const first = server();
-    const before = locations.length;
-    const went = await page.evaluate<number>('performance.now()');
-    t.teardown(() => elsewhere.signal('SIGCONT'));
-    elsewhere.signal(signal);
-    await until('another node serves it', () => locations.length > before && server() !== first);
-    const seen = await shown(page);
-    await until('the picture moves', async () => (await shown(page)) > seen + 20);
-    t.log(`without a picture for ${await longestGap(page, went)} ms, after ${locations.length - before} new sessions`);
-    t.not(server(), first);
-  });
+  (signal === 'SIGKILL' ? test.serial : long)(
+    `a WebRTC viewer plays on from another node when the one that serves it has got ${signal}`,
+    async (t) => {
+      const { page, elsewhere, server, locations } = await start(t);
+      const first = server();
+      const before = locations.length;
+      const went = await page.evaluate<number>('performance.now()');
+      t.teardown(() => elsewhere.signal('SIGCONT'));
+      elsewhere.signal(signal);
+      await until('another node serves it', () => locations.length > before && server() !== first);
+      const seen = await shown(page);
+      await until('the picture moves', async () => (await shown(page)) > seen + 20);
+      t.log(
+        `without a picture for ${await longestGap(page, went)} ms, after ${locations.length - before} new sessions`,
+      );
+      t.not(server(), first);
+    },
+  );
 }
 
-test.serial('a WebRTC viewer stays where it is while the publisher pauses, however often', async (t) => {
+long('a WebRTC viewer stays where it is while the publisher pauses, however often', async (t) => {
   const { page, publisher, locations } = await start(t);
   let asked = 0;
   page.on('response', (response) => {
@@ -113,7 +119,7 @@ test.serial('a WebRTC viewer stays where it is while the publisher pauses, howev
   t.is(locations.length, before);
 });
 
-test.serial('a WebRTC viewer whose node stops plays on from another one', async (t) => {
+long('a WebRTC viewer whose node stops plays on from another one', async (t) => {
   const { page, elsewhere, server, locations } = await start(t);
   const first = server();
   const went = await page.evaluate<number>('performance.now()');
@@ -125,35 +131,32 @@ test.serial('a WebRTC viewer whose node stops plays on from another one', async 
   t.true(locations.length > 1);
 });
 
-test.serial(
-  'OvenPlayer with the settings of docs/play.md plays on from another node when its own is killed',
-  async (t) => {
-    const readme = await readFile(new URL('../../docs/play.md', import.meta.url), 'utf8');
-    const script = /```js\n(const player = OvenPlayer[^`]*)```/.exec(readme)?.[1] ?? '';
-    const { owner, others, host, page } = await cluster(t);
-    let attempt = 0;
-    const elsewhere = await until('another node than the owner serves the page', async () => {
-      // a page may take as many requests as there are nodes
-      for (let n = attempt++ % 3; n > 0; n--) await fetch(`http://${host}/-/streams.json`);
-      // what has no policy for scripts
-      await page.goto(`http://${host}/-/streams.json`);
-      await page.addScriptTag({ path: OVENPLAYER });
-      await page.evaluate(WATCH);
-      await page.evaluate(`document.body.innerHTML = '<div id="player"></div>';
+long('OvenPlayer with the settings of docs/play.md plays on from another node when its own is killed', async (t) => {
+  const readme = await readFile(new URL('../../docs/play.md', import.meta.url), 'utf8');
+  const script = /```js\n(const player = OvenPlayer[^`]*)```/.exec(readme)?.[1] ?? '';
+  const { owner, others, host, page } = await cluster(t);
+  let attempt = 0;
+  const elsewhere = await until('another node than the owner serves the page', async () => {
+    // a page may take as many requests as there are nodes
+    for (let n = attempt++ % 3; n > 0; n--) await fetch(`http://${host}/-/streams.json`);
+    // what has no policy for scripts
+    await page.goto(`http://${host}/-/streams.json`);
+    await page.addScriptTag({ path: OVENPLAYER });
+    await page.evaluate(WATCH);
+    await page.evaluate(`document.body.innerHTML = '<div id="player"></div>';
       ${script.replace('localhost:3333/app/mystream', `${host}/app/live`)}`);
-      await plays(page);
-      const rows = await until('its session is counted', async () => {
-        const all = [...(await nodesOf(owner))].filter(([, { sessions }]) => sessions > 0);
-        return all.length === 1 && all;
-      });
-      return others[['b', 'c'].indexOf(rows[0]?.[0] ?? '')];
+    await plays(page);
+    const rows = await until('its session is counted', async () => {
+      const all = [...(await nodesOf(owner))].filter(([, { sessions }]) => sessions > 0);
+      return all.length === 1 && all;
     });
-    const went = await page.evaluate<number>('performance.now()');
-    elsewhere.signal('SIGKILL');
-    await elsewhere.exited();
-    const seen = await shown(page);
-    await until('the picture moves', async () => (await shown(page)) > seen + 40);
-    t.log(`without a picture for ${await longestGap(page, went)} ms`);
-    t.false(elsewhere.running);
-  },
-);
+    return others[['b', 'c'].indexOf(rows[0]?.[0] ?? '')];
+  });
+  const went = await page.evaluate<number>('performance.now()');
+  elsewhere.signal('SIGKILL');
+  await elsewhere.exited();
+  const seen = await shown(page);
+  await until('the picture moves', async () => (await shown(page)) > seen + 40);
+  t.log(`without a picture for ${await longestGap(page, went)} ms`);
+  t.false(elsewhere.running);
+});

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Kiln, KilnOptions } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
 import { until } from '../support/until.ts';
@@ -127,7 +128,7 @@ test.serial(
   },
 );
 
-test.serial(
+long(
   'a stream goes on from another URL when its origin dies or is silent, is ended when nobody watches it, and by its end',
   async (t) => {
     const [one, two] = await Promise.all([Origin.start(t, 'src'), Origin.start(t, 'src')]);

@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
 import { sharedNodes } from '../support/shared-nodes.ts';
@@ -77,7 +78,7 @@ test('viewers of any node get a stream through one relay of their node, which en
   t.is(begun(b, 'talk'), 2);
 });
 
-test('an edge pulls over OVT from any node, and is counted where it came', async (t) => {
+long('an edge pulls over OVT from any node, and is counted where it came', async (t) => {
   const redis = await usedRedis(t);
   const options = { publishers: '<OVT/>' };
   const [a, b] = (await Promise.all(['a', 'b'].map((id) => startNode(t, redis, id, options)))) as [Kiln, Kiln];
@@ -124,7 +125,7 @@ test('a publisher moves: viewers on every node see it go on', async (t) => {
   );
 });
 
-test('the owner dies: viewers stay until the publisher is back elsewhere', async (t) => {
+long('the owner dies: viewers stay until the publisher is back elsewhere', async (t) => {
   const redis = await usedRedis(t);
   const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   await publish(t, a, 'fall');
@@ -136,7 +137,7 @@ test('the owner dies: viewers stay until the publisher is back elsewhere', async
   t.is(begun(b, 'fall'), 1);
 });
 
-test('a stream that is deleted ends for the viewers of every node', async (t) => {
+long('a stream that is deleted ends for the viewers of every node', async (t) => {
   const [a, b] = shared();
   await publish(t, a, 'short');
   const viewer = await watch(t, b, 'short');

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { nodesOf, startNode, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
@@ -99,36 +100,33 @@ test.serial(
   },
 );
 
-test.serial(
-  'an encoder that gives up each attempt soon, and begins another, is not kept out by those before',
-  async (t) => {
-    const [a, b] = await open(t);
-    t.deepEqual(await publish(t, a, 'haste'), []);
-    a.signal('SIGKILL');
-    const refused: string[] = [];
-    let attempts = 0;
-    await until('it is accepted', async () => {
-      const client = await RtmpClient.connect({ port: b.ports.rtmp });
-      // on a machine that is busy an attempt takes a while
-      const waitMs = 200 + 20 * attempts++;
-      const outcome = await Promise.race([
-        client.publish('haste').then(
-          () => 'accepted',
-          (error: Error) => error.message,
-        ),
-        delay(waitMs).then(() => 'given up'),
-      ]);
-      if (outcome !== 'accepted') client.close();
-      else t.teardown(() => client.close());
-      if (outcome !== 'accepted' && outcome !== 'given up') refused.push(outcome);
-      return outcome === 'accepted';
-    });
-    t.deepEqual(refused, []);
-    t.log(`${attempts} attempts`);
-  },
-);
+long('an encoder that gives up each attempt soon, and begins another, is not kept out by those before', async (t) => {
+  const [a, b] = await open(t);
+  t.deepEqual(await publish(t, a, 'haste'), []);
+  a.signal('SIGKILL');
+  const refused: string[] = [];
+  let attempts = 0;
+  await until('it is accepted', async () => {
+    const client = await RtmpClient.connect({ port: b.ports.rtmp });
+    // on a machine that is busy an attempt takes a while
+    const waitMs = 200 + 20 * attempts++;
+    const outcome = await Promise.race([
+      client.publish('haste').then(
+        () => 'accepted',
+        (error: Error) => error.message,
+      ),
+      delay(waitMs).then(() => 'given up'),
+    ]);
+    if (outcome !== 'accepted') client.close();
+    else t.teardown(() => client.close());
+    if (outcome !== 'accepted' && outcome !== 'given up') refused.push(outcome);
+    return outcome === 'accepted';
+  });
+  t.deepEqual(refused, []);
+  t.log(`${attempts} attempts`);
+});
 
-test.serial('the node of pulled streams is killed: those who ask for one meanwhile are held', async (t) => {
+long('the node of pulled streams is killed: those who ask for one meanwhile are held', async (t) => {
   const origin = await Origin.start(t);
   await origin.publish('far', 25);
   const redis = await usedRedis(t);

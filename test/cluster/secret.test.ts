@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { clusterXml, startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { freePorts } from '../support/ports.ts';
@@ -13,38 +14,35 @@ const make = async (node: Kiln, name: string): Promise<number> =>
   (await node.api('/v1/vhosts', 'POST', [{ name, host: { names: [`${name}.example`] } }])).status;
 const vhosts = async (node: Kiln): Promise<string[]> => (await node.api<string[]>('/v1/vhosts')).body.response.sort();
 
-test.serial(
-  'the secret is changed by restarting the nodes one by one, and the cluster is one all the time',
-  async (t) => {
-    const redis = await usedRedis(t);
-    const ports = freePorts(IDS.length);
-    const server = (n: number, options: Parameters<typeof clusterXml>[3]): string =>
-      clusterXml(redis, IDS[n] as string, ports[n] as number, options);
-    const nodes = await Promise.all(
-      IDS.map((id, n) => startNode(t, redis, id, { port: ports[n] as number, secret: 'former' })),
-    );
-    for (const node of nodes) await untilStates(node, ALL);
-    t.is(await make(nodes[0] as Kiln, 'made'), 200);
-    const made = ['default', 'made'];
-    for (const [round, options] of ROUNDS.entries()) {
-      for (const [n, node] of nodes.entries()) {
-        await node.restart({ server: server(n, options) });
-        for (const each of nodes) await untilStates(each, ALL);
-        const name = `by-${IDS[n]}-${round}`;
-        t.is(await make(node, name), 200);
-        made.push(name);
-        for (const each of nodes) t.deepEqual(await vhosts(each), [...made].sort(), `${name} on all`);
-        const publisher = await PictureClient.publish(node, name);
-        for (const each of nodes) t.is((await each.liveStream(name)).name, name, 'calls go from node to node');
-        publisher.close();
-      }
+long('the secret is changed by restarting the nodes one by one, and the cluster is one all the time', async (t) => {
+  const redis = await usedRedis(t);
+  const ports = freePorts(IDS.length);
+  const server = (n: number, options: Parameters<typeof clusterXml>[3]): string =>
+    clusterXml(redis, IDS[n] as string, ports[n] as number, options);
+  const nodes = await Promise.all(
+    IDS.map((id, n) => startNode(t, redis, id, { port: ports[n] as number, secret: 'former' })),
+  );
+  for (const node of nodes) await untilStates(node, ALL);
+  t.is(await make(nodes[0] as Kiln, 'made'), 200);
+  const made = ['default', 'made'];
+  for (const [round, options] of ROUNDS.entries()) {
+    for (const [n, node] of nodes.entries()) {
+      await node.restart({ server: server(n, options) });
+      for (const each of nodes) await untilStates(each, ALL);
+      const name = `by-${IDS[n]}-${round}`;
+      t.is(await make(node, name), 200);
+      made.push(name);
+      for (const each of nodes) t.deepEqual(await vhosts(each), [...made].sort(), `${name} on all`);
+      const publisher = await PictureClient.publish(node, name);
+      for (const each of nodes) t.is((await each.liveStream(name)).name, name, 'calls go from node to node');
+      publisher.close();
     }
-    for (const { log } of nodes) t.notRegex(log, /cluster\.distrusted|proof of the cluster secret|another Server\.xml/);
-    const late = await startNode(t, redis, 'd', { secret: 'present' });
-    t.deepEqual(await vhosts(late), [...made].sort(), 'what was written with the former secret, too');
-    t.notRegex(late.log, /cluster\.distrusted/);
-  },
-);
+  }
+  for (const { log } of nodes) t.notRegex(log, /cluster\.distrusted|proof of the cluster secret|another Server\.xml/);
+  const late = await startNode(t, redis, 'd', { secret: 'present' });
+  t.deepEqual(await vhosts(late), [...made].sort(), 'what was written with the former secret, too');
+  t.notRegex(late.log, /cluster\.distrusted/);
+});
 
 test.serial('the others report a node with another secret, in their health as well', async (t) => {
   const redis = await usedRedis(t);

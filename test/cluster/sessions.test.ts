@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { sharedNodes } from '../support/shared-nodes.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
@@ -142,31 +143,28 @@ test.serial(
   },
 );
 
-test.serial(
-  'viewers behind a relay on the node that the publisher came to are listed, and can be kicked',
-  async (t) => {
-    const nodes = shared();
-    const { sessions, publish, statuses, named, kick } = streamOf('moved');
-    const [a, b] = nodes;
-    const publisher = await publish(t, a, nodes);
-    const peer = new ViewerPeer({ audio: false });
-    t.teardown(() => peer.close());
-    await peer.play(b.httpUrl('/app/moved?direction=whep&session=stays'));
-    await peer.until(() => peer.frames().length > 10);
-    publisher.close();
-    await publish(t, b, nodes);
-    const before = peer.frames().length;
-    await until('the picture goes on', () => peer.frames().length > before + 10);
-    for (const node of nodes) t.deepEqual(await named(node), ['stays']);
-    t.is((await b.api(`/v1/stats/current${sessions.slice(3)}/stays`)).status, 200);
-    t.deepEqual(await statuses(nodes, 'stays'), [409, 409, 409]);
-    t.is(await kick(a, 'stays'), 200);
-    for (const node of nodes) t.deepEqual(await named(node), []);
-    t.deepEqual(await statuses(nodes, 'stays'), [403, 403, 403]);
-  },
-);
+long('viewers behind a relay on the node that the publisher came to are listed, and can be kicked', async (t) => {
+  const nodes = shared();
+  const { sessions, publish, statuses, named, kick } = streamOf('moved');
+  const [a, b] = nodes;
+  const publisher = await publish(t, a, nodes);
+  const peer = new ViewerPeer({ audio: false });
+  t.teardown(() => peer.close());
+  await peer.play(b.httpUrl('/app/moved?direction=whep&session=stays'));
+  await peer.until(() => peer.frames().length > 10);
+  publisher.close();
+  await publish(t, b, nodes);
+  const before = peer.frames().length;
+  await until('the picture goes on', () => peer.frames().length > before + 10);
+  for (const node of nodes) t.deepEqual(await named(node), ['stays']);
+  t.is((await b.api(`/v1/stats/current${sessions.slice(3)}/stays`)).status, 200);
+  t.deepEqual(await statuses(nodes, 'stays'), [409, 409, 409]);
+  t.is(await kick(a, 'stays'), 200);
+  for (const node of nodes) t.deepEqual(await named(node), []);
+  t.deepEqual(await statuses(nodes, 'stays'), [403, 403, 403]);
+});
 
-test.serial('while the node that has the stream does not answer, the others admit by what they know', async (t) => {
+long('while the node that has the stream does not answer, the others admit by what they know', async (t) => {
   const nodes = shared();
   const { publish, whep, statuses, kick } = streamOf('silent');
   const [a, b, c] = nodes;

@@ -6,6 +6,7 @@ import test from 'ava';
 import { ByteSink } from '../support/byte-sink.ts';
 import { h264 } from '../support/flv-media.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import { sharedNodes } from '../support/shared-nodes.ts';
@@ -68,7 +69,7 @@ test.serial('what is published on any node is listed, shown and ended by any oth
   for (const node of nodes) await until('it is gone', async () => (await list(node)).length === 0);
 });
 
-test.serial('HLS of a stream is dumped and concluded by way of any node', async (t) => {
+long('HLS of a stream is dumped and concluded by way of any node', async (t) => {
   const [a, b, c] = shared();
   const folder = await mkdtemp(join(tmpdir(), 'kiln-dump-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
@@ -208,7 +209,7 @@ test.serial(
   },
 );
 
-test('where newcomers replace, the one on another node is ended', async (t) => {
+long('where newcomers replace, the one on another node is ended', async (t) => {
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([
     startNode(t, redis, 'a', { rtmp: REPLACING }),
@@ -226,7 +227,7 @@ test('where newcomers replace, the one on another node is ended', async (t) => {
   second.close();
 });
 
-test('an application that a publisher demanded is there on every node', async (t) => {
+long('an application that a publisher demanded is there on every node', async (t) => {
   const redis = await usedRedis(t);
   const vhost = '/v1/vhosts/made';
   const [a, b] = await Promise.all([

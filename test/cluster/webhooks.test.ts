@@ -3,6 +3,7 @@ import test from 'ava';
 import { controlServer, json, type Question } from '../support/control-server.ts';
 import { h264 } from '../support/flv-media.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
@@ -72,7 +73,7 @@ test('each session that was opened is closed once: of a node that is killed, tha
   t.deepEqual(streams(control.questions, 'opening'), [...NAMES].sort());
 });
 
-test('a node that has lost Redis alone keeps its sessions, and the end of each is told once', async (t) => {
+long('a node that has lost Redis alone keeps its sessions, and the end of each is told once', async (t) => {
   t.timeout(300_000);
   const control = await controlServer(t, json({ allowed: true }));
   const redis = await usedRedis(t);

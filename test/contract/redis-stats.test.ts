@@ -249,9 +249,15 @@ test('what is in the sums counts once when Redis loses something else, or comes 
   await raw.del('{kiln:test}:claims');
   await until('restored', async () => (await raw.hget('{kiln:test}:epoch', 'id')) !== before);
   await opened();
-  for (const node of [a, b]) await node.reportStats([row(15, 1)]);
-  t.deepEqual((await sum(a))?.counters, { bytes: 30 });
-  t.deepEqual((await sum(a))?.gauges, { viewers: 2 });
+  const report = async () => {
+    for (const node of [a, b]) await node.reportStats([row(15, 1)]);
+    const { counters, gauges } = (await sum(a)) ?? {};
+    return { counters, gauges };
+  };
+  const expected = { counters: { bytes: 30 }, gauges: { viewers: 2 } };
+  // a node learns with its next beat that it has to tell everything
+  await until('both have told', async () => isDeepStrictEqual(await report(), expected));
+  t.deepEqual(await report(), expected);
 });
 
 test('in a Redis that comes back older nothing counts that a node has no longer', async (t) => {

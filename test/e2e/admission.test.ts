@@ -8,6 +8,7 @@ import { launchBrowser } from '../support/browser.ts';
 import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { BYPASS, ladderXml } from '../support/ladder-config.ts';
+import { long } from '../support/long.ts';
 import { PlayerPage } from '../support/player-page.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
@@ -142,7 +143,7 @@ async function openPage(t: ExecutionContext): Promise<Page> {
   return page;
 }
 
-test('Chromium publishes over WHIP, with OvenLiveKit too, as its control server decides', async (t) => {
+long('Chromium publishes over WHIP, with OvenLiveKit too, as its control server decides', async (t) => {
   const endpoint = (who: string, fate: Fate): string =>
     kiln.httpUrl(`/app/${who}-${fate}?direction=whip&${asks(who, fate)}`);
   const publish = async (fate: Fate): Promise<Page> => {
@@ -192,7 +193,7 @@ test.before(async () => {
 });
 test.after.always(() => live?.stop());
 
-test('OvenPlayer over WebRTC and libdatachannel over WHEP watch as their control server decides', async (t) => {
+long('OvenPlayer over WebRTC and libdatachannel over WHEP watch as their control server decides', async (t) => {
   const frames = (page: Page) => page.evaluate('received()') as Promise<{ readonly frames: number }>;
   const watch = async (fate: Fate): Promise<Page> => {
     const page = await openPage(t);
@@ -233,7 +234,7 @@ test('OvenPlayer over WebRTC and libdatachannel over WHEP watch as their control
 });
 
 for (const player of ['hls', 'ovenplayer'] as const) {
-  test(`${player} plays LL-HLS as its control server decides`, async (t) => {
+  long(`${player} plays LL-HLS as its control server decides`, async (t) => {
     const play = async (fate: Fate): Promise<PlayerPage> => {
       const page = await PlayerPage.open(browser, player, kiln.httpUrl('/readyz'));
       t.teardown(() => page.page.close());

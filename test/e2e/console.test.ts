@@ -6,6 +6,7 @@ import { apiRoutes } from '../../src/api/app.ts';
 import { apiHomeRoutes } from '../../src/web/api-home.ts';
 import { apiOptions, sampleRegistry, TOKEN } from '../support/api.ts';
 import { launchBrowser } from '../support/browser.ts';
+import { long } from '../support/long.ts';
 import { AUDIO, RTMP, VIDEO, video } from '../unit/core/support.ts';
 
 /** What axe found, as far as a test looks at it. */
@@ -76,24 +77,27 @@ test('the token is asked for, checked, kept in the page alone and forgotten', as
 });
 
 for (const scheme of ['light', 'dark'] as const) {
-  test(`every view fits a telephone, and assistive technology finds its way (${scheme})`, async (t) => {
-    const { page, errors } = await open(t, scheme);
-    await signIn(page);
-    await page.getByRole('heading', { name: 'Overview' }).waitFor();
-    for (const view of VIEWS) {
-      await show(page, view);
-      t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${view} is too wide`);
-      // the policy of the page allows no script but its own: this one comes by the debugger
-      await page.evaluate(AXE);
-      const found = (await page.evaluate('axe.run()')) as Findings;
-      const serious = found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
-      t.deepEqual(
-        serious.map(({ id, nodes }) => [view, id, JSON.stringify(nodes).slice(0, 500)]),
-        [],
-      );
-    }
-    t.deepEqual(errors, []);
-  });
+  (scheme === 'light' ? test.serial : long)(
+    `every view fits a telephone, and assistive technology finds its way (${scheme})`,
+    async (t) => {
+      const { page, errors } = await open(t, scheme);
+      await signIn(page);
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      for (const view of VIEWS) {
+        await show(page, view);
+        t.true(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), `${view} is too wide`);
+        // the policy of the page allows no script but its own: this one comes by the debugger
+        await page.evaluate(AXE);
+        const found = (await page.evaluate('axe.run()')) as Findings;
+        const serious = found.violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
+        t.deepEqual(
+          serious.map(({ id, nodes }) => [view, id, JSON.stringify(nodes).slice(0, 500)]),
+          [],
+        );
+      }
+      t.deepEqual(errors, []);
+    },
+  );
 }
 
 test('a stream is found, looked at and disconnected; what strangers send is text', async (t) => {

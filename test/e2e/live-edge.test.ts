@@ -4,6 +4,7 @@ import { ageOf, publishClock, watchAges } from '../support/clock-picture.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { LlhlsPlayer } from '../support/load/llhls-player.ts';
+import { long } from '../support/long.ts';
 import { until } from '../support/until.ts';
 
 const kiln = await Kiln.start({
@@ -14,7 +15,7 @@ test.after.always(() => kiln.stop());
 
 const PICTURES = { ntsc: { rate: 29.97, gop: 60 }, pal: { rate: 25, gop: 25 } };
 for (const [name, picture] of Object.entries(PICTURES)) {
-  test(`who follows preload hints meets hardly a 404: ${name}`, async (t) => {
+  (name === 'ntsc' ? test.serial : long)(`who follows preload hints meets hardly a 404: ${name}`, async (t) => {
     const publisher = publishPattern(kiln.rtmpUrl(name), { size: '320x180', ...picture });
     t.teardown(() => publisher.stop());
     const player = await LlhlsPlayer.start({ port: kiln.ports.http, master: `/app/${name}/llhls.m3u8`, hints: true });

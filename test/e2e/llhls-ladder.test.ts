@@ -8,6 +8,7 @@ import { launchBrowser } from '../support/browser.ts';
 import { ladder, ladderPlaylist } from '../support/ladder.ts';
 import { LiveStream } from '../support/live-stream.ts';
 import { openLlhls } from '../support/llhls.ts';
+import { long } from '../support/long.ts';
 import { until } from '../support/until.ts';
 
 const file = (specifier: string) => fileURLToPath(import.meta.resolve(specifier));
@@ -80,7 +81,7 @@ test.serial('hls.js changes the rendition by hand, up and down, at the next segm
   t.deepEqual(await faults(page), []);
 });
 
-test.serial('OvenPlayer, unchanged, lists the qualities and changes them', async (t) => {
+long('OvenPlayer, unchanged, lists the qualities and changes them', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playOven('${url}')`);
   await page.waitForFunction('window.player.getQualityLevels().length === 3');
@@ -99,7 +100,7 @@ test.serial('OvenPlayer, unchanged, lists the qualities and changes them', async
   t.deepEqual(await faults(page), []);
 });
 
-test.serial('hls.js goes down by itself when the line is narrow, and up again when it is not', async (t) => {
+long('hls.js goes down by itself when the line is narrow, and up again when it is not', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playHls('${url}')`);
   await shows(page, 640);
@@ -119,7 +120,7 @@ test.serial('hls.js goes down by itself when the line is narrow, and up again wh
   t.deepEqual(await faults(page), []);
 });
 
-test.serial('hls.js changes the language', async (t) => {
+long('hls.js changes the language', async (t) => {
   const { page, url } = await open(t);
   await page.evaluate(`playHls('${url}')`);
   await shows(page, 640);
@@ -147,19 +148,16 @@ function cutOff({ output }: LiveStream, trackId: number): () => void {
   return () => (away = false);
 }
 
-test.serial(
-  'hls.js plays another rendition when the encoder of its own is away, and goes on when it is back',
-  async (t) => {
-    const { page, url, live } = await open(t);
-    await page.evaluate(`playHls('${url}')`);
-    await shows(page, 640);
-    const bring = cutOff(live, 10);
-    await shows(page, 160, 320);
-    bring();
-    await shows(page, ...WIDTHS);
-    t.deepEqual(await page.evaluate("faults.filter((fault) => fault.includes(' true '))"), []);
-  },
-);
+long('hls.js plays another rendition when the encoder of its own is away, and goes on when it is back', async (t) => {
+  const { page, url, live } = await open(t);
+  await page.evaluate(`playHls('${url}')`);
+  await shows(page, 640);
+  const bring = cutOff(live, 10);
+  await shows(page, 160, 320);
+  bring();
+  await shows(page, ...WIDTHS);
+  t.deepEqual(await page.evaluate("faults.filter((fault) => fault.includes(' true '))"), []);
+});
 
 test.serial('hls.js plays another rendition when its own is taken out, and the others go on', async (t) => {
   const { page, url, live } = await open(t);

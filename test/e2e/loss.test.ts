@@ -1,6 +1,7 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
+import { long } from '../support/long.ts';
 import { FRAMERATE, HEIGHT, PERIOD, PICTURE, SOUND, WIDTH } from '../support/matrix/clip.ts';
 import { judge, type Judgement } from '../support/matrix/judge.ts';
 import { isWhole, recordingOf } from '../support/matrix/whep-recording.ts';
@@ -130,7 +131,7 @@ test('SRT makes up for 5 % loss and 100 ms of jitter: every frame comes, and no 
   t.true(Math.max(...later) < LATENCY_MS, 'whatever was lost');
 });
 
-test('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP', async (t) => {
+long('WHIP makes up for it, too, for players of LL-HLS and for viewers over WHEP', async (t) => {
   // sound and picture begin where the reports put them, and are not moved there bit by bit
   const whip = '<RtcpBasedTimestamp>true</RtcpBasedTimestamp>';
   const kiln = await Kiln.start({ whip, llhls: '<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>' });

@@ -5,6 +5,7 @@ import test from 'ava';
 import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln, type ApiAnswer } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { until } from '../support/until.ts';
 
 const APPLICATION = {
@@ -67,7 +68,7 @@ test('a change of the application disconnects its publisher, which may come back
   await goesLive(kiln);
 });
 
-test('200 restarts of an application leave nothing behind', async (t) => {
+long('200 restarts of an application leave nothing behind', async (t) => {
   const kiln = await start();
   t.teardown(() => kiln.stop());
   await kiln.api('/v1/vhosts', 'POST', [VHOST]);

@@ -4,6 +4,7 @@ import test from 'ava';
 import { FFMPEG7, Program } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { chunklists } from '../support/llhls-recording.ts';
+import { long } from '../support/long.ts';
 import { freePorts } from '../support/ports.ts';
 import { faulty, UdpRelay } from '../support/udp-relay.ts';
 import { PATIENCE_MS, until } from '../support/until.ts';
@@ -209,45 +210,48 @@ const BAD_WAYS = [
   ['in RTP', 'rtp_mpegts', 'rtp', { loss: 0.01, jitterMs: 20 }],
 ] as const;
 for (const [i, [form, format, scheme, faults]] of BAD_WAYS.entries()) {
-  test(`${form}, over a way that loses${'jitterMs' in faults ? ' and reorders' : ''}: what is put out decodes without a fault`, async (t) => {
-    const port = ports[5 + i] as number;
-    const relay = await UdpRelay.open(port, faulty({ seed: 71, ...faults }));
-    t.teardown(() => relay.close());
-    const app = {
-      name: scheme,
-      type: 'live',
-      providers: {
-        mpegts: {
-          streams: [{ name: 'bad', port: `${port}` }],
-          packetReordering: true,
-          packetSilenceTimeoutMs: SILENCE_MS,
+  long(
+    `${form}, over a way that loses${'jitterMs' in faults ? ' and reorders' : ''}: what is put out decodes without a fault`,
+    async (t) => {
+      const port = ports[5 + i] as number;
+      const relay = await UdpRelay.open(port, faulty({ seed: 71, ...faults }));
+      t.teardown(() => relay.close());
+      const app = {
+        name: scheme,
+        type: 'live',
+        providers: {
+          mpegts: {
+            streams: [{ name: 'bad', port: `${port}` }],
+            packetReordering: true,
+            packetSilenceTimeoutMs: SILENCE_MS,
+          },
         },
-      },
-      publishers: { llhls: { segmentDuration: 1 } },
-    };
-    t.is((await kiln.api('/v1/vhosts/made/apps', 'POST', [app])).status, 200);
-    const sender = new Program('ffmpeg', [
-      ...PATTERN,
-      ...X264,
-      '-c:a',
-      'aac',
-      '-f',
-      format,
-      `${scheme}://127.0.0.1:${relay.port}?pkt_size=1316`,
-    ]);
-    t.teardown(() => sender.stop());
-    await until(
-      'the stream',
-      async () => (await kiln.api(`/v1/vhosts/made/apps/${scheme}/streams/bad`)).status === 200,
-    );
-    await play('127.0.0.1', `${scheme}/bad`);
-    const { lost, overtaken } = relay.counts.toServer;
-    t.true(lost > 0);
-    t.is(overtaken > 0, 'jitterMs' in faults);
-  });
+        publishers: { llhls: { segmentDuration: 1 } },
+      };
+      t.is((await kiln.api('/v1/vhosts/made/apps', 'POST', [app])).status, 200);
+      const sender = new Program('ffmpeg', [
+        ...PATTERN,
+        ...X264,
+        '-c:a',
+        'aac',
+        '-f',
+        format,
+        `${scheme}://127.0.0.1:${relay.port}?pkt_size=1316`,
+      ]);
+      t.teardown(() => sender.stop());
+      await until(
+        'the stream',
+        async () => (await kiln.api(`/v1/vhosts/made/apps/${scheme}/streams/bad`)).status === 200,
+      );
+      await play('127.0.0.1', `${scheme}/bad`);
+      const { lost, overtaken } = relay.counts.toServer;
+      t.true(lost > 0);
+      t.is(overtaken > 0, 'jitterMs' in faults);
+    },
+  );
 }
 
-test('a multicast group; it comes back when its sender does', async (t) => {
+long('a multicast group; it comes back when its sender does', async (t) => {
   for (let round = 0; round < 2; round++) {
     const sender = new Program('ffmpeg', [
       ...PATTERN,

@@ -6,6 +6,7 @@ import { encodeFlv, type FlvTag } from '../support/flv-file.ts';
 import { hlsScripts } from '../support/hls-scripts.ts';
 import { Kiln } from '../support/kiln.ts';
 import { BYPASS, ladderXml, LONG_LLHLS } from '../support/ladder-config.ts';
+import { long } from '../support/long.ts';
 import { inRealTime } from '../support/real-time.ts';
 import {
   createMultiplex,
@@ -167,7 +168,7 @@ test.serial('a source that ends ends the stream, and players go on when it is ba
   t.true((breaks?.[0] ?? 0) > last, 'behind what was there');
 });
 
-test.serial('renditions of two streams are one ladder, which ffmpeg and hls.js play', async (t) => {
+long('renditions of two streams are one ladder, which ffmpeg and hls.js play', async (t) => {
   const encoder = publishLadder(kiln.rtmpUrl('high'), kiln.rtmpUrl('low'));
   t.teardown(() => encoder.stop());
   const declared = {
@@ -221,7 +222,7 @@ test.serial('renditions of two streams are one ladder, which ffmpeg and hls.js p
   t.deepEqual(await page.evaluate('faults'), []);
 });
 
-test.serial('a channel that does not pass the output profiles by is put out by them', async (t) => {
+long('a channel that does not pass the output profiles by is put out by them', async (t) => {
   const cam = await publishClip('made', ['video', 'audio']);
   t.teardown(() => cam.close());
   await createMultiplex(kiln, 'through', [sourceOf('made', ['source', 'picture'])], {}, { bypassTranscoder: false });

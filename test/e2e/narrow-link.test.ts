@@ -6,6 +6,7 @@ import type { Playlist } from '../../src/core/playlist.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { ladder, ladderPlaylist } from '../support/ladder.ts';
 import { LiveStream } from '../support/live-stream.ts';
+import { long } from '../support/long.ts';
 import { NarrowSignalling } from '../support/narrow-signalling.ts';
 import { Throttle } from '../support/throttle.ts';
 import { until } from '../support/until.ts';
@@ -89,7 +90,7 @@ test.serial('OvenPlayer steps down on a link that gets narrow and up when it is 
   t.deepEqual(signalling.notifications.at(-1)?.message as unknown, { rendition_name: 'high', auto: true });
 });
 
-test.serial('where not even the lowest rendition fits the link, sound alone goes on', async (t) => {
+long('where not even the lowest rendition fits the link, sound alone goes on', async (t) => {
   const playlist = ladderPlaylist(['high', 'low'], { webrtcAudioOnlyFallback: true });
   const { port, page, throttle } = await start(t, {
     ...playlist,
@@ -108,7 +109,7 @@ test.serial('where not even the lowest rendition fits the link, sound alone goes
   t.true(signalling.notifications.slice(1).every(({ message }) => message?.auto === true));
 });
 
-test.serial('the player page steps down and up too, by WHEP', async (t) => {
+long('the player page steps down and up too, by WHEP', async (t) => {
   const { url, page, throttle } = await start(t, ladderPlaylist(['high', 'low']));
   await page.exposeFunction('narrow', (sdp: string) => throttle.rewrite(sdp));
   await page.addScriptTag({ type: 'module', content: `${OWN_PLAYER}\nwindow.OwnPlayer = WhepPlayer;` });

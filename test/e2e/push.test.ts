@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { freePorts } from '../support/ports.ts';
 import { Teardown } from '../support/teardown.ts';
 import { until } from '../support/until.ts';
@@ -155,7 +156,7 @@ async function receive([program = '', ...args]: readonly string[], file: string,
   if (bytes > 0) await writeFile(file, Buffer.concat(chunks));
 }
 
-test.serial('ffmpeg, GStreamer and libsrt receive pushes that were made before their stream', async (t) => {
+long('ffmpeg, GStreamer and libsrt receive pushes that were made before their stream', async (t) => {
   const ports = freePorts(RECEIVERS.length);
   const received = RECEIVERS.map(async ({ protocol, url, command }, index) => {
     const file = join(folder, `${index}.${command[0] === 'srt-live-transmit' ? 'ts' : 'mkv'}`);

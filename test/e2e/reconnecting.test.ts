@@ -7,6 +7,7 @@ import { pagesRoutes } from '../../src/web/pages.ts';
 import { aloneWith } from '../support/alone.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { addVhost, goLive } from '../support/live.ts';
+import { long } from '../support/long.ts';
 import { until } from '../support/until.ts';
 
 const FAKE_PEER = readFileSync(new URL('../support/fake-peer.js', import.meta.url), 'utf8');
@@ -112,7 +113,7 @@ test('while its node is silent the page asks others, plays the first session tha
   t.deepEqual(errors, []);
 });
 
-test('a session that its node confirms late is kept, and the spare one is ended', async (t) => {
+long('a session that its node confirms late is kept, and the spare one is ended', async (t) => {
   const { page, of, came, silence, errors } = await play(t);
   await page.evaluate(WATCH);
   await silence();
@@ -149,11 +150,14 @@ test('a player that reconnects goes on with that while nobody says what is live'
   t.deepEqual(errors, []);
 });
 
-test('a stream without playlists that is gone may be on its way to another node, and has ended when it does not come', async (t) => {
-  const { page, output, errors } = await play(t);
-  await page.evaluate(WATCH);
-  output.input.close('the test ends it');
-  await heading(page, 'The stream has ended');
-  t.deepEqual(await page.evaluate('headings'), ['plays', 'Reconnecting', 'The stream has ended']);
-  t.deepEqual(errors, []);
-});
+long(
+  'a stream without playlists that is gone may be on its way to another node, and has ended when it does not come',
+  async (t) => {
+    const { page, output, errors } = await play(t);
+    await page.evaluate(WATCH);
+    output.input.close('the test ends it');
+    await heading(page, 'The stream has ended');
+    t.deepEqual(await page.evaluate('headings'), ['plays', 'Reconnecting', 'The stream has ended']);
+    t.deepEqual(errors, []);
+  },
+);

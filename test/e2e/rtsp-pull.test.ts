@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { GST, startGst } from '../support/gst-rtsp.ts';
 import { Kiln, type KilnOptions } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
 import { PATIENCE_MS, until, untilWorks } from '../support/until.ts';
 
@@ -133,7 +134,7 @@ test.serial('a viewer gets a camera of Origins; without the provider nothing is 
   t.is((await without.api(STREAMS, 'POST', { name: 'cam', urls: [server.url('/cams/one')] })).status, 502);
 });
 
-test.serial('without BlockDuplicateStreamName a camera takes the name over from who has it', async (t) => {
+long('without BlockDuplicateStreamName a camera takes the name over from who has it', async (t) => {
   const server = await startGst(t, { mounts: { '/live': `( ${GST.h264()} )` } });
   const kiln = await start(t, {
     providers: '<RTSPPull><BlockDuplicateStreamName>false</BlockDuplicateStreamName></RTSPPull>',

@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { startGst, GST } from '../support/gst-rtsp.ts';
+import { long } from '../support/long.ts';
 import { playRtsp, type Played } from '../support/rtsp-player.ts';
 import { until, untilWorks } from '../support/until.ts';
 import { startVlc } from '../support/vlc-rtsp.ts';
@@ -50,7 +51,7 @@ const CASES: readonly (readonly [name: string, pipeline: string, codecs: readonl
 
 for (const [name, pipeline, codecs] of CASES) {
   for (const transport of ['tcp', 'udp'] as const) {
-    test.serial(`${name} of GStreamer over ${transport.toUpperCase()}`, async (t) => {
+    long(`${name} of GStreamer over ${transport.toUpperCase()}`, async (t) => {
       const server = await startGst(t, { mounts: { '/live': `( ${pipeline} )` }, protocols: [transport] });
       const played = await playRtsp(t, server.url('/live'));
       t.is(played.source.connection?.transport, transport.toUpperCase() as 'TCP');
@@ -77,7 +78,7 @@ for (const [name, mux] of [
   ['tracks', undefined],
   ['a transport stream', 'ts'],
 ] as const) {
-  test.serial(`${name} of VLC`, async (t) => {
+  long(`${name} of VLC`, async (t) => {
     const url = await startVlc(t, mux);
     const played = await untilWorks('VLC plays', () => playRtsp(t, url));
     await watch(t, played, ['H264', 'AAC']);

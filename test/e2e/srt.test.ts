@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { Kiln, type KilnOptions } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { freePorts } from '../support/ports.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
 import { until } from '../support/until.ts';
@@ -128,7 +129,7 @@ test.serial('callers who may not publish are told why', async (t) => {
   await until('the log has the reasons', () => kiln.log.includes('SRT publisher refused: Stream already exists'));
 });
 
-test.serial('one that takes over a name ends the other', async (t) => {
+long('one that takes over a name ends the other', async (t) => {
   const kiln = await start(t, { srt: { provider: '<BlockDuplicateStreamName>false</BlockDuplicateStreamName>' } });
   const first = publish(t, kiln.srtUrl('talk'));
   const before = await kiln.liveStream('talk');
@@ -166,7 +167,7 @@ test.serial('a passphrase, a stream by its port, and IPv6', async (t) => {
   t.false(kiln.log.includes(secret) || kiln.stdout.includes(secret));
 });
 
-test.serial('GStreamer publishes and plays; srt-live-transmit carries a stream from one to the other', async (t) => {
+long('GStreamer publishes and plays; srt-live-transmit carries a stream from one to the other', async (t) => {
   const kiln = await start(t);
   const gst = new Program('gst-launch-1.0', [
     '-q',
@@ -290,7 +291,7 @@ test.serial(
   },
 );
 
-test.serial('callers who come and go leave nothing behind', async (t) => {
+long('callers who come and go leave nothing behind', async (t) => {
   const kiln = await start(t);
   publish(t, kiln.srtUrl('talk'));
   await kiln.liveStream('talk');
@@ -323,7 +324,7 @@ test.serial('callers who come and go leave nothing behind', async (t) => {
   t.true((await probe(kiln.srtPlayUrl('talk'))).packets.length > 0, 'and it goes on');
 });
 
-test.serial(
+long(
   'a caller that vanishes is seen, one that is silent ends where that is configured, a stop waits for nobody',
   async (t) => {
     const kiln = await start(t, { srt: { provider: '<PacketSilenceTimeoutMs>8000</PacketSilenceTimeoutMs>' } });

@@ -8,6 +8,7 @@ import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { openClient, openTls, PROTOCOLS, shownName, type Client } from '../support/http-client.ts';
 import { Kiln, serverXml, TOKEN } from '../support/kiln.ts';
 import { LiveStream } from '../support/live-stream.ts';
+import { long } from '../support/long.ts';
 import { SignallingClient } from '../support/signalling-client.ts';
 import { openTlsPort } from '../support/tls-port.ts';
 import { until } from '../support/until.ts';
@@ -108,7 +109,7 @@ test('a certificate of Server.xml that cannot be used ends the start with 2 and 
   }
 });
 
-test('WebRTC over TLS: signalling by WSS, and WHEP in both versions of HTTP', async (t) => {
+long('WebRTC over TLS: signalling by WSS, and WHEP in both versions of HTTP', async (t) => {
   const { registry, publisher, signalling: routes } = await startWebrtc(t);
   const live = new LiveStream(registry, [await h264(), await opus()]);
   t.teardown(() => live.close());

@@ -13,6 +13,7 @@ import { Program, publishPattern } from '../support/ffmpeg.ts';
 import { Kiln, type KilnOptions } from '../support/kiln.ts';
 import { AAC, BYPASS, LONG_LLHLS, OPUS, ladderXml, video } from '../support/ladder-config.ts';
 import type { Recording } from '../support/llhls-recording.ts';
+import { long } from '../support/long.ts';
 import { moreSegments, recordings, trackOf } from '../support/renditions.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
@@ -117,7 +118,7 @@ const PROFILES = {
   ],
 };
 
-test.serial('a control server names the output profiles; one that takes its time costs no picture', async (t) => {
+long('a control server names the output profiles; one that takes its time costs no picture', async (t) => {
   const { url, questions } = await controlServer(t, (response) => {
     setTimeout(() => json({ allowed: true, outputProfiles: PROFILES })(response), 1500);
   });
@@ -138,7 +139,7 @@ test.serial('a control server names the output profiles; one that takes its time
   if (inTime) t.is(low.segments[0]?.msn, 0);
 });
 
-test.serial(
+long(
   'a control server refuses: no output stream and an alert, or the local profiles where that is configured',
   async (t) => {
     const { url } = await controlServer(t, json({ allowed: false, reason: 'not today' }));
@@ -160,7 +161,7 @@ test.serial(
   },
 );
 
-test.serial('an overlay is drawn on what is encoded and not on the source', async (t) => {
+long('an overlay is drawn on what is encoded and not on the source', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-overlay-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const [width, height] = [160, 88];

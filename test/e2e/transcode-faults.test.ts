@@ -8,6 +8,7 @@ import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln, type KilnOptions } from '../support/kiln.ts';
 import { AAC, BYPASS, LONG_LLHLS, ladderXml, video } from '../support/ladder-config.ts';
 import type { Recording } from '../support/llhls-recording.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { moreSegments, playFaults, recordings, trackOf } from '../support/renditions.ts';
 import { until } from '../support/until.ts';
@@ -100,7 +101,7 @@ test.serial(
   },
 );
 
-test.serial('an encoder that stands still is found out; who watches the source as it is notices nothing', async (t) => {
+long('an encoder that stands still is found out; who watches the source as it is notices nothing', async (t) => {
   const kiln = await start(t);
   publish(t, kiln);
   await kiln.liveStream('live');
@@ -139,7 +140,7 @@ test.serial('without an ffmpeg the source plays as it is, and what would have to
   t.is((await fetch(`http://127.0.0.1:${kiln.ports.api}/readyz`)).status, 200);
 });
 
-test.serial('a source changes its size and its sample rate: what is encoded stays as it was and goes on', async (t) => {
+long('a source changes its size and its sample rate: what is encoded stays as it was and goes on', async (t) => {
   const kiln = await start(t, { application: ladderXml([video(88, 100), AAC]) });
   const size = (width: number, height: number) => h264({ width, height, fps: 25, gop: 25, seconds: 2 });
   const publisher = await MediaPublisher.start(kiln.ports.rtmp, 'live', [

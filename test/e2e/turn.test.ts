@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { launchBrowser } from '../support/browser.ts';
 import { LiveStream } from '../support/live-stream.ts';
+import { long } from '../support/long.ts';
 import { TurnServer } from '../support/turn-server.ts';
 import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
@@ -50,7 +51,7 @@ test.serial('who asks for the relay plays through it: by WHEP, and by OvenPlayer
   t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
 });
 
-test.serial('who publishes through the relay is told apart', async (t) => {
+long('who publishes through the relay is told apart', async (t) => {
   const { url, page, registry, way } = await start(t);
   await page.evaluate(`publishRelayed('${url}/app/cam?direction=whip&transport=relay')`);
   const input = await until('it is live', () => registry.vhost('default').application('app').stream('cam'));
@@ -63,7 +64,7 @@ test.serial('who publishes through the relay is told apart', async (t) => {
   t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
 });
 
-test.serial('the relay takes what was made with its secret, as long as it holds', async (t) => {
+long('the relay takes what was made with its secret, as long as it holds', async (t) => {
   const { turn, page } = await start(t);
   const allocate = (expiresIn: number, secret: string) => {
     const username = `${Math.round(Date.now() / 1000) + expiresIn}:x`;
@@ -77,7 +78,7 @@ test.serial('the relay takes what was made with its secret, as long as it holds'
   t.is(await allocate(60, 'another'), 401);
 });
 
-test.serial('the relay leads to the media of the nodes and nowhere else', async (t) => {
+long('the relay leads to the media of the nodes and nowhere else', async (t) => {
   const { url, page, turn, way } = await start(t, { peers: '127.0.0.2' });
   await page.evaluate(`playRelayed('${url}/app/stream?direction=whep&transport=relay')`);
   await until('it is refused', () => /Forbidden IP/.test(turn.log));

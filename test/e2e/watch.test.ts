@@ -5,6 +5,7 @@ import type { StatisticsV1 as Schema } from '../../src/stats/v1.ts';
 import { launchBrowser } from '../support/browser.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { until } from '../support/until.ts';
 
 type StatisticsV1 = Static<typeof Schema>;
@@ -78,7 +79,7 @@ for (const [how, signal] of [
   ['ends', 'SIGKILL'],
   ['does not answer any more', 'SIGSTOP'],
 ] as const) {
-  test.serial(`a server that ${how}: both players say so, and play again when it is back`, async (t) => {
+  long(`a server that ${how}: both players say so, and play again when it is back`, async (t) => {
     const server = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', iceAddress: '*' });
     t.teardown(async () => {
       server.signal('SIGCONT');

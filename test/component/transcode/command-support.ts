@@ -1,15 +1,8 @@
 import type { NutFrame } from '../../../src/containers/nut/reader.ts';
 import type { AudioTrack, VideoTrack } from '../../../src/core/track.ts';
 import type { AudioEncoding, EncodeJob, ImageEncoding, VideoEncoding } from '../../../src/transcode/encoding.ts';
-import { FFMPEG7 } from '../../support/ffmpeg.ts';
 import { AUDIO, VIDEO } from '../../unit/core/support.ts';
 import { recordNut, type Recording } from '../../unit/transcode/run-command.ts';
-
-/** The programs that every command has to work with: the one on PATH, and 7.0. */
-export const FFMPEGS = [
-  ['the ffmpeg on PATH', 'ffmpeg'],
-  ['ffmpeg 7', FFMPEG7],
-] as const;
 
 export const PICTURE: VideoTrack = { ...VIDEO, width: 160, height: 90, framerate: 30 };
 export const SOUND: AudioTrack = AUDIO;

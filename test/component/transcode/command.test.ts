@@ -1,10 +1,9 @@
 import test from 'ava';
 import type { VideoEncoding } from '../../../src/transcode/encoding.ts';
-import { FFMPEG7 } from '../../support/ffmpeg.ts';
+import { FFMPEG7, FFMPEGS } from '../../support/ffmpeg.ts';
 import {
   audioJob,
   changed,
-  FFMPEGS,
   imageJob,
   onlyStream,
   PICTURE,

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { until } from '../../support/until.ts';
-import { audioJob, changed, FFMPEGS, imageJob, PICTURE, recordSource, SOUND, videoJob } from './command-support.ts';
+import { FFMPEGS } from '../../support/ffmpeg.ts';
+import { audioJob, changed, imageJob, PICTURE, recordSource, SOUND, videoJob } from './command-support.ts';
 import { startWork, type Recording } from '../../unit/transcode/run-command.ts';
 
 let source: Recording;

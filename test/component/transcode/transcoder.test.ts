@@ -6,8 +6,9 @@ import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { seeded } from '../../unit/codecs/vectors.ts';
-import { FFMPEG7 } from '../../support/ffmpeg.ts';
+import { FFMPEG7, FFMPEGS } from '../../support/ffmpeg.ts';
 import { processTree } from '../../support/load/usage.ts';
+import { long } from '../../support/long.ts';
 import { standStillBeforeTimers } from '../../support/stand-still.ts';
 import { until } from '../../support/until.ts';
 import { BEEPS, skewedClocks } from '../../unit/transcode/clocks.ts';
@@ -106,7 +107,7 @@ test.serial('one that stands still is found out, killed and started again, and n
   isContinuous(t, aac);
 });
 
-test.serial('when this process stands still its encoders are not taken for hung', async (t) => {
+long('when this process stands still its encoders are not taken for hung', async (t) => {
   const source = await clip;
   const { input, transcoder, lines } = open(t, source, 5000);
   const [video, aac] = pictureAndSound(source);
@@ -123,7 +124,7 @@ test.serial('when this process stands still its encoders are not taken for hung'
   isContinuous(t, aac);
 });
 
-test.serial('one that takes its time to go after its outputs have ended is started again as one', async (t) => {
+long('one that takes its time to go after its outputs have ended is started again as one', async (t) => {
   const source = await clip;
   const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
   t.teardown(() => rm(folder, { recursive: true }));
@@ -271,10 +272,7 @@ test.serial('another configuration of the input in mid-stream: no picture is los
   t.deepEqual(video.failures, []);
 });
 
-for (const [name, ffmpeg] of [
-  ['ffmpeg 5', undefined],
-  ['ffmpeg 7', FFMPEG7],
-] as const) {
+for (const [name, ffmpeg] of FFMPEGS) {
   test.serial(`${name}: an encoder that cannot work is given up, the others go on`, async (t) => {
     const source = await clip;
     const codecs = new CodecInventory({ log: pino({ level: 'silent' }), env: { ...process.env, KILN_FFMPEG: ffmpeg } });
@@ -394,7 +392,7 @@ test.serial('without an ffmpeg every job fails for good', async (t) => {
   t.deepEqual(aac.failures, [{ reason: 'ffmpeg was not found', final: true }]);
 });
 
-test.serial('an ffmpeg that is away for a while, as during its upgrade, is tried until it is back', async (t) => {
+long('an ffmpeg that is away for a while, as during its upgrade, is tried until it is back', async (t) => {
   const source = await clip;
   const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
   t.teardown(() => rm(folder, { recursive: true }));

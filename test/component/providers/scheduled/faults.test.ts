@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { toSeconds } from '../../../../src/core/timebase.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
+import { long } from '../../../support/long.ts';
 import { ffmpeg, mediaFolder, processesReading, writePattern } from '../../../support/media-files.ts';
 import { openScheduled } from '../../../support/scheduled-kind.ts';
 import { writeScript } from '../../../support/script.ts';
@@ -83,7 +84,7 @@ for (const [signal, what] of [
   });
 }
 
-test.serial('an ffmpeg that puts out nothing is given up, and leaves nothing behind', async (t) => {
+long('an ffmpeg that puts out nothing is given up, and leaves nothing behind', async (t) => {
   const program = writeScript(
     path('mute'),
     `case " $* " in *" -f nut "*) [ "$(readlink /proc/self/fd/0)" = ${path('long.mp4')} ] && exec sleep 600;; esac\nexec ffmpeg "$@"`,
@@ -100,7 +101,7 @@ test.serial('an ffmpeg that puts out nothing is given up, and leaves nothing beh
   await until('nothing is left', async () => (await processesReading(folder)).length === 0);
 });
 
-test.serial('a file that is replaced while it plays plays on, and its successor is played next', async (t) => {
+long('a file that is replaced while it plays plays on, and its successor is played next', async (t) => {
   await copyFile(path('long.mp4'), path('replaced.mp4'));
   const { play, lines } = openScheduled(t, folder);
   const begins = Date.now();
@@ -122,7 +123,7 @@ test.serial('a file that is replaced while it plays plays on, and its successor 
 });
 
 for (const name of ['long.mp4', 'long.ts']) {
-  test.serial(`${name} that is cut off or overwritten while it plays does not stop the channel`, async (t) => {
+  long(`${name} that is cut off or overwritten while it plays does not stop the channel`, async (t) => {
     for (const isOverwritten of [false, true]) {
       const file = `damaged-${name}`;
       await copyFile(path(name), path(file));

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { readExtraOptions } from '../../../../src/transcode/encoders/extra-options.ts';
-import { FFMPEGS, PICTURE, recordSource, videoJob } from '../command-support.ts';
+import { FFMPEGS } from '../../../support/ffmpeg.ts';
+import { PICTURE, recordSource, videoJob } from '../command-support.ts';
 import { commandFor, runWork } from '../../../unit/transcode/run-command.ts';
 
 test('options are pairs between colons, and blanks around them are none of them', (t) => {
