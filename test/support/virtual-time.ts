@@ -56,7 +56,7 @@ export class VirtualTimer {
   }
 }
 
-/** Time that goes on by one millisecond at each step. */
+/** Time that goes on by one millisecond at each step, or of several in which nothing is due. */
 class VirtualTime implements TimeSource {
   /** What is due, by its millisecond. */
   readonly #due = new Map<number, VirtualTimer[]>();
@@ -75,25 +75,37 @@ class VirtualTime implements TimeSource {
     else others.push(timer);
   }
 
-  /** A millisecond passes. */
-  step(): void {
+  /** A millisecond passes. @returns whether something was due */
+  step(): boolean {
     this.#now++;
-    const due = this.#due.get(this.#now) ?? [];
+    const due = this.#due.get(this.#now);
+    if (due === undefined) return false;
     this.#due.delete(this.#now);
     for (const timer of due) {
       if (timer.cleared || this.#dueOf.get(timer) !== this.#now) continue;
       if (timer.repeats) this.start(timer);
       timer.run();
     }
+    return true;
+  }
+
+  /** The time passes in which nothing is due, up to a limit. */
+  skip(): void {
+    for (let ms = 0; ms < LONGEST_SKIP_MS && !this.#due.has(this.#now + 1); ms++) this.#now++;
   }
 }
+
+/** Turns of the event loop without anything before time skips, and how much of it then: what is compressed or hashed is not seen. */
+const IDLE_TURNS = 3;
+const LONGEST_SKIP_MS = 40;
 
 let users = 0;
 let restore = (): void => {};
 
 /**
  * Makes time virtual in this thread until the test ends: timers, `node:timers/promises`, Date and performance.now(). It
- * goes on by itself, one millisecond for each turn of the event loop, so what waits for a time waits for turns only.
+ * goes on by itself, one millisecond for each turn of the event loop, so what waits for a time waits for turns only. While
+ * nothing is under way but timers, it goes faster.
  * Tests that overlap in one file share it; what has to come out the same for a seed needs `test.serial`.
  * Sockets, files and other processes are as slow as ever: nothing of that kind belongs in such a test.
  */
@@ -104,15 +116,26 @@ export function virtualTime(t: Pick<ExecutionContext, 'teardown'>): void {
   });
 }
 
+/** Requests, handles and immediates of this thread, except for the immediate that asks. */
+function underWay(): string[] {
+  return process.getActiveResourcesInfo().filter((kind) => kind !== 'Timeout');
+}
+
 /** Returns its undo. */
 function begin(): () => void {
   const time = new VirtualTime();
   // whole numbers: sums of fractions depend on when it began
   const restore = replaceTime(time, { monotonic: Math.ceil(performance.now()), date: Date.now() });
+  const before = underWay()
+    .filter((kind) => kind !== 'Immediate')
+    .join();
   let goesOn = true;
+  let idleTurns = 0;
   const step = (): void => {
     if (!goesOn) return;
-    time.step();
+    idleTurns = time.step() ? 0 : idleTurns + 1;
+    // what is left to be done after a timer is an immediate, or a request of Node's
+    if (idleTurns >= IDLE_TURNS && underWay().join() === before) time.skip();
     setImmediate(step);
   };
   setImmediate(step);
