@@ -1,10 +1,11 @@
 import test from 'ava';
+import { ALL } from '../../support/long.ts';
 import { failureOf } from '../../support/virtual-cluster/explain.ts';
 import type { Action } from '../../support/virtual-cluster/plan.ts';
 import { runPlan } from '../../support/virtual-cluster/model-run.ts';
 import { Lua } from '../../support/virtual-cluster/lua.ts';
 
-const RUNS = 200;
+const RUNS = ALL ? 200 : 50;
 
 const repeated = process.env.KILN_SEED;
 const seeds = repeated === undefined ? Array.from({ length: RUNS }, (_, at) => at + 1) : [Number(repeated)];
