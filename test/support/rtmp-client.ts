@@ -9,7 +9,7 @@ import { ChunkStream, ChunkWriter } from '../../src/protocols/rtmp/chunk-writer.
 import { decodeCommand, encodeCommand, type Command } from '../../src/protocols/rtmp/command.ts';
 import { HANDSHAKE_BYTES, signFirst, type DigestScheme } from '../../src/protocols/rtmp/handshake.ts';
 import { MessageType, type RtmpMessage } from '../../src/protocols/rtmp/message.ts';
-import { until } from './until.ts';
+import { PATIENCE_MS, until } from './until.ts';
 
 export interface RtmpClientOptions {
   readonly port: number;
@@ -54,6 +54,8 @@ export class RtmpClient {
   #toShake = 1 + 2 * HANDSHAKE_BYTES;
   #transaction = 0;
   #ended = false;
+  /** What waits for messages, or for the end of the connection. */
+  readonly #waiting = new Set<() => void>();
   readonly serverHandshake: Buffer[] = [];
 
   private constructor(socket: Socket) {
@@ -64,7 +66,10 @@ export class RtmpClient {
     socket.setNoDelay(true);
     socket.on('data', (data) => this.#receive(data));
     socket.on('error', () => {});
-    socket.on('close', () => (this.#ended = true));
+    socket.on('close', () => {
+      this.#ended = true;
+      this.#wake();
+    });
   }
 
   /** Connects and shakes hands, no more. */
@@ -171,13 +176,22 @@ export class RtmpClient {
     return this.heard.filter(({ name }) => name === 'onStatus').map(({ args }) => args[0] as AmfObject);
   }
 
-  /** Waits for a state that messages bring about. @throws when the connection ends first */
+  /** Waits for a state that messages bring about. @throws when the connection ends first, or after a long time */
   async until(what: string, reached: () => boolean): Promise<void> {
-    await until(what, () => {
-      if (reached()) return true;
-      if (this.#ended) throw new Error(`connection ended before: ${what}`);
-      return false;
-    });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const look = (): void => {
+      if (reached()) resolve();
+      else if (this.#ended) reject(new Error(`connection ended before: ${what}`));
+    };
+    const late = setTimeout(() => reject(new Error(`not in time: ${what}`)), PATIENCE_MS);
+    this.#waiting.add(look);
+    try {
+      look();
+      await promise;
+    } finally {
+      clearTimeout(late);
+      this.#waiting.delete(look);
+    }
   }
 
   async ended(): Promise<void> {
@@ -193,6 +207,11 @@ export class RtmpClient {
     if (taken > 0) this.serverHandshake.push(data.subarray(0, taken));
     this.#toShake -= taken;
     if (taken < data.length) this.#reader.push(data.subarray(taken));
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const look of this.#waiting) look();
   }
 
   #message(message: RtmpMessage): void {
