@@ -275,8 +275,11 @@ export interface Cluster {
   nodes(): readonly NodeRow[];
   /** Sets how this node describes itself, from its next beat on. */
   describe(description: NodeDescription): void;
-  /** This node will stop: it drains from its next beat on, which cannot be undone. Idempotent. */
-  retire(): void;
+  /**
+   * This node will stop: it drains from now on, which cannot be undone. Idempotent. Resolves when the others hear of it before
+   * whatever this node does next; after a moment where there is no store.
+   */
+  retire(): Promise<void>;
   /** @throws UnavailableError, NoNodeError */
   drain(id: string): Promise<void>;
   /** A node that retires goes on draining. @throws UnavailableError, NoNodeError */

@@ -122,7 +122,7 @@ export class Server {
     this.#leaving = true;
     this.registry.draining = true;
     const handedOver = this.#directory && new HandedOver(this.registry, this.#directory);
-    this.#cluster?.retire();
+    void this.#cluster?.retire();
     const late = AbortSignal.any([signal, AbortSignal.timeout(config.node.drainTimeout)]);
     await emptied(this.registry, late);
     await handedOver?.settled(late);
@@ -351,7 +351,8 @@ export class Server {
   async #stop(): Promise<void> {
     this.#unready = 'stopping';
     this.#leaving = true;
-    this.#cluster?.retire();
+    // then other nodes keep viewers of what is about to end here
+    await this.#cluster?.retire();
     await closeAll(this.#providers);
     this.registry.close(STOPPED);
     await closeAll(this.#publishers);

@@ -87,9 +87,10 @@ class EmbeddedCluster implements Cluster {
     if (!isDeepStrictEqual(before, description)) this.events.emit('nodes');
   }
 
-  retire(): void {
+  retire(): Promise<void> {
     this.#retires = true;
     this.#tellDraining();
+    return Promise.resolve();
   }
 
   drain(id: string): Promise<void> {

@@ -271,9 +271,9 @@ class RedisCluster implements Cluster {
     if (this.#nodes.describe(description)) this.#heartbeat.wake();
   }
 
-  retire(): void {
+  async retire(): Promise<void> {
     this.#nodes.retire();
-    this.#heartbeat.wake();
+    await atMost(this.#timing.command, this.#heartbeat.beat());
   }
 
   drain(id: string): Promise<void> {

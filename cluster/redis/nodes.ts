@@ -107,6 +107,8 @@ export class Nodes {
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
   #description: NodeDescription = { load: 0, full: true, info: {} };
   #retires = false;
+  /** The other nodes are to hear at once what the next beat tells. */
+  #announces = false;
   #clockOffset = 0;
   /** Where this node's cluster port is reached. */
   address: string | undefined;
@@ -142,11 +144,14 @@ export class Nodes {
   describe(description: NodeDescription): boolean {
     const { full } = this.#description;
     this.#description = description;
-    return full !== description.full;
+    const announces = full !== description.full;
+    this.#announces ||= announces;
+    return announces;
   }
 
   /** This node drains from its next beat on, and cannot be undrained. */
   retire(): void {
+    this.#announces ||= !this.#retires;
     this.#retires = true;
   }
 
@@ -161,6 +166,8 @@ export class Nodes {
     const [sent, sentAt] = [Date.now(), performance.now()];
     // nobody else can have come since and hold what this node held
     const isComplete = sentAt - this.#completeAt < validity(timing);
+    const announces = this.#announces;
+    this.#announces = false;
     const reply = (await connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
@@ -176,6 +183,7 @@ export class Nodes {
       reported?.recovery ?? '',
       JSON.stringify(isComplete ? this.#alive() : []),
       2 * (connectingMs(timing) + askingMs(timing)),
+      announces ? 1 : 0,
     ])) as Reply;
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis, asks] = reply;
     this.#joined = true;

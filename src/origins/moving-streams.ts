@@ -70,18 +70,19 @@ export class MovingStreams {
   has(vhost: string, app: string, output: string, concerns: (stream: LeftStream) => boolean): boolean {
     for (const path of [joinKey(vhost, app, output), joinKey(vhost, app)]) {
       for (const stream of this.#left.get(path)?.values() ?? [])
-        if (concerns(stream) && this.#hasGone(stream.owner)) return true;
+        if (concerns(stream) && this.isLeaving(stream.owner)) return true;
     }
     return false;
   }
 
-  close(): void {
-    for (const key of [...this.#places.keys()]) this.delete(key);
-  }
-
-  #hasGone({ id, incarnation }: NodeIdentity): boolean {
+  /** Whether a node has died, left, or is about to: what it had may have another owner soon. */
+  isLeaving({ id, incarnation }: NodeIdentity): boolean {
     const row = this.#cluster.nodes().find((node) => node.id === id);
     return row?.incarnation !== incarnation || row.state !== 'ready' || row.silentMs >= SILENT_MS;
+  }
+
+  close(): void {
+    for (const key of [...this.#places.keys()]) this.delete(key);
   }
 }
 

@@ -105,6 +105,13 @@ export class StreamDirectory {
     return this.#moving.has(application.vhost.name, application.name, output, mayPutOut);
   }
 
+  /** Whether an output stream that a node has no more may have another owner soon: as far as this node knows, it is leaving. */
+  mayMove(application: Application, output: string, from: NodeIdentity): boolean {
+    // of what it has ended itself it may still have the name
+    if (this.known(application, output) !== undefined) return this.#moving.isLeaving(from);
+    return this.isStarting(application, output);
+  }
+
   /** Calls the listener for input streams whose owner or outputs have changed. Returns its undo. */
   listen(listener: (name: StreamName) => void): () => void {
     this.#listeners.add(listener);

@@ -6,6 +6,8 @@ local grace, copy_epoch, copy_revision = tonumber(ARGV[7]), ARGV[8], tonumber(AR
 local highest, reported, reported_of, knows = tonumber(ARGV[10]), ARGV[11], ARGV[12], cjson.decode(ARGV[13])
 -- How long a node has that is to ask another one whether it lives.
 local asking = tonumber(ARGV[14])
+-- What it says of itself is for the others to hear at once.
+local announces = ARGV[15] == '1'
 
 local id, limit = epoch()
 -- A Redis that came back with an older state, or that has lost a part of it, knows less than a node does.
@@ -63,6 +65,7 @@ if status == 'present' then
   redis.call('ZADD', P .. 'nodes:heard', whole(now), node)
   acquit(node, incarnation)
   note_subscription(node, incarnation)
+  if announces then tell('nodes') end
 end
 
 -- What becomes of nodes that are not heard of any more: the process of one may have died, or it is cut off from Redis alone.

@@ -144,10 +144,10 @@ export class MemoryNode implements Cluster {
     this.#description = description;
   }
 
-  retire(): void {
+  async retire(): Promise<void> {
     this.#retires = true;
     this.#tellDraining();
-    void this.beat();
+    await this.beat();
   }
 
   async drain(id: string): Promise<void> {

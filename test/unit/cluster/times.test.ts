@@ -66,3 +66,16 @@ test.serial('what a dead host had is free soon though the node that was to ask f
   t.log(`${took} ms after the death of ${asker}, ${world.scheduler.now - begun} ms after that of the owner`);
   t.true(took < 1.5 * ttl);
 });
+
+test.serial('the others hear that a node will stop before whatever it does next', async (t) => {
+  const { world, start, run, claim, release } = await openWorld(t);
+  const [a, b] = [await start('a'), await start('b')];
+  const lease = await claim(a, 'k');
+  await world.pass(1000);
+  const seen: (string | undefined)[] = [];
+  b.cluster.watch('', () => seen.push(b.cluster.nodes().find(({ id }) => id === 'a')?.state));
+  await run(a, () => a.cluster.retire());
+  await release(lease, a);
+  await world.pass(SOON_MS);
+  t.deepEqual(seen, ['ready', 'draining']);
+});

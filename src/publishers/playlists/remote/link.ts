@@ -35,7 +35,7 @@ class NotHereError extends Error {
 export interface OwnerLinkOptions {
   readonly form: HlsForm;
   readonly calls: PeerCalls;
-  readonly directory: Pick<StreamDirectory, 'locate'>;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'mayMove'>;
   readonly application: Application;
   /** Of the output stream, as viewers ask for it. */
   readonly name: string;
@@ -189,12 +189,16 @@ export class OwnerLink {
     }
   }
 
-  /** @throws streamNotFound when nobody else has it than who was asked */
+  /** @throws AwayError when who was asked is leaving, and another may have it soon; streamNotFound when nobody else has it */
   async #relocate(asked: NodeIdentity): Promise<void> {
     const { directory, application, name } = this.#options;
     const location = await directory.locate(application, name);
     if (location !== undefined) this.follow(location.owner);
-    if (isSame(asked, this.#owner)) throw this.#gone();
+    if (!isSame(asked, this.#owner)) return;
+    if (!directory.mayMove(application, name, asked)) throw this.#gone();
+    this.#unreachable = true;
+    this.#triedAt = performance.now();
+    throw new AwayError(`node ${asked.id} is stopping, and has the stream no more`);
   }
 
   #gone(): KilnError {

@@ -32,7 +32,7 @@ const MAX_FETCHED_BY_ONE = 64;
 export interface RemoteStreamOptions {
   readonly form: HlsForm;
   readonly calls: PeerCalls;
-  readonly directory: Pick<StreamDirectory, 'locate'>;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'mayMove'>;
   readonly application: Application;
   readonly config: HlsPublisherConfig;
   /** As viewers ask for it. */

@@ -161,3 +161,32 @@ test('players that are held for an owner that nobody replaces are told in time',
   t.true(waited > 3000 && waited < 10_000, `${waited} ms`);
   t.is((await b.get(MASTER)).statusCode, 200);
 });
+
+test('while a node stops, players of its streams are kept and held until another node has them', async (t) => {
+  const { a, b, c, url, body } = await playing(t);
+  await untilKnown(c, a);
+  await a.cluster.retire();
+  await until('it is known', () =>
+    [b, c].every(({ cluster }) => cluster.nodes().some(({ state }) => state === 'draining')),
+  );
+  // as it stops: it still answers, and has no streams any more
+  a.registry.close('the server is stopping');
+  const held = c.get(MASTER);
+  t.like(await b.get(url), { statusCode: 200, body });
+  t.is((await b.get(MASTER)).statusCode, 200);
+  await until('the name is free', () => b.directory.known(b.application, 'stream') === undefined);
+  t.like(await b.get(url), { statusCode: 200, body });
+  const { output } = await b.goLive(TRACKS);
+  feeder(output)(3.1);
+  t.is((await held).statusCode, 200);
+});
+
+test('of a stream that has ended on a node that goes on nothing is kept, and nobody is held', async (t) => {
+  const { b, c, a, input, url } = await playing(t);
+  await untilKnown(c, a);
+  const before = performance.now();
+  input.end('deleted');
+  for (const node of [b, c]) t.is((await node.get(MASTER)).statusCode, 404);
+  t.is((await b.get(url)).statusCode, 404);
+  t.true(performance.now() - before < 1000);
+});
