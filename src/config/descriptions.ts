@@ -304,7 +304,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'PlayoutDelay/Max': 'Milliseconds.',
   SegmentDuration: 'Seconds of a segment; it ends with the next key frame.',
   SegmentCount: 'Segments in a playlist.',
-  OriginMode: 'URLs without session: for a CDN in front. Access control then counts for master playlists only.',
+  OriginMode:
+    'URLs without session: for a CDN in front. Access control then counts for master playlists only. Segments are numbered by the clock.',
   ServerTimeBasedSegmentNumbering: 'Numbers segments by the clock, so that numbers are not used again after a restart.',
   '*/DVR': 'Not available.',
   'DVR/*': 'Not available.',

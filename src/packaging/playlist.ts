@@ -1,11 +1,11 @@
 import type { Breaks } from './breaks.ts';
-import type { Segment } from './segment.ts';
+import type { Init, Segment } from './segment.ts';
 import type { Window } from './window.ts';
 
 /** URIs of a track's files, relative to its chunklist. */
 export interface FileNames {
   chunklist(): string;
-  init(version: number): string;
+  init(init: Init): string;
   segment(msn: number): string;
   part(msn: number, index: number): string;
 }
@@ -110,7 +110,7 @@ export class ChunklistBuilder {
   #prelude(segment: Segment, before: Segment | undefined): string {
     const discontinuity = segment.discontinuity ? '#EXT-X-DISCONTINUITY\n' : '';
     if (before?.init === segment.init) return discontinuity;
-    return `${discontinuity}#EXT-X-MAP:URI="${this.#names.init(segment.init.version)}"\n`;
+    return `${discontinuity}#EXT-X-MAP:URI="${this.#names.init(segment.init)}"\n`;
   }
 
   #plain(segment: Segment): string {
@@ -147,7 +147,7 @@ export class ChunklistBuilder {
     if (open === undefined || next === undefined) return '';
     const part = `#EXT-X-PRELOAD-HINT:TYPE=PART,URI="${this.#names.part(next.msn, next.part)}"\n`;
     if (before === undefined || before.init === open.init) return part;
-    return `#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="${this.#names.init(open.init.version)}"\n${part}`;
+    return `#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="${this.#names.init(open.init)}"\n${part}`;
   }
 }
 

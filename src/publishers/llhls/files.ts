@@ -44,8 +44,8 @@ export class Files {
     for (const rendition of [...this.#hinted.keys()]) this.#dropHint(rendition);
   }
 
-  #putInit(rendition: Rendition, { version, data }: Init): void {
-    this.#putMedia(rendition.names.init(version), 'init', rendition, [data]);
+  #putInit(rendition: Rendition, init: Init): void {
+    this.#putMedia(rendition.names.init(init), 'init', rendition, [init.data]);
   }
 
   #onPart(rendition: Rendition, { msn }: Segment, { index, data }: Part): void {
@@ -68,8 +68,11 @@ export class Files {
   #onEvicted({ names, packager: { window } }: Rendition, { msn, parts, init }: Segment): void {
     this.#files.delete(pathOf(names.segment(msn)));
     for (const { index } of parts) this.#files.delete(pathOf(names.part(msn, index)));
-    const inUse = window.open?.init === init || window.kept.some((segment) => segment.init === init);
-    if (!inUse) this.#files.delete(pathOf(names.init(init.version)));
+    const name = names.init(init);
+    // another one may have the same name, where names tell the content
+    const isSame = (other: Segment): boolean => other.init === init || names.init(other.init) === name;
+    const inUse = (window.open !== undefined && isSame(window.open)) || window.kept.some(isSame);
+    if (!inUse) this.#files.delete(pathOf(name));
   }
 
   #putMedia(name: string, kind: Media['kind'], rendition: Rendition, body: readonly Buffer[]): void {

@@ -1,13 +1,29 @@
 import type { FileNames } from '../../packaging/playlist.ts';
+import type { Init } from '../../packaging/segment.ts';
+import { contentHash } from '../playlists/names.ts';
 
 const SUFFIX = 'llhls';
 
-/** File names of one track (facts/05-hls.md, LL-HLS names), each with `query` behind it. */
-export function fileNames(trackId: number, type: 'video' | 'audio', streamKey: string, query: string): FileNames {
+export interface NameParts {
+  readonly trackId: number;
+  readonly type: 'video' | 'audio';
+  readonly streamKey: string;
+  /** Streams that begin anew have the same key: versions of initializations tell what is in them. */
+  readonly keepsKey: boolean;
+  /** Behind each name, with the `?` in front; empty for nothing. */
+  readonly query: string;
+}
+
+/** File names of one track (facts/05-hls.md, LL-HLS names). */
+export function fileNames({ trackId, type, streamKey, keepsKey, query }: NameParts): FileNames {
   const tail = `${type}_${streamKey}`;
+  const versionOf = ({ version, data }: Init): string => {
+    if (keepsKey) return `_v${contentHash(data)}`;
+    return version > 0 ? `_v${version}` : '';
+  };
   return {
     chunklist: () => `chunklist_${trackId}_${tail}_${SUFFIX}.m3u8${query}`,
-    init: (version) => `init_${trackId}_${tail}${version > 0 ? `_v${version}` : ''}_${SUFFIX}.m4s${query}`,
+    init: (init) => `init_${trackId}_${tail}${versionOf(init)}_${SUFFIX}.m4s${query}`,
     segment: (msn) => `seg_${trackId}_${msn}_${tail}_${SUFFIX}.m4s${query}`,
     part: (msn, index) => `part_${trackId}_${msn}_${index}_${tail}_${SUFFIX}.m4s${query}`,
   };

@@ -125,7 +125,7 @@ export class Rendition implements PackagedList, Startable {
       breaks: this.#context.breaks.at(msn),
       breaksBefore: this.#context.breaks.before(msn, wallClock),
       bytes,
-      init: { name: pathOf(this.names.init(init.version)), data: init.data },
+      init: { name: pathOf(this.names.init(init)), data: init.data },
       body: () => parts.map(({ data }) => data),
     };
   }

@@ -47,6 +47,7 @@ export class Renditions implements Package, RenditionContext {
   readonly continues: boolean;
   readonly #options: RenditionsOptions;
   readonly #query: string;
+  readonly #keepsKey: boolean;
   readonly #segmenter: Segmenter;
   readonly #all = new Map<number, Rendition>();
   #playlists: readonly Playlist[] = [];
@@ -62,6 +63,7 @@ export class Renditions implements Package, RenditionContext {
     const { config, next, log, faults } = options;
     this.#options = options;
     this.#query = defaultQuery(config);
+    this.#keepsKey = config.originMode;
     this.continues = next !== undefined;
     const { chunkDuration, segmentDuration, segmentCount } = config;
     const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
@@ -235,7 +237,14 @@ export class Renditions implements Package, RenditionContext {
   #add(packager: TrackPackager): void {
     const { track, window } = packager;
     const { streamKey, onProgress } = this.#options;
-    const rendition = new Rendition(packager, fileNames(track.id, track.type, streamKey, this.#query), this);
+    const names = fileNames({
+      trackId: track.id,
+      type: track.type,
+      streamKey,
+      keepsKey: this.#keepsKey,
+      query: this.#query,
+    });
+    const rendition = new Rendition(packager, names, this);
     this.#all.set(track.id, rendition);
     this.#files.add(rendition);
     window.on('init', onProgress);

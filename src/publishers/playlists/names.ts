@@ -32,7 +32,12 @@ export function randomKey(): string {
 
 /** FNV-1a of a name: the same on every origin. */
 export function nameHash(name: string): string {
+  return contentHash(Buffer.from(name));
+}
+
+/** FNV-1a of bytes: the same on every origin. */
+export function contentHash(content: Buffer): string {
   let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  for (const byte of content) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
   return String(hash);
 }

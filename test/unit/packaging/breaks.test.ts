@@ -43,7 +43,7 @@ function play(to: number, events: readonly Packet[], options: Partial<SegmenterO
   const { push, segmenter, packager, segments } = startSegmenter([VIDEO, AUDIO, SCTE35, CUE], options);
   push(interleaved(videoPackets(VIDEO, { to }), audioPackets(AUDIO, { to }), [...events]));
   const text = (id = 0, form: ChunklistForm = 'full'): string =>
-    new ChunklistBuilder(fileNames(id, 'video', 'k', '')).build(
+    new ChunklistBuilder(fileNames({ trackId: id, type: 'video', streamKey: 'k', keepsKey: false, query: '' })).build(
       packager(id).window,
       form,
       OPTIONS,

@@ -20,7 +20,7 @@ const OPTIONS: ChunklistOptions = {
   skippable: true,
   ended: false,
 };
-const NAMES = fileNames(0, 'video', 'Key45678', '');
+const NAMES = fileNames({ trackId: 0, type: 'video', streamKey: 'Key45678', keepsKey: false, query: '' });
 const START = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const CLOCK = { at: (media: number) => START + media * 1000 };
 
@@ -201,11 +201,8 @@ test('no hint when none is wanted', (t) => {
 });
 
 test('names carry the configured query', (t) => {
-  const text = new ChunklistBuilder(fileNames(3, 'audio', 'k', '?a=b')).build(
-    fill(3, [{ parts: 4 }, { parts: 1 }]),
-    'full',
-    OPTIONS,
-    [],
-  );
+  const text = new ChunklistBuilder(
+    fileNames({ trackId: 3, type: 'audio', streamKey: 'k', keepsKey: false, query: '?a=b' }),
+  ).build(fill(3, [{ parts: 4 }, { parts: 1 }]), 'full', OPTIONS, []);
   for (const uri of text.matchAll(/URI="([^"]+)"|^([^#].*)$/gm)) t.regex(uri[1] ?? uri[2] ?? '', /\.m4s\?a=b$/);
 });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import type { Track } from '../../../../src/core/track.ts';
@@ -262,9 +263,39 @@ test('OriginMode: names that caches know mean the same as before, also on anothe
   feeder(output)(3.1);
   await untilKnown(b, c);
   const after = (await c.get(url)).body;
-  const names = (text: string) => uris(text, /URI="((?:part|init)[^"]+)"|^(seg_.*)$/gm);
+  // initializations are named by what is in them
+  const names = (text: string) => uris(text, /((?:part|seg)_[^"\n]+)/g);
   t.deepEqual(
-    names(before).filter((name) => name !== undefined && names(after).includes(name)),
+    names(before).filter((name) => names(after).includes(name)),
     [],
+  );
+});
+
+test('OriginMode: a stream that begins anew uses no name of media again that a cache may keep', async (t) => {
+  const origin = { originMode: true };
+  const { a, input } = await live(t, { llhls: origin, hls: { segmentDuration: 2, segmentCount: 6, ...origin } });
+  const listed = async (): Promise<string[]> => {
+    const { body } = await a.get('/app/stream/ts:playlist.m3u8');
+    const lists = [...(await a.children()), ...uris(body, /^([^#\n].*)$/gm)];
+    const texts = await Promise.all(lists.map(async (url) => (await a.get(url)).body));
+    return texts.flatMap((text) => uris(text, /((?:part|init|seg)_[^"\n]+)/g));
+  };
+  const before = await listed();
+  for (const kind of [/^init_/, /^part_/, /^seg_.*_llhls/, /^seg_.*_hls/])
+    t.true(
+      before.some((name) => kind.test(name)),
+      `${kind}`,
+    );
+  input.end('it is over');
+  // the media came at once
+  await delay(6000);
+  const { output } = await publishAgain(a, [videoTrack({ config: AVC_HIGH }), audioTrack()]);
+  feeder(output)(5.2);
+  const after = await listed();
+  const again = new Set(after.filter((name) => before.includes(name)));
+  t.deepEqual(
+    [...again].map((name) => name.replace(/_\d.*/, '')),
+    ['init'],
+    'of the audio, which is set up as before',
   );
 });
