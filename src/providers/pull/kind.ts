@@ -10,11 +10,11 @@ import type { PlacedKind, Task } from '../../tasks/kind.ts';
 import { LocalClock } from '../intake/local-clock.ts';
 import { leaveOwnStream, publishOwnName } from '../placed/own-name.ts';
 import { PullError } from './error.ts';
-import { firstSource, type FirstSource } from './first-source.ts';
-import { Pull } from './pull.ts';
+import { firstSource } from './first-source.ts';
+import { closeWhenOpen, Pull, type PullOptions } from './pull.ts';
 import { enabledProvider, pullProvider } from './provider.ts';
 import { readSpec, type PullSpec } from './spec.ts';
-import type { OpenSource, SourceOptions } from './source.ts';
+import type { OpenSource, PullSource, SourceOptions } from './source.ts';
 import { UseWatch } from './use-watch.ts';
 
 /** What a run leaves to the next: a stream goes on from the URL that it played from. */
@@ -24,6 +24,9 @@ const Progress = Type.Object({ url: Type.String() });
 const Failure = Type.Object({ message: Type.String() });
 
 export const PULL = 'pull';
+
+/** An origin may close a connection on which nothing is played: one that has waited for longer is made anew. */
+const KEPT_MS = 1000;
 
 export interface PullKindOptions {
   readonly names: StreamNames;
@@ -76,13 +79,18 @@ export class PullKind implements PlacedKind {
     const clock = new LocalClock(provider.keepsTimes);
     const open = (url: string) => this.#options.open(url, sourceOptions(spec, clock, log));
     // what no origin has claims no name: strangers may ask for anything
-    const begin: Pick<FirstSource, 'at'> & Partial<FirstSource> = isNew
+    const begun = performance.now();
+    let begin: PullOptions['begin'] = isNew
       ? await firstSource(spec, open, signal)
-      : { at: Math.max(0, spec.urls.indexOf(playedUrl(task.progress) ?? '')) };
-    const input = await this.#publish(task, source, spec).catch((error: unknown) => {
-      begin.source?.close();
-      throw error;
-    });
+      : connecting(spec.urls, playedUrl(task.progress), open);
+    let input: InputStream | undefined;
+    try {
+      input = await this.#publish(task, source, spec);
+    } finally {
+      const isOld = !isNew && performance.now() - begun > KEPT_MS;
+      if (begin.source !== undefined && (input === undefined || isOld)) closeWhenOpen(begin.source);
+      if (isOld) begin = { at: begin.at };
+    }
     if (input === undefined) return;
     if (spec.isFromStore) this.#fromStore.add(input);
     const stop = new AbortController();
@@ -117,6 +125,19 @@ export class PullKind implements PlacedKind {
     };
     return publishOwnName(task, source, options, this.#options);
   }
+}
+
+/** A run that goes on connects while its name is claimed. */
+function connecting(
+  urls: readonly string[],
+  played: string | undefined,
+  open: (url: string) => Promise<PullSource>,
+): Required<PullOptions['begin']> {
+  const at = Math.max(0, urls.indexOf(played ?? ''));
+  const source = open(urls[at] as string);
+  // why it cannot be had is told when it is needed
+  source.catch(() => undefined);
+  return { at, source };
 }
 
 function sourceOptions(

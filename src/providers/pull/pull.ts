@@ -28,8 +28,8 @@ export interface PullOptions {
   readonly log: Logger;
   /** Aborts when it must end. */
   readonly signal: AbortSignal;
-  /** The URL to begin with, by its place in the list, and a connection to it if there is one already. */
-  readonly begin: { readonly at: number; readonly source?: PullSource };
+  /** The URL to begin with, by its place in the list, and a connection to it if there is one already, or will be soon. */
+  readonly begin: { readonly at: number; readonly source?: PullSource | Promise<PullSource> };
   /** A URL plays, for the first time or after another connection. */
   readonly onPlays: (url: string) => void;
 }
@@ -89,7 +89,7 @@ export class Pull {
       isNew,
       begin,
     } = this.#options;
-    let ready = begin.source;
+    let ready: PullSource | Promise<PullSource> | undefined = begin.source;
     while (!signal.aborted) {
       const outcome = await this.#play(ready);
       const { first } = outcome;
@@ -114,7 +114,7 @@ export class Pull {
       this.#at = (this.#at + 1) % urls.length;
       if (this.#attempts % urls.length === 0) await pause(this.#backOff.next(), signal);
     }
-    ready?.close();
+    if (ready !== undefined) closeWhenOpen(ready);
   }
 
   #count({ played }: Outcome): void {
@@ -139,8 +139,8 @@ export class Pull {
     return this.#failures >= tries;
   }
 
-  /** @param ready a connection to the URL that there is already */
-  async #play(ready: PullSource | undefined): Promise<Outcome> {
+  /** @param ready a connection to the URL that there is already, or will be soon */
+  async #play(ready: PullSource | Promise<PullSource> | undefined): Promise<Outcome> {
     const { signal, spec, onPlays } = this.#options;
     const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
     const onAbort = (): void => end({ reason: 'the pull was ended' });
@@ -148,9 +148,9 @@ export class Pull {
     const late = setTimeout(() => end({ reason: 'the origin did not describe its tracks in time' }), TRACKS_MS);
     let playedSince: number | undefined;
     let stopProbing: (() => void) | undefined;
-    let source = ready;
+    let source: PullSource | undefined;
     try {
-      source ??= await this.#open(this.url, ended);
+      source = await unlessOver(ready ?? this.#options.open(this.url), ended);
       this.#source = source;
       const sink = this.#sink(
         () => {
@@ -176,18 +176,6 @@ export class Pull {
       this.#source = undefined;
       source?.close();
     }
-  }
-
-  /** @returns undefined when it is over before the origin answers. @throws Error */
-  async #open(url: string, over: Promise<Outcome>): Promise<PullSource | undefined> {
-    const opening = this.#options.open(url);
-    const source = await Promise.race([opening, over.then(() => undefined)]);
-    if (source === undefined)
-      void opening.then(
-        (late) => late.close(),
-        () => undefined,
-      );
-    return source;
   }
 
   #sink(onTracks: () => void, onEnd: (reason: string) => void): Parameters<PullSource['play']>[0] {
@@ -217,7 +205,7 @@ export class Pull {
       while (!stop.signal.aborted) {
         await pause(failbackMs, stop.signal);
         if (stop.signal.aborted) return;
-        const source = await this.#open(urls[0] as string, over).catch(() => undefined);
+        const source = await unlessOver(this.#options.open(urls[0] as string), over).catch(() => undefined);
         if (source === undefined) continue;
         found(source);
         // something else may have ended it first
@@ -228,4 +216,22 @@ export class Pull {
     void probe();
     return () => stop.abort();
   }
+}
+
+/** @returns undefined when it is over before the origin answers. @throws Error */
+async function unlessOver(
+  opening: PullSource | Promise<PullSource>,
+  over: Promise<Outcome>,
+): Promise<PullSource | undefined> {
+  const source = await Promise.race([opening, over.then(() => undefined)]);
+  if (source === undefined) closeWhenOpen(opening);
+  return source;
+}
+
+/** Closes a connection that nobody needs. */
+export function closeWhenOpen(opening: PullSource | Promise<PullSource>): void {
+  Promise.resolve(opening).then(
+    (source) => source.close(),
+    () => undefined,
+  );
 }

@@ -27,13 +27,17 @@ function open() {
   const application = registry.vhost('default').application('app');
   let tell: (name: StreamName) => void = () => {};
   const changes = new StreamChanges(registry, { listen: (listener) => ((tell = listener), () => {}) });
-  const state = { taken: true, tried: 0 };
+  const state = { taken: true, tried: 0, opened: 0, closed: 0 };
   const publish = async (): Promise<never> => {
     state.tried++;
     throw state.taken ? kilnError('streamExists') : new Error('it has the name');
   };
   const names = { publish } as unknown as StreamNames;
-  const kind = new PullKind({ names, changes, open: () => Promise.reject(new Error('unused')), log: silent });
+  const source = async () => {
+    state.opened++;
+    return { connection: undefined, play: async () => {}, close: () => void state.closed++ };
+  };
+  const kind = new PullKind({ names, changes, open: source, log: silent });
   const run = (persistent: boolean) =>
     kind.run({
       name: { kind: 'pull', vhost: 'default', app: 'app', id: 'live' },
@@ -68,6 +72,21 @@ test.serial('a pull hears that its name is free, and does not ask meanwhile', as
   await t.throwsAsync(running, { message: 'it has the name' });
   t.is(state.tried, 2);
 });
+
+test.serial(
+  'a pull that goes on connects while it claims the name, and no connection is left without it',
+  async (t) => {
+    virtualTime(t);
+    const { run, free, state } = open();
+    const running = run(true);
+    running.catch(() => {});
+    await until('it has tried', () => state.tried === 1);
+    t.is(state.opened, 1);
+    free();
+    await t.throwsAsync(running, { message: 'it has the name' });
+    await until('it is closed', () => state.closed === 1);
+  },
+);
 
 test.serial(
   'a name that does not become free: one that is on demand is left, a persistent one tried again later',
