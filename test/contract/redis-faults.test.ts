@@ -385,7 +385,7 @@ test('a node that retires while Redis is away drains when it is back', async (t)
   } = await open(t, ['a', 'b']);
   await redis.kill();
   await degraded(a, b);
-  a.retire();
+  void a.retire();
   await redis.run();
   await until('b hears of it', () => b.nodes().find(({ id }) => id === 'a')?.state === 'draining');
   await until('a follows', () => a.draining);

@@ -485,8 +485,8 @@ export function contract(name: string, open: Open): void {
     const heard: boolean[] = [];
     node.events.on('drain', (draining) => heard.push(draining));
     const seen = () => (b as Cluster).nodes().find(({ id }) => id === node.self.id)?.state;
-    node.retire();
-    node.retire();
+    await node.retire();
+    await node.retire();
     await until('draining', () => node.draining && seen() === 'draining');
     await (b as Cluster).undrain(node.self.id);
     node.describe({ load: 0.75, full: false, info: {} });

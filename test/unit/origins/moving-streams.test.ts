@@ -75,7 +75,7 @@ test.serial('viewers of a stream that no node continues are let go', async (t) =
 test.serial('viewers of a stream that was handed over by a draining node are held', async (t) => {
   const { cluster, a, b, c, input } = await open(t, 3);
   t.truthy(cluster);
-  a.cluster.retire();
+  await a.cluster.retire();
   await until('it is known', () => b.cluster.nodes().some(({ state }) => state === 'draining'));
   input.close('handed over');
   await b.knows(undefined);
