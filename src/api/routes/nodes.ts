@@ -17,7 +17,9 @@ const NodeInfo = Type.Object({
   uptime: Type.Integer({ description: 'Milliseconds since it joined' }),
   lastHeard: Type.Integer({ description: 'Milliseconds since its last sign of life' }),
   load: Type.Number({ minimum: 0, maximum: 1, description: '0 idle to 1 busy' }),
-  full: Type.Boolean({ description: 'It has reached a limit of Cluster/Node/Limits: nothing more is placed on it' }),
+  full: Type.Boolean({
+    description: 'It has reached a limit of Cluster/Node/Limits: what is placed goes to others that have room',
+  }),
   streams: Type.Integer(),
   sessions: Type.Integer(),
   configDiffers: Type.Boolean({ description: 'It was started with another Server.xml than the node that answers' }),
