@@ -62,3 +62,24 @@ export function alerts(): Alert[] {
 export function metricsIn(expr: string): string[] {
   return [...expr.matchAll(/\bkiln_\w+/g)].map(([name]) => name.replace(/_(?:bucket|sum|count)$/, ''));
 }
+
+/** An expression, and where it stands. */
+export interface Expression {
+  readonly what: string;
+  readonly expr: string;
+}
+
+/** The expressions of all panels as Grafana sends them, with every variable at All. */
+export function panelExpressions(): Expression[] {
+  const sent = (expr: string): string => expr.replaceAll('$__rate_interval', '30s').replaceAll(/\$\w+/g, '.*');
+  return [...dashboards()].flatMap(([name, { panels }]) =>
+    panels.flatMap(({ title, targets = [] }) =>
+      targets.map(({ refId, expr }) => ({ what: `${name}: ${title}: ${refId}`, expr: sent(expr) })),
+    ),
+  );
+}
+
+/** Those of all alerts, with 0 and 1 as the results of comparisons, which filter otherwise. */
+export function alertExpressions(): Expression[] {
+  return alerts().map(({ alert, expr }) => ({ what: alert, expr: expr.replaceAll(/ (<|>|==) /g, ' $1 bool ') }));
+}
