@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createRequire } from 'node:module';
-import { ALL } from './long.ts';
+import { ALL } from './all.ts';
 import { until } from './until.ts';
 
 /** Where the npm package of ffmpeg 7 keeps its program: it puts HEVC and AV1 into FLV, which Debian's does not. */

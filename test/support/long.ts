@@ -1,7 +1,5 @@
 import test from 'ava';
-
-/** Whether everything is tested: `npm run test:all`. */
-export const ALL = process.env.KILN_TESTS === 'all';
+import { ALL } from './all.ts';
 
 /**
  * `test.serial` for what takes a machine's two cores long: more players, more rounds, rarer faults than the tests beside it.
