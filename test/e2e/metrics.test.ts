@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import test from 'ava';
-import { alertExpressions, alerts, GRAFANA, metricsIn, panelExpressions } from '../support/grafana.ts';
+import { alerts, expressions, GRAFANA, metricsIn } from '../support/grafana.ts';
 import { Kiln } from '../support/kiln.ts';
 import { describedIn, judged, Prometheus, SCRAPE_TOKEN, scrape, shippedSettings } from '../support/prometheus.ts';
 import { until } from '../support/until.ts';
@@ -13,7 +13,7 @@ test('Prometheus scrapes a node with the settings that are shipped, and every pa
 
   const { text } = await scrape(kiln);
   const described = describedIn(text);
-  for (const { what, expr } of [...panelExpressions(), ...alertExpressions()]) {
+  for (const { what, expr } of expressions()) {
     for (const metric of metricsIn(expr)) t.true(described.has(metric), `${what}: there is no ${metric}`);
     await t.notThrowsAsync(prometheus.count(expr), what);
   }

@@ -69,17 +69,18 @@ export interface Expression {
   readonly expr: string;
 }
 
-/** The expressions of all panels as Grafana sends them, with every variable at All. */
-export function panelExpressions(): Expression[] {
+/** The expressions of all panels as Grafana sends them, with every variable at All, and those of all alerts. */
+export function expressions(): Expression[] {
   const sent = (expr: string): string => expr.replaceAll('$__rate_interval', '30s').replaceAll(/\$\w+/g, '.*');
-  return [...dashboards()].flatMap(([name, { panels }]) =>
-    panels.flatMap(({ title, targets = [] }) =>
+  const panels = [...dashboards()].flatMap(([name, { panels: all }]) =>
+    all.flatMap(({ title, targets = [] }) =>
       targets.map(({ refId, expr }) => ({ what: `${name}: ${title}: ${refId}`, expr: sent(expr) })),
     ),
   );
+  return [...panels, ...alerts().map(({ alert, expr }) => ({ what: alert, expr }))];
 }
 
-/** Those of all alerts, with 0 and 1 as the results of comparisons, which filter otherwise. */
-export function alertExpressions(): Expression[] {
-  return alerts().map(({ alert, expr }) => ({ what: alert, expr: expr.replaceAll(/ (<|>|==) /g, ' $1 bool ') }));
+/** An expression with 0 and 1 as the results of its comparisons, which filter otherwise. */
+export function unfiltered(expr: string): string {
+  return expr.replaceAll(/ (<|>|==) /g, ' $1 bool ');
 }
