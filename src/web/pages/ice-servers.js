@@ -26,7 +26,7 @@ export function useIceServers(peer, headers) {
   try {
     peer.setConfiguration({ ...peer.getConfiguration(), iceServers });
   } catch (error) {
-    // most reach the server without
-    console.warn('The browser cannot use the ICE servers that it is told of:', error);
+    // most reach the server without them
+    reportError(error);
   }
 }
