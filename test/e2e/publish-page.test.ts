@@ -83,6 +83,8 @@ test('a camera is published from a page, shared from the next, and seen in the c
   await desk.getByRole('button', { name: 'Sign in' }).click();
   const row = desk.getByRole('row').filter({ has: desk.getByRole('link', { name: 'cam' }) });
   await row.locator('canvas').waitFor();
+  await row.getByRole('link', { name: 'cam' }).click();
+  await desk.locator('.glance canvas').waitFor();
   await desk.evaluate(`location.hash = '#/channels'`);
   await desk.getByRole('row', { name: /mixed Multiplex Pulling .*Wait for stream/ }).waitFor();
   await desk.close();
