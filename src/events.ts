@@ -40,6 +40,8 @@ export const EVENTS = {
   'node.joined': 'another node is in the cluster',
   'node.left': 'another node has left the cluster, or is lost',
   'node.buried': 'the process of a node has died, and what it had is free; or the others took this node for dead',
+  'node.full': 'this node has reached a limit of Cluster/Node/Limits, and others get what is placed on nodes',
+  'node.room': 'this node is no longer full',
   'store.evicts': 'Redis drops keys when its memory is full',
   'store.lost': 'the store of the cluster cannot be reached',
   'store.writesAlone': 'Redis acknowledges writes that no replica has',

@@ -1,4 +1,4 @@
-import type { Cluster } from '#cluster';
+import { isAble, type Cluster } from '#cluster';
 import type { ServerConfig } from './config/model.ts';
 import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
@@ -47,6 +47,12 @@ export function openPulling({
   const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
   const ovtPort = config.bind.publishers.ovt?.port;
   const maps = new OriginMaps({ registry, ovtPort, isFromStore: (input) => kind.isFromStore(input), log });
-  const demand = new Demand({ registry, directory, changes, pulls, maps, log });
+  const isCrowded = (): boolean => {
+    const nodes = cluster.nodes();
+    return (
+      nodes.some(({ id, full }) => id === cluster.self.id && full) && nodes.some((node) => isAble(node) && !node.full)
+    );
+  };
+  const demand = new Demand({ registry, isCrowded, directory, changes, pulls, maps, log });
   return { pulls, maps, demand };
 }

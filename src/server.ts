@@ -14,6 +14,7 @@ import { emptied, HandedOver } from './drain.ts';
 import { joinCluster } from './join-cluster.ts';
 import type { Logger } from './log.ts';
 import { IdleApplications } from './management/idle-applications.ts';
+import { listenAgentCheck, type AgentState } from './management/agent-check.ts';
 import { NodeReport } from './management/node-report.ts';
 import { openMetrics, type MetricsOptions } from './metrics.ts';
 import { openNeighbours, type Neighbours } from './neighbours.ts';
@@ -75,6 +76,7 @@ export class Server {
   /** What serves all of these, on top of the cluster. */
   readonly #parts: Part[] = [];
   #addresses: Addresses = { ice: [] };
+  #report: NodeReport | undefined;
   /** Why this node is not ready, whatever the cluster says. */
   #unready: string | undefined = 'starting';
   readonly #store = new StoreCounts();
@@ -213,18 +215,19 @@ export class Server {
     configured.start();
     channels.start();
     recording.start();
-    this.#parts.push(
-      new NodeReport({
-        cluster,
-        registry,
-        log,
-        facts: {
-          version: version.version,
-          addresses: clientAddresses(this.#config, this.#addresses),
-          configHashes: configHashes(this.#config),
-        },
-      }),
-    );
+    this.#report = new NodeReport({
+      cluster,
+      registry,
+      log,
+      facts: {
+        version: version.version,
+        addresses: clientAddresses(this.#config, this.#addresses),
+        configHashes: configHashes(this.#config),
+      },
+      limits: this.#config.cluster?.node.limits,
+    });
+    this.#parts.push(this.#report);
+    await this.#startAgentCheck(this.#report);
     this.#unready = undefined;
   }
 
@@ -302,9 +305,19 @@ export class Server {
     if (this.#unready !== undefined) return { ready: false, reason: this.#unready };
     if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
     if (this.#cluster?.state === 'degraded')
-      return { ready: true, degraded: 'the store of the cluster cannot be reached' };
+      return { ready: true, full: this.#report?.full, degraded: 'the store of the cluster cannot be reached' };
     const distrusted = this.#cluster === undefined ? undefined : distrustOf(this.#cluster.distrusted);
-    return { ready: true, ...(distrusted !== undefined && { degraded: distrusted }) };
+    return { ready: true, full: this.#report?.full, ...(distrusted !== undefined && { degraded: distrusted }) };
+  }
+
+  async #startAgentCheck(report: NodeReport): Promise<void> {
+    const port = this.#config.cluster?.node.agentCheckPort;
+    if (port === undefined) return;
+    const state = (): AgentState => {
+      const readiness = this.#readiness;
+      return { away: readiness.ready ? undefined : readiness.reason, room: report.room };
+    };
+    for (const host of this.#config.ip) this.#parts.push(await listenAgentCheck(host, port, state, this.#options.log));
   }
 
   /** @returns what the API has to do with them; undefined where nobody could ask for them */

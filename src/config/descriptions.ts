@@ -460,6 +460,13 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Node/Port': 'TCP port for calls and media between nodes. Nobody else needs it.',
   'Node/TLS': 'TLS between nodes.',
   'Node/DrainTimeout': 'Milliseconds that a node which was told to stop waits for its streams to leave; 0: none.',
+  'Node/Limits':
+    'From which use on the node is full: pulls and channels are placed on others that have room, and `/readyz?new=1` is 503. 0: no such limit.',
+  'Limits/Load': 'Percent of the CPU, or of the event loop where that is busier, over some seconds.',
+  'Limits/Bitrate': 'Bits per second that the node sends to viewers and other servers.',
+  'Limits/Viewers': 'Sessions of viewers.',
+  'Node/AgentCheckPort':
+    'TCP port that tells HAProxy (`agent-check`) the share of newcomers that the node should get. Absent: none.',
 };
 
 /**

@@ -2,9 +2,11 @@ import type { Cluster, Json, NodeRow } from '#cluster';
 import { isSameConfig, type ConfigHashes } from '../config/config-hash.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
+import { NodeLimits, type Limits } from './node-limits.ts';
 import { LoadMeter } from './own-load.ts';
 
 const EVERY_MS = 1000;
+const NONE: Limits = { load: 0, bitrate: 0, viewers: 0 };
 
 /** What a node says of itself and does not change. */
 export interface NodeFacts {
@@ -19,6 +21,8 @@ export interface NodeReportOptions {
   readonly cluster: Cluster;
   readonly registry: Registry;
   readonly facts: NodeFacts;
+  /** None: it is never full. */
+  readonly limits?: Limits | undefined;
   readonly log: Logger;
 }
 
@@ -26,6 +30,10 @@ export interface NodeReportOptions {
 export class NodeReport {
   readonly #options: NodeReportOptions;
   readonly #meter = new LoadMeter();
+  readonly #limits: NodeLimits;
+  #sentBytes: number;
+  #at = performance.now();
+  #wasFull = false;
   #others: ReadonlySet<string> = new Set();
   /** Nodes that were told of, with the life and the hash that they had. */
   #told: ReadonlySet<string> = new Set();
@@ -33,6 +41,8 @@ export class NodeReport {
 
   constructor(options: NodeReportOptions) {
     this.#options = options;
+    this.#limits = new NodeLimits(options.limits ?? NONE);
+    this.#sentBytes = options.registry.counters.out.totalBytes;
     this.tell();
   }
 
@@ -46,9 +56,22 @@ export class NodeReport {
       sessions: registry.counters.totalConnections,
       ...configHashes,
     };
-    cluster.describe({ load: this.#measure(), full: false, info });
+    const load = this.#measure();
+    this.#limits.add({ load, bitrate: this.#bitrate(), viewers: registry.counters.totalConnections });
+    this.#tellLimits();
+    cluster.describe({ load, full: this.#limits.full !== undefined, info });
     this.#compare(cluster.nodes(), configHashes);
     this.#follow(cluster.nodes(), cluster.self.id);
+  }
+
+  /** Which limits this node has reached; undefined while there is room. */
+  get full(): string | undefined {
+    return this.#limits.full;
+  }
+
+  /** What is left of the scarcest of what is limited, 0 to 1. */
+  get room(): number {
+    return this.#limits.room;
   }
 
   close(): void {
@@ -62,6 +85,23 @@ export class NodeReport {
       this.#options.log.warn({ err }, 'the load of this node cannot be measured');
       return 1;
     }
+  }
+
+  /** Bits per second sent since the last call. */
+  #bitrate(): number {
+    const { totalBytes } = this.#options.registry.counters.out;
+    const [sentBytes, at, now] = [this.#sentBytes, this.#at, performance.now()];
+    this.#sentBytes = totalBytes;
+    this.#at = now;
+    return now > at ? ((totalBytes - sentBytes) * 8000) / (now - at) : 0;
+  }
+
+  #tellLimits(): void {
+    const { full } = this.#limits;
+    const { log } = this.#options;
+    if (full !== undefined && !this.#wasFull) log.warn({ event: 'node.full' }, `this node is full: ${full}`);
+    if (full === undefined && this.#wasFull) log.info({ event: 'node.room' }, 'this node has room again');
+    this.#wasFull = full !== undefined;
   }
 
   #follow(rows: readonly NodeRow[], own: string): void {

@@ -1,14 +1,9 @@
-import type { Cluster, NodeIdentity, NodeRow } from '#cluster';
+import { isAble, type Cluster, type NodeIdentity, type NodeRow } from '#cluster';
 import { isSameConfig } from '../config/config-hash.ts';
 import type { TaskDefinition } from './definition.ts';
 
 /** Loads that differ by less count as equal: otherwise everything would go to a node that is slightly less busy. */
 const LOAD_STEP = 0.2;
-
-/** Whether a node takes tasks and publishers. */
-export function isAble({ state, full }: NodeRow): boolean {
-  return state === 'ready' && !full;
-}
 
 /**
  * The other nodes that a task can be handed over to. They certainly have its application, which is stored or comes from the
@@ -24,13 +19,22 @@ export function successors(
 
 /**
  * Ids of the nodes that may take a task, the best first: the same on every node, without asking anybody, and another
- * order for each task. Of the first two the less loaded one comes first.
+ * order for each task. Of the first two the less loaded one comes first, and those that are full come last.
  * @param former life of a node that has just lost the task, or left it: it would only delay the others
  */
 export function ranked(key: string, nodes: readonly NodeRow[], former?: NodeIdentity): string[] {
+  const able = nodes.filter((node) => isAble(node) && node.incarnation !== former?.incarnation);
+  return [false, true].flatMap((isFull) =>
+    inOrder(
+      key,
+      able.filter(({ full }) => full === isFull),
+    ),
+  );
+}
+
+function inOrder(key: string, nodes: readonly NodeRow[]): string[] {
   const seed = hash(key);
-  const others = nodes.filter((node) => isAble(node) && node.incarnation !== former?.incarnation);
-  const able = others.map((node) => ({ node, weight: mix(seed ^ hash(node.id)) }));
+  const able = nodes.map((node) => ({ node, weight: mix(seed ^ hash(node.id)) }));
   const [first, second, ...rest] = able
     .sort((a, b) => a.weight - b.weight || (a.node.id < b.node.id ? -1 : 1))
     .map(({ node }) => node);

@@ -93,6 +93,13 @@ test('health checks need neither a token nor a named host', async (t) => {
   state = { ready: true, degraded: 'no store' };
   t.is((await get('/readyz')).statusCode, 200);
   t.deepEqual((await get('/readyz')).json(), { status: 'ready', degraded: 'no store' });
+  state = { ready: true, full: 'load 95 % of at most 90 %' };
+  t.is((await get('/readyz')).statusCode, 200);
+  const asked = await get('/readyz?new=1');
+  t.is(asked.statusCode, 503);
+  t.deepEqual(asked.json(), { status: 'not ready', reason: 'full: load 95 % of at most 90 %' });
+  state = { ready: true };
+  t.is((await get('/readyz?new=1')).statusCode, 200);
   state = { ready: false, reason: 'draining' };
   const ready = await get('/readyz');
   t.is(ready.statusCode, 503);

@@ -1,4 +1,3 @@
-import test from 'ava';
 import { Redis } from 'ioredis';
 import { ByteSink } from '../support/byte-sink.ts';
 import { Kiln } from '../support/kiln.ts';
@@ -26,7 +25,7 @@ function originsXml(url: string, more = ''): string {
   );
 }
 
-test.serial(
+long(
   'viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused',
   async (t) => {
     const origin = await Origin.start(t, 'src', 'other');

@@ -71,7 +71,7 @@ test.serial('a stream that is pulled through one node is on all', async (t) => {
   await until('the origin is left', async () => (await origin.pullers('src')) === 0);
 });
 
-test.serial(
+long(
   'what a node pulled that is killed or drained goes on elsewhere, and persistent streams come back after everything',
   async (t) => {
     const origin = await Origin.start(t, 'src');

@@ -107,7 +107,7 @@ long('an edge pulls over OVT from any node, and is counted where it came', async
   ]);
 });
 
-test('a publisher moves: viewers on every node see it go on', async (t) => {
+long('a publisher moves: viewers on every node see it go on', async (t) => {
   const redis = await usedRedis(t);
   const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   const before = await publish(t, a, 'tour');

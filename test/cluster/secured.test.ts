@@ -5,6 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { patternArguments, Program } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { clusterXml, nodesOf, startNode, untilStates, type ClusterOptions } from '../support/nodes.ts';
 import { freePorts } from '../support/ports.ts';
 import { RedisServer } from '../support/redis.ts';
@@ -104,7 +105,7 @@ test('Redis and sentinels over TLS, with users of their own and a client certifi
   for (const { log } of [a, b, refused]) t.notRegex(log, /p@ss|asks/, 'no password in the log');
 });
 
-test('a Redis Cluster', async (t) => {
+long('a Redis Cluster', async (t) => {
   const [bus = 0] = freePorts(1);
   const redis = await RedisServer.start(t, {
     args: ['--cluster-enabled', 'yes', '--cluster-port', String(bus), '--cluster-announce-ip', '127.0.0.1'],

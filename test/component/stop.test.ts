@@ -7,6 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln, serverXml, type KilnOptions } from '../support/kiln.ts';
 import { isRunning, processTree } from '../support/load/usage.ts';
+import { long } from '../support/long.ts';
 import { freePorts } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
@@ -64,15 +65,18 @@ async function demo(t: ExecutionContext, script: (slowly: string) => string) {
 }
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`${signal} to the whole process group ends a busy server in order, without a warning`, async (t) => {
-    const kiln = await busy(t);
-    const tree = processTree(kiln.pid);
-    t.true(tree.length >= 3, 'the server, a media worker and an encoder');
-    kiln.signalGroup(signal);
-    t.is(await kiln.exited(), 0);
-    t.notRegex(kiln.log, WARNING_OR_WORSE);
-    await until('its children have ended', () => !tree.some(isRunning));
-  });
+  (signal === 'SIGTERM' ? test : long)(
+    `${signal} to the whole process group ends a busy server in order, without a warning`,
+    async (t) => {
+      const kiln = await busy(t);
+      const tree = processTree(kiln.pid);
+      t.true(tree.length >= 3, 'the server, a media worker and an encoder');
+      kiln.signalGroup(signal);
+      t.is(await kiln.exited(), 0);
+      t.notRegex(kiln.log, WARNING_OR_WORSE);
+      await until('its children have ended', () => !tree.some(isRunning));
+    },
+  );
 }
 
 test('no child outlives a server that is killed', async (t) => {
@@ -104,14 +108,14 @@ test('a signal while it starts ends it at once', async (t) => {
   t.notRegex(server.log, WARNING_OR_WORSE);
 });
 
-test('a signal while it looks for an ffmpeg to run the demo with ends it in order', async (t) => {
+long('a signal while it looks for an ffmpeg to run the demo with ends it in order', async (t) => {
   const server = await demo(t, (slowly) => slowly);
   server.child.kill('SIGTERM');
   await until('it has ended', () => server.ended);
   t.is(server.child.exitCode, 0);
 });
 
-test('a signal while the demo is being started closes the server, which is up already', async (t) => {
+long('a signal while the demo is being started closes the server, which is up already', async (t) => {
   // what the demo tries first is whether text can be drawn
   const real = `exec ${JSON.stringify(process.env.KILN_FFMPEG ?? 'ffmpeg')} "$@"`;
   const server = await demo(t, (slowly) => `case "$*" in *drawtext=*) ${slowly};; esac\n${real}`);

@@ -238,16 +238,18 @@ test('a Redis that swallows everything costs a bounded time, and is left for one
   // connections that are open stay dead: new ones have to be made
   proxy.heal();
   await until('connected', () => node.state === 'connected');
-  t.deepEqual(states, ['degraded', 'connected']);
+  // a machine that is slow may have lost it before, too
+  t.deepEqual(states.slice(-2), ['degraded', 'connected']);
   t.deepEqual(faults, []);
   t.deepEqual(
-    reports.map(({ reachable, store }) => [reachable, store]),
+    reports.slice(-2).map(({ reachable, store }) => [reachable, store]),
     [
       [false, `127.0.0.1:${proxy.port}`],
       [true, `127.0.0.1:${proxy.port}`],
     ],
   );
-  t.is(reports[0]?.reachable === false && reports[0].reason, 'no answer in time');
+  const [lost] = reports.slice(-2);
+  t.is(lost?.reachable === false && lost.reason, 'no answer in time');
 });
 
 test('one report when Redis goes and one when it is back, however often it is tried', async (t) => {

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { freePorts } from './ports.ts';
+import { turns } from './turns.ts';
 import { until } from './until.ts';
 
 export interface RedisServerOptions {
@@ -19,6 +20,25 @@ export interface RedisServerOptions {
   readonly port?: number;
   /** Where it is; nothing but tests reaches that. Loopback unless given. */
   readonly address?: string;
+}
+
+/** Tests of a file that have servers at the same time: more, each with its nodes, are late for their own leases. */
+const atOnce = turns(5);
+const theirTurn = new WeakSet<object>();
+
+/** Waits for the turn of a test, which ends with the test. */
+async function turnOf(t: Pick<ExecutionContext, 'teardown'>): Promise<void> {
+  if (theirTurn.has(t)) return;
+  theirTurn.add(t);
+  await new Promise<void>((begins) => {
+    void atOnce(
+      () =>
+        new Promise<void>((ends) => {
+          t.teardown(ends);
+          begins();
+        }),
+    );
+  });
 }
 
 /** None outlives its tests, also when they are given up. */
@@ -38,6 +58,7 @@ export class RedisServer {
   }
 
   static async start(t: Pick<ExecutionContext, 'teardown'>, options: RedisServerOptions = {}): Promise<RedisServer> {
+    await turnOf(t);
     const port = options.port ?? (freePorts(1)[0] as number);
     const server = new RedisServer(port, options);
     t.teardown(async () => {

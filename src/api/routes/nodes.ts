@@ -17,6 +17,9 @@ const NodeInfo = Type.Object({
   uptime: Type.Integer({ description: 'Milliseconds since it joined' }),
   lastHeard: Type.Integer({ description: 'Milliseconds since its last sign of life' }),
   load: Type.Number({ minimum: 0, maximum: 1, description: '0 idle to 1 busy' }),
+  full: Type.Boolean({
+    description: 'It has reached a limit of Cluster/Node/Limits: what is placed goes to others that have room',
+  }),
   streams: Type.Integer(),
   sessions: Type.Integer(),
   configDiffers: Type.Boolean({ description: 'It was started with another Server.xml than the node that answers' }),
@@ -60,7 +63,10 @@ async function asked(node: string, answer: Promise<void>): Promise<void> {
 }
 
 /** A node may be of another version: what it does not tell is empty. */
-function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info }: NodeRow, own: NodeRow['info']) {
+function view(
+  { id, incarnation, state, address, uptimeMs, silentMs, load, full, info }: NodeRow,
+  own: NodeRow['info'],
+) {
   const { version, addresses, streams, sessions, configHash } = info;
   return {
     id,
@@ -68,6 +74,7 @@ function view({ id, incarnation, state, address, uptimeMs, silentMs, load, info 
     state,
     address,
     load,
+    full,
     uptime: Math.round(uptimeMs),
     lastHeard: Math.round(silentMs),
     version: typeof version === 'string' ? version : '',

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { contained, integer, optional, parsed, text, type Fail } from '../blocks.ts';
+import { contained, integer, optional, parsed, section, text, type Fail } from '../blocks.ts';
 import { parseUrl } from '../values.ts';
 import { endpoint, portOf, tlsFiles } from './shared.ts';
 
@@ -52,6 +52,17 @@ const Node = Type.Object({
   tls: optional({ ...tlsFiles(), caCertPath: caCertPath() }),
   /** Milliseconds that a node which was told to stop waits for its streams to leave. */
   drainTimeout: integer(30_000, { max: 86_400_000 }),
+  /** From which on it is full; 0: there is no such limit. */
+  limits: section({
+    /** Percent of CPU, or of the event loop. */
+    load: integer(90, { max: 100 }),
+    /** Bits per second sent. */
+    bitrate: integer(0),
+    /** Sessions of viewers. */
+    viewers: integer(0),
+  }),
+  /** Where HAProxy asks how much this node can take. */
+  agentCheckPort: Type.Optional(portOf('tcp')),
 });
 
 /** Several nodes as one server. Absent: this node is alone. */

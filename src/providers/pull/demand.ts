@@ -27,6 +27,8 @@ const NAMED_MS = 500;
 
 export interface DemandOptions {
   readonly registry: Registry;
+  /** Whether another node has room, and this one has not. */
+  readonly isCrowded: () => boolean;
   readonly directory: Pick<StreamDirectory, 'locate' | 'known' | 'ownerOf'>;
   readonly changes: StreamChanges;
   readonly pulls: Pick<PulledStreams, 'create' | 'createHere'>;
@@ -128,9 +130,9 @@ export class Demand {
 
   /** @returns whether it is pulled now, here or elsewhere */
   async #pull(application: Application, name: string, order: PullOrder): Promise<boolean> {
-    const { pulls, registry } = this.#options;
+    const { pulls, registry, isCrowded } = this.#options;
     try {
-      if (registry.draining) await pulls.create(application, name, order);
+      if (registry.draining || isCrowded()) await pulls.create(application, name, order);
       else await pulls.createHere(application, name, order);
       return true;
     } catch (error) {

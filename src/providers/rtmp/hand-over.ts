@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Cluster } from '#cluster';
+import { isAble, type Cluster } from '#cluster';
 import type { Registry } from '../../core/registry.ts';
-import { isAble } from '../../tasks/rank.ts';
 
 /** A client that may be asked to reconnect. */
 interface Publisher {

@@ -26,14 +26,16 @@ function spread(nodes: readonly NodeRow[], times = 2000): Record<string, number>
   return counts;
 }
 
-test('nothing is placed on a node that is lost, drains or is full', (t) => {
+test('nothing is placed on a node that is lost, drains or starts, and on a full one only where all are full', (t) => {
   const nodes = [
     row('lost', { state: 'lost' }),
     row('draining', { state: 'draining' }),
-    row('full', { full: true }),
+    row('starting', { full: true }),
+    row('full', { full: true, info: { version: '1' } }),
     row('able'),
   ];
   t.deepEqual(spread(nodes, 50), { able: 50 });
+  t.deepEqual(spread(nodes.slice(0, 4), 50), { full: 50 });
   t.is(place(nodes.slice(0, 3)), undefined);
   t.is(place([]), undefined);
 });

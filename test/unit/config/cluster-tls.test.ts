@@ -7,7 +7,8 @@ import { CertificateFolder, issue } from '../../support/x509.ts';
 import { load, serverXml } from './support.ts';
 
 const authority = issue('authority', { authority: true });
-const node = { id: 'a.example', port: 7946, drainTimeout: 0 };
+const limits = { load: 0, bitrate: 0, viewers: 0 };
+const node = { id: 'a.example', port: 7946, drainTimeout: 0, limits };
 
 test('the files of Redis/TLS, each optional', async (t) => {
   const folder = new CertificateFolder(t);

@@ -418,6 +418,12 @@ test('cluster', async (t) => {
       sentinelUser: '',
       sentinelPassword: '',
     },
-    node: { id: 'n', advertiseAddress: '10.0.0.1', port: 7946, drainTimeout: 30_000 },
+    node: {
+      id: 'n',
+      advertiseAddress: '10.0.0.1',
+      port: 7946,
+      drainTimeout: 30_000,
+      limits: { load: 90, bitrate: 0, viewers: 0 },
+    },
   });
 });

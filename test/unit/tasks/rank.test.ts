@@ -60,8 +60,19 @@ test('of the first two the one with clearly less to do is in front', (t) => {
   for (const key of KEYS) t.deepEqual(ranked(key, nearly), ranked(key, NODES));
 });
 
-test('who drains, is full or lost takes nothing', (t) => {
+test('who drains, starts or is lost takes nothing', (t) => {
   const nodes = [row('a', { state: 'draining' }), row('b', { full: true }), row('c', { state: 'lost' }), row('d')];
   t.deepEqual(ranked('k', nodes), ['d']);
   t.deepEqual(ranked('k', nodes.slice(0, 3)), []);
+});
+
+test('who is full comes after all that have room, and takes what nobody else can', (t) => {
+  const full = { full: true, info: { version: '1' } };
+  for (const key of KEYS) {
+    const nodes = NODES.map((node) => ('ab'.includes(node.id) ? { ...node, ...full } : node));
+    const order = ranked(key, nodes);
+    t.deepEqual(order.slice(0, 2).sort(), ['c', 'd']);
+    t.deepEqual(order.slice(2).sort(), ['a', 'b']);
+    t.deepEqual(ranked(key, nodes.slice(0, 1)), ['a']);
+  }
 });

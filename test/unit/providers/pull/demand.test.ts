@@ -46,11 +46,18 @@ function open(t: ExecutionContext) {
     pulled.push(name);
     return Promise.reject(kilnError('streamExists'));
   };
+  const placed: string[] = [];
+  const elsewhere = (application: unknown, name: string): Promise<never> => {
+    placed.push(name);
+    return present(application, name);
+  };
+  const load = { isCrowded: false };
   const demand = new Demand({
     registry,
     directory,
     changes,
-    pulls: { create: present, createHere: present },
+    isCrowded: () => load.isCrowded,
+    pulls: { create: elsewhere, createHere: present },
     maps: { find: async () => undefined },
     log: silent,
   });
@@ -64,6 +71,8 @@ function open(t: ExecutionContext) {
     application,
     asked,
     pulled,
+    placed,
+    load,
     remote,
     change,
     bring: () => demand.bring(application, 'talk', new URLSearchParams()),
@@ -128,4 +137,14 @@ test.serial('for a task a stream is pulled that nobody has, and only that', asyn
   await until('the directory was asked', () => asked.includes('locate'));
   await new Promise((resolve) => setTimeout(resolve, 2000));
   t.deepEqual(pulled, ['talk']);
+});
+
+test.serial('what a viewer asks for is pulled here, unless this node is crowded: then it is placed', async (t) => {
+  const { bring, pulled, placed, load, remote } = open(t);
+  remote.isKnown = true;
+  t.true(await bring());
+  t.deepEqual([pulled, placed], [['talk'], []]);
+  load.isCrowded = true;
+  t.true(await bring());
+  t.deepEqual(placed, ['talk']);
 });
