@@ -78,7 +78,10 @@ test('dashboards and alerts have data, and scrapes go on without Redis', async (
     const counts = await Promise.all(common.map(({ expr }) => prometheus.count(unfiltered(expr))));
     empty = common.filter((_, at) => counts[at] === 0).map(({ what }) => what);
     return empty.length === 0;
-  }).catch(() => t.deepEqual(empty, []));
+  }).catch((error: Error) => {
+    t.deepEqual(empty, []);
+    throw error;
+  });
 
   const { text } = await scrape(a);
   t.is(judged(['metrics'], text), '');
