@@ -35,6 +35,7 @@ const OWN = [
   'console.css',
   'console.js',
   'hedged.js',
+  'ice-servers.js',
   'kiln.css',
   'list.css',
   'list.js',

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
@@ -8,6 +7,7 @@ import { ladder, ladderPlaylist } from '../support/ladder.ts';
 import { LiveStream } from '../support/live-stream.ts';
 import { long } from '../support/long.ts';
 import { NarrowSignalling } from '../support/narrow-signalling.ts';
+import { addOwn } from '../support/own-pages.ts';
 import { Throttle } from '../support/throttle.ts';
 import { until } from '../support/until.ts';
 import { opus } from '../support/webrtc-media.ts';
@@ -15,11 +15,6 @@ import { startWebrtc } from '../support/webrtc-server.ts';
 
 const PLAYER = fileURLToPath(new URL('../support/whep-player.js', import.meta.url));
 const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
-const script = (name: string): string => readFileSync(new URL(`../../src/web/pages/${name}`, import.meta.url), 'utf8');
-/** As one module, which can be loaded into any page. */
-const OWN_PLAYER = ['hedged.js', 'silence.js', 'whep-session.js', 'whep.js']
-  .map((name) => script(name).replaceAll(/^import .*$/gm, ''))
-  .join('');
 /** How long an estimator may take to trust a link again. */
 const PATIENCE_MS = 90_000;
 
@@ -112,8 +107,7 @@ long('where not even the lowest rendition fits the link, sound alone goes on', a
 long('the player page steps down and up too, by WHEP', async (t) => {
   const { url, page, throttle } = await start(t, ladderPlaylist(['high', 'low']));
   await page.exposeFunction('narrow', (sdp: string) => throttle.rewrite(sdp));
-  await page.addScriptTag({ type: 'module', content: `${OWN_PLAYER}\nwindow.OwnPlayer = WhepPlayer;` });
-  await page.waitForFunction('window.OwnPlayer !== undefined');
+  await addOwn(page, 'WhepPlayer');
   await page.evaluate(`
     const taken = RTCPeerConnection.prototype.setRemoteDescription;
     RTCPeerConnection.prototype.setRemoteDescription = async function ({ type, sdp }) {
@@ -122,7 +116,7 @@ long('the player page steps down and up too, by WHEP', async (t) => {
     };
     const video = document.body.appendChild(document.createElement('video'));
     video.autoplay = video.muted = true;
-    new OwnPlayer(video, ({ reason }) => (window.failure = reason)).start('${url}/app/stream/ladder?direction=whep');
+    new WhepPlayer(video, ({ reason }) => (window.failure = reason)).start('${url}/app/stream/ladder?direction=whep');
   `);
   await until('the best rendition', async () => (await width(page)) === 640, PATIENCE_MS);
   throttle.link.bitsPerSecond = 600_000;

@@ -4,6 +4,7 @@ import test, { type ExecutionContext } from 'ava';
 import { launchBrowser } from '../support/browser.ts';
 import { LiveStream } from '../support/live-stream.ts';
 import { long } from '../support/long.ts';
+import { addOwn } from '../support/own-pages.ts';
 import { TurnServer } from '../support/turn-server.ts';
 import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
@@ -39,21 +40,34 @@ async function start(t: ExecutionContext, { peers = '127.0.0.1', secret = SECRET
   return { ...server, turn, page, plays, way };
 }
 
-test.serial('who asks for the relay plays through it: by WHEP, and by OvenPlayer', async (t) => {
-  const { url, port, page, plays, way } = await start(t);
-  await page.evaluate(`playRelayed('${url}/app/stream?direction=whep&transport=relay')`);
-  await plays();
-  t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
-  await page.evaluate('connection.close()');
+test.serial(
+  'who asks for the relay plays through it: by WHEP, by OvenPlayer, and on the page of the player',
+  async (t) => {
+    const { url, port, page, plays, way } = await start(t);
+    await page.evaluate(`playRelayed('${url}/app/stream?direction=whep&transport=relay')`);
+    await plays();
+    t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
+    await page.evaluate('connection.close()');
 
-  await page.evaluate(`playOven('ws://127.0.0.1:${port}/app/stream?transport=relay')`);
-  await plays();
-  t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
-});
+    await page.evaluate(`playOven('ws://127.0.0.1:${port}/app/stream?transport=relay')`);
+    await plays();
+    t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
+    await page.evaluate('player.remove()');
+
+    await addOwn(page, 'WhepPlayer');
+    await page.evaluate('relayOnly()');
+    await page.evaluate(`playOwn('${url}/app/stream?direction=whep&transport=relay')`);
+    await plays();
+    t.deepEqual(await until('a way is found', way), { type: 'relay', address: RELAY, protocol: 'tcp' });
+    t.is(await page.evaluate('window.failure'), undefined);
+  },
+);
 
 long('who publishes through the relay is told apart', async (t) => {
   const { url, page, registry, way } = await start(t);
-  await page.evaluate(`publishRelayed('${url}/app/cam?direction=whip&transport=relay')`);
+  await addOwn(page, 'WhipSession');
+  await page.evaluate('relayOnly()');
+  await page.evaluate(`publishOwn('${url}/app/cam?direction=whip&transport=relay')`);
   const input = await until('it is live', () => registry.vhost('default').application('app').stream('cam'));
   t.like(input.source.connection?.(), {
     transport: 'TURN',

@@ -62,3 +62,25 @@ export function alerts(): Alert[] {
 export function metricsIn(expr: string): string[] {
   return [...expr.matchAll(/\bkiln_\w+/g)].map(([name]) => name.replace(/_(?:bucket|sum|count)$/, ''));
 }
+
+/** An expression, and where it stands. */
+export interface Expression {
+  readonly what: string;
+  readonly expr: string;
+}
+
+/** The expressions of all panels as Grafana sends them, with every variable at All, and those of all alerts. */
+export function expressions(): Expression[] {
+  const sent = (expr: string): string => expr.replaceAll('$__rate_interval', '30s').replaceAll(/\$\w+/g, '.*');
+  const panels = [...dashboards()].flatMap(([name, { panels: all }]) =>
+    all.flatMap(({ title, targets = [] }) =>
+      targets.map(({ refId, expr }) => ({ what: `${name}: ${title}: ${refId}`, expr: sent(expr) })),
+    ),
+  );
+  return [...panels, ...alerts().map(({ alert, expr }) => ({ what: alert, expr }))];
+}
+
+/** An expression with 0 and 1 as the results of its comparisons, which filter otherwise. */
+export function unfiltered(expr: string): string {
+  return expr.replaceAll(/ (<|>|==) /g, ' $1 bool ');
+}

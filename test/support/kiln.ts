@@ -300,7 +300,9 @@ export class Kiln {
   async api<Response>(path: string, method = 'GET', body?: unknown): Promise<ApiAnswer<Response>> {
     const answer = await fetch(`http://${this.address}:${this.ports.api}${path}`, {
       method,
-      headers: { authorization: `Basic ${Buffer.from(TOKEN).toString('base64')}` },
+      headers: {
+        authorization: `Basic ${Buffer.from(this.#options.env?.KILN_ACCESS_TOKEN ?? TOKEN).toString('base64')}`,
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
     return {

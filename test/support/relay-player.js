@@ -36,7 +36,7 @@ window.playRelayed = async (endpoint) => {
   element.play().catch(() => undefined);
 };
 
-window.publishRelayed = async (endpoint) => {
+function movingTrack() {
   const canvas = document.body.appendChild(document.createElement('canvas'));
   const context = canvas.getContext('2d');
   let count = 0;
@@ -44,11 +44,34 @@ window.publishRelayed = async (endpoint) => {
     context.fillStyle = `hsl(${count++ % 360}, 80%, 50%)`;
     context.fillRect(0, 0, canvas.width, canvas.height);
   }, 40);
-  const [track] = canvas.captureStream(25).getVideoTracks();
-  const connection = new RTCPeerConnection();
-  connection.addTransceiver(track, { direction: 'sendonly' });
-  await window.connectRelayed(connection, endpoint);
+  return canvas.captureStream(25).getVideoTracks()[0];
+}
+
+/** Has every connection that a page makes from now on go through relays alone. */
+window.relayOnly = () => {
+  const Connection = RTCPeerConnection;
+  window.RTCPeerConnection = class extends Connection {
+    constructor(configuration) {
+      super({ ...configuration, iceTransportPolicy: 'relay' });
+      window.connection = this;
+    }
+  };
 };
+
+/** Kiln's own player. */
+window.playOwn = (url) => {
+  const element = document.body.appendChild(document.createElement('video'));
+  element.autoplay = element.muted = true;
+  const player = new WhepPlayer(element, ({ reason }) => (window.failure = reason));
+  void player.start(url, 0);
+};
+
+/** Kiln's own publisher. */
+window.publishOwn = (url) =>
+  new WhipSession(() => (window.failure = 'ended')).publish(url, new MediaStream([movingTrack()]), {
+    maxBitrate: 500_000,
+    contentHint: 'motion',
+  });
 
 /** The local candidate that media takes. */
 window.way = async () => {

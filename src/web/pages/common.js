@@ -108,9 +108,10 @@ export async function copyText(text) {
   if (!copied) throw new Error('This browser does not let the page copy: select the text instead');
 }
 
-/** An address with a button that copies it. */
+/** An address, which may be broken after its marks, with a button that copies it. */
 export function copied(text) {
-  return element('span', { className: 'copied' }, element('code', {}, text), new CopyButton(() => text).element);
+  const parts = text.split(/(?<=[/?&])(?!\/)/).flatMap((part, at) => (at > 0 ? [element('wbr'), part] : [part]));
+  return element('span', { className: 'copied' }, element('code', {}, ...parts), new CopyButton(() => text).element);
 }
 
 const DONE_MS = 2000;

@@ -34,7 +34,7 @@ export function channelsView(api) {
       { title: 'Channel', value: ({ vhost, app, name }) => `${vhost} / ${app} / ${name}`, sort: channelKey },
       { title: 'Kind', value: ({ kind }) => KINDS[kind], sort: ({ kind }) => kind },
       { title: 'State', value: stateOf, sort: stateOf },
-      { title: 'Playing', value: playing, sort: playing },
+      { title: 'Playing', width: 'wide', value: playing, sort: playing },
       {
         title: '',
         cell: (row) =>

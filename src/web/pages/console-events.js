@@ -12,11 +12,11 @@ export function eventTable(caption) {
   const table = new Table(
     caption,
     [
-      { title: 'Time', value: ({ time }) => clock(time), sort: ({ place }) => -place },
+      { title: 'Time', width: 'short', value: ({ time }) => clock(time), sort: ({ place }) => place, falling: true },
       { title: 'Level', cell: levelCell, sort: ({ level }) => level },
       { title: 'Event', value: ({ event }) => event, sort: ({ event }) => event },
       { title: 'Stream', value: ({ stream }) => stream ?? '', sort: ({ stream }) => stream ?? '' },
-      { title: 'What', value: textOf, sort: ({ msg }) => msg },
+      { title: 'What', width: 'wide', value: textOf, sort: ({ msg }) => msg },
       { title: 'Node', value: ({ node }) => node, sort: ({ node }) => node },
     ],
     'Nothing has happened yet.',

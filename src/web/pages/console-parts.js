@@ -82,6 +82,8 @@ export class Sparkline {
   }
 }
 
+const falls = ({ numeric = false, falling = false }) => numeric || falling;
+
 /**
  * A table that is sorted by the column that is clicked. Rows and cells stay the same elements while their row exists, so
  * what is focused stays focused.
@@ -93,15 +95,17 @@ export class Table {
   #heads = [];
   #rows = new Map();
   #empty;
-  #order = { at: 0, down: false };
+  #order;
   #shown = [];
 
   /**
-   * @param columns `{ title, value(row), sort(row), numeric, cell(row) }`: `value` makes the text, `sort` what is compared,
-   *   `cell` an element that stays while the row exists, and hears of changes by `update(row)`
+   * @param columns `{ title, value(row), sort(row), numeric, falling, width, cell(row) }`: `value` makes the text, `sort` what is
+   *   compared, from the greatest on at first where it is `numeric` or `falling`, `cell` an element that stays while the row
+   *   exists, and hears of changes by `update(row)`; `width` is `short` for what stays on one line, `wide` for long texts
    */
   constructor(caption, columns, empty) {
     this.#columns = columns;
+    this.#order = { at: 0, down: falls(columns[0]) };
     this.#empty = element('p', { className: 'muted', textContent: empty });
     const heads = columns.map((column, at) => {
       const head = element('th', { scope: 'col', className: column.numeric ? 'numeric' : '' });
@@ -150,8 +154,8 @@ export class Table {
   }
 
   #make(data) {
-    const cells = this.#columns.map(({ numeric, cell }) => {
-      const made = element('td', { className: numeric ? 'numeric' : '' });
+    const cells = this.#columns.map(({ numeric, width = '', cell }) => {
+      const made = element('td', { className: numeric ? 'numeric' : width });
       const part = cell?.(data);
       if (part !== undefined) made.append(part.element ?? part);
       return { element: made, part };
@@ -168,7 +172,7 @@ export class Table {
   }
 
   #sortBy(at) {
-    this.#order = { at, down: this.#order.at === at ? !this.#order.down : this.#columns[at].numeric === true };
+    this.#order = { at, down: this.#order.at === at ? !this.#order.down : falls(this.#columns[at]) };
     this.#arrange();
   }
 

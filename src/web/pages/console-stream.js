@@ -4,6 +4,8 @@ import { changeButton, copyButton, facts, heading, Sparkline, Table } from './co
 import { StreamPicture } from './console-picture.js';
 import { listTasks, pushTable, recordTable, showTasks } from './console-tasks.js';
 
+/** Codecs of thumbnails. */
+const IMAGES = new Set(['JPEG', 'PNG', 'WEBP', 'AVIF']);
 /** Sessions of a page: each costs a call at every look. */
 const PAGE = 20;
 
@@ -35,7 +37,7 @@ export function streamView(api, [vhost, app, stream]) {
     ]);
     const names = new Set(info.outputs.map(({ name }) => name));
     outputs.show([...names]);
-    const pictured = info.outputs.find(({ tracks: all }) => all.some(({ type }) => type === 'Image'));
+    const pictured = info.outputs.find(({ tracks: all }) => all.some(({ video }) => IMAGES.has(video?.codec)));
     const hasVideo = info.input.tracks.some((track) => track.video !== undefined);
     picture.update({ ...own, video: hasVideo || undefined, thumbnail: pictured?.name });
     rate.add(counted.avgThroughputIn);
@@ -156,7 +158,7 @@ function health({ input }, counted, rate) {
       `${input.sourceType}${remoteAddress === undefined ? '' : `, ${remoteAddress}:${remotePort} (${transport})`}`,
     ],
     ['Live for', age(Date.now() - Date.parse(input.createdTime))],
-    ['Bitrate in', element('span', { className: 'rate' }, rate.element, bits(counted.avgThroughputIn))],
+    ['Bitrate in', element('span', { className: 'rate' }, bits(counted.avgThroughputIn), rate.element)],
     ['Bitrate out', bits(counted.avgThroughputOut)],
     ['Frame rate', video && `${(video.framerateLatest ?? 0).toFixed(2)} fps`],
     ['Key frame interval', video && warning(interval > 0 ? `${interval.toFixed(2)} s` : 'unknown', interval > 4)],
@@ -191,7 +193,7 @@ function trackTable() {
         value: (row) => media(row)?.codec ?? row.track.data?.codec ?? '',
         sort: (row) => media(row)?.codec ?? '',
       },
-      { title: 'Format', value: format, sort: format },
+      { title: 'Format', width: 'short', value: format, sort: format },
       {
         title: 'Bitrate',
         numeric: true,

@@ -15,11 +15,12 @@ export function streamTable(api, caption, empty) {
     [
       {
         title: 'Stream',
+        width: 'wide',
         sort: ({ vhost, app, stream }) => `${vhost}/${app}/${stream}`,
         cell: (row) => new NamedPicture(api, row),
       },
       { title: 'Source', value: ({ sourceType }) => sourceType, sort: ({ sourceType }) => sourceType },
-      { title: 'Video', value: videoText, sort: ({ video }) => video?.height ?? 0 },
+      { title: 'Video', width: 'short', value: videoText, sort: ({ video }) => video?.height ?? 0 },
       { title: 'Audio', value: ({ audio }) => audio?.codec ?? '–', sort: ({ audio }) => audio?.codec ?? '' },
       { title: 'In', numeric: true, sort: (row) => row.bitrateIn, cell: () => new Rate() },
       { title: 'Out', numeric: true, value: ({ bitrateOut }) => bits(bitrateOut), sort: (row) => row.bitrateOut },

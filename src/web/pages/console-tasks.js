@@ -57,7 +57,7 @@ export function recordTable(api) {
   const file = ({ outputFilePath, filePath }) => outputFilePath ?? filePath ?? '–';
   const columns = [
     ...COMMON,
-    { title: 'File', value: file, sort: file },
+    { title: 'File', width: 'wide', value: file, sort: file },
     number('Length', 'totalRecordTime', age),
     number('Size', 'totalRecordBytes', bytes),
     stopColumn(api, 'stopRecord'),
@@ -69,7 +69,7 @@ export function recordTable(api) {
 export function pushTable(api) {
   const columns = [
     ...COMMON,
-    { title: 'To', value: ({ url }) => url, sort: ({ url }) => url },
+    { title: 'To', width: 'wide', value: ({ url }) => url, sort: ({ url }) => url },
     number('Sent', 'totalsentBytes', bytes),
     stopColumn(api, 'stopPush'),
   ];

@@ -132,7 +132,7 @@ function explain(error) {
   return error instanceof Refused ? `The server says: ${error.message}` : error.message;
 }
 
-/** Another camera or microphone while it is live: viewers see the change, and nothing begins anew. */
+/** Another camera, microphone or quality while it is live: viewers see the change, and nothing begins anew. */
 async function change() {
   if (session === undefined || source.value === 'screen') return;
   const before = media;
@@ -141,7 +141,7 @@ async function change() {
     // it was stopped while the browser asked
     if (media !== before) return stopAll(taken);
     use(taken);
-    for (const track of taken.getTracks()) await session?.replace(track);
+    for (const track of taken.getTracks()) await session?.replace(track, QUALITIES[quality.value].maxBitrate);
     stopAll(before);
   } catch (error) {
     show(state, error.message);

@@ -63,7 +63,7 @@ export class ShareDialog {
         element('div', { className: 'share-head' }, element('h2', {}, 'Share'), close),
         qrPicture(url) ?? element('p', { className: 'muted' }, 'The address is too long for a QR code.'),
         copyField('Address of this page', url, 2),
-        copyField('HTML for another site', embedCode(url, this.#title), 4),
+        copyField('HTML for another site', embedCode(url, this.#title), 6),
       ),
     );
     this.element.showModal();

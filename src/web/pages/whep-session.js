@@ -1,4 +1,5 @@
 import { hedged } from './hedged.js';
+import { useIceServers } from './ice-servers.js';
 
 /** A server that has not said by then that it still has a session is gone. */
 const CONFIRM_TIMEOUT_MS = 1000;
@@ -14,6 +15,9 @@ const IDENTIFIERS = new Map([
   ['http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01', 5],
 ]);
 
+/** Whether this browser sets an offer with other identifiers than its own; one that does not is sent the first rendition. */
+let takesIdentifiers = true;
+
 /** One session of a viewer (draft-ietf-wish-whep). It is asked for with `offer`, and plays from `begin` on. */
 export class WhepSession {
   #peer = new RTCPeerConnection();
@@ -21,7 +25,9 @@ export class WhepSession {
   #closed = false;
   #closing = new AbortController();
   #url;
+  #offer;
   #answer;
+  #answerHeaders;
 
   /**
    * Asks for the session; where no node answers at first, others as well. What they grant besides is ended at once.
@@ -29,13 +35,13 @@ export class WhepSession {
    * @throws Refusal, TypeError and TimeoutError where no node answers
    */
   async offer(url, { timeoutMs, pauses }) {
-    const body = await this.#describe();
+    this.#offer = await this.#describe();
     if (this.#closed) return;
     const ask = () =>
       fetch(url, {
         method: 'POST',
         headers: { 'content-type': 'application/sdp' },
-        body,
+        body: this.#offer.sdp,
         signal: AbortSignal.timeout(timeoutMs),
       });
     const response = await hedged(ask, pauses, (late) => endSession(locationOf(late)));
@@ -43,6 +49,7 @@ export class WhepSession {
     this.#url = locationOf(response);
     // it was not known before that there is something to end
     if (this.#closed) endSession(this.#url);
+    this.#answerHeaders = response.headers;
     this.#answer = await response.text();
   }
 
@@ -65,6 +72,8 @@ export class WhepSession {
         end({ reason: 'No WebRTC connection could be made: a firewall may block UDP and TCP', final: false });
       }
     };
+    useIceServers(peer, this.#answerHeaders);
+    await this.#setOffer();
     await peer.setRemoteDescription({ type: 'answer', sdp: this.#answer });
     const dtls = peer.getReceivers()[0]?.transport;
     dtls?.addEventListener('statechange', () => dtls.state === 'closed' && end(LOST));
@@ -86,7 +95,7 @@ export class WhepSession {
   /** Whether a node says that it has the session: it is sent a candidate exchange that changes nothing (RFC 9725, 4.3.1). */
   async isKnown() {
     if (this.#url === undefined) return true;
-    const body = this.#peer.localDescription.sdp
+    const body = this.#offer.sdp
       .match(/^a=ice-(?:ufrag|pwd):.*\r\n/gm)
       .slice(0, 2)
       .join('');
@@ -114,13 +123,20 @@ export class WhepSession {
     peer.addTransceiver('audio', { direction: 'recvonly' });
     const offer = await peer.createOffer();
     // Without it browsers decode Opus to one channel.
-    offer.sdp = offer.sdp.replaceAll('useinbandfec=1', 'useinbandfec=1;stereo=1');
-    const sdp = identified(offer.sdp);
-    // a browser that has none of it changed plays as well, and is sent the first rendition
-    return await peer.setLocalDescription({ type: 'offer', sdp }).then(
-      () => sdp,
-      () => peer.setLocalDescription(offer).then(() => offer.sdp),
-    );
+    const sdp = offer.sdp.replaceAll('useinbandfec=1', 'useinbandfec=1;stereo=1');
+    return { type: 'offer', sdp: takesIdentifiers ? identified(sdp) : sdp };
+  }
+
+  /** Only now that the answer has told of ICE servers: browsers gather candidates from here on. */
+  async #setOffer() {
+    try {
+      await this.#peer.setLocalDescription(this.#offer);
+    } catch (error) {
+      if (!takesIdentifiers) throw error;
+      // the answer is to the changed offer, and the next session makes another one
+      takesIdentifiers = false;
+      throw LOST;
+    }
   }
 }
 

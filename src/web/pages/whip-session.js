@@ -1,3 +1,5 @@
+import { useIceServers } from './ice-servers.js';
+
 const ANSWER_MS = 10_000;
 const END_MS = 2500;
 
@@ -46,11 +48,11 @@ export class WhipSession {
     peer.addEventListener('connectionstatechange', () => {
       if (peer.connectionState === 'failed') this.#lose();
     });
-    await peer.setLocalDescription();
+    const offer = await peer.createOffer();
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/sdp' },
-      body: peer.localDescription.sdp,
+      body: offer.sdp,
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     const text = await response.text();
@@ -58,15 +60,23 @@ export class WhipSession {
     this.#url = new URL(response.headers.get('location') ?? '', response.url);
     // it was not known before that there is something to end
     if (this.#closed) return endSession(this.#url);
+    useIceServers(peer, response.headers);
+    await peer.setLocalDescription(offer);
     await peer.setRemoteDescription({ type: 'answer', sdp: text });
     const dtls = peer.getSenders()[0]?.transport;
     dtls?.addEventListener('statechange', () => dtls.state === 'closed' && this.#lose());
   }
 
-  /** Sends another track instead of the one of its kind. */
-  async replace(track) {
+  /** Sends another track instead of the one of its kind, with no more than `maxBitrate` if it is video. */
+  async replace(track, maxBitrate) {
     const sender = this.#peer.getSenders().find((one) => one.track?.kind === track.kind);
-    await sender?.replaceTrack(track);
+    if (sender === undefined) return;
+    track.contentHint = sender.track.contentHint;
+    await sender.replaceTrack(track);
+    if (track.kind !== 'video') return;
+    const parameters = sender.getParameters();
+    for (const encoding of parameters.encodings) encoding.maxBitrate = maxBitrate;
+    await sender.setParameters(parameters);
   }
 
   /** What the browser counts of what is sent. */

@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
+import { configOf, LEAST } from '../deploy/support.ts';
 import { application, load, profile, serverXml, vhost } from './support.ts';
 
 const BARE = '<Server version="8"><Type>edge</Type><IP>*</IP><IP>::</IP><Bind/></Server>';
@@ -67,6 +68,14 @@ test('a module without a port is off', async (t) => {
 test('a port of its own for the metrics', async (t) => {
   const { config } = await load(t, serverXml({ bind: '<Managers><Metrics><Port>9100</Port></Metrics></Managers>' }));
   t.deepEqual(config.bind.managers, { metrics: { port: 9100 } });
+});
+
+test('config/cluster.xml has a port for the metrics where the environment names one', async (t) => {
+  const portOf = async (env: object) => (await configOf(t, { ...LEAST, ...env })).bind.managers.metrics?.port;
+  t.is(await portOf({}), undefined);
+  t.is(await portOf({ KILN_METRICS_PORT: '9100' }), 9100);
+  t.is(await portOf({ KILN_METRICS_PORT: '' }), undefined);
+  await t.throwsAsync(portOf({ KILN_METRICS_PORT: '0' }), { message: /Metrics\/Port: "0" is not a port/ });
 });
 
 test('listeners', async (t) => {
