@@ -101,7 +101,7 @@ test('deploy/haproxy.cfg is what it is for three nodes, and has lines for any nu
   const text = readFileSync(join(ROOT, 'deploy/haproxy.cfg'), 'utf8');
   t.is(balancerConfig(text, 3), text);
   const five = balancerConfig(text, 5);
-  t.is(five.match(/server node-5 "\$\{KILN_NODE_5_/g)?.length, 5);
+  t.is(five.match(/server node-5 "\$\{KILN_NODE_5_/g)?.length, 7);
   t.is(five.match(/track http\/node-5$/gm)?.length, 2);
   t.notRegex(balancerConfig(text, 1), /server node-2|NODE_2/);
 });
