@@ -114,7 +114,8 @@ for at = 1, #heard, 2 do
   local other = heard[at]
   local row = redis.call('HGET', P .. 'nodes', other)
   local drains = redis.call('HEXISTS', P .. 'nodes:drain', other)
-  rows[#rows + 1] = { other, whole(now - heard[at + 1]), drains, row, fate_of(other) or '' }
+  -- a row that was lost comes back with the node's own beat
+  if row then rows[#rows + 1] = { other, whole(now - heard[at + 1]), drains, row, fate_of(other) or '' } end
 end
 return {
   status, whole(now), id, limit == 0 and 1 or 0, offer,

@@ -85,6 +85,8 @@ class ModelRun {
   /** Lives that are over. */
   readonly #gone = new Set<string>();
   #dump: RedisData | undefined;
+  /** Starts a Redis that has died, with what it is to have then. */
+  #comesBack = (): void => {};
   /** Redis has lost the rows of nodes: of those that had died nothing else is found. */
   #hasLostRows = false;
 
@@ -123,7 +125,7 @@ class ModelRun {
     const { net, redis, scheduler } = this.world;
     this.#say('all is mended');
     net.healAll();
-    if (!redis.process.isAlive) redis.run(this.#dump);
+    this.#comesBack();
     redis.process.resume();
     for (const { process } of this.#members.values()) process.resume();
     // somebody has to find what is left of the others
@@ -360,9 +362,10 @@ class ModelRun {
     this.withoutRedis(ms);
     redis.process.kill();
     const content = data();
-    scheduler.after(ms, () => {
+    this.#comesBack = () => {
       if (!redis.process.isAlive) redis.run(content, options);
-    });
+    };
+    scheduler.after(ms, this.#comesBack);
   }
 
   withoutRedis(ms: number): void {

@@ -29,6 +29,10 @@ for (const [what, actions] of [
     'who has promised another node without Redis to claim nothing keeps that when it has Redis itself',
     [at(2000, 'claim'), at(2600, 'allFromRedis', { other: 9, ms: 0 }), at(8000, 'keep')],
   ],
+  [
+    'two nodes of which Redis has lost one entry each, so that there are as many of both kinds, are back with their beats',
+    [at(2600, 'deleteEntry', { other: 10 }), at(2601, 'deleteEntry', { other: 3 })],
+  ],
 ] as const)
   test.serial(what, async (t) => {
     const wrong = await runPlan({ seed: 1, nodes: 2, keys: 2, actions }, { lua: await Lua.start() });
