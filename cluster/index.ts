@@ -6,7 +6,7 @@ export type { DistrustReport } from './distrust.ts';
 export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
 export { namesNode } from './peer/certificate.ts';
-export { isAble, place } from './placement.ts';
+export { hasRoom, isAble, place } from './placement.ts';
 export type { ClockReport } from './redis/clock-watch.ts';
 export type { RedisClusterOptions } from './redis/cluster.ts';
 export type { RedisOptions } from './redis/connection.ts';

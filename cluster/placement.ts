@@ -5,6 +5,11 @@ export function isAble({ state, full, info }: NodeRow): boolean {
   return state === 'ready' && (!full || Object.keys(info).length > 0);
 }
 
+/** Whether what is placed should come to a node. */
+export function hasRoom(node: NodeRow): boolean {
+  return isAble(node) && !node.full;
+}
+
 /**
  * The node for a new pull, task or channel: of two ready ones, drawn at random, the less loaded. Two choices spread well
  * where everybody chooses at once by figures that are a second old; the least loaded of all would be buried. Full ones
@@ -13,9 +18,8 @@ export function isAble({ state, full, info }: NodeRow): boolean {
  * @returns undefined when no node can take it
  */
 export function place(nodes: readonly NodeRow[], random: () => number = Math.random): NodeRow | undefined {
-  const ready = nodes.filter(isAble);
-  const roomy = ready.filter(({ full }) => !full);
-  const able = roomy.length > 0 ? roomy : ready;
+  const roomy = nodes.filter(hasRoom);
+  const able = roomy.length > 0 ? roomy : nodes.filter(isAble);
   const first = draw(able, random);
   const second = draw(
     able.filter((node) => node !== first),

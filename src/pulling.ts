@@ -1,4 +1,4 @@
-import { isAble, type Cluster } from '#cluster';
+import { hasRoom, type Cluster } from '#cluster';
 import type { ServerConfig } from './config/model.ts';
 import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
@@ -49,9 +49,7 @@ export function openPulling({
   const maps = new OriginMaps({ registry, ovtPort, isFromStore: (input) => kind.isFromStore(input), log });
   const isCrowded = (): boolean => {
     const nodes = cluster.nodes();
-    return (
-      nodes.some(({ id, full }) => id === cluster.self.id && full) && nodes.some((node) => isAble(node) && !node.full)
-    );
+    return nodes.find(({ id }) => id === cluster.self.id)?.full === true && nodes.some(hasRoom);
   };
   const demand = new Demand({ registry, isCrowded, directory, changes, pulls, maps, log });
   return { pulls, maps, demand };

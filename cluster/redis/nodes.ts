@@ -168,7 +168,7 @@ export class Nodes {
     const isComplete = sentAt - this.#completeAt < validity(timing);
     const announces = this.#announces;
     this.#announces = false;
-    const reply = (await connection.run(SCRIPTS.beat, [
+    const running = connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
       this.#sealed(),
@@ -184,7 +184,11 @@ export class Nodes {
       JSON.stringify(isComplete ? this.#alive() : []),
       2 * (connectingMs(timing) + askingMs(timing)),
       announces ? 1 : 0,
-    ])) as Reply;
+    ]);
+    const reply = (await running.catch((error: unknown) => {
+      this.#announces ||= announces;
+      throw error;
+    })) as Reply;
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis, asks] = reply;
     this.#joined = true;
     this.#isBuried = status === 'buried';

@@ -467,7 +467,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Limits/Bitrate': 'Bits per second that the node sends to viewers and other servers.',
   'Limits/Viewers': 'Sessions of viewers.',
   'Node/AgentCheckPort':
-    'TCP port that tells HAProxy (`agent-check`) the share of newcomers that the node should get. Absent: none.',
+    'TCP port that tells HAProxy (`agent-check`) the share of newcomers that the node should get. Nobody else needs it. Absent: none.',
 };
 
 /**

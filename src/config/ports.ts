@@ -63,11 +63,15 @@ function* listeners({ bind, cluster }: ServerConfig): Iterable<Listener> {
   yield* webrtc(['bind', 'publishers', 'webrtc'], publishers.webrtc);
   yield* udp(['bind', 'publishers', 'srt'], publishers.srt);
   yield* tcp(['cluster', 'node'], cluster?.node);
+  yield* tcpPort(['cluster', 'node', 'agentCheckPort'], cluster?.node.agentCheckPort);
 }
 
 function* tcp(path: Path, bind: { readonly port?: number } | undefined): Iterable<Listener> {
-  if (bind?.port === undefined) return;
-  yield { path: [...path, 'port'], transport: 'tcp', first: bind.port, last: bind.port };
+  yield* tcpPort([...path, 'port'], bind?.port);
+}
+
+function* tcpPort(path: Path, port: number | undefined): Iterable<Listener> {
+  if (port !== undefined) yield { path, transport: 'tcp', first: port, last: port };
 }
 
 function* udp(path: Path, bind: { readonly port?: readonly UdpPorts[] } | undefined): Iterable<Listener> {
@@ -80,10 +84,7 @@ interface SecuredPorts {
 }
 
 function* secured(path: Path, bind: SecuredPorts = {}): Iterable<Listener> {
-  for (const key of ['port', 'tlsPort'] as const) {
-    const port = bind[key];
-    if (port !== undefined) yield { path: [...path, key], transport: 'tcp', first: port, last: port };
-  }
+  for (const key of ['port', 'tlsPort'] as const) yield* tcpPort([...path, key], bind[key]);
 }
 
 function* http(path: Path, bind: SecuredPorts | undefined): Iterable<Listener> {

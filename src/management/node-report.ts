@@ -33,7 +33,6 @@ export class NodeReport {
   readonly #limits: NodeLimits;
   #sentBytes: number;
   #at = performance.now();
-  #wasFull = false;
   #others: ReadonlySet<string> = new Set();
   /** Nodes that were told of, with the life and the hash that they had. */
   #told: ReadonlySet<string> = new Set();
@@ -47,7 +46,7 @@ export class NodeReport {
   }
 
   tell(): void {
-    const { cluster, registry, facts } = this.#options;
+    const { cluster, registry, facts, log } = this.#options;
     const { version, addresses, configHashes } = facts;
     const info: { [key: string]: Json } = {
       version,
@@ -57,9 +56,12 @@ export class NodeReport {
       ...configHashes,
     };
     const load = this.#measure();
+    const before = this.full;
     this.#limits.add({ load, bitrate: this.#bitrate(), viewers: registry.counters.totalConnections });
-    this.#tellLimits();
-    cluster.describe({ load, full: this.#limits.full !== undefined, info });
+    if (this.full !== undefined && before === undefined)
+      log.warn({ event: 'node.full' }, `this node is full: ${this.full}`);
+    if (this.full === undefined && before !== undefined) log.info({ event: 'node.room' }, 'this node has room again');
+    cluster.describe({ load, full: this.full !== undefined, info });
     this.#compare(cluster.nodes(), configHashes);
     this.#follow(cluster.nodes(), cluster.self.id);
   }
@@ -94,14 +96,6 @@ export class NodeReport {
     this.#sentBytes = totalBytes;
     this.#at = now;
     return now > at ? ((totalBytes - sentBytes) * 8000) / (now - at) : 0;
-  }
-
-  #tellLimits(): void {
-    const { full } = this.#limits;
-    const { log } = this.#options;
-    if (full !== undefined && !this.#wasFull) log.warn({ event: 'node.full' }, `this node is full: ${full}`);
-    if (full === undefined && this.#wasFull) log.info({ event: 'node.room' }, 'this node has room again');
-    this.#wasFull = full !== undefined;
   }
 
   #follow(rows: readonly NodeRow[], own: string): void {

@@ -32,14 +32,10 @@ export function healthRoutes(readiness: () => Readiness): FastifyPluginAsync {
       { schema: { security: [], querystring: Asked, response: { '2xx': Ready, 503: Ready } } },
       ({ query }, reply) => {
         const state = readiness();
-        const reason = !state.ready
-          ? state.reason
-          : query.new === '1' && state.full
-            ? `full: ${state.full}`
-            : undefined;
-        if (reason === undefined) return { status: 'ready', ...(state.ready && { degraded: state.degraded }) };
+        const isFull = state.ready && state.full !== undefined && query.new === '1';
+        if (state.ready && !isFull) return { status: 'ready', degraded: state.degraded };
         reply.code(503);
-        return { status: 'not ready', reason };
+        return { status: 'not ready', reason: state.ready ? `full: ${state.full}` : state.reason };
       },
     );
   };

@@ -1,18 +1,14 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import { Program } from './ffmpeg.ts';
 import { GRAFANA } from './grafana.ts';
 import type { Kiln } from './kiln.ts';
 import { freePorts } from './ports.ts';
 import { until } from './until.ts';
-
-/** None outlives its tests, also when they are given up. */
-const running = new Set<ChildProcess>();
-process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** The access token of the settings that are shipped. */
 export const SCRAPE_TOKEN = 'kiln:secret';
@@ -40,28 +36,19 @@ export class Prometheus {
     const folder = await mkdtemp(join(tmpdir(), 'kiln-prometheus-'));
     const [port = 0] = freePorts(1);
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
-    const child = spawn(
-      'prometheus',
-      [
-        `--config.file=${join(folder, 'prometheus.yml')}`,
-        `--storage.tsdb.path=${join(folder, 'data')}`,
-        `--web.listen-address=127.0.0.1:${port}`,
-        '--log.level=error',
-      ],
-      { stdio: ['ignore', 'ignore', 'inherit'] },
-    );
-    running.add(child);
+    const program = new Program('prometheus', [
+      `--config.file=${join(folder, 'prometheus.yml')}`,
+      `--storage.tsdb.path=${join(folder, 'data')}`,
+      `--web.listen-address=127.0.0.1:${port}`,
+      '--log.level=error',
+    ]);
     t.teardown(async () => {
-      running.delete(child);
-      if (child.exitCode === null && child.signalCode === null) {
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-      }
+      await program.stop();
       await rm(folder, { recursive: true, force: true });
     });
     const prometheus = new Prometheus(port);
     await until('Prometheus is ready', async () => {
-      if (child.exitCode !== null) throw new Error(`Prometheus has ended with code ${child.exitCode}`);
+      if (!program.running) throw new Error(`Prometheus has ended: ${program.stderr}`);
       return (await fetch(`${prometheus.#url}/-/ready`).catch(() => undefined))?.status === 200;
     });
     return prometheus;

@@ -10,6 +10,9 @@ const API = '<Managers><API><Port>8081</Port></API></Managers>';
 
 const llhls = (body: string): string =>
   serverXml({ apps: application(`<Publishers><LLHLS>${body}</LLHLS></Publishers>`) });
+const CLUSTER =
+  '<Cluster><Secret>s</Secret><Redis><Url>redis://127.0.0.1</Url></Redis><Node><Id>a</Id>' +
+  '<AdvertiseAddress>10.0.0.1</AdvertiseAddress><Port>7946</Port><AgentCheckPort>7946</AgentCheckPort></Node></Cluster>';
 const METRICS = '<Managers><Metrics><Port>9100</Port></Metrics></Managers>';
 const rtmp = (port: string): string => `<Providers><RTMP><Port>${port}</Port></RTMP></Providers>`;
 const video = (body: string): string => serverXml({ apps: profile('', `<Encodes><Video>${body}</Video></Encodes>`) });
@@ -98,6 +101,10 @@ const refusals: Record<string, [xml: string, line: string]> = {
   'a port of the metrics that RTMP has': [
     serverXml({ bind: `${METRICS}${rtmp('9100')}` }),
     'Server/Bind/Providers/RTMP/Port: "9100" is also the TCP port of Server/Bind/Managers/Metrics/Port',
+  ],
+  'a port for agent checks that the node itself has': [
+    serverXml({ server: CLUSTER }),
+    'Server/Cluster/Node/AgentCheckPort: "7946" is also the TCP port of Server/Cluster/Node/Port',
   ],
   'HTTP and HTTPS on one port': [
     serverXml({
