@@ -61,6 +61,34 @@ test('a Redis that comes back a little older ends nothing and gives nothing away
   t.is((await c.ownerOf('moved'))?.meta, 2);
 });
 
+test('a Redis that has followed another one for a moment gets back what that one did not have', async (t) => {
+  const redis = await RedisServer.start(t);
+  const other = await RedisServer.start(t);
+  const [raw, rawOther] = [admin(t, redis), admin(t, other)];
+  const [a, b] = [await openNode(t, 'a', { url: redis.url }), await openNode(t, 'b', { url: redis.url })];
+  await seeEachOther(a, b);
+  const held = leaseOf(await a.claim('held', 1, CONTINUE));
+  const released = leaseOf(await b.claim('released', 1, CONTINUE));
+  const follow = async (client: Redis, { port }: RedisServer) => {
+    await client.replicaof('127.0.0.1', port);
+    await until('it follows', async () => (await client.info('replication')).includes('master_link_status:up'));
+    await client.replicaof('NO', 'ONE');
+  };
+  await follow(rawOther, redis);
+  // nothing of this is seen by the fences
+  await held.update(2);
+  await released.release();
+  await until('both know it', () => b.list('').then((owners) => owners.get('held')?.meta === 2 && owners.size === 1));
+  await follow(raw, other);
+  const late = await openNode(t, 'late', { url: redis.url });
+  for (const node of [a, b, late])
+    await until(`${node.self.id} knows what is so`, async () => {
+      const owners = await node.list('');
+      return owners.size === 1 && owners.get('held')?.meta === 2;
+    });
+  t.true(held.valid);
+});
+
 test('in a Redis that comes back older a node that knew nothing of it gets no name that is in use', async (t) => {
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);

@@ -29,7 +29,6 @@ function commandOf(random: Random): string[] {
   const choices: (() => string[])[] = [
     () => ['DEL', ...some([text, number, hash, set, sorted])],
     () => ['EXISTS', random.pick([text, hash, set, sorted])],
-    () => ['PTTL', random.pick([text, hash])],
     () => ['GET', text],
     () => ['SET', text, value(), ...random.pick([[], ['NX'], ['NX', 'PX', '900000'], ['PX', '900000']])],
     () => ['PEXPIRE', random.pick([text, hash]), '900000'],
@@ -73,14 +72,14 @@ function commandOf(random: Random): string[] {
       '0',
       '2',
     ],
+    () => ['ZREMRANGEBYSCORE', sorted, limit(), limit()],
     () => ['ZPOPMIN', sorted, String(1 + random.below(2))],
   ];
   return random.pick(choices)();
 }
 
-/** As it can be compared: without an order that is nobody's, and without what time has taken of a time to live. */
+/** As it can be compared: without an order that is nobody's. */
 function comparable([name = '']: readonly string[], reply: Reply): unknown {
-  if (name === 'PTTL') return Math.sign(reply as number) * Math.max(1, Math.abs(Math.min(reply as number, 0)));
   if (name === 'HGETALL') {
     const list = reply as readonly string[];
     return Array.from({ length: list.length / 2 }, (_, at) => `${list[2 * at]}=${list[2 * at + 1]}`).sort();

@@ -38,7 +38,7 @@ local lease = { 'lease', whole(number), inherited or '' }
 if is_others then
   -- who had it may act on it until its own time is over, or until it says that it does not any more
   local left = last == math.huge and 0 or last - now
-  redis.call('SET', P .. 'taken:' .. key, '', 'PX', whole(math.max(1, left)))
+  redis.call('ZADD', P .. 'claims:taken', whole(now + left), key)
   lease[4], lease[5] = token_of(present), whole(left)
 end
 return lease

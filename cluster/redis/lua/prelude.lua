@@ -62,11 +62,15 @@ local function server_info(section)
   return type(info) == 'string' and info or ''
 end
 
--- Of this run of the server; empty where it does not say.
-local run_id
+-- Names this run of the server, and its history: a master that has followed another for a moment has lost what that one does
+-- not have, and goes by another replication id. Empty where the server does not say.
+local run_name
 local function server_run()
-  run_id = run_id or string.match(server_info('server'), 'run_id:(%x+)') or ''
-  return run_id
+  if run_name then return run_name end
+  local run = string.match(server_info('server'), 'run_id:(%x+)')
+  local history = string.match(server_info('replication'), 'master_replid:(%x+)')
+  run_name = run and history and run .. '.' .. history or run or ''
+  return run_name
 end
 
 -- What is lost for everybody when Redis loses one of these keys. Each has an entry with the id of the epoch, which
@@ -152,7 +156,8 @@ end
 -- became of the node: `nodes:fate` has `gone` for one whose process has died, and `cut time` for one that said over its
 -- cluster port that it lives and has no Redis, until when that counts. `claims:of` finds claims by `incarnation silence key`.
 -- `nodes:gone` has lives that are over, as `incarnation`, or `incarnation stop` for claims that end with the lease, with the
--- time when they end; `claims:lost` the number of the last claim that a life lost without giving it up.
+-- time when they end; `claims:lost` the number of the last claim that a life lost without giving it up; `claims:taken` keys
+-- that were taken from a holder, with the time until when that one may go on.
 
 -- What is kept for the next holder outlasts the claim; of one that was lost with its Redis it stays so long.
 local KEPT_MS = 86400000
@@ -205,15 +210,19 @@ local function lease_end(node, incarnation, silence, ttl)
   return (silence == 'stop' or fate_of(node) == 'gone') and 0 or math.huge
 end
 
+-- Until when who had the key before may act on it; 0 when nobody may.
+local function taken_until(key)
+  local till = tonumber(redis.call('ZSCORE', P .. 'claims:taken', key) or '0')
+  return till > now and till or 0
+end
+
 -- The claim of a key, if anybody may still act on it, and until when.
 local function claimed(key, ttl)
   local record = redis.call('HGET', P .. 'claims', key)
   if not record then return false end
   local node, incarnation, silence = holder_of(record)
   local last = node and lease_end(node, incarnation, silence, ttl) or math.huge
-  -- who had it before may go on until then
-  local taken = redis.call('PTTL', P .. 'taken:' .. key)
-  last = math.max(last, taken > 0 and now + taken or 0)
+  last = math.max(last, taken_until(key))
   return last > now and record, last
 end
 
@@ -231,7 +240,10 @@ local function index_of(key, record)
 end
 
 local function note_claims(key, present)
-  mark('claims', { key }, redis.call('INCR', P .. 'claims:revision'), present)
+  -- by the clock, so that none is given again after Redis has lost the last of them
+  local revision = math.max(stored('claims:revision') + 1, wall)
+  redis.call('SET', P .. 'claims:revision', whole(revision))
+  mark('claims', { key }, revision, present)
   tell('claims')
 end
 
@@ -287,7 +299,7 @@ local function reap_life(life, most)
     local record = redis.call('HGET', P .. 'claims', key)
     if not record or index_of(key, record) ~= member then
       redis.call('ZREM', P .. 'claims:of', member)
-    elseif redis.call('EXISTS', P .. 'taken:' .. key) == 0 then
+    elseif taken_until(key) == 0 then
       note_loss(record)
       drop_claim(key, record)
     end
@@ -297,6 +309,7 @@ end
 
 -- Drops some claims of lives that are over. Whoever hears of it reads what has changed, and drops more.
 local function reap_claims()
+  redis.call('ZREMRANGEBYSCORE', P .. 'claims:taken', '-inf', whole(now))
   local rest = MOST_AT_ONCE
   for _, life in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:gone', '-inf', whole(now))) do
     local found = rest > 0 and reap_life(life, rest) or 1

@@ -1,5 +1,5 @@
 -- What changed in claims and config since the revisions that a node knows; everything when it knows none that is kept.
--- A Redis that is behind the highest fence that the node knows of is about to be restored.
+-- A Redis that is behind the highest fence that the node knows of is about to be restored: nothing of it is told.
 local known, claims_since, config_since, highest = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local known_config = ARGV[5]
 
@@ -15,6 +15,10 @@ local function changes(set, since)
   return { whole(revision), 0, pairs }
 end
 
+if highest > stored('fence') then
+  local nothing = { '0', 0, {} }
+  return { known, 0, { whole(claims_since), 0, {} }, nothing, '' }
+end
 reap_claims()
 local id = epoch()
 if id ~= known then claims_since = 0 end

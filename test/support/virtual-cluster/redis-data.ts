@@ -72,7 +72,7 @@ export class RedisData {
     return result;
   }
 
-  /** Milliseconds that a key has left: as PTTL tells it. */
+  /** Milliseconds that a key has left; -1 for one that does not expire, -2 for none. */
   left(key: string): number {
     const entry = this.#entry(key);
     if (entry === undefined) return -2;
@@ -147,7 +147,6 @@ function listed(items: readonly (readonly [string, number])[], options: readonly
 const COMMANDS: Readonly<Record<string, Handler>> = {
   DEL: (data, ...keys) => count(keys, (key) => data.delete(key)),
   EXISTS: (data, ...keys) => count(keys, (key) => data.left(key) !== -2),
-  PTTL: (data, key) => data.left(key),
   PEXPIRE: (data, key, ms) => data.expire(key, Number(ms)),
 
   GET: (data, key) => data.text(key) ?? null,
@@ -232,6 +231,12 @@ const COMMANDS: Readonly<Record<string, Handler>> = {
     const scores = data.scores(key);
     const removed = count(members, (member) => scores.delete(member));
     return data.keep(key, scores, removed);
+  },
+  ZREMRANGEBYSCORE: (data, key, min = '', max = '') => {
+    const scores = data.scores(key);
+    const within = [...scores].filter(([, score]) => isWithin(score, min, max));
+    for (const [member] of within) scores.delete(member);
+    return data.keep(key, scores, within.length);
   },
   ZSCORE: (data, key, member = '') => {
     const score = data.scores(key).get(member);

@@ -31,8 +31,10 @@ export class VirtualRedis {
   readonly #options: RedisOptions;
   readonly #scripts: Map<string, number>;
   readonly #subscriptions = new Map<Socket, Set<string>>();
-  /** Names runs, and replications. */
+  /** Names runs. */
   #runs = 0;
+  /** Names what it has had, and those before it. */
+  #histories = 0;
   #process: Process;
   #data: RedisData;
   #known = new Set<string>();
@@ -71,13 +73,14 @@ export class VirtualRedis {
   run(data?: RedisData, { wasReplica = false } = {}): void {
     const { scheduler, net } = this.#options;
     this.#runs += 1;
+    this.#histories += 1;
     this.#process = new Process(REDIS, scheduler);
     this.#subscriptions.clear();
     this.#data = new RedisData(() => this.#clock, data);
     this.#known = new Set();
     this.#startedAt = scheduler.now;
     this.#calls = this.#failed = 0;
-    this.#formerReplication = wasReplica ? this.#id(this.#runs - 1) : NO_REPLICATION;
+    this.#formerReplication = wasReplica ? this.#id(this.#histories - 1) : NO_REPLICATION;
     net.listen(this.#process, (socket) => this.#accept(socket));
   }
 
@@ -86,9 +89,11 @@ export class VirtualRedis {
     this.#data = new RedisData(() => this.#clock);
   }
 
-  /** It has what it had, in the same run. */
+  /** It has what another had that it followed for a moment, in the same run. */
   goBack(data: RedisData): void {
     this.#data = new RedisData(() => this.#clock, data);
+    this.#histories += 1;
+    this.#formerReplication = this.#id(this.#histories - 1);
   }
 
   /** Its clock is set. */
@@ -119,8 +124,8 @@ export class VirtualRedis {
     return Date.now() + this.#aheadMs;
   }
 
-  #id(run: number): string {
-    return run.toString(16).padStart(40, 'f');
+  #id(number: number): string {
+    return number.toString(16).padStart(40, 'f');
   }
 
   #accept(socket: Socket): void {
@@ -169,7 +174,7 @@ export class VirtualRedis {
         if (this.#calls === 0) return '# Commandstats\r\n';
         return `cmdstat_evalsha:calls=${this.#calls},usec=1,usec_per_call=1.00,rejected_calls=0,failed_calls=${this.#failed}\r\n`;
       default:
-        return `master_replid2:${this.#formerReplication}\r\n`;
+        return `master_replid:${this.#id(this.#histories)}\r\nmaster_replid2:${this.#formerReplication}\r\n`;
     }
   }
 }
