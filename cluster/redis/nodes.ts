@@ -181,9 +181,10 @@ export class Nodes {
       highest,
       reported?.state ?? 0,
       reported?.recovery ?? '',
-      JSON.stringify(isComplete ? this.#alive() : []),
+      JSON.stringify(this.#alive()),
       2 * (connectingMs(timing) + askingMs(timing)),
       announces ? 1 : 0,
+      isComplete ? 1 : 0,
     ]);
     const reply = (await running.catch((error: unknown) => {
       this.#announces ||= announces;

@@ -8,6 +8,8 @@ local highest, reported, reported_of, knows = tonumber(ARGV[10]), ARGV[11], ARGV
 local asking = tonumber(ARGV[14])
 -- What it says of itself is for the others to hear at once.
 local announces = ARGV[15] == '1'
+-- Nobody else can have come and claimed something since it knew all nodes.
+local knows_all = ARGV[16] == '1'
 
 local id, limit = epoch()
 -- A Redis that came back with an older state, or that has lost a part of it, knows less than a node does.
@@ -29,7 +31,7 @@ if limit > 0 then
   if copy_revision > 0 and (own > from or (own == from and copy_revision > revision)) then offer = 1 end
   local state = (reported_of == redis.call('HGET', P .. 'epoch', 'recovery') and offer == 0) and reported or '0'
   -- one that cannot bring its copy does not hold up the others for ever
-  if all_have_reported(node, state, knows) or (now >= limit and (offer == 0 or now >= limit + grace)) then
+  if all_have_reported(node, state, knows, knows_all) or (now >= limit and (offer == 0 or now >= limit + grace)) then
     open(id)
     limit = 0
   end

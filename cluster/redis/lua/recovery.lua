@@ -96,12 +96,12 @@ local function is_new()
   return former ~= nil and not string.find(former, '[^0]')
 end
 
--- Notes what a node has done, and which nodes it knows to be alive: itself among them, and nobody if it may not know all.
--- Returns whether nothing is left to wait for.
-local function all_have_reported(node, state, knows)
+-- Notes what a node has done, and which nodes were alive by what it knows: whether it knows all of them or not, they may have
+-- claims. Returns whether nothing is left to wait for.
+local function all_have_reported(node, state, knows, knows_all)
   for _, other in ipairs(knows) do redis.call('HSETNX', P .. 'epoch:nodes', other, '0') end
   redis.call('HSET', P .. 'epoch:nodes', node, state)
-  if #knows > 0 then redis.call('HSET', P .. 'epoch', 'known', '1') end
+  if knows_all then redis.call('HSET', P .. 'epoch', 'known', '1') end
   if redis.call('HEXISTS', P .. 'epoch', 'new') == 1 then
     local uptime = string.match(server_info('server'), 'uptime_in_seconds:(%d+)')
     if tonumber(uptime or '0') >= FOUND_S then redis.call('HSET', P .. 'epoch', 'known', '1') end

@@ -22,6 +22,8 @@ export class Laws {
   readonly #cut = new Times();
   readonly #unreachable = new Times();
   readonly #refused = new Times();
+  /** Those that were taken for dead by two proofs that were false: whoever has no Redis does not wait for their answers. */
+  readonly #mistaken = new Set<string>();
   #withoutRedis = -Infinity;
   #broken: string | undefined;
 
@@ -80,6 +82,7 @@ export class Laws {
     const isHarmed = Math.max(this.#withoutRedis, this.#cut.last(process), this.#stalled.last(process)) >= now;
     const isRefused = this.#refused.last(process) >= now;
     if (!isHarmed || !isRefused) this.breach(`${incarnation} is buried, and lives`);
+    this.#mistaken.add(incarnation);
     this.forget(process);
   }
 
@@ -110,7 +113,7 @@ export class Laws {
       given.wasValid = valid;
       if (!valid) continue;
       const other = holders.get(key);
-      if (other !== undefined)
+      if (other !== undefined && ![incarnation, other.incarnation].some((one) => this.#mistaken.has(one)))
         this.breach(
           `${key} has two holders: ${other.incarnation} (${other.lease.fence}) and ${incarnation} (${fence})`,
         );
@@ -126,7 +129,7 @@ export class Laws {
   #lost({ lease, process, incarnation, since, wasValid, fence }: Given, { message, owner }: LostError): void {
     const { key, options } = lease as Lease & { readonly options: { readonly silence: string } };
     if (this.#taken.has(key)) return;
-    if (wasValid && owner !== undefined)
+    if (wasValid && owner !== undefined && !this.#mistaken.has(owner.incarnation))
       this.breach(
         `${incarnation} has lost ${key} (${fence}), which was valid, to ${owner.incarnation} (${owner.fence})`,
       );

@@ -22,6 +22,8 @@ const TTL_MS = timingOf().ttl;
 /** After a fault a node may need so long to be heard of again. */
 const AFTERMATH_MS = 3000;
 const POLL_MS = 400;
+/** After a new Redis has been up for so long it is taken for granted that all who have anything have found it: recovery.lua. */
+const FOUND_MS = 3000;
 /** What Redis may lose alone. */
 const LOSABLE = [
   'claims',
@@ -87,6 +89,8 @@ class ModelRun {
   #dump: RedisData | undefined;
   /** Starts a Redis that has died, with what it is to have then. */
   #comesBack = (): void => {};
+  /** Until then nobody is cut off from Redis, which has begun anew. */
+  #foundBy = -Infinity;
   /** Redis has lost the rows of nodes: of those that had died nothing else is found. */
   #hasLostRows = false;
 
@@ -346,6 +350,7 @@ class ModelRun {
 
   #break(process: Process, host: string, fault: Fault, ms: number): void {
     const { net, scheduler } = this.world;
+    if (host === REDIS && scheduler.now < this.#foundBy) return;
     net.breaks(process.name, host, fault);
     scheduler.after(ms, () => net.heal(process.name, host));
     const forMs = ms + AFTERMATH_MS;
@@ -363,9 +368,17 @@ class ModelRun {
     redis.process.kill();
     const content = data();
     this.#comesBack = () => {
-      if (!redis.process.isAlive) redis.run(content, options);
+      if (redis.process.isAlive) return;
+      redis.run(content, options);
+      if (content === undefined) this.#letFind();
     };
     scheduler.after(ms, this.#comesBack);
+  }
+
+  #letFind(): void {
+    const { net, scheduler } = this.world;
+    for (const { process } of this.#members.values()) net.heal(process.name, REDIS);
+    this.#foundBy = scheduler.now + FOUND_MS;
   }
 
   withoutRedis(ms: number): void {
