@@ -436,6 +436,9 @@ class ModelRun {
   deleteEntry(other: number): void {
     const key = COUNTED[other % COUNTED.length] as string;
     const { data } = this.world.redis;
+    // of claims, as many of both kinds are not missed
+    const missing = data.hash(`${PREFIX}claims`).size - data.scores(`${PREFIX}claims:of`).size;
+    if (missing !== 0 && key.startsWith('claims')) return;
     const entries = key === 'claims' || key === 'nodes' ? data.hash(PREFIX + key) : data.scores(PREFIX + key);
     const entry = [...entries.keys()][other % Math.max(1, entries.size)];
     if (entry === undefined) return;
