@@ -165,8 +165,10 @@ export class Heartbeat {
 
   async #follow(beat: Beat): Promise<void> {
     const { events, config, table } = this.#options;
-    if (beat.replaced && !this.#replaced) events.emit('replaced');
-    this.#replaced = beat.replaced;
+    // one that is being restored may know an earlier life of this node
+    const isReplaced = beat.replaced && beat.recovery === undefined;
+    if (isReplaced && !this.#replaced) events.emit('replaced');
+    this.#replaced = isReplaced;
     if (beat.wanted) await config.offer(beat.epoch);
     const moved =
       beat.epoch !== this.#epoch ||
@@ -182,9 +184,9 @@ export class Heartbeat {
   }
 
   /** While Redis is being restored the others wait for what this node has: the next beat says at once that it is there. */
-  #report({ recovery }: Beat): void {
+  #report({ recovery, replaced }: Beat): void {
     const before = this.#reported;
-    const state = this.#options.leases.remade;
+    const state = replaced ? 0 : this.#options.leases.remade;
     this.#reported = recovery === undefined ? undefined : { recovery, state };
     if (recovery !== undefined && (before?.recovery !== recovery || before.state !== state)) this.wake();
   }

@@ -11,6 +11,12 @@ local announces = ARGV[15] == '1'
 -- Nobody else can have come and claimed something since it knew all nodes.
 local knows_all = ARGV[16] == '1'
 
+-- Whether Redis hears of another life of the node, which may still run: of an earlier one, where it came back older.
+local function is_replaced()
+  local known = incarnation_of(node)
+  return known and known ~= incarnation and not joining and now - heard_at(node) <= ttl
+end
+
 local id, limit = epoch()
 -- A Redis that came back with an older state, or that has lost a part of it, knows less than a node does.
 local is_behind = highest > stored('fence')
@@ -29,7 +35,9 @@ if limit > 0 then
   local from, revision = tonumber(staged[1]), tonumber(staged[2])
   local own = tonumber(copy_epoch)
   if copy_revision > 0 and (own > from or (own == from and copy_revision > revision)) then offer = 1 end
-  local state = (reported_of == redis.call('HGET', P .. 'epoch', 'recovery') and offer == 0) and reported or '0'
+  -- one whose claims are not taken yet has made none again
+  local has_reported = reported_of == redis.call('HGET', P .. 'epoch', 'recovery') and offer == 0 and not is_replaced()
+  local state = has_reported and reported or '0'
   -- one that cannot bring its copy does not hold up the others for ever
   if all_have_reported(node, state, knows, knows_all) or (now >= limit and (offer == 0 or now >= limit + grace)) then
     open(id)
@@ -45,12 +53,11 @@ if was_buried and not joining then
   -- it lives after all, and stops what it has before it joins anew
   status = 'buried'
 elseif known ~= incarnation or was_buried then
-  local heard = heard_at(node)
-  if present and not joining and now - heard <= ttl then
+  if is_replaced() then
     status = 'replaced'
   else
     -- a process that may still run under this id has what it has until then
-    if known then end_life(known, is_succeeded(node, present, description) and now or heard + ttl) end
+    if known then end_life(known, is_succeeded(node, present, description) and now or heard_at(node) + ttl) end
     if known and known ~= incarnation then redis.call('HDEL', P .. 'claims:lost', known) end
     withdraw_node(node)
     redis.call('HDEL', P .. 'stats:seq', node)

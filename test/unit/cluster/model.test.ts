@@ -30,6 +30,15 @@ for (const [what, actions] of [
     [at(2000, 'claim'), at(2600, 'allFromRedis', { other: 9, ms: 0 }), at(8000, 'keep')],
   ],
   [
+    'a Redis that comes back from before a node was restarted waits for what that node has now',
+    [
+      at(1800, 'rollBack', { ms: 1500 }),
+      at(2000, 'kill', { node: 1 }),
+      at(2300, 'start', { node: 1 }),
+      at(2900, 'claim', { node: 1, ms: 1 }),
+    ],
+  ],
+  [
     'two nodes of which Redis has lost one entry each, so that there are as many of both kinds, are back with their beats',
     [at(2600, 'deleteEntry', { other: 10 }), at(2601, 'deleteEntry', { other: 3 })],
   ],
