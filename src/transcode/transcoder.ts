@@ -126,6 +126,8 @@ export class Transcoder {
     const taken = new Set(found);
     const wanted = new Map<Encode, EncodeSink[]>();
     const refusals: Refusal[] = [];
+    const isSoundAlone = this.#tasks.every(({ job }) => job.encoding.type === 'audio');
+    const { newest } = this.#input.arrival;
     for (const [i, { job, sink }] of this.#tasks.entries()) {
       const same = found[i] ?? [...wanted.keys()].find((encode) => isSameEncode(encode.job, job));
       const means =
@@ -134,6 +136,8 @@ export class Transcoder {
       // the same one may want something else now: its encode goes on where it was
       const latest = this.#latest.get(sink);
       const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, means) : latest);
+      // sound that begins beside a picture which goes on does not begin where the picture could
+      if (encode === latest && isSoundAlone && newest !== undefined && !before.includes(encode)) encode.skipTo(newest);
       this.#latest.set(sink, encode);
       taken.add(encode);
       if (same?.job.from !== job.from) encode.follow(job, means);
