@@ -66,6 +66,11 @@ export class Encode {
     return [...this.#sinks.keys()];
   }
 
+  /** Whether an encoder has told its format. */
+  get hasTold(): boolean {
+    return this.#format !== undefined;
+  }
+
   /** From which time on its input is still needed, in seconds. */
   get needed(): number {
     if (this.#next === undefined) return -Infinity;
@@ -80,8 +85,9 @@ export class Encode {
 
   /** What came before a time, in seconds, is not encoded any more. */
   skipTo(time: number): void {
-    if (this.#next === undefined) return;
-    const ahead = Math.max(0, rescale(time, SECONDS, this.#timebase) - this.#next);
+    const next = rescale(time, SECONDS, this.#timebase);
+    this.#next ??= next;
+    const ahead = Math.max(0, next - this.#next);
     this.#next += this.#frame === 0 ? ahead : Math.floor(ahead / this.#frame) * this.#frame;
   }
 

@@ -122,7 +122,10 @@ class StreamOutputs {
         new ProfileOutput(input, profile, {
           application,
           overlays,
-          onAnnounced: () => this.#restLater(),
+          onAnnounced: () => {
+            // for who comes right after
+            if (this.#transcoder !== undefined && this.#transcoder.pids.length > 0) this.#restLater();
+          },
           onFailure: (variant, reason, final) =>
             failures.add(`${variant} of output profile ${profile.name}`, reason, final),
           onRefusal: (reason) => {
@@ -160,16 +163,15 @@ class StreamOutputs {
       const raised = this.#outputs.map((output) => output.raiseRates(rateOf));
       if (raised.includes(true)) this.#arrange();
     });
-    const needed = this.#needed;
-    const rests = this.#config.onDemand && !needed;
-    for (const output of this.#outputs) output.output?.setResting(rests && output.tasks.length > 0);
-    this.#transcoder.setJobs(needed ? tasks : []);
+    const rests = !this.#isNeeded;
+    for (const { output, announced, tasks: own } of this.#outputs)
+      output?.setResting(rests && this.#config.onDemand && announced && own.length > 0);
+    this.#transcoder.setJobs(tasks, rests);
   }
 
-  /** Encoders run until they have told their formats, and then as long as anybody takes what they make, where that can be known. */
-  get #needed(): boolean {
+  get #isNeeded(): boolean {
     if (this.#linger !== undefined || this.#isUsed) return true;
-    return this.#outputs.some((one) => one.output !== undefined && (!one.announced || !this.#mayRest(one)));
+    return this.#outputs.some((one) => one.output !== undefined && !this.#mayRest(one));
   }
 
   /** On demand, encoders rest while nobody watches; else while none is there but players of playlists that do not name their tracks. */

@@ -7,13 +7,7 @@ import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
-import {
-  defaultPlaylist,
-  expectedTracks,
-  isPlayable,
-  selections,
-  type Selection,
-} from './selection.ts';
+import { defaultPlaylist, expectedTracks, isPlayable, selections, type Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
 

@@ -69,7 +69,7 @@ const viewer = (kind: Session['kind']): Session => ({
   id: kind,
   kind,
   createdTime: 0,
-  out: new Flow(),
+  out: new Flow(0),
   kick: () => {},
 });
 
@@ -105,10 +105,11 @@ test.serial(
     };
     await feed(input, 0.6);
     await until('it is announced', () => announced.length > 0);
-    mock.timers.tick(9000);
-    t.is(inventory.runs.running.size, 1, 'for who comes right after');
-    mock.timers.tick(1000);
-    await rests();
+    t.deepEqual(named(output().tracks), [
+      ['source', undefined],
+      ['opus', 'Ready'],
+    ]);
+    t.is(inventory.runs.started, 0);
     write(0.7, 1.4);
     const player = output().addSession(viewer('llhls'));
     t.is(inventory.runs.running.size, 0, 'HLS takes what playlists name');
@@ -119,12 +120,45 @@ test.serial(
     const first = secondsOf(of('opus')[before] as Packet);
     t.true(first > 1.3 && first < 1.5, `it begins at ${first}`);
     gone();
-    mock.timers.tick(10_000);
+    mock.timers.tick(9000);
+    t.is(inventory.runs.running.size, 1, 'for who comes right after');
+    mock.timers.tick(1000);
     await rests();
     const leave = output().addRelay();
     t.is(inventory.runs.running.size, 1, 'a recording takes all tracks');
     leave();
     player();
+  },
+);
+
+for (const channel of [1, 2])
+  test.serial(`the encoder of Opus tells the format that was foretold (${channel} channels)`, async (t) => {
+    const { input, inventory, announced, output, of } = open(t, profile([PASSED], [{ ...OPUS, channel }]));
+    await feed(input, 1);
+    await until('it is announced', () => announced.length > 0);
+    t.is(inventory.runs.started, 0);
+    const [, foretold] = output().tracks;
+    output().addRelay();
+    const { packets } = await clip;
+    for (const packet of packets) if (secondsOf(packet) >= 1) input.write(packet);
+    await until('sound comes', () => of('opus').length > 0);
+    t.is(of('opus')[0]?.track, foretold);
+    t.like(foretold?.encoder, { module: 'libopus', status: 'Ready' });
+  });
+
+test.serial(
+  'where only an encoder can tell its format it runs until then, and for who comes right after',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    const { input, inventory, announced, of } = open(t, profile([PASSED], [{ ...OPUS, name: 'aac', codec: 'aac' }]));
+    await feed(input, 1);
+    await until('it is announced', () => announced.length > 0);
+    await until('sound comes', () => of('aac').length > 10);
+    mock.timers.tick(9000);
+    t.is(inventory.runs.running.size, 1);
+    mock.timers.tick(1000);
+    await until('no encoder runs', () => inventory.runs.running.size === 0);
   },
 );
 
