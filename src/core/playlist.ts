@@ -15,6 +15,9 @@ export interface PlaylistOptions {
   readonly enableTsPackaging: boolean;
 }
 
+/** The playlist that WebRTC makes for itself, of a URL that names none: nothing else is played by it. */
+export const WEBRTC_DEFAULT = 'webrtc_default';
+
 /** A choice of renditions that a player can ask for by file name. */
 export interface Playlist {
   readonly name?: string;

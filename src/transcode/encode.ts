@@ -22,6 +22,7 @@ export interface EncodeSink {
   failed(reason: string, final: boolean): void;
 }
 
+const SECONDS: Timebase = { num: 1, den: 1 };
 /** Audio frames that are encoded anew in front of where an encoder takes over: it needs some of the past. */
 const PREROLL_FRAMES = 2;
 /** Samples that AAC encoders put in front of the first one, by module. */
@@ -65,6 +66,11 @@ export class Encode {
     return [...this.#sinks.keys()];
   }
 
+  /** Whether an encoder has told its format. */
+  get hasTold(): boolean {
+    return this.#format !== undefined;
+  }
+
   /** From which time on its input is still needed, in seconds. */
   get needed(): number {
     if (this.#next === undefined) return -Infinity;
@@ -75,6 +81,14 @@ export class Encode {
   follow(job: EncodeJob, means: Means): void {
     this.#job = job;
     this.#means = means;
+  }
+
+  /** What came before a time, in seconds, is not encoded any more. */
+  skipTo(time: number): void {
+    const next = rescale(time, SECONDS, this.#timebase);
+    this.#next ??= next;
+    const ahead = Math.max(0, next - this.#next);
+    this.#next += this.#frame === 0 ? ahead : Math.floor(ahead / this.#frame) * this.#frame;
   }
 
   /** Who wants it from now on. Those who come to a running encoder are told its format at once. */
@@ -111,11 +125,7 @@ export class Encode {
       return;
     }
     // what nobody takes is left to the next one
-    const ahead =
-      time === undefined || this.#sinks.size === 0
-        ? 0
-        : Math.max(0, rescale(time, timebase, this.#timebase) - this.#next);
-    this.#next += this.#frame === 0 ? ahead : Math.floor(ahead / this.#frame) * this.#frame;
+    if (time !== undefined && this.#sinks.size > 0) this.skipTo(toSeconds(time, timebase));
     turn.until = this.#next;
   }
 

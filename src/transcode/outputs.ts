@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import type { OutputProfilesConfig } from '../config/model.ts';
 import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
+import type { PublisherKind } from '../core/counters.ts';
 import { GopCache } from '../core/gop-cache.ts';
 import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
@@ -23,8 +24,10 @@ export interface OutputsOptions {
 
 /** What is kept of a stream while a control server decides on its profiles. */
 const UNDECIDED_LIMITS = { bytes: 32 * 1024 * 1024, seconds: 30 };
-/** Encoders that nobody watches stop after this, where they run on demand. */
+/** Encoders of which nobody takes anything stop after this, where they may. */
 const LINGER_MS = 10_000;
+/** Publishers whose players take what a playlist names. */
+const BY_PLAYLIST: ReadonlySet<PublisherKind> = new Set(['hlsv3', 'llhls', 'srt', 'thumbnail']);
 
 /** Makes the output streams of an input stream, one for each output profile. */
 export function attachOutputs(input: InputStream, application: Application, options: OutputsOptions): void {
@@ -96,6 +99,8 @@ class StreamOutputs {
   #transcoder: Transcoder | undefined;
   #rates: RateWatch | undefined;
   #linger: NodeJS.Timeout | undefined;
+  /** Whether it was used when its viewers were last looked at. */
+  #wasUsed = false;
 
   constructor(
     input: InputStream,
@@ -117,7 +122,10 @@ class StreamOutputs {
         new ProfileOutput(input, profile, {
           application,
           overlays,
-          onAnnounced: () => this.#onViewers(false),
+          onAnnounced: () => {
+            // for who comes right after
+            if (this.#transcoder !== undefined && this.#transcoder.pids.length > 0) this.#restLater();
+          },
           onFailure: (variant, reason, final) =>
             failures.add(`${variant} of output profile ${profile.name}`, reason, final),
           onRefusal: (reason) => {
@@ -155,39 +163,55 @@ class StreamOutputs {
       const raised = this.#outputs.map((output) => output.raiseRates(rateOf));
       if (raised.includes(true)) this.#arrange();
     });
-    const needed = this.#needed;
-    for (const output of this.#outputs) output.output?.setResting(!needed && output.tasks.length > 0);
-    this.#transcoder.setJobs(needed ? tasks : []);
+    const rests = !this.#isNeeded;
+    for (const { output, announced, tasks: own } of this.#outputs)
+      output?.setResting(rests && this.#config.onDemand && announced && own.length > 0);
+    this.#transcoder.setJobs(tasks, rests);
   }
 
-  /** On demand, encoders run until they have told their formats, and then as long as anybody watches. */
-  get #needed(): boolean {
-    if (!this.#config.onDemand || this.#linger !== undefined) return true;
-    return this.#outputs.some(({ announced, output }) => output !== undefined && (!announced || output.watched));
+  get #isNeeded(): boolean {
+    if (this.#linger !== undefined || this.#isUsed) return true;
+    return this.#outputs.some((one) => one.output !== undefined && !this.#mayRest(one));
+  }
+
+  /** On demand, encoders rest while nobody watches; else while none is there but players of playlists that do not name their tracks. */
+  #mayRest(output: ProfileOutput): boolean {
+    return this.#config.onDemand || output.encodesForWebrtcAlone;
+  }
+
+  get #isUsed(): boolean {
+    const { onDemand } = this.#config;
+    return this.#outputs.some(({ output }) => (onDemand ? output?.watched : output?.watchedBesides(BY_PLAYLIST)));
   }
 
   #countViewers(): void {
     for (const { output } of this.#outputs) {
       if (output === undefined || this.#counted.has(output)) continue;
       this.#counted.add(output);
-      output.on('viewers', () => this.#onViewers(output.watched));
+      output.on('viewers', () => this.#onViewers());
       output.on('wanted', () => {
-        this.#onViewers(false);
+        this.#restLater();
         this.#arrange();
       });
     }
   }
 
-  #onViewers(watched: boolean): void {
-    if (!this.#config.onDemand) return;
+  #onViewers(): void {
+    const isUsed = this.#isUsed;
+    if (isUsed === this.#wasUsed) return;
+    this.#wasUsed = isUsed;
+    if (!isUsed) return this.#restLater();
     clearTimeout(this.#linger);
     this.#linger = undefined;
-    if (watched) this.#arrange();
-    else
-      this.#linger = setTimeout(() => {
-        this.#linger = undefined;
-        this.#arrange();
-      }, LINGER_MS).unref();
+    this.#arrange();
+  }
+
+  #restLater(): void {
+    clearTimeout(this.#linger);
+    this.#linger = setTimeout(() => {
+      this.#linger = undefined;
+      this.#arrange();
+    }, LINGER_MS).unref();
   }
 
   #close(): void {

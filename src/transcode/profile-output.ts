@@ -4,6 +4,7 @@ import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
 import { FIRST_EVENT_TRACK_ID } from '../core/event-tracks.ts';
 import type { Packet } from '../core/packet.ts';
+import { WEBRTC_DEFAULT } from '../core/playlist.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { DataTrack, ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
@@ -89,6 +90,16 @@ export class ProfileOutput {
 
   get announced(): boolean {
     return this.#held === undefined;
+  }
+
+  /** Whether all that is encoded for it is sound that no playlist names but the one that WebRTC makes for itself. */
+  get encodesForWebrtcAlone(): boolean {
+    const playlists = this.#output?.playlists.filter(({ name }) => name !== WEBRTC_DEFAULT) ?? [];
+    const named = new Set(playlists.flatMap(({ renditions }) => renditions.map((one) => one.audioVariantName)));
+    return [...this.#entries.values()].every(
+      ({ planned: { type, variantName }, encode }) =>
+        encode === undefined || (type === 'audio' && !named.has(variantName)),
+    );
   }
 
   /** Takes the input's tracks as they are now. */

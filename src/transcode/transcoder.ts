@@ -6,8 +6,9 @@ import { FaultLog, type Logger } from '../log.ts';
 import type { Offer } from './choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import type { Command } from './command.ts';
-import { Encode, type EncodeSink } from './encode.ts';
+import { Encode, type EncodedFormat, type EncodeSink } from './encode.ts';
 import { isSameEncode, isSameJob, type EncodeJob } from './encoding.ts';
+import { foretoldFormat } from './foretold.ts';
 import { Group } from './group.ts';
 import { findMeans, type Means } from './means.ts';
 import type { RunSetting } from './run.ts';
@@ -55,12 +56,15 @@ export class Transcoder {
   readonly #cache = new GopCache(CACHE_LIMITS, (track) => this.#needed(track));
   readonly #reader: Reader;
   #tasks: readonly EncodeTask[] = [];
+  #rests = false;
   #opened: Opened | undefined;
   #encodes: readonly Encode[] = [];
   #groups: readonly Group[] = [];
   #refusals: readonly Refusal[] = [];
   /** What encoded for a sink when it last did: an encode that is asked for again goes on where it was. */
   readonly #latest = new WeakMap<EncodeSink, Encode>();
+  /** Who was told a format without an encoder. */
+  readonly #foretold = new WeakSet<EncodeSink>();
   #merging: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -74,10 +78,14 @@ export class Transcoder {
     void this.#open();
   }
 
-  /** What is to be encoded from now on. What was and still is goes on without a gap. */
-  setJobs(tasks: readonly EncodeTask[]): void {
+  /**
+   * What is to be encoded from now on. What was and still is goes on without a gap.
+   * @param rests nobody takes it now: nothing is encoded once all formats are known
+   */
+  setJobs(tasks: readonly EncodeTask[], rests = false): void {
     if (this.#closed) return;
     this.#tasks = tasks;
+    this.#rests = rests;
     if (this.#opened !== undefined) this.#arrange(this.#opened);
   }
 
@@ -122,11 +130,15 @@ export class Transcoder {
   /** Finds for each task the encode that does it, makes those that are missing, and lets them run. */
   #arrange({ offer, setting }: Opened): void {
     const before = this.#encodes;
-    const found = this.#tasks.map((task) => before.find(({ job }) => isSameEncode(job, task.job)));
+    const refusals: Refusal[] = [];
+    const foretold = this.#rests ? this.#foretell(refusals, offer) : undefined;
+    const tasks = foretold === undefined ? this.#tasks : [];
+    const found = tasks.map((task) => before.find(({ job }) => isSameEncode(job, task.job)));
     const taken = new Set(found);
     const wanted = new Map<Encode, EncodeSink[]>();
-    const refusals: Refusal[] = [];
-    for (const [i, { job, sink }] of this.#tasks.entries()) {
+    const isSoundAlone = tasks.every(({ job }) => job.encoding.type === 'audio');
+    const { newest } = this.#input.arrival;
+    for (const [i, { job, sink }] of tasks.entries()) {
       const same = found[i] ?? [...wanted.keys()].find((encode) => isSameEncode(encode.job, job));
       const means =
         same !== undefined && isSameJob(same.job, job) ? same.means : this.#means(job, refusals, offer, sink);
@@ -134,6 +146,9 @@ export class Transcoder {
       // the same one may want something else now: its encode goes on where it was
       const latest = this.#latest.get(sink);
       const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, means) : latest);
+      const hasRested = !before.includes(encode) && (encode === latest || this.#foretold.has(sink));
+      // sound that begins beside a picture which goes on does not begin where the picture could
+      if (hasRested && isSoundAlone && newest !== undefined) encode.skipTo(newest);
       this.#latest.set(sink, encode);
       taken.add(encode);
       if (same?.job.from !== job.from) encode.follow(job, means);
@@ -144,6 +159,24 @@ export class Transcoder {
     for (const encode of before) if (!wanted.has(encode)) encode.setSinks([]);
     for (const [encode, sinks] of wanted) encode.setSinks(sinks);
     this.#group(setting);
+    for (const [sink, format] of foretold ?? []) {
+      this.#foretold.add(sink);
+      sink.started(format);
+    }
+  }
+
+  /** Formats that are known without an encoder; undefined while one has to run to tell its own. */
+  #foretell(refusals: Refusal[], offer: Offer | undefined): Map<EncodeSink, EncodedFormat> | undefined {
+    const foretold = new Map<EncodeSink, EncodedFormat>();
+    for (const { job, sink } of this.#tasks) {
+      if (this.#latest.get(sink)?.hasTold === true || this.#foretold.has(sink)) continue;
+      const means = this.#means(job, refusals, offer, sink);
+      if (means === undefined) continue;
+      const format = foretoldFormat(job, means);
+      if (format === undefined) return undefined;
+      foretold.set(sink, format);
+    }
+    return foretold;
   }
 
   /** What does a job; undefined when nothing can, which is told once. */

@@ -101,6 +101,22 @@ test.serial(
   },
 );
 
+long('without output profiles, sound is encoded for WebRTC while somebody plays by it, and not for HLS', async (t) => {
+  const kiln = await start(t, {});
+  publish(t, kiln);
+  await kiln.liveStream('live');
+  const [sound] = await recordings(kiln, ['aac']);
+  t.true((sound?.frames.length ?? 0) > 0);
+  t.deepEqual(encodersOf(kiln.pid), []);
+  const peer = new ViewerPeer();
+  t.teardown(() => peer.close());
+  await peer.play(kiln.httpUrl('/app/live?direction=whep'));
+  await peer.until(() => peer.frames().length >= 30 && peer.packets.audio.length >= 50);
+  t.is(encodersOf(kiln.pid).length, 1);
+  peer.close();
+  await until('the encoder rests again', () => encodersOf(kiln.pid).length === 0);
+});
+
 const webhook = (url: string, more = '') =>
   `<TranscodeWebhook><Enable>true</Enable><ControlServerUrl>${url.replaceAll('&', '&amp;')}</ControlServerUrl>` +
   `<SecretKey>secret</SecretKey><Timeout>60000</Timeout>${more}</TranscodeWebhook>`;

@@ -1,6 +1,6 @@
 import { carriesCaptions } from '../../codecs/captions.ts';
 import type { LlhlsPublisherConfig } from '../../config/model.ts';
-import type { Playlist } from '../../core/playlist.ts';
+import { WEBRTC_DEFAULT, type Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Packet } from '../../core/packet.ts';
 import { isPackable } from '../../containers/fmp4/sample-entry.ts';
@@ -29,9 +29,6 @@ import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
 
 /** Players that wait for a complete segment need not wait long when a stream starts. */
 const FIRST_SEGMENT_SECONDS = 1;
-
-/** The playlist that WebRTC adds for itself. */
-const WEBRTC_DEFAULT = 'webrtc_default';
 
 /** What the renditions of a stream are made with. */
 export interface RenditionsOptions extends PackageOptions {

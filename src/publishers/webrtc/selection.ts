@@ -1,10 +1,7 @@
-import type { Playlist } from '../../core/playlist.ts';
+import { WEBRTC_DEFAULT, type Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { isMedia, type AudioTrack, type MediaTrack, type Track, type VideoTrack } from '../../core/track.ts';
 import { hasLayers, isRoutable } from '../../webrtc/codecs.ts';
-
-/** The playlist of a URL that names none. */
-export const DEFAULT_PLAYLIST = 'webrtc_default';
 
 export interface PlayableRendition {
   readonly name: string;
@@ -32,8 +29,8 @@ export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined 
   const audio = tracks.find((track) => track.type === 'audio' && isPlayable(track));
   if (video === undefined && audio === undefined) return undefined;
   return {
-    name: DEFAULT_PLAYLIST,
-    fileName: DEFAULT_PLAYLIST,
+    name: WEBRTC_DEFAULT,
+    fileName: WEBRTC_DEFAULT,
     options: {
       webrtcAutoAbr: true,
       webrtcAudioOnlyFallback: false,

@@ -1,19 +1,13 @@
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
+import { WEBRTC_DEFAULT } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { isMedia } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
-import {
-  DEFAULT_PLAYLIST,
-  defaultPlaylist,
-  expectedTracks,
-  isPlayable,
-  selections,
-  type Selection,
-} from './selection.ts';
+import { defaultPlaylist, expectedTracks, isPlayable, selections, type Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
 
@@ -40,7 +34,7 @@ export class StreamPublisher {
     this.config = config;
     this.#log = log.child({ stream: `${application.internalName}/${stream.name}` });
     this.feed = new StreamFeed(stream, config, producers, this.#log);
-    if (config.createDefaultPlaylist && stream.playlist(DEFAULT_PLAYLIST) === undefined) {
+    if (config.createDefaultPlaylist && stream.playlist(WEBRTC_DEFAULT) === undefined) {
       stream.followTracks(defaultPlaylist);
     }
     this.#tellUnplayable();
@@ -52,7 +46,7 @@ export class StreamPublisher {
    * @throws streamNotFound when there is no such playlist, nothingPlayable when WebRTC carries none of its tracks
    */
   choices(fileName: string | undefined): readonly [Selection, ...Selection[]] {
-    const playlist = this.stream.playlist(fileName ?? DEFAULT_PLAYLIST);
+    const playlist = this.stream.playlist(fileName ?? WEBRTC_DEFAULT);
     if (playlist === undefined) {
       if (fileName === undefined && this.config.createDefaultPlaylist) throw kilnError('nothingPlayable');
       throw kilnError('streamNotFound', `${this.application.internalName}/${this.stream.name}`);

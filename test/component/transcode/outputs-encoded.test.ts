@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
+import { Flow } from '../../../src/core/counters.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Registry, type AlertMessage } from '../../../src/core/registry.ts';
+import type { Session } from '../../../src/core/session.ts';
 import type { InputStream, OutputStream } from '../../../src/core/stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { createLogger } from '../../../src/log.ts';
@@ -51,6 +53,7 @@ function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv
   t.teardown(() => input.close('the test is over'));
   return {
     input,
+    inventory,
     announced,
     alerts,
     /** What a publisher got that reads the output from its announcement on. */
@@ -61,6 +64,14 @@ function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv
     of: (name: string) => sink.packets.filter(({ track }) => track.name === name),
   };
 }
+
+const viewer = (kind: Session['kind']): Session => ({
+  id: kind,
+  kind,
+  createdTime: 0,
+  out: new Flow(0),
+  kick: () => {},
+});
 
 /** Feeds some seconds of the clip, all at once. */
 async function feed(input: InputStream, seconds: number): Promise<Packet[]> {
@@ -80,6 +91,87 @@ async function stuckFfmpeg(t: ExecutionContext): Promise<NodeJS.ProcessEnv> {
   const file = writeScript(join(folder, 'ffmpeg'), 'case "$*" in *pipe:0*) exec sleep 60;; *) exec ffmpeg "$@";; esac');
   return { ...process.env, KILN_FFMPEG: file };
 }
+
+test.serial(
+  'sound that only WebRTC asks for is encoded while somebody takes it: from when they come, not from the last key frame',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    const { input, inventory, announced, output, of } = open(t, profile([PASSED], [OPUS]));
+    const { packets } = await clip;
+    const rests = () => until('no encoder runs', () => inventory.runs.running.size === 0);
+    const write = (from: number, to: number) => {
+      for (const packet of packets) if (secondsOf(packet) >= from && secondsOf(packet) < to) input.write(packet);
+    };
+    await feed(input, 0.6);
+    await until('it is announced', () => announced.length > 0);
+    t.deepEqual(named(output().tracks), [
+      ['source', undefined],
+      ['opus', 'Ready'],
+    ]);
+    t.is(inventory.runs.started, 0);
+    write(0.7, 1.4);
+    const player = output().addSession(viewer('llhls'));
+    t.is(inventory.runs.running.size, 0, 'HLS takes what playlists name');
+    const before = of('opus').length;
+    const gone = output().addSession(viewer('webrtc'));
+    write(1.4, 2);
+    await until('sound comes', () => of('opus').length > before + 10);
+    const first = secondsOf(of('opus')[before] as Packet);
+    t.true(first > 1.3 && first < 1.5, `it begins at ${first}`);
+    gone();
+    mock.timers.tick(9000);
+    t.is(inventory.runs.running.size, 1, 'for who comes right after');
+    mock.timers.tick(1000);
+    await rests();
+    const leave = output().addRelay();
+    t.is(inventory.runs.running.size, 1, 'a recording takes all tracks');
+    leave();
+    player();
+  },
+);
+
+for (const channel of [1, 2])
+  test.serial(`the encoder of Opus tells the format that was foretold (${channel} channels)`, async (t) => {
+    const { input, inventory, announced, output, of } = open(t, profile([PASSED], [{ ...OPUS, channel }]));
+    await feed(input, 1);
+    await until('it is announced', () => announced.length > 0);
+    t.is(inventory.runs.started, 0);
+    const [, foretold] = output().tracks;
+    output().addRelay();
+    const { packets } = await clip;
+    for (const packet of packets) if (secondsOf(packet) >= 1) input.write(packet);
+    await until('sound comes', () => of('opus').length > 0);
+    t.is(of('opus')[0]?.track, foretold);
+    t.like(foretold?.encoder, { module: 'libopus', status: 'Ready' });
+  });
+
+test.serial(
+  'where only an encoder can tell its format it runs until then, and for who comes right after',
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    const { input, inventory, announced, of } = open(t, profile([PASSED], [{ ...OPUS, name: 'aac', codec: 'aac' }]));
+    await feed(input, 1);
+    await until('it is announced', () => announced.length > 0);
+    await until('sound comes', () => of('aac').length > 10);
+    mock.timers.tick(9000);
+    t.is(inventory.runs.running.size, 1);
+    mock.timers.tick(1000);
+    await until('no encoder runs', () => inventory.runs.running.size === 0);
+  },
+);
+
+test.serial('sound that a playlist names is encoded all the time', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const playlists = [{ fileName: 'both', renditions: [{ name: 'both', video: 'source', audio: 'opus' }] }];
+  const { input, inventory, announced } = open(t, { ...profile([PASSED], [OPUS]), playlists });
+  await feed(input, 1);
+  await until('it is announced', () => announced.length > 0);
+  mock.timers.tick(60_000);
+  t.is(inventory.runs.running.size, 1);
+});
 
 test.serial(
   'an output is held back until its encoders have told their formats; then all of it is there, from the first key frame',
