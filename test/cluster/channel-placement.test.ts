@@ -64,4 +64,10 @@ test('channels run on the node that has their files, and nowhere else while ther
   c.signal('SIGKILL');
   await c.exited();
   await untilAllPlay(a, { a: 0, b: NAMES.length });
+
+  b.signal('SIGKILL');
+  await b.exited();
+  await until('a node without their files has them', async () => (await spread(a))['a'] === NAMES.length);
+  await b.restart();
+  await untilAllPlay(a, { a: 0, b: NAMES.length });
 });
