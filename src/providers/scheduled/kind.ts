@@ -287,7 +287,7 @@ function sinkOf(input: InputStream, departure: Departure): TrackSink {
   };
 }
 
-/** Without an audio map a channel has the first sound of each item. */
+/** Without an audio map a channel has the first audio track of each item. */
 function wishesOf({ stream: { videoTrack, audioTrack, audioMap } }: ScheduleSpec): TrackWishes {
   if (!audioTrack) return { video: videoTrack, audio: [] };
   return { video: videoTrack, audio: audioMap.length > 0 ? audioMap : [{ name: 'Audio' }] };
