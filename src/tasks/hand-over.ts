@@ -16,7 +16,7 @@ import type { Turns } from './turns.ts';
 const AGAIN_MS = 2000;
 /** How often it is looked whether this node has what a task needs, and the longest pause while no other node has it either. */
 const LOOK_MS = 10_000;
-const LONGEST_PAUSE_MS = 300_000;
+const LONGEST_PAUSE_MS = 60_000;
 /** How long a node that is asked may take to make a run ready. */
 const READY_MS = 25_000;
 

@@ -44,7 +44,11 @@ test('channels run on the node that has their files, and nowhere else while ther
   for (const name of NAMES) {
     const made = await a.api(CHANNELS, 'POST', {
       stream: { name, bypassTranscoder: true },
-      programs: [{ name: 'all', scheduled: '2026-01-01T00:00:00Z', repeat: true, items: [{ url: 'file://show.mp4' }] }],
+      programs: [
+        { name: 'all', scheduled: '2026-01-01T00:00:00Z', repeat: true, items: [{ url: 'file://show.mp4' }] },
+        // nobody has it yet
+        { name: 'later', scheduled: '2099-01-01T00:00:00Z', items: [{ url: 'file://later.mp4' }] },
+      ],
     });
     t.is(made.status, 201);
     t.false('response' in made.body, 'the files can be read: where the channel runs');
