@@ -21,6 +21,10 @@ const RATE = 20;
 const FRAMES = 60;
 /** The first two have the same parameters; the third has another size, profile and order of frames. */
 const ITEMS = [{}, {}, { size: '640x360', video: ['-profile:v', 'high', '-preset', 'veryfast', '-bf', '2'] }];
+/** Frames at the most that are shown before one that is decoded earlier, and that one. */
+const REORDERED = 3;
+/** Parts that come between two looks at what was played. */
+const PARTS = 8;
 /** Frames of AAC, in seconds. */
 const AUDIO_FRAME = 1024 / 48_000;
 /** More than all items last: a change from each to the next is in it. */
@@ -116,14 +120,15 @@ async function shownTimes(path: string): Promise<Record<'audio' | 'video', numbe
 
 /** Each frame of a file comes after the one before. @returns the longest steps from frame to frame, in seconds, by their kind */
 function longestSteps(t: ExecutionContext, path: string, times: Record<'audio' | 'video', readonly number[]>) {
-  const longest = (kind: 'audio' | 'video', frame: number): number => {
+  const longest = (kind: 'audio' | 'video'): number => {
     const shown = times[kind];
     const steps = shown.slice(1).map((time, i) => time - (shown[i] as number));
-    t.true(steps.length * frame > (0.9 * ENOUGH_MS) / 1000, `${path}: ${steps.length} frames of ${kind}`);
+    const seconds = (shown.at(-1) ?? 0) - (shown[0] ?? 0);
+    t.true(seconds > (0.9 * ENOUGH_MS) / 1000, `${path}: ${seconds} s of ${kind}`);
     t.true(Math.min(...steps) > 0, `${path}: ${kind} of equal times`);
     return Math.max(...steps);
   };
-  return { video: longest('video', 1 / RATE), audio: longest('audio', AUDIO_FRAME) };
+  return { video: longest('video'), audio: longest('audio') };
 }
 
 /** A file goes on from its first frame to its last one, in audio and video. */
@@ -152,9 +157,12 @@ const placeOf = ({ item, frame }: PictureNumber): number => item * FRAMES + fram
 /**
  * Each picture is shown when it is scheduled. Some may be missing where an item begins, which a busy machine is late for, and where
  * the encoders of such a one are told to be too slow.
- * @returns how many are missing
+ * @param mayLose any may be missing
+ * @returns how many steps leave out pictures
  */
-function followsSchedule(t: ExecutionContext, pictures: readonly TimedPicture[], what: string): number {
+function followsSchedule(t: ExecutionContext, all: readonly TimedPicture[], what: string, mayLose = false): number {
+  // of the last ones others may be missing that are decoded after them
+  const pictures = all.slice(0, -REORDERED);
   const [first] = pictures as [TimedPicture];
   for (const picture of pictures) {
     const due = placeOf(first) + (picture.pts - first.pts) * RATE;
@@ -162,10 +170,9 @@ function followsSchedule(t: ExecutionContext, pictures: readonly TimedPicture[],
     t.true(Math.abs(off) <= 1, `${what}: ${JSON.stringify(picture)} is shown ${off} frames too early`);
   }
   const missed = steps(pictures).filter(({ frames }) => frames !== 1);
-  const isExcused = kiln.log.includes('the encoders are too slow');
   const within = missed.filter(({ before, picture }) => before.item === picture.item);
+  const isExcused = mayLose || kiln.log.includes('the encoders are too slow');
   t.true(within.length === 0 || isExcused, `${what}: ${JSON.stringify(within)}`);
-  t.is(new Set(pictures.map(({ item }) => item)).size, ITEMS.length, `${what} has all items`);
   t.log(`${what}: ${missed.length} of ${pictures.length} steps leave out pictures`);
   return missed.length;
 }
@@ -176,16 +183,32 @@ async function isRecorded(t: ExecutionContext, path: string): Promise<void> {
   const numbers = await readNumbers(path);
   t.is(numbers.length, times.video.length);
   const pictures = numbers.map((number, i) => ({ ...number, pts: times.video[i] as number }));
-  const { video: picture, audio } = longestSteps(t, path, times);
   const missed = followsSchedule(t, pictures, path);
+  times.video = times.video.slice(0, -REORDERED);
+  const { video: picture, audio } = longestSteps(t, path, times);
   if (missed === 0) t.true(picture < 1.9 / RATE && audio < 1.9 * AUDIO_FRAME, `${path}: ${picture}, ${audio}`);
 }
 
 /** Waits until a viewer was shown each item behind the one before without a missing picture. */
 async function untilSeamless(viewer: PartViewer): Promise<void> {
+  let looked = 0;
   await until('each item has followed without a gap', async () => {
+    if (viewer.parts < looked + PARTS) return false;
+    looked = viewer.parts;
     const begun = steps(await viewer.pictures()).filter(({ frames, picture }) => frames === 1 && picture.frame === 0);
     return new Set(begun.map(({ picture }) => picture.item)).size === ITEMS.length;
+  });
+}
+
+/** Sends an event, again every now and then, until all have been shown it: SRT gives up what comes too late. */
+async function untilShown(stream: string, data: string, viewers: readonly PartViewer[]): Promise<void> {
+  let sentAt = -Infinity;
+  await until(`the event ${data} is played`, async () => {
+    if (viewers.every((viewer) => viewer.has(data))) return true;
+    if (performance.now() - sentAt < 5000) return false;
+    sentAt = performance.now();
+    await sendEvent(stream, data);
+    return false;
   });
 }
 
@@ -204,7 +227,12 @@ test.serial('a scheduled channel is encoded, recorded and pushed across its item
   });
   const { outputs } = await kiln.liveStream('tv');
   t.deepEqual(outputs[0]?.tracks.map(({ name }) => name).sort(), ['90p', 'sound', 'source']);
-  await call(':startPush', { id: 'srt', stream: { name: 'tv' }, protocol: 'srt', url: kiln.srtUrl('tv-pushed') });
+  await call(':startPush', {
+    id: 'srt',
+    stream: { name: 'tv' },
+    protocol: 'srt',
+    url: kiln.srtUrl('tv-pushed', '&latency=5000'),
+  });
   await kiln.liveStream('tv-pushed');
   const viewers = [];
   for (const name of ['tv', 'tv-pushed']) {
@@ -222,9 +250,8 @@ test.serial('a scheduled channel is encoded, recorded and pushed across its item
     const tasks = await call<Recorded[]>(':records', {});
     return tasks.length === 2 && tasks.every(({ state, recordTime = 0 }) => state === 'recording' && recordTime > 0);
   });
-  await sendEvent('tv', 'seen by all');
   await call('/streams/tv:sendEvent', { eventFormat: 'cue', events: [{ cueType: 'out', duration: 2000 }] });
-  for (const viewer of viewers) await until('the event is played', () => viewer.has('seen by all'));
+  await untilShown('tv', 'seen by all', viewers);
   seen.resolve();
   const [ts, mp4] = await files;
   t.true((await readFile(ts)).includes('seen by all'), 'the recording in TS has the event');
@@ -239,7 +266,7 @@ test.serial('a scheduled channel is encoded, recorded and pushed across its item
     t.deepEqual(viewer.failures, []);
   }
   followsSchedule(t, await played.pictures(), 'LL-HLS');
-  followsSchedule(t, await pushed.pictures(), 'the push');
+  followsSchedule(t, await pushed.pictures(), 'the push', true);
 });
 
 test.serial(
