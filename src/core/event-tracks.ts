@@ -3,6 +3,8 @@ import type { DataCodec, DataTrack, Track } from './track.ts';
 
 /** Ids of tracks of events that are given here: greater than those of media, which do not depend on how many there are. */
 export const FIRST_EVENT_TRACK_ID = 1024;
+/** What every track of events is called, wherever its stream comes from. */
+export const EVENT_TRACK_NAME = 'Data';
 
 /** Data tracks of an input stream for events that its source does not send: one a codec and target, from the first event on. */
 export class EventTracks {
@@ -32,7 +34,7 @@ export class EventTracks {
     if (known !== undefined) return { track: known, isNew: false };
     const track: DataTrack = Object.freeze({
       id: freeId(tracks),
-      name: 'Data',
+      name: EVENT_TRACK_NAME,
       type: 'data',
       codec,
       timebase: VIDEO_TIMEBASE,

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { Cluster, NodeRow } from '#cluster';
+import { BackOff } from '../core/back-off.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { definePeerCall } from '../origins/peer-call.ts';
@@ -13,6 +14,9 @@ import type { Turns } from './turns.ts';
 
 /** Before the other nodes are asked again. */
 const AGAIN_MS = 2000;
+/** How often it is looked whether this node has what a task needs, and the longest pause while no other node has it either. */
+const LOOK_MS = 10_000;
+const LONGEST_PAUSE_MS = 60_000;
 /** How long a node that is asked may take to make a run ready. */
 const READY_MS = 25_000;
 
@@ -27,42 +31,82 @@ export interface HandOverOptions {
   readonly name: TaskName;
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'state'>;
   readonly calls: PeerCalls;
-  /** Limits how many tasks a node hands over at the same time. */
+  /** Limit how many tasks a node hands over at the same time: because it drains, and because it lacks what they need. */
   readonly handOvers: Turns;
+  readonly moves: Turns;
   /** Whether this node has what the task needs. */
   readonly suits: (definition: TaskDefinition) => Promise<boolean>;
   readonly log: Logger;
 }
 
 /**
- * Hands a task of a draining node over. One that would be interrupted goes on until another node stands by, and ends at a
- * moment of its choice; as long as no other node can run it, it stays.
+ * Hands a task over: of a node that drains, or that lacks what the task needs while another one has it. One that would be
+ * interrupted goes on until another node stands by, and ends at a moment of its choice; as long as no other node can run it,
+ * it stays.
  */
 export class HandOver {
   readonly #options: HandOverOptions;
   #definition: TaskDefinition | undefined;
+  /** Ends what goes on, of either kind. */
   #stop: AbortController | undefined;
+  #isWatching = false;
   #rest = new AbortController();
 
   constructor(options: HandOverOptions) {
     this.#options = options;
   }
 
-  /** Begins to look for another node; where it does so already, it looks again soon. */
+  /** This node drains: begins to look for another one; where it does so already, it looks again soon. */
   begin(runner: TaskRunner, definition: TaskDefinition): void {
     this.#definition = definition;
-    if (this.#stop !== undefined) return this.#rest.abort();
-    this.#stop = new AbortController();
-    const { log, name } = this.#options;
-    this.#go(runner, definition, this.#stop.signal).catch((error: unknown) =>
-      log.error({ ...name, err: error }, 'the task is not handed over because of an internal error'),
-    );
+    if (this.#stop !== undefined && !this.#isWatching) return this.#rest.abort();
+    this.#start(false, (signal) => this.#go(runner, definition, signal));
+  }
+
+  /** Looks now and then whether this node lacks what the task needs, and soon where the definition is another. */
+  watch(runner: TaskRunner, definition: TaskDefinition): void {
+    const before = this.#definition;
+    this.#definition = definition;
+    if (this.#stop === undefined || !this.#isWatching)
+      this.#start(true, (signal) => this.#watch(runner, definition, signal));
+    else if (before?.spec !== definition.spec) this.#rest.abort();
   }
 
   /** The task stays, unless it has left already. Idempotent. */
   cancel(): void {
     this.#stop?.abort();
     this.#stop = undefined;
+  }
+
+  #start(isWatching: boolean, run: (signal: AbortSignal) => Promise<void>): void {
+    const { log, name } = this.#options;
+    this.cancel();
+    this.#isWatching = isWatching;
+    this.#stop = new AbortController();
+    run(this.#stop.signal).catch((error: unknown) =>
+      log.error({ ...name, err: error }, 'the task is not handed over because of an internal error'),
+    );
+  }
+
+  async #watch(runner: TaskRunner, first: TaskDefinition, signal: AbortSignal): Promise<void> {
+    const { log, name, suits, moves } = this.#options;
+    const backOff = new BackOff(LONGEST_PAUSE_MS);
+    while (!signal.aborted) {
+      this.#rest = new AbortController();
+      await pause(Math.max(LOOK_MS, backOff.next()), AbortSignal.any([signal, this.#rest.signal]));
+      if (signal.aborted) return;
+      if (this.#rest.signal.aborted) backOff.reset();
+      const definition = this.#definition ?? first;
+      try {
+        if (await suits(definition)) backOff.reset();
+        else if (await moves.take(() => this.#ask(definition, signal, false))) {
+          log.info({ ...name }, 'this node lacks what the task needs, and another one has it: it is handed over');
+          return runner.handOver(new TaskEnd('handedOver', 'another node has what the task needs'), signal);
+        }
+      } catch (error) {
+        log.debug({ ...name, err: error }, 'this node does not know whether it has what the task needs');
+      }
+    }
   }
 
   async #go(runner: TaskRunner, first: TaskDefinition, signal: AbortSignal): Promise<void> {
@@ -87,15 +131,18 @@ export class HandOver {
   async #isReady(runner: TaskRunner, definition: TaskDefinition, signal: AbortSignal): Promise<boolean> {
     if (this.#nodes(definition).length === 0) return false;
     if (!runner.isInterruptible) return true;
-    return await this.#options.handOvers.take(() => this.#ask(definition, signal));
+    const { suits, handOvers } = this.#options;
+    return await handOvers.take(async () => this.#ask(definition, signal, !(await suits(definition))));
   }
 
-  /** Asks one node after the other to make a run ready. @returns whether one has */
-  async #ask(definition: TaskDefinition, signal: AbortSignal): Promise<boolean> {
-    const { suits, cluster } = this.#options;
+  /**
+   * Asks one node after the other to make a run ready.
+   * @param anyway also where what it needs is missing
+   * @returns whether one has
+   */
+  async #ask(definition: TaskDefinition, signal: AbortSignal, anyway: boolean): Promise<boolean> {
     // nobody can claim it
-    if (cluster.state === 'degraded') return false;
-    const anyway = !(await suits(definition));
+    if (this.#options.cluster.state === 'degraded') return false;
     for (const node of this.#nodes(definition)) {
       if (signal.aborted) return false;
       if (await this.#standsBy(node, anyway)) return true;
@@ -110,7 +157,7 @@ export class HandOver {
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       // a node of another version takes what is free
-      if (error.code === 'callUnknown') return true;
+      if (error.code === 'callUnknown') return !this.#isWatching;
       log.debug({ ...name, node: node.id, reason: error.message }, 'a node cannot be asked to run the task');
       return false;
     }

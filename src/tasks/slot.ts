@@ -20,8 +20,8 @@ import type { Turns } from './turns.ts';
 
 /** How much later than the one before it each node of the ranking claims a task without an owner. */
 const STEP_MS = 300;
-/** How much later a node claims it that lacks what the task needs. */
-const UNSUITED_MS = 1500;
+/** How much later than the last of them a node claims it that lacks what the task needs. */
+const UNSUITED_MS = 900;
 /** Pause after a claim that failed. */
 const AGAIN_MS = 1000;
 /** The longest pause after claims that were of no use. */
@@ -40,8 +40,9 @@ export interface TaskSlotOptions {
   readonly calls: PeerCalls;
   /** Limits how many claims a node makes at the same time. */
   readonly turns: Turns;
-  /** Limits how many tasks it hands over at the same time. */
+  /** Limit how many tasks it hands over at the same time: because it drains, and because it lacks what they need. */
   readonly handOvers: Turns;
+  readonly moves: Turns;
   readonly log: Logger;
   /** Called after each review with whether a change of nodes or of the store matters, and the stream that the task follows. */
   readonly onLook: (slot: TaskSlot, isOpen: boolean, stream: string | undefined) => void;
@@ -215,7 +216,8 @@ export class TaskSlot {
     const { cluster, kind } = this.#options;
     if (isStreamKind(kind)) runner.look();
     else if (cluster.draining) this.#handOver.begin(runner, definition);
-    else this.#handOver.cancel();
+    else if (kind.suits === undefined) this.#handOver.cancel();
+    else this.#handOver.watch(runner, definition);
   }
 
   /** It has no owner: this node claims it when its turn has come. */
@@ -267,13 +269,15 @@ export class TaskSlot {
     const standsBy = this.#standIn?.isFor(definition) === true;
     if (this.#unsaved !== undefined || standsBy || this.#isStreamHere(definition)) return 0;
     const isLeftOver = definitions.isLeftOver(this.name, definition);
-    const rank = ranked(this.#key, cluster.nodes(), this.#formerElsewhere).indexOf(cluster.self.id);
+    const order = ranked(this.#key, cluster.nodes(), this.#formerElsewhere);
+    const rank = order.indexOf(cluster.self.id);
     if (rank < 0) return undefined;
     if (isLeftOver) return rank * STEP_MS;
     if (isStreamKind(kind)) return rank * STEP_MS + RESCUE_MS;
     const application = applicationConfigOf(this.#options.registry, this.name);
     if (application === undefined) return undefined;
-    return rank * STEP_MS + (this.#fitness.of(kind, definition.spec, application) ? 0 : UNSUITED_MS);
+    const isSuited = this.#fitness.of(kind, definition.spec, application);
+    return rank * STEP_MS + (isSuited ? 0 : (order.length - 1) * STEP_MS + UNSUITED_MS);
   }
 
   /** The owner before, where that was not this run of this node. */

@@ -19,6 +19,8 @@ const ENDS_MS = 5000;
 const CLAIMS_AT_ONCE = 32;
 /** Tasks that are handed over at the same time: another node opens what each of them needs. */
 const HAND_OVERS_AT_ONCE = 4;
+/** Of those that lack something here: a node that drains does not wait for them. */
+const MOVES_AT_ONCE = 2;
 
 export interface TasksOptions {
   readonly cluster: Cluster;
@@ -63,6 +65,7 @@ export class Tasks {
   readonly #streams = new Map<TaskSlot, string>();
   readonly #turns = new Turns(CLAIMS_AT_ONCE);
   readonly #handOvers = new Turns(HAND_OVERS_AT_ONCE);
+  readonly #moves = new Turns(MOVES_AT_ONCE);
   readonly #undo: (() => void)[] = [];
   #nodes = '';
 
@@ -339,6 +342,7 @@ export class Tasks {
       kind,
       turns: this.#turns,
       handOvers: this.#handOvers,
+      moves: this.#moves,
       log: this.#log,
       onLook: (looked, isOpen, stream) => this.#file(looked, isOpen, stream),
       onEmpty: () => {

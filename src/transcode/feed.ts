@@ -96,12 +96,15 @@ export class Feed implements Consumer {
     return { from: toSeconds(progress.firstPts, track.timebase), to: toSeconds(progress.lastPts, track.timebase) };
   }
 
-  /** The time in front of which every frame of a track was handed over, in its ticks; undefined before its first packet. */
-  edge(track: MediaTrack): number | undefined {
+  /**
+   * The time in front of which every frame of a track was handed over, in its ticks; undefined before its first packet.
+   * @param isLast whether no other frame has the track's format: what comes is shown after all of these
+   */
+  edge(track: MediaTrack, isLast: boolean): number | undefined {
     const progress = this.#lanes.get(track.id)?.progress;
     if (progress?.firstPts === undefined) return undefined;
     // later frames are presented when they are decoded or later
-    return progress.lastDts + 1;
+    return (isLast ? progress.lastPts : progress.lastDts) + 1;
   }
 
   #progressOf(track: Track): Progress | undefined {

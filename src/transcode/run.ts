@@ -1,7 +1,7 @@
 import type { GopCache } from '../core/gop-cache.ts';
 import type { Reader } from '../core/reader.ts';
 import type { InputStream } from '../core/stream.ts';
-import type { MediaTrack } from '../core/track.ts';
+import { sameFormat, type MediaTrack } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log.ts';
 import { FfmpegChild } from '../media-child/child.ts';
 import type { Choice } from './choice.ts';
@@ -165,7 +165,8 @@ export class Run implements EncoderRun {
       job: { from },
       ended,
     } of this.#outputs) {
-      if (!ended) encode.cut(this.#feed.edge(from), from.timebase);
+      const isLast = !sameFormat(encode.job.from, from);
+      if (!ended) encode.cut(this.#feed.edge(from, isLast), from.timebase);
     }
     this.#child.end();
   }

@@ -118,6 +118,16 @@ test('a task stays on a draining node until another one has what it needs, and g
   t.deepEqual(next.kind.stoodIn, ['one']);
 });
 
+test('a task that runs where something is missing goes on where that is, when it is there', async (t) => {
+  const { nodes, owner, others } = await running(t);
+  for (const { kind } of nodes) kind.suited = false;
+  const [next] = others;
+  next.kind.suited = true;
+  (await leave(owner))();
+  await until('it runs there', () => runsOn(nodes) === next);
+  t.deepEqual(next.kind.stoodIn, ['one']);
+});
+
 test('what no node has is no reason to stay', async (t) => {
   const { nodes, owner } = await running(t);
   for (const { kind } of nodes) kind.suited = false;

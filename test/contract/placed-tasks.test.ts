@@ -125,6 +125,18 @@ test('a task that is only defined begins where it is suited, and elsewhere when 
   await until('all run on', () => a.kind.running.size + c.kind.running.size === 6);
 });
 
+test('however many nodes there are, a task begins where it is suited', async (t) => {
+  const redis = await RedisServer.start(t);
+  const names = Array.from({ length: 8 }, (_, i) => `n${i}`);
+  const nodes = await open(t, redis, Object.fromEntries(names.map((name) => [name, true])), ChoosyKind);
+  const [first] = nodes;
+  for (const on of names) await first.everywhere.define(fakeName(`for-${on}`), { does: 'wait', on }, KEPT);
+  for (const on of names) {
+    const owner = await until('it runs', () => nodes.find(({ kind }) => kind.running.has(`for-${on}`)));
+    t.is(owner.cluster.self.id, on);
+  }
+});
+
 test('only the node that runs a task makes its application of the template', async (t) => {
   const redis = await RedisServer.start(t);
   const made = { name: 'made', applications: [{ name: '*', type: 'live' }] };

@@ -11,17 +11,18 @@ const BRIGHT = 128;
 /** Sound that swings through zero is not silent; that is what silence lasts at least. */
 const SILENCE_SECONDS = 0.2;
 
-/** What ffmpeg decodes of some bytes. @throws Error with what it says when it does not like them */
-export function decoded(file: Buffer, args: readonly string[]): Promise<Buffer> {
+/** What ffmpeg decodes of some bytes, or of the file at a path. @throws Error with what it says when it does not like them */
+export function decoded(file: Buffer | string, args: readonly string[]): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const options = ['-nostdin', '-v', 'error', '-i', 'pipe:0', ...args, 'pipe:1'];
+    const input = typeof file === 'string' ? file : 'pipe:0';
+    const options = ['-nostdin', '-v', 'error', '-i', input, ...args, 'pipe:1'];
     const child = execFile('ffmpeg', options, { encoding: 'buffer', maxBuffer: 2 ** 28 }, (error, stdout, stderr) => {
       if (error !== null || stderr.length > 0) reject(new Error(`ffmpeg: ${stderr.toString()}`));
       else resolve(stdout);
     });
     // one that does not like its input closes it
     child.stdin?.on('error', () => {});
-    child.stdin?.end(file);
+    child.stdin?.end(typeof file === 'string' ? undefined : file);
   });
 }
 

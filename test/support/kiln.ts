@@ -252,6 +252,11 @@ export class Kiln {
     });
   }
 
+  /** Where its Server.xml is. */
+  get folder(): string {
+    return this.#folder;
+  }
+
   /** Where its ports are. */
   get address(): string {
     return this.#options.host?.address ?? '127.0.0.1';

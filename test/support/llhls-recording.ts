@@ -72,7 +72,12 @@ export function timescaleOf(init: Buffer): number {
 /** The frames of a segment, or of a part. */
 export function* framesOf(segment: Buffer, timescale: number): Generator<PlayedFrame> {
   for (let at = 0; at < segment.length;) {
-    const [moof, mdat] = [segment.readUInt32BE(at), segment.readUInt32BE(at + segment.readUInt32BE(at))];
+    const size = segment.readUInt32BE(at);
+    if (segment.toString('latin1', at + 4, at + 8) !== 'moof') {
+      at += size;
+      continue;
+    }
+    const [moof, mdat] = [size, segment.readUInt32BE(at + size)];
     const { baseTime, samples } = parseFragment(segment.subarray(at, at + moof + mdat));
     let dts = baseTime;
     for (const { duration, flags = 0, offset = 0 } of samples) {

@@ -62,8 +62,12 @@ export async function writeNumbered(file: string, options: NumberedFile): Promis
   );
 }
 
-/** What the pictures of a media file say, in the order in which they are shown. @throws Error with what ffmpeg says of it */
-export async function readNumbers(media: Buffer): Promise<PictureNumber[]> {
+/**
+ * What the pictures of a media file say, in the order in which they are shown.
+ * @param media its bytes or its path
+ * @throws Error with what ffmpeg says of it
+ */
+export async function readNumbers(media: Buffer | string): Promise<PictureNumber[]> {
   const filter = `crop=iw:ih/2:0:ih/4,scale=${BITS}:1:flags=area,format=gray`;
   const pixels = await decoded(media, ['-vf', filter, '-fps_mode', 'passthrough', '-f', 'rawvideo']);
   return Array.from({ length: pixels.length / BITS }, (_, i) => numberOf(pixels.subarray(i * BITS, (i + 1) * BITS)));

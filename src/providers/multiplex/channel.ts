@@ -190,11 +190,11 @@ function beginning(lines: readonly SourceLine[], goesOn = false): number | strin
     if (waitsFor !== undefined) return waitsFor;
   }
   const complete = Math.max(...lines.map(({ heldSince }) => heldSince ?? -Infinity));
-  const pictures = lines.filter(({ hasVideo }) => hasVideo);
-  if (pictures.length === 0) return complete;
-  const keysFrom = (time: number): number[] => pictures.flatMap((line) => line.keyFrom(time) ?? []);
+  const videos = lines.filter(({ hasVideo }) => hasVideo);
+  if (videos.length === 0) return complete;
+  const keysFrom = (time: number): number[] => videos.flatMap((line) => line.keyFrom(time) ?? []);
   const first = Math.min(...keysFrom(complete));
-  const last = Math.min(...pictures.map((line) => line.lastKey ?? -Infinity));
+  const last = Math.min(...videos.map((line) => line.lastKey ?? -Infinity));
   const key = goesOn ? Math.max(first, last) : first;
   if (key === Infinity) return 'a key frame';
   // what one encoder sends on several connections does not arrive at quite the same time

@@ -8,7 +8,7 @@ const TrackMapItem = Type.Object({
   newTrackName: Type.String(),
   bitrateConf: Type.Number(),
   framerateConf: Type.Number(),
-  /** Which of several sound tracks of that name; -1: all of them. */
+  /** Which of several audio tracks of that name; -1: all of them. */
   audioIndex: Type.Number(),
   publicName: Type.Optional(Type.String()),
   language: Type.Optional(Type.String()),

@@ -1,3 +1,4 @@
+import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
 import type { Track } from '../../core/track.ts';
 import type { SourceStream } from './spec.ts';
 
@@ -22,9 +23,12 @@ export class TrackIds {
   }
 }
 
-/** The first name of a track map that a source has no track of; undefined when it has all. */
+/**
+ * The first name of a track map that a source has no track of; undefined when it has all. A track of events is there from the
+ * first one on, and is not missed until then.
+ */
 export function missingTrack({ trackMap }: SourceStream, tracks: readonly Track[]): string | undefined {
-  const item = trackMap.find((one) => matching(one, tracks).length === 0);
+  const item = trackMap.find((one) => one.sourceTrackName !== EVENT_TRACK_NAME && matching(one, tracks).length === 0);
   if (item === undefined) return undefined;
   const { sourceTrackName: name, audioIndex } = item;
   return tracks.some((track) => track.name === name) ? `${name} with audio index ${audioIndex}` : name;

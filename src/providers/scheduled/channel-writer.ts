@@ -1,6 +1,6 @@
 import type { Packet } from '../../core/packet.ts';
 import { rescale } from '../../core/timebase.ts';
-import { sameFormat, type Track } from '../../core/track.ts';
+import { isMedia, sameFormat, type Track } from '../../core/track.ts';
 import type { TrackSink } from '../intake/track-writer.ts';
 import type { ItemUnit } from './item-source.ts';
 
@@ -29,7 +29,7 @@ const LEAST_STEP_MS = 1;
 
 /**
  * Puts the items of a channel one after the other on the timeline of its stream, each where it is told to be. Decoding times
- * grow by a millisecond at least; pictures are shown when they were to be. Audio follows the item before sample by sample where it
+ * grow by a millisecond at least; frames are shown when they were to be. Audio follows the item before sample by sample where it
  * begins within a frame of that, and what would overlap is left out.
  */
 export class ChannelWriter {
@@ -48,12 +48,12 @@ export class ChannelWriter {
     this.#sink = sink;
   }
 
-  /** Monotonic milliseconds up to which something was written to be presented. */
+  /** Monotonic milliseconds up to which audio or video was written to be presented. */
   get end(): number {
     return this.#end;
   }
 
-  /** Monotonic milliseconds where the last picture is shown. */
+  /** Monotonic milliseconds where the last frame of video is shown. */
   get lastShown(): number {
     return this.#lastShown;
   }
@@ -92,16 +92,16 @@ export class ChannelWriter {
     }
     const lane = this.#lanes.get(track.id) as Lane;
     lane.shift ??= this.#enter(lane, unit);
-    const isSound = track.type === 'audio' && duration > 0;
+    const isAudio = track.type === 'audio' && duration > 0;
     const own = unit.dts + (lane.shift ?? 0);
-    if (lane.shift === undefined || (isSound && own < lane.end - duration / 2)) return;
-    const dts = isSound ? Math.max(own, lane.end) : Math.max(squeezed(lane, own), lane.last + leastStep(track));
+    if (lane.shift === undefined || (isAudio && own < lane.end - duration / 2)) return;
+    const dts = isAudio ? Math.max(own, lane.end) : Math.max(squeezed(lane, own), lane.last + leastStep(track));
     const pts = Math.max(unit.pts + lane.shift, dts);
     lane.step = dts - lane.last;
     lane.last = dts;
     lane.end = pts + duration;
     const ms = (1000 * track.timebase.num) / track.timebase.den;
-    this.#end = Math.max(this.#end, lane.end * ms + (this.#origin ?? 0));
+    if (isMedia(track)) this.#end = Math.max(this.#end, lane.end * ms + (this.#origin ?? 0));
     if (track.type === 'video') this.#lastShown = Math.max(this.#lastShown, pts * ms + (this.#origin ?? 0));
     this.#sink.write({ track: lane.track, dts, pts, duration, key, data });
   }

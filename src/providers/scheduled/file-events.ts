@@ -3,6 +3,7 @@ import { id3Of } from '../../containers/mpegts/metadata.ts';
 import type { NutStream } from '../../containers/nut/format.ts';
 import type { NutFrame } from '../../containers/nut/reader.ts';
 import { EventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
+import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { Timeline, TrackTimeline } from '../../core/timeline.ts';
 import type { DataTrack } from '../../core/track.ts';
@@ -29,7 +30,7 @@ export class FileEvents {
     const { place, timeline } = options;
     this.#options = options;
     this.#track = Object.freeze({
-      ...{ id: FIRST_DATA_ID + place, name: 'Data', type: 'data', codec: 'ID3v2' },
+      ...{ id: FIRST_DATA_ID + place, name: EVENT_TRACK_NAME, type: 'data', codec: 'ID3v2' },
       ...{ timebase: VIDEO_TIMEBASE, bypass: false },
     } satisfies DataTrack);
     this.#clock = timeline.track(VIDEO_TIMEBASE);

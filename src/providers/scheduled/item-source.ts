@@ -7,16 +7,16 @@ export interface ItemUnit {
   /** In ticks of the track, on the clock of the item: a file begins with 0, what precedes that is negative. */
   readonly dts: number;
   readonly pts: number;
-  /** 0 for pictures. */
+  /** 0 for video. */
   readonly duration: number;
   readonly key: boolean;
   readonly data: Buffer;
-  /** Milliseconds of decoding and of presentation on the same clock. */
+  /** Milliseconds of decoding and of presentation on the same clock; of an event, when it comes: it may take effect much later. */
   readonly at: number;
   readonly shownAt: number;
 }
 
-/** How long a unit lasts, in milliseconds; 0 for pictures. */
+/** How long a unit lasts, in milliseconds; 0 for video. */
 export function unitLength({ duration, track: { timebase } }: ItemUnit): number {
   return (duration * 1000 * timebase.num) / timebase.den;
 }
@@ -42,7 +42,7 @@ export interface ItemSource {
 /** How the tracks of a channel are made of an item's. */
 export interface TrackWishes {
   readonly video: boolean;
-  /** Tracks of sound, in order; further ones of an item are left out. */
+  /** Tracks of audio, in order; further ones of an item are left out. */
   readonly audio: readonly { readonly name: string; readonly language?: string; readonly characteristics?: string }[];
 }
 

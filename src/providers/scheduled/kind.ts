@@ -24,10 +24,15 @@ import { HeldSink } from './held-sink.ts';
 import type { ItemSource, TrackWishes } from './item-source.ts';
 import { LiveItem } from './live-item.ts';
 import { MediaFiles } from './media-files.ts';
-import { readScheduleSpec, type Item, type ScheduleSpec } from './spec.ts';
+import { programsIn } from './plan.ts';
+import { readScheduleSpec, type Item, type Program, type ScheduleSpec } from './spec.ts';
 
 export const SCHEDULED = 'scheduled';
-/** Files of a channel that are looked for to find out whether a node has them. */
+/**
+ * Files of a channel that are looked for to find out whether a node has them: those of programs that play within this time, and so
+ * many at most. What plays later may be delivered later.
+ */
+const SOON_MS = 60_000;
 const LOOKED_FOR = 50;
 
 export interface ScheduledKindOptions extends OwnNameOptions {
@@ -59,11 +64,12 @@ export class ScheduledKind implements PlacedKind {
     return readChannelFailure(failure);
   }
 
-  /** Whether the node has the files of a channel. */
+  /** Whether the node has the files that a channel plays now and soon. */
   async suits(json: Json, { providers }: ApplicationConfig): Promise<boolean> {
     const spec = readScheduleSpec(json);
     if (spec === undefined || providers.schedule === undefined) return false;
-    const urls = new Set(fileUrlsOf(spec));
+    const now = Date.now();
+    const urls = new Set(fileUrlsOf(programsIn(spec.programs, now, now + SOON_MS), spec.fallbackProgram));
     const files = await this.#filesBelow(providers.schedule);
     const found = await Promise.all([...urls].slice(0, LOOKED_FOR).map((url) => files.exists(url)));
     return !found.includes(false);
@@ -287,13 +293,13 @@ function sinkOf(input: InputStream, departure: Departure): TrackSink {
   };
 }
 
-/** Without an audio map a channel has the first sound of each item. */
+/** Without an audio map a channel has the first audio track of each item. */
 function wishesOf({ stream: { videoTrack, audioTrack, audioMap } }: ScheduleSpec): TrackWishes {
   if (!audioTrack) return { video: videoTrack, audio: [] };
   return { video: videoTrack, audio: audioMap.length > 0 ? audioMap : [{ name: 'Audio' }] };
 }
 
-function fileUrlsOf({ programs, fallbackProgram }: ScheduleSpec): string[] {
+function fileUrlsOf(programs: readonly Program[], fallbackProgram: ScheduleSpec['fallbackProgram']): string[] {
   const items = [...programs.flatMap((program) => program.items), ...(fallbackProgram?.items ?? [])];
   return items.map(({ url }) => url).filter((url) => readStreamUrl(url) === undefined);
 }

@@ -123,7 +123,9 @@ export class LiveItem implements ItemSource {
     if (track === undefined || this.#state === 'ended') return;
     const { dts, pts, duration, key, data } = packet;
     const ms = (1000 * track.timebase.num) / track.timebase.den;
-    const unit = { track, dts, pts, duration, key, data, at: dts * ms, shownAt: pts * ms };
+    const at = dts * ms;
+    const shownAt = isMedia(track) ? pts * ms : at;
+    const unit = { track, dts, pts, duration, key, data, at, shownAt };
     const { queue } = this;
     const wasEmpty = queue.next === undefined;
     queue.push(unit);

@@ -34,14 +34,14 @@ export interface TakenData {
   readonly stream: FileStream<DataCodec>;
 }
 
-/** The streams of audio and video of a file that a channel takes. @param sound how many audio streams, at most */
-export function takenStreams({ video, audio }: MediaInfo, picture: boolean, sound: number): TakenMedia[] {
+/** The streams of audio and video of a file that a channel takes. @param most how many audio streams, at most */
+export function takenStreams({ video, audio }: MediaInfo, hasVideo: boolean, most: number): TakenMedia[] {
   return [
-    ...(video !== undefined && picture
+    ...(video !== undefined && hasVideo
       ? [{ type: 'video' as const, stream: video, codec: video.codec ?? ('H264' as const) }]
       : []),
     ...audio
-      .slice(0, sound)
+      .slice(0, most)
       .map((stream) => ({ type: 'audio' as const, stream, codec: stream.codec ?? ('AAC' as const) })),
   ];
 }

@@ -36,6 +36,11 @@ export function programAt(programs: readonly Program[], at: number): Running | u
   return program && { program, ends: programs[index + 1]?.scheduled };
 }
 
+/** The programs that a span of time belongs to: the one that has begun before it, and those that begin in it. */
+export function programsIn(programs: readonly Program[], from: number, to: number): Program[] {
+  return programs.slice(Math.max(0, indexAt(programs, from))).filter(({ scheduled }) => scheduled < to);
+}
+
 /**
  * What is scheduled at a time.
  * @param programs in the order of their times, which are whole milliseconds

@@ -33,7 +33,7 @@ export interface PlayOptions {
   readonly open: (position: number) => ItemSource;
 }
 
-/** Up to where the stream was written, in monotonic milliseconds: when all of it is over, and when its last picture is shown. */
+/** Up to where the stream was written, in monotonic milliseconds: when all of it is over, and when its last frame of video is shown. */
 export interface Written {
   readonly end: number;
   readonly lastShown: number;
@@ -250,7 +250,7 @@ export class Play {
     this.#shownFrom = offset + from;
     const { queue } = this.source;
     if (first.track.type === 'video' && from === first.shownAt) queue.beginWith(first);
-    queue.dropSound(from);
+    queue.dropAudio(from);
     this.source.taken();
     return this.due ?? offset + from;
   }
@@ -280,7 +280,7 @@ export class Play {
     const { id, type } = unit.track;
     if (this.#cut.has(id)) return true;
     const shown = this.offset + unit.shownAt;
-    // sound is cut where that leaves the smallest gap or overlap; nothing decodes without the picture that is left out
+    // audio is cut where that leaves the smallest gap or overlap; nothing decodes without the frame that is left out
     const isBehind = type === 'audio' ? shown + unitLength(unit) / 2 > ends : shown >= ends - ROUNDING_MS;
     if (!isBehind) return false;
     this.#cut.add(id);
@@ -289,7 +289,7 @@ export class Play {
   }
 }
 
-/** When what waits of a track is over; the last picture is shown as long as the one before. */
+/** When what waits of a track is over; the last frame of video is shown as long as the one before. */
 function endOf(units: readonly ItemUnit[]): number {
   const shown = units.map((unit) => unit.shownAt + unitLength(unit)).sort((one, other) => other - one);
   const [last = -Infinity, before = last] = shown;

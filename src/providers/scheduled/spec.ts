@@ -32,7 +32,7 @@ const Program = Type.Object({
 });
 export type Program = Static<typeof Program>;
 
-/** A sound track of the channel; items whose sound is of other languages fill them in order. */
+/** An audio track of the channel; items whose audio is of other languages fill them in order. */
 const AudioMapItem = Type.Object({
   name: Type.String(),
   language: Type.Optional(Type.String()),

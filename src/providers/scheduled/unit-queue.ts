@@ -72,8 +72,8 @@ export class UnitQueue {
     }
   }
 
-  /** Drops the sound that is over before a time of the item. */
-  dropSound(time: number): void {
+  /** Drops the audio that is over before a time of the item. */
+  dropAudio(time: number): void {
     for (const lane of this.#lanes.values()) {
       const { units } = lane;
       while (units[0]?.track.type === 'audio' && middleOf(units[0]) < time)
@@ -98,7 +98,7 @@ export class UnitQueue {
   }
 }
 
-/** Milliseconds where half of a frame of sound is over. */
+/** Milliseconds where half of a frame of audio is over. */
 function middleOf(unit: ItemUnit): number {
   return unit.shownAt + unitLength(unit) / 2;
 }

@@ -4,6 +4,7 @@ import type { PesHeader } from '../../containers/mpegts/pes-header.ts';
 import { isSplice, spliceTime } from '../../containers/mpegts/splice.ts';
 import { ticksAhead } from '../../containers/mpegts/times.ts';
 import { EventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
+import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { DataTrack } from '../../core/track.ts';
 import type { Lane, LaneEvents } from './lane.ts';
@@ -27,7 +28,7 @@ export class DataLane implements Lane {
     this.#events = events;
     this.track = Object.freeze({
       id: ids.id,
-      name: 'Data',
+      name: EVENT_TRACK_NAME,
       type: 'data',
       codec: stream.form === 'ID3' ? 'ID3v2' : 'SCTE35',
       timebase: VIDEO_TIMEBASE,

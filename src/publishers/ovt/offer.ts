@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { OutputProfileConfig } from '../../config/model.ts';
 import { outputName } from '../../config/output-name.ts';
 import type { Application } from '../../core/application.ts';
+import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { DataTrack, Track } from '../../core/track.ts';
@@ -56,7 +57,14 @@ export class Offer {
   #eventsBehind(media: readonly Track[]): DataTrack {
     const id = 1 + Math.max(...media.map((track) => track.id));
     if (this.#events?.id !== id)
-      this.#events = { id, name: 'Data', type: 'data', codec: 'ID3v2', timebase: VIDEO_TIMEBASE, bypass: true };
+      this.#events = {
+        id,
+        name: EVENT_TRACK_NAME,
+        type: 'data',
+        codec: 'ID3v2',
+        timebase: VIDEO_TIMEBASE,
+        bypass: true,
+      };
     return this.#events;
   }
 

@@ -244,20 +244,22 @@ test.serial('jobs that are asked for again go on where they were', async (t) => 
 });
 
 test.serial('another configuration of the input in mid-stream: no picture is lost, decode times grow', async (t) => {
-  const source = await clip;
+  // the last pictures are decoded before others that are shown earlier
+  const source = await makeClip({ seconds: 8, width: 96, height: 64, bFrames: 2 });
   const second = await makeClip({ seconds: 8, width: 160, height: 90, rate: 20, samplerate: 44_100 });
   const { input, transcoder } = open(t, source);
   const opened = (from: Clip) =>
     [new Taken(from.video, videoEncoding()), new Taken(from.audio, audioEncoding({ codec: 'OPUS' }))] as const;
   const before = opened(source);
   transcoder.setJobs(before.map(({ task }) => task));
-  const first = [...looped(source, 2)];
+  const first = [...looped(source, 1)];
   await feed(input, first, before);
   // sinks stay: who reads them sees one stream
   const after = opened(second);
   input.setTracks([second.video, second.audio]);
   transcoder.setJobs(before.map((sink, i) => ({ job: (after[i] as Taken).job, sink })));
-  const end = { video: 8 * 90_000, audio: Math.round(8 * 44_100) };
+  const shown = first.flatMap(({ track, pts }) => (track.type === 'video' ? pts : []));
+  const end = { video: Math.max(...shown) + 90_000 / 25, audio: Math.round(8 * 44_100) };
   const then = [...looped(second, 2)].map((packet) => {
     const offset = packet.track.type === 'video' ? end.video : end.audio;
     return { ...packet, dts: packet.dts + offset, pts: packet.pts + offset };

@@ -165,6 +165,15 @@ test('a node suits a channel whose files it has', async (t) => {
   t.true(await suits('file://a.mp4', 'stream://default/app/cam'));
   t.false(await suits('file://a.mp4', 'file://missing.mp4'));
   t.false(await kind.suits({}, application.config));
+
+  const at = (ms: number, url: string) => ({ ...program, scheduled: Date.now() + ms, items: [item(url)] });
+  const has = (programs: Parameters<typeof schedule>[0], fallback?: Parameters<typeof schedule>[1]) =>
+    kind.suits(schedule(programs, fallback) as never, application.config);
+  const [present, soon, later] = [at(-60_000, 'file://a.mp4'), 30_000, 3_600_000];
+  t.true(await has([at(-120_000, 'file://missing.mp4'), present]), 'what is over is not needed');
+  t.true(await has([present, at(later, 'file://missing.mp4')]), 'nor yet what comes much later');
+  t.false(await has([present, at(soon, 'file://missing.mp4')]));
+  t.false(await has([at(later, 'file://a.mp4')], [item('file://missing.mp4')]));
 });
 
 test('an application without the provider runs no channels', async (t) => {

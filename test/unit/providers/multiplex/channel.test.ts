@@ -13,7 +13,14 @@ import type { MultiplexSpec } from '../../../../src/providers/multiplex/spec.ts'
 import { LiveSources } from '../../../../src/providers/placed/live-sources.ts';
 import { addVhost, type VhostShape } from '../../../support/live.ts';
 import { multiplex, playlist, source, trackItem } from '../../../support/multiplex.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  dataTrack,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../../support/packets.ts';
 import { virtualTime } from '../../../support/virtual-time.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
@@ -264,6 +271,29 @@ test.serial('tracks of one source keep their distances exactly', async (t) => {
     const sent = new Map(cam.sent.map(({ packet }) => [packet.data, packet.dts]));
     t.is(new Set(packets.map(({ dts, data }) => dts - (sent.get(data) as number))).size, 1, name);
   }
+});
+
+test.serial('events of a source pass where its track of events is named, in step with its video', async (t) => {
+  const named = source('cam', [trackItem('v', 'main'), trackItem('Data', 'cues')]);
+  const spec = multiplex([named, source('mic', [trackItem('a', 'sound')])]);
+  const { publish, playing, until, got } = await open(t, spec);
+  const sources = [publish('cam', { from: 100 }), publish('mic', { from: 7 })];
+  await playing();
+  const events = dataTrack();
+  for (const { output, sent } of sources) {
+    output.setTracks([...output.tracks, events]);
+    const { packet } = sent.findLast(({ packet: { track } }) => track.type === 'video') as Sent;
+    output.write({ ...packet, track: events, data: Buffer.from(output.name) });
+  }
+  const seconds = 2;
+  await until('it goes on', () => (got.at(-1)?.dts ?? 0) > seconds * VIDEO.timebase.den);
+  const passed = got.filter(({ track }) => track.type === 'data');
+  t.deepEqual(
+    passed.map(({ track, data }) => [track.name, data.toString()]),
+    [['cues', 'cam']],
+  );
+  const beside = got.filter(({ track }) => track.type === 'video').map(({ pts }) => pts);
+  t.true(beside.includes(passed[0]?.pts ?? NaN), 'at the time of the frame that it was sent with');
 });
 
 test.serial('when a source ends the stream ends, and goes on when the source is back', async (t) => {

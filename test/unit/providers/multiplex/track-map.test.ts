@@ -47,6 +47,14 @@ test('an audio index names one of several tracks, and nothing else does', (t) =>
   t.is(missingTrack(source('cam', [trackItem('720p', 'a'), trackItem('1080p', 'b')]), TRACKS), '1080p');
 });
 
+test('events are not waited for: their track is there from the first one on', (t) => {
+  const spec = source('cam', [trackItem('720p', 'main'), trackItem('Data', 'cues')]);
+  t.is(missingTrack(spec, [VIDEO]), undefined);
+  t.is(missingTrack(spec, []), '720p');
+  const [, cues] = mapTracks(spec, TRACKS, (item) => item);
+  t.like(cues?.to, { id: 1, name: 'cues', type: 'data', codec: 'ID3v2' });
+});
+
 test('ids are unique in a channel and stay; a track that has not changed stays the same object', (t) => {
   const ids = new TrackIds();
   const spec = source('cam', [trackItem('aac', 'one'), trackItem('aac', 'two')]);

@@ -4,7 +4,7 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import type { AudioTrack, VideoTrack } from '../../../../src/core/track.ts';
 import { ChannelWriter } from '../../../../src/providers/scheduled/channel-writer.ts';
 import type { ItemUnit } from '../../../../src/providers/scheduled/item-source.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
+import { audioTrack, dataTrack, videoTrack } from '../../../support/packets.ts';
 
 const FRAME_SAMPLES = 1024;
 
@@ -127,3 +127,18 @@ for (const [name, items] of Object.entries(CASES)) {
     t.true(audio.length > 0);
   });
 }
+
+test('an event that takes effect later does not hold up what follows', (t) => {
+  const packets: Packet[] = [];
+  const writer = new ChannelWriter({ setTracks: () => {}, write: (packet) => void packets.push(packet) });
+  const units = itemOf({ video: PLAIN, audio: [0, 2000] });
+  const track = dataTrack({ id: 200, codec: 'SCTE35' });
+  const splice = { track, dts: 90_000, pts: 9 * 90_000, duration: 0, key: true, data: Buffer.alloc(1) };
+  writer.begin([...new Set(units.map((unit) => unit.track))], 0, 0);
+  for (const unit of units) writer.write(unit);
+  const { end } = writer;
+  writer.write({ ...splice, at: 1000, shownAt: 1000 });
+  t.is(writer.end, end);
+  const { dts, pts } = packets.at(-1) as Packet;
+  t.is(pts - dts, 8 * 90_000, 'it tells when');
+});

@@ -3,13 +3,21 @@ import type { Track } from '../../../../src/core/track.ts';
 import type { LiveSink } from '../../../../src/providers/placed/live-source.ts';
 import type { LiveSources } from '../../../../src/providers/placed/live-sources.ts';
 import { LiveItem } from '../../../../src/providers/scheduled/live-item.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  dataTrack,
+  eventPacket,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../../support/packets.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();
 
 /** A stream as an item, on the air. */
-async function open(tracks: readonly Track[], toleranceMs = 500) {
+async function open(tracks: readonly Track[], toleranceMs = 500, forwardData = false) {
   let sink: LiveSink | undefined;
   const sources = {
     open: async (_url: unknown, _by: unknown, taker: LiveSink) => {
@@ -23,7 +31,7 @@ async function open(tracks: readonly Track[], toleranceMs = 500) {
     url: { vhost: 'default', app: 'app', stream: 'cam' },
     by: {} as never,
     wishes: { video: true, audio: [{ name: 'Audio' }] },
-    forwardData: false,
+    forwardData,
     toleranceMs,
     onChange: () => {},
   });
@@ -39,7 +47,7 @@ async function open(tracks: readonly Track[], toleranceMs = 500) {
       while (live.queue.take() !== undefined);
     }
   };
-  return { live, play, retrack };
+  return { live, play, packet, retrack };
 }
 
 test('a stream whose video stops while its audio goes on has failed', async (t) => {
@@ -51,6 +59,16 @@ test('a stream whose video stops while its audio goes on has failed', async (t) 
   play(5.9, 6.5, {});
   t.is(live.state, 'ended');
   t.regex(live.failure ?? '', /video has stopped/);
+});
+
+test('an event has its place where it comes, whenever it takes effect', async (t) => {
+  const events = dataTrack({ codec: 'SCTE35' });
+  const { live, packet } = await open([VIDEO, AUDIO, events], 500, true);
+  for (const one of videoPackets(VIDEO, { to: 2 })) packet(one);
+  packet({ ...eventPacket(events, 90_000, 'splice'), pts: 9 * 90_000 });
+  const lanes = [...live.queue.lanes()];
+  const [splice] = lanes.find(([unit]) => unit?.track.type === 'data') ?? [];
+  t.like(splice, { dts: 90_000, pts: 9 * 90_000, at: 1000, shownAt: 1000 });
 });
 
 test('video that comes seldom has not stopped, nor does what the channel tolerates count', async (t) => {
