@@ -3,7 +3,9 @@ import { openChannels } from './channels.ts';
 import { Access } from './access/access.ts';
 import { signedPolicy } from './access/policy/guard.ts';
 import { configuredPorts } from './access/policy/ports.ts';
+import { Redirects } from './access/redirects.ts';
 import { AdmissionWebhooks } from './access/webhooks/index.ts';
+import { secretsOf } from './config/cluster-secrets.ts';
 import type { ServerConfig } from './config/model.ts';
 import type { FindOutput } from './core/find-output.ts';
 import type { Registry } from './core/registry.ts';
@@ -89,9 +91,12 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     openings: webhooks.openings,
     log,
   });
+  const secrets = config.cluster === undefined ? [] : secretsOf(config.cluster);
+  const redirects = new Redirects({ cluster, registry, directory, secrets });
   return {
     cluster,
     access,
+    redirects,
     webhooks,
     names,
     sessionNames,

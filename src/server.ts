@@ -222,6 +222,7 @@ export class Server {
       facts: {
         version: version.version,
         addresses: clientAddresses(this.#config, this.#addresses),
+        publicUrl: this.#config.cluster?.node.publicUrl,
         configHashes: configHashes(this.#config),
       },
       limits: this.#config.cluster?.node.limits,
@@ -258,7 +259,7 @@ export class Server {
 
   async #startHttp(
     ports: PortTable,
-    { directory, others, calls }: Neighbours,
+    { directory, others, calls, redirects }: Neighbours,
     webrtc: WebrtcMedia | undefined,
   ): Promise<void> {
     const { registry } = this;
@@ -269,6 +270,7 @@ export class Server {
       live,
       publish: { ...(rtmp && { rtmp }), ...(whip && { whip }), ...(srt && { srt: srt.first }) },
       crossDomains: this.#config.defaults.crossDomains,
+      redirects,
     };
     for (const { port, secure, routes, serves, entrances } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;

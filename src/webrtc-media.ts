@@ -21,7 +21,7 @@ export interface WebrtcMedia {
  */
 export async function openWebrtcMedia(
   { bind: { providers, publishers }, modules, defaults: { crossDomains } }: ServerConfig,
-  { access, cluster, calls }: Neighbours,
+  { access, cluster, calls, redirects }: Neighbours,
   parentLog: Logger,
 ): Promise<WebrtcMedia | undefined> {
   const binds = [publishers.webrtc, providers.webrtc].filter((bind) => bind !== undefined);
@@ -37,6 +37,7 @@ export async function openWebrtcMedia(
     signalling: new Signalling({
       neighbours: new ResourceNeighbours(cluster, calls),
       access,
+      redirects,
       log,
       crossDomains,
       proxies: blockList(modules.forwardedFor?.networks),

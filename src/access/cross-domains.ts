@@ -7,6 +7,11 @@ export type AllowOrigin = (origin: string | undefined) => string | undefined;
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 const ANY_SCHEME = '[a-z][a-z0-9+.-]*:\\/\\/';
 
+/** Whether a page may use an answer that a browser had to go to another host for: it does not tell that one which page it is of. */
+export function followsRedirects(crossDomains: CrossDomainsConfig | undefined): boolean {
+  return crossDomains?.url.includes('*') === true;
+}
+
 /**
  * Reads the CrossDomains of a configuration: `*` for everybody, `null` alone for `null`, else patterns with `*`
  * and `?`, of every scheme when they name none (facts/01-rest-api.md, "CORS").

@@ -133,6 +133,13 @@ export function parseUrl(text: string, schemes: readonly string[]): string | und
   return schemes.includes(new URL(text).protocol.slice(0, -1)) ? text : undefined;
 }
 
+/** The http or https URL of a host alone, with a port where that is not the scheme's own. */
+export function parseOrigin(text: string): string | undefined {
+  if (!URL.canParse(text)) return undefined;
+  const { protocol, origin, href } = new URL(text);
+  return /^https?:$/.test(protocol) && href === `${origin}/` ? origin : undefined;
+}
+
 /** A STUN or TURN server (RFC 7064, RFC 7065), kept as it was written. */
 export function parseIceUrl(text: string): string | undefined {
   return /^(?:stuns?|turns?):(?:\[[\da-f:.]+\]|[^\s/?#:[\]]+)(?::\d{1,5})?(?:\?transport=\w+)?$/i.test(text)

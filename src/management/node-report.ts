@@ -13,6 +13,8 @@ export interface NodeFacts {
   readonly version: string;
   /** Where its clients reach it: URLs by module. */
   readonly addresses: { readonly [module: string]: readonly string[] };
+  /** Where clients reach this node itself over HTTP: full nodes send viewers there. */
+  readonly publicUrl?: string | undefined;
   /** They tell which nodes have the same Server.xml. */
   readonly configHashes: ConfigHashes;
 }
@@ -47,10 +49,11 @@ export class NodeReport {
 
   tell(): void {
     const { cluster, registry, facts, log } = this.#options;
-    const { version, addresses, configHashes } = facts;
+    const { version, addresses, publicUrl, configHashes } = facts;
     const info: { [key: string]: Json } = {
       version,
       addresses,
+      ...(publicUrl !== undefined && { publicUrl }),
       streams: streams(registry),
       sessions: registry.counters.totalConnections,
       ...configHashes,

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import type { Cluster, NodeRow } from '#cluster';
+import { ranked, type Cluster, type NodeRow } from '#cluster';
 import { BackOff } from '../core/back-off.ts';
 import { KilnError } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -8,7 +8,7 @@ import type { PeerCalls } from '../origins/peer-calls.ts';
 import { TaskNameSchema, taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import { TaskEnd } from './kind.ts';
 import { pause } from './pause.ts';
-import { ranked, successors } from './rank.ts';
+import { successors } from './successors.ts';
 import type { TaskRunner } from './runner.ts';
 import type { Turns } from './turns.ts';
 

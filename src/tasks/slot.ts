@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { UnavailableError, type Cluster, type Owner } from '#cluster';
+import { ranked, UnavailableError, type Cluster, type Owner } from '#cluster';
 import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
@@ -13,7 +13,6 @@ import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
 import { liveOutput } from './live-output.ts';
 import { applicationConfigOf, applicationOf } from './own-application.ts';
 import type { Progress } from './progress.ts';
-import { ranked } from './rank.ts';
 import { TaskRunner } from './runner.ts';
 import { StandIn } from './stand-in.ts';
 import type { Turns } from './turns.ts';

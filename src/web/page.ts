@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Assets, PageName } from './assets.ts';
 
-/** The pages load their own files and talk to their own server, and nothing else. */
-const policy = (frameAncestors: string): string =>
+/** The pages load their own files and talk to their own server, and to those that it may send them to. */
+const policy = (frameAncestors: string, followed: readonly string[]): string =>
   [
     "default-src 'none'",
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self'",
-    "media-src 'self' blob:",
-    "connect-src 'self'",
+    ["media-src 'self' blob:", ...followed].join(' '),
+    ["connect-src 'self'", ...followed].join(' '),
     "base-uri 'none'",
     "form-action 'none'",
     `frame-ancestors ${frameAncestors}`,
@@ -26,10 +26,15 @@ export function wantsPage({ method, headers }: FastifyRequest): boolean {
 /** Sends pages of one port, with what their browser is to know. */
 export class Pages {
   readonly #assets: Assets;
+  readonly #followed: () => readonly string[];
 
-  /** Adds `/-/assets/`, the files that the pages load. */
-  constructor(app: FastifyInstance, assets: Assets) {
+  /**
+   * Adds `/-/assets/`, the files that the pages load.
+   * @param followed sources of a Content-Security-Policy to which viewers may be redirected
+   */
+  constructor(app: FastifyInstance, assets: Assets, followed: () => readonly string[] = () => []) {
     this.#assets = assets;
+    this.#followed = followed;
     app.addHook('onSend', async (_request, reply) => {
       reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
     });
@@ -43,7 +48,7 @@ export class Pages {
 
   /** @param frameAncestors sites that may show the page in a frame */
   send(name: PageName, request: FastifyRequest, reply: FastifyReply, frameAncestors = "'self'"): Promise<FastifyReply> {
-    reply.header('content-security-policy', policy(frameAncestors));
+    reply.header('content-security-policy', policy(frameAncestors, this.#followed()));
     return this.#assets.pages[name].send(request, reply, REVALIDATE);
   }
 

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import { httpAccess } from '../access/http-request.ts';
+import type { Redirects } from '../access/redirects.ts';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
@@ -19,6 +20,8 @@ export interface PagesOptions {
   readonly publish?: PublishPorts;
   /** What applications without CrossDomains of their own have. */
   readonly crossDomains?: CrossDomainsConfig | undefined;
+  /** Where viewers may be sent; absent: nowhere. */
+  readonly redirects?: Pick<Redirects, 'schemes'>;
 }
 
 interface StreamParams {
@@ -33,14 +36,14 @@ interface StreamParams {
  * Register it on every port of a viewer's publisher.
  */
 export function pagesRoutes(options: PagesOptions): FastifyPluginAsync {
-  const { registry, live, serves, publish = {}, crossDomains } = options;
+  const { registry, live, serves, publish = {}, crossDomains, redirects } = options;
   const plays = serves.filter((one): one is PlayablePublisher => one === 'llhls' || one === 'webrtc');
   const here = { thumbnails: serves.includes('thumbnail'), publishes: serves.includes('whip') };
   const shown = (list: StreamList): StreamList =>
     here.thumbnails ? list : { ...list, streams: list.streams.map((one) => ({ ...one, thumbnail: undefined })) };
   let loading: Promise<Assets> | undefined;
   return async (app) => {
-    const pages = new Pages(app, await (loading ??= loadAssets()));
+    const pages = new Pages(app, await (loading ??= loadAssets()), () => redirects?.schemes ?? []);
 
     app.setNotFoundHandler(async (request, reply) => {
       reply.header('vary', 'accept');

@@ -17,7 +17,7 @@ async function open(t: ExecutionContext, cluster?: Cluster) {
   const options = await apiOptions({}, registry);
   const node = cluster ?? options.cluster;
   const log = pino({ level: 'silent' });
-  const facts = { version: '1.2.3', addresses: ADDRESSES, configHashes: {} };
+  const facts = { version: '1.2.3', addresses: ADDRESSES, publicUrl: 'https://node.example', configHashes: {} };
   const report = new NodeReport({ cluster: node, registry, facts, log });
   const app = Fastify();
   await app.register(apiRoutes({ ...options, cluster: node }));
@@ -48,6 +48,7 @@ test('a node that is alone is the only one, and tells what it has', async (t) =>
     incarnation: node.self.incarnation,
     state: 'ready',
     addresses: ADDRESSES,
+    publicUrl: 'https://node.example',
     version: '1.2.3',
     streams: 1,
     sessions: 1,

@@ -10,7 +10,7 @@ import { nodeParts } from './node-parts.ts';
 export async function aloneWith(registry: Registry, access: Partial<AccessOptions> = {}) {
   const cluster = await openAlone();
   const parts = nodeParts(cluster, registry, access.log);
-  const { log, calls, others, directory, names, sessionNames } = parts;
+  const { log, calls, others, directory, names, sessionNames, redirects } = parts;
   const webhooks = new AdmissionWebhooks({ cluster, registry, log });
   return {
     cluster,
@@ -20,6 +20,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
     directory,
     names,
     sessionNames,
+    redirects,
     access: parts.access({
       guards: [signedPolicy(() => []), webhooks.guard],
       openings: webhooks.openings,

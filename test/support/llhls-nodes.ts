@@ -35,9 +35,18 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
       if (silent) await over.promise;
       return await handler(request, from);
     }, streams);
-  const { log, names, directory, calls, sessionNames, ...parts } = nodeParts(cluster, registry);
+  const { log, names, directory, calls, sessionNames, redirects, ...parts } = nodeParts(cluster, registry);
   const access = parts.access(setup.access);
-  const options = { registry, access, directory, calls, sessionNames, log, tokenKeys: [Buffer.alloc(32, 7)] };
+  const options = {
+    registry,
+    access,
+    directory,
+    calls,
+    sessionNames,
+    redirects,
+    log,
+    tokenKeys: [Buffer.alloc(32, 7)],
+  };
   const publisher = new PlaylistPublisher(LLHLS, options);
   // files are read in real time, whatever the time of the test is
   const app = Fastify({ pluginTimeout: 0, routerOptions: ROUTER });

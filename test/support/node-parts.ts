@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { Cluster } from '#cluster';
+import { Redirects } from '../../src/access/redirects.ts';
 import { Access, type AccessOptions } from '../../src/access/access.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
@@ -18,6 +19,7 @@ export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ lev
   const changes = new StreamChanges(registry, directory);
   const names = new StreamNames({ cluster, registry, changes, log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
+  const redirects = new Redirects({ cluster, registry, directory, secrets: ['of this test'] });
   /** Admits everybody to what is on the node, unless `more` says otherwise. */
   const access = (more: Partial<AccessOptions> = {}): Access =>
     new Access({
@@ -32,5 +34,5 @@ export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ lev
       log,
       ...more,
     });
-  return { log, names, directory, changes, calls, others, sessionNames, access };
+  return { log, names, directory, changes, calls, others, sessionNames, redirects, access };
 }

@@ -13,6 +13,8 @@ export interface NodeInfo {
   readonly address?: string;
   readonly streams: number;
   readonly sessions: number;
+  readonly full: boolean;
+  readonly publicUrl?: string;
   readonly configDiffers: boolean;
   readonly addresses: Readonly<Record<string, readonly string[]>>;
   readonly version: string;

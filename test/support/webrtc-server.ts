@@ -69,7 +69,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     iceServers: iceServers.map((server) => ({ lifetime: 3_600_000, ...server })),
   };
   const log = createLogger(process.env.KILN_TEST_LOG ?? 'silent');
-  const { cluster, calls, access } = await aloneWith(registry, { log, ...options.access });
+  const { cluster, calls, access, redirects } = await aloneWith(registry, { log, ...options.access });
   const pool = await WorkerPool.create([bind.iceCandidates], log);
   const producers = new LiveProducers();
   const publisher = new WebrtcPublisher({
@@ -81,7 +81,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     log,
   });
   const provider = new WebrtcProvider({ registry, access, pool, producers, bind, log });
-  const signalling = new Signalling({ neighbours: new ResourceNeighbours(cluster, calls), access, log });
+  const signalling = new Signalling({ neighbours: new ResourceNeighbours(cluster, calls), access, redirects, log });
   const inventory = new CodecInventory({ log });
   registry.on('input', (input, application) => {
     if (input.source.kind === 'webrtc') attachOutputs(input, application, { log, inventory, folder: '.' });

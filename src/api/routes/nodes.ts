@@ -13,6 +13,7 @@ const NodeInfo = Type.Object({
   addresses: Type.Record(Type.String(), Type.Array(Type.String()), {
     description: 'Where clients reach it, by module',
   }),
+  publicUrl: Type.Optional(Type.String({ description: 'Where full nodes send viewers, while this one has room' })),
   version: Type.String(),
   uptime: Type.Integer({ description: 'Milliseconds since it joined' }),
   lastHeard: Type.Integer({ description: 'Milliseconds since its last sign of life' }),
@@ -67,7 +68,7 @@ function view(
   { id, incarnation, state, address, uptimeMs, silentMs, load, full, info }: NodeRow,
   own: NodeRow['info'],
 ) {
-  const { version, addresses, streams, sessions, configHash } = info;
+  const { version, addresses, publicUrl, streams, sessions, configHash } = info;
   return {
     id,
     incarnation,
@@ -79,6 +80,7 @@ function view(
     lastHeard: Math.round(silentMs),
     version: typeof version === 'string' ? version : '',
     addresses: (addresses ?? {}) as Record<string, string[]>,
+    publicUrl: typeof publicUrl === 'string' ? publicUrl : undefined,
     streams: Number(streams ?? 0),
     sessions: Number(sessions ?? 0),
     configDiffers: configHash !== undefined && !isSameConfig(info, own),

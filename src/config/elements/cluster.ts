@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { contained, integer, optional, parsed, section, text, type Fail } from '../blocks.ts';
-import { parseUrl } from '../values.ts';
+import { parseOrigin, parseUrl } from '../values.ts';
 import { endpoint, portOf, tlsFiles } from './shared.ts';
 
 const caCertPath = () => Type.Optional(text({ xml: 'CACertPath' }));
@@ -52,6 +52,10 @@ const Node = Type.Object({
   tls: optional({ ...tlsFiles(), caCertPath: caCertPath() }),
   /** Milliseconds that a node which was told to stop waits for its streams to leave. */
   drainTimeout: integer(30_000, { max: 86_400_000 }),
+  /** Where clients reach this node itself over HTTP: full nodes send viewers there. */
+  publicUrl: Type.Optional(
+    parsed('an http or https URL of a host alone, such as https://node-1.example.com:3334', parseOrigin),
+  ),
   /** From which on it is full; 0: there is no such limit. */
   limits: section({
     /** Percent of CPU, or of the event loop. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { allowOrigin, type AllowOrigin } from '../../access/cross-domains.ts';
+import { allowOrigin, followsRedirects, type AllowOrigin } from '../../access/cross-domains.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 
@@ -42,9 +42,14 @@ export class CrossDomainRules {
     this.#fallback = fallback;
   }
 
+  /** Whether pages of other origins can follow a redirect to another host. */
+  followRedirects(application: Application): boolean {
+    return followsRedirects(this.#of(application));
+  }
+
   /** Sets the headers of an answer. */
   apply(application: Application, request: FastifyRequest, reply: FastifyReply): void {
-    const crossDomains = application.config.publishers[this.#publisher]?.crossDomains ?? this.#fallback;
+    const crossDomains = this.#of(application);
     if (crossDomains === undefined) return;
     let cors = this.#cors.get(application);
     if (cors === undefined) {
@@ -53,5 +58,9 @@ export class CrossDomainRules {
     }
     const { origin, 'access-control-request-headers': requested } = request.headers;
     reply.headers(cors.headers(origin, requested));
+  }
+
+  #of({ config: { publishers } }: Application): CrossDomainsConfig | undefined {
+    return publishers[this.#publisher]?.crossDomains ?? this.#fallback;
   }
 }

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Access } from '../../access/access.ts';
+import type { Redirects } from '../../access/redirects.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
@@ -26,6 +27,7 @@ import { SessionTokens } from './token.ts';
 export interface PlaylistPublisherOptions {
   readonly registry: Registry;
   readonly access: Access;
+  readonly redirects: Redirects;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
   readonly sessionNames: SessionNames;
@@ -51,7 +53,7 @@ export class PlaylistPublisher {
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
-    const { registry, access, directory, calls, log, tokenKeys, crossDomains } = options;
+    const { registry, access, redirects, directory, calls, log, tokenKeys, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKeys, `${internalName}/${name}`);
     this.form = form;
@@ -77,6 +79,7 @@ export class PlaylistPublisher {
       access,
       tokens,
       redirected: new Redirected(registry, tokens),
+      redirects,
       stream: (application, name, query) => this.#find(application, name, query),
       crossDomains: new CrossDomainRules(form.module, crossDomains),
       counts: this.counts,

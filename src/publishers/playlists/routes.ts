@@ -1,7 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
 import { isGuarded } from '../../config/enables.ts';
-import { goneSignal, httpAccess } from '../../access/http-request.ts';
+import { goneSignal } from '../../access/http-request.ts';
+import type { Arrival, Redirects } from '../../access/redirects.ts';
 import { checkPresent } from '../../access/request.ts';
 import type { Application } from '../../core/application.ts';
 import type { Viewing } from '../../core/counters.ts';
@@ -35,6 +36,7 @@ export interface Directory {
   /** Of a stream. */
   tokens(application: Application, name: string): SessionTokens;
   readonly redirected: Redirected;
+  readonly redirects: Redirects;
   readonly crossDomains: CrossDomainRules;
   readonly counts: PlaylistCounts;
 }
@@ -53,6 +55,7 @@ const FILE = ':file(^.+\\.(?:m3u8|m4s|ts)$)';
 const PLAYLIST = '.m3u8';
 /** Of `sendNothing`. */
 const STARTING_STATUS = 201;
+const REDIRECT_STATUS = 307;
 
 /** The HTTP face of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
 export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPluginAsync {
@@ -91,10 +94,16 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
   const { app, stream: name, file, token } = request.params;
   // an error is not for caches: what is missing now may be there in a moment
   reply.header('cache-control', 'no-cache, no-store');
-  const application = find(form, directory, request);
-  if (application !== undefined) directory.crossDomains.apply(application, request, reply);
   const master = token === undefined ? form.master(file) : undefined;
-  if (master !== undefined) return serveMaster(form, directory, master, request, reply);
+  const arrival = master === undefined ? undefined : directory.redirects.arrival(request);
+  const application = find(form, directory, request, arrival);
+  if (application !== undefined) directory.crossDomains.apply(application, request, reply);
+  if (master !== undefined && arrival !== undefined) {
+    const better = application && betterUrl(form, directory, application, arrival, request);
+    if (better === undefined) return serveMaster(form, directory, master, arrival, request, reply);
+    directory.counts.answered('master', REDIRECT_STATUS);
+    return respond(reply, { status: REDIRECT_STATUS, headers: { location: better }, body: [] });
+  }
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
   return after(directory.stream(application, name, undefined), (stream) => {
     if (stream === undefined) throw notThere(form, directory, application, request);
@@ -102,6 +111,18 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
       serveFile(form, directory, stream, viewer, request, reply),
     );
   });
+}
+
+/** Where a viewer had better ask for a master playlist. What is for caches is theirs to ask here. */
+function betterUrl(
+  form: HlsForm,
+  { redirects, crossDomains }: Directory,
+  application: Application,
+  arrival: Arrival,
+  { params: { app, stream }, url: path }: Request,
+): string | undefined {
+  if (form.config(application)?.originMode !== false || !crossDomains.followRedirects(application)) return undefined;
+  return redirects.better(arrival, { module: form.module, app, stream, path });
 }
 
 /** The error for a stream that is not there: where access control is configured, strangers do not learn of that. */
@@ -113,10 +134,15 @@ function notThere(form: HlsForm, { tokens }: Directory, application: Application
   return kilnError('playlistSessionRefused');
 }
 
-function find(form: HlsForm, { registry, redirected }: Directory, request: Request): Application | undefined {
+function find(
+  form: HlsForm,
+  { registry, redirected }: Directory,
+  request: Request,
+  arrival?: Arrival,
+): Application | undefined {
   const { app, stream, token } = request.params;
   const sentTo = token === undefined ? undefined : redirected.find(app, stream, token);
-  const application = sentTo ?? registry.resolve(request.hostname)?.applications.get(app);
+  const application = sentTo ?? registry.resolve(arrival?.hostName ?? request.hostname)?.applications.get(app);
   return application === undefined || form.config(application) === undefined ? undefined : application;
 }
 
@@ -141,26 +167,29 @@ async function serveMaster(
   form: HlsForm,
   directory: Directory,
   name: string,
+  arrival: Arrival,
   request: Request,
   reply: FastifyReply,
 ): Promise<void> {
   const { registry, access, crossDomains, stream: find } = directory;
   const { app, stream: asked } = request.params;
-  const query = new URLSearchParams(queryOf(request));
+  const { search, isRedirected: _, ...asking } = arrival;
+  const query = new URLSearchParams(search);
   const signal = goneSignal(reply.raw);
   const viewer = {
     direction: 'outgoing',
     protocol: form.kind,
-    hostName: request.hostname,
     app,
     stream: asked,
     playlist: name,
     query,
-    ...httpAccess(request.raw, request),
+    ...asking,
     signal,
   } as const;
-  const requested = registry.resolve(request.hostname);
+  const requested = registry.resolve(arrival.hostName);
   const guarded = requested !== undefined && isGuarded(requested.config, viewer);
+  // where its children are asked for
+  const here = registry.resolve(request.hostname);
   const plays = request.method !== 'HEAD';
   const admitted = await access.admitViewer(viewer, async (application, streamName, playlist = name, grant) => {
     crossDomains.apply(application, request, reply);
@@ -169,9 +198,9 @@ async function serveMaster(
     // whom a guard sent to another stream asks for its children there
     const isAsked = application.name === app && streamName === asked;
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
-    const vhost = application.vhost === requested ? undefined : application.vhost.name;
+    const vhost = application.vhost === here ? undefined : application.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
-    const options = { file: playlist, query: queryOf(request), plays, base, terms, grant, signal };
+    const options = { file: playlist, query: search, plays, base, terms, grant, signal };
     return stream && { stream, master: await stream.master(options) };
   });
   const { stream, master } = admitted.found;

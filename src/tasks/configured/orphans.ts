@@ -1,7 +1,6 @@
-import type { Cluster } from '#cluster';
+import { ranked, type Cluster } from '#cluster';
 import type { Logger } from '../../log.ts';
 import { taskKey, type TaskName, type TaskOrigin } from '../definition.ts';
-import { ranked } from '../rank.ts';
 import type { Tasks } from '../tasks.ts';
 import { isAlive, isStoreFailure } from './stream-tasks.ts';
 

@@ -1,6 +1,8 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
-import { goneSignal, httpAccess } from '../../access/http-request.ts';
+import { followsRedirects } from '../../access/cross-domains.ts';
+import { goneSignal } from '../../access/http-request.ts';
+import type { Arrival, Redirects } from '../../access/redirects.ts';
 import type { AccessRequest } from '../../access/request.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import { KilnError, kilnError } from '../../errors.ts';
@@ -28,6 +30,7 @@ export interface HttpRoutesOptions {
   readonly resources: Resources;
   /** Logs peers that are refused before their admission. */
   readonly access: Pick<Access, 'rejected' | 'refused'>;
+  readonly redirects: Redirects;
   /** What applications without CrossDomains of their own have. */
   readonly crossDomains: CrossDomainsConfig | undefined;
 }
@@ -42,23 +45,25 @@ export function httpRoutes({
   entrances,
   resources,
   access,
+  redirects,
   crossDomains = EVERYBODY,
 }: HttpRoutesOptions): FastifyPluginAsync {
   return async (fastify) => {
     fastify.removeAllContentTypeParsers();
     const types = [SDP_TYPE, FRAGMENT_TYPE];
     fastify.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body));
+    const arriving = (request: FastifyRequest): PeerRequest => peerRequest(request, redirects.arrival(request));
+    const crossDomainsOf = (peer: PeerRequest): CrossDomainsConfig =>
+      entranceOf(entrances, peer)?.crossDomains(peer.hostName, peer.app) ?? crossDomains;
     fastify.addHook('onRequest', async (request, reply) => {
-      const { app } = request.params as Partial<Path>;
-      const own = entranceOf(entrances, peerRequest(request))?.crossDomains(request.hostname, app ?? '');
-      addCorsHeaders(own ?? crossDomains, request, reply);
+      addCorsHeaders(crossDomainsOf(arriving(request)), request, reply);
     });
     fastify.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
       const status = error instanceof KilnError ? error.status : (error.statusCode ?? 500);
       const later = status === 503 || (error instanceof KilnError && error.code === 'streamNotFound');
       if (later) reply.header('retry-after', '1');
       if (status === 415) reply.header('accept-post', SDP_TYPE).header('accept-patch', FRAGMENT_TYPE);
-      if (!(error instanceof KilnError) && status < 500) refuseUnread(peerRequest(request), error.message);
+      if (!(error instanceof KilnError) && status < 500) refuseUnread(arriving(request), error.message);
       reply.code(status).type('text/plain; charset=utf-8');
       if (status < 500 || error instanceof KilnError) return error.message;
       reply.log.error({ err: error }, 'the WebRTC request failed');
@@ -88,9 +93,22 @@ export function httpRoutes({
       }
     };
 
+    /** Where a viewer had better post its offer. */
+    const betterUrl = (request: FastifyRequest, arrival: Arrival, peer: PeerRequest): string | undefined => {
+      if (directionAt(entrances, peer) === 'incoming' || !followsRedirects(crossDomainsOf(peer))) return undefined;
+      const { app, stream } = peer;
+      return redirects.better(arrival, { module: 'webrtc', app, stream, path: request.url });
+    };
+
     const post = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-      const peer = peerRequest(request);
+      const arrival = redirects.arrival(request);
+      const peer = peerRequest(request, arrival);
       const { entrance, body } = demandOffer(request, peer);
+      const better = betterUrl(request, arrival, peer);
+      if (better !== undefined) {
+        reply.code(307).header('location', better);
+        return '';
+      }
       const signal = goneSignal(reply.raw);
       const key = resources.newKey();
       const endpoint = endpointOf(peer.app, peer.stream);
@@ -99,7 +117,7 @@ export function httpRoutes({
       if (signal.aborted) session.close('the peer left before it was answered');
       if (session.closed) throw kilnError('mediaUnavailable');
       const etag = resources.add(key, session, endpoint, remoteUfrag);
-      const links = linkHeaders(iceServersFor(entrance.bind, peer));
+      const links = linkHeaders(iceServersFor(entrance.bind, { hostName: request.hostname, query: peer.query }));
       reply
         .code(201)
         .type(SDP_TYPE)
@@ -174,18 +192,17 @@ function textOf({ body }: FastifyRequest): string | undefined {
   return typeof body === 'string' ? body : undefined;
 }
 
-function peerRequest(request: FastifyRequest): PeerRequest {
-  const { app = '', stream = '', name } = request.params as Partial<Path>;
-  const mark = request.url.indexOf('?');
-  const query = new URLSearchParams(mark < 0 ? '' : request.url.slice(mark));
-  const { hostname, host, protocol, raw } = request;
+function peerRequest(
+  { params, host, protocol }: FastifyRequest,
+  { search, isRedirected: _, ...asking }: Arrival,
+): PeerRequest {
+  const { app = '', stream = '', name } = params as Partial<Path>;
   return {
-    ...httpAccess(raw, request),
-    hostName: hostname,
+    ...asking,
     origin: `${protocol}://${host}`,
     app,
     stream,
     ...(name === undefined ? {} : { playlist: name }),
-    query,
+    query: new URLSearchParams(search),
   };
 }

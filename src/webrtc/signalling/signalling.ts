@@ -1,6 +1,7 @@
 import type { BlockList } from 'node:net';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Access } from '../../access/access.ts';
+import type { Redirects } from '../../access/redirects.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Logger } from '../../log.ts';
 import { SignallingConnection } from './connection.ts';
@@ -15,6 +16,7 @@ export interface SignallingOptions {
   readonly neighbours: ResourceNeighbours;
   /** Logs peers that are refused before their admission. */
   readonly access: Pick<Access, 'rejected' | 'refused'>;
+  readonly redirects: Redirects;
   readonly log: Logger;
   /** Networks whose `X-Forwarded-For` is believed. */
   readonly proxies?: BlockList | undefined;
@@ -36,8 +38,8 @@ export class Signalling {
 
   /** Everything under `/:app/:stream` of one port, and the WebSocket upgrades of the server it is registered on. */
   routes(entrances: Entrances): FastifyPluginAsync {
-    const { access, log, crossDomains } = this.#options;
-    const http = httpRoutes({ entrances, resources: this.#resources, access, crossDomains });
+    const { access, redirects, log, crossDomains } = this.#options;
+    const http = httpRoutes({ entrances, resources: this.#resources, access, redirects, crossDomains });
     return async (fastify) => {
       this.#upgrades.attach(fastify.server, (socket, request) => {
         const direction = directionOf(request.query);

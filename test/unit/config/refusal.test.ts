@@ -56,6 +56,12 @@ const refusals: Record<string, [xml: string, line: string]> = {
     serverXml({ apps: application('<TranscodeWebhook><Timeout>600001</Timeout></TranscodeWebhook>') }),
     `${APP}/TranscodeWebhook/Timeout: 600001 is not an integer (1..600000)`,
   ],
+  'a public URL of more than a host': [
+    serverXml({
+      server: CLUSTER.replace('<AgentCheckPort>7946</AgentCheckPort>', '<PublicUrl>https://a.example/kiln</PublicUrl>'),
+    }),
+    'Server/Cluster/Node/PublicUrl: "https://a.example/kiln" is not an http or https URL of a host alone, such as https://node-1.example.com:3334',
+  ],
   'no type': ['<Server version="8"><IP>*</IP></Server>', 'Server/Type: is missing'],
   'wrong type': [serverXml().replace('origin', 'relay'), 'Server/Type: "relay" is not one of origin, edge'],
   'no address': [serverXml().replace('<IP>*</IP>', ''), 'Server/IP: is missing'],

@@ -7,12 +7,16 @@ import { pagesRoutes } from '../../../src/web/pages.ts';
 import { aloneWith } from '../../support/alone.ts';
 import { addVhost, goLive } from '../../support/live.ts';
 
-async function serve(t: ExecutionContext, hostNames = ['*']): Promise<{ app: FastifyInstance; registry: Registry }> {
+async function serve(
+  t: ExecutionContext,
+  hostNames = ['*'],
+  schemes: readonly string[] = [],
+): Promise<{ app: FastifyInstance; registry: Registry }> {
   const registry = new Registry();
   addVhost(registry, { hostNames, providers: {} });
   const { live } = await aloneWith(registry);
   const app = fastify();
-  await app.register(pagesRoutes({ registry, live, serves: ['llhls', 'webrtc'] }));
+  await app.register(pagesRoutes({ registry, live, serves: ['llhls', 'webrtc'], redirects: { schemes } }));
   t.teardown(() => app.close());
   return { app, registry };
 }
@@ -32,6 +36,14 @@ test('the pages carry a policy that allows nothing but their own files, and noth
     t.notRegex(body, /<script(?![^>]* src=)|<style|\son\w+=|\sstyle=/);
     t.notRegex(body, /(?:src|href)="(?:https?:)?\/\//);
   }
+});
+
+test('a page may follow where nodes send viewers, and nowhere else', async (t) => {
+  const { app } = await serve(t, ['*'], ['http:', 'https:']);
+  const policy = String((await app.inject('/app/stream')).headers['content-security-policy']);
+  t.regex(policy, /connect-src 'self' http: https:;/);
+  t.regex(policy, /media-src 'self' blob: http: https:;/);
+  t.is(policy.match(/https:/g)?.length, 2);
 });
 
 test('other sites may frame the player when they ask for it as a part, and no page that publishes', async (t) => {

@@ -40,7 +40,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     ],
     ...vhost,
   });
-  const { access, directory, calls, sessionNames, live } = await aloneWith(registry, admitting);
+  const { access, directory, calls, sessionNames, redirects, live } = await aloneWith(registry, admitting);
   const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   const llhls = new PlaylistPublisher(LLHLS, {
     registry,
@@ -48,6 +48,7 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     directory,
     calls,
     sessionNames,
+    redirects,
     log: pino({ level: 'silent' }),
     tokenKeys: [Buffer.alloc(32)],
   });

@@ -1,6 +1,5 @@
 import test from 'ava';
-import type { NodeRow } from '#cluster';
-import { ranked } from '../../../src/tasks/rank.ts';
+import { ranked, type NodeRow } from '#cluster';
 
 const row = (id: string, shape: Partial<NodeRow> = {}): NodeRow => ({
   id,

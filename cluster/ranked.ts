@@ -1,26 +1,14 @@
-import { isAble, type Cluster, type NodeIdentity, type NodeRow } from '#cluster';
-import { isSameConfig } from '../config/config-hash.ts';
-import type { TaskDefinition } from './definition.ts';
+import { isAble } from './placement.ts';
+import type { NodeIdentity, NodeRow } from './types.ts';
 
 /** Loads that differ by less count as equal: otherwise everything would go to a node that is slightly less busy. */
 const LOAD_STEP = 0.2;
 
 /**
- * The other nodes that a task can be handed over to. They certainly have its application, which is stored or comes from the
- * same Server.xml.
- */
-export function successors(
-  { self, nodes }: Pick<Cluster, 'self'> & { readonly nodes: readonly NodeRow[] },
-  { stored }: TaskDefinition,
-): NodeRow[] {
-  const own = nodes.find(({ id }) => id === self.id)?.info ?? {};
-  return nodes.filter((node) => node.id !== self.id && isAble(node) && (stored || isSameConfig(node.info, own)));
-}
-
-/**
- * Ids of the nodes that may take a task, the best first: the same on every node, without asking anybody, and another
- * order for each task. Of the first two the less loaded one comes first, and those that are full come last.
- * @param former life of a node that has just lost the task, or left it: it would only delay the others
+ * Ids of the nodes that may take a task or the viewers of a stream, the best first: the same on every node, without asking
+ * anybody, and another order for each key. Of the first two the less loaded one comes first, and those that are full come
+ * last.
+ * @param former life of a node that has just lost what the key is of, or left it: it would only delay the others
  */
 export function ranked(key: string, nodes: readonly NodeRow[], former?: NodeIdentity): string[] {
   const able = nodes.filter((node) => isAble(node) && node.incarnation !== former?.incarnation);
