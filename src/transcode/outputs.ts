@@ -122,10 +122,7 @@ class StreamOutputs {
         new ProfileOutput(input, profile, {
           application,
           overlays,
-          onAnnounced: () => {
-            // for who comes right after
-            if (this.#transcoder !== undefined && this.#transcoder.pids.length > 0) this.#restLater();
-          },
+          onTold: () => this.#onTold(),
           onFailure: (variant, reason, final) =>
             failures.add(`${variant} of output profile ${profile.name}`, reason, final),
           onRefusal: (reason) => {
@@ -166,7 +163,19 @@ class StreamOutputs {
     const rests = !this.#isNeeded;
     for (const { output, announced, tasks: own } of this.#outputs)
       output?.setResting(rests && this.#config.onDemand && announced && own.length > 0);
-    this.#transcoder.setJobs(tasks, rests);
+    // a track that an announced output has got since then waits for who comes
+    const waitsFor = this.#outputs.some(({ output, announced }) => output !== undefined && !announced);
+    this.#transcoder.setJobs(rests && this.#config.onDemand && !waitsFor ? [] : tasks, rests);
+  }
+
+  /** Playlists are made of tracks: they may name now what nobody took before. */
+  #onTold(): void {
+    // for who comes right after
+    if (this.#transcoder !== undefined && this.#transcoder.pids.length > 0) return this.#restLater();
+    // the transcoder may be about to tell of others
+    queueMicrotask(() => {
+      if (!this.#input.closed) this.#arrange();
+    });
   }
 
   get #isNeeded(): boolean {

@@ -24,8 +24,8 @@ export interface ProfileOutputOptions {
   readonly onFailure: (variantName: string, reason: string, final: boolean) => void;
   /** There can be no output stream. Called once. */
   readonly onRefusal: (reason: string) => void;
-  /** The output stream is announced: its encoders have told their formats, or failed to. */
-  readonly onAnnounced: () => void;
+  /** The output stream is announced, as its encoders have told their formats or failed to, or one has told another since. */
+  readonly onTold: () => void;
 }
 
 /** A track of the output stream and what it is made of. */
@@ -206,7 +206,9 @@ export class ProfileOutput {
     state.status = 'Ready';
     if (isDeepStrictEqual(entry.track, track)) return;
     entry.track = track;
+    const { announced } = this;
     this.#showTracks();
+    if (announced) this.#options.onTold();
   }
 
   #failed(entry: Entry, state: EncoderState, reason: string, final: boolean): void {
@@ -252,7 +254,7 @@ export class ProfileOutput {
     this.#setTracks(output);
     this.#options.application.announce(output);
     for (const packet of held) output.write(packet);
-    this.#options.onAnnounced();
+    this.#options.onTold();
   }
 
   #write(packet: Packet): void {

@@ -12,6 +12,7 @@ import type { Track } from '../../../src/core/track.ts';
 import { createLogger } from '../../../src/log.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
+import { LLHLS } from '../../../src/publishers/llhls/index.ts';
 import { until } from '../../support/until.ts';
 import { RTMP, Sink, vhostConfig } from '../../unit/core/support.ts';
 import { makeClip, secondsOf } from '../../unit/transcode/sources.ts';
@@ -32,7 +33,7 @@ const profile = (videos: object[], audios: object[] = []) => ({
 });
 
 /** A live input with this output profile, before its tracks are known. */
-function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv = process.env) {
+function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv = process.env, more: object = {}) {
   const registry = new Registry();
   const announced: OutputStream[] = [];
   const alerts: AlertMessage[] = [];
@@ -45,13 +46,20 @@ function open(t: ExecutionContext, outputProfile: object, env: NodeJS.ProcessEnv
   });
   registry.on('alert', ({ messages }) => alerts.push(...messages));
   const applications = [
-    { name: 'app', type: 'live', providers: {}, publishers: {}, outputProfiles: { outputProfile: [outputProfile] } },
+    {
+      name: 'app',
+      type: 'live',
+      providers: {},
+      publishers: {},
+      outputProfiles: { ...more, outputProfile: [outputProfile] },
+    },
   ];
   registry.createVhost(vhostConfig({ name: 'default', host: { names: ['*'] }, applications }), true);
   const application = registry.vhost('default').application('app');
   const input = application.publish('live', RTMP, { replace: true, maxConnections: 0 });
   t.teardown(() => input.close('the test is over'));
   return {
+    registry,
     input,
     inventory,
     announced,
@@ -161,6 +169,53 @@ test.serial(
     await until('no encoder runs', () => inventory.runs.running.size === 0);
   },
 );
+
+test.serial(
+  "sound that a publisher's own playlist names, made when the output is announced, is encoded all the time",
+  async (t) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    t.teardown(() => mock.timers.reset());
+    const { registry, input, inventory, announced, of } = open(t, profile([PASSED], [OPUS]));
+    registry.on('output', (output) => LLHLS.addDefaultPlaylist(output));
+    await feed(input, 1);
+    await until('it is announced', () => announced.length > 0);
+    for (const packet of (await clip).packets) if (secondsOf(packet) >= 1) input.write(packet);
+    await until('sound comes', () => of('opus').length > 10);
+    mock.timers.tick(60_000);
+    t.is(inventory.runs.running.size, 1);
+  },
+);
+
+test.serial('a track that comes late keeps no encoder busy when it has told its format', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { input, inventory, announced, output } = open(t, profile([PASSED], [{ ...OPUS, name: 'aac', codec: 'aac' }]));
+  const { video, packets } = await clip;
+  input.setTracks([video]);
+  for (const packet of packets) if (packet.track === video && secondsOf(packet) < 1) input.write(packet);
+  await until('it is announced', () => announced.length > 0);
+  await feed(input, 2);
+  await until('the sound is there', () => output().tracks.length === 2);
+  mock.timers.tick(10_000);
+  await until('no encoder runs', () => inventory.runs.running.size === 0);
+  t.is(output().tracks.length, 2);
+});
+
+test.serial('on demand no encoder waits for a track of which nothing comes', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const audios = [{ ...OPUS, name: 'aac', codec: 'aac' }];
+  const { input, inventory, announced, output } = open(t, profile([SMALL], audios), process.env, { onDemand: true });
+  const { video, audio, packets } = await clip;
+  input.setTracks([video, audio]);
+  for (const packet of packets) if (packet.track === video) input.write(packet);
+  await until('there is a picture', () => inventory.runs.running.size === 1);
+  mock.timers.tick(5000);
+  await until('it is announced', () => announced.length > 0);
+  mock.timers.tick(10_000);
+  await until('no encoder runs', () => inventory.runs.running.size === 0);
+  t.true(output().resting);
+});
 
 test.serial('sound that a playlist names is encoded all the time', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
