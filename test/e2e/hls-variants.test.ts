@@ -55,5 +55,10 @@ test('hls.js changes between the variants of a playlist, which share their sound
   await page.waitForFunction('video.videoWidth === 320');
   const since = Number(await page.evaluate('video.currentTime'));
   await page.waitForFunction(`video.currentTime > ${since + 1}`);
-  t.deepEqual(await page.evaluate('faults'), []);
+  const faults: string[] = await page.evaluate('faults');
+  // a change that comes while hls.js reads a segment makes it forget what was in that
+  t.deepEqual(
+    faults.filter((fault) => !/^fragParsingError false .* Found no media/.test(fault)),
+    [],
+  );
 });
