@@ -51,9 +51,7 @@ export async function channel(folder: string, minutes: number, print: (text: str
     const url = kiln.httpUrl('/app/tv/llhls.m3u8');
     await until('it plays', async () => (await fetch(url)).status === 200);
     const [video, audio] = await Promise.all([PartViewer.start(url, VIDEO), PartViewer.start(url, AUDIO)]);
-    const rest = new AbortController();
-    await Promise.race([delay(minutes * 60_000, undefined, { signal: rest.signal }).catch(() => {}), kiln.exited()]);
-    rest.abort();
+    for (const end = performance.now() + minutes * 60_000; performance.now() < end && kiln.running;) await delay(500);
     for (const viewer of [video, audio]) viewer.close();
     if (!kiln.running) throw new Error(`the server has ended: ${kiln.log}`);
     const faults = [...video.failures, ...audio.failures];
