@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { ArrivalClock } from './arrival-clock.ts';
 import { Continuity } from './continuity.ts';
-import { Counters, type PublisherKind } from './counters.ts';
+import { Counters, PUBLISHER_KINDS, type PublisherKind } from './counters.ts';
 import { EventTracks } from './event-tracks.ts';
 import { KickedSessions } from './kicked-sessions.ts';
 import { TrackMeter, type Measured } from './meter.ts';
@@ -303,8 +303,6 @@ export class OutputStream extends Stream {
   #awaited: readonly Track[] = [];
   #resting = false;
   readonly #sessions = new Map<string, Session>();
-  /** How many of them there are of each publisher. */
-  readonly #viewers = new Map<PublisherKind, number>();
   readonly #departures = new Set<() => void>();
   readonly #userData = new SeiInsertion();
   #relays = 0;
@@ -345,11 +343,10 @@ export class OutputStream extends Stream {
     return this.#sessions.size > 0 || this.#relays > 0;
   }
 
-  /** Whether it has viewers of other publishers than these, here or behind a relay. */
+  /** Whether its input has viewers of other publishers than these, or it has any behind a relay. */
   watchedBesides(kinds: ReadonlySet<PublisherKind>): boolean {
-    if (this.#relays > 0) return true;
-    for (const [kind, count] of this.#viewers) if (count > 0 && !kinds.has(kind)) return true;
-    return false;
+    const { publishers } = this.counters;
+    return this.#relays > 0 || PUBLISHER_KINDS.some((kind) => !kinds.has(kind) && publishers[kind] > 0);
   }
 
   /** It is used by others than its sessions, as by a relay on another node, until the answer is called. */
@@ -409,14 +406,9 @@ export class OutputStream extends Stream {
     if (this.closed) return () => {};
     const uncount = this.counters.viewer(session.kind);
     this.#sessions.set(session.id, session);
-    const count = (step: 1 | -1): void => {
-      this.#viewers.set(session.kind, (this.#viewers.get(session.kind) ?? 0) + step);
-    };
-    count(1);
     const depart = () => {
       if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
       if (!this.#departures.delete(depart)) return;
-      count(-1);
       uncount();
       this.emit('viewers', this.#sessions.size);
       this.emit('left', session);

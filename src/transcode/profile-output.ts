@@ -92,7 +92,7 @@ export class ProfileOutput {
     return this.#held === undefined;
   }
 
-  /** Whether all that is encoded for it is sound that no playlist names but the one that WebRTC makes for itself. */
+  /** Whether all that is encoded for it is audio that no playlist names but the one that WebRTC makes for itself. */
   get encodesForWebrtcAlone(): boolean {
     const playlists = this.#output?.playlists.filter(({ name }) => name !== WEBRTC_DEFAULT) ?? [];
     const named = new Set(playlists.flatMap(({ renditions }) => renditions.map((one) => one.audioVariantName)));

@@ -8,7 +8,7 @@ import type { CodecInventory } from './codecs.ts';
 import type { Command } from './command.ts';
 import { Encode, type EncodedFormat, type EncodeSink } from './encode.ts';
 import { isSameEncode, isSameJob, type EncodeJob } from './encoding.ts';
-import { foretoldFormat } from './foretold.ts';
+import { predictedFormat } from './predicted-format.ts';
 import { Group } from './group.ts';
 import { findMeans, type Means } from './means.ts';
 import type { RunSetting } from './run.ts';
@@ -64,7 +64,7 @@ export class Transcoder {
   /** What encoded for a sink when it last did: an encode that is asked for again goes on where it was. */
   readonly #latest = new WeakMap<EncodeSink, Encode>();
   /** Who was told a format without an encoder. */
-  readonly #foretold = new WeakSet<EncodeSink>();
+  readonly #predicted = new WeakSet<EncodeSink>();
   #merging: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -131,12 +131,12 @@ export class Transcoder {
   #arrange({ offer, setting }: Opened): void {
     const before = this.#encodes;
     const refusals: Refusal[] = [];
-    const foretold = this.#rests ? this.#foretell(refusals, offer) : undefined;
-    const tasks = foretold === undefined ? this.#tasks : [];
+    const predicted = this.#rests ? this.#predict(refusals, offer) : undefined;
+    const tasks = predicted === undefined ? this.#tasks : [];
     const found = tasks.map((task) => before.find(({ job }) => isSameEncode(job, task.job)));
     const taken = new Set(found);
     const wanted = new Map<Encode, EncodeSink[]>();
-    const isSoundAlone = tasks.every(({ job }) => job.encoding.type === 'audio');
+    const isAudioAlone = tasks.every(({ job }) => job.encoding.type === 'audio');
     const { newest } = this.#input.arrival;
     for (const [i, { job, sink }] of tasks.entries()) {
       const same = found[i] ?? [...wanted.keys()].find((encode) => isSameEncode(encode.job, job));
@@ -146,9 +146,9 @@ export class Transcoder {
       // the same one may want something else now: its encode goes on where it was
       const latest = this.#latest.get(sink);
       const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, means) : latest);
-      const hasRested = !before.includes(encode) && (encode === latest || this.#foretold.has(sink));
-      // sound that begins beside a picture which goes on does not begin where the picture could
-      if (hasRested && isSoundAlone && newest !== undefined) encode.skipTo(newest);
+      const hasRested = !before.includes(encode) && (encode === latest || this.#predicted.has(sink));
+      // audio that begins beside video which goes on does not begin at the last key frame
+      if (hasRested && isAudioAlone && newest !== undefined) encode.skipTo(newest);
       this.#latest.set(sink, encode);
       taken.add(encode);
       if (same?.job.from !== job.from) encode.follow(job, means);
@@ -159,24 +159,24 @@ export class Transcoder {
     for (const encode of before) if (!wanted.has(encode)) encode.setSinks([]);
     for (const [encode, sinks] of wanted) encode.setSinks(sinks);
     this.#group(setting);
-    for (const [sink, format] of foretold ?? []) {
-      this.#foretold.add(sink);
+    for (const [sink, format] of predicted ?? []) {
+      this.#predicted.add(sink);
       sink.started(format);
     }
   }
 
   /** Formats that are known without an encoder; undefined while one has to run to tell its own. */
-  #foretell(refusals: Refusal[], offer: Offer | undefined): Map<EncodeSink, EncodedFormat> | undefined {
-    const foretold = new Map<EncodeSink, EncodedFormat>();
+  #predict(refusals: Refusal[], offer: Offer | undefined): Map<EncodeSink, EncodedFormat> | undefined {
+    const predicted = new Map<EncodeSink, EncodedFormat>();
     for (const { job, sink } of this.#tasks) {
-      if (this.#latest.get(sink)?.hasTold === true || this.#foretold.has(sink)) continue;
+      if (this.#latest.get(sink)?.hasTold === true || this.#predicted.has(sink)) continue;
       const means = this.#means(job, refusals, offer, sink);
       if (means === undefined) continue;
-      const format = foretoldFormat(job, means);
+      const format = predictedFormat(job, means);
       if (format === undefined) return undefined;
-      foretold.set(sink, format);
+      predicted.set(sink, format);
     }
-    return foretold;
+    return predicted;
   }
 
   /** What does a job; undefined when nothing can, which is told once. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
-import { aac } from '../support/aac.ts';
+import { loopedScene } from '../support/looped-scene.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
@@ -10,7 +10,6 @@ import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
 import { until } from '../support/until.ts';
-import { h264 } from '../support/webrtc-media.ts';
 
 const { resolve } = createRequire(import.meta.url);
 const SCRIPTS = [
@@ -23,12 +22,7 @@ const MASTER = '/app/live/llhls.m3u8';
 const SESSIONS = '/v1/vhosts/default/apps/app/streams/live/sessions';
 const WITHIN = { timeout: 60_000 };
 
-/** As long as whole frames of both last, so that it can be looped. */
-const SECONDS = 3.2;
-const scene = {
-  video: await h264({ width: 160, height: 90, fps: 15, gop: 16, seconds: SECONDS, kbit: 100 }),
-  audio: await aac(440, {}, SECONDS),
-};
+const scene = await loopedScene();
 const browser = await launchBrowser();
 test.after.always(() => browser.close());
 

@@ -2,23 +2,17 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
+import { loopedScene } from '../support/looped-scene.ts';
 import { startBalancer } from '../support/balancer.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { nodesOf, startNode, usedRedis } from '../support/nodes.ts';
-import { aac } from '../support/aac.ts';
 import { until } from '../support/until.ts';
-import { h264 } from '../support/webrtc-media.ts';
 
 const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
-/** As long as whole frames of both last, so that it can be looped. */
-const SECONDS = 3.2;
-const scene = {
-  video: await h264({ width: 160, height: 90, fps: 15, gop: 16, seconds: SECONDS, kbit: 100 }),
-  audio: await aac(440, {}, SECONDS),
-};
+const scene = await loopedScene();
 const browser = await launchBrowser();
 test.after.always(() => browser.close());
 

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { aac } from '../support/aac.ts';
+import { loopedScene } from '../support/looped-scene.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { urisOf } from '../support/load/llhls-player.ts';
@@ -8,7 +8,6 @@ import { clusterXml, nodesOf, startNode, usedRedis } from '../support/nodes.ts';
 import { freePorts } from '../support/ports.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264 } from '../support/webrtc-media.ts';
 
 const MASTER = '/app/live/llhls.m3u8';
 const WHEP = '/app/live?direction=whep';
@@ -18,12 +17,7 @@ const LIMITS = '<Limits><Load>0</Load><Viewers>1</Viewers></Limits>';
 /** Frames that each player of a page has shown. */
 const FRAMES = `[...document.querySelectorAll('video')].map((video) => video.getVideoPlaybackQuality().totalVideoFrames)`;
 
-/** As long as whole frames of both last, so that it can be looped. */
-const SECONDS = 3.2;
-const scene = {
-  video: await h264({ width: 160, height: 90, fps: 15, gop: 16, seconds: SECONDS, kbit: 100 }),
-  audio: await aac(440, {}, SECONDS),
-};
+const scene = await loopedScene();
 const browser = await launchBrowser();
 test.after.always(() => browser.close());
 

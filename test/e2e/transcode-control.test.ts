@@ -101,7 +101,7 @@ test.serial(
   },
 );
 
-long('without output profiles, sound is encoded for WebRTC while somebody plays by it, and not for HLS', async (t) => {
+long('without output profiles, audio is encoded for WebRTC while somebody plays by it, and not for HLS', async (t) => {
   const kiln = await start(t, {});
   publish(t, kiln);
   await kiln.liveStream('live');

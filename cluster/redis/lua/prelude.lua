@@ -239,11 +239,15 @@ local function index_of(key, record)
   return table.concat({ incarnation or '', silence or '', key }, ' ')
 end
 
-local function note_claims(key, present)
-  -- by the clock, so that none is given again after Redis has lost the last of them
+-- The number of a change of claims: by the clock, so that none is given again after Redis has lost the last of them.
+local function next_claims_revision()
   local revision = math.max(stored('claims:revision') + 1, wall)
   redis.call('SET', P .. 'claims:revision', whole(revision))
-  mark('claims', { key }, revision, present)
+  return revision
+end
+
+local function note_claims(key, present)
+  mark('claims', { key }, next_claims_revision(), present)
   tell('claims')
 end
 

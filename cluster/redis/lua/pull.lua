@@ -15,10 +15,7 @@ local function changes(set, since)
   return { whole(revision), 0, pairs }
 end
 
-if highest > stored('fence') then
-  local nothing = { '0', 0, {} }
-  return { known, 0, { whole(claims_since), 0, {} }, nothing, '' }
-end
+if highest > stored('fence') then return { known, 0, { whole(claims_since), 0, {} }, { '0', 0, {} }, '' } end
 reap_claims()
 local id = epoch()
 if id ~= known then claims_since = 0 end

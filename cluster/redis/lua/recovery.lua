@@ -71,9 +71,7 @@ end
 -- Another run of the server may have lost the last of what this one had: strangers wait until the nodes have reported, and
 -- what they know of claims they read anew.
 local function await_nodes(id, limit, ttl)
-  local revision = whole(math.max(stored('claims:revision') + 1, wall))
-  redis.call('SET', P .. 'claims:revision', revision)
-  redis.call('SET', P .. 'claims:floor', revision)
+  redis.call('SET', P .. 'claims:floor', whole(next_claims_revision()))
   local _, unfinished = epoch()
   if unfinished == 0 then ask_for_copies(config_epoch(), stored('config:revision')) end
   begin_recovery(id, limit)

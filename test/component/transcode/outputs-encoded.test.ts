@@ -101,7 +101,7 @@ async function stuckFfmpeg(t: ExecutionContext): Promise<NodeJS.ProcessEnv> {
 }
 
 test.serial(
-  'sound that only WebRTC asks for is encoded while somebody takes it: from when they come, not from the last key frame',
+  'audio that only WebRTC asks for is encoded while somebody takes it: from when they come, not from the last key frame',
   async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     t.teardown(() => mock.timers.reset());
@@ -124,7 +124,7 @@ test.serial(
     const before = of('opus').length;
     const gone = output().addSession(viewer('webrtc'));
     write(1.4, 2);
-    await until('sound comes', () => of('opus').length > before + 10);
+    await until('audio comes', () => of('opus').length > before + 10);
     const first = secondsOf(of('opus')[before] as Packet);
     t.true(first > 1.3 && first < 1.5, `it begins at ${first}`);
     gone();
@@ -140,18 +140,18 @@ test.serial(
 );
 
 for (const channel of [1, 2])
-  test.serial(`the encoder of Opus tells the format that was foretold (${channel} channels)`, async (t) => {
+  test.serial(`the encoder of Opus tells the format that was predicted (${channel} channels)`, async (t) => {
     const { input, inventory, announced, output, of } = open(t, profile([PASSED], [{ ...OPUS, channel }]));
     await feed(input, 1);
     await until('it is announced', () => announced.length > 0);
     t.is(inventory.runs.started, 0);
-    const [, foretold] = output().tracks;
+    const [, predicted] = output().tracks;
     output().addRelay();
     const { packets } = await clip;
     for (const packet of packets) if (secondsOf(packet) >= 1) input.write(packet);
-    await until('sound comes', () => of('opus').length > 0);
-    t.is(of('opus')[0]?.track, foretold);
-    t.like(foretold?.encoder, { module: 'libopus', status: 'Ready' });
+    await until('audio comes', () => of('opus').length > 0);
+    t.is(of('opus')[0]?.track, predicted);
+    t.like(predicted?.encoder, { module: 'libopus', status: 'Ready' });
   });
 
 test.serial(
@@ -162,7 +162,7 @@ test.serial(
     const { input, inventory, announced, of } = open(t, profile([PASSED], [{ ...OPUS, name: 'aac', codec: 'aac' }]));
     await feed(input, 1);
     await until('it is announced', () => announced.length > 0);
-    await until('sound comes', () => of('aac').length > 10);
+    await until('audio comes', () => of('aac').length > 10);
     mock.timers.tick(9000);
     t.is(inventory.runs.running.size, 1);
     mock.timers.tick(1000);
@@ -180,7 +180,7 @@ test.serial(
     await feed(input, 1);
     await until('it is announced', () => announced.length > 0);
     for (const packet of (await clip).packets) if (secondsOf(packet) >= 1) input.write(packet);
-    await until('sound comes', () => of('opus').length > 10);
+    await until('audio comes', () => of('opus').length > 10);
     mock.timers.tick(60_000);
     t.is(inventory.runs.running.size, 1);
   },
@@ -217,7 +217,7 @@ test.serial('on demand no encoder waits for a track of which nothing comes', asy
   t.true(output().resting);
 });
 
-test.serial('sound that a playlist names is encoded all the time', async (t) => {
+test.serial('audio that a playlist names is encoded all the time', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const playlists = [{ fileName: 'both', renditions: [{ name: 'both', video: 'source', audio: 'opus' }] }];

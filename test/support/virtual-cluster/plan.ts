@@ -79,7 +79,7 @@ export function planOf(seed: number): Plan {
   const chosen = new Set([...faults].filter(() => random.chance(0.5)));
   // a fence is later than those that are lost by the clock, too: by one that was set back it may not be
   if (chosen.has('losses')) chosen.delete('jumps');
-  // a clock that is set forward while a holder is cut off, or stands still, ends its lease for others before it ends for itself
+  // a clock that is set forward while a holder is cut off, or suspended, ends its lease for others before it ends for itself
   if (chosen.has('jumps')) for (const silence of ['cuts', 'stalls']) chosen.delete(silence);
   const kinds = (Object.entries(KINDS) as [ActionKind, Kind][]).filter(
     ([, { fault }]) => fault === undefined || chosen.has(fault),

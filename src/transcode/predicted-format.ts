@@ -8,7 +8,7 @@ const OPUS_RATE = 48_000;
 const OPUS_LOOKAHEAD = 312;
 
 /** The format that an encoder will tell, where that is known before it runs. */
-export function foretoldFormat({ encoding }: EncodeJob, { encoder }: Means): EncodedFormat | undefined {
+export function predictedFormat({ encoding }: EncodeJob, { encoder }: Means): EncodedFormat | undefined {
   if (encoding.type !== 'audio' || encoder.ffmpegName !== 'libopus' || encoding.channels > 2) return undefined;
   const { channels } = encoding;
   const config = buildOpusConfig({
