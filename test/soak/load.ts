@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Kiln } from '../support/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
-import type { FrameCounts } from '../support/load/frame-log.ts';
+import { worstShare } from '../support/load/frame-log.ts';
 import { Program } from '../support/load/program.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
 import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
+import { percent } from '../support/load/statistics.ts';
 import { cpuSeconds, residentBytesOfEach } from '../support/load/usage.ts';
 
 const PUBLISHERS = 20;
@@ -61,7 +62,7 @@ export async function load(clip: string, print: (text: string) => void): Promise
     const byWebrtc = await webrtc.ask('report', { lastFrame: frames - 1 });
     const byLlhls = await llhls.ask('report', { lastFrame: frames - 1 });
     const publishing = (await crowd.ask('count', undefined)).connected + (await star.ask('count', undefined)).connected;
-    const shares = { webrtc: worst(byWebrtc.frames), llhls: worst(byLlhls.frames) };
+    const shares = { webrtc: worstShare(byWebrtc.frames), llhls: worstShare(byLlhls.frames) };
     print(`WebRTC: ${byWebrtc.lost} packets lost, ${byWebrtc.failed} viewers gone, ${told(shares.webrtc, byWebrtc)}`);
     print(`LL-HLS: ${byLlhls.failures.length} viewers gone, ${told(shares.llhls, byLlhls)}`);
     for (const failure of byLlhls.failures.slice(0, 3)) print(`        ${failure}`);
@@ -85,14 +86,6 @@ function memory({ pid }: Kiln): { bytes: number; text: string } {
   return { bytes, text: `${mebibytes(bytes)} MiB (${each.map(mebibytes).join(' + ')})` };
 }
 
-function worst(viewers: readonly FrameCounts[]): number {
-  return Math.min(...viewers.map(({ seen, due }) => (due === 0 ? 0 : seen / due)));
-}
-
 function told(share: number, { p50, p99 }: { p50: number; p99: number }): string {
   return `${percent(share)} of frames at the worst viewer, delay p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`;
-}
-
-function percent(share: number): string {
-  return `${(share * 100).toFixed(2)} %`;
 }

@@ -55,6 +55,8 @@ export interface KilnOptions {
   readonly publishers?: string;
   /** Elements after the application's `Publishers`. */
   readonly application?: string;
+  /** Further elements of `Applications`. */
+  readonly applications?: string;
   /** Further elements of `Modules`. */
   readonly modules?: string;
   /** Elements of `Server` before its virtual hosts. */
@@ -90,6 +92,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
     webrtc = '',
     publishers = '',
     application = '',
+    applications = '',
     vhost = '',
     server = '',
     modules = '',
@@ -143,7 +146,7 @@ export function serverXml(ports: KilnPorts, options: KilnOptions = {}): string {
           <Name>app</Name><Type>live</Type>
           <Providers><RTMP>${rtmp}</RTMP>${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : `<SRT>${srt.provider ?? ''}</SRT>`}${whip === false ? '' : `<WebRTC><Timeout>10000</Timeout>${whip === true ? '' : whip}</WebRTC>`}${providers}</Providers>
           <Publishers><LLHLS>${llhls}</LLHLS><WebRTC>${webrtc}</WebRTC>${hls === undefined ? '' : `<HLS>${hls}</HLS>`}${ovt ? '<OVT/>' : ''}${srt === undefined ? '' : '<SRT/>'}${publishers}</Publishers>${application}
-        </Application>
+        </Application>${applications}
       </Applications>
     </VirtualHost>
   </VirtualHosts>

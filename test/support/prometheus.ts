@@ -60,6 +60,12 @@ export class Prometheus {
     return result.length;
   }
 
+  /** The values of an expression now, one for each series. @throws Error when it cannot be evaluated */
+  async values(query: string): Promise<number[]> {
+    const { result } = await this.#get<{ result: readonly { value: readonly [number, string] }[] }>('query', { query });
+    return result.map(({ value: [, text] }) => Number(text));
+  }
+
   /** The rules, as soon as each was evaluated. */
   rules(): Promise<Rule[]> {
     return until('the rules were evaluated', async () => {
@@ -77,16 +83,16 @@ export class Prometheus {
   }
 }
 
-/** The settings that are shipped, for these nodes and in a hurry. */
-export function shippedSettings(nodes: readonly Pick<Kiln, 'ports'>[]): Record<string, string> {
+/** The settings that are shipped, for these nodes; a second between scrapes unless it is given. */
+export function shippedSettings(nodes: readonly Pick<Kiln, 'ports'>[], every = '1s'): Record<string, string> {
   const replaced = (text: string, [pattern, by]: readonly [RegExp, string]): string => {
     if (!pattern.test(text)) throw new Error(`prometheus.yml has nothing like ${pattern}`);
     return text.replace(pattern, by);
   };
   const read = (name: string): string => readFileSync(join(GRAFANA, 'prometheus', name), 'utf8');
   const changes: readonly (readonly [RegExp, string])[] = [
-    [/scrape_interval: \S+/, 'scrape_interval: 1s'],
-    [/evaluation_interval: \S+/, 'evaluation_interval: 1s'],
+    [/scrape_interval: \S+/, `scrape_interval: ${every}`],
+    [/evaluation_interval: \S+/, `evaluation_interval: ${every}`],
     [/password_file: \S+/, `password: ${SCRAPE_TOKEN.split(':')[1]}`],
     [/targets: .*/, `targets: [${nodes.map(({ ports }) => `'127.0.0.1:${ports.api}'`).join()}]`],
   ];

@@ -5,6 +5,9 @@ import type { Family } from './family.ts';
 const TEXT = Registry.PROMETHEUS_CONTENT_TYPE;
 const OPEN = Registry.OPENMETRICS_CONTENT_TYPE;
 
+/** For how long a scrape may hold the event loop. A turn after each family would take seconds where turns are long. */
+const SLICE_MS = 2;
+
 /** The answer to a scrape. */
 export interface Scrape {
   readonly contentType: string;
@@ -13,7 +16,7 @@ export interface Scrape {
 
 /**
  * All that this node measures, in the text formats of Prometheus. Values are read when a scrape asks for them. It lets the
- * event loop turn after each family, so that media does not wait for all of them.
+ * event loop turn between families, so that media does not wait for all of them.
  */
 export class Exposition {
   readonly #formats: Readonly<Record<'text' | 'open', Format>>;
@@ -52,9 +55,12 @@ class Format {
   async #scrape(): Promise<Scrape> {
     const { contentType } = this.#registry;
     const families: string[] = [];
+    let since = performance.now();
     for (const name of this.#names) {
       families.push(await this.#registry.getSingleMetricAsString(name));
+      if (performance.now() - since < SLICE_MS) continue;
       await turn();
+      since = performance.now();
     }
     const end = contentType === OPEN ? '# EOF\n' : '';
     return { contentType, body: `${families.join('\n')}\n${end}` };

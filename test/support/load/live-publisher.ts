@@ -27,8 +27,8 @@ export class LivePublisher {
   }
 
   /** @param from number of the first frame @throws when the server refuses */
-  static async start(port: number, stream: string, clip: Clip, from = 0): Promise<LivePublisher> {
-    return new LivePublisher(await RtmpClient.publish(stream, { port }), clip, from);
+  static async start(port: number, stream: string, clip: Clip, from = 0, app = 'app'): Promise<LivePublisher> {
+    return new LivePublisher(await RtmpClient.publish(stream, { port, app }), clip, from);
   }
 
   /** When its first frame left, in milliseconds of the stamps' clock. */

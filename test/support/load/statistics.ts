@@ -7,3 +7,8 @@ export function percentile(values: readonly number[], share: number): number {
 export function median(values: readonly number[]): number {
   return percentile(values, 0.5);
 }
+
+/** A share as text. */
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(2)} %`;
+}

@@ -8,6 +8,8 @@ interface PublishOptions {
   /** File of `encodeClip`. */
   readonly clip: string;
   readonly streams: readonly string[];
+  /** `app` when not given. */
+  readonly app?: string;
 }
 
 /** Publishers of one clip under names of their own. */
@@ -15,11 +17,11 @@ const publishers = new Map<string, LivePublisher>();
 
 const commands = {
   /** Starts them one after the other, so that their frames do not come all at once. @returns when each began */
-  async start({ port, clip: file, streams }: PublishOptions): Promise<number[]> {
+  async start({ port, clip: file, streams, app }: PublishOptions): Promise<number[]> {
     const clip = await loadClip(file);
     const started: number[] = [];
     for (const stream of streams) {
-      const publisher = await LivePublisher.start(port, stream, clip);
+      const publisher = await LivePublisher.start(port, stream, clip, 0, app);
       publishers.set(stream, publisher);
       started.push(publisher.started);
       if (streams.length > 1) await delay(1000 / streams.length);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Histogram } from '../../../../src/core/histogram.ts';
 import { Exposition } from '../../../../src/stats/metrics/exposition.ts';
-import { counter, gauge, histogram } from '../../../../src/stats/metrics/family.ts';
+import { counter, gauge, histogram, type Family } from '../../../../src/stats/metrics/family.ts';
 
 const seconds = new Histogram([0.1, 1]);
 for (const value of [0.1, 0.5, 3, 4]) seconds.add(value);
@@ -62,8 +62,18 @@ test('text for who does not', async (t) => {
   }
 });
 
-test('a scrape lets the event loop turn, and who asks meanwhile gets the same', async (t) => {
-  const exposition = new Exposition(FAMILIES);
+/** A family whose values take some time to read. */
+function slow(name: string): Family {
+  return gauge(name, 'Slow.', () => {
+    const until = performance.now() + 3;
+    while (performance.now() < until);
+    return 1;
+  });
+}
+
+test('a scrape that takes long lets the event loop turn, and who asks meanwhile gets the same', async (t) => {
+  const families = ['kiln_a', 'kiln_b', 'kiln_c', 'kiln_d'].map(slow);
+  const exposition = new Exposition(families);
   let turns = 0;
   const count = () => {
     turns++;
@@ -74,7 +84,7 @@ test('a scrape lets the event loop turn, and who asks meanwhile gets the same', 
   t.is(exposition.scrape('text/plain'), first);
   await first;
   clearImmediate(next);
-  t.true(turns >= FAMILIES.length, `${turns}`);
+  t.true(turns >= families.length, `${turns}`);
   t.not(exposition.scrape(undefined), first);
 });
 

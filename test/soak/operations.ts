@@ -1,0 +1,219 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { launchBrowser } from '../support/browser.ts';
+import { startBusyNodes, withoutData } from '../support/busy-nodes.ts';
+import type { Kiln } from '../support/kiln.ts';
+import { encodeClip } from '../support/load/clip.ts';
+import { worstShare } from '../support/load/frame-log.ts';
+import { Program } from '../support/load/program.ts';
+import type { PublishCommands } from '../support/load/programs/publish.ts';
+import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
+import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
+import { median, percent } from '../support/load/statistics.ts';
+import { cpuSeconds, residentBytes } from '../support/load/usage.ts';
+import { Prometheus, SCRAPE_TOKEN, shippedSettings } from '../support/prometheus.ts';
+import { Teardown } from '../support/teardown.ts';
+import { until } from '../support/until.ts';
+
+/** The streams of this load, besides that of `startBusyNodes`, which has the encoder. */
+const APP = 'load';
+const LLHLS_XML =
+  '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>';
+const APPLICATION =
+  `<Application><Name>${APP}</Name><Type>live</Type><Providers><RTMP/></Providers>` +
+  `<Publishers><LLHLS>${LLHLS_XML}</LLHLS><WebRTC/><Thumbnail/></Publishers></Application>`;
+const STREAMS_EACH = 50;
+const KBIT = 200;
+/** Streams of each node that are watched over a protocol, and viewers of each of them at each node. */
+const LLHLS = { streams: 6, viewers: 5 };
+const WEBRTC = { streams: 2, viewers: 10 };
+const SCRAPE = '5s';
+const WARM_UP_MS = 60_000;
+const WINDOW_MS = 15_000;
+/** What is shown in the console, one after the other, each between two windows in which it is closed. */
+const VIEWS = ['', 'streams', `streams/default/${APP}/s0-0`, 'nodes', 'events'];
+const LOOKS_MS = 300_000;
+/** What was sent when counting ends needs so long to be at LL-HLS players on a loaded machine. */
+const TAIL_MS = 8000;
+const WANTED_SHARE = 0.999;
+const GROWTH = 1.15;
+/** Of a core, for an open console. */
+const CONSOLE_SHARE = 0.01;
+const MIB = 1024 * 1024;
+
+/** A process of each kind for each node, so that what one does is in nobody's way. */
+interface Load {
+  readonly publishers: Program<PublishCommands>;
+  readonly llhls: Program<LlhlsCommands>;
+  readonly webrtc: Program<WebrtcCommands>;
+}
+
+/**
+ * A hundred streams and two hundred viewers on two nodes that Prometheus scrapes, with a console that is closed and open
+ * in turn: whether viewers get their frames, dashboards their data, and what an open console costs.
+ * @param clip file to encode into
+ * @returns whether all of it stayed within its limits
+ */
+export async function operations(clip: string, minutes: number, print: (text: string) => void): Promise<boolean> {
+  await encodeClip(clip, { size: '320x180', kbit: KBIT });
+  const end = new Teardown();
+  try {
+    const { a, b } = await startBusyNodes(end, APPLICATION);
+    const nodes = [a, b];
+    const prometheus = await Prometheus.start(end, shippedSettings(nodes, SCRAPE));
+    const loads = nodes.map((): Load => {
+      const load: Load = {
+        publishers: new Program('publish.ts'),
+        llhls: new Program('watch-llhls.ts'),
+        webrtc: new Program('watch-webrtc.ts'),
+      };
+      end.teardown(() => Promise.all(Object.values(load).map((program: Load[keyof Load]) => program.stop())));
+      return load;
+    });
+    await Promise.all(
+      loads.map(({ publishers }, at) =>
+        publishers.ask('start', { port: (nodes[at] as Kiln).ports.rtmp, clip, streams: names(at), app: APP }),
+      ),
+    );
+    await until('all streams are there', async () => (await streamCount(a)) === nodes.length * STREAMS_EACH + 1);
+    await Promise.all(loads.map((load, at) => watch(load, nodes[at] as Kiln)));
+    await delay(WARM_UP_MS);
+
+    const before = nodes.map(({ pid }) => residentBytes(pid));
+    const costs = new ConsoleCosts(nodes);
+    const browser = await launchBrowser();
+    end.teardown(() => browser.close());
+    const begun = performance.now();
+    const empty = new Set<string>();
+    for (let looks = 1; performance.now() - begun < minutes * 60_000;) {
+      for (const view of VIEWS) await costs.measure(browser, view);
+      for (const what of await withoutData(prometheus)) empty.add(what);
+      if (performance.now() - begun < looks * LOOKS_MS) continue;
+      looks++;
+      const figures = nodes.map(({ pid }) => `${(residentBytes(pid) / MIB).toFixed(0)} MiB`).join(' and ');
+      print(`${((performance.now() - begun) / 60_000).toFixed(0).padStart(4)} min: ${figures}; ${costs.text}`);
+      for (const { llhls, webrtc } of loads) await Promise.all([llhls, webrtc].map((p) => p.ask('reset', undefined)));
+    }
+
+    const sent = await Promise.all(loads.map(({ publishers }) => publishers.ask('count', undefined)));
+    await delay(TAIL_MS);
+    const after = nodes.map(({ pid }) => residentBytes(pid));
+    const lastFrame = Math.floor(Math.min(...sent.map(({ frames }) => frames)) / STREAMS_EACH) - 1;
+    const seen = await Promise.all(
+      loads.map(async ({ llhls, webrtc }) => ({
+        llhls: await llhls.ask('report', { lastFrame }),
+        webrtc: await webrtc.ask('report', { lastFrame }),
+      })),
+    );
+    const shares = {
+      llhls: worstShare(seen.flatMap(({ llhls }) => llhls.frames)),
+      webrtc: worstShare(seen.flatMap(({ webrtc }) => webrtc.frames)),
+    };
+    const failures = seen.flatMap(({ llhls }) => llhls.failures);
+    const gone = failures.length + seen.reduce((sum, { webrtc }) => sum + webrtc.failed, 0);
+    const connected = sent.reduce((sum, one) => sum + one.connected, 0);
+    const range = `[${Math.ceil(minutes)}m]`;
+    const up = await prometheus.values(`min_over_time(up{job="kiln"}${range})`);
+    const slowest = await prometheus.values(`max_over_time(scrape_duration_seconds{job="kiln"}${range})`);
+    const growth = Math.max(...after.map((bytes, at) => bytes / (before[at] as number)));
+
+    print(`${connected} publishers still there, ${gone} viewers gone`);
+    for (const failure of failures.slice(0, 5)) print(`        ${failure}`);
+    print(`frames at the worst viewer: LL-HLS ${percent(shares.llhls)}, WebRTC ${percent(shares.webrtc)}`);
+    print(
+      `scrapes: ${up.filter((value) => value === 1).length} of ${up.length} nodes never missed one, the slowest took ${slowest.map((s) => `${(s * 1000).toFixed(0)} ms`).join(' and ')}`,
+    );
+    print(`panels and alerts without data at some time: ${[...empty].join('; ') || 'none'}`);
+    print(`memory: ${percent(growth)} of what it was after the start`);
+    print(`console: ${costs.text}; ${costs.refused} calls failed`);
+    const sound =
+      connected === nodes.length * STREAMS_EACH &&
+      gone === 0 &&
+      Math.min(shares.llhls, shares.webrtc) >= WANTED_SHARE &&
+      up.length === nodes.length &&
+      Math.min(...up) === 1 &&
+      empty.size === 0 &&
+      growth <= GROWTH &&
+      costs.refused === 0 &&
+      costs.most <= CONSOLE_SHARE;
+    print(sound ? 'carried' : 'NOT carried');
+    return sound;
+  } finally {
+    await end.run();
+  }
+}
+
+/** What the nodes spend while the console shows something, besides what they spend just before and after. */
+class ConsoleCosts {
+  readonly #nodes: readonly Kiln[];
+  /** CPU that it cost all nodes together, in cores, by what was shown. */
+  readonly #costs = new Map<string, number[]>();
+  #closed: number[] = [];
+  /** Calls of the page that were not answered with success. */
+  refused = 0;
+
+  constructor(nodes: readonly Kiln[]) {
+    this.#nodes = nodes;
+  }
+
+  async measure(browser: Awaited<ReturnType<typeof launchBrowser>>, view: string): Promise<void> {
+    const before = this.#closed.at(-1) ?? (await this.#cores());
+    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    let open: number;
+    try {
+      await page.goto(`http://127.0.0.1:${this.#nodes[0]?.ports.api}/console#/${view}`);
+      await page.getByLabel('Access token').fill(SCRAPE_TOKEN);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.locator('#view h1').waitFor();
+      page.on('response', (response) => (this.refused += response.ok() ? 0 : 1));
+      open = await this.#cores();
+    } finally {
+      await page.close();
+    }
+    const after = await this.#cores();
+    this.#closed.push(after);
+    this.#costs.set(view, [...(this.#costs.get(view) ?? []), open - (before + after) / 2]);
+  }
+
+  /** Cores that the most expensive view costs. */
+  get most(): number {
+    return Math.max(...[...this.#costs.values()].map(median));
+  }
+
+  get text(): string {
+    const costs = [...this.#costs].map(([view, all]) => `${view || 'overview'} ${percent(median(all))}`);
+    return `closed ${percent(median(this.#closed))} of a core, open besides: ${costs.join(', ')}`;
+  }
+
+  /** What the nodes use for a while. */
+  async #cores(): Promise<number> {
+    const since = { cpu: this.#cpu(), at: performance.now() };
+    await delay(WINDOW_MS);
+    return (this.#cpu() - since.cpu) / ((performance.now() - since.at) / 1000);
+  }
+
+  #cpu(): number {
+    return this.#nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
+  }
+}
+
+/** Of the streams of a node. */
+function names(node: number): string[] {
+  return Array.from({ length: STREAMS_EACH }, (_, n) => `s${node}-${n}`);
+}
+
+async function streamCount(node: Kiln): Promise<number> {
+  const { body } = await node.api<readonly unknown[]>('/v1/cluster/streams');
+  return body.response.length;
+}
+
+/** The viewers at one node, of its own streams and of the other's. */
+async function watch({ llhls, webrtc }: Load, node: Kiln): Promise<void> {
+  const some = (count: number, from: number): string[] =>
+    [0, 1].flatMap((owner) => names(owner).slice(from, from + count));
+  for (const stream of some(LLHLS.streams, 0)) {
+    const master = `/${APP}/${stream}/llhls.m3u8`;
+    await llhls.ask('start', { port: node.ports.http, master, hints: true, count: LLHLS.viewers });
+  }
+  for (const stream of some(WEBRTC.streams, LLHLS.streams))
+    await webrtc.ask('start', { url: node.httpUrl(`/${APP}/${stream}?direction=whep`), count: WEBRTC.viewers });
+}

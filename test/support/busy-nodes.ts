@@ -1,0 +1,86 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import type { ExecutionContext } from 'ava';
+import { expressions, unfiltered, type Expression } from './grafana.ts';
+import type { Kiln } from './kiln.ts';
+import { BYPASS, ladderXml } from './ladder-config.ts';
+import { createMultiplex, sourceOf } from './multiplex-api.ts';
+import { startNode, untilStates, usedRedis } from './nodes.ts';
+import { PartViewer } from './part-viewer.ts';
+import { PictureClient } from './picture-client.ts';
+import { freePorts } from './ports.ts';
+import { SCRAPE_TOKEN, type Prometheus } from './prometheus.ts';
+import type { RedisServer } from './redis.ts';
+import { RtmpClient } from './rtmp-client.ts';
+import { until } from './until.ts';
+import { ViewerPeer } from './viewer-peer.ts';
+
+const APP = '/v1/vhosts/default/apps/app';
+const SMALL =
+  '<Video><Name>small</Name><Codec>h264</Codec><Bitrate>100000</Bitrate><Width>64</Width><Height>48</Height></Video>';
+
+/** What has no series until something rare happens: a malformed packet, an answer of 5xx. */
+const RARE = /kiln_faults_total|status=~"5/;
+
+/**
+ * Two nodes of a cluster on which a little of everything goes on that is measured: a publisher, viewers, an encoder,
+ * tasks, refusals and calls between the nodes.
+ * @param applications `Application` elements besides that in which all this is
+ */
+export async function startBusyNodes(
+  t: Pick<ExecutionContext, 'teardown'>,
+  applications = '',
+): Promise<{ redis: RedisServer; a: Kiln; b: Kiln }> {
+  const redis = await usedRedis(t);
+  const options = {
+    env: { KILN_ACCESS_TOKEN: SCRAPE_TOKEN },
+    providers: '<Multiplex/>',
+    publishers: '<FILE/><Push/>',
+    application: ladderXml([BYPASS, SMALL]),
+    applications,
+  };
+  const [a, b] = await Promise.all([startNode(t, redis, 'a', options), startNode(t, redis, 'b', options)]);
+  await untilStates(a, { a: 'ready', b: 'ready' });
+
+  const publisher = await PictureClient.publish(a, 'main');
+  t.teardown(() => publisher.close());
+  await a.liveStream('main');
+  const viewers = [a, b].map((node) => PartViewer.start(node.httpUrl('/app/main/llhls.m3u8')));
+  for (const viewer of await Promise.all(viewers)) t.teardown(() => viewer.close());
+  const peer = new ViewerPeer({ audio: false });
+  t.teardown(() => peer.close());
+  await peer.play(b.httpUrl('/app/main?direction=whep'));
+
+  await RtmpClient.publish('stranger', { port: a.ports.rtmp, app: 'none' }).then(
+    (client) => client.close(),
+    () => {},
+  );
+  await until('a viewer is refused', async () => (await fetch(a.httpUrl('/app/none/llhls.m3u8'))).status === 404);
+  const receiver = createSocket('udp4').bind(0, '127.0.0.1');
+  t.teardown(() => receiver.close());
+  await once(receiver, 'listening');
+  const stream = { name: 'main' };
+  const start = async (action: string, body: object): Promise<void> => {
+    const { status } = await a.api(`${APP}:${action}`, 'POST', body);
+    if (status !== 200) throw new Error(`${action} was answered with ${status}`);
+  };
+  const [nobody = 0] = freePorts(1);
+  await start('startRecord', { id: 'r', stream });
+  await start('startPush', { id: 'p', stream, protocol: 'mpegts', url: `udp://127.0.0.1:${receiver.address().port}` });
+  await start('startPush', {
+    id: 'q',
+    stream,
+    protocol: 'rtmp',
+    url: `rtmp://127.0.0.1:${nobody}/app`,
+    streamKey: 'x',
+  });
+  await createMultiplex(a, 'channel', [sourceOf('nothing', ['source', 'picture'])]);
+  return { redis, a, b };
+}
+
+/** Names of the panels and alerts for which there is no data, besides those of rare events. */
+export async function withoutData(prometheus: Prometheus): Promise<string[]> {
+  const common: Expression[] = expressions().filter(({ expr }) => !RARE.test(expr));
+  const counts = await Promise.all(common.map(({ expr }) => prometheus.count(unfiltered(expr))));
+  return common.filter((_, at) => counts[at] === 0).map(({ what }) => what);
+}
