@@ -134,6 +134,21 @@ const STREAMS: DashboardSpec = {
           about: 'How long the newest media is ago: it grows while nothing comes of the publisher.',
           limits: [1, 5],
         }),
+        graph(
+          'Jitter',
+          's',
+          [{ expr: `kiln_stream_track_arrival_jitter_seconds{${STREAM}}`, legend: '{{stream}} {{track}}' }],
+          {
+            about: 'How unevenly packets arrive. The network, or an encoder that sends in bursts.',
+            limits: [0.05, 0.2],
+          },
+        ),
+        graph(
+          'Packets lost on the way in',
+          'cps',
+          [{ expr: sum('stream', rate('kiln_stream_lost_packets_total', STREAM)), legend: '{{stream}}' }],
+          { about: 'RTP packets, SRT messages and gaps in MPEG-TS: RTMP loses nothing, but falls behind.' },
+        ),
         graph('Reconnects', 'none', [
           { expr: `increase(kiln_stream_reconnects_total{${STREAM}}${RATE})`, legend: '{{stream}}' },
         ]),

@@ -22,12 +22,19 @@ const APART_MS = 4000;
 /** Longest reordering of frames. A timestamp beyond it is wrong. */
 const MAX_REORDERING_SECONDS = 2;
 
+/** Share of a difference that the jitter takes on with each packet (RFC 3550 section 6.4.1). */
+const JITTER_SHARE = 1 / 16;
+
 /** The position of a track. */
 interface Place {
   /** Decoding time of its newest packet, in seconds. */
   last: number;
   /** The timeline that it is on. */
   epoch: number;
+  /** Of the newest packet: its arrival, less its decoding time, in milliseconds. */
+  transit: number;
+  /** Mean difference between the transits of packets that follow each other, in milliseconds. */
+  jitter: number;
 }
 
 /** The time, in seconds, of which a packet is: it cannot have been sent before. */
@@ -76,6 +83,11 @@ export class ArrivalClock {
     return Math.min(SETTLED_MS, Math.max(0, this.#gainedAt + SETTLED_MS - now));
   }
 
+  /** How unevenly packets of a track arrive, as the interarrival jitter of RFC 3550 section 6.4.1, in milliseconds. */
+  jitter(trackId: number): number {
+    return this.#places.get(trackId)?.jitter ?? 0;
+  }
+
   /** Records the arrival of a packet. @param now milliseconds since the epoch */
   note(packet: Packet, now = Date.now()): void {
     const { track, dts } = packet;
@@ -84,7 +96,7 @@ export class ArrivalClock {
     const shown = shownAt(packet);
     this.#newest = shown;
     const offset = now - shown * 1000;
-    if (!this.#isOnTimeline(track.id, decoded, offset)) return;
+    if (!this.#isOnTimeline(track.id, decoded, offset, now)) return;
     if (this.#startedAt === -Infinity) this.#startedAt = now;
     if (offset < this.#offset - EARLIER_MS) {
       this.#gainedAt = now;
@@ -95,14 +107,18 @@ export class ArrivalClock {
   }
 
   /** Whether a packet's time is of the timeline that the newest jump began. */
-  #isOnTimeline(id: number, decoded: number, offset: number): boolean {
+  #isOnTimeline(id: number, decoded: number, offset: number, now: number): boolean {
     const place = this.#places.get(id);
+    const transit = now - decoded * 1000;
     if (place === undefined) {
-      this.#places.set(id, { last: decoded, epoch: this.#epoch });
+      this.#places.set(id, { last: decoded, epoch: this.#epoch, transit, jitter: 0 });
       return true;
     }
     const step = decoded - place.last;
+    const change = Math.abs(transit - place.transit);
     place.last = decoded;
+    place.transit = transit;
+    if (step > -BACK_SECONDS && step <= FORWARD_SECONDS) place.jitter += (change - place.jitter) * JITTER_SHARE;
     const isNear = Math.abs(offset - this.#offset) < APART_MS;
     if (step <= -BACK_SECONDS || (step > FORWARD_SECONDS && !isNear)) {
       if (place.epoch === this.#epoch) this.#jump();

@@ -92,6 +92,8 @@ export class Counters {
   /** Packets that a reader was too slow for, and how often one fell so far behind that it lost some. */
   droppedPackets = 0;
   slowReaders = 0;
+  /** Packets of the input that never came. */
+  lostPackets = 0;
   /** How viewers fare, by protocol: of the whole node. */
   readonly viewing: Viewing;
   totalConnections = 0;
@@ -131,6 +133,12 @@ export class Counters {
       level.droppedPackets += packets;
       if (isNews) level.slowReaders++;
     }
+  }
+
+  /** Packets of the input are missing, as its transport tells: RTP packets, SRT messages, gaps in MPEG-TS and OVT. */
+  lost(packets: number): void {
+    for (let level: Counters | undefined = this; level !== undefined; level = level.#parent)
+      level.lostPackets += packets;
   }
 
   /** A viewer came; call the answer, once, when it has gone. */

@@ -31,20 +31,31 @@ export const StreamSummary = Type.Object({
   bitrateIn: Type.Integer({ description: 'Bits per second' }),
   bitrateOut: Type.Integer({ description: 'Bits per second' }),
   viewers: Type.Integer(),
+  jitter: Type.Number({
+    description: 'How unevenly packets arrive, in milliseconds: the interarrival jitter of RFC 3550 of the worst track',
+  }),
+  lostPackets: Type.Integer({ description: 'Packets of the input that never came, as its transport tells' }),
+  droppedPackets: Type.Integer({ description: 'Packets that viewers, encoders or recordings were too slow for' }),
 });
 export type StreamSummary = Static<typeof StreamSummary>;
 
 /** Counters without traffic for so long show none. */
 const SILENT_MS = 3000;
 
+/** Which streams are asked for: those that have each of the names that are given. */
+export type StreamFilter = Partial<Pick<StreamSummary, 'vhost' | 'app' | 'stream'>>;
+
 /** The streams that a node has or relays. @param node its id */
-export function streamSummaries(registry: Registry, node: string): StreamSummary[] {
+export function streamSummaries(registry: Registry, node: string, wanted: StreamFilter = {}): StreamSummary[] {
   const rows: StreamSummary[] = [];
   for (const vhost of registry.vhosts.values()) {
+    if ((wanted.vhost ?? vhost.name) !== vhost.name) continue;
     for (const application of vhost.applications.values()) {
+      if ((wanted.app ?? application.name) !== application.name) continue;
       const relayed = new Set([...application.relays.values()].map(({ input }) => input));
       for (const input of [...application.streams(), ...relayed])
-        rows.push({ vhost: vhost.name, app: application.name, node, ...summary(input) });
+        if ((wanted.stream ?? input.name) === input.name)
+          rows.push({ vhost: vhost.name, app: application.name, node, ...summary(input) });
     }
   }
   return rows;
@@ -58,15 +69,20 @@ export function joinSummaries(rows: readonly StreamSummary[]): StreamSummary[] {
     const owner = streams.get(key);
     if (owner === undefined) streams.set(key, row);
     else {
-      const { viewers, bitrateOut } = owner;
-      streams.set(key, { ...owner, viewers: viewers + row.viewers, bitrateOut: bitrateOut + row.bitrateOut });
+      const { viewers, bitrateOut, droppedPackets } = owner;
+      streams.set(key, {
+        ...owner,
+        viewers: viewers + row.viewers,
+        bitrateOut: bitrateOut + row.bitrateOut,
+        droppedPackets: droppedPackets + row.droppedPackets,
+      });
     }
   }
   return [...streams.values()];
 }
 
 function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'node'> {
-  const { tracks, counters, source } = input;
+  const { tracks, counters, source, arrival } = input;
   const [video] = tracks.filter((track) => track.type === 'video').sort((a, b) => b.height - a.height);
   const audio = tracks.find((track) => track.type === 'audio');
   const measured = video && input.measured(video.id);
@@ -95,6 +111,9 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
     bitrateOut: rate(counters.out),
     // what is recorded or pushed counts as a connection, and nobody watches it
     viewers: counters.totalConnections - counters.publishers.file - counters.publishers.push,
+    jitter: rounded(Math.max(0, ...tracks.map(({ id }) => arrival.jitter(id)))),
+    lostPackets: counters.lostPackets,
+    droppedPackets: counters.droppedPackets,
   };
 }
 

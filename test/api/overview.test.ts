@@ -23,14 +23,34 @@ test('live streams at a glance', async (t) => {
     audio: { codec: 'AAC', samplerate: 48_000, channels: 2 },
     outputs: ['live_hd'],
     viewers: 0,
+    lostPackets: 0,
+    droppedPackets: 0,
   });
+  input.counters.lost(3);
+  input.counters.dropped(2, true);
+  const named = async (query: string) =>
+    (await call('GET', `/v1/cluster/streams?${query}`)).body?.response as StreamSummary[];
+  t.like((await named('vhost=default&app=app&stream=live'))[0], { lostPackets: 3, droppedPackets: 2 });
+  for (const query of ['vhost=other', 'app=other', 'vhost=default&app=app&stream=other'])
+    t.deepEqual(await named(query), [], query);
 });
 
 test('a stream is one row with the viewers of all nodes, whichever node tells first', (t) => {
-  const row = { vhost: 'v', app: 'a', stream: 's', sourceType: 'Rtmp', createdTime: '', outputs: [], bitrateIn: 5 };
+  const row = {
+    vhost: 'v',
+    app: 'a',
+    stream: 's',
+    sourceType: 'Rtmp',
+    createdTime: '',
+    outputs: [],
+    bitrateIn: 5,
+    jitter: 1.5,
+    lostPackets: 4,
+    droppedPackets: 6,
+  };
   const owner: StreamSummary = { ...row, node: 'one', relay: false, bitrateOut: 10, viewers: 1 };
   const relay: StreamSummary = { ...row, node: 'two', relay: true, sourceType: 'Ovt', bitrateOut: 20, viewers: 2 };
-  const joined = [{ ...owner, bitrateOut: 30, viewers: 3 }];
+  const joined = [{ ...owner, bitrateOut: 30, viewers: 3, droppedPackets: 12 }];
   t.deepEqual(joinSummaries([owner, relay]), joined);
   t.deepEqual(joinSummaries([relay, owner]), joined);
   t.is(joinSummaries([owner, { ...owner, stream: 'other' }]).length, 2);

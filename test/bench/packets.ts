@@ -90,6 +90,7 @@ function receiving(clip: Clip): Line {
     frame: () => taken++,
     damaged: () => undefined,
     configuration: () => undefined,
+    lost: () => undefined,
     restarted: () => undefined,
   });
   let at = 0;

@@ -102,6 +102,7 @@ for (const scheme of ['light', 'dark'] as const) {
 
 test('a stream is found, looked at and disconnected; what strangers send is text', async (t) => {
   const { page, registry, errors } = await open(t);
+  registry.vhost('default').application('app').stream('live')?.counters.lost(3);
   await signIn(page);
   await show(page, 'events');
   await page.getByText('<b>no</b>').waitFor();
@@ -111,6 +112,7 @@ test('a stream is found, looked at and disconnected; what strangers send is text
   await page.getByLabel('Filter').fill('h264');
   await page.getByRole('link', { name: 'live' }).click();
   await page.getByText('1280×720 25.00 fps').first().waitFor();
+  await page.getByText('3 packets').waitFor();
   page.on('dialog', (dialog) => void dialog.accept());
   await page.getByRole('button', { name: 'Delete' }).click();
   await page.getByText('live was deleted').waitFor();

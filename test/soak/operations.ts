@@ -20,7 +20,7 @@ const LLHLS_XML =
   '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>';
 const APPLICATION =
   `<Application><Name>${APP}</Name><Type>live</Type><Providers><RTMP/></Providers>` +
-  `<Publishers><LLHLS>${LLHLS_XML}</LLHLS><WebRTC/><Thumbnail/></Publishers></Application>`;
+  `<Publishers><LLHLS>${LLHLS_XML}</LLHLS><WebRTC/><Thumbnail/><FILE/><Push/></Publishers></Application>`;
 const STREAMS_EACH = 50;
 const KBIT = 200;
 /** Streams of each node that are watched over a protocol, and viewers of each of them at each node. */
@@ -80,12 +80,10 @@ export async function operations(clip: string, minutes: number, print: (text: st
 
     const before = nodes.map(({ pid }) => residentBytes(pid));
     const costs = new ConsoleCosts(nodes);
-    const browser = await launchBrowser();
-    end.teardown(() => browser.close());
     const begun = performance.now();
     const empty = new Set<string>();
     for (let looks = 1; performance.now() - begun < minutes * 60_000;) {
-      for (const view of VIEWS) await costs.measure(browser, view);
+      for (const view of VIEWS) await costs.measure(view);
       for (const what of await withoutData(prometheus)) empty.add(what);
       if (performance.now() - begun < looks * LOOKS_MS) continue;
       looks++;
@@ -124,7 +122,8 @@ export async function operations(clip: string, minutes: number, print: (text: st
     );
     print(`panels and alerts without data at some time: ${[...empty].join('; ') || 'none'}`);
     print(`memory: ${percent(growth)} of what it was after the start`);
-    print(`console: ${costs.text}; ${costs.refused} calls failed`);
+    print(`console: ${costs.text}; ${costs.refused} calls and ${costs.failed.length} looks failed`);
+    for (const failure of costs.failed.slice(0, 5)) print(`        ${failure}`);
     const sound =
       connected === nodes.length * STREAMS_EACH &&
       gone === 0 &&
@@ -150,24 +149,30 @@ class ConsoleCosts {
   #closed: number[] = [];
   /** Calls of the page that were not answered with success. */
   refused = 0;
+  /** Why views could not be looked at. */
+  readonly failed: string[] = [];
 
   constructor(nodes: readonly Kiln[]) {
     this.#nodes = nodes;
   }
 
-  async measure(browser: Awaited<ReturnType<typeof launchBrowser>>, view: string): Promise<void> {
+  async measure(view: string): Promise<void> {
     const before = this.#closed.at(-1) ?? (await this.#cores());
-    const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
+    const browser = await launchBrowser();
     let open: number;
     try {
+      const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
       await page.goto(`http://127.0.0.1:${this.#nodes[0]?.ports.api}/console#/${view}`);
       await page.getByLabel('Access token').fill(SCRAPE_TOKEN);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.locator('#view h1').waitFor();
       page.on('response', (response) => (this.refused += response.ok() ? 0 : 1));
       open = await this.#cores();
+    } catch (error) {
+      this.failed.push(`${view || 'overview'}: ${(error as Error).message}`);
+      return;
     } finally {
-      await page.close();
+      await browser.close();
     }
     const after = await this.#cores();
     this.#closed.push(after);

@@ -53,6 +53,7 @@ export async function playRtsp(
     received: (count) => {
       bytes += count;
     },
+    lost: () => {},
     end: (reason) => ends.push(reason),
   });
   return {

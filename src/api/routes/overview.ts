@@ -35,11 +35,16 @@ export interface OverviewOptions {
 export function overviewRoutes({ registry, nodes, node, events }: OverviewOptions): FastifyPluginAsyncTypebox {
   return async (app) => {
     const streams = {
+      querystring: Type.Object({
+        vhost: Type.Optional(Type.String({ description: 'Those of this virtual host only' })),
+        app: Type.Optional(Type.String({ description: 'Those of applications of this name only' })),
+        stream: Type.Optional(Type.String({ description: 'Those of this name only' })),
+      }),
       response: answers(Type.Array(StreamSummary)),
       summary: 'List the live streams of all nodes with their formats, bitrates and viewers',
     };
     app.get('/v1/cluster/streams', { schema: streams }, async (request, reply) => {
-      const all = await nodes.ask(request, reply, StreamSummary, streamSummaries(registry, node));
+      const all = await nodes.ask(request, reply, StreamSummary, streamSummaries(registry, node, request.query));
       return ok(joinSummaries([...all.values()].flat()));
     });
 

@@ -34,6 +34,8 @@ export interface DemuxerEvents {
   section(stream: ElementaryStream, section: Buffer): void;
   /** Something of a stream is missing before what comes next. */
   lost(stream: ElementaryStream): void;
+  /** Transport packets of a PID are missing, by its continuity counter. */
+  gap?(): void;
   /** The clock of the program, on CLOCK. */
   clock?(pcr: number): void;
   /** Something in the bytes is wrong; they can be so with every packet. */
@@ -110,6 +112,7 @@ export class TsDemuxer {
     const verdict = lane.continuity.check(data, at);
     if (verdict === 'repeated') return;
     if (verdict === 'lost') {
+      this.#events.gap?.();
       this.#events.fault('transport packets were lost');
       this.#lost(lane);
     } else if (isDiscontinuity(data, at)) {

@@ -142,6 +142,7 @@ export class MpegtsSession {
       config,
       log,
       faults: this.#faults,
+      onGap: () => input.counters.lost(1),
       onFailure: (reason) => this.close(reason),
     });
     this.#source = source;

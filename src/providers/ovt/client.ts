@@ -35,6 +35,8 @@ import { LocalClock } from '../intake/local-clock.ts';
 export interface OvtSink extends IntakeSink {
   /** Bytes that came, all of the protocol included. */
   received?(bytes: number): void;
+  /** Packets that never came. */
+  lost?(packets: number): void;
   /**
    * Nothing follows. Not called after `close()`.
    * @param forGood the origin says that nothing continues the stream
@@ -111,6 +113,7 @@ export class OvtClient {
         this.#intake.frame(frame);
       },
       loss: () => {
+        this.#sink?.lost?.(1);
         this.#faults.count('packets from the origin were lost');
         this.#intake?.lose();
       },

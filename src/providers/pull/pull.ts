@@ -191,6 +191,7 @@ export class Pull {
       },
       packet: (packet) => input.write(packet),
       received: (bytes) => input.counters.received(bytes),
+      lost: (packets) => input.counters.lost(packets),
       end: onEnd,
     };
   }

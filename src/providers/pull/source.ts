@@ -11,6 +11,8 @@ export interface SourceSink {
   tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void;
   packet(packet: Packet): void;
   received(bytes: number): void;
+  /** Packets that never came. */
+  lost(packets: number): void;
   /** Nothing follows. Not called after `close()`. */
   end(reason: string): void;
 }

@@ -37,6 +37,8 @@ export interface LaneOptions {
   readonly waitMs: number;
   readonly clock: RtpTrackClock;
   readonly faults: FaultLog;
+  /** Hears how many packets never came. */
+  readonly onLost: (packets: number) => void;
   /** Hears of what comes; hands it to `unit` when the clock may be asked. */
   readonly onEvent: (event: LaneEvent) => void;
 }
@@ -121,6 +123,10 @@ export class RtpLane implements ReceiverSink, Waiting {
   damaged(reason: string): void {
     this.#fault(reason);
     this.#emit('damage', NOTHING, 0);
+  }
+
+  lost(packets: number): void {
+    this.#options.onLost(packets);
   }
 
   configuration(config: Buffer): void {

@@ -12,6 +12,7 @@ import { streamTrackId } from '../intake/track-id.ts';
 import { TrackWriter, type TrackSink } from '../intake/track-writer.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
 import { PullError } from '../pull/error.ts';
+import type { SourceSink } from '../pull/source.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import type { LaneEvent } from '../rtp/lane.ts';
 import { AlignmentHold } from './alignment-hold.ts';
@@ -21,7 +22,7 @@ import { RtspTrack } from './track.ts';
 export interface RtspIngestOptions {
   readonly media: readonly RtspMedia[];
   readonly transport: MediaTransport;
-  readonly sink: TrackSink;
+  readonly sink: TrackSink & Pick<SourceSink, 'lost'>;
   /** Goes on from one connection to the next. */
   readonly clock: LocalClock;
   /** Tracks are to each other as they come, whatever sender reports tell. */
@@ -134,7 +135,7 @@ export class RtspIngest {
   }
 
   #track(media: RtspMedia, clock: RtpClock, counts: Record<RtspMedia['kind'], number>): RtspTrack | undefined {
-    const { faults, log, transport } = this.#options;
+    const { faults, log, transport, sink } = this.#options;
     const {
       kind,
       format: { encoding },
@@ -147,6 +148,7 @@ export class RtspIngest {
         id: streamTrackId(kind, counts[kind]),
         waitMs: transport === 'tcp' ? 0 : DATAGRAM_WAIT_MS,
         onEvent: (event) => this.#hold.push(event),
+        onLost: (packets) => sink.lost(packets),
       });
       counts[kind]++;
       return track;

@@ -63,7 +63,11 @@ class RtspSource implements PullSource {
           log,
           faults: this.#faults,
           onEnd: end,
-          sink: { setTracks: (tracks) => sink.tracks(tracks, []), write: (packet) => sink.packet(packet) },
+          sink: {
+            setTracks: (tracks) => sink.tracks(tracks, []),
+            write: (packet) => sink.packet(packet),
+            lost: (packets) => sink.lost(packets),
+          },
           report: (track, data) => this.#client.report(track, data),
         });
       },

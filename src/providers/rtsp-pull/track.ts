@@ -17,6 +17,8 @@ export interface RtspTrackOptions {
   readonly clock: RtpClock;
   readonly faults: FaultLog;
   readonly onEvent: (event: LaneEvent) => void;
+  /** Hears how many packets never came. */
+  readonly onLost: (packets: number) => void;
 }
 
 /** Tracks whose first packets are further from where the server says that they begin do not begin there. */
@@ -36,7 +38,7 @@ export class RtspTrack {
   /** @throws RtpError for a form of a payload format that is not taken */
   constructor(options: RtspTrackOptions) {
     this.#options = options;
-    const { media, id, waitMs, clock, faults, onEvent } = options;
+    const { media, id, waitMs, clock, faults, onEvent, onLost } = options;
     const { kind, format } = media;
     this.reception = new Reception(format.clockRate);
     this.#clock = clock.track(format.clockRate, kind === 'audio');
@@ -46,6 +48,7 @@ export class RtspTrack {
       waitMs,
       faults,
       onEvent,
+      onLost,
       source: trackSource(media, id),
       identify: (frame) => mpegAudioSource(media, id, frame),
       clock: this.#clock,

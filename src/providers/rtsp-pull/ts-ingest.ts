@@ -42,6 +42,7 @@ export class TsIngest {
     this.#receiver = new RtpReceiver(format, transport === 'tcp' ? 0 : DATAGRAM_WAIT_MS, {
       frame: (data) => this.#source.push(data),
       damaged: () => this.#source.lost(),
+      lost: (packets) => sink.lost(packets),
       configuration: () => {},
       restarted: () => this.#source.lost(),
     });

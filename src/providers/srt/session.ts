@@ -135,6 +135,7 @@ export class SrtSession {
   /** The caller sent them again in vain, or too late. */
   #lose(messages: number): void {
     if (this.#source === undefined) return this.#held.lost(messages);
+    this.#input?.counters.lost(messages);
     this.#faults.count('SRT messages were lost in the network');
     if (messages > COUNTED_MESSAGES) this.#source.lost();
   }

@@ -28,6 +28,8 @@ export interface TsSourceOptions {
   };
   readonly log: Logger;
   readonly faults: FaultLog;
+  /** Hears of a gap in the transport stream, where nothing beneath it counts what is lost. */
+  readonly onGap?: () => void;
   /** The source brings nothing that can be used, or fell silent; called once, and nothing is written after it. */
   readonly onFailure: (reason: string) => void;
 }
@@ -87,6 +89,7 @@ export class TsSource {
         if (lane instanceof DataLane) lane.section(section, this.#now);
       },
       lost: (stream) => this.#byStream.get(stream)?.lost(),
+      ...(options.onGap && { gap: options.onGap }),
       fault: (reason) => faults.count(reason),
     });
   }

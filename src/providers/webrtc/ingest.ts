@@ -136,6 +136,7 @@ export class Ingest {
           waitMs: this.#options.config.rtx.maxHoldMs,
           clock: this.#clock.track(clockRate, kind === 'audio'),
           onEvent: (event) => this.#hear(section, event),
+          onLost: (packets) => this.#options.input.counters.lost(packets),
         }),
     );
     const section: Section = { plan, lanes, askedAt: -Infinity, wantedAt: undefined };

@@ -46,6 +46,7 @@ interface Carried {
   readonly in: number;
   readonly out: number;
   readonly dropped: number;
+  readonly lost: number;
   readonly slow: number;
 }
 
@@ -54,7 +55,7 @@ interface Ended {
   readonly at: number;
 }
 
-const NONE: Carried = { in: 0, out: 0, dropped: 0, slow: 0 };
+const NONE: Carried = { in: 0, out: 0, dropped: 0, lost: 0, slow: 0 };
 
 /** One name, for as long as anything under it is live. */
 class Named implements StreamSeries {
@@ -111,11 +112,12 @@ class Named implements StreamSeries {
   }
 }
 
-function plus(carried: Carried, { in: received, out, droppedPackets, slowReaders }: Counters): Carried {
+function plus(carried: Carried, { in: received, out, droppedPackets, lostPackets, slowReaders }: Counters): Carried {
   return {
     in: carried.in + received.totalBytes,
     out: carried.out + out.totalBytes,
     dropped: carried.dropped + droppedPackets,
+    lost: carried.lost + lostPackets,
     slow: carried.slow + slowReaders,
   };
 }

@@ -47,6 +47,14 @@ function trafficFamilies(streams: AllStreams): Family[] {
     counter('kiln_stream_sent_bytes_total', 'Bytes of a stream that went to viewers from this node.', () =>
       map(streams.all(), (series) => total(series, ({ out }) => out.totalBytes, series.carried.out)),
     ),
+    counter(
+      'kiln_stream_lost_packets_total',
+      'Packets of a stream that never came, as its transport tells: RTP packets, SRT messages, gaps in MPEG-TS.',
+      () =>
+        map(streams.all(), (series) => {
+          return series.hasSource ? total(series, ({ lostPackets }) => lostPackets, series.carried.lost) : undefined;
+        }),
+    ),
     gauge('kiln_stream_viewers', 'Viewers of a stream at this node, by protocol.', () => viewers(streams)),
     counter(
       'kiln_stream_dropped_packets_total',
@@ -78,6 +86,11 @@ function trackFamilies(streams: AllStreams): Family[] {
         ofTracks(streams, isVideo, ({ keyFrameIntervalLatest, framerateLatest }) =>
           framerateLatest > 0 ? keyFrameIntervalLatest / framerateLatest : 0,
         ),
+    ),
+    gauge(
+      'kiln_stream_track_arrival_jitter_seconds',
+      'How unevenly the packets of a track arrive: the interarrival jitter of RFC 3550, whatever they come over.',
+      () => jitters(streams),
     ),
     gauge(
       'kiln_stream_track_bidirectional_frames',
@@ -147,6 +160,14 @@ function* ofTracks(
       const measured = isMeant(track) ? input?.measured(track.id) : undefined;
       if (measured !== undefined) yield { sharedLabels: track.labels, value: value(measured) };
     }
+  }
+}
+
+function* jitters(streams: AllStreams): Iterable<Sample> {
+  for (const { input, tracks } of streams.listed) {
+    if (input === undefined) continue;
+    for (const track of tracks)
+      if (isTimed(track)) yield { sharedLabels: track.labels, value: input.arrival.jitter(track.id) / 1000 };
   }
 }
 

@@ -27,8 +27,9 @@ export function streamView(api, [vhost, app, stream]) {
     done: `${stream} was deleted`,
   });
   const refresh = async () => {
-    const [info, counted, ids, nodes, recorded, pushed] = await Promise.all([
+    const [info, [glance], counted, ids, nodes, recorded, pushed] = await Promise.all([
       api.get(path),
+      api.get(`/v1/cluster/streams?${new URLSearchParams(own)}`),
       api.get(`/v1/stats/current/${path.slice('/v1/'.length)}`),
       api.get(`${path}/sessions`),
       api.get('/v1/cluster/nodes'),
@@ -41,7 +42,7 @@ export function streamView(api, [vhost, app, stream]) {
     const hasVideo = info.input.tracks.some((track) => track.video !== undefined);
     picture.update({ ...own, video: hasVideo || undefined, thumbnail: pictured?.name });
     rate.add(counted.avgThroughputIn);
-    place.health.replaceChildren(health(info, counted, rate));
+    place.health.replaceChildren(health(info, glance, counted, rate));
     tracks.show(tracksOf(info), ({ where, track }) => `${where} ${track.id}`);
     place.urls.replaceChildren(urls(nodes, own, info.outputs));
     const shown = await Promise.all(pages.of(ids).map((id) => session(api, path, id)));
@@ -147,7 +148,7 @@ class Pages {
 }
 
 /** What an operator looks at first: whether the encoder does what live streaming needs. */
-function health({ input }, counted, rate) {
+function health({ input }, glance, counted, rate) {
   const video = input.tracks.find((track) => track.video !== undefined)?.video;
   const interval = video && video.framerateAvg > 0 ? video.keyFrameIntervalLatest / video.framerateAvg : 0;
   const { remoteAddress, remotePort, transport } = input.connection ?? {};
@@ -163,6 +164,9 @@ function health({ input }, counted, rate) {
     ['Frame rate', video && `${(video.framerateLatest ?? 0).toFixed(2)} fps`],
     ['Key frame interval', video && warning(interval > 0 ? `${interval.toFixed(2)} s` : 'unknown', interval > 4)],
     ['B-frames', video && warning(video.hasBframes ? 'yes: WebRTC viewers may see stutter' : 'none', video.hasBframes)],
+    ['Jitter', glance && `${glance.jitter.toFixed(1)} ms`],
+    ['Lost on the way in', glance && warning(packets(glance.lostPackets), glance.lostPackets > 0)],
+    ['Dropped for slow viewers', glance && packets(glance.droppedPackets)],
     ['Changes of format', video && `${video.configChangeCount ?? 0}`],
     [
       'Connections',
@@ -170,6 +174,8 @@ function health({ input }, counted, rate) {
     ],
   ]);
 }
+
+const packets = (count) => (count === 1 ? '1 packet' : `${count} packets`);
 
 function tracksOf({ input, outputs }) {
   const of = (where, tracks) => tracks.map((track) => ({ where, track }));

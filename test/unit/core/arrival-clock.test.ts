@@ -90,6 +90,19 @@ test('a clock that is fast, or slow, by 500 ppm', (t) => {
     );
 });
 
+test('how unevenly packets arrive is told for each track, whatever jumps', (t) => {
+  t.is(new ArrivalClock().jitter(0), 0);
+  const next = noise(2);
+  const { clock } = run((media, isVideo) => media + (isVideo ? next() * 0.2 : 0));
+  // two numbers between 0 and 200 differ by a third of that on average
+  t.true(clock.jitter(VIDEO.id) > 40 && clock.jitter(VIDEO.id) < 95, `${clock.jitter(VIDEO.id)}`);
+  t.true(clock.jitter(AUDIO.id) < 1, `${clock.jitter(AUDIO.id)}`);
+  run((media) => media - 1000, { from: 1030, to: 1031, clock });
+  t.true(clock.jitter(VIDEO.id) < 95, `${clock.jitter(VIDEO.id)}`);
+  run((media) => media - 1000, { from: 1031, to: 1060, clock });
+  t.true(clock.jitter(VIDEO.id) < 1, `${clock.jitter(VIDEO.id)}`);
+});
+
 test('jitter of 200 ms', (t) => {
   const next = noise(1);
   const { clock } = run((media) => media + next() * 0.2, { to: 60 });

@@ -6,6 +6,8 @@ import { ReorderWindow, type ReorderSink } from './reorder-window.ts';
 
 /** Hears of one RTP stream. */
 export interface ReceiverSink extends FrameSink {
+  /** Packets that never came; the frames that they belong to are told as damaged. */
+  lost(count: number): void;
   /** The stream begins anew: its timestamps have nothing to do with those before. */
   restarted(): void;
 }
@@ -15,7 +17,6 @@ export class RtpReceiver implements ReorderSink {
   readonly #window: ReorderWindow;
   readonly #sink: ReceiverSink;
   readonly #depacketizer: Depacketizer;
-  #lost = 0;
 
   /**
    * @param waitMs how long a packet that is missing is waited for; 0 where the transport keeps the order
@@ -25,11 +26,6 @@ export class RtpReceiver implements ReorderSink {
     this.#sink = sink;
     this.#depacketizer = createDepacketizer(format, sink);
     this.#window = new ReorderWindow(waitMs, this);
-  }
-
-  /** Packets that never came. */
-  get packetsLost(): number {
-    return this.#lost;
   }
 
   /** Whose packets it takes; undefined before the first. */
@@ -58,7 +54,7 @@ export class RtpReceiver implements ReorderSink {
   }
 
   lost(count: number): void {
-    this.#lost += count;
+    this.#sink.lost(count);
     this.#depacketizer.lose();
   }
 

@@ -251,6 +251,22 @@ test('a plain stream out of order is put in order, where that is configured', as
   );
 });
 
+test('datagrams that never come are counted, plain and in RTP', async (t) => {
+  for (const wrap of [(datagram: Buffer) => datagram, rtp()]) {
+    const { port, taken } = await startMpegts(t);
+    const sender = await UdpSender.open(t, port);
+    sender.wrap = (datagram) => [wrap(datagram)];
+    await sender.send(10);
+    await until('the stream', () => (taken[0]?.packets.length ?? 0) > 0);
+    t.is(taken[0]?.input.counters.lostPackets, 0);
+    sender.wrap = (datagram) => (wrap(datagram), []);
+    await sender.send(2);
+    sender.wrap = (datagram) => [wrap(datagram)];
+    await sender.send(10);
+    await until('the loss shows', () => (taken[0]?.input.counters.lostPackets ?? 0) > 0);
+  }
+});
+
 /** Datagrams of so many bytes, which begin and end anywhere in packets, as ffmpeg sends them unless it is told otherwise. */
 function cut(bytes: number): (datagram: Buffer) => Buffer[] {
   let rest = Buffer.alloc(0);

@@ -67,7 +67,7 @@ function large(seconds: number): { sent: Packet[]; ts: Buffer[] } {
 }
 
 test.serial('a picture of which sixteen transport packets are missing is none', async (t) => {
-  const { port, packets } = await start(t);
+  const { port, packets, inputs } = await start(t);
   const relay = await UdpRelay.open(
     port,
     () =>
@@ -115,6 +115,7 @@ test.serial('a picture of which sixteen transport packets are missing is none', 
   );
   t.false(pictures(packets).some((data) => data.equals(before[torn] as Buffer)));
   t.true(relay.counts.toServer.lost >= 4);
+  t.is(inputs[0]?.counters.lostPackets, 4);
 });
 
 test.serial('the last picture comes, however long the latency is, before the stream ends', async (t) => {

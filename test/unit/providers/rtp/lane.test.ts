@@ -13,6 +13,7 @@ const RATE = 48_000;
 interface Stream {
   /** Of what it brings, in seconds. */
   readonly times: number[];
+  readonly lost: number[];
   send(sequence: number, seconds: number, now: number): void;
   report(ssrc: number, ntpMs: number, seconds: number): void;
 }
@@ -24,6 +25,7 @@ function setUp(t: ExecutionContext): [Stream, Stream] {
   t.teardown(() => faults.close());
   return [false, true].map((leads, id) => {
     const times: number[] = [];
+    const lost: number[] = [];
     const lane: RtpLane = new RtpLane({
       kind: 'audio',
       format: { encoding: 'OPUS', clockRate: RATE, parameters: {} },
@@ -35,9 +37,11 @@ function setUp(t: ExecutionContext): [Stream, Stream] {
         const unit = lane.unit(event);
         if (unit !== undefined) times.push(Math.round(unit.time / 900) / 100);
       },
+      onLost: (packets) => lost.push(packets),
     });
     return {
       times,
+      lost,
       send: (sequence: number, seconds: number, now: number) => {
         const packet: RtpPacket = {
           payloadType: 96,
@@ -74,6 +78,12 @@ test('a report of another source moves nothing, in front of the stream or behind
   for (let i = 1; i < 100; i++) one.send(i, 200 + i / 50, i * 20);
   t.is(one.times[0], 0);
   t.is(one.times.at(-1), 1.98);
+});
+
+test('packets that never came are told', (t) => {
+  const [one] = setUp(t);
+  for (const sequence of [65_534, 65_535, 3, 4]) one.send(sequence, sequence, 0);
+  t.deepEqual(one.lost, [3]);
 });
 
 test('the gap timer drives what waits, as long as anything does', async (t) => {

@@ -49,7 +49,7 @@ async function converse(
           silenceMs: 0,
           log,
           faults,
-          sink: { setTracks: () => {}, write: () => {} },
+          sink: { setTracks: () => {}, write: () => {}, lost: () => {} },
           report: (track, data) => client?.report(track, data),
           onEnd: () => {},
         });

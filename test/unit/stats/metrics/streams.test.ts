@@ -118,6 +118,23 @@ test('packets that a slow reader loses are counted', async (t) => {
   t.is(valueOf(body, 'kiln_stream_slow_readers_total', { stream: 'live' }), 1);
 });
 
+test('what is lost on the way in, and how unevenly the rest arrives', async (t) => {
+  const { application, scrape } = setUp();
+  const { input, tracks } = publish(application, 'live');
+  input.counters.lost(3);
+  const from = Date.now();
+  for (let i = 0; i < 100; i++) {
+    const packet = { track: tracks[0], dts: i * 3600, pts: i * 3600, duration: 3600, key: true, data: Buffer.alloc(1) };
+    input.arrival.note(packet, from + i * 40 + (i % 2) * 20);
+  }
+  const body = await scrape();
+  t.is(valueOf(body, 'kiln_stream_lost_packets_total', { stream: 'live' }), 3);
+  const jitter = valueOf(body, 'kiln_stream_track_arrival_jitter_seconds', { stream: 'live', kind: 'video' }) ?? 0;
+  t.true(jitter > 0.019 && jitter <= 0.02, `${jitter}`);
+  input.close('gone');
+  t.false((await scrape()).includes('arrival_jitter_seconds{'));
+});
+
 test('relays count for the stream that they are of, and have no input', async (t) => {
   const { application, registry, scrape } = setUp();
   for (const output of ['live', 'live_low']) {

@@ -89,6 +89,7 @@ async function received(
       throw new Error(reason);
     },
     configuration: () => {},
+    lost: () => {},
     restarted: () => {},
   });
   packets.slice(0, -1).forEach((packet, now) => receiver.push(parseRtp(packet), now));
