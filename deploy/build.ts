@@ -47,6 +47,10 @@ try {
     },
     sourcemap: 'linked',
     sourcesContent: false,
+    // V8 keeps the text of what it loads: a third of it is comments and indentation, and one character that is not ASCII
+    // makes every character of a file take two bytes
+    minifyWhitespace: true,
+    lineLimit: 200,
     legalComments: 'linked',
     logLevel: 'warning',
     metafile: true,
