@@ -154,7 +154,9 @@ export class Transcoder {
       if (same?.job.from !== job.from) encode.follow(job, means);
       wanted.set(encode, [...(wanted.get(encode) ?? []), sink]);
     }
-    this.#refusals = refusals;
+    // nobody takes anything now, which changes nothing for what cannot be done
+    const rested = this.#rests ? this.#refusals.filter((refusal) => !refusals.includes(refusal)) : [];
+    this.#refusals = [...refusals, ...rested];
     this.#encodes = [...wanted.keys()];
     for (const encode of before) if (!wanted.has(encode)) encode.setSinks([]);
     for (const [encode, sinks] of wanted) encode.setSinks(sinks);

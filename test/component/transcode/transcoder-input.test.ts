@@ -55,9 +55,31 @@ test.serial('what is only said of a track starts nothing again, nor what was giv
   t.deepEqual(soundFaults(aac), []);
 });
 
+test.serial('what was given up is not tried again when encoders have rested', async (t) => {
+  const source = await clip;
+  const { input, transcoder } = open(t, source);
+  const [video, aac] = pictureAndSound(source);
+  const bad = new Taken(source.video, videoEncoding({ codec: 'VP8', modules: 'libvpx', width: 20_000, height: 8 }));
+  const tasks = [video, aac, bad].map(({ task }) => task);
+  transcoder.setJobs(tasks);
+  const packets = [...looped(source, 12)];
+  const third = packets.length / 3;
+  await feed(input, packets.slice(0, third), [video, aac], 12);
+  await until('it is given up', () => bad.failures.at(-1)?.final);
+  const told = bad.failures.length;
+  for (const [n, resting] of [[], tasks].entries()) {
+    transcoder.setJobs(resting, true);
+    const reached = video.reached;
+    transcoder.setJobs(tasks);
+    await feed(input, packets.slice((n + 1) * third, (n + 2) * third), [video, aac], 12);
+    await until('the others work', () => video.reached > reached + 3);
+  }
+  t.is(bad.failures.length, told);
+});
+
 test.serial('an encoder that puts out nothing, not even alone, is given up', async (t) => {
   const source = await clip;
-  const { input, transcoder } = open(t, source, 700);
+  const { input, transcoder } = open(t, source, 2000);
   const [video, aac] = pictureAndSound(source);
   // of one sample a second no frame is filled
   const mute = new Taken(source.audio, audioEncoding({ samplerate: 1 }));
