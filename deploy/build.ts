@@ -1,6 +1,6 @@
 // Writes dist/: the server as a few files of JavaScript, together with most of its packages. Loaded one by one, a thousand
 // modules take twice the time of a start, and memory for good. Run it by `deploy/build`.
-import { chmod, cp, mkdtemp, readFile, rename, rm, utimes } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
 import { build, type Plugin } from 'esbuild';
 
@@ -62,9 +62,26 @@ try {
   for (const path of FILES) await cp(join(ROOT, path), join(folder, basename(path)), { recursive: true });
   // a source that has changed meanwhile is newer
   await utimes(join(folder, 'main.js'), began, began);
-  await chmod(folder, 0o755);
-  await rm(DIST, { recursive: true, force: true });
-  await rename(folder, DIST);
+  await replaceDist();
 } finally {
   await rm(folder, { recursive: true, force: true });
+}
+
+/** A server that runs may yet load parts of the build before: they stay until the next one. */
+async function replaceDist(): Promise<void> {
+  await mkdir(DIST, { recursive: true });
+  const old = await readdir(DIST);
+  const since = old.includes('main.js') ? (await stat(join(DIST, 'main.js'))).mtimeMs : Infinity;
+  const made = await readdir(folder);
+  // the others before the one that names them
+  for (const name of made.filter((one) => one !== 'main.js').concat('main.js')) await replace(name);
+  for (const name of old.filter((one) => !made.includes(one))) {
+    if ((await stat(join(DIST, name))).mtimeMs < since) await rm(join(DIST, name), { recursive: true, force: true });
+  }
+}
+
+async function replace(name: string): Promise<void> {
+  const isFolder = (await stat(join(folder, name))).isDirectory();
+  if (isFolder) await rm(join(DIST, name), { recursive: true, force: true });
+  await rename(join(folder, name), join(DIST, name));
 }

@@ -97,7 +97,7 @@ server = await loaded.Server.start(config, { version, log, recentEvents, folder,
   },
 );
 phase = 'running';
-log.debug({ event: 'server.started' }, 'started');
+log.info({ event: 'server.started' }, 'started');
 if (planned !== undefined) demo = await startDemo({ ...planned, log });
 if (isRunning()) {
   print(

@@ -217,7 +217,7 @@ function manageRows({ api, metrics }: Addresses, host: string, token: string | u
 function apiRows(api: PortPair | undefined, host: string, token: string | undefined): Row[] {
   const base = url('http', host, api);
   if (base === undefined) return [];
-  const rows: Row[] = [['API', `${base}/v1`], ...secureRows([api], host)];
+  const rows: Row[] = [['Console', `${base}/console`], ['API', `${base}/v1`], ...secureRows([api], host)];
   if (token !== undefined) {
     rows.push(['Token', token, 'generated for this run: set KILN_ACCESS_TOKEN to keep one']);
     rows.push(['', `curl -u ${token} ${base}/v1/vhosts`]);

@@ -1,3 +1,4 @@
+import { keyFrameSeconds } from '../core/meter.ts';
 import type { InputStream } from '../core/stream.ts';
 import type { IngressSample } from './ingress-rules.ts';
 
@@ -34,9 +35,7 @@ export class IngressMeter {
         if (track.type !== 'video' || measured === undefined) return [];
         // a track that has just come, or begun anew, has no rate yet
         const framerate = Math.max(0, measured.frames - (before.frames.get(track.id) ?? 0)) / seconds;
-        const rate = measured.framerateLatest || measured.framerateAvg;
-        const frames = Math.max(measured.keyFrameIntervalLatest, measured.deltaFramesSinceLastKeyFrame);
-        const keyFrameInterval = rate > 0 ? frames / rate : 0;
+        const keyFrameInterval = keyFrameSeconds(measured);
         const { width, height } = track;
         return [{ width, height, framerate, keyFrameInterval, hasBframes: measured.hasBframes }];
       }),

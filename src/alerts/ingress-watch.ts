@@ -7,16 +7,24 @@ import { ENDED, GOOD } from './recovery.ts';
 
 /** All streams are looked at so often. */
 const LOOK_MS = 2000;
-/** Looks in a row with the same result before it counts: rates vary. */
+/** Looks in a row in which a rule is broken before it counts: rates vary. */
 const LOOKS = 2;
+/** Looks in a row in which it is kept before it counts as kept again: a rate near its bound breaks it now and then. */
+const CALM_LOOKS = 15;
+
+/** A rule that a stream breaks, or did a short while ago. */
+interface Broken {
+  message: AlertMessage;
+  /** In how many looks it was broken, and in how many since then it was not. */
+  looks: number;
+  calm: number;
+}
 
 interface Watched {
   readonly application: Application;
   readonly meter: IngressMeter;
-  /** In how many looks in a row each rule was broken, by its code. */
-  broken: ReadonlyMap<string, number>;
-  /** In how many looks in a row no rule was broken. */
-  good: number;
+  /** By code. */
+  readonly broken: Map<string, Broken>;
   /** Codes of the last alert; empty when it was a recovery, or there was none. */
   raised: string;
 }
@@ -38,7 +46,7 @@ export class IngressWatch {
 
   readonly #onInput = (input: InputStream, application: Application): void => {
     const meter = new IngressMeter(input, performance.now());
-    const watched: Watched = { application, meter, broken: new Map(), good: 0, raised: '' };
+    const watched: Watched = { application, meter, broken: new Map(), raised: '' };
     this.#streams.set(input, watched);
     input.once('close', () => {
       // whoever got the alert waits for its end
@@ -63,11 +71,17 @@ export class IngressWatch {
   }
 
   #judge(input: InputStream, watched: Watched, messages: readonly AlertMessage[]): void {
-    watched.good = messages.length === 0 ? watched.good + 1 : 0;
-    watched.broken = new Map(messages.map(({ code }) => [code, (watched.broken.get(code) ?? 0) + 1]));
-    const steady = messages.filter(({ code }) => (watched.broken.get(code) ?? 0) >= LOOKS);
+    const { broken } = watched;
+    const now = new Map(messages.map((message) => [message.code, message]));
+    for (const [code, message] of now)
+      broken.set(code, { message, looks: (broken.get(code)?.looks ?? 0) + 1, calm: 0 });
+    for (const [code, rule] of broken) {
+      if (now.has(code)) continue;
+      if (rule.looks < LOOKS || ++rule.calm >= CALM_LOOKS) broken.delete(code);
+    }
+    const steady = [...broken.values()].filter(({ looks }) => looks >= LOOKS).map(({ message }) => message);
     const found = steady.map(({ code }) => code).join();
-    if (found === watched.raised || (steady.length === 0 && watched.good < LOOKS)) return;
+    if (found === watched.raised) return;
     watched.raised = found;
     if (steady.length === 0) this.#resolve(input, watched.application, GOOD);
     else this.#raise({ input, application: watched.application, messages: steady });

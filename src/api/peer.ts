@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance } from 'fastify';
+import Fastify, { LogController, type FastifyInstance } from 'fastify';
 import type { NodeIdentity } from '#cluster';
 import type { Logger } from '../log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
@@ -29,7 +29,11 @@ export class PeerApi {
     log: Logger,
   ): Promise<PeerApi> {
     const { dynamic, audit } = options;
-    const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }), requestIdHeader: 'x-request-id' });
+    const app = Fastify({
+      loggerInstance: log.child({}, { level: 'warn' }),
+      requestIdHeader: 'x-request-id',
+      logController: new LogController({ requestIdLogLabel: 'requestId' }),
+    });
     const api = new PeerApi(app as unknown as FastifyInstance);
     speakJson(api.#app);
     if (audit !== undefined) auditChanges(api.#app, audit, carriedCaller);

@@ -38,15 +38,14 @@ export function mayLook({ method, routeOptions }: FastifyRequest): boolean {
 
 const HIDDEN = '***';
 const SECRET_FIELD = /key$|secret|password|passphrase|token/i;
-/** Paths and queries of addresses elsewhere may hold stream keys, passphrases and signatures. */
-const ADDRESS = /^([a-z][a-z0-9+.-]*:\/\/)(?:[^/?#@]*@)?([^/?#]+)[/?#].+$/i;
-const OWN_ADDRESS = /^(?:file|stream):/i;
+/** Paths and queries of addresses elsewhere may hold stream keys, passphrases and signatures; they may stand within a text. */
+const ADDRESS = /\b(?!file:|stream:)([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/?#@]*@)?([^\s/?#"']+)[/?#][^\s"']+/gi;
 
 /** What of an answer may be shown to somebody who may only look. */
 export function withoutSecrets(value: unknown, field = ''): unknown {
   if (typeof value === 'string') {
     if (SECRET_FIELD.test(field)) return HIDDEN;
-    return OWN_ADDRESS.test(value) ? value : value.replace(ADDRESS, `$1$2/${HIDDEN}`);
+    return value.replace(ADDRESS, `$1$2/${HIDDEN}`);
   }
   if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, field));
   if (typeof value !== 'object' || value === null) return value;

@@ -24,6 +24,15 @@ export interface Measured {
   readonly maxFramerate: number;
 }
 
+/**
+ * Seconds between key frames: between the last two, or since the last one where that is longer already; 0 while unknown.
+ */
+export function keyFrameSeconds(measured: Measured): number {
+  const rate = measured.framerateLatest || measured.framerateAvg;
+  const frames = Math.max(measured.keyFrameIntervalLatest, measured.deltaFramesSinceLastKeyFrame);
+  return rate > 0 ? frames / rate : 0;
+}
+
 const WINDOW_SECONDS = 1;
 /** A step of dts beyond this is a jump of the source's clock, not time that passed. */
 const JUMP_SECONDS = 10;

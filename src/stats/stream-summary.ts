@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Flow } from '../core/counters.ts';
+import { keyFrameSeconds } from '../core/meter.ts';
 import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
 import { localTime } from '../core/local-time.ts';
@@ -9,7 +10,10 @@ const Video = Type.Object({
   width: Type.Integer(),
   height: Type.Integer(),
   framerate: Type.Number({ description: 'Frames per second in the last second' }),
-  keyFrameInterval: Type.Number({ description: 'Seconds between the last two key frames; 0 while unknown' }),
+  keyFrameInterval: Type.Number({
+    description:
+      'Seconds between the last two key frames, or since the last one where that is longer already; 0 while unknown',
+  }),
   hasBframes: Type.Boolean(),
 });
 
@@ -88,7 +92,6 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
   const measured = video && input.measured(video.id);
   const framerate = measured?.framerateLatest || measured?.framerateAvg || video?.framerate || 0;
   const pictured = [...input.outputs.values()].find((output) => output.tracks.some(({ type }) => type === 'image'));
-  const frames = measured?.keyFrameIntervalLatest ?? 0;
   return {
     stream: input.name,
     relay: input.isRelay,
@@ -100,7 +103,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
         width: video.width,
         height: video.height,
         framerate: rounded(framerate),
-        keyFrameInterval: framerate > 0 ? rounded(frames / framerate) : 0,
+        keyFrameInterval: measured === undefined ? 0 : rounded(keyFrameSeconds(measured)),
         hasBframes: measured?.hasBframes ?? false,
       },
     }),

@@ -8,7 +8,13 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, BlockList, DropArgument, Socket } from 'node:net';
-import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import Fastify, {
+  LogController,
+  type FastifyError,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+} from 'fastify';
 import type { CertificateStore } from '../access/certificates.ts';
 import type { RefusalCounts, RefusalReason } from '../access/refusal-counts.ts';
 import { RefusalLog } from '../access/refusal-log.ts';
@@ -131,6 +137,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     loggerInstance: log.child({}, { level: 'warn' }),
     trustProxy: forwardedNetworks !== undefined && ((address: string) => includes(forwardedNetworks, address)),
     genReqId: requestIds(),
+    logController: new LogController({ requestIdLogLabel: 'requestId' }),
     bodyLimit: LIMITS.bodyBytes,
     routerOptions: { maxParamLength: LIMITS.pathNameLength },
     clientErrorHandler: answerMalformed,

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
+import type { Track } from '../core/track.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { isGuarded } from '../config/enables.ts';
 
@@ -114,10 +115,9 @@ function describe(application: Application, output: OutputStream, serves: readon
   const [video] = output.tracks.filter((track) => track.type === 'video').sort((a, b) => b.height - a.height);
   const audio = output.tracks.filter((track) => track.type === 'audio');
   const sounds = new Set(audio.map(({ codec }) => codec));
-  const bitrate = [video, audio[0]].reduce(
-    (sum, track) => sum + ((track && output.measured(track.id)?.bitrateLatest) ?? 0),
-    0,
-  );
+  const rateOf = (track: Track | undefined): number => (track && output.measured(track.id)?.bitrateLatest) ?? 0;
+  // of audio that is encoded only for who takes it there is none
+  const bitrate = rateOf(video) + rateOf(audio.find((track) => rateOf(track) > 0));
   return {
     app: application.name,
     stream: output.name,

@@ -103,6 +103,7 @@ test('secrets are left out of what is shown, wherever they are', (t) => {
     addresses: { llhls: ['http://10.0.0.1:3333'] },
     source: 'srt://caller.example:9999?passphrase=secret',
     file: 'file://clips/one.mp4',
+    msg: "the pull of 'rtsp://cam:pw@10.0.0.9:554/key?x=1' failed, so did http://origin/app/key: gone",
     count: 3,
     nothing: null,
   });
@@ -112,6 +113,7 @@ test('secrets are left out of what is shown, wherever they are', (t) => {
     addresses: { llhls: ['http://10.0.0.1:3333'] },
     source: 'srt://caller.example:9999/***',
     file: 'file://clips/one.mp4',
+    msg: "the pull of 'rtsp://10.0.0.9:554/***' failed, so did http://origin/*** gone",
     count: 3,
     nothing: null,
   });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { startBusyNodes, withoutData } from '../support/busy-nodes.ts';
+import { startBusyNodes, visit, withoutData } from '../support/busy-nodes.ts';
 import { valueOf } from '../support/exposition.ts';
 import { judged, Prometheus, scrape, shippedSettings } from '../support/prometheus.ts';
 import { until } from '../support/until.ts';
@@ -10,6 +10,7 @@ test('dashboards and alerts have data, and scrapes go on without Redis', async (
 
   let empty: readonly string[] = [];
   await until('every panel and alert has data', async () => {
+    await Promise.all([a, b].map(visit));
     empty = await withoutData(prometheus);
     return empty.length === 0;
   }).catch((error: Error) => {

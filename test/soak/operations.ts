@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { launchBrowser } from '../support/browser.ts';
-import { startBusyNodes, withoutData } from '../support/busy-nodes.ts';
+import { startBusyNodes, visit, withoutData } from '../support/busy-nodes.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
 import { worstShare } from '../support/load/frame-log.ts';
@@ -27,6 +27,7 @@ const KBIT = 200;
 const LLHLS = { streams: 6, viewers: 5 };
 const WEBRTC = { streams: 2, viewers: 10 };
 const SCRAPE = '5s';
+const TWO_SCRAPES_MS = 11_000;
 const WARM_UP_MS = 60_000;
 const WINDOW_MS = 15_000;
 /** What is shown in the console, one after the other, each behind a time in which it is closed. */
@@ -88,6 +89,8 @@ export async function operations(clip: string, minutes: number, print: (text: st
     const empty = new Set<string>();
     for (let looks = 1; performance.now() - begun < minutes * 60_000;) {
       for (const view of VIEWS) await costs.measure(view);
+      await Promise.all(nodes.map(visit));
+      await delay(TWO_SCRAPES_MS);
       for (const what of await withoutData(prometheus)) empty.add(what);
       if (performance.now() - begun < looks * LOOKS_MS) continue;
       looks++;

@@ -1,6 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import type { ExecutionContext } from 'ava';
+import { controlServer, json } from './control-server.ts';
 import { expressions, unfiltered, type Expression } from './grafana.ts';
 import type { Kiln } from './kiln.ts';
 import { BYPASS, ladderXml } from './ladder-config.ts';
@@ -24,7 +25,7 @@ const RARE = /kiln_faults_total|status=~"5/;
 
 /**
  * Two nodes of a cluster on which a little of everything goes on that is measured: a publisher, viewers, an encoder,
- * tasks, refusals and calls between the nodes.
+ * tasks, refusals, calls to a control server and between the nodes.
  * @param applications `Application` elements besides that in which all this is
  */
 export async function startBusyNodes(
@@ -32,7 +33,11 @@ export async function startBusyNodes(
   applications = '',
 ): Promise<{ redis: RedisServer; a: Kiln; b: Kiln }> {
   const redis = await usedRedis(t);
+  const control = await controlServer(t, json({ allowed: true }));
   const options = {
+    vhost:
+      `<AdmissionWebhooks><ControlServerUrl>${control.url}</ControlServerUrl><SecretKey>x</SecretKey>` +
+      '<Timeout>20000</Timeout><Enables><Providers>rtmp</Providers></Enables></AdmissionWebhooks>',
     env: { KILN_ACCESS_TOKEN: SCRAPE_TOKEN },
     providers: '<Multiplex/>',
     publishers: '<FILE/><Push/>',
@@ -78,9 +83,20 @@ export async function startBusyNodes(
   return { redis, a, b };
 }
 
-/** Names of the panels and alerts for which there is no data, besides those of rare events. */
+/** A publisher and a player come to a node, and a call of the management API: what is told of them is of the last half minute. */
+export async function visit(node: Kiln): Promise<void> {
+  const publisher = await RtmpClient.publish(`visitor of ${node.ports.rtmp}`, { port: node.ports.rtmp });
+  publisher.close();
+  const viewer = await PartViewer.start(node.httpUrl('/app/main/llhls.m3u8'));
+  await until('the first part', () => viewer.parts > 0);
+  viewer.close();
+  await node.api('/v1/vhosts');
+}
+
+/** Names of the panels and alerts for which there is no number, besides those of rare events. */
 export async function withoutData(prometheus: Prometheus): Promise<string[]> {
   const common: Expression[] = expressions().filter(({ expr }) => !RARE.test(expr));
-  const counts = await Promise.all(common.map(({ expr }) => prometheus.count(unfiltered(expr))));
-  return common.filter((_, at) => counts[at] === 0).map(({ what }) => what);
+  const values = await Promise.all(common.map(({ expr }) => prometheus.values(unfiltered(expr))));
+  // a quantile of nothing is no number
+  return common.filter((_, at) => !values[at]?.some(Number.isFinite)).map(({ what }) => what);
 }

@@ -20,23 +20,24 @@ test('tells where to watch, where to publish and where the API is', (t) => {
   Kiln 0.1.0
 
     Watch
-      Page    http://localhost:3333/app/mystream  (http://localhost:3333/ lists what is live)
-      LL-HLS  http://localhost:3333/app/mystream/llhls.m3u8
-      WebRTC  http://localhost:3333/app/mystream?direction=whep  (WHEP)
-              ws://localhost:3333/app/mystream  (OvenPlayer)
-              media on 10000/udp, 10000/tcp
-      TLS     https://localhost:3334  (the same, encrypted)
+      Page     http://localhost:3333/app/mystream  (http://localhost:3333/ lists what is live)
+      LL-HLS   http://localhost:3333/app/mystream/llhls.m3u8
+      WebRTC   http://localhost:3333/app/mystream?direction=whep  (WHEP)
+               ws://localhost:3333/app/mystream  (OvenPlayer)
+               media on 10000/udp, 10000/tcp
+      TLS      https://localhost:3334  (the same, encrypted)
 
     Publish
-      RTMP    rtmp://localhost/app/mystream
-      OBS     Service: Custom, Server: rtmp://localhost/app, Stream Key: mystream
-              for the least delay: keyframe interval 1 s, tune zerolatency, no B-frames
-      WHIP    http://localhost:3333/app/mystream?direction=whip
+      RTMP     rtmp://localhost/app/mystream
+      OBS      Service: Custom, Server: rtmp://localhost/app, Stream Key: mystream
+               for the least delay: keyframe interval 1 s, tune zerolatency, no B-frames
+      WHIP     http://localhost:3333/app/mystream?direction=whip
 
     Manage
-      API     http://localhost:8081/v1
-      Token   kiln:secret  (generated for this run: set KILN_ACCESS_TOKEN to keep one)
-              curl -u kiln:secret http://localhost:8081/v1/vhosts
+      Console  http://localhost:8081/console
+      API      http://localhost:8081/v1
+      Token    kiln:secret  (generated for this run: set KILN_ACCESS_TOKEN to keep one)
+               curl -u kiln:secret http://localhost:8081/v1/vhosts
 `,
   );
 });
@@ -44,7 +45,7 @@ test('tells where to watch, where to publish and where the API is', (t) => {
 test('with the built-in publisher the page to open comes first, and is the one with both ways to play', (t) => {
   const text = summary(config, EVERYTHING, { version: '0.1.0', demo: { app: 'app', stream: 'demo' }, color: false });
   t.regex(text, /Kiln 0\.1\.0\n\n {4}Open  http:\/\/localhost:3333\/app\/demo\?mode=both\n/);
-  t.regex(text, /LL-HLS {2}http:\/\/localhost:3333\/app\/demo\/llhls\.m3u8/);
+  t.regex(text, /LL-HLS {2,}http:\/\/localhost:3333\/app\/demo\/llhls\.m3u8/);
   t.regex(text, /rtmp:\/\/localhost\/app\/mystream/);
 });
 

@@ -2,7 +2,6 @@ import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import { WEBRTC_DEFAULT } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import { isMedia } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
@@ -103,7 +102,7 @@ export class StreamPublisher {
   }
 
   #tellUnplayable(): void {
-    const media = this.stream.tracks.filter(isMedia);
+    const media = expectedTracks(this.stream);
     const playable = media.filter(isPlayable);
     // sound in another codec beside one that plays is for other publishers
     const missed = media.filter(({ type }) => !playable.some((track) => track.type === type)).map(({ codec }) => codec);

@@ -1,5 +1,5 @@
 import type { Counters } from '../../core/counters.ts';
-import type { Measured } from '../../core/meter.ts';
+import { keyFrameSeconds, type Measured } from '../../core/meter.ts';
 import type { AllStreams, StreamSeries, TrackSeries } from './all-streams.ts';
 import { counter, gauge, type Family, type Sample } from './family.ts';
 
@@ -81,11 +81,8 @@ function trackFamilies(streams: AllStreams): Family[] {
     ),
     gauge(
       'kiln_stream_track_key_frame_interval_seconds',
-      'Time between the last two key frames of a video track.',
-      () =>
-        ofTracks(streams, isVideo, ({ keyFrameIntervalLatest, framerateLatest }) =>
-          framerateLatest > 0 ? keyFrameIntervalLatest / framerateLatest : 0,
-        ),
+      'Time between the last two key frames of a video track, or since the last one where that is longer already.',
+      () => ofTracks(streams, isVideo, keyFrameSeconds),
     ),
     gauge(
       'kiln_stream_track_arrival_jitter_seconds',

@@ -131,8 +131,16 @@ test('the configuration of a node in a cluster takes its settings from the envir
   t.is(config.modules.proxyProtocol?.networks.length, 1);
   t.is(config.modules.forwardedFor?.networks.length, 0);
   const [app] = config.virtualHosts[0]?.applications ?? [];
-  t.deepEqual(Object.keys(app?.providers ?? {}).sort(), ['ovt', 'rtmp', 'rtspPull', 'srt', 'webrtc']);
-  for (const way of ['hls', 'llhls', 'ovt', 'srt', 'thumbnail', 'webrtc'] as const)
+  t.deepEqual(Object.keys(app?.providers ?? {}).sort(), [
+    'multiplex',
+    'ovt',
+    'rtmp',
+    'rtspPull',
+    'schedule',
+    'srt',
+    'webrtc',
+  ]);
+  for (const way of ['file', 'hls', 'llhls', 'ovt', 'push', 'srt', 'thumbnail', 'webrtc'] as const)
     t.not(app?.publishers[way], undefined, way);
   for (const name of Object.keys(env)) {
     await t.throwsAsync(loadConfig(join(CONFIG, 'cluster.xml'), { env: { ...env, [name]: undefined } }), {

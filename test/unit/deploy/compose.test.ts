@@ -43,7 +43,7 @@ function load(t: ExecutionContext): Compose {
 /** `10010-10011:10010-10011/udp`: the ports on both sides, as `port/protocol`. */
 function published(ports: string): string[] {
   const [, first = '', last = first, inner, protocol = 'tcp'] =
-    /^(\d+)(?:-(\d+))?:([\d-]+)(?:\/(\w+))?$/.exec(ports) ?? [];
+    /^(?:127\.0\.0\.1:)?(\d+)(?:-(\d+))?:([\d-]+)(?:\/(\w+))?$/.exec(ports) ?? [];
   if (inner !== (first === last ? first : `${first}-${last}`)) return [];
   return Array.from({ length: Number(last) - Number(first) + 1 }, (_, index) => `${Number(first) + index}/${protocol}`);
 }
@@ -129,6 +129,10 @@ test('the balancer finds the nodes by their names, and is where clients are', as
   t.true(servers.every(([, name = '']) => name in services));
   const listens = [...text.matchAll(/"\$\{KILN_LISTEN_\w+-:(\d+)\}"/g)].map(([, port]) => `${port}/tcp`);
   t.deepEqual(services.balancer?.ports.flatMap(published).sort(), listens.sort());
+  t.true(
+    services.balancer?.ports.includes('127.0.0.1:8081:8081'),
+    'its API, which has no TLS, is for this machine alone',
+  );
 });
 
 test("nginx finds the nodes' ports of SRT by their names, all of them, and is where clients are", async (t) => {

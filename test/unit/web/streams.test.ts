@@ -3,7 +3,7 @@ import { Registry } from '../../../src/core/registry.ts';
 import { listStreams } from '../../../src/web/streams.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../../support/live.ts';
-import { video } from '../core/support.ts';
+import { audio, video } from '../core/support.ts';
 
 const MAX_LISTED = 200;
 const BOTH = ['llhls', 'webrtc'] as const;
@@ -51,6 +51,16 @@ test('the bitrate is that of the largest video and one audio', (t) => {
   const output = goLive(registry, 'app', 'news');
   for (let frame = 0; frame <= 75; frame++)
     output.write({ ...video(frame / 25, frame % 25 === 0), track: output.tracks[0] as Track });
+  t.true((listStreams(registry.vhost('default'), BOTH).streams[0]?.bitrate ?? 0) > 0);
+});
+
+test('of audio that nobody takes there is no bitrate: another is told of', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const resting = { ...AUDIO, id: 1, codec: 'OPUS' } as Track;
+  const source = { ...AUDIO, id: 3 };
+  const output = goLive(registry, 'app', 'radio', [resting, source]);
+  for (let at = 0; at < 3; at += 0.02) output.write({ ...audio(at), track: source });
   t.true((listStreams(registry.vhost('default'), BOTH).streams[0]?.bitrate ?? 0) > 0);
 });
 
