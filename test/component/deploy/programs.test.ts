@@ -1,6 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -208,6 +208,23 @@ test('the image is made of what there is, by a user without rights', (t) => {
   }
   t.regex(DOCKERFILE, /^USER 10001:10001$/m);
   t.regex(DOCKERFILE, /^HEALTHCHECK /m);
+});
+
+test('what the image leaves out of the packages is there, as is what it keeps of them', (t) => {
+  const [, removed = ''] = /^RUN npm prune [^]*?rm -rf ([^&]*)&&/m.exec(DOCKERFILE) ?? [];
+  const patterns = removed.split(/[\s\\]+/).filter((pattern) => pattern !== '');
+  t.true(patterns.length > 3);
+  const gone = patterns.flatMap((pattern) => {
+    const found = globSync(pattern, { cwd: ROOT });
+    // of the optional ones some are not made for this processor
+    if (!/ffmpeg/.test(pattern)) t.not(found.length, 0, pattern);
+    return found;
+  });
+  for (const kept of ['.bin/node', 'hls.js/dist/hls.min.mjs', 'mediasoup/package.json', 'koffi/package.json'])
+    t.false(
+      gone.some((path) => `node_modules/${kept}`.startsWith(path)),
+      kept,
+    );
 });
 
 test('the samples keep in the image what they keep, wherever they are', async (t) => {
