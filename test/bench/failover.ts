@@ -11,6 +11,7 @@ import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { Origin } from '../support/origin.ts';
 import { OvtViewer } from '../support/ovt-viewer.ts';
 import { PictureClient } from '../support/picture-client.ts';
+import { cpuOf } from '../support/redis-cpu.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 import { atMost, number, type Line, type Measurement } from './measurement.ts';
@@ -87,17 +88,6 @@ async function beatCost(owner: Owner): Promise<Line> {
     measured: `${number(usec)} us, ${number(usec / ping)} PINGs`,
     reference: `PING ${number(ping)} us`,
   };
-}
-
-/** What Redis takes of a CPU while something is done, in microseconds. */
-async function cpuOf(admin: Redis, act: () => Promise<unknown>): Promise<number> {
-  const used = async (): Promise<number> => {
-    const times = (await admin.info('cpu')).matchAll(/^used_cpu_(?:user|sys):([\d.]+)/gm);
-    return [...times].reduce((sum, [, seconds]) => sum + Number(seconds) * 1e6, 0);
-  };
-  const before = await used();
-  await act();
-  return (await used()) - before;
 }
 
 async function failovers(owner: Owner): Promise<Line[]> {

@@ -18,6 +18,7 @@ import { opening } from './opening.ts';
 import { packets } from './packets.ts';
 import { record } from './record.ts';
 import { pushes } from './pushes.ts';
+import { scale } from './scale.ts';
 import { start } from './start.ts';
 import { transcode } from './transcode.ts';
 import { webrtc } from './webrtc.ts';
@@ -42,6 +43,7 @@ const ALL: readonly Measurement[] = [
   cdn,
   pushes,
   metrics,
+  scale,
 ];
 const WIDTHS = [78, 26, 34, 28];
 
