@@ -10,6 +10,26 @@ export interface TableChanges {
 /** The same as lua/pull.lua answers it. */
 export type TableReply = readonly [revision: string, full: number, entries: readonly string[]];
 
+/** A part of what is told of claims. */
+export interface ClaimChanges {
+  /** Up to which it tells of changes; while everything is being read, the one at which that began. */
+  readonly revision: number;
+  /** `all` has the first part of everything, `more` a further one, `changed` what changed; `nothing` is told for now. */
+  readonly kind: 'all' | 'more' | 'changed' | 'nothing';
+  /** One that is '' is removed. */
+  readonly entries: readonly (readonly [key: string, text: string])[];
+  /** What to ask for the next part with; '' when there is none. */
+  readonly cursor: string;
+}
+
+/** The same as lua/pull.lua answers it. */
+export type ClaimsReply = readonly [
+  revision: string,
+  kind: ClaimChanges['kind'],
+  entries: readonly string[],
+  cursor: string,
+];
+
 /** An epoch of the configuration in Redis, in which each revision means one thing, and what it continues. */
 export interface ConfigEpoch {
   readonly id: number;
@@ -27,4 +47,8 @@ export function parseEpoch(text: string, storeId: number): ConfigEpoch {
 
 export function parseChanges([revision, full, entries]: TableReply): TableChanges {
   return { revision: Number(revision), full: full === 1, entries: pairs(entries) };
+}
+
+export function parseClaims([revision, kind, entries, cursor]: ClaimsReply): ClaimChanges {
+  return { revision: Number(revision), kind, entries: pairs(entries), cursor };
 }

@@ -1,7 +1,7 @@
 import { isBelow } from '../keys.ts';
 import type { Owner, OwnerChange } from '../types.ts';
 import { Watchers } from '../watchers.ts';
-import type { TableChanges } from './changes.ts';
+import type { ClaimChanges } from './changes.ts';
 import { parseClaim, type ClaimRecord } from './record.ts';
 
 interface Entry {
@@ -46,25 +46,27 @@ export class ClaimTable {
     return this.#watchers.add(path, this.list(path), listener);
   }
 
-  /** After a lost connection everything is read again. */
+  /** What Redis has is not what it had: everything is read again. */
   forget(): void {
     this.revision = 0;
   }
 
   /** @param settled false while owners repeat their claims in a Redis that has lost them: missing ones may still come */
-  apply({ revision, full, entries }: TableChanges, settled: boolean): void {
+  apply({ revision, kind, entries, cursor }: ClaimChanges, settled: boolean): void {
+    if (kind === 'nothing') return;
     const changes = new Map<string, Owner | undefined>();
-    if (full) this.#missing = new Set(this.#entries.keys());
+    if (kind === 'all') this.#missing = new Set(this.#entries.keys());
     for (const [key, text] of entries) {
       this.#missing.delete(key);
       if (text === '') this.#remove(key, changes);
-      else this.#put(key, text, full, changes);
+      else this.#put(key, text, kind !== 'changed', changes);
     }
-    if (settled) {
+    if (settled && cursor === '') {
       for (const key of this.#missing) this.#remove(key, changes);
       this.#missing.clear();
     }
-    this.revision = revision;
+    // what was read in part is read from the beginning when it does not come to its end
+    if (cursor === '' || cursor === '0') this.revision = revision;
     if (changes.size > 0) this.#watchers.notify(changes);
   }
 

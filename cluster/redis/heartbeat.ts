@@ -4,7 +4,14 @@ import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
 import { atMost } from '../running-time.ts';
 import type { ClusterEvents, ClusterState, NodeIdentity } from '../types.ts';
-import { parseChanges, parseEpoch, type TableReply } from './changes.ts';
+import {
+  parseChanges,
+  parseClaims,
+  parseEpoch,
+  type ClaimChanges,
+  type ClaimsReply,
+  type TableReply,
+} from './changes.ts';
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
 import type { Connection } from './connection.ts';
@@ -14,7 +21,7 @@ import type { Outage } from './outage.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
-type PullReply = [epoch: string, open: number, claims: TableReply, config: TableReply, configEpoch: string];
+type PullReply = [epoch: string, open: number, claims: ClaimsReply, config: TableReply, configEpoch: string];
 
 export interface HeartbeatOptions {
   readonly connection: Connection;
@@ -40,6 +47,8 @@ export interface HeartbeatOptions {
 
 /** The connection for messages is checked every so many beats: whatever messages announce, a beat finds, too. */
 const PROBE_EVERY = 12;
+/** So many claims are told in one step: others wait for Redis meanwhile. */
+const CLAIMS_AT_ONCE = 1000;
 /** How soon Redis is asked again that has something to restore which no beat has noticed yet. */
 const ASK_AGAIN_MS = 100;
 
@@ -55,6 +64,8 @@ export class Heartbeat {
   /** Epoch of Redis, and whether it has everything that it should have. */
   #epoch = 0;
   #open = false;
+  /** The run of its server that this node reads. */
+  #run = '';
   #replaced = false;
   #beats = 0;
   /** In how many milliseconds the time of a node is over that is not heard of until then. */
@@ -68,14 +79,14 @@ export class Heartbeat {
   #nodesChanged = false;
   #closed = false;
   #pause = new AbortController();
-  #running: Promise<void> | undefined;
+  #beating: Promise<void> | undefined;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
   }
 
   start(): void {
-    this.#running = this.#run();
+    this.#beating = this.#beatAlways();
   }
 
   get state(): ClusterState {
@@ -105,12 +116,12 @@ export class Heartbeat {
   async close(): Promise<void> {
     this.#closed = true;
     this.wake();
-    await this.#running;
+    await this.#beating;
     // one that a caller asked for may be under way
     await this.beat();
   }
 
-  async #run(): Promise<void> {
+  async #beatAlways(): Promise<void> {
     // without a connection a beat could only fail
     await this.#rest(this.#options.timing.command);
     while (!this.#closed) {
@@ -176,7 +187,9 @@ export class Heartbeat {
       this.#state === 'degraded' ||
       beat.claimsRevision !== table.revision ||
       beat.configRevision !== config.seen;
-    if (this.#state === 'degraded') table.forget();
+    // where Redis does not say which run it is, any connection may lead to another one
+    if (beat.run !== this.#run || (beat.run === '' && this.#state === 'degraded')) table.forget();
+    this.#run = beat.run;
     if (moved) await this.pull();
     this.#followDrain();
     if (this.#nodesChanged) events.emit('nodes');
@@ -199,9 +212,17 @@ export class Heartbeat {
   }
 
   async #pullNow(): Promise<void> {
+    const { table } = this.#options;
+    let since = table.revision;
+    let cursor = '0';
+    do ({ revision: since, cursor } = await this.#pullPart(since, cursor));
+    while (cursor !== '');
+  }
+
+  async #pullPart(claimsSince: number, cursor: string): Promise<ClaimChanges> {
     const { connection, config, table, leases } = this.#options;
-    const known = [this.#epoch, table.revision, config.since, leases.highest, config.version.epoch];
-    const reply = await connection.run(SCRIPTS.pull, known);
+    const known = [this.#epoch, claimsSince, config.since, leases.highest, config.version.epoch];
+    const reply = await connection.run(SCRIPTS.pull, [...known, cursor, CLAIMS_AT_ONCE]);
     const [id, open, claims, entries, configEpoch] = reply as PullReply;
     const isEmptied = this.#epoch !== 0 && this.#epoch !== Number(id);
     this.#epoch = Number(id);
@@ -209,10 +230,13 @@ export class Heartbeat {
     if (isEmptied) this.#options.events.emit('emptied');
     if (this.#open && open === 0) this.#opening = Promise.withResolvers();
     this.#open = open === 1;
-    table.apply(parseChanges(claims), this.#open);
-    if (!this.#open) return;
-    config.apply(parseEpoch(configEpoch, this.#epoch), parseChanges(entries));
-    this.#opening.resolve();
+    const changes = parseClaims(claims);
+    table.apply(changes, this.#open);
+    if (this.#open) {
+      config.apply(parseEpoch(configEpoch, this.#epoch), parseChanges(entries));
+      this.#opening.resolve();
+    }
+    return changes;
   }
 
   /** Resolves when Redis has been restored, and after a while in any case. */

@@ -14,6 +14,8 @@ export interface Beat {
   readonly sentAt: number;
   /** As long as it is the same, Redis has every claim of this node that it had. */
   readonly basis: string;
+  /** Names the run of the server and its history; '' where it does not say. */
+  readonly run: string;
   /** Another process uses this node's id. */
   readonly replaced: boolean;
   /** The others took this process for dead, and may have what it had. It joins anew with the next beat. */
@@ -213,6 +215,7 @@ export class Nodes {
     return {
       sentAt,
       basis,
+      run: basis.split(':')[1] ?? '',
       replaced: status === 'replaced',
       buried: this.#isBuried,
       epoch: Number(epoch),

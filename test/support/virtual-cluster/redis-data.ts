@@ -1,4 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { Reply } from './lua.ts';
+
+/** So few entries come in one page that even a small hash takes several: Redis need not heed what it is asked for. */
+const SCANNED = 2;
 
 interface Entry {
   readonly value: string | Map<string, string> | Set<string> | Map<string, number>;
@@ -169,6 +173,19 @@ const COMMANDS: Readonly<Record<string, Handler>> = {
   HVALS: (data, key) => [...data.hash(key).values()],
   HLEN: (data, key) => data.hash(key).size,
   HEXISTS: (data, key, field = '') => Number(data.hash(key).has(field)),
+  /** In the order of numbers that fields have by themselves: whatever comes and goes meanwhile, what stays is listed. */
+  HSCAN: (data, key, cursor) => {
+    const hash = data.hash(key);
+    const left = [...hash.keys()]
+      .map(
+        (field) => [Number.parseInt(createHash('sha1').update(field).digest('hex').slice(0, 12), 16), field] as const,
+      )
+      .filter(([place]) => place >= Number(cursor))
+      .sort(([one], [other]) => one - other);
+    const page = left.slice(0, SCANNED);
+    const next = left.length > page.length ? String((page.at(-1)?.[0] ?? 0) + 1) : '0';
+    return [next, page.flatMap(([, field]) => [field, hash.get(field) as string])];
+  },
   HSET: (data, key, ...fields) => {
     const hash = data.hash(key);
     const before = hash.size;

@@ -4,6 +4,11 @@ import { ClaimTable } from '../../../cluster/redis/claim-table.ts';
 const claim = (fence: number, node: string) => `${fence} token ${node} ${node}-1 continue 0 null`;
 const key = (name: string, fence = 1) => [name, claim(fence, 'a')] as const;
 
+const changed = (revision: number, ...entries: (readonly [string, string])[]) =>
+  ({ revision, kind: 'changed', entries, cursor: '' }) as const;
+const all = (revision: number, ...entries: (readonly [string, string])[]) =>
+  ({ revision, kind: 'all', entries, cursor: '' }) as const;
+
 function open() {
   const table = new ClaimTable(
     () => {},
@@ -16,19 +21,33 @@ function open() {
 
 test('what Redis has lost stays until it has been restored, and what has not come back by then goes', (t) => {
   const { table, keys } = open();
-  table.apply({ revision: 3, full: true, entries: [key('kept'), key('lost'), key('late')] }, true);
-  table.apply({ revision: 1, full: true, entries: [key('kept')] }, false);
+  table.apply(all(3, key('kept'), key('lost'), key('late')), true);
+  table.apply(all(1, key('kept')), false);
   t.deepEqual(keys(), ['kept', 'late', 'lost']);
-  table.apply({ revision: 2, full: false, entries: [key('late', 2)] }, false);
-  table.apply({ revision: 2, full: false, entries: [] }, true);
+  table.apply(changed(2, key('late', 2)), false);
+  table.apply(changed(2), true);
   t.deepEqual(keys(), ['kept', 'late']);
 });
 
 test('what is claimed after everything was read stays', (t) => {
   const { table, keys } = open();
-  table.apply({ revision: 1, full: true, entries: [] }, false);
-  table.apply({ revision: 2, full: false, entries: [key('new')] }, false);
-  table.apply({ revision: 3, full: false, entries: [key('newer')] }, true);
-  table.apply({ revision: 3, full: false, entries: [] }, true);
+  table.apply(all(1), false);
+  table.apply(changed(2, key('new')), false);
+  table.apply(changed(3, key('newer')), true);
+  table.apply(changed(3), true);
   t.deepEqual(keys(), ['new', 'newer']);
+});
+
+test('what is read in parts is missing only when all parts have come, and what changed meanwhile', (t) => {
+  const { table, keys } = open();
+  table.apply(all(3, key('first'), key('second'), key('moved'), key('gone')), true);
+  table.apply({ ...all(7, key('first')), cursor: '12' }, true);
+  t.deepEqual(keys(), ['first', 'gone', 'moved', 'second']);
+  // it is read from the beginning when no other part comes
+  t.is(table.revision, 3);
+  table.apply({ revision: 7, kind: 'more', entries: [key('second')], cursor: '0' }, true);
+  t.deepEqual(keys(), ['first', 'gone', 'moved', 'second']);
+  t.is(table.revision, 7);
+  table.apply(changed(8, key('moved', 2)), true);
+  t.deepEqual(keys(), ['first', 'moved', 'second']);
 });
