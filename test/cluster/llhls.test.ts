@@ -78,7 +78,10 @@ async function play(t: ExecutionContext, node: Kiln, by: 'playHls' | 'playOven' 
   return page;
 }
 
-/** In pages of hls.js: how many discontinuities are in front of what is shown, and whether it goes on behind one more. */
+/**
+ * In pages of hls.js: how many discontinuities are in front of what is shown, whether it goes on behind one more, and whether
+ * it has all complete segments, while nothing of the next one is there.
+ */
 const SCRIPT = `
   const video = document.querySelector('video');
   window.isFirst = () => document.querySelector('video') === video && document.querySelectorAll('video').length === 1;
@@ -88,6 +91,11 @@ const SCRIPT = `
   let before = shown() ?? 0;
   let behind;
   window.next = () => [before, behind] = [shown() ?? 0, undefined];
+  window.hasAll = () => {
+    const { fragmentEnd, partList, endSN } = details();
+    const { buffered } = video;
+    return partList.at(-1).fragment.sn === endSN && buffered.end(buffered.length - 1) > fragmentEnd - 0.1;
+  };
   window.goesOn = () => {
     if (shown() > before) behind ??= video.currentTime;
     return video.currentTime > behind + 3;
@@ -187,8 +195,10 @@ test.serial(
   async (t) => {
     const [a, b, c] = await startNodes(t);
     await publish(t, a);
-    const pages = [await play(t, b), await play(t, b, 'playOven')];
+    const pages = [await play(t, b), await play(t, b, 'playOven')] as const;
     const [, before] = await chunklists(b);
+    // what hls.js then has ends right in front of what nobody knows
+    await pages[0].waitForFunction('hasAll()', undefined, WITHIN);
     a.signal('SIGKILL');
     await a.exited();
     t.is((await fetch(b.httpUrl(before))).status, 200, 'what is known is told while nobody has the stream');

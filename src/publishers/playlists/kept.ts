@@ -30,6 +30,11 @@ export const CONCLUDED = {};
 
 /** Segments that a node may have begun, and initializations, that time does not account for. */
 const MARGIN = 3;
+/**
+ * Segments that players had, or could have, which stand in front of those as gaps, too. hls.js does not get on when what it has
+ * buffered ends in front of a playlist that begins with gaps: it chooses one of them to start with, again and again.
+ */
+const LEADING = 3;
 /** Beyond that players have given up, or begin anew. */
 const MAX_GAPS = 100;
 /** Sessions that were thrown out and stay out when another node goes on with the stream. */
@@ -80,7 +85,7 @@ export function nextOf(kept: Kept, now: number): { readonly msn: number; readonl
       discontinuities,
       inits: new Map(inits.map(([id, version]) => [id, version + ahead])),
       // the one that was growing, too: what players have of it is all there is
-      gaps: complete ? 0 : Math.min(1 + ahead, MAX_GAPS),
+      gaps: complete ? 0 : Math.min(1 + ahead + Math.min(LEADING, msn), MAX_GAPS),
     },
   };
 }
