@@ -1,5 +1,6 @@
+import type { Application } from './core/application.ts';
 import type { Registry } from './core/registry.ts';
-import type { InputStream } from './core/stream.ts';
+import type { InputStream, OutputStream } from './core/stream.ts';
 import type { Track } from './core/track.ts';
 import type { Logger } from './log.ts';
 import { shownUrl } from './protocols/outbound/shown.ts';
@@ -20,7 +21,7 @@ export function logStreams(registry: Registry, log: Logger): void {
       log.info({ event: 'stream.ended', ...own, seconds, reason }, `ended after ${seconds} s: ${reason}`);
     });
   });
-  registry.on('output', (output, application) => {
+  const logViewers = (output: OutputStream, application: Application): void => {
     const stream = `${application.internalName}/${output.name}`;
     output.on('joined', ({ kind, id }) => {
       log.debug({ event: 'viewer.joined', module: kind, stream, session: id }, 'viewer joined');
@@ -29,7 +30,8 @@ export function logStreams(registry: Registry, log: Logger): void {
       const seconds = Math.round((Date.now() - createdTime) / 1000);
       log.debug({ event: 'viewer.left', module: kind, stream, session: id, seconds }, `viewer left after ${seconds} s`);
     });
-  });
+  };
+  registry.on('output', logViewers).on('filesViewed', logViewers);
 }
 
 /** Where it comes from: a client's address, or the URL that it was pulled from, without its secrets. */

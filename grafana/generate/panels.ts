@@ -459,7 +459,7 @@ const CLUSTER: DashboardSpec = {
           { expr: sum('call', rate('kiln_peer_call_failures_total', NODE)), legend: 'failed {{call}}' },
         ]),
         graph('Relays', 'none', [{ expr: sum('instance', `kiln_relays{${NODE}}`), legend: '{{instance}}' }], {
-          about: 'Streams of other nodes that a node relays to its viewers.',
+          about: 'Output streams of other nodes that a node relays, or whose HLS or LL-HLS players it counts.',
         }),
         graph('Streams taken over, publishers held', 'none', [
           { expr: `increase(kiln_stream_takeovers_total{${NODE}}${RATE})`, legend: 'taken over {{instance}}' },

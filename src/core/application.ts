@@ -36,6 +36,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
   readonly #inputs = new Map<string, InputStream>();
   readonly #outputs = new Map<string, OutputStream>();
   readonly #relays = new Map<string, OutputStream>();
+  readonly #fileViews = new Set<InputStream>();
   #closed = false;
 
   constructor(vhost: VirtualHost, config: ApplicationConfig, dynamic: boolean, revision: number) {
@@ -95,11 +96,17 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#relays;
   }
 
-  /** What viewers of an input stream play on this node: the stream itself if it is here, and relays of it. */
+  /** What viewers of this node play of other nodes' input streams: relays, and what counts those who play files. */
+  *elsewhere(): IterableIterator<InputStream> {
+    for (const { input } of this.#relays.values()) yield input;
+    yield* this.#fileViews;
+  }
+
+  /** What viewers of an input stream play on this node: the stream itself if it is here, and what is played of it elsewhere. */
   views(name: string): InputStream[] {
     const own = this.stream(name);
-    const relays = [...this.#relays.values()].flatMap(({ input }) => (input.name === name ? [input] : []));
-    return own === undefined ? relays : [own, ...relays];
+    const others = [...this.elsewhere()].filter((input) => input.name === name);
+    return own === undefined ? others : [own, ...others];
   }
 
   /**
@@ -198,6 +205,20 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return relay;
   }
 
+  /**
+   * Lists and counts viewers of another node's output stream who play its files: nothing can be read from the answer. The
+   * `close` of its input stream ends it.
+   * @param input name of the input stream over there
+   */
+  viewFiles(input: string, output: string, source: Source): OutputStream {
+    const view = new InputStream(input, source, this.counters, { isRelay: true });
+    this.#fileViews.add(view);
+    view.once('close', () => this.#fileViews.delete(view));
+    const viewed = view.addOutput(output);
+    this.vhost.registry.emit('filesViewed', viewed, this);
+    return viewed;
+  }
+
   /** Shows an output stream to the publishers, when its tracks and playlists are set. */
   announce(output: OutputStream): void {
     output.announced = true;
@@ -215,7 +236,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
       if (continued) input.close(reason);
       else input.end(reason);
     }
-    for (const { input } of [...this.#relays.values()]) input.close(reason);
+    for (const input of [...this.elsewhere()]) input.close(reason);
     this.emit('close');
     this.removeAllListeners();
   }

@@ -62,6 +62,9 @@ export class Viewing {
   readonly sentBytes = none(PUBLISHER_KINDS);
   /** How often a viewer who was being sent media got none for about a second. */
   readonly stalls = none(PUBLISHER_KINDS);
+  /** Bytes that this node has sent to players whom another one counts, and others to those whom this one counts. */
+  sentForOthers = 0;
+  sentByOthers = 0;
   readonly #joins = new Map<PublisherKind, Histogram>();
 
   /** Seconds from the request of a viewer until it was sent media, or could be. */

@@ -19,6 +19,10 @@ export class KickedSessions {
     if (this.#ids.size > 0) this.#keep();
   }
 
+  get ids(): Iterable<string> {
+    return this.#ids;
+  }
+
   has(id: string): boolean {
     return this.#ids.has(id);
   }

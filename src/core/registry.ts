@@ -13,6 +13,8 @@ interface RegistryEvents {
   input: [input: InputStream, application: Application];
   /** An output stream, or the relay of one, is complete: publishers can attach. */
   output: [output: OutputStream, application: Application];
+  /** Viewers come for files of another node's output stream. */
+  filesViewed: [output: OutputStream, application: Application];
   /** An output stream was made; publishers do not see it yet. */
   outputCreated: [output: OutputStream, application: Application];
   /** A publisher could not have the name of a stream, which is in use. */
@@ -76,6 +78,15 @@ export class Registry extends EventEmitter<RegistryEvents> {
     if (draining === this.#draining) return;
     this.#draining = draining;
     this.emit('draining', draining);
+  }
+
+  /** Bytes that this node has sent to viewers and other servers, whoever counts them. */
+  get sentBytes(): number {
+    const {
+      out: { totalBytes },
+      viewing: { sentForOthers, sentByOthers },
+    } = this.counters;
+    return totalBytes + sentForOthers - sentByOthers;
   }
 
   get vhosts(): ReadonlyMap<string, VirtualHost> {

@@ -294,6 +294,14 @@ export class InputStream extends Stream {
   }
 }
 
+/** What uses an output stream on behalf of others. */
+export interface OutputUse {
+  /** What all of them watch by, where that is known. */
+  readonly kind?: PublisherKind;
+  /** How many of them are viewers, where that is known. */
+  readonly viewers?: () => number;
+}
+
 /** What publishers read. Shares the counters of its input: the API measures by input stream. */
 export class OutputStream extends Stream {
   readonly input: InputStream;
@@ -305,7 +313,7 @@ export class OutputStream extends Stream {
   readonly #sessions = new Map<string, Session>();
   readonly #departures = new Set<() => void>();
   readonly #userData = new SeiInsertion();
-  #relays = 0;
+  readonly #relays = new Set<OutputUse>();
 
   constructor(name: string, input: InputStream) {
     super(name, input.counters);
@@ -340,23 +348,31 @@ export class OutputStream extends Stream {
 
   /** Whether it has viewers, here or behind a relay. */
   get watched(): boolean {
-    return this.#sessions.size > 0 || this.#relays > 0;
+    return this.#sessions.size > 0 || this.#relays.size > 0;
   }
 
   /** Whether its input has viewers of other publishers than these, or it has any behind a relay. */
   watchedBesides(kinds: ReadonlySet<PublisherKind>): boolean {
     const { publishers } = this.counters;
-    return this.#relays > 0 || PUBLISHER_KINDS.some((kind) => !kinds.has(kind) && publishers[kind] > 0);
+    for (const { kind } of this.#relays) if (kind === undefined || !kinds.has(kind)) return true;
+    return PUBLISHER_KINDS.some((kind) => !kinds.has(kind) && publishers[kind] > 0);
+  }
+
+  /** Viewers that others have told of, who are no sessions here. */
+  get viewersElsewhere(): number {
+    let count = 0;
+    for (const { viewers } of this.#relays) count += viewers?.() ?? 0;
+    return count;
   }
 
   /** It is used by others than its sessions, as by a relay on another node, until the answer is called. */
-  addRelay(): () => void {
-    const count = (step: 1 | -1): void => {
-      this.#relays += step;
-      this.emit('viewers', this.#sessions.size);
+  addRelay(by: OutputUse = {}): () => void {
+    const relay = { ...by };
+    this.#relays.add(relay);
+    this.emit('viewers', this.#sessions.size);
+    return () => {
+      if (this.#relays.delete(relay)) this.emit('viewers', this.#sessions.size);
     };
-    count(1);
-    return () => count(-1);
   }
 
   override wantKey(): void {

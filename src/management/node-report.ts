@@ -43,7 +43,7 @@ export class NodeReport {
   constructor(options: NodeReportOptions) {
     this.#options = options;
     this.#limits = new NodeLimits(options.limits ?? NONE);
-    this.#sentBytes = options.registry.counters.out.totalBytes;
+    this.#sentBytes = options.registry.sentBytes;
     this.tell();
   }
 
@@ -94,11 +94,11 @@ export class NodeReport {
 
   /** Bits per second sent since the last call. */
   #bitrate(): number {
-    const { totalBytes } = this.#options.registry.counters.out;
-    const [sentBytes, at, now] = [this.#sentBytes, this.#at, performance.now()];
-    this.#sentBytes = totalBytes;
+    const { sentBytes } = this.#options.registry;
+    const [before, at, now] = [this.#sentBytes, this.#at, performance.now()];
+    this.#sentBytes = sentBytes;
     this.#at = now;
-    return now > at ? ((totalBytes - sentBytes) * 8000) / (now - at) : 0;
+    return now > at ? (Math.max(0, sentBytes - before) * 8000) / (now - at) : 0;
   }
 
   #follow(rows: readonly NodeRow[], own: string): void {

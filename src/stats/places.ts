@@ -26,12 +26,9 @@ export function applicationPlace({ vhost, name, revision, counters }: Applicatio
   return { key: `${vhostPlace(vhost).key}/${joinKey(name, String(revision))}`, live: [counters] };
 }
 
-/** An input stream by its name, with the relays of its outputs. */
+/** An input stream by its name, with what is played of it here when another node has it. */
 export function streamPlace(application: Application, name: string): Place {
-  const relays = [...application.relays.values()].filter(({ input }) => input.name === name);
-  const live = [application.stream(name), ...relays.map(({ input }) => input)].flatMap(
-    (input) => input?.counters ?? [],
-  );
+  const live = application.views(name).map(({ counters }) => counters);
   return { key: streamKey(applicationPlace(application), name), live };
 }
 
@@ -56,5 +53,5 @@ function streamKey({ key }: Place, name: string): string {
 
 function* countersOfStreams(application: Application): IterableIterator<readonly [stream: string, counters: Counters]> {
   for (const { name, counters } of application.streams()) yield [name, counters];
-  for (const { input } of application.relays.values()) yield [input.name, input.counters];
+  for (const { name, counters } of application.elsewhere()) yield [name, counters];
 }

@@ -49,15 +49,14 @@ const SILENT_MS = 3000;
 /** Which streams are asked for: those that have each of the names that are given. */
 export type StreamFilter = Partial<Pick<StreamSummary, 'vhost' | 'app' | 'stream'>>;
 
-/** The streams that a node has or relays. @param node its id */
+/** The streams that a node has or plays from another one. @param node its id */
 export function streamSummaries(registry: Registry, node: string, wanted: StreamFilter = {}): StreamSummary[] {
   const rows: StreamSummary[] = [];
   for (const vhost of registry.vhosts.values()) {
     if ((wanted.vhost ?? vhost.name) !== vhost.name) continue;
     for (const application of vhost.applications.values()) {
       if ((wanted.app ?? application.name) !== application.name) continue;
-      const relayed = new Set([...application.relays.values()].map(({ input }) => input));
-      for (const input of [...application.streams(), ...relayed])
+      for (const input of [...application.streams(), ...application.elsewhere()])
         if ((wanted.stream ?? input.name) === input.name)
           rows.push({ vhost: vhost.name, app: application.name, node, ...summary(input) });
     }

@@ -123,7 +123,7 @@ function describe(application: Application, output: OutputStream, serves: readon
     stream: output.name,
     since: output.createdTime.getTime(),
     ...(output.input.isRelay && { relayed: true as const }),
-    viewers: output.sessions.size,
+    viewers: output.sessions.size + output.viewersElsewhere,
     video: video && {
       codec: video.codec,
       width: video.width,

@@ -39,6 +39,7 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
   const access = parts.access(setup.access);
   const options = {
     registry,
+    cluster,
     access,
     directory,
     calls,
@@ -75,6 +76,8 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
     silence: () => {
       silent = true;
     },
+    /** The sessions that it lists of a stream: the API joins those of all nodes. */
+    sessions: (name = 'stream') => application.views(name).flatMap((view) => [...view.sessions()]),
     get: (url: string, headers: Record<string, string> = {}) => app.inject({ method: 'GET', url, headers }),
     children: async (master = '/app/stream/llhls.m3u8') => {
       const { body } = await app.inject(master);

@@ -1,5 +1,6 @@
 import { limitConnections } from '../../access/connection-limits.ts';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { NodeIdentity } from '#cluster';
 import type { Access } from '../../access/access.ts';
 import { isGuarded } from '../../config/enables.ts';
 import type { GrantState } from '../../access/grant.ts';
@@ -23,7 +24,8 @@ import { MasterTemplate } from './master-template.ts';
 import { childPrefix, nameHash, randomKey } from './names.ts';
 import type { Package, PackagedList, Resource } from './package.ts';
 import { silenceMs } from './wait.ts';
-import { Players, type Player } from './players.ts';
+import type { Homes } from './remote/homes.ts';
+import { Player, Players, toViewer } from './players.ts';
 import { SessionGrants, type HandedSession, type SessionGrant } from './session-grants.ts';
 import { Text } from './text.ts';
 import type { SessionTerms, SessionTokens } from './token.ts';
@@ -38,11 +40,20 @@ export interface OwnStreamOptions {
   readonly config: HlsPublisherConfig;
   readonly tokens: SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
+  readonly homes: Homes;
   /** Ids of openings that were closed on this node. */
   readonly endedOpenings: RecentSet<string>;
   /** As of PackageOptions. */
   readonly partDelay?: Histogram;
   readonly log: Logger;
+}
+
+interface Watching {
+  /** When the node asked for something last, in milliseconds since the epoch. */
+  at: number;
+  /** How many it has told of. */
+  viewers: number;
+  readonly leave: () => void;
 }
 
 /**
@@ -65,6 +76,8 @@ export class OwnStream implements PlayedStream {
   #reader: Reader | undefined;
   #kept: Kept | typeof CONCLUDED | undefined;
   #closed = false;
+  /** Nodes whose players watch it, by incarnation. */
+  readonly #watching = new Map<string, Watching>();
   readonly #update = (): void => this.package.update(this.#output);
 
   constructor(options: OwnStreamOptions) {
@@ -174,7 +187,9 @@ export class OwnStream implements PlayedStream {
     if (template === undefined) return undefined;
     if (this.config.originMode)
       return { text: new Text(template.fill(this.#route(terms), handedOn(query), base)), viewer: undefined };
-    const token = this.issue(sessionId(new URLSearchParams(query)), terms);
+    const params = new URLSearchParams(query);
+    const home = this.#options.homes.forNew(params, terms);
+    const token = this.issue(sessionId(params), { ...terms, home });
     const viewer = plays ? this.begin(token, grant) : undefined;
     return { text: new Text(template.fill(token, handedOn(query), base)), viewer };
   }
@@ -223,9 +238,37 @@ export class OwnStream implements PlayedStream {
     }
   }
 
-  admit(token: string, seen = Date.now()): Viewer | undefined {
+  admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
+    const { homes } = this.#options;
+    const home = this.#players.knows(token) ? 'self' : homes.of(token);
+    if (typeof home === 'string') return this.admitHere(token);
+    if (this.#players.keepsOut(home.session)) throw kilnError('playlistSessionRefused');
+    return homes.admit(home, token);
+  }
+
+  /** The same of a player that this node counts. */
+  admitHere(token: string, seen = Date.now()): Viewer | undefined {
     if (!this.#players.knows(token)) this.#limitConnections();
     return toViewer(this.#players.admit(token, seen));
+  }
+
+  /** A node asks for what its players watch. @param viewers of its own, where it tells them */
+  watchedBy({ incarnation }: NodeIdentity, viewers?: number): void {
+    if (this.interrupted || this.#closed) return;
+    let watching = this.#watching.get(incarnation);
+    if (watching === undefined) {
+      const begun = { at: 0, viewers: 0 };
+      const { kind } = this.#options.form;
+      watching = Object.assign(begun, { leave: this.#output.addRelay({ kind, viewers: () => begun.viewers }) });
+      this.#watching.set(incarnation, watching);
+    }
+    watching.at = Date.now();
+    watching.viewers = viewers ?? watching.viewers;
+  }
+
+  /** Ids of sessions that were ended by the server. */
+  get kicked(): Iterable<string> {
+    return new Set([...this.#players.kicked, ...this.#output.input.kicked.ids]);
   }
 
   /** Whether the player of a token was thrown out: it does not come in again. */
@@ -234,8 +277,16 @@ export class OwnStream implements PlayedStream {
   }
 
   sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
-    this.#output.counters.sentTo(this.#options.form.kind, bytes, now);
+    const { counters } = this.#output;
+    if (viewer === undefined || viewer instanceof Player) counters.sentTo(this.#options.form.kind, bytes, now);
+    // another node counts its own players
+    else counters.viewing.sentForOthers += bytes;
     viewer?.sent(bytes, now);
+  }
+
+  sentElsewhere(bytes: number, viewer: Viewer | undefined, now: number): void {
+    this.#output.counters.viewing.sentByOthers += bytes;
+    this.sent(bytes, viewer, now);
   }
 
   /**
@@ -284,6 +335,7 @@ export class OwnStream implements PlayedStream {
     this.#reader?.close();
     this.#source.off('tracks', this.#update);
     this.#players.detach();
+    this.#unwatch(Infinity);
   }
 
   /** Tells what who continues the stream has to know; of segments, when one has begun. */
@@ -307,7 +359,21 @@ export class OwnStream implements PlayedStream {
   #tick(): void {
     const now = Date.now();
     this.package.queue.expire(now);
-    this.#players.expire(now - silenceMs(this.package.targetDuration), now);
+    const before = now - silenceMs(this.package.targetDuration);
+    const { homes } = this.#options;
+    this.#players.expire(before, now);
+    this.#players.leaveTo((home) => homes.isElsewhere(home));
+    this.#unwatch(before);
+    homes.tick(performance.now());
+  }
+
+  /** Nodes that have asked for nothing since then have no players any more. @param before milliseconds since the epoch */
+  #unwatch(before: number): void {
+    for (const [incarnation, { at, leave }] of this.#watching) {
+      if (at >= before) continue;
+      this.#watching.delete(incarnation);
+      leave();
+    }
   }
 
   /** The path element of children where there are no sessions. */
@@ -325,13 +391,6 @@ export class OwnStream implements PlayedStream {
 function keptBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): Kept | undefined {
   const key = keyOf(form, name);
   return readKept(continuity.kept.get(key) ?? continuity.inherited(key));
-}
-
-/** @throws playlistSessionRefused, playlistSessionOver */
-function toViewer(player: Player | 'uncounted' | 'over' | undefined): Viewer | undefined {
-  if (player === 'over') throw kilnError('playlistSessionOver');
-  if (player === undefined) throw kilnError('playlistSessionRefused');
-  return player === 'uncounted' ? undefined : player;
 }
 
 function keyOf({ kind }: HlsForm, output: string): string {

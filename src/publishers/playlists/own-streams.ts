@@ -10,6 +10,7 @@ import type { StreamName } from '../../origins/stream-key.ts';
 import { CONTINUED_MS } from '../../origins/stream-names.ts';
 import type { HlsForm } from './form.ts';
 import { OwnStream } from './own-stream.ts';
+import type { OpenHomes } from './remote/homes.ts';
 import type { HandOver } from './remote/hand-over.ts';
 import type { SessionTokens } from './token.ts';
 
@@ -19,6 +20,7 @@ export interface OwnStreamsOptions {
   readonly directory: Pick<StreamDirectory, 'known' | 'listen'>;
   readonly tokens: (application: Application, name: string) => SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
+  readonly homes: OpenHomes;
   readonly handOver: HandOver;
   /** As of PackageOptions. */
   readonly partDelay: Histogram;
@@ -61,7 +63,7 @@ export class OwnStreams {
   }
 
   open(output: OutputStream, application: Application): void {
-    const { form, tokens, access, partDelay } = this.#options;
+    const { form, tokens, access, homes, partDelay } = this.#options;
     const config = form.config(application);
     if (config === undefined || output.closed) return;
     if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
@@ -74,7 +76,11 @@ export class OwnStreams {
       if (stream !== undefined) this.#drop(application, name, stream, 'another stream has its name');
       const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
       const known = { form, output, application, config, access, endedOpenings: this.#endedOpenings, partDelay, log };
-      stream = new OwnStream({ ...known, tokens: tokens(application, name) });
+      stream = new OwnStream({
+        ...known,
+        tokens: tokens(application, name),
+        homes: homes(application, name),
+      });
       this.#of(application).set(name, stream);
     }
     const opened = stream;

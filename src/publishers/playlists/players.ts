@@ -9,12 +9,15 @@ import type { HlsForm } from './form.ts';
 import type { HandedSession, SessionGrant, SessionGrants } from './session-grants.ts';
 import { isOver, type SessionClaims, type SessionTerms, type SessionTokens } from './token.ts';
 
-class Player implements Session, Viewer {
+/** A player that is counted here. */
+export class Player implements Session, Viewer {
   readonly kind: HlsForm['kind'];
   readonly id: string;
   readonly createdTime: number;
   readonly out: Flow;
   readonly token: string;
+  /** The node that counts it while that lives; undefined: this one. */
+  readonly home: string | undefined;
   /** In milliseconds since the epoch. */
   readonly until: number;
   readonly kick: () => void;
@@ -24,7 +27,7 @@ class Player implements Session, Viewer {
   constructor(
     kind: HlsForm['kind'],
     token: string,
-    { id, issued, until = Infinity }: SessionClaims,
+    { id, issued, home, until = Infinity }: SessionClaims,
     now: number,
     kick: (player: Player) => void,
   ) {
@@ -33,6 +36,7 @@ class Player implements Session, Viewer {
     this.createdTime = issued;
     this.until = until;
     this.token = token;
+    this.home = home;
     this.lastSeen = now;
     this.out = new Flow(now);
     this.kick = () => kick(this);
@@ -44,7 +48,12 @@ class Player implements Session, Viewer {
   }
 }
 
-export type { Player };
+/** @throws playlistSessionRefused, playlistSessionOver */
+export function toViewer(player: Player | 'uncounted' | 'over' | undefined): Viewer | undefined {
+  if (player === 'over') throw kilnError('playlistSessionOver');
+  if (player === undefined) throw kilnError('playlistSessionRefused');
+  return player === 'uncounted' ? undefined : player;
+}
 
 /** Players beyond this are served and not counted: what strangers make this server remember is bounded. */
 const MAX_PLAYERS = 50_000;
@@ -88,6 +97,11 @@ export class Players {
     return this.#kicked;
   }
 
+  /** These are not let in any more: they were thrown out elsewhere. */
+  keepOut(ids: Iterable<string>): void {
+    for (const id of ids) this.#kicked.add(id);
+  }
+
   /** Counts players as viewers of an output stream. */
   attach(output: OutputStream): void {
     this.#output = output;
@@ -127,7 +141,7 @@ export class Players {
    * @throws playlistSessionRefused for a name that was thrown out, sessionExists for one that a viewer elsewhere has
    */
   issue(id: string, terms: SessionTerms): string {
-    if (this.#isKicked(id)) throw kilnError('playlistSessionRefused');
+    if (this.keepsOut(id)) throw kilnError('playlistSessionRefused');
     if (this.#present(id) === 'elsewhere') throw kilnError('sessionExists', id);
     return this.#options.tokens.issue(id, terms);
   }
@@ -140,7 +154,12 @@ export class Players {
   /** Whether the player of a token was thrown out. */
   hasKicked(token: string): boolean {
     const claims = this.#options.tokens.verify(token);
-    return claims !== undefined && this.#isKicked(claims.id);
+    return claims !== undefined && this.keepsOut(claims.id);
+  }
+
+  /** Whether the session of an id was thrown out, whoever did that, and from whatever publisher. */
+  keepsOut(id: string): boolean {
+    return this.#kicked.has(id) || this.#output?.input.kicked.has(id) === true;
   }
 
   /**
@@ -159,7 +178,7 @@ export class Players {
     const claims = this.#options.tokens.verify(token);
     if (claims === undefined || (this.#options.guarded && !claims.guarded)) return undefined;
     if (isOver(claims)) return 'over';
-    if (this.#isKicked(claims.id)) return undefined;
+    if (this.keepsOut(claims.id)) return undefined;
     const present = this.#present(claims.id);
     if (present === 'elsewhere') return undefined;
     if (present !== undefined && present.createdTime >= claims.issued) return undefined;
@@ -186,6 +205,11 @@ export class Players {
     if (!(present instanceof Player)) return this.admit(token, now);
     present.lastSeen = now;
     return present;
+  }
+
+  /** Lets go of players whom their node counts again. @param isElsewhere whether it does, by its id */
+  leaveTo(isElsewhere: (home: string) => boolean): void {
+    for (const [token, { home }] of this.#players) if (home !== undefined && isElsewhere(home)) this.#unlist(token);
   }
 
   /** Lets go of players not seen since `before`, and of those whose time is over, in milliseconds since the epoch. */
@@ -217,11 +241,6 @@ export class Players {
     const session = this.#output?.input.session(id);
     if (session === undefined) return undefined;
     return session instanceof Player && this.#players.get(session.token) === session ? session : 'elsewhere';
-  }
-
-  /** Whoever threw it out, and from whatever publisher. */
-  #isKicked(id: string): boolean {
-    return this.#kicked.has(id) || this.#output?.input.kicked.has(id) === true;
   }
 
   #kick({ token, id }: Player): void {

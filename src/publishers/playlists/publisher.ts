@@ -1,4 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
+import type { Cluster } from '#cluster';
 import type { Access } from '../../access/access.ts';
 import type { Redirects } from '../../access/redirects.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
@@ -17,15 +18,18 @@ import type { HlsForm } from './form.ts';
 import type { OwnStream } from './own-stream.ts';
 import { OwnStreams } from './own-streams.ts';
 import { Redirected } from './redirected.ts';
-import { answerNodes } from './remote/answers.ts';
+import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
 import { handOverBy } from './remote/hand-over.ts';
+import { Homes, type OpenHomes } from './remote/homes.ts';
 import { RemoteStreams } from './remote/streams.ts';
+import type { StreamPath } from './remote/wire.ts';
 import { playlistRoutes } from './routes.ts';
 import { SessionTokens } from './token.ts';
 
 /** What HLS is served with. */
 export interface PlaylistPublisherOptions {
   readonly registry: Registry;
+  readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly access: Access;
   readonly redirects: Redirects;
   readonly directory: StreamDirectory;
@@ -53,9 +57,11 @@ export class PlaylistPublisher {
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
-    const { registry, access, redirects, directory, calls, log, tokenKeys, crossDomains } = options;
+    const { registry, cluster, access, redirects, directory, calls, log, tokenKeys, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKeys, `${internalName}/${name}`);
+    const homes: OpenHomes = (application, name) =>
+      new Homes({ form, cluster, calls, application, name, tokens: tokens(application, name), log });
     this.form = form;
     this.#options = options;
     this.#own = new OwnStreams({
@@ -63,17 +69,27 @@ export class PlaylistPublisher {
       directory,
       tokens,
       access,
+      homes,
       handOver: handOverBy(form, calls, log),
       partDelay: this.counts.partDelay,
       log,
     });
-    this.#remote = new RemoteStreams({ form, calls, directory, tokens, access, log });
+    this.#remote = new RemoteStreams({ form, calls, directory, tokens, access, homes, log });
     registry.on('output', this.#attach);
-    answerNodes(form, calls, ({ vhost, app, stream }, query) => {
-      const application = registry.vhosts.get(vhost)?.applications.get(app);
-      const own = application && this.#own.find(application, stream);
-      return own && query !== undefined ? this.#named(own, application, stream, query) : own;
-    });
+    const applicationOf = ({ vhost, app }: StreamPath): Application | undefined =>
+      registry.vhosts.get(vhost)?.applications.get(app);
+    const findOwn: StreamHere = (asked, query) => {
+      const application = applicationOf(asked);
+      const own = application && this.#own.find(application, asked.stream);
+      return own && query !== undefined ? this.#named(own, application, asked.stream, query) : own;
+    };
+    const findPlayed = (asked: StreamPath): PlayerCount | undefined => {
+      const application = applicationOf(asked);
+      if (application === undefined) return undefined;
+      const own = this.#own.find(application, asked.stream);
+      return own?.interrupted === false ? own : (this.#remote.find(application, asked.stream) ?? own);
+    };
+    answerNodes(form, calls, findOwn, findPlayed);
     this.routes = playlistRoutes(form, {
       registry,
       access,

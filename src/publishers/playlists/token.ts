@@ -9,6 +9,8 @@ export interface SessionTerms {
   readonly guarded: boolean;
   /** The virtual host of the stream, where the player asked another one, from which a guard sent it there. */
   readonly vhost?: string | undefined;
+  /** Id of the node that counts the player; undefined: the owner of the stream does. */
+  readonly home?: string | undefined;
   /** What is closed when the session ends. */
   readonly openings: readonly OpeningId[];
 }
@@ -27,7 +29,8 @@ const UNTIL = 2;
 const OPENINGS = 4;
 /** Two MACs follow the claims: the key of the cluster is being changed. */
 const TWO_MACS = 8;
-const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS;
+const HOME = 16;
+const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS | HOME;
 
 const TIME_BYTES = 6;
 const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1;
@@ -66,9 +69,15 @@ export class SessionTokens {
    */
   issue(id: string, terms: SessionTerms, now = Date.now()): string {
     const { until, guarded, vhost } = terms;
+    const home = terms.home === undefined ? undefined : text(terms.home);
     const named = vhost === undefined ? undefined : text(vhost);
     if (vhost !== undefined && named === undefined) throw new RangeError('the name of the virtual host is too long');
-    const before = [time(now), ...(until === undefined ? [] : [time(until)]), ...(named === undefined ? [] : [named])];
+    const before = [
+      time(now),
+      ...(until === undefined ? [] : [time(until)]),
+      ...(named === undefined ? [] : [named]),
+      ...(home === undefined ? [] : [home]),
+    ];
     const name = Buffer.from(id, 'latin1');
     const left = MAX_BYTES - this.#keys.length * MAC_BYTES - 2 - sizeOf([...before, name]);
     const openings = fitting(terms.openings, left);
@@ -77,6 +86,7 @@ export class SessionTokens {
       (guarded ? GUARDED : 0) |
       (until === undefined ? 0 : UNTIL) |
       (openings.length === 0 ? 0 : OPENINGS) |
+      (home === undefined ? 0 : HOME) |
       (this.#keys.length > 1 ? TWO_MACS : 0);
     const counted = openings.length === 0 ? [] : [Buffer.of(openings.length), ...openings];
     const claims = Buffer.concat([Buffer.of(flags), ...before, ...counted, name]);
@@ -126,8 +136,13 @@ export function namesVhost(text: string): boolean {
  * the key of a stream, which that name belongs to.
  */
 export function vhostOf(text: string): string | undefined {
-  const bytes = namesVhost(text) ? decode(text) : undefined;
-  return bytes && read(parted(bytes).claims)?.vhost;
+  return namesVhost(text) ? claimsOf(text)?.vhost : undefined;
+}
+
+/** What a text would say if it were a token; undefined for what no token says. */
+export function claimsOf(text: string): SessionClaims | undefined {
+  const bytes = decode(text);
+  return bytes && read(parted(bytes).claims);
 }
 
 /** Whether the time of a session is over. */
@@ -156,11 +171,12 @@ function read(claims: Buffer): SessionClaims | undefined {
   const issued = number();
   const until = (flags & UNTIL) === 0 ? undefined : number();
   const vhost = (flags & VHOST) === 0 ? undefined : string();
+  const home = (flags & HOME) === 0 ? undefined : string();
   const count = (flags & OPENINGS) === 0 ? 0 : (bytes(1)[0] ?? 0);
   const openings: OpeningId[] = [];
   while (openings.length < count && at < claims.length) openings.push({ id: string(), vhost: string() });
   if (at >= claims.length) return undefined;
-  return { id: claims.toString('latin1', at), issued, until, guarded: (flags & GUARDED) !== 0, vhost, openings };
+  return { id: claims.toString('latin1', at), issued, until, guarded: (flags & GUARDED) !== 0, vhost, home, openings };
 }
 
 function time(value: number): Buffer {

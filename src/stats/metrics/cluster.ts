@@ -1,4 +1,5 @@
 import type { Cluster, NodeState } from '#cluster';
+import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { counter, gauge, histogram, type Family, type Sample } from './family.ts';
 import type { StoreCounts } from './store-counts.ts';
@@ -42,7 +43,11 @@ export function clusterFamilies({ cluster, store, registry, continued, heldPubli
     counter('kiln_redis_command_failures_total', 'Commands that Redis has not answered as it should.', () => {
       return store.unanswered;
     }),
-    gauge('kiln_relays', 'Streams of other nodes that this node relays to its viewers.', () => relays(registry)),
+    gauge(
+      'kiln_relays',
+      'Output streams of other nodes that this node relays, or whose HLS or LL-HLS players it counts; those of both once.',
+      () => relays(registry),
+    ),
     counter(
       'kiln_stream_takeovers_total',
       'Streams that go on here where one before them, on any node, was left.',
@@ -62,5 +67,12 @@ function nodes(cluster: ClusterSources['cluster']): Sample[] {
 function* relays(registry: Registry): Iterable<Sample> {
   for (const vhost of registry.vhosts.values())
     for (const application of vhost.applications.values())
-      yield { labels: { vhost: vhost.name, application: application.name }, value: application.relays.size };
+      yield { labels: { vhost: vhost.name, application: application.name }, value: countRelays(application) };
+}
+
+function countRelays(application: Application): number {
+  const names = new Set(application.relays.keys());
+  for (const { outputs } of application.elsewhere())
+    for (const { name, sessions } of outputs.values()) if (sessions.size > 0) names.add(name);
+  return names.size;
 }

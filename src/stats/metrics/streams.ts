@@ -44,7 +44,7 @@ function trafficFamilies(streams: AllStreams): Family[] {
         return series.hasSource ? total(series, ({ in: { totalBytes } }) => totalBytes, series.carried.in) : undefined;
       }),
     ),
-    counter('kiln_stream_sent_bytes_total', 'Bytes of a stream that went to viewers from this node.', () =>
+    counter('kiln_stream_sent_bytes_total', 'Bytes of a stream that went to viewers whom this node counts.', () =>
       map(streams.all(), (series) => total(series, ({ out }) => out.totalBytes, series.carried.out)),
     ),
     counter(

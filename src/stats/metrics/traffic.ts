@@ -40,7 +40,7 @@ export function trafficFamilies({ registry, refusals }: TrafficSources): Family[
     counter('kiln_application_sent_bytes_total', 'Bytes that went to the viewers of an application.', () =>
       applications(registry, (counters) => counters.out.totalBytes),
     ),
-    counter('kiln_viewer_sent_bytes_total', 'Bytes that went to viewers, by protocol.', () => [
+    counter('kiln_viewer_sent_bytes_total', 'Bytes that went to viewers whom this node counts, by protocol.', () => [
       ...byLabel('protocol', viewing.sentBytes),
     ]),
     counter(

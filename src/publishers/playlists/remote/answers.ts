@@ -3,8 +3,10 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { WithBytes } from '../../../origins/peer-call.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { HlsForm } from '../form.ts';
+import type { Viewer } from '../answer.ts';
 import { holdFor } from '../hold.ts';
 import type { OwnStream } from '../own-stream.ts';
+import type { PackagedList } from '../package.ts';
 import { markOf } from '../position.ts';
 import {
   callsOf,
@@ -31,21 +33,52 @@ export type StreamHere = (
   query?: URLSearchParams,
 ) => OwnStream | undefined | Promise<OwnStream | undefined>;
 
-/** Answers other nodes for the streams of this one. */
-export function answerNodes(form: HlsForm, calls: PeerCalls, find: StreamHere): void {
-  const found = async (asked: StreamPath, query?: URLSearchParams): Promise<OwnStream> => {
-    const stream = await find(asked, query);
+/** What counts the players of a stream that this node let in. */
+export interface PlayerCount {
+  /** @throws as PlayedStream.admit */
+  admitHere(token: string, seen: number): Viewer | undefined;
+  hasKicked(token: string): boolean;
+  /** Counts what the node that tells of it has sent. */
+  sentElsewhere(bytes: number, viewer: Viewer | undefined, now: number): void;
+}
+
+/** Answers other nodes for the streams of this one. @param played finds a stream of whatever node that is played here */
+export function answerNodes(
+  form: HlsForm,
+  calls: PeerCalls,
+  find: StreamHere,
+  played: (asked: StreamPath) => PlayerCount | undefined,
+): void {
+  const demand = <S>(stream: S | undefined, asked: StreamPath): S => {
     if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
     return stream;
   };
+  const found = async (asked: StreamPath, query?: URLSearchParams): Promise<OwnStream> =>
+    demand(await find(asked, query), asked);
   const known = callsOf(form);
-  calls.answer(known.master, async (asked) => {
+  calls.answer(known.master, async (asked, from) => {
     const { file, session } = asked;
-    return master(await found(asked, new URLSearchParams(session && { session: session.id })), file, session);
+    const stream = await found(asked, new URLSearchParams(session && { session: session.id }));
+    const state = master(stream, file, session);
+    if (state !== null) stream.watchedBy(from);
+    return state;
   });
-  calls.answer(known.chunklist, async (asked) => await chunklist(await found(asked), asked));
-  calls.answerBytes(known.media, async (asked) => await media(form, await found(asked), asked));
+  calls.answer(known.chunklist, async (asked, from) => {
+    const stream = await found(asked);
+    const rendition = stream.rendition(asked.file);
+    if (rendition === undefined) throw kilnError('fileNotFound');
+    stream.watchedBy(from, asked.viewers);
+    return await chunklist(stream, rendition, asked);
+  });
+  calls.answerBytes(known.media, async (asked, from) => {
+    const stream = await found(asked);
+    const answer = await media(form, stream, asked);
+    stream.watchedBy(from);
+    return answer;
+  });
   calls.answer(known.report, async (asked) => ({ players: count(await found(asked), asked.report) }));
+  calls.answer(known.visits, (asked) => ({ players: count(demand(played(asked), asked), asked.report) }));
+  calls.answer(known.kicked, async (asked) => [...(await found(asked)).kicked]);
   calls.answer(known.sessions, async (asked) => {
     (await found(asked)).takeOver(asked.sessions);
     return null;
@@ -65,10 +98,9 @@ function master(stream: OwnStream, file: string, newcomer: Newcomer | undefined)
 
 async function chunklist(
   stream: OwnStream,
+  rendition: PackagedList,
   { app, stream: name, file, after, forms, holdMs = 0 }: Static<PlaylistCalls['chunklist']['request']>,
 ): Promise<ChunklistState | null> {
-  const rendition = stream.rendition(file);
-  if (rendition === undefined) throw kilnError('fileNotFound');
   const changed = (): boolean => rendition.position !== undefined && markOf(rendition.position) !== after;
   if (holdMs > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
     await rendition.waiters.wait(changed, holdMs, () => {});
@@ -114,13 +146,13 @@ function joined(parts: readonly Buffer[]): Buffer {
 }
 
 /** Counts the players of another node. */
-function count(stream: OwnStream, { players, bytes }: Report): Verdict[] {
-  if (bytes > 0) stream.sent(bytes, undefined);
+function count(stream: PlayerCount, { players, bytes }: Report): Verdict[] {
   const now = Date.now();
+  if (bytes > 0) stream.sentElsewhere(bytes, undefined, now);
   return players.map(([token, sent, idleMs]) => {
     try {
-      const viewer = stream.admit(token, now - idleMs);
-      if (sent > 0) stream.sent(sent, viewer, now - idleMs);
+      const viewer = stream.admitHere(token, now - idleMs);
+      if (sent > 0) stream.sentElsewhere(sent, viewer, now - idleMs);
       return viewer === undefined ? 'uncounted' : 'counted';
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;

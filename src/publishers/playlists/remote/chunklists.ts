@@ -16,6 +16,8 @@ const MAX_LOADED_BY_ONE = 64;
 /** What chunklists are loaded by. */
 export interface RemoteChunklistsOptions {
   readonly link: OwnerLink;
+  /** How many players this node counts. */
+  readonly viewers: () => number;
   /** Called with the run of the stream that the owner tells of. */
   readonly onRun: (run: string) => void;
   readonly log: Logger;
@@ -29,6 +31,7 @@ export class RemoteChunklists implements RemoteContext {
   /** Names that the owner is being asked about: anybody can invent some. */
   readonly #candidates = new Map<string, RemoteRendition>();
   #ended = false;
+  #targetDuration: number | undefined;
 
   constructor(options: RemoteChunklistsOptions) {
     this.#options = options;
@@ -37,6 +40,11 @@ export class RemoteChunklists implements RemoteContext {
 
   get ended(): boolean {
     return this.#ended;
+  }
+
+  /** In seconds, as the owner told last. */
+  get targetDuration(): number | undefined {
+    return this.#targetDuration;
   }
 
   /** @throws as PlayedStream.file */
@@ -54,9 +62,11 @@ export class RemoteChunklists implements RemoteContext {
   }
 
   async load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
-    const { answer: state } = await this.link.ask(this.link.calls.chunklist, { file, ...wanted }, holdMs);
+    const asked = { file, ...wanted, viewers: this.#options.viewers() };
+    const { answer: state } = await this.link.ask(this.link.calls.chunklist, asked, holdMs);
     if (state === null) return undefined;
     this.#options.onRun(state.run);
+    this.#targetDuration = state.targetDuration;
     return state;
   }
 

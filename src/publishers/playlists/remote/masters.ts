@@ -5,21 +5,29 @@ import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import type { MasterState, Newcomer } from './wire.ts';
 
 const MAX_MASTERS = 64;
+/** For so long the owner is not asked again for players whom it does not count. */
+const FRESH_MS = 100;
 /** Within this a request is begun again while nobody answers: players give up after 10 seconds. */
 const HOLD_MS = 8000;
 /** Requests that wait for an owner of one stream. */
 const MAX_HELD = 1000;
 
+interface Known {
+  readonly state: MasterState;
+  /** When it was asked for, by the monotonic clock. */
+  readonly at: number;
+}
+
 /**
- * The master playlists of a stream that another node has. Each is asked for anew, once for all who come at the same time
- * and name no session: the owner says whether there is room, and whether a name is free.
+ * The master playlists of a stream that another node has. Each is asked for once for all who come at about the same time and
+ * are nobody's but this node's to count; otherwise the owner says whether there is room, and whether a name is free.
  */
 export class RemoteMasters {
   readonly #link: OwnerLink;
   readonly #onRun: (run: string) => void;
   readonly #asked = new Map<string, Promise<MasterState | undefined>>();
-  /** The last ones, for when nobody answers. */
-  readonly #known = new Map<string, MasterState>();
+  /** The last ones, for a moment and for when nobody answers. */
+  readonly #known = new Map<string, Known>();
   #held = 0;
 
   /** @param onRun called with the run of the stream that the owner tells of */
@@ -31,19 +39,28 @@ export class RemoteMasters {
   /**
    * While nobody answers and nothing is known, the stream may be on its way to another node: the request is held.
    * @param session of the player, for the owner to count; one with openings is the owner's to end
+   * @param ownerCounts the owner says whether there is room for it
    * @param signal aborted when the player leaves
    * @returns undefined as long as there is nothing to play
    * @throws what the owner says; streamInterrupted when nobody answers in time and nothing is known; clientGone
    */
-  async get(file: string, session: Newcomer | undefined, signal: AbortSignal): Promise<MasterState | undefined> {
+  async get(
+    file: string,
+    session: Newcomer | undefined,
+    ownerCounts: boolean,
+    signal: AbortSignal,
+  ): Promise<MasterState | undefined> {
+    const mayBeKnown = session === undefined && !ownerCounts && !this.#link.lost;
+    const known = mayBeKnown ? this.#known.get(file) : undefined;
+    if (known !== undefined && performance.now() - known.at < FRESH_MS) return known.state;
     const isFinal = session !== undefined && session.grant.openings.length > 0;
     for (const until = performance.now() + HOLD_MS; ;) {
       try {
         return await (session === undefined ? this.#getOnce(file) : this.#loadNoted(file, session));
       } catch (error) {
         if (!(error instanceof AwayError)) throw error;
-        const known = isFinal ? undefined : this.#known.get(file);
-        if (known !== undefined) return known;
+        const last = isFinal ? undefined : this.#known.get(file);
+        if (last !== undefined) return last.state;
         // the owner may have it, and would end its openings
         const mayRepeat = !isFinal || !error.mayBeDone;
         if (!mayRepeat || performance.now() >= until || this.#held >= MAX_HELD) throw kilnError('streamInterrupted');
@@ -72,12 +89,13 @@ export class RemoteMasters {
   }
 
   async #loadNoted(file: string, session: Newcomer | undefined): Promise<MasterState | undefined> {
+    const at = performance.now();
     const { answer: state } = await this.#link.ask(this.#link.calls.master, { file, session });
     if (state === null) return undefined;
     this.#onRun(state.run);
     if (this.#known.size < MAX_MASTERS || this.#known.has(file)) {
       const { run, template } = state;
-      this.#known.set(file, { run, template });
+      this.#known.set(file, { state: { run, template }, at });
     }
     return state;
   }

@@ -61,8 +61,8 @@ export interface RemotePlayersOptions {
 }
 
 /**
- * Players that this node serves of a stream that another one has. The owner counts them: it is told once a second what
- * they took, and says who is not served any more. Of a player that comes anew it is told at once.
+ * Players that this node serves and another one counts: the owner of their stream, or the node that let them in. That node
+ * is told once a second what they took, and says who is not served any more. Of a player that comes anew it is told at once.
  */
 export class RemotePlayers {
   readonly #options: RemotePlayersOptions;
@@ -102,6 +102,11 @@ export class RemotePlayers {
     if (!this.#options.isAway()) return this.#introduce(player);
     player.see();
     return player;
+  }
+
+  /** Nothing is known of anybody. */
+  get isEmpty(): boolean {
+    return this.#players.size === 0 && this.#kicked.size === 0 && this.#refused.size === 0;
   }
 
   /** Counts bytes that went to nobody in particular. */

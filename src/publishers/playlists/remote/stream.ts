@@ -1,6 +1,8 @@
 import type { NodeIdentity } from '#cluster';
 import type { Access } from '../../../access/access.ts';
 import type { GrantState } from '../../../access/grant.ts';
+import { RecentSet } from '../../../core/recent-set.ts';
+import type { OutputStream } from '../../../core/stream.ts';
 import { checkPresent } from '../../../access/request.ts';
 import { isGuarded } from '../../../config/enables.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
@@ -13,10 +15,15 @@ import { CONTINUED_MS } from '../../../origins/stream-names.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
 import type { FileAnswer, Hold, Master, MasterRequest, PlayedStream, Viewer } from '../answer.ts';
 import { handedOn, type Directives } from '../directives.ts';
+import { Player, Players, toViewer } from '../players.ts';
+import { SessionGrants } from '../session-grants.ts';
+import { silenceMs } from '../wait.ts';
 import type { HlsForm } from '../form.ts';
 import { MasterTemplate } from '../master-template.ts';
 import { Text } from '../text.ts';
 import type { SessionTokens } from '../token.ts';
+import type { PlayerCount } from './answers.ts';
+import type { Homes } from './homes.ts';
 import type { MediaCache } from './cache.ts';
 import { RemoteChunklists } from './chunklists.ts';
 import { AwayError, OwnerLink } from './link.ts';
@@ -27,6 +34,8 @@ import type { MasterState, Report, Verdict } from './wire.ts';
 
 /** Files that are fetched at once for one connection: caches in front of players ask for many. */
 const MAX_FETCHED_BY_ONE = 64;
+/** For the owner to tell who was thrown out: players that come wait for it. */
+const TOLD_MS = 1000;
 
 /** What a stream of another node is played with. */
 export interface RemoteStreamOptions {
@@ -38,9 +47,12 @@ export interface RemoteStreamOptions {
   /** As viewers ask for it. */
   readonly name: string;
   readonly owner: NodeIdentity;
+  /** Name of the input stream there. */
+  readonly input: string;
   readonly cache: MediaCache;
   readonly tokens: SessionTokens;
-  readonly access: Pick<Access, 'adopt'>;
+  readonly access: Pick<Access, 'adopt' | 'resume'>;
+  readonly homes: Homes;
   readonly log: Logger;
 }
 
@@ -48,30 +60,52 @@ export interface RemoteStreamOptions {
  * HLS of an output stream that another node has: each file is fetched once for all players here. While its publisher
  * is away, and while the node that had it does not answer, players get what is known here.
  */
-export class RemoteStream implements PlayedStream {
+export class RemoteStream implements PlayedStream, PlayerCount {
   readonly config: HlsPublisherConfig;
   /** When somebody asked for it last, by the monotonic clock. */
   usedAt = performance.now();
   readonly #options: RemoteStreamOptions;
   readonly #link: OwnerLink;
+  /** Players that the owner counts. */
   readonly #players: RemotePlayers;
+  /** Players that this node has let in, and counts. */
+  readonly #own: Players;
+  /** Since when this node hears of who is thrown out, in milliseconds since the epoch; the owner knows who was before. */
+  readonly #since = Date.now();
+  #toldKicked: Promise<void> | undefined;
+  /** What those are viewers of; undefined where none is counted. */
+  #view: OutputStream | undefined;
   readonly #masters: RemoteMasters;
   readonly #chunklists: RemoteChunklists;
   readonly #media: RemoteMedia;
   #run: string | undefined;
 
   constructor(options: RemoteStreamOptions) {
-    const { form, application, config, tokens, log, cache } = options;
+    const { form, application, config, tokens, access, log, cache } = options;
     const onRun = (run: string): void => this.#note(run);
     this.#options = options;
     this.config = config;
     this.#link = new OwnerLink({ ...options, onGone: () => this.close() });
     this.#masters = new RemoteMasters(this.#link, onRun);
-    this.#chunklists = new RemoteChunklists({ link: this.#link, onRun, log });
+    this.#chunklists = new RemoteChunklists({
+      link: this.#link,
+      viewers: () => this.#view?.sessions.size ?? 0,
+      onRun,
+      log,
+    });
     this.#media = new RemoteMedia(this.#link, cache);
+    const guarded = isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind });
+    this.#own = new Players({
+      kind: form.kind,
+      tokens,
+      guarded,
+      // nobody is to hear the end of those
+      grants: new SessionGrants(new RecentSet<string>(0)),
+      resume: (until, openings) => access.resume(until, openings),
+    });
     this.#players = new RemotePlayers({
       tokens,
-      guarded: isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind }),
+      guarded,
       maxConnection: config.maxConnection,
       isAway: () => this.#link.away || this.#link.lost,
       report: (report) => this.#report(report),
@@ -91,13 +125,18 @@ export class RemoteStream implements PlayedStream {
   /** Who has the stream by now, as the directory tells. */
   follow(owner: NodeIdentity | undefined): void {
     this.#link.follow(owner);
-    if (this.lost) this.#chunklists.interrupt();
+    if (!this.lost) return;
+    this.#chunklists.interrupt();
+    this.#unview('the publisher of the stream has gone');
   }
 
   /** @param now by the monotonic clock */
   tick(now: number): void {
     this.#chunklists.expire(Date.now());
     this.#players.tick(now);
+    this.#options.homes.tick(now);
+    const { targetDuration = this.config.segmentDuration } = this.#chunklists;
+    this.#own.expire(Date.now() - silenceMs(targetDuration), Date.now());
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }
 
@@ -105,6 +144,7 @@ export class RemoteStream implements PlayedStream {
   close(): void {
     this.#chunklists.close('gone');
     this.#media.clear();
+    this.#unview('the stream is played here no more');
   }
 
   /** Players go on with the stream of this node, or ask again. */
@@ -115,42 +155,101 @@ export class RemoteStream implements PlayedStream {
 
   async master({ file, query, plays, base, terms, grant, signal }: MasterRequest): Promise<Master | undefined> {
     this.#use();
-    const { tokens } = this.#options;
+    const { tokens, homes } = this.#options;
     const fill = ({ template }: MasterState, token: string | undefined): Text =>
       new Text(new MasterTemplate(template).fill(token, handedOn(query), base));
     if (this.config.originMode) {
-      const state = await this.#masters.get(file, undefined, signal);
+      const state = await this.#masters.get(file, undefined, false, signal);
       const route = terms.vhost === undefined ? undefined : tokens.route(terms.vhost);
       return state && { text: fill(state, route), viewer: undefined };
     }
     const params = new URLSearchParams(query);
     const id = sessionId(params);
+    const home = homes.forNew(params, terms);
+    const isOwn = home !== undefined;
     // those the owner has to know at once
     const introduced = params.has('session') || (plays && grant.openings.length > 0);
     const state = await (introduced
       ? this.#introduce(file, id, { plays, terms, grant, signal })
-      : this.#masters.get(file, undefined, signal));
+      : this.#masters.get(file, undefined, !isOwn, signal));
     checkPresent(signal);
     if (state === undefined) return undefined;
-    const token = state.token ?? tokens.issue(id, terms);
-    const viewer = introduced || !plays ? undefined : await this.#players.admit(token);
-    return { text: fill(state, token), viewer };
+    const token = state.token ?? tokens.issue(id, { ...terms, home });
+    if (introduced || !plays) return { text: fill(state, token), viewer: undefined };
+    return { text: fill(state, token), viewer: await (isOwn ? this.admitHere(token) : this.#players.admit(token)) };
   }
 
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
     this.#use();
-    return this.#players.admit(token);
+    if (this.#own.knows(token)) return this.admitHere(token);
+    const { homes, tokens } = this.#options;
+    const home = homes.of(token);
+    if (home === 'owner') return this.#players.admit(token);
+    if (home !== 'self') {
+      // nodes that play a stream hear of who is thrown out
+      this.#viewHere();
+      if (this.#own.keepsOut(home.session)) throw kilnError('playlistSessionRefused');
+      return homes.admit(home, token);
+    }
+    const issued = tokens.verify(token)?.issued ?? Infinity;
+    return issued < this.#since ? this.#learnKicked().then(() => this.admitHere(token)) : this.admitHere(token);
   }
 
-  sent(bytes: number, viewer: Viewer | undefined): void {
+  /** A player that this node has let in; another node may have served it. */
+  admitHere(token: string, seen = Date.now()): Viewer | undefined {
+    this.usedAt = performance.now();
+    this.#viewHere();
+    return toViewer(this.#own.admit(token, seen));
+  }
+
+  hasKicked(token: string): boolean {
+    return this.#own.hasKicked(token);
+  }
+
+  sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
+    if (viewer instanceof Player) this.#view?.counters.sentTo(viewer.kind, bytes, now);
+    else this.#options.application.counters.viewing.sentForOthers += bytes;
     if (viewer === undefined) this.#players.sent(bytes);
-    else viewer.sent(bytes, Date.now());
+    else viewer.sent(bytes, now);
+  }
+
+  sentElsewhere(bytes: number, viewer: Viewer | undefined, now: number): void {
+    this.#options.application.counters.viewing.sentByOthers += bytes;
+    this.sent(bytes, viewer, now);
   }
 
   file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
     this.#use();
     if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold);
     return this.#media.get(name) ?? hold(() => this.#media.fetch(name), MAX_FETCHED_BY_ONE);
+  }
+
+  /** From now on this node counts players, unless the stream has no publisher. */
+  #viewHere(): void {
+    const { application, name, input } = this.#options;
+    if (this.#view !== undefined || this.lost || this.ended || application.closed) return;
+    const view = application.viewFiles(input, name, { type: 'Ovt', kind: 'ovt' });
+    this.#view = view;
+    this.#own.attach(view);
+    view.once('close', () => {
+      this.#own.detach();
+      this.#view = undefined;
+    });
+  }
+
+  #unview(reason: string): void {
+    this.#view?.input.close(reason);
+  }
+
+  /** Learns who was thrown out before. Never rejects: who asks then is let in as far as this node knows. */
+  #learnKicked(): Promise<void> {
+    const { calls, application, name: stream } = this.#options;
+    const names = { vhost: application.vhost.name, app: application.name, stream };
+    this.#toldKicked ??= calls.call(this.#link.owner, this.#link.calls.kicked, names, TOLD_MS).then(
+      (kicked) => this.#own.keepOut(kicked),
+      () => (this.#toldKicked = undefined),
+    );
+    return this.#toldKicked;
   }
 
   #use(): void {
@@ -165,7 +264,8 @@ export class RemoteStream implements PlayedStream {
     id: string,
     { plays, terms: { guarded, vhost }, grant, signal }: Pick<MasterRequest, 'plays' | 'terms' | 'grant' | 'signal'>,
   ): Promise<MasterState | undefined> {
-    const introduce = (own: GrantState) => this.#masters.get(file, { id, plays, guarded, vhost, grant: own }, signal);
+    const introduce = (own: GrantState) =>
+      this.#masters.get(file, { id, plays, guarded, vhost, grant: own }, true, signal);
     if (!plays) return introduce({ until: grant.until, openings: [] });
     const handed = grant.handOver();
     const end = (reason: string): void => this.#options.access.adopt(handed).end(reason);

@@ -6,6 +6,7 @@ import type { Location, StreamDirectory } from '../../../origins/stream-director
 import type { StreamName } from '../../../origins/stream-key.ts';
 import type { HlsForm } from '../form.ts';
 import type { SessionTokens } from '../token.ts';
+import type { OpenHomes } from './homes.ts';
 import { MediaCache } from './cache.ts';
 import { RemoteStream } from './stream.ts';
 
@@ -20,7 +21,8 @@ export interface RemoteStreamsOptions {
   readonly calls: PeerCalls;
   readonly directory: StreamDirectory;
   readonly tokens: (application: Application, name: string) => SessionTokens;
-  readonly access: Pick<Access, 'adopt'>;
+  readonly access: Pick<Access, 'adopt' | 'resume'>;
+  readonly homes: OpenHomes;
   readonly log: Logger;
 }
 
@@ -65,10 +67,10 @@ export class RemoteStreams {
     for (const application of this.#streams.keys()) this.#drop(application);
   }
 
-  #open(application: Application, name: string, { owner }: Location): RemoteStream | undefined {
+  #open(application: Application, name: string, { owner, input }: Location): RemoteStream | undefined {
     const config = this.#options.form.config(application);
     if (config === undefined || application.closed) return undefined;
-    const { form, calls, directory, tokens, access, log } = this.#options;
+    const { form, calls, directory, tokens, access, homes, log } = this.#options;
     const stream = new RemoteStream({
       form,
       calls,
@@ -77,9 +79,11 @@ export class RemoteStreams {
       config,
       name,
       owner,
+      input,
       cache: this.#cache,
       tokens: tokens(application, name),
       access,
+      homes: homes(application, name),
       log: log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` }),
     });
     let streams = this.#streams.get(application);

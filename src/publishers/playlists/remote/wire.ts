@@ -124,6 +124,10 @@ export interface PlaylistCalls {
   /** A part, a segment or an initialization; a call for a part that was hinted at is held. */
   readonly media: typeof MEDIA;
   readonly report: typeof REPORT;
+  /** The same to the node that counts the players, by their tokens. */
+  readonly visits: typeof VISITS;
+  /** Ids of sessions that were ended by the server. */
+  readonly kicked: typeof KICKED;
   /** From the node that had the stream before: sessions whose end somebody is to hear of. */
   readonly sessions: typeof SESSIONS;
 }
@@ -135,7 +139,13 @@ const MASTER = definePeerCall(
 );
 const CHUNKLIST = definePeerCall(
   'chunklist',
-  Type.Object({ ...File, after: Type.Optional(Type.String()), forms: Type.Array(Form, { maxItems: 3 }) }),
+  Type.Object({
+    ...File,
+    after: Type.Optional(Type.String()),
+    forms: Type.Array(Form, { maxItems: 3 }),
+    /** Players whom the node that asks counts itself. */
+    viewers: Type.Optional(Type.Integer({ minimum: 0 })),
+  }),
   Type.Union([ChunklistState, Type.Null()]),
 );
 const MEDIA = definePeerCall(
@@ -147,6 +157,8 @@ const MEDIA = definePeerCall(
   }),
 );
 const REPORT = definePeerCall('report', Type.Object({ ...STREAM_FIELDS, report: Report }), Verdicts);
+const VISITS = definePeerCall('visits', REPORT.request, Verdicts);
+const KICKED = definePeerCall('kicked', Type.Object(STREAM_FIELDS), Type.Array(Type.String()));
 const SESSIONS = definePeerCall('sessions', Type.Object({ ...STREAM_FIELDS, sessions: HandedSessions }), Type.Null());
 
 /** The calls for a kind of HLS. */
@@ -157,6 +169,8 @@ export function callsOf({ kind }: HlsForm): PlaylistCalls {
     chunklist: named(CHUNKLIST),
     media: named(MEDIA),
     report: named(REPORT),
+    visits: named(VISITS),
+    kicked: named(KICKED),
     sessions: named(SESSIONS),
   };
 }

@@ -1,13 +1,14 @@
 import test from 'ava';
-import { SessionTokens, vhostOf, type SessionTerms } from '../../../../src/publishers/playlists/token.ts';
+import { claimsOf, SessionTokens, vhostOf, type SessionTerms } from '../../../../src/publishers/playlists/token.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const KEY = Buffer.alloc(32, 1);
-const FREE: SessionTerms = { guarded: false, openings: [] };
+const FREE: SessionTerms = { guarded: false, home: undefined, openings: [] };
 const BOUND: SessionTerms = {
   until: 1_700_000_060_000,
   guarded: true,
   vhost: 'überall',
+  home: undefined,
   openings: [
     { id: 'one', vhost: 'default' },
     { id: 'two', vhost: 'other' },
@@ -30,10 +31,13 @@ test('every combination of terms is read as it was written', (t) => {
     for (const guarded of [false, true])
       for (const vhost of [undefined, '', BOUND.vhost, 'x'.repeat(255)])
         for (const openings of [[], BOUND.openings.slice(0, 1), BOUND.openings]) {
-          const terms = { until, guarded, vhost, openings };
-          const token = tokens.issue('somebody', terms, 7);
-          t.deepEqual(tokens.verify(token), { ...terms, id: 'somebody', issued: 7 });
-          t.is(vhostOf(token), vhost);
+          for (const home of [undefined, '', 'node-1', 'ü'.repeat(127)]) {
+            const terms = { until, guarded, vhost, home, openings };
+            const token = tokens.issue('somebody', terms, 7);
+            t.deepEqual(tokens.verify(token), { ...terms, id: 'somebody', issued: 7 });
+            t.is(vhostOf(token), vhost);
+            t.like(claimsOf(token), { id: 'somebody', home });
+          }
         }
 });
 
@@ -46,6 +50,10 @@ test('the bytes of a token: flags, times, virtual host, openings, id', (t) => {
   t.is(claims(FREE), `00${'000000000102'}${hex('me')}`);
   t.is(claims({ ...FREE, guarded: true, until: 0x0304 }), `03${'000000000102'}${'000000000304'}${hex('me')}`);
   t.is(claims({ ...FREE, vhost: 'v' }), `80${'000000000102'}${'01'}${hex('v')}${hex('me')}`);
+  t.is(
+    claims({ ...FREE, vhost: 'v', home: 'n' }),
+    `90${'000000000102'}${'01'}${hex('v')}${'01'}${hex('n')}${hex('me')}`,
+  );
   const openings = [{ id: 'o', vhost: 'w' }];
   t.is(
     claims({ guarded: true, openings }),

@@ -40,10 +40,11 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     ],
     ...vhost,
   });
-  const { access, directory, calls, sessionNames, redirects, live } = await aloneWith(registry, admitting);
+  const { cluster, access, directory, calls, sessionNames, redirects, live } = await aloneWith(registry, admitting);
   const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   const llhls = new PlaylistPublisher(LLHLS, {
     registry,
+    cluster,
     access,
     directory,
     calls,

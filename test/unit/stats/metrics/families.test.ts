@@ -1,6 +1,6 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { Counters } from '../../../../src/core/counters.ts';
+import { Counters, Flow } from '../../../../src/core/counters.ts';
 import { Histogram } from '../../../../src/core/histogram.ts';
 import { InputStream } from '../../../../src/core/stream.ts';
 import { FaultLog, jsonLogger, logCounts, LogCounts } from '../../../../src/log.ts';
@@ -130,6 +130,38 @@ test('the cluster of a node that is alone', async (t) => {
   t.is(valueOf(body, 'kiln_redis_command_seconds_count'), 1);
   t.is(valueOf(body, 'kiln_redis_command_failures_total'), 1);
   t.is(valueOf(body, 'kiln_stream_takeovers_total'), 2);
+});
+
+test("other nodes' streams are counted once, whatever they are played by, while anybody plays their files", async (t) => {
+  const cluster = await openAlone();
+  t.teardown(() => cluster.close());
+  const registry = sampleRegistry();
+  const application = registry.vhost('default').application('app');
+  const families = clusterFamilies({
+    cluster,
+    store: new StoreCounts(),
+    registry,
+    continued: () => 0,
+    heldPublishers: () => 0,
+  });
+  const relays = async () => valueOf(await scrape(families), 'kiln_relays', { application: 'app' });
+  const ovt = { type: 'Ovt', kind: 'ovt' } as const;
+  const session = (id: string, kind: 'llhls' | 'hlsv3') => ({
+    id,
+    kind,
+    createdTime: 0,
+    out: new Flow(0),
+    kick: () => {},
+  });
+  application.relay('live', 'live', ovt);
+  application.viewFiles('live', 'live', ovt).addSession(session('one', 'llhls'));
+  const other = application.viewFiles('other', 'other', ovt);
+  t.is(await relays(), 1);
+  const leave = other.addSession(session('two', 'llhls'));
+  application.viewFiles('other', 'other', ovt).addSession(session('three', 'hlsv3'));
+  t.is(await relays(), 2);
+  leave();
+  t.is(await relays(), 2);
 });
 
 test.serial('the log is counted by level, by main event, and by module of faults', async (t) => {

@@ -19,43 +19,52 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const { input, output } = await a.goLive([videoTrack(), audioTrack()]);
   for (const node of [b, c]) await untilKnown(node, a);
   feeder(output)(3.1);
-  return { a, b, c, input, output };
+  return { nodes, a, b, c, input, output };
 }
 
 test('a player that is bounced from node to node is one session, with all its bytes', async (t) => {
   const { a, b, c, output } = await live(t);
   const urls = await c.children();
-  const [known] = output.sessions.values();
+  const [known] = c.sessions();
   await until('its master playlist is counted', () => (known?.out.totalBytes ?? 0) > 0);
   let bytes = known?.out.totalBytes ?? 0;
+  const byNode = new Map([
+    [a, 0],
+    [b, 0],
+    [c, bytes],
+  ]);
   for (let round = 0; round < 4; round++) {
     for (const node of [b, a, c]) {
       for (const url of urls) {
         const { statusCode, rawPayload } = await node.get(url);
         t.is(statusCode, 200);
         bytes += rawPayload.length;
+        byNode.set(node, (byNode.get(node) ?? 0) + rawPayload.length);
       }
     }
   }
-  t.is(output.sessions.size, 1);
-  t.is(output.counters.publishers.llhls, 1);
-  const [session] = output.sessions.values();
-  t.is(session, known);
-  await until('all that was served is counted', () => session?.out.totalBytes === bytes);
-  t.true(output.counters.out.totalBytes >= bytes);
-  for (const node of [b, c]) t.is(node.registry.counters.out.totalBytes, 0, 'and nowhere else');
-  for (const node of [b, c]) t.is(node.registry.counters.totalConnections, 0);
+  t.deepEqual(c.sessions(), known === undefined ? [] : [known]);
+  t.is(c.application.counters.publishers.llhls, 1);
+  await until('all that was served is counted', () => known?.out.totalBytes === bytes);
+  t.is(c.registry.counters.out.totalBytes, bytes);
+  for (const node of [a, b]) t.is(node.registry.counters.out.totalBytes, 0, 'and nowhere else');
+  for (const node of [a, b]) t.is(node.registry.counters.totalConnections, 0);
+  for (const [{ registry }, sent] of byNode) t.is(registry.sentBytes, sent, 'each node knows what it has sent itself');
+  t.true(output.watched);
 });
 
 test('a player of another node is counted from its master playlist on, once, and until it has been silent for three targets', async (t) => {
   const { b, output } = await live(t, { llhls: { segmentDuration: 0.5 } });
   const urls = await b.children();
-  t.is(output.sessions.size, 1, 'at once');
+  t.is(b.sessions().length, 1, 'at once');
+  t.true(output.watched);
   await b.get(urls[0] as string);
-  t.is(output.sessions.size, 1);
-  await until('it has been silent', () => output.sessions.size === 0);
+  t.is(b.sessions().length, 1);
+  await until('it has been silent', () => b.sessions().length === 0);
+  await until('nobody watches the stream', () => !output.watched);
   t.is((await b.get(urls[0] as string)).statusCode, 200);
-  await until('it is back', () => output.sessions.size === 1);
+  t.is(b.sessions().length, 1, 'it is back');
+  t.true(output.watched);
 });
 
 test('a player that is thrown out is refused everywhere, by its URL and by its name', async (t) => {
@@ -63,14 +72,125 @@ test('a player that is thrown out is refused everywhere, by its URL and by its n
   const [url = ''] = await b.children(`${MASTER}?session=somebody`);
   const [other = ''] = await b.children();
   for (const node of [a, b, c]) for (const one of [url, other]) t.is((await node.get(one)).statusCode, 200);
-  t.deepEqual([...output.sessions.keys()].length, 2);
+  t.deepEqual([...output.sessions.keys()], ['somebody']);
+  t.is(b.sessions().length, 1);
   output.sessions.get('somebody')?.kick();
   for (const node of [a, b, c]) {
     await until(`${node.id} refuses it`, async () => (await node.get(url)).statusCode === 401);
     t.is((await node.get(`${MASTER}?session=somebody`)).statusCode, 401);
     t.is((await node.get(other)).statusCode, 200);
   }
-  t.is(output.sessions.size, 1);
+  t.is(output.sessions.size, 0);
+  b.sessions()[0]?.kick();
+  for (const node of [a, b, c])
+    await until(`${node.id} refuses the other one`, async () => (await node.get(other)).statusCode === 401);
+  t.is(b.sessions().length, 0);
+});
+
+test('of who was thrown out a node hears that has been started again, and one that has lost its node', async (t) => {
+  const { nodes, a, b, c, input } = await live(t);
+  const [url = ''] = await b.children();
+  const [fine = ''] = await b.children();
+  // as the API tells every node
+  const [{ id = '' } = {}] = b.sessions();
+  for (const session of b.sessions()) if (session.id === id) session.kick();
+  input.kicked.add(id);
+  t.is((await b.get(url)).statusCode, 401);
+  nodes.kill('b');
+  await until('it is known to be lost', () => c.cluster.nodes().every((row) => row.id !== 'b' || row.state === 'lost'));
+  for (const node of [a, c]) {
+    t.is((await node.get(url)).statusCode, 401, node.id);
+    t.is((await node.get(fine)).statusCode, 200, node.id);
+  }
+  t.is(a.sessions().length, 1, 'the owner of the stream counts whose node is lost');
+  const again = await openLlhlsNode(t, nodes, 'b', { llhls: LLHLS });
+  await untilKnown(again, a);
+  t.is((await again.get(url)).statusCode, 401);
+  t.is((await again.get(fine)).statusCode, 200);
+  t.is(again.sessions().length, 1);
+  await until('it is counted there alone', async () => {
+    for (const node of [a, again]) t.is((await node.get(fine)).statusCode, 200);
+    return a.sessions().length === 0;
+  });
+  t.is(again.sessions().length, 1);
+});
+
+test('who was thrown out is refused by nodes that do not reach the one that counts it', async (t) => {
+  const { a, b, c } = await live(t);
+  const [url = ''] = await c.children();
+  for (const node of [a, b]) t.is((await node.get(url)).statusCode, 200);
+  const [{ id = '' } = {}] = c.sessions();
+  c.silence();
+  // as the API tells every node
+  for (const { application } of [a, b, c]) for (const { kicked } of application.views('stream')) kicked.add(id);
+  for (const node of [a, b]) await until(`${node.id} refuses it`, async () => (await node.get(url)).statusCode === 401);
+});
+
+test('a player of a node that had the stream is counted there still when another one has taken it', async (t) => {
+  const { a, b, c } = await live(t);
+  const [url = ''] = await a.children();
+  t.is(a.sessions().length, 1);
+  const { output } = await b.goLive([videoTrack(), audioTrack()], 'stream', true);
+  feeder(output)(3.1);
+  for (const node of [a, c]) await untilKnown(node, b);
+  await until('it goes on', async () => (await c.get(url)).statusCode === 200 && a.sessions().length === 1);
+  t.is(output.sessions.size, 0);
+});
+
+test('of files that are not there a node is no viewer', async (t) => {
+  const { b, output } = await live(t);
+  const [url = ''] = await b.children();
+  await until('nobody watches the stream', () => !output.watched);
+  for (const path of ['/app/stream/other.m3u8', url.replace(/[^/]*$/, 'chunklist_9_video_x_llhls.m3u8')])
+    t.is((await b.get(path)).statusCode, 404);
+  t.is((await b.get(url.replace(/[^/]*$/, 'part_0_9_0_video_x_llhls.m4s'))).statusCode, 404);
+  t.false(output.watched);
+  t.is((await b.get(url)).statusCode, 200);
+  t.true(output.watched);
+  t.false(output.watchedBesides(new Set(['llhls'])));
+});
+
+test('with a MaxConnection that was set since, the owner counts whom their node has let in without', async (t) => {
+  const { nodes, a, b } = await live(t);
+  const [url = ''] = await b.children();
+  t.is(b.sessions().length, 1);
+  nodes.kill('b');
+  const again = await openLlhlsNode(t, nodes, 'b', { llhls: { ...LLHLS, maxConnection: 10 } });
+  await untilKnown(again, a);
+  t.is((await again.get(url)).statusCode, 200);
+  t.is(again.sessions().length, 0);
+  t.is(a.sessions().length, 1);
+});
+
+test('while nodes have different versions the owner counts, since others may not read what a token says', async (t) => {
+  const { a, b, c } = await live(t);
+  c.cluster.describe({ load: 0, full: false, info: { version: 'before' } });
+  await until('b knows', () => b.cluster.nodes().some(({ info }) => info.version === 'before'));
+  const [url = ''] = await b.children();
+  for (const node of [a, b, c]) t.is((await node.get(url)).statusCode, 200);
+  t.is(a.sessions().length, 1);
+  for (const node of [b, c]) t.is(node.sessions().length, 0);
+});
+
+test('a node that does not answer for a player that it counts keeps that player from no other node', async (t) => {
+  const { a, b, c } = await live(t);
+  const urls = await c.children();
+  c.silence();
+  for (const node of [a, b]) for (const url of urls) t.is((await node.get(url)).statusCode, 200, node.id);
+  const visits = b.asked.filter((path) => path.includes('/visits/')).length;
+  for (const url of urls) t.is((await b.get(url)).statusCode, 200);
+  t.is(b.asked.filter((path) => path.includes('/visits/')).length, visits, 'and holds up nobody again');
+  t.is(c.sessions().length, 1);
+});
+
+test('players are no more counted where their application has been closed', async (t) => {
+  const { b } = await live(t);
+  const [url = ''] = await b.children();
+  t.is(b.registry.counters.publishers.llhls, 1);
+  b.application.close('it was deleted');
+  t.is(b.registry.counters.publishers.llhls, 0);
+  t.not((await b.get(url)).statusCode, 200);
+  t.is(b.sessions().length, 0);
 });
 
 test('a wrong token is refused without a call', async (t) => {
@@ -128,8 +248,27 @@ test('a token whose name another viewer has is good again when that one has left
   await until('so it is here', async () => (await b.get(url)).statusCode === 200);
 });
 
-test('players who come at once are told of at once, in few calls; what they take is told once a second', async (t) => {
+test('players of a node cost the owner of their stream nothing each', async (t) => {
   const { b, output } = await live(t);
+  const urls = await Promise.all(Array.from({ length: 100 }, async () => (await b.children())[0] as string));
+  for (let round = 0; round < 3; round++) {
+    const answers = await Promise.all(urls.map((url) => b.get(url)));
+    t.true(answers.every(({ statusCode }) => statusCode === 200));
+    await new Promise((resolve) => setTimeout(resolve, 1000));
+  }
+  t.is(b.sessions().length, 100);
+  t.is(output.sessions.size, 0);
+  t.true(output.watched);
+  t.is(output.viewersElsewhere, 100);
+  t.deepEqual(
+    b.asked.filter((path) => !/\/(?:master|chunklist)\//.test(path)),
+    [],
+  );
+  t.true(b.asked.length < 20, `${b.asked.length} calls`);
+});
+
+test('with MaxConnection, players who come at once are told of at once, in few calls, and what they take once a second', async (t) => {
+  const { b, output } = await live(t, { llhls: { maxConnection: 1000 } });
   const urls = await Promise.all(Array.from({ length: 100 }, async () => (await b.children())[0] as string));
   const masters = b.asked.filter((path) => path.includes('/master/')).length;
   t.true(masters <= 100);
