@@ -53,9 +53,12 @@ export const EVENTS = {
   'worker.died': 'a media worker of WebRTC has died; another one is started',
   'encoder.died': 'an encoder process has died and will be started again',
   'alert.raised':
-    'what OvenMediaEngine reports as an alert, such as an encoder that died or an input stream that breaks a rule; a gap, an ' +
-    'overlap or an unreadable file in the next 24 hours of a scheduled channel',
-  'alert.resolved': 'an input stream keeps all rules of alerts again',
+    'what OvenMediaEngine reports as an alert: an encoder that died, an output stream that cannot be made, an input stream that ' +
+    'breaks a rule, queues of a stream that are congested; a gap, an overlap or an unreadable file in the next 24 hours of a ' +
+    'scheduled channel',
+  'alert.resolved':
+    'an input stream keeps all rules of alerts again, or none of the queues of a stream is congested any more, or a stream ' +
+    'for which an alert was raised has ended',
   'alert.undelivered': 'the server of Alert/Url cannot be reached, or refuses alerts',
   'alert.lost':
     'alerts are not sent any more, with their number: too many waited, the server refused them, or the node has ended',

@@ -109,9 +109,10 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'API/AuditLog': 'A sealed line for each call that may have changed something.',
   'AuditLog/Path': 'File, relative to Server.xml.',
   'AuditLog/Key': 'Key of the MACs in it, which `npm run audit` needs.',
-  'API/Storage': 'What the API creates is stored by Kiln in any case.',
-  'Storage/Enabled': 'Taken, and without effect.',
-  'Storage/Path': 'Folder for what the API creates on a node that runs alone, relative to Server.xml.',
+  'API/Storage': 'Where a node keeps what the API creates. In a cluster Redis keeps it, and this is a copy.',
+  'Storage/Enabled':
+    'False: nothing is written, and a node that runs alone forgets at its end what the API has created.',
+  'Storage/Path': 'Folder, relative to Server.xml.',
 
   'Server/Alert': "Operator's server that is told what needs attention (see the alerts page).",
   'Alert/Url': 'Where to post.',
