@@ -67,6 +67,7 @@ export function openMetrics(options: MetricsOptions) {
     ...streamFamilies(streams),
   ];
   return {
+    families,
     exposition: new Exposition(families),
     /** Counts calls of the management API. */
     apiCalls,

@@ -2,11 +2,13 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { argv, exit, stdout } from 'node:process';
 import { EVENTS } from '../../src/events.ts';
 import { configurationReference } from './configuration-reference.ts';
+import { metricsReference } from './metrics-reference.ts';
 
 /** Documents that are made of what the code says of itself. */
 const DOCUMENTS: Readonly<Record<string, () => string>> = {
   'docs/configuration.md': configurationReference,
   'docs/log-events.md': eventReference,
+  'docs/metrics-reference.md': metricsReference,
 };
 
 function eventReference(): string {

@@ -1,3 +1,5 @@
+import { metrics } from '../lint/metrics-reference.ts';
+
 /** A line of a scrape: its labels and its value. */
 export interface Line {
   readonly labels: Readonly<Record<string, string>>;
@@ -20,4 +22,16 @@ export function valueOf(scrape: string, name: string, labels: Readonly<Record<st
     Object.entries(labels).every(([key, value]) => line.labels[key] === value),
   );
   return found.length === 1 ? found[0]?.value : undefined;
+}
+
+/** A scrape, whose lines have the labels that docs/metrics-reference.md says. @throws Error for others */
+export function documented(scrape: string): string {
+  for (const { name, type, labels = [] } of metrics()) {
+    const lines = type === 'histogram' ? linesOf(scrape, `${name}_count`) : linesOf(scrape, name);
+    for (const line of lines) {
+      const found = Object.keys(line.labels).sort().join(' ');
+      if (found !== labels.toSorted().join(' ')) throw new Error(`${name} has the labels ${found}`);
+    }
+  }
+  return scrape;
 }

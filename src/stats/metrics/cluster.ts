@@ -29,8 +29,10 @@ export function clusterFamilies({ cluster, store, registry, continued, heldPubli
       'What this node holds in the cluster: names of streams, and tasks.',
       () => cluster.held,
     ),
-    gauge('kiln_cluster_distrusted', 'What this node refuses for want of proof that it is of its cluster.', () =>
-      Object.entries(cluster.distrusted).map(([kind, value]) => ({ labels: { kind }, value })),
+    gauge(
+      'kiln_cluster_distrusted',
+      'What this node refuses because it is not authenticated as part of its cluster.',
+      () => Object.entries(cluster.distrusted).map(([kind, value]) => ({ labels: { kind }, value })),
     ),
     counter(
       'kiln_cluster_beats_total',

@@ -28,7 +28,7 @@ export function mediaWorkerFamilies(pool: MediaWorkers): Family[] {
     ),
     gauge(
       'kiln_media_worker_sessions',
-      'Peers at a media worker of WebRTC.',
+      'Sessions of publishers and viewers at a media worker of WebRTC.',
       each(({ sessions }) => sessions),
     ),
     counter(

@@ -58,7 +58,7 @@ function trafficFamilies(streams: AllStreams): Family[] {
     gauge('kiln_stream_viewers', 'Viewers of a stream at this node, by protocol.', () => viewers(streams)),
     counter(
       'kiln_stream_dropped_packets_total',
-      'Packets of a stream that viewers, encoders or recordings at this node were too slow for.',
+      'Packets of a stream that were dropped because viewers, encoders or recordings at this node were too slow.',
       () =>
         map(streams.all(), (series) => total(series, ({ droppedPackets }) => droppedPackets, series.carried.dropped)),
     ),

@@ -21,10 +21,11 @@ import { EncoderRuns } from '../../../../src/transcode/encoder-runs.ts';
 import { CallCounts } from '../../../../src/api/call-counts.ts';
 import { sampleRegistry } from '../../../support/api.ts';
 import { openAlone } from '../../../support/cluster.ts';
-import { linesOf, valueOf } from '../../../support/exposition.ts';
+import { documented, linesOf, valueOf } from '../../../support/exposition.ts';
 import { videoTrack } from '../../../support/packets.ts';
 
-const scrape = async (families: readonly Family[]) => (await new Exposition(families).scrape(undefined)).body;
+const scrape = async (families: readonly Family[]) =>
+  documented((await new Exposition(families).scrape(undefined)).body);
 
 test('a histogram takes values at their upper bound, and those above all bounds', (t) => {
   const histogram = new Histogram([1, 2]);

@@ -7,7 +7,7 @@ import { Exposition } from '../../../../src/stats/metrics/exposition.ts';
 import { streamFamilies } from '../../../../src/stats/metrics/streams.ts';
 import { trafficFamilies } from '../../../../src/stats/metrics/traffic.ts';
 import { sampleRegistry } from '../../../support/api.ts';
-import { linesOf, valueOf } from '../../../support/exposition.ts';
+import { documented, linesOf, valueOf } from '../../../support/exposition.ts';
 import { audioTrack, videoTrack } from '../../../support/packets.ts';
 
 const OPTIONS = { replace: false, maxConnections: 0 };
@@ -21,7 +21,7 @@ function setUp(max?: number) {
     ...trafficFamilies({ registry, refusals: () => refusals }),
   ]);
   const application = registry.vhost('default').application('app');
-  return { registry, application, scrape: async () => (await exposition.scrape(undefined)).body };
+  return { registry, application, scrape: async () => documented((await exposition.scrape(undefined)).body) };
 }
 
 function publish(application: Application, name: string) {
