@@ -380,5 +380,5 @@ export class Server {
 /** What a node refuses at present, for its health; undefined when that is nothing. */
 function distrustOf({ entries, rows, certificates }: Cluster['distrusted']): string | undefined {
   if (entries + rows + certificates === 0) return undefined;
-  return `refused for want of proof that it is of this cluster: configuration entries ${entries}, node rows ${rows}, certificates ${certificates}`;
+  return `refused, because it is not authenticated as part of this cluster: configuration entries ${entries}, node rows ${rows}, certificates ${certificates}`;
 }

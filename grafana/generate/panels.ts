@@ -10,7 +10,7 @@ const sum = (by: string, expr: string): string => (by === '' ? `sum(${expr})` : 
 /** Of a histogram. */
 const quantile = (share: number, by: string, metric: string, labels: string): string =>
   `histogram_quantile(${share}, ${sum(by === '' ? 'le' : `le, ${by}`, rate(`${metric}_bucket`, labels))})`;
-/** The half and nearly all. */
+/** Median and 95th percentile. */
 const quantiles = (by: string, legend: string, metric: string, labels: string): Query[] =>
   [0.5, 0.95].map((share) => ({
     expr: quantile(share, by, metric, labels),
@@ -95,7 +95,7 @@ const OVERVIEW: DashboardSpec = {
             legend: '{{level}}',
           },
         ]),
-        graph('Packets that readers were too slow for', 'cps', [
+        graph('Packets dropped for slow readers', 'cps', [
           { expr: `topk(10, ${sum('stream', rate('kiln_stream_dropped_packets_total', APP))})`, legend: '{{stream}}' },
         ]),
         graph('Alarming events', 'none', [
@@ -354,7 +354,7 @@ const NODES: DashboardSpec = {
           [{ expr: rate('kiln_media_worker_cpu_seconds_total', NODE), legend: '{{instance}} {{worker}}' }],
           { limits: [0.7, 0.9] },
         ),
-        graph('Peers of workers', 'none', [
+        graph('Sessions of media workers', 'none', [
           { expr: `kiln_media_worker_sessions{${NODE}}`, legend: '{{instance}} {{worker}}' },
         ]),
         graph('Memory of workers', 'bytes', [
@@ -429,7 +429,7 @@ const CLUSTER: DashboardSpec = {
         graph('Held claims', 'none', [{ expr: `kiln_cluster_claims{${NODE}}`, legend: '{{instance}}' }], {
           about: 'Names of streams, and tasks.',
         }),
-        graph('Refused for want of proof', 'none', [
+        graph('Not authenticated', 'none', [
           { expr: `kiln_cluster_distrusted{${NODE}}`, legend: '{{instance}} {{kind}}' },
         ]),
         graph('Viewers of each node', 'none', [

@@ -113,7 +113,7 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
       lasts: '5m',
       severity: 'warning',
       summary: 'Readers of {{ $labels.application }}/{{ $labels.stream }} lose packets',
-      description: 'Viewers, encoders or recordings of the stream are too slow for it.',
+      description: 'Viewers, encoders or recordings of the stream are too slow: packets are dropped for them.',
     },
     {
       name: 'EncoderDied',
@@ -222,7 +222,7 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
       expr: 'kiln_cluster_distrusted > 0',
       lasts: '1m',
       severity: 'critical',
-      summary: '{{ $labels.instance }} refuses {{ $labels.kind }} for want of proof',
+      summary: '{{ $labels.instance }} refuses {{ $labels.kind }} that are not authenticated',
       description: 'Something in Redis or a certificate is not of this cluster: another secret, or an attacker.',
     },
     {

@@ -50,6 +50,6 @@ test.serial('the others report a node with another secret, in their health as we
   await untilStates(a, { a: 'ready' });
   const health = await fetch(`http://127.0.0.1:${a.ports.api}/readyz`);
   t.is(health.status, 200);
-  t.regex(((await health.json()) as { degraded?: string }).degraded ?? '', /refused for want of proof .* node rows 1,/);
+  t.regex(((await health.json()) as { degraded?: string }).degraded ?? '', /not authenticated .* node rows 1,/);
   t.regex(a.log, /what Redis has of a node is refused: b: it has no valid MAC/);
 });

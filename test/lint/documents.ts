@@ -6,7 +6,7 @@ import { argv, exit, stdout } from 'node:process';
 const LINK = /\[[^\]]*\]\(([^)\s]+)\)/g;
 const HEADING = /^#+\s+(.+)$/gm;
 /** A path in backquotes that begins with one of the repository's folders: `src/core/stream.ts`. */
-const PATH = /`((?:src|cluster|config|deploy|test|\.ci)\/[\w.*/{}-]*)`/g;
+const PATH = /`((?:src|cluster|config|deploy|docs|grafana|test|\.ci)\/[\w.*/{}-]*)`/g;
 const SCRIPT = /`npm (?:run )?(start|test|[\w-]+)/g;
 const NPM_COMMANDS = new Set(['ci', 'i', 'install', 'run']);
 

@@ -29,6 +29,8 @@ for (const [text, lost] of [
   ['[up](#nowhere)', '#nowhere'],
   ['[play](docs/play.md#nowhere)', 'docs/play.md#nowhere'],
   ['`src/cores/`', 'src/cores/'],
+  ['`grafana/none.yml`', 'grafana/none.yml'],
+  ['`docs/none.md`', 'docs/none.md'],
   ['`npm run chek`', 'npm run chek'],
 ] as const) {
   test(`${text} is a fault`, (t) => {
