@@ -6,6 +6,7 @@ const OPEN: ReadonlySet<string> = new Set([
   '/v1/version',
   '/v1/cluster/nodes',
   '/v1/cluster/streams',
+  '/v1/cluster/sessions',
   '/v1/cluster/events',
   '/v1/cluster/channels',
   '/v1/vhosts',

@@ -119,7 +119,8 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
   };
 }
 
-function rate({ avgThroughput, lastTime }: Flow): number {
+/** Bits per second of a flow, as long as it has traffic. */
+export function rate({ avgThroughput, lastTime }: Flow): number {
   return Date.now() - lastTime > SILENT_MS ? 0 : avgThroughput;
 }
 

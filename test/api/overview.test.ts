@@ -1,4 +1,7 @@
 import test from 'ava';
+import { Flow, type PublisherKind } from '../../src/core/counters.ts';
+import type { OutputStream } from '../../src/core/stream.ts';
+import type { SessionSummary } from '../../src/stats/session-summary.ts';
 import { joinSummaries, type StreamSummary } from '../../src/stats/stream-summary.ts';
 import { openApi } from '../support/api.ts';
 import { AUDIO, RTMP, VIDEO, video } from '../unit/core/support.ts';
@@ -54,6 +57,42 @@ test('a stream is one row with the viewers of all nodes, whichever node tells fi
   t.deepEqual(joinSummaries([owner, relay]), joined);
   t.deepEqual(joinSummaries([relay, owner]), joined);
   t.is(joinSummaries([owner, { ...owner, stream: 'other' }]).length, 2);
+});
+
+test('the viewers of a stream by protocol, a part of them at a time', async (t) => {
+  const { call, registry } = await openApi(t);
+  const application = registry.vhost('default').application('app');
+  const input = application.publish('live', RTMP, { replace: false, maxConnections: 0 });
+  input.setTracks([VIDEO]);
+  const [first, second] = ['live', 'live_hd'].map((name) => application.addOutput(input, name));
+  const add = (output: OutputStream | undefined, id: string, kind: PublisherKind) => {
+    const out = new Flow(Date.now());
+    out.add(1000, Date.now());
+    output?.addSession({ id, kind, createdTime: Date.now(), out, kick: () => {} });
+  };
+  add(first, 'c', 'llhls');
+  add(second, 'a', 'webrtc');
+  add(first, 'b', 'srt');
+  const list = async (query: string) =>
+    (await call('GET', `/v1/cluster/sessions?vhost=default&app=app&${query}`)).body?.response as SessionSummary[];
+  const [one, ...others] = await list('stream=live');
+  const { createdTime, bitrateOut, ...rest } = one as SessionSummary;
+  t.deepEqual(rest, { id: 'a', node: 'kiln', publisher: 'webrtc', output: 'live_hd', totalBytesOut: 1000 });
+  t.false(Number.isNaN(Date.parse(createdTime)));
+  t.is(typeof bitrateOut, 'number');
+  t.deepEqual(
+    others.map(({ id, publisher }) => [id, publisher]),
+    [
+      ['b', 'srt'],
+      ['c', 'llhls'],
+    ],
+  );
+  const ids = async (query: string) => (await list(query)).map(({ id }) => id);
+  t.deepEqual(await ids('stream=live&count=2'), ['a', 'b']);
+  t.deepEqual(await ids('stream=live&count=2&after=b'), ['c']);
+  t.deepEqual(await ids('stream=other'), []);
+  t.is((await call('GET', '/v1/cluster/sessions?vhost=default&app=app')).status, 400);
+  t.is((await call('GET', '/v1/cluster/sessions?vhost=default&app=app&stream=live&count=0')).status, 400);
 });
 
 test('the newest events, and how many can be asked for', async (t) => {

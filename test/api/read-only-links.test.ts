@@ -31,6 +31,7 @@ test('a link opens the console, holds no token, and lets its bearer look at what
     '/v1/stats/current/vhosts/default/apps/app',
     '/v1/cluster/nodes',
     '/v1/cluster/streams',
+    '/v1/cluster/sessions?vhost=default&app=app&stream=live',
     '/v1/cluster/events',
     '/v1/cluster/channels',
     '/v1/vhosts/default/apps/app:pushes',

@@ -1,0 +1,56 @@
+import Type, { type Static } from 'typebox';
+import { PUBLISHER_KINDS } from '../core/counters.ts';
+import { localTime } from '../core/local-time.ts';
+import type { Registry } from '../core/registry.ts';
+import { rate } from './stream-summary.ts';
+
+/** A viewer at a glance. */
+export const SessionSummary = Type.Object({
+  id: Type.String(),
+  node: Type.String({ description: 'Which node it is connected to' }),
+  publisher: Type.Enum(PUBLISHER_KINDS, { description: 'What `connections` of statistics counts it under' }),
+  output: Type.String({ description: 'The output stream that it plays' }),
+  createdTime: Type.String(),
+  bitrateOut: Type.Integer({ description: 'Bits per second' }),
+  totalBytesOut: Type.Integer(),
+});
+export type SessionSummary = Static<typeof SessionSummary>;
+
+/** A part of the sessions of an input stream, in the order of their ids. */
+interface SessionPage {
+  readonly vhost: string;
+  readonly app: string;
+  readonly stream: string;
+  /** Begins with the first id that is greater. */
+  readonly after: string;
+  readonly count: number;
+}
+
+/** The sessions that a node has of a stream. @param node its id */
+export function sessionSummaries(registry: Registry, node: string, page: SessionPage): SessionSummary[] {
+  const views = registry.vhosts.get(page.vhost)?.applications.get(page.app)?.views(page.stream) ?? [];
+  const outputs = views.flatMap((view) => [...view.outputs.values()]);
+  const sessions = outputs.flatMap(({ name, sessions }) =>
+    Array.from(sessions.values(), (session) => ({ id: session.id, output: name, session })),
+  );
+  return pageOf(sessions, page).map(({ id, output, session: { kind, createdTime, out } }) => ({
+    id,
+    node,
+    publisher: kind,
+    output,
+    createdTime: localTime(createdTime),
+    bitrateOut: rate(out),
+    totalBytesOut: out.totalBytes,
+  }));
+}
+
+/** Those of a page, of the sessions of one node or several. */
+export function pageOf<S extends { readonly id: string }>(
+  sessions: readonly S[],
+  { after, count }: Pick<SessionPage, 'after' | 'count'>,
+): S[] {
+  return sessions
+    .filter(({ id }) => id > after)
+    .sort((a, b) => (a.id < b.id ? -1 : 1))
+    .slice(0, count);
+}
