@@ -111,6 +111,7 @@ export async function apiOptions(
   config: Partial<ApiConfig> = {},
   registry = sampleRegistry(),
   certificates: ApiOptions['certificates'] = { vhosts: noCertificates() },
+  folder = '/nowhere',
 ): Promise<ApiOptions> {
   const { cluster, config: dynamic } = await dynamicConfig(registry, undefined, certificates.vhosts);
   const directory = new StreamDirectory({ cluster, registry });
@@ -128,7 +129,6 @@ export async function apiOptions(
       log,
     }),
   );
-  const folder = '/nowhere';
   tasks.add(new RecordKind({ folder, journal: new Journal({ folder, log }), log }));
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {

@@ -9,6 +9,12 @@ export class ApiError extends Error {
   }
 }
 
+/** No answer of the management API came. */
+export class NoAnswerError extends Error {}
+
+/** On an answer that may lack what a node that did not answer knows. */
+const STALE = 'x-kiln-stale';
+
 /** How the credential of a read-only link begins; when it ends follows, in seconds since 1970. */
 const READ_ONLY = /^read-only:(\d{1,12})\./;
 
@@ -22,6 +28,8 @@ export class Api {
   isReadOnly;
   /** When that ends; undefined for a token. */
   expires;
+  /** Whether an answer since this was set to false may be incomplete or old. */
+  isStale = false;
   /** Called when the token is refused. */
   onRefused = () => {};
 
@@ -40,34 +48,30 @@ export class Api {
 
   /**
    * The `response` of an answer.
-   * @throws ApiError with the API's own message; TypeError when the server cannot be reached
+   * @throws ApiError with the API's own message; NoAnswerError
    */
   async call(method, path, body) {
-    const response = await this.#ask(method, path, {
+    const options = {
       headers: { authorization: this.#authorization, 'content-type': 'application/json' },
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-    });
-    return parse(await response.text())?.response;
+    };
+    return parse(await this.#ask(method, path, options, (response) => response.text()))?.response;
   }
 
   /** What a call answers that is no JSON, such as a picture, as a Blob. @throws as `call` */
   async file(path) {
-    const response = await this.#ask('GET', path, { headers: { authorization: this.#authorization } });
-    return await response.blob();
+    const options = { headers: { authorization: this.#authorization } };
+    return await this.#ask('GET', path, options, (response) => response.blob());
   }
 
-  async #ask(method, path, options) {
-    const response = await fetch(path, {
-      method,
-      cache: 'no-store',
-      credentials: 'omit',
-      signal: AbortSignal.timeout(ANSWER_MS),
-      ...options,
-    });
-    if (response.ok) return response;
-    const message = parse(await response.text())?.message;
-    if (response.status === 401) this.onRefused(message ?? 'The token is not accepted');
-    throw new ApiError(response.status, message ?? `the server answered ${response.status}`);
+  /** @param read the body of a success */
+  async #ask(method, path, options, read) {
+    const { ok, status, headers, body } = await answer(path, { method, ...options }, read);
+    if (headers.has(STALE)) this.isStale = true;
+    if (ok) return body;
+    const message = parse(body)?.message;
+    if (status === 401) this.onRefused(message ?? 'The token is not accepted');
+    throw new ApiError(status, message ?? `The server answered ${status}`);
   }
 
   /** Every application of every virtual host: `{ vhost, app }`. */
@@ -75,6 +79,20 @@ export class Api {
     const vhosts = await this.get('/v1/vhosts');
     const apps = await Promise.all(vhosts.map((vhost) => this.get(`${vhostPath(vhost)}/apps`)));
     return vhosts.flatMap((vhost, at) => apps[at].map((app) => ({ vhost, app })));
+  }
+}
+
+/** @throws NoAnswerError */
+async function answer(path, options, read) {
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  try {
+    const response = await fetch(path, { cache: 'no-store', credentials: 'omit', signal, ...options });
+    const { ok, status, headers } = response;
+    return { ok, status, headers, body: ok ? await read(response) : await response.text() };
+  } catch {
+    throw new NoAnswerError(
+      signal.aborted ? `The server did not answer within ${ANSWER_MS / 1000} seconds` : 'The server cannot be reached',
+    );
   }
 }
 

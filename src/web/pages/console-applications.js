@@ -1,6 +1,7 @@
 import { element } from './common.js';
 import { appPath, vhostPath } from './console-api.js';
-import { actionButton, changeButton, heading, say, Table } from './console-parts.js';
+import { Editor } from './console-editor.js';
+import { changeButton, heading, Table } from './console-parts.js';
 
 const NEW_VHOST = JSON.stringify([{ name: 'name', host: { names: ['live.example.com'] } }], null, 2);
 const NEW_APP = JSON.stringify(
@@ -65,45 +66,4 @@ export function applicationsView(api) {
       table.show(rows, ({ vhost, app }) => JSON.stringify([vhost, app]));
     },
   };
-}
-
-/** JSON that is shown, or changed and sent. */
-class Editor {
-  element = element('dialog', { className: 'editor' });
-
-  constructor() {
-    this.element.ariaLabel = 'JSON';
-  }
-
-  show(title, value) {
-    const close = actionButton('Close', async () => this.element.close());
-    this.#open(title, element('pre', { tabIndex: 0 }, JSON.stringify(value, null, 2)), close);
-  }
-
-  /** @param send throws the API's error, which is shown */
-  edit(title, note, value, send) {
-    const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
-    const field = element('textarea', { value: text, rows: 18, spellcheck: false, ariaLabel: title });
-    const wrong = element('p', { className: 'wrong', hidden: true });
-    wrong.role = 'alert';
-    const save = actionButton('Send', async () => {
-      try {
-        const answer = await send(field.value);
-        const failed = Array.isArray(answer) ? answer.find(({ statusCode = 200 }) => statusCode >= 400) : undefined;
-        if (failed !== undefined) throw new Error(`${failed.statusCode} ${failed.message}`);
-        this.element.close();
-        say('Done');
-      } catch (error) {
-        wrong.textContent = error.message;
-        wrong.hidden = false;
-      }
-    });
-    const cancel = actionButton('Cancel', async () => this.element.close(), { className: 'plain' });
-    this.#open(title, element('p', { className: 'muted' }, note), field, wrong, save, cancel);
-  }
-
-  #open(title, ...parts) {
-    this.element.replaceChildren(element('h2', {}, title), ...parts);
-    this.element.showModal();
-  }
 }

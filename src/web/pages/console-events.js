@@ -5,7 +5,11 @@ const COUNT = 500;
 /** What has a column of its own. */
 const PLACED = new Set(['time', 'node', 'level', 'event', 'msg', 'stream', 'module']);
 
-const clock = (time) => new Date(time).toLocaleTimeString();
+/** The time of day, and the date of another day. */
+function clock(time) {
+  const at = new Date(time);
+  return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
+}
 
 /** A table of main events; those that come are on top. */
 export function eventTable(caption) {

@@ -20,7 +20,7 @@ export function overviewView(api) {
     number.textContent = text;
     line.add(value);
   };
-  const streams = streamTable(api, 'The busiest streams', 'Nothing is live.');
+  const streams = streamTable(api, 'The busiest streams', 'Nothing is live.', 'Viewers');
   const events = eventTable('The newest events');
   const refresh = async () => {
     const [live, nodes, newest] = await Promise.all([

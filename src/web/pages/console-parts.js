@@ -1,4 +1,4 @@
-import { CopyButton, element } from './common.js';
+import { element } from './common.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -38,9 +38,6 @@ export function actionButton(text, action, { ask, done, className = '' } = {}) {
 export function changeButton(api, text, action, options) {
   return api.isReadOnly ? element('span', { hidden: true }) : actionButton(text, action, options);
 }
-
-/** A button that copies a text. */
-export const copyButton = (text) => new CopyButton(() => text).element;
 
 let saying;
 /** Tells what came of something, for some seconds. */
@@ -94,6 +91,8 @@ export class Table {
   #body = element('tbody');
   #heads = [];
   #rows = new Map();
+  /** Stands for rows where there are none. */
+  #none = element('p', { className: 'muted', textContent: 'Loading…' });
   #empty;
   #order;
   #shown = [];
@@ -102,11 +101,14 @@ export class Table {
    * @param columns `{ title, value(row), sort(row), numeric, falling, width, cell(row) }`: `value` makes the text, `sort` what is
    *   compared, from the greatest on at first where it is `numeric` or `falling`, `cell` an element that stays while the row
    *   exists, and hears of changes by `update(row)`; `width` is `short` for what stays on one line, `wide` for long texts
+   * @param empty what is said when there are no rows
+   * @param first title of the column that it is sorted by at first
    */
-  constructor(caption, columns, empty) {
+  constructor(caption, columns, empty, first = columns[0].title) {
     this.#columns = columns;
-    this.#order = { at: 0, down: falls(columns[0]) };
-    this.#empty = element('p', { className: 'muted', textContent: empty });
+    const at = columns.findIndex(({ title }) => title === first);
+    this.#order = { at, down: falls(columns[at]) };
+    this.#empty = empty;
     const heads = columns.map((column, at) => {
       const head = element('th', { scope: 'col', className: column.numeric ? 'numeric' : '' });
       this.#heads.push(head);
@@ -129,7 +131,7 @@ export class Table {
         element('thead', {}, element('tr', {}, ...heads)),
         this.#body,
       ),
-      this.#empty,
+      this.#none,
     );
   }
 
@@ -149,7 +151,8 @@ export class Table {
       this.#rows.get(key).element.remove();
       this.#rows.delete(key);
     }
-    this.#empty.hidden = rows.length > 0;
+    this.#none.textContent = this.#empty;
+    this.#none.hidden = rows.length > 0;
     this.#arrange();
   }
 
@@ -202,4 +205,37 @@ export function facts(entries) {
     { className: 'facts' },
     ...entries.flatMap(([name, value]) => [element('dt', {}, name), element('dd', {}, value ?? '–')]),
   );
+}
+
+/** A choice among names, which is not shown while there are fewer than two. */
+export class Choice {
+  #select;
+  element;
+  /** Called when the user has chosen. */
+  onChoice = () => {};
+
+  constructor(id, label) {
+    this.#select = element('select', { id });
+    this.#select.addEventListener('change', () => this.onChoice());
+    this.element = element(
+      'p',
+      { className: 'inline', hidden: true },
+      element('label', { htmlFor: id }, label),
+      this.#select,
+    );
+  }
+
+  /** What stays the same is left alone: the user may have it open. */
+  show(names) {
+    this.element.hidden = names.length < 2;
+    const { options, value } = this.#select;
+    if (JSON.stringify(Array.from(options, (option) => option.value)) === JSON.stringify(names)) return;
+    this.#select.replaceChildren(...names.map((name) => element('option', { value: name, textContent: name })));
+    if (names.includes(value)) this.#select.value = value;
+  }
+
+  /** undefined while there is none. */
+  get chosen() {
+    return this.#select.value || undefined;
+  }
 }

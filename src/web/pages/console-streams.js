@@ -8,8 +8,8 @@ const pathOf = ({ vhost, app, stream }) => `#/streams/${[vhost, app, stream].map
 
 const videoText = ({ video }) => (video ? `${video.width}×${video.height} ${video.framerate} fps ${video.codec}` : '–');
 
-/** A table of streams as `/v1/cluster/streams` lists them. */
-export function streamTable(api, caption, empty) {
+/** A table of streams as `/v1/cluster/streams` lists them. @param first title of the column that it is sorted by at first */
+export function streamTable(api, caption, empty, first) {
   return new Table(
     caption,
     [
@@ -19,12 +19,12 @@ export function streamTable(api, caption, empty) {
         sort: ({ vhost, app, stream }) => `${vhost}/${app}/${stream}`,
         cell: (row) => new NamedPicture(api, row),
       },
+      { title: 'Viewers', numeric: true, value: ({ viewers }) => viewers, sort: ({ viewers }) => viewers },
+      { title: 'In', numeric: true, sort: (row) => row.bitrateIn, cell: () => new Rate() },
+      { title: 'Out', numeric: true, value: ({ bitrateOut }) => bits(bitrateOut), sort: (row) => row.bitrateOut },
       { title: 'Source', value: ({ sourceType }) => sourceType, sort: ({ sourceType }) => sourceType },
       { title: 'Video', width: 'short', value: videoText, sort: ({ video }) => video?.height ?? 0 },
       { title: 'Audio', value: ({ audio }) => audio?.codec ?? '–', sort: ({ audio }) => audio?.codec ?? '' },
-      { title: 'In', numeric: true, sort: (row) => row.bitrateIn, cell: () => new Rate() },
-      { title: 'Out', numeric: true, value: ({ bitrateOut }) => bits(bitrateOut), sort: (row) => row.bitrateOut },
-      { title: 'Viewers', numeric: true, value: ({ viewers }) => viewers, sort: ({ viewers }) => viewers },
       {
         title: 'Live for',
         numeric: true,
@@ -34,6 +34,7 @@ export function streamTable(api, caption, empty) {
       { title: 'Node', value: ({ node }) => node, sort: ({ node }) => node },
     ],
     empty,
+    first,
   );
 }
 

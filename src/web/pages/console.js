@@ -1,5 +1,5 @@
 import { element } from './common.js';
-import { Api, ApiError } from './console-api.js';
+import { Api, ApiError, NoAnswerError } from './console-api.js';
 import { applicationsView } from './console-applications.js';
 import { channelsView } from './console-channels.js';
 import { eventsView } from './console-events.js';
@@ -33,7 +33,7 @@ for (const [path, { title }] of Object.entries(VIEWS)) byId('nav').append(elemen
 
 function where() {
   const [first = '', ...parts] = location.hash.replace(/^#\/?/, '').split('/').map(decode);
-  return { first: first in VIEWS ? first : '', parts };
+  return { first: Object.hasOwn(VIEWS, first) ? first : '', parts };
 }
 
 function decode(part) {
@@ -51,8 +51,10 @@ function open({ focus }) {
   const { title, make } = VIEWS[first];
   document.title = `${title} · Kiln console`;
   for (const link of byId('nav').children) {
-    if (link.hash === `#/${first}`) link.ariaCurrent = 'page';
-    else link.removeAttribute('aria-current');
+    if (link.hash === `#/${first}`) {
+      link.ariaCurrent = 'page';
+      link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    } else link.removeAttribute('aria-current');
   }
   view = make(api, parts);
   byId('view').replaceChildren(view.element);
@@ -65,15 +67,25 @@ async function loop() {
   const shown = view;
   if (shown === undefined) return;
   try {
+    api.isStale = false;
     await shown.refresh();
-    if (shown === view) trouble(undefined);
+    shown.isFilled = true;
+    if (shown === view)
+      trouble(api.isStale ? 'Not every node answered: what is shown may be incomplete or old.' : undefined);
   } catch (error) {
     if (shown !== view || api === undefined) return;
-    trouble(error instanceof ApiError ? error.message : 'The server cannot be reached. What is shown may be old.');
+    trouble(`${wrong(error)}.${shown.isFilled ? ' What is shown is how it was last.' : ''}`);
   }
   if (shown !== view) return;
   clearTimeout(timer);
   timer = setTimeout(loop, document.hidden ? HIDDEN_REFRESH_MS : REFRESH_MS);
+}
+
+/** What the user is told of a view that could not be refreshed. */
+function wrong(error) {
+  if (error instanceof ApiError || error instanceof NoAnswerError) return error.message;
+  reportError(error);
+  return `This page has a fault: ${error.message}`;
 }
 
 function trouble(text) {
@@ -104,7 +116,7 @@ async function enter(credential) {
   try {
     await offered.get('/v1/version');
   } catch (error) {
-    leave(error instanceof ApiError ? error.message : 'The server cannot be reached');
+    leave(error.message);
     return;
   }
   api = offered;
