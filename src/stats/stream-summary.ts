@@ -39,7 +39,9 @@ export const StreamSummary = Type.Object({
     description: 'How unevenly packets arrive, in milliseconds: the interarrival jitter of RFC 3550 of the worst track',
   }),
   lostPackets: Type.Integer({ description: 'Packets of the input that never came, as its transport tells' }),
-  droppedPackets: Type.Integer({ description: 'Packets dropped because viewers, encoders or recordings were too slow' }),
+  droppedPackets: Type.Integer({
+    description: 'Packets dropped because viewers, encoders or recordings were too slow',
+  }),
 });
 export type StreamSummary = Static<typeof StreamSummary>;
 

@@ -99,7 +99,7 @@ export function streamView(api, [vhost, app, stream]) {
 /** What an operator looks at first: whether the encoder does what live streaming needs. */
 function health({ input }, glance, counted, rate) {
   const video = input.tracks.find((track) => track.video !== undefined)?.video;
-  const interval = video && video.framerateAvg > 0 ? video.keyFrameIntervalLatest / video.framerateAvg : 0;
+  const interval = glance?.video?.keyFrameInterval ?? 0;
   const { remoteAddress, remotePort, transport } = input.connection ?? {};
   const warning = (text, isWrong) => element('span', { className: isWrong ? 'wrong' : '' }, text);
   return facts([
