@@ -36,6 +36,7 @@ const VIEWS = ['', 'streams', `streams/default/${APP}/s0-0`, 'nodes', 'events'];
 const CONSOLES = 20;
 const AUTHORIZATION = `Basic ${Buffer.from(SCRAPE_TOKEN).toString('base64')}`;
 const LOOKS_MS = 300_000;
+const LOG_LINES = 40;
 /** What was sent when counting ends needs so long to be at LL-HLS players on a loaded machine. */
 const TAIL_MS = 8000;
 const WANTED_SHARE = 0.999;
@@ -140,6 +141,7 @@ export async function operations(clip: string, minutes: number, print: (text: st
       growth <= GROWTH &&
       costs.refused === 0 &&
       costs.most <= CONSOLE_SHARE;
+    if (!sound) for (const [at, { log }] of nodes.entries()) print(`log of node ${at}:\n${newest(log)}`);
     print(sound ? 'carried' : 'NOT carried');
     return sound;
   } finally {
@@ -222,6 +224,12 @@ class ConsoleCosts {
   #cpu(): number {
     return this.#nodes.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0);
   }
+}
+
+/** The newest lines of a log that tell of something wrong (pino's levels from 40 on). */
+function newest(log: string): string {
+  const lines = log.split('\n').filter((line) => /"level":(?:[4-6]0|"(?:warn|error|fatal)")/.test(line));
+  return lines.slice(-LOG_LINES).join('\n');
 }
 
 /** Of the streams of a node. */
