@@ -79,7 +79,7 @@ test.serial('what was given up is not tried again when encoders have rested', as
 
 test.serial('an encoder that puts out nothing, not even alone, is given up', async (t) => {
   const source = await clip;
-  const { input, transcoder } = open(t, source, 2000);
+  const { input, transcoder } = open(t, source, 700);
   const [video, aac] = pictureAndSound(source);
   // of one sample a second no frame is filled
   const mute = new Taken(source.audio, audioEncoding({ samplerate: 1 }));
