@@ -10,11 +10,11 @@ export interface TableChanges {
 /** The same as lua/pull.lua answers it. */
 export type TableReply = readonly [revision: string, full: number, entries: readonly string[]];
 
-/** A part of what is told of claims. */
+/** One part of the answer to a pull of claims. */
 export interface ClaimChanges {
-  /** Up to which it tells of changes; while everything is being read, the one at which that began. */
+  /** The last change that it includes; while everything is being read, the one at which that began. */
   readonly revision: number;
-  /** `all` has the first part of everything, `more` a further one, `changed` what changed; `nothing` is told for now. */
+  /** `all`: the first part of all claims; `more`: a further part; `changed`: changes alone; `nothing`: Redis is being restored. */
   readonly kind: 'all' | 'more' | 'changed' | 'nothing';
   /** One that is '' is removed. */
   readonly entries: readonly (readonly [key: string, text: string])[];

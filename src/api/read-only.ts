@@ -40,7 +40,7 @@ export function mayLook({ method, routeOptions }: FastifyRequest): boolean {
 const HIDDEN = '***';
 const SECRET_FIELD = /key$|secret|password|passphrase|token/i;
 /** Paths and queries of addresses elsewhere may hold stream keys, passphrases and signatures; they may stand within a text. */
-const ADDRESS = /\b(?!file:|stream:)([a-z][a-z0-9+.-]*:\/\/)(?:[^\s/?#@]*@)?([^\s/?#"']+)[/?#][^\s"']+/gi;
+const ADDRESS = /\b(?!file:|stream:)([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^\s/?#@]*@)?([^\s/?#"']+)[/?#][^\s"']+/gi;
 
 /** What of an answer may be shown to somebody who may only look. */
 export function withoutSecrets(value: unknown, field = ''): unknown {

@@ -5,8 +5,8 @@ export interface Past {
   /** By track id: the next version of an initialization. */
   readonly inits: ReadonlyMap<number, number>;
   /**
-   * Segments in front of the first that were told of, or may have been: nobody knows. They stand in the playlist as gaps, for
-   * players to find the way from what they have to what follows.
+   * Segments before the first that were listed, or may have been: nobody knows. The playlist lists them as gaps, so that
+   * players get from what they have to what follows.
    */
   readonly gaps: number;
 }

@@ -83,7 +83,7 @@ export async function startBusyNodes(
   return { redis, a, b };
 }
 
-/** A publisher and a player come to a node, and a call of the management API: what is told of them is of the last half minute. */
+/** A publisher, a player and a call of the management API come to a node: panels show the rates of the last half minute. */
 export async function visit(node: Kiln): Promise<void> {
   const publisher = await RtmpClient.publish(`visitor of ${node.ports.rtmp}`, { port: node.ports.rtmp });
   publisher.close();

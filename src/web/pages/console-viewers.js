@@ -70,6 +70,8 @@ export class Viewers {
 
   #turn(change) {
     change();
+    this.#back.disabled = true;
+    this.#on.disabled = true;
     // what goes wrong is told by the next refresh of the whole view
     this.refresh().catch(() => undefined);
   }

@@ -81,7 +81,7 @@ async function loop() {
   timer = setTimeout(loop, document.hidden ? HIDDEN_REFRESH_MS : REFRESH_MS);
 }
 
-/** What the user is told of a view that could not be refreshed. */
+/** Why a view could not be refreshed, for the user. */
 function wrong(error) {
   if (error instanceof ApiError || error instanceof NoAnswerError) return error.message;
   reportError(error);

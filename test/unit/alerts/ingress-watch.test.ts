@@ -62,7 +62,7 @@ test.serial('a short pause is none', async (t) => {
   t.deepEqual(raised, []);
 });
 
-test.serial('a rate that goes up and down about its bound is told of once', async (t) => {
+test.serial('a rate that varies around its limit raises one alert', async (t) => {
   const { write, raised } = open(t);
   for (let n = 0; n < 10; n++) {
     await write(150);

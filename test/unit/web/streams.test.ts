@@ -54,7 +54,7 @@ test('the bitrate is that of the largest video and one audio', (t) => {
   t.true((listStreams(registry.vhost('default'), BOTH).streams[0]?.bitrate ?? 0) > 0);
 });
 
-test('of audio that nobody takes there is no bitrate: another is told of', (t) => {
+test('audio that is encoded on request only has no bitrate: that of the other track counts', (t) => {
   const registry = new Registry();
   addVhost(registry);
   const resting = { ...AUDIO, id: 1, codec: 'OPUS' } as Track;

@@ -50,7 +50,7 @@ test('a node that died may have been ahead of what it kept', (t) => {
   t.true(msn - past.gaps < PROGRESS.msn, 'players find the way from what they know');
 });
 
-test('of a stream that has just begun no segments are told of that never were', (t) => {
+test('the playlist of a stream that has just begun lists no segments that never existed', (t) => {
   for (const begun of [0, 1, 2]) {
     const kept = toKept('AbCdEfGh', { ...PROGRESS, msn: begun }, GROWING, []);
     if (kept === undefined) return t.fail();

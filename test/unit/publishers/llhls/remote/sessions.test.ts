@@ -267,7 +267,7 @@ test('players of a node cost the owner of their stream nothing each', async (t) 
   t.true(b.asked.length < 20, `${b.asked.length} calls`);
 });
 
-test('with MaxConnection, players who come at once are told of at once, in few calls, and what they take once a second', async (t) => {
+test('with MaxConnection, players who come together are reported at once, in few calls, and their traffic once a second', async (t) => {
   const { b, output } = await live(t, { llhls: { maxConnection: 1000 } });
   const urls = await Promise.all(Array.from({ length: 100 }, async () => (await b.children())[0] as string));
   const masters = b.asked.filter((path) => path.includes('/master/')).length;
