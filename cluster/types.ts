@@ -167,6 +167,8 @@ export interface StatsSum {
   readonly latest: Values;
   /** What of counters and gauges is this node's, as it reported last. */
   readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
+  /** Ids of other nodes that have reported it; some of them may be dead. */
+  readonly others: readonly string[];
 }
 
 /** What a node has begun and has to finish; another node does when that one has died. */

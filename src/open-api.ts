@@ -65,7 +65,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
   await reloadApi?.();
   const isAlone = config.cluster === undefined;
-  const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry });
+  const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry, others, calls });
   if (shared !== undefined) parts.push(shared);
   const resources = {
     registry,

@@ -51,5 +51,6 @@ function summed(row: StatsRow, kept: Entry | undefined): StatsSum {
     maximaTimes: { ...kept?.sum.maximaTimes, ...times },
     latest: combined(kept?.sum.latest ?? {}, latest, Math.max),
     own: { counters, gauges },
+    others: [],
   };
 }

@@ -1,6 +1,7 @@
 import { coalesced } from '../coalesce.ts';
 import { UnavailableError } from '../errors.ts';
 import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
+import { Batch } from './batch.ts';
 import { requestClaim, type Claimant, type ClaimAnswer, type ClaimRequest } from './claim-request.ts';
 import { EndWatch } from './end-watch.ts';
 import { GivenUp } from './given-up.ts';
@@ -13,6 +14,14 @@ import { validity } from './timing.ts';
 
 /** Leases that are looked for in one step: others wait for Redis meanwhile. */
 const BATCH = 500;
+/** What the next holder inherits waits for so long, for that of other leases: each packaged stream writes it with each segment. */
+const KEEP_WAIT_MS = 100;
+
+/** Values of a lease that are to be written. */
+interface Written {
+  readonly lease: RedisLease;
+  readonly values: LeaseValues;
+}
 
 export interface LeasesOptions extends Claimant {
   /** Who has a key by what this node has heard. */
@@ -40,6 +49,10 @@ export class Leases {
       if (!(error instanceof UnavailableError)) throw error;
     }),
   );
+  readonly #writes = new Batch((written: readonly Written[]) => this.#write(written), {
+    waitMs: KEEP_WAIT_MS,
+    most: BATCH,
+  });
   readonly #ends = new EndWatch(() => this.#onEnd());
   readonly #keeper: LeaseKeeper = {
     write: (lease, values) => this.#writeOne(lease, values),
@@ -341,11 +354,13 @@ export class Leases {
   }
 
   async #writeOne(lease: RedisLease, values: LeaseValues): Promise<void> {
-    const written = [{ lease, values }];
-    let [reply] = await this.#write(written);
+    const writing = this.#writes.add({ lease, values });
+    // others wait for it
+    if (values.meta !== undefined) this.#writes.flush();
+    let reply: number | string | undefined = await writing;
     if (reply === 0) {
       await this.#claimAnew(lease);
-      [reply] = await this.#write(written);
+      [reply] = await this.#write([{ lease, values }]);
     }
     if (typeof reply === 'string') this.#loseTo(lease, parseClaim(reply)?.owner);
     if (lease.signal.aborted) throw lease.signal.reason;
@@ -354,9 +369,7 @@ export class Leases {
   }
 
   /** @returns for each 1 when it is written, 0 when the key has no owner, or the record of its owner */
-  async #write(
-    written: readonly { readonly lease: RedisLease; readonly values: LeaseValues }[],
-  ): Promise<readonly (number | string)[]> {
+  async #write(written: readonly Written[]): Promise<readonly (number | string)[]> {
     const text = (value: Json | undefined): string => (value === undefined ? '' : JSON.stringify(value));
     const args = written.flatMap(({ lease: { key, token }, values: { meta, kept } }) => [
       key,
@@ -369,6 +382,8 @@ export class Leases {
 
   async #release(lease: RedisLease): Promise<void> {
     this.#leases.delete(lease);
+    // what it wrote last comes before its end
+    this.#writes.flush();
     this.#giveUp(lease);
     await this.#reportGivenUp();
   }

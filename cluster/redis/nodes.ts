@@ -4,6 +4,7 @@ import type { NodeDescription, NodeIdentity, NodeRow, NodeState } from '../types
 import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
+import { parseId } from './record.ts';
 import type { Seal } from './seal.ts';
 import { SCRIPTS } from './scripts.ts';
 import { askingMs, connectingMs, validity, type Timing } from './timing.ts';
@@ -201,7 +202,7 @@ export class Nodes {
     const revisions = new Map<string, number>();
     const heard = rows.flatMap((row) => this.#read(row, { now: Number(now), revisions }) ?? []);
     distrust.keepOnly('rows', new Set(rows.map(([id]) => id)));
-    distrust.keepOnly('certificates', new Set(rows.flatMap(([id]) => decoded(id) ?? [])));
+    distrust.keepOnly('certificates', new Set(rows.flatMap(([id]) => parseId(id) ?? [])));
     // a Redis that has lost everything does not know all nodes yet, which exist and may own something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
     for (const { incarnation } of unheard) revisions.set(incarnation, this.#revisions.get(incarnation) ?? 0);
@@ -226,7 +227,7 @@ export class Nodes {
       configRevision: Number(configRevision),
       nodesChanged: this.#said !== before,
       asks: asks.flatMap(([encoded, incarnation]) => {
-        const id = decoded(encoded);
+        const id = parseId(encoded);
         return id === undefined ? [] : { id, incarnation };
       }),
       nextSilentMs: Math.min(...heard.map(({ silentMs }) => timing.ttl - silentMs).filter((left) => left > 0)),
@@ -285,7 +286,7 @@ export class Nodes {
   ): NodeRow | undefined {
     const { seal, distrust, timing, onFault } = this.#options;
     const [, incarnation = '', joined, sealed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
-    const id = decoded(encoded);
+    const id = parseId(encoded);
     if (id === undefined || joined === undefined) {
       onFault(new Error(`Redis: the row of the node ${encoded} is malformed`));
       return undefined;
@@ -348,15 +349,6 @@ function parseDescription(json: string): OwnRow | undefined {
   try {
     const row = JSON.parse(json) as OwnRow;
     return typeof row.load === 'number' && typeof row.info === 'object' && row.info !== null ? row : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** undefined when it is no id of a node. */
-function decoded(id: string): string | undefined {
-  try {
-    return decodeURIComponent(id);
   } catch {
     return undefined;
   }

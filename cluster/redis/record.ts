@@ -26,3 +26,12 @@ export function parseClaim(text: string): ClaimRecord | undefined {
 export function pairs(list: readonly string[]): [string, string][] {
   return Array.from({ length: list.length / 2 }, (_, at) => [list[2 * at] as string, list[2 * at + 1] as string]);
 }
+
+/** The id of a node as it is in keys and fields; undefined when it is malformed. */
+export function parseId(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}

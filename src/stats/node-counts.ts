@@ -5,9 +5,11 @@ import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
 import { added } from './counted.ts';
 import { places, streamPlace, type Place } from './places.ts';
-import { lastRowOf, rowOf, type Carried } from './row.ts';
+import { hasConnections, lastRowOf, rowOf, type Carried } from './row.ts';
 
 const NONE: Carried = { in: 0, out: 0 };
+/** How often the row of a stream is made anew whose viewers and sources stay as they are. */
+const STREAM_EVERY_MS = 300_000;
 
 /** What this node counts of one place: several counters, one after the other or at the same time. */
 interface Account {
@@ -18,10 +20,15 @@ interface Account {
   readonly at: number;
 }
 
-/** Rows of everything that this node counts. Their totals never fall, whatever comes and goes under a name. */
+/**
+ * Rows of everything that this node counts. Their totals never fall, whatever comes and goes under a name. There may be
+ * thousands of streams, so a stream's row stays as it is for minutes, unless its viewers or sources change or somebody asks.
+ */
 export class NodeCounts {
   readonly #registry: Registry;
   #accounts = new Map<string, Account>();
+  /** Keys of streams whose next row is asked for. */
+  readonly #asked = new Set<string>();
 
   constructor(registry: Registry) {
     this.#registry = registry;
@@ -35,16 +42,25 @@ export class NodeCounts {
     this.#accounts.set(place.key, account({ key: place.key, live: [...new Set(live)] }, before, Date.now()));
   }
 
-  /** The present rows. Objects that have ended are included once more, with their totals. */
+  /** Makes the next row of a stream a present one. @param key of its place */
+  ask(key: string): void {
+    this.#asked.add(key);
+  }
+
+  /** The rows to report. Objects that have ended are included once more, with their totals. */
   rows(): StatsRow[] {
     const now = Date.now();
     const accounts = new Map<string, Account>();
-    for (const place of places(this.#registry))
-      accounts.set(place.key, account(place, this.#accounts.get(place.key), now));
+    for (const place of places(this.#registry)) {
+      const before = this.#accounts.get(place.key);
+      const isKept = before !== undefined && place.isStream && !this.#isDue(place, before, now);
+      accounts.set(place.key, isKept ? before : account(place, before, now));
+    }
     for (const [key, before] of this.#accounts) {
       if (!accounts.has(key) && before.live.length > 0) accounts.set(key, account({ key, live: [] }, before, now));
     }
     this.#accounts = accounts;
+    this.#asked.clear();
     return Array.from(accounts.values(), ({ row }) => row);
   }
 
@@ -54,9 +70,18 @@ export class NodeCounts {
     if (before === undefined && place.live.length === 0) return undefined;
     return account(place, before, Date.now()).row;
   }
+
+  #isDue({ key, live }: Place, before: Account, now: number): boolean {
+    return (
+      this.#asked.has(key) ||
+      Math.abs(now - before.at) >= STREAM_EVERY_MS ||
+      !isOf(before, live) ||
+      !hasConnections(before.row, live)
+    );
+  }
 }
 
-function account({ key, live }: Place, before: Account | undefined, now: number): Account {
+function account({ key, live }: Pick<Place, 'key' | 'live'>, before: Account | undefined, now: number): Account {
   if (before !== undefined && isUnchanged(live, before)) return before;
   const gone = before?.live.filter((counters) => !live.includes(counters)) ?? [];
   const carried = gone.reduce(carry, before?.carried ?? NONE);
@@ -68,10 +93,11 @@ function account({ key, live }: Place, before: Account | undefined, now: number)
 }
 
 function isUnchanged(live: readonly Counters[], before: Account): boolean {
-  return (
-    live.length === before.live.length &&
-    live.every((counters, at) => counters === before.live[at] && counters.lastUpdatedTime < before.at)
-  );
+  return isOf(before, live) && live.every(({ lastUpdatedTime }) => lastUpdatedTime < before.at);
+}
+
+function isOf({ live }: Account, counters: readonly Counters[]): boolean {
+  return counters.length === live.length && counters.every((one, at) => one === live[at]);
 }
 
 function carry(carried: Carried, counters: Counters): Carried {

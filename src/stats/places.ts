@@ -9,27 +9,29 @@ export interface Place {
   /** The same on all nodes. */
   readonly key: string;
   readonly live: readonly Counters[];
+  /** It is one of many streams, and not the server, a virtual host or an application. */
+  readonly isStream: boolean;
 }
 
 const SERVER = joinKey('server');
 
 export function serverPlace({ counters }: Registry): Place {
-  return { key: SERVER, live: [counters] };
+  return { key: SERVER, live: [counters], isStream: false };
 }
 
 /** What is made anew under a name, or restarted by a change, begins at 0: its revision is another. */
 export function vhostPlace({ name, revision, counters }: VirtualHost): Place {
-  return { key: `${SERVER}/${joinKey(name, String(revision))}`, live: [counters] };
+  return { key: `${SERVER}/${joinKey(name, String(revision))}`, live: [counters], isStream: false };
 }
 
 export function applicationPlace({ vhost, name, revision, counters }: Application): Place {
-  return { key: `${vhostPlace(vhost).key}/${joinKey(name, String(revision))}`, live: [counters] };
+  return { key: `${vhostPlace(vhost).key}/${joinKey(name, String(revision))}`, live: [counters], isStream: false };
 }
 
 /** An input stream by its name, with what is played of it here when another node has it. */
 export function streamPlace(application: Application, name: string): Place {
   const live = application.views(name).map(({ counters }) => counters);
-  return { key: streamKey(applicationPlace(application), name), live };
+  return { key: streamKey(applicationPlace(application), name), live, isStream: true };
 }
 
 /** Everything that this node counts. */
@@ -42,7 +44,7 @@ export function* places(registry: Registry): IterableIterator<Place> {
       yield place;
       const streams = Map.groupBy(countersOfStreams(application), ([name]) => name);
       for (const [name, all] of streams)
-        yield { key: streamKey(place, name), live: all.map(([, counters]) => counters) };
+        yield { key: streamKey(place, name), live: all.map(([, counters]) => counters), isStream: true };
     }
   }
 }

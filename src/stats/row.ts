@@ -1,5 +1,5 @@
 import type { StatsRow, StatsSum, Values } from '#cluster';
-import { PROVIDER_KINDS, PUBLISHER_KINDS } from '../core/counters.ts';
+import { PROVIDER_KINDS, PUBLISHER_KINDS, type Counters } from '../core/counters.ts';
 import { each, type Counted, type Moved } from './counted.ts';
 
 /** Bytes that were counted in counters that are gone. */
@@ -30,6 +30,16 @@ export function rowOf(key: string, counted: Counted, carried: Carried): StatsRow
     gauges,
     latest: latestOf(counted),
   };
+}
+
+/** Whether a row has the viewers and sources, by kind, that counters have by now. */
+export function hasConnections({ gauges }: StatsRow, live: readonly Counters[]): boolean {
+  const has = (gauge: string, count: (counters: Counters) => number): boolean =>
+    (gauges[gauge] ?? 0) === live.reduce((all, counters) => all + count(counters), 0);
+  return (
+    PUBLISHER_KINDS.every((kind) => has(`publisher.${kind}`, ({ publishers }) => publishers[kind])) &&
+    PROVIDER_KINDS.every((kind) => has(`provider.${kind}`, ({ providers }) => providers[kind]))
+  );
 }
 
 /** The last row of an object that this node no longer has. */

@@ -1,7 +1,11 @@
+import Type from 'typebox';
 import { UnavailableError, type Cluster, type StatsSum } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
+import type { OtherNodes } from '../origins/other-nodes.ts';
+import { definePeerCall } from '../origins/peer-call.ts';
+import type { PeerCalls } from '../origins/peer-calls.ts';
 import type { Counted } from './counted.ts';
 import { NodeCounts } from './node-counts.ts';
 import type { Place } from './places.ts';
@@ -9,36 +13,73 @@ import { countedOf } from './row.ts';
 import { onStreamBegins } from './stream-begins.ts';
 
 const EVERY_MS = 1000;
+/** For so long what the other nodes count of a stream is not asked for again. */
+const FRESH_MS = 500;
+/** Reports at once what a node counts of a stream. */
+const REPORT = definePeerCall('statistics/report', Type.Object({ key: Type.String() }), Type.Null());
 
 export interface SharedStatisticsOptions {
-  readonly cluster: Pick<Cluster, 'reportStats' | 'stats' | 'state'>;
+  readonly cluster: Pick<Cluster, 'reportStats' | 'stats' | 'state' | 'nodes'>;
   readonly registry: Registry;
+  readonly others: OtherNodes;
+  readonly calls: PeerCalls;
 }
 
 export interface SharedCount {
   readonly counted: Counted;
-  /** The other nodes could not be counted. */
+  /** The other nodes could not be counted, or not all of them. */
   readonly stale: boolean;
 }
 
-/** Statistics of the whole cluster: each node reports what it counts once a second, and any answers the sum. */
+/**
+ * Statistics of the whole cluster, which any node answers: the sum of what all report. A node reports the server, virtual
+ * hosts and applications once a second, and a stream when its viewers or sources change, or another node is asked for it.
+ */
 export class SharedStatistics {
-  readonly #cluster: Pick<Cluster, 'reportStats' | 'stats' | 'state'>;
+  readonly #cluster: SharedStatisticsOptions['cluster'];
+  readonly #others: OtherNodes;
   readonly #counts: NodeCounts;
   readonly #timer = setInterval(() => this.#report(), EVERY_MS).unref();
   readonly #unlisten: () => void;
   #reporting: Promise<void> | undefined;
+  /** Whether all nodes have reported a stream, by its key, where they were asked just now. */
+  readonly #asked = new Map<string, Promise<boolean>>();
 
-  constructor({ cluster, registry }: SharedStatisticsOptions) {
+  constructor({ cluster, registry, others, calls }: SharedStatisticsOptions) {
     this.#cluster = cluster;
+    this.#others = others;
     this.#counts = new NodeCounts(registry);
     this.#unlisten = onStreamBegins(registry, (input, application) => this.#begun(input, application));
+    calls.answer(REPORT, async ({ key }) => {
+      this.#counts.ask(key);
+      // the one that runs may have been made before
+      await this.#reporting;
+      await this.#report();
+      return null;
+    });
   }
 
-  /** What all nodes count of a place: this one as it is now, the others as they reported. */
+  /** What all nodes count of a place: this one as it is now, the others as they have reported. */
   async read(place: Place): Promise<SharedCount> {
-    const sums = await this.#sums(place.key);
-    return { counted: countedOf(sums?.get(place.key), this.#counts.row(place)), stale: sums === undefined };
+    const { key, isStream } = place;
+    let sums = await this.#sums(key);
+    const others = isStream ? (sums?.get(key)?.others ?? []) : [];
+    const complete = others.length === 0 || (await this.#haveReported(key, others));
+    if (others.length > 0) sums = await this.#sums(key);
+    return { counted: countedOf(sums?.get(key), this.#counts.row(place)), stale: sums === undefined || !complete };
+  }
+
+  /** Has other nodes report a stream. @returns whether all of them that are alive have */
+  #haveReported(key: string, ids: readonly string[]): Promise<boolean> {
+    const asked = this.#asked.get(key);
+    if (asked !== undefined) return asked;
+    const nodes = this.#cluster.nodes().filter(({ id, state }) => state !== 'lost' && ids.includes(id));
+    const asking = Promise.all(nodes.map((node) => this.#others.askOne(node, REPORT, { key })))
+      // a node of another version reports all of its streams once a second
+      .then((replies) => replies.every(({ error }) => error === undefined || error.code === 'callUnknown'))
+      .finally(() => setTimeout(() => this.#asked.delete(key), FRESH_MS).unref());
+    this.#asked.set(key, asking);
+    return asking;
   }
 
   /** undefined when they are not available. */

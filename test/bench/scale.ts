@@ -14,7 +14,12 @@ type Fit = readonly [fixed: number, each: number];
 /** What a cluster is to carry. */
 const NODES = 100;
 const STREAMS = 100_000;
+const VIEWERS = 1_000_000;
 const CHANGES = 50;
+/** How long a viewer stays. */
+const STAY_S = 1200;
+/** How often a node reports each stream that it has or plays (stats/node-counts.ts). */
+const REPORT_S = 300;
 /** How often a stream that is packaged keeps something for its next owner: once a segment. */
 const SEGMENT_S = 6;
 /** Share of a core that Redis may take, how long a storm of connections may last, and what a node knows of the others' streams. */
@@ -31,7 +36,8 @@ const CLAIM_COUNTS = [5000, 10_000, 20_000];
 const ROW_COUNTS = [1, 20];
 const WINDOW_MS = 4000;
 const SETTLE_MS = 1500;
-const KEEPS = 400;
+/** Of each node in a second: as many as it keeps of its part of the streams. */
+const KEEPS = STREAMS / NODES / SEGMENT_S;
 const PINGS = 2000;
 /** The nodes are asked to wait for the storm before it comes. */
 const LEAD_MS = 100;
@@ -152,7 +158,7 @@ async function costsOfRedis(owner: Owner): Promise<Line[]> {
     const pace = { rate: CHANGES / PROCESSES, ms: WINDOW_MS };
     changes.push(await fleet.costOfEach(idle, (program) => program.ask('change', pace)));
     if (count > (NODE_COUNTS[0] as number)) continue;
-    const often = { rate: KEEPS / PROCESSES, ms: WINDOW_MS };
+    const often = { rate: (KEEPS * count) / PROCESSES, ms: WINDOW_MS };
     keeps.push(await fleet.costOfEach(idle, (program) => program.ask('keep', often)));
     for (const each of ROW_COUNTS)
       rows.push(await fleet.costOfEach(idle, (program) => program.ask('report', { rows: each, ms: WINDOW_MS })));
@@ -176,8 +182,10 @@ async function costsOfRedis(owner: Owner): Promise<Line[]> {
       beats: (at(perBeat, NODES) * NODES * 1000) / beat,
       changes: at(perChange, NODES) * CHANGES,
     }),
-    shares(`${number(STREAMS)} streams, each packaged and with a row of statistics in Redis`, {
-      rows: (rows.at(-1) as number) * STREAMS,
+    // each viewer at another node than others of the same stream, which no cluster does worse
+    shares(`${number(STREAMS)} packaged streams, ${number(VIEWERS)} viewers who stay for ${STAY_S / 60} min`, {
+      'reports of streams': ((rows.at(-1) as number) * (STREAMS + VIEWERS)) / REPORT_S,
+      'reports of who comes and goes': ((rows.at(-1) as number) * 2 * VIEWERS) / STAY_S,
       'kept values': ((keeps[0] as number) * STREAMS) / SEGMENT_S,
     }),
   ];

@@ -4,7 +4,7 @@ import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import { applicationPlace, serverPlace, streamPlace } from '../../src/stats/places.ts';
-import { SharedStatistics } from '../../src/stats/shared-statistics.ts';
+import type { SharedStatistics } from '../../src/stats/shared-statistics.ts';
 import { Random } from '../soak/random.ts';
 import { openNode } from '../support/cluster.ts';
 import type { Kiln } from '../support/kiln.ts';
@@ -12,6 +12,7 @@ import { startNode, usedRedis } from '../support/nodes.ts';
 import { videoTrack } from '../support/packets.ts';
 import { PictureClient } from '../support/picture-client.ts';
 import type { RedisServer } from '../support/redis.ts';
+import { sharedStatistics } from '../support/shared-statistics.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { until } from '../support/until.ts';
 import { RTMP, vhostConfig } from '../unit/core/support.ts';
@@ -23,7 +24,7 @@ class CountingNode {
   readonly statistics: SharedStatistics;
   readonly app: Application;
 
-  constructor(cluster: Cluster) {
+  constructor(t: ExecutionContext, cluster: Cluster) {
     this.cluster = cluster;
     const application = { name: 'app', type: 'live', providers: {}, publishers: {} };
     const vhost = this.registry.createVhost(
@@ -31,7 +32,7 @@ class CountingNode {
       true,
     );
     this.app = vhost.application('app');
-    this.statistics = new SharedStatistics({ cluster, registry: this.registry });
+    this.statistics = sharedStatistics(t, cluster, this.registry);
   }
 
   publish(name: string): InputStream {
@@ -69,9 +70,7 @@ async function openCounting(
   id: string,
   port = redis.port,
 ): Promise<CountingNode> {
-  const node = new CountingNode(await openNode(t, id, { url: `redis://127.0.0.1:${port}` }));
-  t.teardown(() => node.statistics.close());
-  return node;
+  return new CountingNode(t, await openNode(t, id, { url: `redis://127.0.0.1:${port}` }));
 }
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -15,9 +15,12 @@ export class MemoryStats {
   readonly #totals = new Map<string, Total>();
   /** By incarnation of a node, then by key. */
   readonly #rows = new Map<string, Map<string, StatsRow>>();
+  /** Nodes that have reported something, by incarnation. */
+  readonly #ids = new Map<string, string>();
 
-  report({ incarnation }: NodeIdentity, rows: readonly StatsRow[]): void {
+  report({ id, incarnation }: NodeIdentity, rows: readonly StatsRow[]): void {
     const before = this.#rows.get(incarnation);
+    this.#ids.set(incarnation, id);
     this.#rows.set(incarnation, new Map(rows.map((row) => [row.key, row])));
     for (const row of rows) {
       const total = this.#totals.get(row.key) ?? EMPTY;
@@ -39,14 +42,23 @@ export class MemoryStats {
     this.#rows.set(incarnation, new Map([...rows].map(([key, row]) => [key, { ...row, gauges: {} }])));
   }
 
-  sums(keys: readonly string[], { incarnation }: NodeIdentity): Map<string, StatsSum> {
+  sums(keys: readonly string[], { id, incarnation }: NodeIdentity): Map<string, StatsSum> {
     const known = keys.filter((key) => this.#totals.has(key));
     return new Map(
       known.map((key) => {
         const { counters = {}, gauges = {} } = this.#rows.get(incarnation)?.get(key) ?? {};
-        return [key, { ...(this.#totals.get(key) ?? EMPTY), gauges: this.#gauges(key), own: { counters, gauges } }];
+        const others = this.#reporters(key).filter((other) => other !== id);
+        const total = this.#totals.get(key) ?? EMPTY;
+        return [key, { ...total, gauges: this.#gauges(key), own: { counters, gauges }, others }];
       }),
     );
+  }
+
+  #reporters(key: string): string[] {
+    const all = [...this.#rows].flatMap(([incarnation, rows]) =>
+      rows.has(key) ? [this.#ids.get(incarnation) as string] : [],
+    );
+    return [...new Set(all)];
   }
 
   #gauges(key: string): Values {

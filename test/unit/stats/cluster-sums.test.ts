@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Cluster, StatsRow } from '#cluster';
 import { Registry } from '../../../src/core/registry.ts';
-import { serverPlace } from '../../../src/stats/places.ts';
-import { SharedStatistics } from '../../../src/stats/shared-statistics.ts';
+import { serverPlace, streamPlace } from '../../../src/stats/places.ts';
 import { addVhost, goLive } from '../../support/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
+import { sharedStatistics } from '../../support/shared-statistics.ts';
 import { until } from '../../support/until.ts';
 import { virtualTime } from '../../support/virtual-time.ts';
 
@@ -106,8 +106,7 @@ test.serial('any node tells what all have moved, and goes on by itself without t
   const begin = (node: Cluster) => {
     const registry = new Registry();
     addVhost(registry);
-    const statistics = new SharedStatistics({ cluster: node, registry });
-    t.teardown(() => statistics.close());
+    const statistics = sharedStatistics(t, node, registry);
     const { input } = goLive(registry, 'app', node.self.id);
     return { input, read: () => statistics.read(serverPlace(registry)) };
   };
@@ -127,4 +126,44 @@ test.serial('any node tells what all have moved, and goes on by itself without t
   cluster.heal();
   await until('it is back', async () => (await total(here)) === 1205);
   t.false((await here.read()).stale);
+});
+
+test.serial('a stream is reported when viewers come and go, and when another node is asked for it', async (t) => {
+  const { cluster, a, b } = await open(t, 5);
+  const begin = (node: Cluster) => {
+    const registry = new Registry();
+    addVhost(registry);
+    const statistics = sharedStatistics(t, node, registry);
+    const place = () => streamPlace(registry.vhost('default').application('app'), 's');
+    return { registry, place, read: () => statistics.read(place()) };
+  };
+  const [here, there] = [begin(a), begin(b)];
+  const told = async () => {
+    const { key } = there.place();
+    const { counters = {}, gauges = {} } = (await b.stats([key])).get(key) ?? {};
+    return { bytes: counters.in, viewers: gauges['publisher.webrtc'] ?? 0 };
+  };
+  const output = goLive(there.registry, 'app', 's');
+  const { counters } = output.input;
+  await until('it is known', async () => (await told()).bytes === 0);
+  counters.received(700);
+  await delay(10_000);
+  t.is((await told()).bytes, 0, 'nobody wants to know');
+  t.like(await here.read(), { stale: false, counted: { in: { totalBytes: 700 }, providers: { rtmp: 1 } } });
+  t.is((await told()).bytes, 700);
+
+  counters.received(1);
+  const leave = counters.viewer('webrtc');
+  await until('the viewer is told', async () => (await told()).viewers === 1);
+  t.is((await told()).bytes, 701);
+  leave();
+  await until('the viewer left', async () => (await told()).viewers === 0);
+  counters.received(1);
+  cluster.split(['a'], ['b']);
+  t.like(await here.read(), { stale: true, counted: { in: { totalBytes: 701 } } }, 'as it was reported last');
+  cluster.heal();
+  await until('all of it', async () => (await here.read()).counted.in.totalBytes === 702);
+  output.input.close('over');
+  await until('its end', async () => (await here.read()).counted.providers.rtmp === 0);
+  t.like(await here.read(), { stale: false, counted: { in: { totalBytes: 702 } } });
 });

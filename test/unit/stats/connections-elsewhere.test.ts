@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { ConnectionsElsewhere } from '../../../src/stats/connections-elsewhere.ts';
-import { SharedStatistics } from '../../../src/stats/shared-statistics.ts';
 import { addVhost, goLive } from '../../support/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
+import { sharedStatistics } from '../../support/shared-statistics.ts';
 import { until } from '../../support/until.ts';
 import { virtualTime } from '../../support/virtual-time.ts';
 
@@ -15,8 +15,7 @@ test.serial('the viewers of other nodes by kind, without those of this node', as
     const registry = new Registry();
     addVhost(registry);
     const output = goLive(registry, 'app', 'stream');
-    const statistics = new SharedStatistics({ cluster, registry });
-    t.teardown(() => statistics.close());
+    sharedStatistics(t, cluster, registry);
     const application = registry.vhost('default').application('app');
     const elsewhere = new ConnectionsElsewhere(cluster);
     const watch = (kind: 'webrtc' | 'llhls') => output.addSession({ id: `${id} ${kind}`, kind } as never);

@@ -1,0 +1,19 @@
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { Cluster } from '#cluster';
+import type { Registry } from '../../src/core/registry.ts';
+import { OtherNodes } from '../../src/origins/other-nodes.ts';
+import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { SharedStatistics } from '../../src/stats/shared-statistics.ts';
+
+/** Statistics of a node that does nothing but count. */
+export function sharedStatistics(
+  t: Pick<ExecutionContext, 'teardown'>,
+  cluster: Cluster,
+  registry: Registry,
+): SharedStatistics {
+  const calls = new PeerCalls(cluster, pino({ level: 'silent' }));
+  const statistics = new SharedStatistics({ cluster, registry, others: new OtherNodes(cluster, calls), calls });
+  t.teardown(() => statistics.close());
+  return statistics;
+}
