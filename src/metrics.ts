@@ -4,7 +4,7 @@ import type { Neighbours } from './neighbours.ts';
 import { MULTIPLEX, SCHEDULED } from './providers/channels/channel-kind.ts';
 import { readMultiplexReport } from './providers/multiplex/report.ts';
 import { readScheduleReport } from './providers/scheduled/report.ts';
-import { alertFamilies } from './stats/metrics/alerts.ts';
+import { alertFamilies, type AlertCounts } from './stats/metrics/alerts.ts';
 import { AllStreams } from './stats/metrics/all-streams.ts';
 import { callFamilies } from './stats/metrics/calls.ts';
 import { clusterFamilies } from './stats/metrics/cluster.ts';
@@ -31,8 +31,7 @@ export interface MetricsOptions {
   /** Undefined where WebRTC is off. */
   readonly mediaWorkers: MediaWorkers | undefined;
   readonly playlists: readonly Playlists[];
-  /** How many alerts were given up so far. */
-  readonly undeliveredAlerts: () => number;
+  readonly alerts: AlertCounts;
   readonly version: Version;
 }
 
@@ -62,7 +61,7 @@ export function openMetrics(options: MetricsOptions) {
       continued: () => names.continued,
       heldPublishers: () => names.held,
     }),
-    ...alertFamilies(options.undeliveredAlerts),
+    ...alertFamilies(options.alerts),
     ...logFamilies(),
     ...streamFamilies(streams),
   ];

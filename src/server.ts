@@ -142,7 +142,7 @@ export class Server {
     const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
-    logAlerts(registry, log);
+    const raised = logAlerts(registry, log);
     this.#parts.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
     registry.on('input', (input, application) => {
       input.on('fault', (err) =>
@@ -193,7 +193,7 @@ export class Server {
       encoders: inventory.runs,
       mediaWorkers: webrtc?.pool,
       playlists: this.#playlists,
-      undeliveredAlerts: () => alerts?.undelivered ?? 0,
+      alerts: { raised, undelivered: () => alerts?.undelivered ?? 0 },
       version,
     });
     await this.#startApi({

@@ -104,6 +104,9 @@ const OVERVIEW: DashboardSpec = {
             legend: '{{event}}',
           },
         ]),
+        graph('Alerts', 'none', [
+          { expr: `${sum('code', `increase(kiln_alerts_total{${NODE}}${RATE})`)} > 0`, legend: '{{code}}' },
+        ]),
       ],
     },
   ],

@@ -66,15 +66,24 @@ export class Alerts {
   }
 }
 
-/** Logs every alert, whether or not it is sent anywhere. */
-export function logAlerts(registry: Registry, log: Logger): void {
+/**
+ * Logs every alert, whether or not it is sent anywhere.
+ * @returns how often each code was raised so far
+ */
+export function logAlerts(registry: Registry, log: Logger): ReadonlyMap<string, number> {
+  const raisings = new Map<string, number>();
   registry.on('alert', ({ application, name, type, messages, resolved }: Alert) => {
     const codes = messages.map(({ code }) => code).join(' ');
     const text = messages.map(({ description }) => description).join('; ');
     const stream = `${application.internalName}/${name}`;
     const raised = { event: 'alert.raised', code: codes, stream } as const;
-    if (resolved === true) log.info({ event: 'alert.resolved', stream }, text);
-    else if (type === 'EGRESS') log.error(raised, text);
+    if (resolved === true) {
+      log.info({ event: 'alert.resolved', stream }, text);
+      return;
+    }
+    for (const { code } of messages) raisings.set(code, (raisings.get(code) ?? 0) + 1);
+    if (type === 'EGRESS') log.error(raised, text);
     else log.warn(raised, text);
   });
+  return raisings;
 }

@@ -41,6 +41,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_relays: APPLICATION,
   kiln_stream_takeovers_total: [],
   kiln_held_publishers: [],
+  kiln_alerts_total: ['code'],
   kiln_alerts_undelivered_total: [],
   kiln_log_lines_total: ['level'],
   kiln_events_total: ['event'],
@@ -86,7 +87,7 @@ export function metrics(): Described[] {
     encoders: {},
     mediaWorkers: { workers: [], died: 0 },
     playlists: [],
-    undeliveredAlerts: () => 0,
+    alerts: {},
     version: {},
   } as unknown as MetricsOptions;
   const opened = openMetrics(nothing);

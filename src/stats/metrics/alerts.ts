@@ -1,8 +1,18 @@
-import { counter, type Family } from './family.ts';
+import { byLabel, counter, type Family } from './family.ts';
 
-/** Alerts to the server of `<Alert>`. @param undelivered how many were given up so far */
-export function alertFamilies(undelivered: () => number): Family[] {
+export interface AlertCounts {
+  /** How often each code was raised so far. */
+  readonly raised: ReadonlyMap<string, number>;
+  /** How many alerts to the server of `<Alert>` were given up so far. */
+  readonly undelivered: () => number;
+}
+
+/** What this node found to be wrong with its streams. */
+export function alertFamilies({ raised, undelivered }: AlertCounts): Family[] {
   return [
+    counter('kiln_alerts_total', 'Alerts that were raised, by code, whether or not they are sent anywhere.', () =>
+      byLabel('code', Object.fromEntries(raised)),
+    ),
     counter(
       'kiln_alerts_undelivered_total',
       'Alerts that the server of Alert/Url never got: it refused them, or was away while too many waited.',

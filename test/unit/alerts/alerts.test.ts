@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { Alerts } from '../../../src/alerts/index.ts';
+import { Alerts, logAlerts } from '../../../src/alerts/index.ts';
 import type { Notification } from '../../../src/alerts/notification.ts';
 import { Alert } from '../../../src/config/elements/alert.ts';
 import type { AlertConfig } from '../../../src/config/model.ts';
@@ -168,4 +168,41 @@ test('what is closed listens to nothing any more, though its streams live on', a
   );
   input.close('the publisher left');
   t.is(codes().length, 3);
+});
+
+test('each alert is logged, and counted by its codes, whether or not it is sent', (t) => {
+  const registry = new Registry();
+  const vhost = registry.createVhost(
+    vhostConfig({ name: 'default', host: { names: ['*'] }, applications: APPLICATIONS }),
+    true,
+  );
+  const lines: object[] = [];
+  const raised = logAlerts(
+    registry,
+    pino({}, { write: (line: string) => void lines.push(JSON.parse(line) as object) }),
+  );
+  const alert = (codes: readonly string[], resolved = false) =>
+    registry.emit('alert', {
+      application: vhost.application('app'),
+      stream: undefined,
+      name: 'live',
+      type: 'INGRESS',
+      messages: codes.map((code) => ({ code, description: `what ${code} means` })),
+      resolved,
+    });
+  alert(['INGRESS_BITRATE_LOW', 'INGRESS_HAS_BFRAME']);
+  alert(['INGRESS_BITRATE_LOW']);
+  alert(['OK'], true);
+  t.deepEqual(
+    [...raised],
+    [
+      ['INGRESS_BITRATE_LOW', 2],
+      ['INGRESS_HAS_BFRAME', 1],
+    ],
+  );
+  t.like(lines, {
+    length: 3,
+    0: { event: 'alert.raised', code: 'INGRESS_BITRATE_LOW INGRESS_HAS_BFRAME', stream: '#default#app/live' },
+    2: { event: 'alert.resolved', msg: 'what OK means' },
+  });
 });
