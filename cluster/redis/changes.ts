@@ -52,3 +52,17 @@ export function parseChanges([revision, full, entries]: TableReply): TableChange
 export function parseClaims([revision, kind, entries, cursor]: ClaimsReply): ClaimChanges {
   return { revision: Number(revision), kind, entries: pairs(entries), cursor };
 }
+
+/** A change of one claim, as it is told to all nodes (lua/prelude.lua), and the revision that it follows. */
+export interface ToldChange {
+  readonly before: number;
+  readonly changes: ClaimChanges;
+}
+
+/** undefined for a message that tells of something else. */
+export function parseToldChange(message: string): ToldChange | undefined {
+  const [, before, revision, record = '', key] = /^claim (\d+) (\d+) ([^\n]*)\n(.*)$/s.exec(message) ?? [];
+  if (key === undefined) return undefined;
+  const entries = [[key, record] as const];
+  return { before: Number(before), changes: { revision: Number(revision), kind: 'changed', entries, cursor: '' } };
+}

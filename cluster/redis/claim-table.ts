@@ -4,16 +4,11 @@ import { Watchers } from '../watchers.ts';
 import type { ClaimChanges } from './changes.ts';
 import { parseClaim, type ClaimRecord } from './record.ts';
 
-interface Entry {
-  readonly record: ClaimRecord;
-  /** As Redis has it, for a quick comparison. */
-  readonly text: string;
-}
-
 /** All claims of the cluster as this node knows them. */
 export class ClaimTable {
   readonly #watchers = new Watchers();
-  readonly #entries = new Map<string, Entry>();
+  /** As Redis has them: there may be a hundred thousand, of which few are asked for. */
+  readonly #texts = new Map<string, string>();
   readonly #onChange: (key: string, record: ClaimRecord) => void;
   readonly #onFault: (error: Error) => void;
   /** What Redis did not have when everything was read from it, and may get again. */
@@ -34,12 +29,17 @@ export class ClaimTable {
   }
 
   record(key: string): ClaimRecord | undefined {
-    return this.#entries.get(key)?.record;
+    const text = this.#texts.get(key);
+    return text === undefined ? undefined : parseClaim(text);
   }
 
   list(path: string): Map<string, Owner> {
-    const below = [...this.#entries].filter(([key]) => isBelow(key, path));
-    return new Map(below.map(([key, { record }]) => [key, record.owner]));
+    const owners = new Map<string, Owner>();
+    for (const [key, text] of this.#texts) {
+      const owner = isBelow(key, path) ? parseClaim(text)?.owner : undefined;
+      if (owner !== undefined) owners.set(key, owner);
+    }
+    return owners;
   }
 
   watch(path: string, listener: (changes: readonly OwnerChange[]) => void): () => void {
@@ -55,7 +55,7 @@ export class ClaimTable {
   apply({ revision, kind, entries, cursor }: ClaimChanges, settled: boolean): void {
     if (kind === 'nothing') return;
     const changes = new Map<string, Owner | undefined>();
-    if (kind === 'all') this.#missing = new Set(this.#entries.keys());
+    if (kind === 'all') this.#missing = new Set(this.#texts.keys());
     for (const [key, text] of entries) {
       this.#missing.delete(key);
       if (text === '') this.#remove(key, changes);
@@ -75,24 +75,27 @@ export class ClaimTable {
   }
 
   #remove(key: string, changes: Map<string, Owner | undefined>): void {
-    if (this.#entries.delete(key)) changes.set(key, undefined);
+    if (this.#texts.delete(key)) changes.set(key, undefined);
   }
 
   #put(key: string, text: string, isReadAnew: boolean, changes: Map<string, Owner | undefined>): void {
-    const present = this.#entries.get(key);
-    if (present?.text === text) {
-      if (isReadAnew) this.#onChange(key, present.record);
-      return;
-    }
+    const present = this.#texts.get(key);
+    if (present === text && !isReadAnew) return;
     const record = parseClaim(text);
     if (record === undefined) {
       this.#onFault(new Error(`Redis: the claim of ${key} is malformed`));
       return this.#remove(key, changes);
     }
-    // a Redis that came back with an older state has one of an earlier owner
-    if (record.owner.fence < (this.record(key)?.owner.fence ?? 0)) return;
-    this.#entries.set(key, { record, text });
-    changes.set(key, record.owner);
+    if (present !== text) {
+      // a Redis that came back with an older state has one of an earlier owner
+      if (present !== undefined && record.owner.fence < fenceOf(present)) return;
+      this.#texts.set(key, text);
+      changes.set(key, record.owner);
+    }
     this.#onChange(key, record);
   }
+}
+
+function fenceOf(text: string): number {
+  return Number(text.slice(0, text.indexOf(' ')));
 }

@@ -442,10 +442,10 @@ class RedisCluster implements Cluster {
   }
 
   #hear(what: string): void {
-    const [kind, token = '', incarnation = ''] = what.split(' ');
+    const [kind, token = '', incarnation = ''] = what.split(' ', 3);
     if (kind === 'yielded') this.#leases.yielded(token);
     else if (kind === 'buried') this.#hearOfBurial({ id: decodeURIComponent(token), incarnation });
     else if (kind === 'nodes') this.#heartbeat.wake();
-    else this.#heartbeat.pull().catch(() => undefined);
+    else this.#heartbeat.hear(what);
   }
 }

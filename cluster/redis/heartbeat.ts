@@ -8,6 +8,7 @@ import {
   parseChanges,
   parseClaims,
   parseEpoch,
+  parseToldChange,
   type ClaimChanges,
   type ClaimsReply,
   type TableReply,
@@ -75,6 +76,10 @@ export class Heartbeat {
   #opening = Promise.withResolvers<void>();
   /** How often the connection was lost. */
   #downs = 0;
+  /** How often a beat was wanted at once, and how many of these a beat has followed. */
+  #wakes = 0;
+  #heard = 0;
+  #isPulling = false;
   /** Whoever follows the nodes is yet to hear of a change. */
   #nodesChanged = false;
   #closed = false;
@@ -103,7 +108,19 @@ export class Heartbeat {
 
   /** Beats at once. */
   wake(): void {
+    this.#wakes += 1;
     this.#pause.abort();
+  }
+
+  /** Something was told of claims: what has changed is fetched, unless it is in the message and follows what is known. */
+  hear(message: string): void {
+    const { table } = this.#options;
+    const told = parseToldChange(message);
+    // an answer that is on its way may be older than the message, and what was told of nodes before comes with a beat
+    const isLatest = this.#state === 'connected' && !this.#isPulling && this.#wakes === this.#heard;
+    const isNext = told !== undefined && told.before > 0 && told.before === table.revision;
+    if (isLatest && isNext) table.apply(told.changes, this.#open);
+    else this.pull().catch(() => undefined);
   }
 
   /** The connection is lost. */
@@ -140,6 +157,7 @@ export class Heartbeat {
     if (this.#closed) return;
     const { connection, nodes, config, leases, onAsk, onAtStake, onConfirmed, onBeat, onFault } = this.#options;
     const downs = this.#downs;
+    const wakes = this.#wakes;
     let isTaken = false;
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
@@ -155,6 +173,7 @@ export class Heartbeat {
       await confirm(beat);
       if (leases.remade > 0) onConfirmed();
       await this.#follow(beat);
+      this.#heard = wakes;
       this.#report(beat);
       // the connection may be gone since it was answered
       if (!this.#closed && downs === this.#downs) this.#setConnected();
@@ -215,8 +234,13 @@ export class Heartbeat {
     const { table } = this.#options;
     let since = table.revision;
     let cursor = '0';
-    do ({ revision: since, cursor } = await this.#pullPart(since, cursor));
-    while (cursor !== '');
+    this.#isPulling = true;
+    try {
+      do ({ revision: since, cursor } = await this.#pullPart(since, cursor));
+      while (cursor !== '');
+    } finally {
+      this.#isPulling = false;
+    }
   }
 
   async #pullPart(claimsSince: number, cursor: string): Promise<ClaimChanges> {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Redis } from 'ioredis';
 import type { Cluster, Lease } from '#cluster';
-import { openNode } from '../support/cluster.ts';
+import { mirrored, openNode } from '../support/cluster.ts';
 import { RedisServer } from '../support/redis.ts';
 import { until } from '../support/until.ts';
 
@@ -79,4 +79,35 @@ test('a node that has lost its connections reads only what has changed since, as
   t.is(await known(b), await known(a));
   t.is(await calls('hscan'), before);
   t.true(leases.every(({ signal }) => !signal.aborted));
+});
+
+test('a change of one claim is told to all nodes, which need not ask for it', async (t) => {
+  const { redis } = await open(t);
+  const a = await openNode(t, 'a', { url: redis.url });
+  const counts = { commands: 0, beats: 0 };
+  const b = await openNode(
+    t,
+    'b',
+    { url: redis.url },
+    {
+      onCommand: () => (counts.commands += 1),
+      onBeat: () => (counts.beats += 1),
+    },
+  );
+  const { owners } = mirrored(b, '');
+  const lease = await take(a, 'key');
+  let n = 0;
+  // it asks nevertheless when a beat is answered, or an answer is on its way, at that moment
+  await until('b knows of a change without having asked', async () => {
+    const before = counts.commands - counts.beats;
+    await lease.update(++n);
+    await until('b knows of it', () => owners.get('key')?.meta === n);
+    return counts.commands - counts.beats === before;
+  });
+  const name = `name\n'"`;
+  const other = await take(a, name);
+  await until('b knows of a name of many lines', () => owners.get(name)?.meta === name);
+  await other.release();
+  await until('b knows that it is free', () => !owners.has(name));
+  t.pass();
 });

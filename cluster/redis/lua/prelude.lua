@@ -239,16 +239,24 @@ local function index_of(key, record)
   return table.concat({ incarnation or '', silence or '', key }, ' ')
 end
 
--- The number of a change of claims: by the clock, so that none is given again after Redis has lost the last of them.
+-- The number of a change of claims: by the clock, so that none is given again after Redis has lost the last of them. Returns
+-- the one before, too.
 local function next_claims_revision()
-  local revision = math.max(stored('claims:revision') + 1, wall)
+  local before = stored('claims:revision')
+  local revision = math.max(before + 1, wall)
   redis.call('SET', P .. 'claims:revision', whole(revision))
-  return revision
+  return revision, before
 end
 
-local function note_claims(key, present)
-  mark('claims', { key }, next_claims_revision(), present)
-  tell('claims')
+-- A change of one claim is told as it is, '' for one that is gone: who knows everything before it need not ask. Of further ones
+-- of the same step it is told that there are some.
+local claims_told = false
+local function note_claims(key, record)
+  local revision, before = next_claims_revision()
+  mark('claims', { key }, revision, record ~= '')
+  if claims_told then return tell('claims') end
+  claims_told = true
+  tell(table.concat({ 'claim', whole(before), whole(revision), record .. '\n' .. key }, ' '))
 end
 
 local function put_claim(key, record)
@@ -257,7 +265,7 @@ local function put_claim(key, record)
   if former then redis.call('ZREM', P .. 'claims:of', index_of(key, former)) end
   redis.call('HSET', P .. 'claims', key, record)
   redis.call('ZADD', P .. 'claims:of', '0', index_of(key, record))
-  note_claims(key, true)
+  note_claims(key, record)
 end
 
 local function drop_claim(key, record)
@@ -265,7 +273,7 @@ local function drop_claim(key, record)
   redis.call('ZREM', P .. 'claims:of', index_of(key, record))
   local keep = keep_of(record)
   if keep > 0 then redis.call('PEXPIRE', P .. 'kept:' .. key, whole(keep)) end
-  note_claims(key, false)
+  note_claims(key, '')
 end
 
 -- A life of a node is over, or will be at a given time unless it is heard of again.

@@ -71,7 +71,8 @@ end
 -- Another run of the server may have lost the last of what this one had: strangers wait until the nodes have reported, and
 -- what they know of claims they read anew.
 local function await_nodes(id, limit, ttl)
-  redis.call('SET', P .. 'claims:floor', whole(next_claims_revision()))
+  local floor = next_claims_revision()
+  redis.call('SET', P .. 'claims:floor', whole(floor))
   local _, unfinished = epoch()
   if unfinished == 0 then ask_for_copies(config_epoch(), stored('config:revision')) end
   begin_recovery(id, limit)

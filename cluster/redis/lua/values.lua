@@ -14,7 +14,7 @@ for at = 1, #ARGV, 4 do
     -- who doubts that it is there writes it again
     if updated ~= record then
       redis.call('HSET', P .. 'claims', key, updated)
-      note_claims(key, true)
+      note_claims(key, updated)
     end
     local keep = keep_of(record)
     if value ~= '' and keep > 0 then redis.call('SET', P .. 'kept:' .. key, value, 'PX', whole(keep + KEPT_MS)) end
