@@ -3,6 +3,8 @@ import type { DashboardSpec, PanelSpec, Query, Unit } from './dashboard.ts';
 const NODE = 'instance=~"$instance"';
 const APP = `${NODE}, vhost=~"$vhost", application=~"$application"`;
 const STREAM = `${APP}, stream=~"$stream"`;
+/** What tells a stream from others, whichever nodes have or play it. */
+const ONE_STREAM = 'vhost, application, stream';
 const RATE = '[$__rate_interval]';
 
 const rate = (metric: string, labels: string): string => `rate(${metric}{${labels}}${RATE})`;
@@ -122,25 +124,38 @@ const STREAMS: DashboardSpec = {
       title: 'Input',
       panels: [
         graph('Bit rate of tracks', 'bps', [
-          { expr: `8 * kiln_stream_track_bytes_per_second{${STREAM}}`, legend: '{{stream}} {{kind}} {{track}}' },
+          {
+            expr: `8 * kiln_stream_track_bytes_per_second{${STREAM}}`,
+            legend: '{{application}}/{{stream}} {{kind}} {{track}}',
+          },
         ]),
         graph('Frame rate', 'rotfps', [
-          { expr: `kiln_stream_track_frames_per_second{${STREAM}}`, legend: '{{stream}} {{track}}' },
+          { expr: `kiln_stream_track_frames_per_second{${STREAM}}`, legend: '{{application}}/{{stream}} {{track}}' },
         ]),
         graph(
           'Key-frame interval',
           's',
-          [{ expr: `kiln_stream_track_key_frame_interval_seconds{${STREAM}}`, legend: '{{stream}} {{track}}' }],
+          [
+            {
+              expr: `kiln_stream_track_key_frame_interval_seconds{${STREAM}}`,
+              legend: '{{application}}/{{stream}} {{track}}',
+            },
+          ],
           { about: 'Players start at key frames, and segments end there: 1 to 2 s is right.', limits: [2.5, 5] },
         ),
-        graph('Lag', 's', [{ expr: `kiln_stream_lag_seconds{${STREAM}}`, legend: '{{stream}}' }], {
+        graph('Lag', 's', [{ expr: `kiln_stream_lag_seconds{${STREAM}}`, legend: '{{application}}/{{stream}}' }], {
           about: 'How long the newest media is ago: it grows while nothing comes of the publisher.',
           limits: [1, 5],
         }),
         graph(
           'Jitter',
           's',
-          [{ expr: `kiln_stream_track_arrival_jitter_seconds{${STREAM}}`, legend: '{{stream}} {{track}}' }],
+          [
+            {
+              expr: `kiln_stream_track_arrival_jitter_seconds{${STREAM}}`,
+              legend: '{{application}}/{{stream}} {{track}}',
+            },
+          ],
           {
             about: 'How unevenly packets arrive. The network, or an encoder that sends in bursts.',
             limits: [0.05, 0.2],
@@ -149,18 +164,26 @@ const STREAMS: DashboardSpec = {
         graph(
           'Packets lost on the way in',
           'cps',
-          [{ expr: sum('stream', rate('kiln_stream_lost_packets_total', STREAM)), legend: '{{stream}}' }],
+          [
+            {
+              expr: sum(ONE_STREAM, rate('kiln_stream_lost_packets_total', STREAM)),
+              legend: '{{application}}/{{stream}}',
+            },
+          ],
           { about: 'RTP packets, SRT messages and gaps in MPEG-TS: RTMP loses nothing, but falls behind.' },
         ),
         graph('Reconnects', 'none', [
-          { expr: `increase(kiln_stream_reconnects_total{${STREAM}}${RATE})`, legend: '{{stream}}' },
+          { expr: `increase(kiln_stream_reconnects_total{${STREAM}}${RATE})`, legend: '{{application}}/{{stream}}' },
         ]),
         graph('Changes of format, and B-frames', 'none', [
           {
             expr: `increase(kiln_stream_track_config_changes_total{${STREAM}}${RATE})`,
-            legend: 'changes {{stream}} {{track}}',
+            legend: 'changes {{application}}/{{stream}} {{track}}',
           },
-          { expr: `kiln_stream_track_bidirectional_frames{${STREAM}}`, legend: 'B-frames {{stream}} {{track}}' },
+          {
+            expr: `kiln_stream_track_bidirectional_frames{${STREAM}}`,
+            legend: 'B-frames {{application}}/{{stream}} {{track}}',
+          },
         ]),
       ],
     },
@@ -170,18 +193,35 @@ const STREAMS: DashboardSpec = {
         graph(
           'Viewers by protocol',
           'none',
-          [{ expr: sum('stream, protocol', `kiln_stream_viewers{${STREAM}}`), legend: '{{stream}} {{protocol}}' }],
+          [
+            {
+              expr: sum(`${ONE_STREAM}, protocol`, `kiln_stream_viewers{${STREAM}}`),
+              legend: '{{application}}/{{stream}} {{protocol}}',
+            },
+          ],
           { stacked: true },
         ),
         graph('Received and sent', 'bps', [
-          { expr: `8 * ${sum('stream', rate('kiln_stream_received_bytes_total', STREAM))}`, legend: 'in {{stream}}' },
-          { expr: `8 * ${sum('stream', rate('kiln_stream_sent_bytes_total', STREAM))}`, legend: 'out {{stream}}' },
+          {
+            expr: `8 * ${sum(ONE_STREAM, rate('kiln_stream_received_bytes_total', STREAM))}`,
+            legend: 'in {{application}}/{{stream}}',
+          },
+          {
+            expr: `8 * ${sum(ONE_STREAM, rate('kiln_stream_sent_bytes_total', STREAM))}`,
+            legend: 'out {{application}}/{{stream}}',
+          },
         ]),
         graph('Packets dropped for slow readers', 'cps', [
-          { expr: sum('stream', rate('kiln_stream_dropped_packets_total', STREAM)), legend: '{{stream}}' },
+          {
+            expr: sum(ONE_STREAM, rate('kiln_stream_dropped_packets_total', STREAM)),
+            legend: '{{application}}/{{stream}}',
+          },
         ]),
         graph('Readers that fell behind', 'none', [
-          { expr: sum('stream', `increase(kiln_stream_slow_readers_total{${STREAM}}${RATE})`), legend: '{{stream}}' },
+          {
+            expr: sum(ONE_STREAM, `increase(kiln_stream_slow_readers_total{${STREAM}}${RATE})`),
+            legend: '{{application}}/{{stream}}',
+          },
         ]),
       ],
     },
@@ -191,17 +231,17 @@ const STREAMS: DashboardSpec = {
         graph(
           'Speed of encoders',
           'none',
-          [{ expr: rate('kiln_encoder_media_seconds_total', STREAM), legend: '{{stream}}' }],
+          [{ expr: rate('kiln_encoder_media_seconds_total', STREAM), legend: '{{application}}/{{stream}}' }],
           { about: 'Seconds of media a second: 1 keeps up.' },
         ),
         graph('Media that waits for encoders', 's', [
-          { expr: `kiln_encoder_queue_seconds{${STREAM}}`, legend: '{{stream}}' },
+          { expr: `kiln_encoder_queue_seconds{${STREAM}}`, legend: '{{application}}/{{stream}}' },
         ]),
         graph('CPU of encoders, in cores', 'none', [
-          { expr: rate('kiln_encoder_cpu_seconds_total', STREAM), legend: '{{stream}}' },
+          { expr: rate('kiln_encoder_cpu_seconds_total', STREAM), legend: '{{application}}/{{stream}}' },
         ]),
         graph('Memory of encoders', 'bytes', [
-          { expr: `kiln_encoder_resident_memory_bytes{${STREAM}}`, legend: '{{stream}}' },
+          { expr: `kiln_encoder_resident_memory_bytes{${STREAM}}`, legend: '{{application}}/{{stream}}' },
         ]),
       ],
     },

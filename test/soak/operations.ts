@@ -31,7 +31,7 @@ const TWO_SCRAPES_MS = 11_000;
 const WARM_UP_MS = 60_000;
 const WINDOW_MS = 15_000;
 /** What is shown in the console, one after the other, each behind a time in which it is closed. */
-const VIEWS = ['', 'streams', `streams/default/${APP}/s0-0`, 'nodes', 'events'];
+const VIEWS = ['', 'streams', `streams/default/${APP}/s0-0`, 'channels', 'tasks', 'applications', 'nodes', 'events'];
 /** Consoles that are played at once. */
 const CONSOLES = 20;
 const AUTHORIZATION = `Basic ${Buffer.from(SCRAPE_TOKEN).toString('base64')}`;
