@@ -143,6 +143,27 @@ test('the busiest streams are on top, with viewers and bitrate on a telephone, a
   t.is(await year.count(), 1);
 });
 
+test('of many streams the first ones are shown, and the others are found by order and filter', async (t) => {
+  const { page, registry } = await open(t);
+  const application = registry.vhost('default').application('app');
+  for (let n = 0; n < 250; n++) {
+    const name = `s${String(n).padStart(3, '0')}`;
+    application.publish(name, RTMP, { replace: false, maxConnections: 0 }).setTracks([VIDEO]);
+  }
+  await signIn(page);
+  await showView(page, 'streams');
+  await page.getByText('The first 200 of 251 are shown.').waitFor();
+  const links = page.getByRole('region', { name: 'Streams' }).getByRole('link');
+  t.is(await links.count(), 200);
+  t.is(await page.getByRole('link', { name: 's249' }).count(), 0);
+  await page.getByRole('button', { name: 'Stream', exact: true }).click();
+  t.is(await links.first().textContent(), 'default / app / s249');
+  t.is(await links.count(), 200);
+  await page.getByRole('searchbox').fill('s00');
+  t.is(await links.count(), 10);
+  t.false(await page.getByText('are shown.').isVisible());
+});
+
 test('what is not known yet is not said to be missing, and an address that is no view is none', async (t) => {
   const { page, errors } = await open(t);
   const { promise: held, resolve: release } = Promise.withResolvers<void>();

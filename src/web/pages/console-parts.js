@@ -79,6 +79,9 @@ export class Sparkline {
   }
 }
 
+/** More rows take the browser long, and are more than anybody reads. */
+const MOST_ROWS = 200;
+
 const falls = ({ numeric = false, falling = false }) => numeric || falling;
 
 /**
@@ -93,9 +96,12 @@ export class Table {
   #rows = new Map();
   /** Stands for rows where there are none. */
   #none = element('p', { className: 'muted', textContent: 'Loading…' });
+  /** Tells of rows that are not shown. */
+  #more = element('p', { className: 'muted', hidden: true });
   #empty;
   #order;
-  #shown = [];
+  /** All rows, with their keys. */
+  #data = [];
 
   /**
    * @param columns `{ title, value(row), sort(row), numeric, falling, width, cell(row) }`: `value` makes the text, `sort` what is
@@ -132,27 +138,17 @@ export class Table {
         this.#body,
       ),
       this.#none,
+      this.#more,
     );
   }
 
-  /** Shows these rows and no others. @param keyOf what tells one row from the others */
+  /** Shows these rows and no others, and of many the first ones. @param keyOf what tells one row from the others */
   show(rows, keyOf) {
-    const gone = new Set(this.#rows.keys());
-    this.#shown = rows.map((data) => {
-      const key = keyOf(data);
-      gone.delete(key);
-      const row = this.#rows.get(key) ?? this.#make(data);
-      this.#rows.set(key, row);
-      row.data = data;
-      this.#fill(row);
-      return row;
-    });
-    for (const key of gone) {
-      this.#rows.get(key).element.remove();
-      this.#rows.delete(key);
-    }
+    this.#data = rows.map((data) => ({ key: keyOf(data), data }));
     this.#none.textContent = this.#empty;
     this.#none.hidden = rows.length > 0;
+    this.#more.textContent = `The first ${MOST_ROWS} of ${rows.length} are shown.`;
+    this.#more.hidden = rows.length <= MOST_ROWS;
     this.#arrange();
   }
 
@@ -163,10 +159,10 @@ export class Table {
       if (part !== undefined) made.append(part.element ?? part);
       return { element: made, part };
     });
-    return { element: element('tr', {}, ...cells.map((one) => one.element)), cells, data };
+    return { element: element('tr', {}, ...cells.map((one) => one.element)), cells };
   }
 
-  #fill({ cells, data }) {
+  #fill({ cells }, data) {
     this.#columns.forEach(({ value }, at) => {
       const { element: cell, part } = cells[at];
       if (part !== undefined) part.update?.(data);
@@ -186,14 +182,24 @@ export class Table {
         head.ariaSort = index !== at ? 'none' : down ? 'descending' : 'ascending';
     });
     const { sort } = this.#columns[at];
-    const sorted = [...this.#shown].sort((one, other) => {
+    const sorted = this.#data.toSorted((one, other) => {
       const [a, b] = [sort(one.data), sort(other.data)];
       const order = a < b ? -1 : a > b ? 1 : 0;
       return down ? -order : order;
     });
-    sorted.forEach((row, index) => {
-      if (this.#body.children[index] !== row.element)
-        this.#body.insertBefore(row.element, this.#body.children[index] ?? null);
+    const first = sorted.slice(0, MOST_ROWS);
+    const keys = new Set(first.map(({ key }) => key));
+    for (const [key, row] of this.#rows) {
+      if (keys.has(key)) continue;
+      row.element.remove();
+      this.#rows.delete(key);
+    }
+    first.forEach(({ key, data }, index) => {
+      const row = this.#rows.get(key) ?? this.#make(data);
+      this.#rows.set(key, row);
+      this.#fill(row, data);
+      const present = this.#body.children[index];
+      if (present !== row.element) this.#body.insertBefore(row.element, present ?? null);
     });
   }
 }
