@@ -177,6 +177,7 @@ const ROWS: readonly Row[] = [
   get('/v2/internals/codecs', 200),
   get('/v1/stats/current/internals', 200, { ...OK, response: ['/v1/stats/current/internals/queues'] }),
   get('/v1/stats/current/internals/queues', 200, { ...OK, response: [] }),
+  get('/v2/internals/queues', 200, { ...OK, response: [] }),
   get('/v1/version', 200, { ...OK, response: { version: '1.2.3', gitVersion: 'v1.2.3-4-gabcdef0' } }),
 
   // Authentication, unknown routes and methods

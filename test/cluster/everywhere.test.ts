@@ -133,6 +133,7 @@ long('the inventory of codecs is of all nodes: software once, with what is at wo
   const told = [
     '/v2/internals/codecs',
     '/v1/stats/current/internals/queues',
+    '/v2/internals/queues',
     '/v1/vhosts/default/apps/app/streams/s0/sessions',
   ];
   // at once: soon it is known to be lost, and nothing is missing then

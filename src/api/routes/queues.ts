@@ -6,6 +6,8 @@ import { answers, ok } from '../envelope.ts';
 
 const INTERNALS = '/v1/stats/current/internals';
 const QUEUES = `${INTERNALS}/queues`;
+/** The same list, where callers of v2 look for it. */
+const QUEUES_V2 = '/v2/internals/queues';
 
 /**
  * The queues between streams and their readers, of all nodes.
@@ -24,10 +26,12 @@ export function queueRoutes(queues: Queues, nodes: AllNodes, node: string): Fast
       summary:
         'List the queues of all nodes between streams and their encoders, pushes, recordings, relays and viewers',
     };
-    app.get(QUEUES, { schema }, async (request, reply) => {
-      const own = Array.from(queues.all(), (state) => queueEntry(state, node));
-      const all = await nodes.ask(request, reply, QueueEntry, own);
-      return ok([...all.values()].flat());
-    });
+    for (const path of [QUEUES, QUEUES_V2]) {
+      app.get(path, { schema }, async (request, reply) => {
+        const own = Array.from(queues.all(), (state) => queueEntry(state, node));
+        const all = await nodes.ask(request, reply, QueueEntry, own);
+        return ok([...all.values()].flat());
+      });
+    }
   };
 }
