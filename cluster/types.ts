@@ -167,7 +167,7 @@ export interface StatsSum {
   readonly latest: Values;
   /** What of counters and gauges is this node's, as it reported last. */
   readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
-  /** Ids of other nodes that have reported it; some of them may be dead. */
+  /** Ids of the other nodes whose gauges are in it. */
   readonly others: readonly string[];
 }
 
@@ -305,8 +305,11 @@ export interface Cluster {
    */
   withLock<T>(key: string, fn: (signal: AbortSignal) => Promise<T>): Promise<T>;
 
-  /** Reports all rows of this node: one that is missing has ended here. Call it once a second. */
-  reportStats(rows: readonly StatsRow[]): Promise<void>;
+  /**
+   * Reports all rows of this node: one that is missing has ended here. Call it once a second.
+   * @returns false when the store may not have all of them: what has ended is to be in the next report, too
+   */
+  reportStats(rows: readonly StatsRow[]): Promise<boolean>;
   /** Sums by key; without those that no node has. @throws UnavailableError */
   stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>>;
 

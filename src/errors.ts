@@ -18,6 +18,10 @@ const table = {
   storageFailed: [500, () => 'Internal Server Error'],
   clusterUnavailable: [503, () => 'Nothing can be changed now: the store of the cluster is not available'],
   changeUnknown: [504, () => 'The store of the cluster did not answer: the change may or may not have been made'],
+  statisticsUnavailable: [
+    503,
+    () => 'What this node counts cannot be reported now: the store of the cluster is not available',
+  ],
   ownerUnreachable: [503, () => 'The node that has the stream cannot be reached: try again'],
   ownerSilent: [504, () => 'The node that has the stream did not answer: the call may or may not have had its effect'],
   callUnknown: [503, () => 'The node that has the stream runs another version, which does not know this call'],

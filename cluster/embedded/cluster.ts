@@ -125,8 +125,9 @@ class EmbeddedCluster implements Cluster {
     return this.#locks.run(key, fn);
   }
 
-  async reportStats(rows: readonly StatsRow[]): Promise<void> {
+  async reportStats(rows: readonly StatsRow[]): Promise<boolean> {
     this.#stats.report(rows);
+    return true;
   }
 
   async stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>> {

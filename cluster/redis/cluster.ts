@@ -324,10 +324,14 @@ class RedisCluster implements Cluster {
     return this.#locks.run(key, fn);
   }
 
-  async reportStats(rows: readonly StatsRow[]): Promise<void> {
-    if (this.state === 'degraded') return;
-    // counters only grow: what could not be told now is told with the next report
-    await this.#stats.report(rows, this.#heartbeat.epoch).catch((error: Error) => this.#onFault(error));
+  async reportStats(rows: readonly StatsRow[]): Promise<boolean> {
+    if (this.state === 'degraded') return false;
+    try {
+      return await this.#stats.report(rows, this.#heartbeat.epoch);
+    } catch (error) {
+      this.#onFault(error as Error);
+      return false;
+    }
   }
 
   stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>> {

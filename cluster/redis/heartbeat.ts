@@ -119,8 +119,10 @@ export class Heartbeat {
     // an answer that is on its way may be older than the message, and what was told of nodes before comes with a beat
     const isLatest = this.#state === 'connected' && !this.#isPulling && this.#wakes === this.#heard;
     const isNext = told !== undefined && told.before > 0 && told.before === table.revision;
+    const isKnown = told !== undefined && told.changes.revision <= table.revision;
     if (isLatest && isNext) table.apply(told.changes, this.#open);
-    else this.pull().catch(() => undefined);
+    // that Redis has gone back behind what is known is found by a beat
+    else if (!isLatest || !isKnown) this.pull().catch(() => undefined);
   }
 
   /** The connection is lost. */

@@ -18,7 +18,7 @@ const BATCH = 500;
 const KEEP_WAIT_MS = 100;
 
 /** Values of a lease that are to be written. */
-interface Written {
+interface PendingWrite {
   readonly lease: RedisLease;
   readonly values: LeaseValues;
 }
@@ -49,10 +49,12 @@ export class Leases {
       if (!(error instanceof UnavailableError)) throw error;
     }),
   );
-  readonly #writes = new Batch((written: readonly Written[]) => this.#write(written), {
+  readonly #writes = new Batch((written: readonly PendingWrite[]) => this.#write(written), {
     waitMs: KEEP_WAIT_MS,
     most: BATCH,
   });
+  /** Leases of which something is being written, or waits for others. */
+  readonly #writing = new Set<RedisLease>();
   readonly #ends = new EndWatch(() => this.#onEnd());
   readonly #keeper: LeaseKeeper = {
     write: (lease, values) => this.#writeOne(lease, values),
@@ -322,7 +324,9 @@ export class Leases {
 
   /** Writes what Redis may not have. */
   async #writePending(leases: readonly RedisLease[]): Promise<void> {
-    const pending = leases.flatMap((lease) => (lease.pending === undefined ? [] : { lease, values: lease.pending }));
+    const pending = leases.flatMap((lease) =>
+      lease.pending === undefined || this.#writing.has(lease) ? [] : { lease, values: lease.pending },
+    );
     for (let at = 0; at < pending.length; at += BATCH) {
       const batch = pending.slice(at, at + BATCH).filter(({ lease }) => !lease.ended);
       const replies = await this.#write(batch);
@@ -354,11 +358,18 @@ export class Leases {
   }
 
   async #writeOne(lease: RedisLease, values: LeaseValues): Promise<void> {
-    const writing = this.#writes.add({ lease, values });
-    // others wait for it
-    if (values.meta !== undefined) this.#writes.flush();
-    let reply: number | string | undefined = await writing;
-    if (reply === 0) {
+    let reply: number | string | undefined;
+    this.#writing.add(lease);
+    try {
+      const writing = this.#writes.add({ lease, values });
+      // others wait for it
+      if (values.meta !== undefined) this.#writes.flush();
+      reply = await writing;
+    } finally {
+      this.#writing.delete(lease);
+    }
+    // one that was lost or released meanwhile is not to be back
+    if (reply === 0 && !lease.ended) {
       await this.#claimAnew(lease);
       [reply] = await this.#write([{ lease, values }]);
     }
@@ -369,7 +380,7 @@ export class Leases {
   }
 
   /** @returns for each 1 when it is written, 0 when the key has no owner, or the record of its owner */
-  async #write(written: readonly Written[]): Promise<readonly (number | string)[]> {
+  async #write(written: readonly PendingWrite[]): Promise<readonly (number | string)[]> {
     const text = (value: Json | undefined): string => (value === undefined ? '' : JSON.stringify(value));
     const args = written.flatMap(({ lease: { key, token }, values: { meta, kept } }) => [
       key,

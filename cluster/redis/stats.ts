@@ -45,23 +45,29 @@ export class RedisStats {
     this.#connection = connection;
   }
 
-  /** One call at a time. @param epoch of Redis: another one may lack some of what was reported. @throws UnavailableError */
-  async report(rows: readonly StatsRow[], epoch: number): Promise<void> {
+  /**
+   * One call at a time.
+   * @param epoch of Redis: another one may lack some of what was reported
+   * @returns whether Redis has all of it
+   * @throws UnavailableError
+   */
+  async report(rows: readonly StatsRow[], epoch: number): Promise<boolean> {
     if (epoch !== this.#epoch) {
       this.#epoch = epoch;
       // what the rows that are still there have is known, and nothing else of them is added
       this.#full = true;
     }
-    if (this.#pending !== undefined && !(await this.#send(this.#pending))) return;
+    if (this.#pending !== undefined && !(await this.#send(this.#pending))) return false;
     for (const batch of this.#batches(rows)) {
       const isNew = this.#full || batch.rows.size > 0 || batch.ended.length > 0;
       this.#unchanged = isNew ? 0 : this.#unchanged + 1;
-      if (this.#unchanged % SENT_UNCHANGED !== 0) return;
+      if (this.#unchanged % SENT_UNCHANGED !== 0) return true;
       this.#pending = { ...batch, sequence: ++this.#sequence };
-      if (!(await this.#send(this.#pending))) return;
+      if (!(await this.#send(this.#pending))) return false;
     }
     this.#full = false;
     this.#toldAt = this.#countedAt;
+    return true;
   }
 
   /** @throws UnavailableError */

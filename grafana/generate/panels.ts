@@ -107,7 +107,7 @@ const OVERVIEW: DashboardSpec = {
           },
         ]),
         graph('Alerts', 'none', [
-          { expr: `${sum('code', `increase(kiln_alerts_total{${NODE}}${RATE})`)} > 0`, legend: '{{code}}' },
+          { expr: sum('code', `increase(kiln_alerts_total{${NODE}}${RATE})`), legend: '{{code}}' },
         ]),
       ],
     },
@@ -126,11 +126,14 @@ const STREAMS: DashboardSpec = {
         graph('Bit rate of tracks', 'bps', [
           {
             expr: `8 * kiln_stream_track_bytes_per_second{${STREAM}}`,
-            legend: '{{application}}/{{stream}} {{kind}} {{track}}',
+            legend: '{{vhost}}/{{application}}/{{stream}} {{kind}} {{track}}',
           },
         ]),
         graph('Frame rate', 'rotfps', [
-          { expr: `kiln_stream_track_frames_per_second{${STREAM}}`, legend: '{{application}}/{{stream}} {{track}}' },
+          {
+            expr: `kiln_stream_track_frames_per_second{${STREAM}}`,
+            legend: '{{vhost}}/{{application}}/{{stream}} {{track}}',
+          },
         ]),
         graph(
           'Key-frame interval',
@@ -138,22 +141,27 @@ const STREAMS: DashboardSpec = {
           [
             {
               expr: `kiln_stream_track_key_frame_interval_seconds{${STREAM}}`,
-              legend: '{{application}}/{{stream}} {{track}}',
+              legend: '{{vhost}}/{{application}}/{{stream}} {{track}}',
             },
           ],
           { about: 'Players start at key frames, and segments end there: 1 to 2 s is right.', limits: [2.5, 5] },
         ),
-        graph('Lag', 's', [{ expr: `kiln_stream_lag_seconds{${STREAM}}`, legend: '{{application}}/{{stream}}' }], {
-          about: 'How long the newest media is ago: it grows while nothing comes of the publisher.',
-          limits: [1, 5],
-        }),
+        graph(
+          'Lag',
+          's',
+          [{ expr: `kiln_stream_lag_seconds{${STREAM}}`, legend: '{{vhost}}/{{application}}/{{stream}}' }],
+          {
+            about: 'How long the newest media is ago: it grows while nothing comes of the publisher.',
+            limits: [1, 5],
+          },
+        ),
         graph(
           'Jitter',
           's',
           [
             {
               expr: `kiln_stream_track_arrival_jitter_seconds{${STREAM}}`,
-              legend: '{{application}}/{{stream}} {{track}}',
+              legend: '{{vhost}}/{{application}}/{{stream}} {{track}}',
             },
           ],
           {
@@ -167,22 +175,25 @@ const STREAMS: DashboardSpec = {
           [
             {
               expr: sum(ONE_STREAM, rate('kiln_stream_lost_packets_total', STREAM)),
-              legend: '{{application}}/{{stream}}',
+              legend: '{{vhost}}/{{application}}/{{stream}}',
             },
           ],
           { about: 'RTP packets, SRT messages and gaps in MPEG-TS: RTMP loses nothing, but falls behind.' },
         ),
         graph('Reconnects', 'none', [
-          { expr: `increase(kiln_stream_reconnects_total{${STREAM}}${RATE})`, legend: '{{application}}/{{stream}}' },
+          {
+            expr: `increase(kiln_stream_reconnects_total{${STREAM}}${RATE})`,
+            legend: '{{vhost}}/{{application}}/{{stream}}',
+          },
         ]),
         graph('Changes of format, and B-frames', 'none', [
           {
             expr: `increase(kiln_stream_track_config_changes_total{${STREAM}}${RATE})`,
-            legend: 'changes {{application}}/{{stream}} {{track}}',
+            legend: 'changes {{vhost}}/{{application}}/{{stream}} {{track}}',
           },
           {
             expr: `kiln_stream_track_bidirectional_frames{${STREAM}}`,
-            legend: 'B-frames {{application}}/{{stream}} {{track}}',
+            legend: 'B-frames {{vhost}}/{{application}}/{{stream}} {{track}}',
           },
         ]),
       ],
@@ -196,7 +207,7 @@ const STREAMS: DashboardSpec = {
           [
             {
               expr: sum(`${ONE_STREAM}, protocol`, `kiln_stream_viewers{${STREAM}}`),
-              legend: '{{application}}/{{stream}} {{protocol}}',
+              legend: '{{vhost}}/{{application}}/{{stream}} {{protocol}}',
             },
           ],
           { stacked: true },
@@ -204,23 +215,23 @@ const STREAMS: DashboardSpec = {
         graph('Received and sent', 'bps', [
           {
             expr: `8 * ${sum(ONE_STREAM, rate('kiln_stream_received_bytes_total', STREAM))}`,
-            legend: 'in {{application}}/{{stream}}',
+            legend: 'in {{vhost}}/{{application}}/{{stream}}',
           },
           {
             expr: `8 * ${sum(ONE_STREAM, rate('kiln_stream_sent_bytes_total', STREAM))}`,
-            legend: 'out {{application}}/{{stream}}',
+            legend: 'out {{vhost}}/{{application}}/{{stream}}',
           },
         ]),
         graph('Packets dropped for slow readers', 'cps', [
           {
             expr: sum(ONE_STREAM, rate('kiln_stream_dropped_packets_total', STREAM)),
-            legend: '{{application}}/{{stream}}',
+            legend: '{{vhost}}/{{application}}/{{stream}}',
           },
         ]),
         graph('Readers that fell behind', 'none', [
           {
             expr: sum(ONE_STREAM, `increase(kiln_stream_slow_readers_total{${STREAM}}${RATE})`),
-            legend: '{{application}}/{{stream}}',
+            legend: '{{vhost}}/{{application}}/{{stream}}',
           },
         ]),
       ],
@@ -231,17 +242,17 @@ const STREAMS: DashboardSpec = {
         graph(
           'Speed of encoders',
           'none',
-          [{ expr: rate('kiln_encoder_media_seconds_total', STREAM), legend: '{{application}}/{{stream}}' }],
+          [{ expr: rate('kiln_encoder_media_seconds_total', STREAM), legend: '{{vhost}}/{{application}}/{{stream}}' }],
           { about: 'Seconds of media a second: 1 keeps up.' },
         ),
         graph('Media that waits for encoders', 's', [
-          { expr: `kiln_encoder_queue_seconds{${STREAM}}`, legend: '{{application}}/{{stream}}' },
+          { expr: `kiln_encoder_queue_seconds{${STREAM}}`, legend: '{{vhost}}/{{application}}/{{stream}}' },
         ]),
         graph('CPU of encoders, in cores', 'none', [
-          { expr: rate('kiln_encoder_cpu_seconds_total', STREAM), legend: '{{application}}/{{stream}}' },
+          { expr: rate('kiln_encoder_cpu_seconds_total', STREAM), legend: '{{vhost}}/{{application}}/{{stream}}' },
         ]),
         graph('Memory of encoders', 'bytes', [
-          { expr: `kiln_encoder_resident_memory_bytes{${STREAM}}`, legend: '{{application}}/{{stream}}' },
+          { expr: `kiln_encoder_resident_memory_bytes{${STREAM}}`, legend: '{{vhost}}/{{application}}/{{stream}}' },
         ]),
       ],
     },

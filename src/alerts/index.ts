@@ -3,6 +3,7 @@ import type { Environment } from '../config/macros.ts';
 import type { Alert, Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
 import type { Queues } from '../stats/queues.ts';
+import { ALERT_CODES } from './codes.ts';
 import { CongestionWatch } from './congestion-watch.ts';
 import { IngressWatch } from './ingress-watch.ts';
 import { notification, type Sender } from './notification.ts';
@@ -71,7 +72,8 @@ export class Alerts {
  * @returns how often each code was raised so far
  */
 export function logAlerts(registry: Registry, log: Logger): ReadonlyMap<string, number> {
-  const raisings = new Map<string, number>();
+  // a series that begins with its first alert would not show that there was one
+  const raisings = new Map<string, number>(ALERT_CODES.map((code) => [code, 0]));
   registry.on('alert', ({ application, name, type, messages, resolved }: Alert) => {
     const codes = messages.map(({ code }) => code).join(' ');
     const text = messages.map(({ description }) => description).join('; ');

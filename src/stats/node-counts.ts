@@ -44,10 +44,10 @@ export class NodeCounts {
 
   /** Makes the next row of a stream a present one. @param key of its place */
   ask(key: string): void {
-    this.#asked.add(key);
+    if (this.#accounts.has(key)) this.#asked.add(key);
   }
 
-  /** The rows to report. Objects that have ended are included once more, with their totals. */
+  /** The rows to report. Objects that have ended are included, with their totals, until that was counted. */
   rows(): StatsRow[] {
     const now = Date.now();
     const accounts = new Map<string, Account>();
@@ -57,11 +57,19 @@ export class NodeCounts {
       accounts.set(place.key, isKept ? before : account(place, before, now));
     }
     for (const [key, before] of this.#accounts) {
-      if (!accounts.has(key) && before.live.length > 0) accounts.set(key, account({ key, live: [] }, before, now));
+      if (!accounts.has(key))
+        accounts.set(key, before.live.length > 0 ? account({ key, live: [] }, before, now) : before);
     }
     this.#accounts = accounts;
     this.#asked.clear();
     return Array.from(accounts.values(), ({ row }) => row);
+  }
+
+  /** A report was counted. */
+  counted(rows: readonly StatsRow[]): void {
+    const all = new Set(rows);
+    for (const [key, { live, row }] of this.#accounts)
+      if (live.length === 0 && all.has(row)) this.#accounts.delete(key);
   }
 
   /** The present row of one place; undefined when this node has nothing of it. */
@@ -82,7 +90,7 @@ export class NodeCounts {
 }
 
 function account({ key, live }: Pick<Place, 'key' | 'live'>, before: Account | undefined, now: number): Account {
-  if (before !== undefined && isUnchanged(live, before)) return before;
+  if (before !== undefined && isUnchanged(live, before, now)) return before;
   const gone = before?.live.filter((counters) => !live.includes(counters)) ?? [];
   const carried = gone.reduce(carry, before?.carried ?? NONE);
   const [first, ...others] = live;
@@ -92,8 +100,10 @@ function account({ key, live }: Pick<Place, 'key' | 'live'>, before: Account | u
   return { live, carried, row, at: now };
 }
 
-function isUnchanged(live: readonly Counters[], before: Account): boolean {
-  return isOf(before, live) && live.every(({ lastUpdatedTime }) => lastUpdatedTime < before.at);
+function isUnchanged(live: readonly Counters[], before: Account, now: number): boolean {
+  // the clock may have been set back
+  const isPast = before.at <= now;
+  return isOf(before, live) && isPast && live.every(({ lastUpdatedTime }) => lastUpdatedTime < before.at);
 }
 
 function isOf({ live }: Account, counters: readonly Counters[]): boolean {

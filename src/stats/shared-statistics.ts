@@ -1,8 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import Type from 'typebox';
-import { UnavailableError, type Cluster, type StatsSum } from '#cluster';
+import { UnavailableError, type Cluster, type NodeRow, type StatsSum } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
+import { kilnError } from '../errors.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import { definePeerCall } from '../origins/peer-call.ts';
 import type { PeerCalls } from '../origins/peer-calls.ts';
@@ -15,7 +17,9 @@ import { onStreamBegins } from './stream-begins.ts';
 const EVERY_MS = 1000;
 /** For so long what the other nodes count of a stream is not asked for again. */
 const FRESH_MS = 500;
-/** Reports at once what a node counts of a stream. */
+/** Those who ask for reports within this time get the same one. */
+const GATHER_MS = 100;
+/** Reports what a node counts of a stream now. */
 const REPORT = definePeerCall('statistics/report', Type.Object({ key: Type.String() }), Type.Null());
 
 export interface SharedStatisticsOptions {
@@ -41,7 +45,10 @@ export class SharedStatistics {
   readonly #counts: NodeCounts;
   readonly #timer = setInterval(() => this.#report(), EVERY_MS).unref();
   readonly #unlisten: () => void;
-  #reporting: Promise<void> | undefined;
+  #closed = false;
+  #reporting: Promise<boolean> | undefined;
+  /** The report that is made when others have had the time to ask for theirs. */
+  #gathering: Promise<boolean> | undefined;
   /** Whether all nodes have reported a stream, by its key, where they were asked just now. */
   readonly #asked = new Map<string, Promise<boolean>>();
 
@@ -52,9 +59,8 @@ export class SharedStatistics {
     this.#unlisten = onStreamBegins(registry, (input, application) => this.#begun(input, application));
     calls.answer(REPORT, async ({ key }) => {
       this.#counts.ask(key);
-      // the one that runs may have been made before
-      await this.#reporting;
-      await this.#report();
+      this.#gathering ??= delay(GATHER_MS).then(() => this.#reportNow());
+      if (!(await this.#gathering)) throw kilnError('statisticsUnavailable');
       return null;
     });
   }
@@ -62,24 +68,33 @@ export class SharedStatistics {
   /** What all nodes count of a place: this one as it is now, the others as they have reported. */
   async read(place: Place): Promise<SharedCount> {
     const { key, isStream } = place;
-    let sums = await this.#sums(key);
-    const others = isStream ? (sums?.get(key)?.others ?? []) : [];
-    const complete = others.length === 0 || (await this.#haveReported(key, others));
-    if (others.length > 0) sums = await this.#sums(key);
-    return { counted: countedOf(sums?.get(key), this.#counts.row(place)), stale: sums === undefined || !complete };
+    const reported = await this.#sums(key);
+    const others = isStream ? (reported?.get(key)?.others ?? []) : [];
+    const complete = await this.#haveReported(key, others);
+    const sums = others.length === 0 ? reported : await this.#sums(key);
+    const counted = countedOf((sums ?? reported)?.get(key), this.#counts.row(place));
+    return { counted, stale: sums === undefined || !complete };
   }
 
   /** Has other nodes report a stream. @returns whether all of them that are alive have */
   #haveReported(key: string, ids: readonly string[]): Promise<boolean> {
+    if (ids.length === 0) return Promise.resolve(true);
     const asked = this.#asked.get(key);
     if (asked !== undefined) return asked;
     const nodes = this.#cluster.nodes().filter(({ id, state }) => state !== 'lost' && ids.includes(id));
-    const asking = Promise.all(nodes.map((node) => this.#others.askOne(node, REPORT, { key })))
-      // a node of another version reports all of its streams once a second
-      .then((replies) => replies.every(({ error }) => error === undefined || error.code === 'callUnknown'))
+    const asking = Promise.all(nodes.map((node) => this.#hasReported(node, key)))
+      .then((all) => all.every(Boolean))
       .finally(() => setTimeout(() => this.#asked.delete(key), FRESH_MS).unref());
     this.#asked.set(key, asking);
     return asking;
+  }
+
+  async #hasReported(node: NodeRow, key: string): Promise<boolean> {
+    // one that is not heard of has nobody to report to
+    if (node.state === 'silent') return false;
+    const { error } = await this.#others.askOne(node, REPORT, { key });
+    // a node of another version reports all of its streams once a second
+    return error === undefined || error.code === 'callUnknown';
   }
 
   /** undefined when they are not available. */
@@ -99,17 +114,33 @@ export class SharedStatistics {
     this.#unlisten();
     await this.#reporting;
     await this.#report();
+    this.#closed = true;
   }
 
   #begun(input: InputStream, application: Application): void {
     if (this.#cluster.state !== 'degraded') this.#counts.begun(application, input);
   }
 
-  /** One report at a time. */
-  #report(): Promise<void> {
+  /** Of what is counted by now. */
+  async #reportNow(): Promise<boolean> {
+    this.#gathering = undefined;
+    // the one that runs may have been made before
+    await this.#reporting;
+    return await this.#report();
+  }
+
+  /** One report at a time. @returns whether all of it was counted */
+  #report(): Promise<boolean> {
     // while the store is unreachable, the rows of ended objects wait
-    if (this.#cluster.state === 'degraded') return Promise.resolve();
-    this.#reporting ??= this.#cluster.reportStats(this.#counts.rows()).finally(() => (this.#reporting = undefined));
+    if (this.#closed || this.#cluster.state === 'degraded') return Promise.resolve(false);
+    this.#reporting ??= this.#send().finally(() => (this.#reporting = undefined));
     return this.#reporting;
+  }
+
+  async #send(): Promise<boolean> {
+    const rows = this.#counts.rows();
+    const isCounted = await this.#cluster.reportStats(rows);
+    if (isCounted) this.#counts.counted(rows);
+    return isCounted;
   }
 }

@@ -34,12 +34,15 @@ test('sums are of all nodes; what a dead one had now leaves, what it counted sta
     maxima: { viewers: 7 },
     latest: {},
   });
-  await a.reportStats([row(100, 1)]);
-  await b.reportStats([row(50, 5)]);
+  t.deepEqual((await sum(a))?.others, [b.self.id]);
+  t.deepEqual((await sum(b))?.others, ['a']);
+  t.true(await a.reportStats([row(100, 1)]));
+  t.true(await b.reportStats([row(50, 5)]));
   t.is((await sum(a))?.maxima.viewers, 7, 'three and four at once, never one and six');
   proxy.cut();
   await until('its viewers left', async () => (await sum(a))?.gauges.viewers === 1);
-  t.is((await sum(a))?.counters.bytes, 150);
+  t.like(await sum(a), { counters: { bytes: 150 }, others: [] });
+  t.false(await b.reportStats([row(50, 5)]));
   proxy.heal();
   await until('back', () => b.state === 'connected');
   // nothing changed: it is told again all the same

@@ -148,6 +148,31 @@ export function contract(name: string, open: Open): void {
     },
   );
 
+  clause('what a holder keeps right before it changes or releases the claim is for the next', 2, async (t, [a, b]) => {
+    const keeping = { ...STOP, keepMs: 60_000 };
+    for (const changes of [false, true]) {
+      const lease = leaseOf(await (a as Cluster).claim('k', null, keeping));
+      const kept = lease.keep(`of the last: ${changes}`).catch(() => undefined);
+      if (changes) await lease.update('changed');
+      await lease.release();
+      await kept;
+      const next = leaseOf(await (b as Cluster).claim('k', null, keeping));
+      t.is(next.inherited, `of the last: ${changes}`);
+      await next.release();
+    }
+  });
+
+  clause('what is kept by one whose claim was taken meanwhile does not bring the claim back', 2, async (t, [a, b]) => {
+    const keeping = { ...STOP, keepMs: 60_000 };
+    const first = leaseOf(await (a as Cluster).claim('k', null, keeping));
+    const kept = first.keep('late').catch(() => undefined);
+    const taking = leaseOf(await (b as Cluster).claim('k', null, { ...keeping, take: true }));
+    await taking.release();
+    await kept;
+    t.is(await (b as Cluster).ownerOf('k'), undefined);
+    await until('nobody has it', async () => (await (a as Cluster).ownerOf('k')) === undefined);
+  });
+
   clause('what is kept is gone when its time is over, and at once where none was asked for', 2, async (t, [a, b]) => {
     const plain = leaseOf(await (a as Cluster).claim('plain', null, STOP));
     await plain.keep('not kept');

@@ -1,5 +1,6 @@
-import { byLabel, counter, type Family } from './family.ts';
+import { counter, type Family } from './family.ts';
 
+/** How often something was found to be wrong with streams, and could not be told. */
 export interface AlertCounts {
   /** How often each code was raised so far. */
   readonly raised: ReadonlyMap<string, number>;
@@ -11,7 +12,7 @@ export interface AlertCounts {
 export function alertFamilies({ raised, undelivered }: AlertCounts): Family[] {
   return [
     counter('kiln_alerts_total', 'Alerts that were raised, by code, whether or not they are sent anywhere.', () =>
-      byLabel('code', Object.fromEntries(raised)),
+      Array.from(raised, ([code, value]) => ({ labels: { code }, value })),
     ),
     counter(
       'kiln_alerts_undelivered_total',

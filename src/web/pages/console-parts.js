@@ -79,9 +79,6 @@ export class Sparkline {
   }
 }
 
-/** More rows take the browser long, and are more than anybody reads. */
-const MOST_ROWS = 200;
-
 const falls = ({ numeric = false, falling = false }) => numeric || falling;
 
 /**
@@ -99,6 +96,7 @@ export class Table {
   /** Tells of rows that are not shown. */
   #more = element('p', { className: 'muted', hidden: true });
   #empty;
+  #most;
   #order;
   /** All rows, with their keys. */
   #data = [];
@@ -109,9 +107,11 @@ export class Table {
    *   exists, and hears of changes by `update(row)`; `width` is `short` for what stays on one line, `wide` for long texts
    * @param empty what is said when there are no rows
    * @param first title of the column that it is sorted by at first
+   * @param most so many rows are shown: what is left out has to be found by a filter
    */
-  constructor(caption, columns, empty, first = columns[0].title) {
+  constructor(caption, columns, empty, first = columns[0].title, most = Infinity) {
     this.#columns = columns;
+    this.#most = most;
     const at = columns.findIndex(({ title }) => title === first);
     this.#order = { at, down: falls(columns[at]) };
     this.#empty = empty;
@@ -147,8 +147,8 @@ export class Table {
     this.#data = rows.map((data) => ({ key: keyOf(data), data }));
     this.#none.textContent = this.#empty;
     this.#none.hidden = rows.length > 0;
-    this.#more.textContent = `The first ${MOST_ROWS} of ${rows.length} are shown.`;
-    this.#more.hidden = rows.length <= MOST_ROWS;
+    this.#more.textContent = `The first ${this.#most} of ${rows.length} are shown.`;
+    this.#more.hidden = rows.length <= this.#most;
     this.#arrange();
   }
 
@@ -187,7 +187,7 @@ export class Table {
       const order = a < b ? -1 : a > b ? 1 : 0;
       return down ? -order : order;
     });
-    const first = sorted.slice(0, MOST_ROWS);
+    const first = sorted.slice(0, this.#most);
     const keys = new Set(first.map(({ key }) => key));
     for (const [key, row] of this.#rows) {
       if (keys.has(key)) continue;

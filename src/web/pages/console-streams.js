@@ -2,6 +2,9 @@ import { age, bits, element } from './common.js';
 import { heading, Sparkline, Table } from './console-parts.js';
 import { StreamPicture } from './console-picture.js';
 
+/** More rows take the browser long, and are more than anybody reads. */
+const MOST_ROWS = 200;
+
 export const streamKey = ({ vhost, app, stream }) => JSON.stringify([vhost, app, stream]);
 
 const pathOf = ({ vhost, app, stream }) => `#/streams/${[vhost, app, stream].map(encodeURIComponent).join('/')}`;
@@ -35,6 +38,7 @@ export function streamTable(api, caption, empty, first) {
     ],
     empty,
     first,
+    MOST_ROWS,
   );
 }
 

@@ -211,8 +211,11 @@ export class MemoryNode implements Cluster {
     }
   }
 
-  async reportStats(rows: readonly StatsRow[]): Promise<void> {
-    await this.#ask(() => this.#around.store.stats.report(this.self, rows)).catch(() => undefined);
+  async reportStats(rows: readonly StatsRow[]): Promise<boolean> {
+    return await this.#ask(() => this.#around.store.stats.report(this.self, rows)).then(
+      () => true,
+      () => false,
+    );
   }
 
   async stats(keys: readonly string[]): Promise<ReadonlyMap<string, StatsSum>> {

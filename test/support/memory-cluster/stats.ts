@@ -54,9 +54,10 @@ export class MemoryStats {
     );
   }
 
+  /** Nodes that have gauges of it. */
   #reporters(key: string): string[] {
     const all = [...this.#rows].flatMap(([incarnation, rows]) =>
-      rows.has(key) ? [this.#ids.get(incarnation) as string] : [],
+      Object.keys(rows.get(key)?.gauges ?? {}).length > 0 ? [this.#ids.get(incarnation) as string] : [],
     );
     return [...new Set(all)];
   }

@@ -193,8 +193,9 @@ test('each alert is logged, and counted by its codes, whether or not it is sent'
   alert(['INGRESS_BITRATE_LOW', 'INGRESS_HAS_BFRAME']);
   alert(['INGRESS_BITRATE_LOW']);
   alert(['OK'], true);
+  t.true(raised.has('SCHEDULE_GAP'));
   t.deepEqual(
-    [...raised],
+    [...raised].filter(([, count]) => count > 0),
     [
       ['INGRESS_BITRATE_LOW', 2],
       ['INGRESS_HAS_BFRAME', 1],

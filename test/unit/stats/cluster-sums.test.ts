@@ -163,7 +163,12 @@ test.serial('a stream is reported when viewers come and go, and when another nod
   t.like(await here.read(), { stale: true, counted: { in: { totalBytes: 701 } } }, 'as it was reported last');
   cluster.heal();
   await until('all of it', async () => (await here.read()).counted.in.totalBytes === 702);
+  counters.received(1);
+  cluster.cutStore(['b']);
+  t.like(await here.read(), { stale: true, counted: { in: { totalBytes: 702 } } }, 'it cannot report');
+  cluster.heal();
+  await until('it can again', async () => (await here.read()).counted.in.totalBytes === 703);
   output.input.close('over');
   await until('its end', async () => (await here.read()).counted.providers.rtmp === 0);
-  t.like(await here.read(), { stale: false, counted: { in: { totalBytes: 702 } } });
+  t.like(await here.read(), { stale: false, counted: { in: { totalBytes: 703 } } });
 });

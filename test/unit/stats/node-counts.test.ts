@@ -40,10 +40,18 @@ test.serial(
 
     input.counters.received(1);
     input.close('over');
+    const last = counts.rows();
+    const isOver = { counters: { in: 10 }, gauges: {} };
+    t.like(
+      last.find(({ key }) => key === place.key),
+      isOver,
+    );
     t.like(
       counts.rows().find(({ key }) => key === place.key),
-      { counters: { in: 10 }, gauges: {} },
+      isOver,
+      'nobody has said that it was counted',
     );
+    counts.counted(last);
     t.is(
       counts.rows().find(({ key }) => key === place.key),
       undefined,
