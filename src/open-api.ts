@@ -5,6 +5,7 @@ import { apiRoutes } from './api/app.ts';
 import type { CallCounts } from './api/call-counts.ts';
 import { PeerApi } from './api/peer.ts';
 import { StreamOwners } from './api/stream-owner.ts';
+import { answerReports, askForReport } from './api/statistics-reports.ts';
 import { StreamSessions } from './api/stream-sessions.ts';
 import type { DoorContext } from './doors.ts';
 import { AuditLog } from './management/audit/log.ts';
@@ -65,8 +66,11 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDo
     host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
   await reloadApi?.();
   const isAlone = config.cluster === undefined;
-  const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry, others, calls });
-  if (shared !== undefined) parts.push(shared);
+  const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry, ask: askForReport(others) });
+  if (shared !== undefined) {
+    answerReports(calls, shared);
+    parts.push(shared);
+  }
   const resources = {
     registry,
     version,

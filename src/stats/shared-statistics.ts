@@ -1,13 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import Type from 'typebox';
 import { UnavailableError, type Cluster, type NodeRow, type StatsSum } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
-import { kilnError } from '../errors.ts';
-import type { OtherNodes } from '../origins/other-nodes.ts';
-import { definePeerCall } from '../origins/peer-call.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
 import type { Counted } from './counted.ts';
 import { NodeCounts } from './node-counts.ts';
 import type { Place } from './places.ts';
@@ -19,14 +14,12 @@ const EVERY_MS = 1000;
 const FRESH_MS = 500;
 /** Those who ask for reports within this time get the same one. */
 const GATHER_MS = 100;
-/** Reports what a node counts of a stream now. */
-const REPORT = definePeerCall('statistics/report', Type.Object({ key: Type.String() }), Type.Null());
 
 export interface SharedStatisticsOptions {
   readonly cluster: Pick<Cluster, 'reportStats' | 'stats' | 'state' | 'nodes'>;
   readonly registry: Registry;
-  readonly others: OtherNodes;
-  readonly calls: PeerCalls;
+  /** Calls `reportSoon` of another node. @returns whether that has reported */
+  readonly ask: (node: NodeRow, key: string) => Promise<boolean>;
 }
 
 export interface SharedCount {
@@ -41,7 +34,7 @@ export interface SharedCount {
  */
 export class SharedStatistics {
   readonly #cluster: SharedStatisticsOptions['cluster'];
-  readonly #others: OtherNodes;
+  readonly #ask: SharedStatisticsOptions['ask'];
   readonly #counts: NodeCounts;
   readonly #timer = setInterval(() => this.#report(), EVERY_MS).unref();
   readonly #unlisten: () => void;
@@ -52,17 +45,22 @@ export class SharedStatistics {
   /** Whether all nodes have reported a stream, by its key, where they were asked just now. */
   readonly #asked = new Map<string, Promise<boolean>>();
 
-  constructor({ cluster, registry, others, calls }: SharedStatisticsOptions) {
+  constructor({ cluster, registry, ask }: SharedStatisticsOptions) {
     this.#cluster = cluster;
-    this.#others = others;
+    this.#ask = ask;
     this.#counts = new NodeCounts(registry);
     this.#unlisten = onStreamBegins(registry, (input, application) => this.#begun(input, application));
-    calls.answer(REPORT, async ({ key }) => {
-      this.#counts.ask(key);
-      this.#gathering ??= delay(GATHER_MS).then(() => this.#reportNow());
-      if (!(await this.#gathering)) throw kilnError('statisticsUnavailable');
-      return null;
-    });
+  }
+
+  /**
+   * Reports a stream as it is in a moment, for another node that is asked for it.
+   * @param key of its place
+   * @returns whether that was counted
+   */
+  reportSoon(key: string): Promise<boolean> {
+    this.#counts.ask(key);
+    this.#gathering ??= delay(GATHER_MS).then(() => this.#reportNow());
+    return this.#gathering;
   }
 
   /** What all nodes count of a place: this one as it is now, the others as they have reported. */
@@ -82,19 +80,13 @@ export class SharedStatistics {
     const asked = this.#asked.get(key);
     if (asked !== undefined) return asked;
     const nodes = this.#cluster.nodes().filter(({ id, state }) => state !== 'lost' && ids.includes(id));
-    const asking = Promise.all(nodes.map((node) => this.#hasReported(node, key)))
-      .then((all) => all.every(Boolean))
+    // one that is silent has nobody to report to
+    const reporting = nodes.filter(({ state }) => state !== 'silent');
+    const asking = Promise.all(reporting.map((node) => this.#ask(node, key)))
+      .then((all) => all.length === nodes.length && all.every(Boolean))
       .finally(() => setTimeout(() => this.#asked.delete(key), FRESH_MS).unref());
     this.#asked.set(key, asking);
     return asking;
-  }
-
-  async #hasReported(node: NodeRow, key: string): Promise<boolean> {
-    // one that is not heard of has nobody to report to
-    if (node.state === 'silent') return false;
-    const { error } = await this.#others.askOne(node, REPORT, { key });
-    // a node of another version reports all of its streams once a second
-    return error === undefined || error.code === 'callUnknown';
   }
 
   /** undefined when they are not available. */

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Cluster } from '#cluster';
+import { answerReports, askForReport } from '../../src/api/statistics-reports.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
@@ -13,7 +14,8 @@ export function sharedStatistics(
   registry: Registry,
 ): SharedStatistics {
   const calls = new PeerCalls(cluster, pino({ level: 'silent' }));
-  const statistics = new SharedStatistics({ cluster, registry, others: new OtherNodes(cluster, calls), calls });
+  const statistics = new SharedStatistics({ cluster, registry, ask: askForReport(new OtherNodes(cluster, calls)) });
+  answerReports(calls, statistics);
   t.teardown(() => statistics.close());
   return statistics;
 }
