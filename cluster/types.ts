@@ -167,7 +167,7 @@ export interface StatsSum {
   readonly latest: Values;
   /** What of counters and gauges is this node's, as it reported last. */
   readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
-  /** Ids of the other nodes whose gauges are in it. */
+  /** Ids of the other nodes that have the object. */
   readonly others: readonly string[];
 }
 

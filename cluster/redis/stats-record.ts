@@ -16,14 +16,14 @@ export function parseSum(
   const byKind: Record<string, Record<string, number>> = { c: {}, s: {}, m: {}, t: {}, l: {} };
   const ownGauges: Record<string, number> = {};
   const own = `g:${node}:`;
-  const others = new Set<string>();
+  const others: string[] = [];
   let isIncluded = false;
   for (const [field, text] of pairs(hash)) {
     const kind = byKind[field.slice(0, field.indexOf(':'))];
     if (kind !== undefined) kind[field.slice(2)] = Number(text);
     else if (field.startsWith(own)) ownGauges[field.slice(own.length)] = Number(text);
     else if (field === `i:${node}`) isIncluded = text === incarnation;
-    else if (field.startsWith('g:')) others.add(field.slice(2, field.indexOf(':', 2)));
+    else if (field.startsWith('o:') && field !== `o:${node}`) others.push(field.slice(2));
   }
   const { c = {}, s = {}, m = {}, t = {}, l = {} } = byKind;
   return {
@@ -33,7 +33,7 @@ export function parseSum(
     maximaTimes: t,
     latest: l,
     own: { counters: (isIncluded ? reported?.counters : undefined) ?? {}, gauges: ownGauges },
-    others: [...others].flatMap((id) => parseId(id) ?? []),
+    others: others.flatMap((id) => parseId(id) ?? []),
   };
 }
 

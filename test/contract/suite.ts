@@ -437,9 +437,16 @@ export function contract(name: string, open: Open): void {
       const maximaTimes = first.maximaTimes as { viewers: number };
       const maxima = { viewers: 5 };
       t.true(maximaTimes.viewers >= begun - 1 && maximaTimes.viewers <= Date.now() + 1);
-      t.deepEqual(first, { ...own(100, 5), maxima, maximaTimes, latest: { at: 10 }, own: own(100, 5) });
+      t.deepEqual(first, { ...own(100, 5), maxima, maximaTimes, latest: { at: 10 }, own: own(100, 5), others: [] });
       await (a as Cluster).reportStats([row(250, 2, 7)]);
-      t.deepEqual(await sum(), { ...own(250, 2), maxima, maximaTimes, latest: { at: 10 }, own: own(250, 2) });
+      t.deepEqual(await sum(), {
+        ...own(250, 2),
+        maxima,
+        maximaTimes,
+        latest: { at: 10 },
+        own: own(250, 2),
+        others: [],
+      });
       await (a as Cluster).reportStats([]);
       t.deepEqual(await sum(), {
         counters: { bytes: 250 },
@@ -448,9 +455,17 @@ export function contract(name: string, open: Open): void {
         maximaTimes,
         latest: { at: 10 },
         own: { counters: {}, gauges: {} },
+        others: [],
       });
       await (a as Cluster).reportStats([row(30, 1, 11)]);
-      t.deepEqual(await sum(), { ...own(280, 1), maxima, maximaTimes, latest: { at: 11 }, own: own(30, 1) });
+      t.deepEqual(await sum(), {
+        ...own(280, 1),
+        maxima,
+        maximaTimes,
+        latest: { at: 11 },
+        own: own(30, 1),
+        others: [],
+      });
       await (a as Cluster).reportStats([row(10, 1, 11)]);
       t.is((await sum())?.counters.bytes, 290, 'a counter that fell has begun anew');
     },

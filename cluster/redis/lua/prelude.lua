@@ -332,14 +332,14 @@ end
 
 -- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
 -- the greatest of those and `t:name` since when, `i:node` the incarnation of a node that counts in the totals,
--- `nodes` how many nodes have the row, `born` since when there is one. `stats:of:node` has the rows of a node, `stats:counted:node` those with its `i:`.
+-- `o:node` for a node that has the row, `nodes` how many have it, `born` since when there is one. `stats:of:node` has the rows of a node, `stats:counted:node` those with its `i:`.
 
 local function withdraw_row(node, row)
   local key = P .. 'stats:row:' .. row
   local own = 'g:' .. node .. ':'
   local fields, values = redis.call('HGETALL', key), {}
   for at = 1, #fields, 2 do values[fields[at]] = fields[at + 1] end
-  local gone, left = {}, {}
+  local gone, left = { 'o:' .. node }, {}
   for field, value in pairs(values) do
     if string.sub(field, 1, #own) == own then
       local sum = 's:' .. string.sub(field, #own + 1)

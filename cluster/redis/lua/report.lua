@@ -24,6 +24,7 @@ local function join(name, key)
   if redis.call('SREM', P .. 'stats:left:' .. node, name) == 1 then withdraw_row(node, name) end
   if redis.call('SADD', P .. 'stats:of:' .. node, name) == 1 then
     redis.call('HINCRBY', key, 'nodes', 1)
+    redis.call('HSET', key, 'o:' .. node, '')
     redis.call('ZREM', P .. 'stats:orphans', name)
   end
   redis.call('HSETNX', key, 'born', whole(wall))

@@ -15,7 +15,7 @@ export class MemoryStats {
   readonly #totals = new Map<string, Total>();
   /** By incarnation of a node, then by key. */
   readonly #rows = new Map<string, Map<string, StatsRow>>();
-  /** Nodes that have reported something, by incarnation. */
+  /** Nodes that have reported something, and are not cut off since, by incarnation. */
   readonly #ids = new Map<string, string>();
 
   report({ id, incarnation }: NodeIdentity, rows: readonly StatsRow[]): void {
@@ -38,6 +38,7 @@ export class MemoryStats {
   /** A life of a node is over, or cut off: what it has counted stays counted, also when it is back. */
   forget(incarnation: string): void {
     const rows = this.#rows.get(incarnation);
+    this.#ids.delete(incarnation);
     if (rows === undefined) return;
     this.#rows.set(incarnation, new Map([...rows].map(([key, row]) => [key, { ...row, gauges: {} }])));
   }
@@ -54,10 +55,10 @@ export class MemoryStats {
     );
   }
 
-  /** Nodes that have gauges of it. */
+  /** Nodes that have it. */
   #reporters(key: string): string[] {
     const all = [...this.#rows].flatMap(([incarnation, rows]) =>
-      Object.keys(rows.get(key)?.gauges ?? {}).length > 0 ? [this.#ids.get(incarnation) as string] : [],
+      rows.has(key) ? (this.#ids.get(incarnation) ?? []) : [],
     );
     return [...new Set(all)];
   }
