@@ -156,7 +156,10 @@ test('of many streams the first ones are shown, and the others are found by orde
   const links = page.getByRole('region', { name: 'Streams' }).getByRole('link');
   t.is(await links.count(), 200);
   t.is(await page.getByRole('link', { name: 's249' }).count(), 0);
-  await page.getByRole('columnheader', { name: /^Stream/ }).getByRole('button').click();
+  await page
+    .getByRole('columnheader', { name: /^Stream/ })
+    .getByRole('button')
+    .click();
   t.is(await links.first().textContent(), 'default / app / s249');
   t.is(await links.count(), 200);
   await page.getByRole('searchbox').fill('s00');
