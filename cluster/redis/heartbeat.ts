@@ -112,16 +112,16 @@ export class Heartbeat {
     this.#pause.abort();
   }
 
-  /** Something was told of claims: what has changed is fetched, unless it is in the message and follows what is known. */
+  /** A message about claims or configuration has come. It is applied if it has the next change, else the changes are fetched. */
   hear(message: string): void {
     const { table } = this.#options;
     const told = parseToldChange(message);
-    // an answer that is on its way may be older than the message, and what was told of nodes before comes with a beat
+    // an answer that is on its way may be older than the message, and earlier changes of nodes come with a beat
     const isLatest = this.#state === 'connected' && !this.#isPulling && this.#wakes === this.#heard;
     const isNext = told !== undefined && told.before > 0 && told.before === table.revision;
     const isKnown = told !== undefined && told.changes.revision <= table.revision;
     if (isLatest && isNext) table.apply(told.changes, this.#open);
-    // that Redis has gone back behind what is known is found by a beat
+    // a beat finds what a pull that fails has missed, and a Redis that has gone back behind what is known
     else if (!isLatest || !isKnown) this.pull().catch(() => undefined);
   }
 

@@ -5,6 +5,7 @@ const APP = `${NODE}, vhost=~"$vhost", application=~"$application"`;
 const STREAM = `${APP}, stream=~"$stream"`;
 /** What tells a stream from others, whichever nodes have or play it. */
 const ONE_STREAM = 'vhost, application, stream';
+const STREAM_NAME = '{{vhost}}/{{application}}/{{stream}}';
 const RATE = '[$__rate_interval]';
 
 const rate = (metric: string, labels: string): string => `rate(${metric}{${labels}}${RATE})`;
@@ -126,13 +127,13 @@ const STREAMS: DashboardSpec = {
         graph('Bit rate of tracks', 'bps', [
           {
             expr: `8 * kiln_stream_track_bytes_per_second{${STREAM}}`,
-            legend: '{{vhost}}/{{application}}/{{stream}} {{kind}} {{track}}',
+            legend: `${STREAM_NAME} {{kind}} {{track}}`,
           },
         ]),
         graph('Frame rate', 'rotfps', [
           {
             expr: `kiln_stream_track_frames_per_second{${STREAM}}`,
-            legend: '{{vhost}}/{{application}}/{{stream}} {{track}}',
+            legend: `${STREAM_NAME} {{track}}`,
           },
         ]),
         graph(
@@ -141,27 +142,22 @@ const STREAMS: DashboardSpec = {
           [
             {
               expr: `kiln_stream_track_key_frame_interval_seconds{${STREAM}}`,
-              legend: '{{vhost}}/{{application}}/{{stream}} {{track}}',
+              legend: `${STREAM_NAME} {{track}}`,
             },
           ],
           { about: 'Players start at key frames, and segments end there: 1 to 2 s is right.', limits: [2.5, 5] },
         ),
-        graph(
-          'Lag',
-          's',
-          [{ expr: `kiln_stream_lag_seconds{${STREAM}}`, legend: '{{vhost}}/{{application}}/{{stream}}' }],
-          {
-            about: 'How long the newest media is ago: it grows while nothing comes of the publisher.',
-            limits: [1, 5],
-          },
-        ),
+        graph('Lag', 's', [{ expr: `kiln_stream_lag_seconds{${STREAM}}`, legend: STREAM_NAME }], {
+          about: 'How long the newest media is ago: it grows while nothing comes of the publisher.',
+          limits: [1, 5],
+        }),
         graph(
           'Jitter',
           's',
           [
             {
               expr: `kiln_stream_track_arrival_jitter_seconds{${STREAM}}`,
-              legend: '{{vhost}}/{{application}}/{{stream}} {{track}}',
+              legend: `${STREAM_NAME} {{track}}`,
             },
           ],
           {
@@ -175,7 +171,7 @@ const STREAMS: DashboardSpec = {
           [
             {
               expr: sum(ONE_STREAM, rate('kiln_stream_lost_packets_total', STREAM)),
-              legend: '{{vhost}}/{{application}}/{{stream}}',
+              legend: STREAM_NAME,
             },
           ],
           { about: 'RTP packets, SRT messages and gaps in MPEG-TS: RTMP loses nothing, but falls behind.' },
@@ -183,17 +179,17 @@ const STREAMS: DashboardSpec = {
         graph('Reconnects', 'none', [
           {
             expr: `increase(kiln_stream_reconnects_total{${STREAM}}${RATE})`,
-            legend: '{{vhost}}/{{application}}/{{stream}}',
+            legend: STREAM_NAME,
           },
         ]),
         graph('Changes of format, and B-frames', 'none', [
           {
             expr: `increase(kiln_stream_track_config_changes_total{${STREAM}}${RATE})`,
-            legend: 'changes {{vhost}}/{{application}}/{{stream}} {{track}}',
+            legend: `changes ${STREAM_NAME} {{track}}`,
           },
           {
             expr: `kiln_stream_track_bidirectional_frames{${STREAM}}`,
-            legend: 'B-frames {{vhost}}/{{application}}/{{stream}} {{track}}',
+            legend: `B-frames ${STREAM_NAME} {{track}}`,
           },
         ]),
       ],
@@ -207,7 +203,7 @@ const STREAMS: DashboardSpec = {
           [
             {
               expr: sum(`${ONE_STREAM}, protocol`, `kiln_stream_viewers{${STREAM}}`),
-              legend: '{{vhost}}/{{application}}/{{stream}} {{protocol}}',
+              legend: `${STREAM_NAME} {{protocol}}`,
             },
           ],
           { stacked: true },
@@ -215,23 +211,23 @@ const STREAMS: DashboardSpec = {
         graph('Received and sent', 'bps', [
           {
             expr: `8 * ${sum(ONE_STREAM, rate('kiln_stream_received_bytes_total', STREAM))}`,
-            legend: 'in {{vhost}}/{{application}}/{{stream}}',
+            legend: `in ${STREAM_NAME}`,
           },
           {
             expr: `8 * ${sum(ONE_STREAM, rate('kiln_stream_sent_bytes_total', STREAM))}`,
-            legend: 'out {{vhost}}/{{application}}/{{stream}}',
+            legend: `out ${STREAM_NAME}`,
           },
         ]),
         graph('Packets dropped for slow readers', 'cps', [
           {
             expr: sum(ONE_STREAM, rate('kiln_stream_dropped_packets_total', STREAM)),
-            legend: '{{vhost}}/{{application}}/{{stream}}',
+            legend: STREAM_NAME,
           },
         ]),
         graph('Readers that fell behind', 'none', [
           {
             expr: sum(ONE_STREAM, `increase(kiln_stream_slow_readers_total{${STREAM}}${RATE})`),
-            legend: '{{vhost}}/{{application}}/{{stream}}',
+            legend: STREAM_NAME,
           },
         ]),
       ],
@@ -242,17 +238,17 @@ const STREAMS: DashboardSpec = {
         graph(
           'Speed of encoders',
           'none',
-          [{ expr: rate('kiln_encoder_media_seconds_total', STREAM), legend: '{{vhost}}/{{application}}/{{stream}}' }],
+          [{ expr: rate('kiln_encoder_media_seconds_total', STREAM), legend: STREAM_NAME }],
           { about: 'Seconds of media a second: 1 keeps up.' },
         ),
         graph('Media that waits for encoders', 's', [
-          { expr: `kiln_encoder_queue_seconds{${STREAM}}`, legend: '{{vhost}}/{{application}}/{{stream}}' },
+          { expr: `kiln_encoder_queue_seconds{${STREAM}}`, legend: STREAM_NAME },
         ]),
         graph('CPU of encoders, in cores', 'none', [
-          { expr: rate('kiln_encoder_cpu_seconds_total', STREAM), legend: '{{vhost}}/{{application}}/{{stream}}' },
+          { expr: rate('kiln_encoder_cpu_seconds_total', STREAM), legend: STREAM_NAME },
         ]),
         graph('Memory of encoders', 'bytes', [
-          { expr: `kiln_encoder_resident_memory_bytes{${STREAM}}`, legend: '{{vhost}}/{{application}}/{{stream}}' },
+          { expr: `kiln_encoder_resident_memory_bytes{${STREAM}}`, legend: STREAM_NAME },
         ]),
       ],
     },

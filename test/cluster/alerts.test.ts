@@ -14,7 +14,7 @@ interface LoggedEvent {
   readonly code?: string;
 }
 
-test('a stream that breaks a rule is told of once: to the server of Alert, in metrics and among the events of every node', async (t) => {
+test('a stream that breaks a rule raises one alert in a cluster: for the server of Alert, in metrics and in events', async (t) => {
   const server = await controlServer(t, json({}));
   const redis = await usedRedis(t);
   const rules = '<Ingress><StreamStatus>true</StreamStatus><MinWidth>1280</MinWidth></Ingress>';

@@ -152,6 +152,7 @@ export function contract(name: string, open: Open): void {
     const keeping = { ...STOP, keepMs: 60_000 };
     for (const changes of [false, true]) {
       const lease = leaseOf(await (a as Cluster).claim('k', null, keeping));
+      // what comes of the call itself does not matter: it may be over after the claim
       const kept = lease.keep(`of the last: ${changes}`).catch(() => undefined);
       if (changes) await lease.update('changed');
       await lease.release();
@@ -165,6 +166,7 @@ export function contract(name: string, open: Open): void {
   clause('what is kept by one whose claim was taken meanwhile does not bring the claim back', 2, async (t, [a, b]) => {
     const keeping = { ...STOP, keepMs: 60_000 };
     const first = leaseOf(await (a as Cluster).claim('k', null, keeping));
+    // it may come before the claim is taken, or fail
     const kept = first.keep('late').catch(() => undefined);
     const taking = leaseOf(await (b as Cluster).claim('k', null, { ...keeping, take: true }));
     await taking.release();
@@ -428,6 +430,14 @@ export function contract(name: string, open: Open): void {
       const sum = async () => (await (a as Cluster).stats(['s', 'none'])).get('s');
       const begun = Date.now();
       const own = (bytes: number, viewers: number) => ({ counters: { bytes }, gauges: { viewers } });
+      const reported = (bytes: number, viewers: number, at: number, total = bytes) => ({
+        ...own(total, viewers),
+        maxima,
+        maximaTimes,
+        latest: { at },
+        own: own(bytes, viewers),
+        others: [],
+      });
       t.is(await sum(), undefined);
       // a store that does not know the node yet counts nothing of it
       const first = await until('it is counted', async () => {
@@ -437,16 +447,9 @@ export function contract(name: string, open: Open): void {
       const maximaTimes = first.maximaTimes as { viewers: number };
       const maxima = { viewers: 5 };
       t.true(maximaTimes.viewers >= begun - 1 && maximaTimes.viewers <= Date.now() + 1);
-      t.deepEqual(first, { ...own(100, 5), maxima, maximaTimes, latest: { at: 10 }, own: own(100, 5), others: [] });
+      t.deepEqual(first, reported(100, 5, 10));
       await (a as Cluster).reportStats([row(250, 2, 7)]);
-      t.deepEqual(await sum(), {
-        ...own(250, 2),
-        maxima,
-        maximaTimes,
-        latest: { at: 10 },
-        own: own(250, 2),
-        others: [],
-      });
+      t.deepEqual(await sum(), reported(250, 2, 10));
       await (a as Cluster).reportStats([]);
       t.deepEqual(await sum(), {
         counters: { bytes: 250 },
@@ -458,14 +461,7 @@ export function contract(name: string, open: Open): void {
         others: [],
       });
       await (a as Cluster).reportStats([row(30, 1, 11)]);
-      t.deepEqual(await sum(), {
-        ...own(280, 1),
-        maxima,
-        maximaTimes,
-        latest: { at: 11 },
-        own: own(30, 1),
-        others: [],
-      });
+      t.deepEqual(await sum(), reported(30, 1, 11, 280));
       await (a as Cluster).reportStats([row(10, 1, 11)]);
       t.is((await sum())?.counters.bytes, 290, 'a counter that fell has begun anew');
     },

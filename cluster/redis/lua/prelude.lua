@@ -248,8 +248,8 @@ local function next_claims_revision()
   return revision, before
 end
 
--- A change of one claim is told as it is, '' for one that is gone: who knows everything before it need not ask. Of further ones
--- of the same step it is told that there are some.
+-- The message of a change has the claim itself, '' for one that is gone: who knows everything before it need not ask. Further
+-- changes of the same step are not in the message after it, which only makes everybody ask.
 local claims_told = false
 local function note_claims(key, record)
   local revision, before = next_claims_revision()
@@ -332,7 +332,8 @@ end
 
 -- Statistics: a hash for each row; `c:name` totals, `l:name` latest, `g:node:name` gauges, `s:name` their sums, `m:name`
 -- the greatest of those and `t:name` since when, `i:node` the incarnation of a node that counts in the totals,
--- `o:node` for a node that has the row, `nodes` how many have it, `born` since when there is one. `stats:of:node` has the rows of a node, `stats:counted:node` those with its `i:`.
+-- `o:node` for a node that has the row, `nodes` how many have it, `born` since when there is one. `stats:of:node` has the rows
+-- of a node, `stats:counted:node` those with its `i:`.
 
 local function withdraw_row(node, row)
   local key = P .. 'stats:row:' .. row
