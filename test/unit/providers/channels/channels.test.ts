@@ -63,10 +63,12 @@ test('of channels of both kinds that are created at once with one name on severa
     const name = `tv${round}`;
     t.is(await winners(t, [schedule(a, name), mux(b, name), schedule(c, name), mux(c, name)]), 1, name);
   }
-  t.is(
-    a.tasks.definitions.in('scheduled', a.application).length +
-      b.tasks.definitions.in('multiplex', b.application).length,
-    20,
+  await until(
+    'two nodes know of all',
+    () =>
+      a.tasks.definitions.in('scheduled', a.application).length +
+        b.tasks.definitions.in('multiplex', b.application).length ===
+      20,
   );
 });
 
