@@ -7,7 +7,7 @@ export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
 export { namesNode } from './peer/certificate.ts';
 export { hasRoom, isAble, place } from './placement.ts';
-export { ranked } from './ranked.ts';
+export { ranked, weighing } from './ranked.ts';
 export type { ClockReport } from './redis/clock-watch.ts';
 export type { RedisClusterOptions } from './redis/cluster.ts';
 export type { RedisOptions } from './redis/connection.ts';

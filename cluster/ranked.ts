@@ -21,14 +21,20 @@ export function ranked(key: string, nodes: readonly NodeRow[], former?: NodeIden
 }
 
 function inOrder(key: string, nodes: readonly NodeRow[]): string[] {
-  const seed = hash(key);
-  const able = nodes.map((node) => ({ node, weight: mix(seed ^ hash(node.id)) }));
+  const weigh = weighing(key);
+  const able = nodes.map((node) => ({ node, weight: weigh(node.id) }));
   const [first, second, ...rest] = able
     .sort((a, b) => a.weight - b.weight || (a.node.id < b.node.id ? -1 : 1))
     .map(({ node }) => node);
   if (first === undefined || second === undefined) return first === undefined ? [] : [first.id];
   const pair = second.load < first.load - LOAD_STEP ? [second, first] : [first, second];
   return [...pair, ...rest].map(({ id }) => id);
+}
+
+/** What gives nodes a weight for a key by their id: rendezvous hashing in 32 bits, on every node the same. */
+export function weighing(key: string): (id: string) => number {
+  const seed = hash(key);
+  return (id) => mix(seed ^ hash(id));
 }
 
 /** FNV-1a in 32 bits. A node that dies may leave thousands of tasks, each of which is ranked by all others at once. */

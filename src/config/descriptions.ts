@@ -456,6 +456,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'PEM file of the authority that signed the certificates of the others. Without it: the known authorities.',
   'Node/TLS/CACertPath':
     'PEM file of the authority that signed those of all nodes. With it nodes show each other their certificates.',
+  'Cluster/RelayFanOut':
+    'To how many other nodes one node sends a stream that viewers play there; further nodes get it from those. The same on all nodes.',
   'Cluster/Node': 'This node.',
   'Node/Id': 'Its id, different on each node and the same after a restart.',
   'Node/AdvertiseAddress': 'Address at which the other nodes reach it.',

@@ -77,5 +77,7 @@ export const Cluster = optional({
   /** The secret before, which the nodes know that were not restarted with the new one yet. */
   previousSecret: Type.Optional(text()),
   redis: Redis,
+  /** How many other nodes one node feeds with a stream: further ones get it from those. The same on all nodes. */
+  relayFanOut: integer(8, { min: 1, max: 64 }),
   node: Node,
 });
