@@ -12,6 +12,7 @@ import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
 import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
+import { RelayTree } from './origins/relay-tree.ts';
 import { SessionNames } from './origins/session-names.ts';
 import { StreamChanges } from './origins/stream-changes.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
@@ -40,6 +41,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const directory = new StreamDirectory({ cluster, registry });
   const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
+  const tree = new RelayTree(cluster, config.cluster?.relayFanOut ?? 1);
   const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, calls, log });
   const names = new StreamNames({ cluster, registry, changes, reserved: channelNames(tasks.definitions), log });
@@ -101,6 +103,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     names,
     sessionNames,
     directory,
+    tree,
     calls,
     others,
     tasks,

@@ -10,7 +10,7 @@ import { nodeParts } from './node-parts.ts';
 export async function aloneWith(registry: Registry, access: Partial<AccessOptions> = {}) {
   const cluster = await openAlone();
   const parts = nodeParts(cluster, registry, access.log);
-  const { log, calls, others, directory, names, sessionNames, redirects } = parts;
+  const { log, calls, others, directory, tree, names, sessionNames, redirects } = parts;
   const webhooks = new AdmissionWebhooks({ cluster, registry, log });
   return {
     cluster,
@@ -18,6 +18,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
     calls,
     others,
     directory,
+    tree,
     names,
     sessionNames,
     redirects,

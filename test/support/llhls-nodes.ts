@@ -3,6 +3,7 @@ import Fastify from 'fastify';
 import type { PeerRequest } from '#cluster';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
+import { RelayTree } from '../../src/origins/relay-tree.ts';
 import { HLS } from '../../src/publishers/hls/index.ts';
 import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
@@ -15,16 +16,23 @@ import { until } from './until.ts';
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
 
 /** A node of a cluster in this process: streams, LL-HLS behind HTTP that does not listen. */
-export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, id: string, setup: LlhlsSetup = {}) {
+export async function openLlhlsNode(
+  t: ExecutionContext,
+  nodes: MemoryCluster,
+  id: string,
+  setup: LlhlsSetup & { readonly fanOut?: number } = {},
+) {
   const { registry, vhost } = llhlsRegistry(setup);
   const application = vhost.application('app');
   const cluster = await nodes.open(id);
   const forward = cluster.forward.bind(cluster);
   const asked: string[] = [];
+  const callees: string[] = [];
   // counted, and made all the same
   cluster.forward = (to, request: PeerRequest, timeoutMs) => {
     const { file = '' } = JSON.parse(request.body.toString()) as { readonly file?: string };
     asked.push(`${request.path}/${file}`);
+    callees.push(to.id);
     return forward(to, request, timeoutMs);
   };
   const serve = cluster.serve.bind(cluster);
@@ -42,6 +50,7 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
     cluster,
     access,
     directory,
+    tree: new RelayTree(cluster, setup.fanOut ?? 8),
     calls,
     sessionNames,
     redirects,
@@ -72,6 +81,8 @@ export async function openLlhlsNode(t: ExecutionContext, nodes: MemoryCluster, i
     app,
     /** Names of the calls that it made to others, each with the file that it asked for. */
     asked,
+    /** Whom it called, for each of those. */
+    callees,
     /** From now on it takes calls of others and does not answer them. */
     silence: () => {
       silent = true;

@@ -5,6 +5,7 @@ import { Access, type AccessOptions } from '../../src/access/access.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import { OtherNodes } from '../../src/origins/other-nodes.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { RelayTree } from '../../src/origins/relay-tree.ts';
 import { SessionNames } from '../../src/origins/session-names.ts';
 import { StreamChanges } from '../../src/origins/stream-changes.ts';
 import { StreamDirectory } from '../../src/origins/stream-directory.ts';
@@ -15,6 +16,7 @@ import { NO_OPENINGS } from './access.ts';
 export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ level: 'silent' })) {
   const directory = new StreamDirectory({ cluster, registry });
   const calls = new PeerCalls(cluster, log);
+  const tree = new RelayTree(cluster, 8);
   const others = new OtherNodes(cluster, calls);
   const changes = new StreamChanges(registry, directory);
   const names = new StreamNames({ cluster, registry, changes, log });
@@ -34,5 +36,5 @@ export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ lev
       log,
       ...more,
     });
-  return { log, names, directory, changes, calls, others, sessionNames, redirects, access };
+  return { log, names, directory, tree, changes, calls, others, sessionNames, redirects, access };
 }

@@ -29,6 +29,7 @@ import { Player, Players, toViewer } from './players.ts';
 import { SessionGrants, type HandedSession, type SessionGrant } from './session-grants.ts';
 import { Text } from './text.ts';
 import type { SessionTerms, SessionTokens } from './token.ts';
+import { WatchingNodes } from './watching-nodes.ts';
 
 const TICK_MS = 500;
 
@@ -46,14 +47,6 @@ export interface OwnStreamOptions {
   /** As of PackageOptions. */
   readonly partDelay?: Histogram;
   readonly log: Logger;
-}
-
-interface Watching {
-  /** When the node asked for something last, in milliseconds since the epoch. */
-  at: number;
-  /** How many it has told of. */
-  viewers: number;
-  readonly leave: () => void;
 }
 
 /**
@@ -76,8 +69,9 @@ export class OwnStream implements PlayedStream {
   #reader: Reader | undefined;
   #kept: Kept | typeof CONCLUDED | undefined;
   #closed = false;
-  /** Nodes whose players watch it, by incarnation. */
-  readonly #watching = new Map<string, Watching>();
+  readonly #watching = new WatchingNodes((viewers) =>
+    this.#output.addRelay({ kind: this.#options.form.kind, viewers }),
+  );
   readonly #update = (): void => this.package.update(this.#output);
 
   constructor(options: OwnStreamOptions) {
@@ -253,17 +247,18 @@ export class OwnStream implements PlayedStream {
   }
 
   /** A node asks for what its players watch. @param viewers of its own, where it tells them */
-  watchedBy({ incarnation }: NodeIdentity, viewers?: number): void {
-    if (this.interrupted || this.#closed) return;
-    let watching = this.#watching.get(incarnation);
-    if (watching === undefined) {
-      const begun = { at: 0, viewers: 0 };
-      const { kind } = this.#options.form;
-      watching = Object.assign(begun, { leave: this.#output.addRelay({ kind, viewers: () => begun.viewers }) });
-      this.#watching.set(incarnation, watching);
-    }
-    watching.at = Date.now();
-    watching.viewers = viewers ?? watching.viewers;
+  watchedBy(node: NodeIdentity, viewers?: number): void {
+    if (!this.interrupted && !this.#closed) this.#watching.see(node, viewers);
+  }
+
+  /** How many nodes ask for it. */
+  get watching(): number {
+    return this.#watching.size;
+  }
+
+  /** A node is to ask another one from now on. */
+  leftBy(node: NodeIdentity): void {
+    this.#watching.leave(node);
   }
 
   /** Ids of sessions that were ended by the server. */
@@ -335,7 +330,7 @@ export class OwnStream implements PlayedStream {
     this.#reader?.close();
     this.#source.off('tracks', this.#update);
     this.#players.detach();
-    this.#unwatch(Infinity);
+    this.#watching.expire(Infinity);
   }
 
   /** Tells what who continues the stream has to know; of segments, when one has begun. */
@@ -363,17 +358,8 @@ export class OwnStream implements PlayedStream {
     const { homes } = this.#options;
     this.#players.expire(before, now);
     this.#players.leaveTo((home) => homes.isElsewhere(home));
-    this.#unwatch(before);
+    this.#watching.expire(before);
     homes.tick(performance.now());
-  }
-
-  /** Nodes that have asked for nothing since then have no players any more. @param before milliseconds since the epoch */
-  #unwatch(before: number): void {
-    for (const [incarnation, { at, leave }] of this.#watching) {
-      if (at >= before) continue;
-      this.#watching.delete(incarnation);
-      leave();
-    }
   }
 
   /** The path element of children where there are no sessions. */

@@ -9,6 +9,7 @@ import { sessionName } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
+import type { RelayTree } from '../../origins/relay-tree.ts';
 import type { SessionNames } from '../../origins/session-names.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 import { CrossDomainRules } from '../http/cors.ts';
@@ -19,6 +20,7 @@ import type { OwnStream } from './own-stream.ts';
 import { OwnStreams } from './own-streams.ts';
 import { Redirected } from './redirected.ts';
 import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
+import { branchKey } from './remote/branch.ts';
 import { handOverBy } from './remote/hand-over.ts';
 import { Homes, type OpenHomes } from './remote/homes.ts';
 import { RemoteStreams } from './remote/streams.ts';
@@ -33,6 +35,7 @@ export interface PlaylistPublisherOptions {
   readonly access: Access;
   readonly redirects: Redirects;
   readonly directory: StreamDirectory;
+  readonly tree: RelayTree;
   readonly calls: PeerCalls;
   readonly sessionNames: SessionNames;
   /** Fetches what no node has from an origin; tells whether any has it then. Absent: there are no origins. */
@@ -57,7 +60,7 @@ export class PlaylistPublisher {
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
-    const { registry, cluster, access, redirects, directory, calls, log, tokenKeys, crossDomains } = options;
+    const { registry, cluster, access, redirects, directory, tree, calls, log, tokenKeys, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKeys, `${internalName}/${name}`);
     const homes: OpenHomes = (application, name) =>
@@ -74,7 +77,7 @@ export class PlaylistPublisher {
       partDelay: this.counts.partDelay,
       log,
     });
-    this.#remote = new RemoteStreams({ form, calls, directory, tokens, access, homes, log });
+    this.#remote = new RemoteStreams({ form, calls, directory, tree, tokens, access, homes, log });
     registry.on('output', this.#attach);
     const applicationOf = ({ vhost, app }: StreamPath): Application | undefined =>
       registry.vhosts.get(vhost)?.applications.get(app);
@@ -89,7 +92,19 @@ export class PlaylistPublisher {
       const own = this.#own.find(application, asked.stream);
       return own?.interrupted === false ? own : (this.#remote.find(application, asked.stream) ?? own);
     };
-    answerNodes(form, calls, findOwn, findPlayed);
+    answerNodes(form, calls, {
+      own: findOwn,
+      played: findPlayed,
+      remote: async (asked) => {
+        const application = applicationOf(asked);
+        return application && (await this.#remote.locate(application, asked.stream));
+      },
+      isCrowded: (asked, from, watching) => {
+        const application = applicationOf(asked);
+        const key = application && branchKey(form, application, asked.stream);
+        return key !== undefined && watching > tree.fanOut && !tree.isFirst(key, from);
+      },
+    });
     this.routes = playlistRoutes(form, {
       registry,
       access,

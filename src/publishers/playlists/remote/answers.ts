@@ -1,13 +1,16 @@
 import type { Static } from 'typebox';
+import type { NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../../../errors.ts';
 import type { WithBytes } from '../../../origins/peer-call.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { HlsForm } from '../form.ts';
-import type { Viewer } from '../answer.ts';
+import type { Media, Viewer } from '../answer.ts';
 import { holdFor } from '../hold.ts';
 import type { OwnStream } from '../own-stream.ts';
 import type { PackagedList } from '../package.ts';
 import { markOf } from '../position.ts';
+import { AwayError } from './link.ts';
+import type { WantedChunklist } from './rendition.ts';
 import {
   callsOf,
   type ChunklistState,
@@ -42,35 +45,74 @@ export interface PlayerCount {
   sentElsewhere(bytes: number, viewer: Viewer | undefined, now: number): void;
 }
 
-/** Answers other nodes for the streams of this one. @param played finds a stream of whatever node that is played here */
-export function answerNodes(
-  form: HlsForm,
-  calls: PeerCalls,
-  find: StreamHere,
-  played: (asked: StreamPath) => PlayerCount | undefined,
-): void {
+/** What a node has from the owner of a stream, for others. Each throws AwayError where the owner itself may know more, and what that says. */
+export interface Relayed {
+  readonly master: (file: string) => Promise<MasterState | undefined>;
+  /** As soon as it is not as it is known, or when `holdMs` are over. */
+  readonly chunklist: (file: string, wanted: WantedChunklist, holdMs: number) => Promise<ChunklistState | undefined>;
+  readonly media: (file: string) => Promise<Media>;
+}
+
+/** A stream that another node has, and that is to be had from this one. */
+interface RelayedStream {
+  /**
+   * @param owner of the stream, as the node that asks knows it, by incarnation
+   * @param viewers of that node, where it tells them
+   * @throws AwayError
+   */
+  passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed;
+}
+
+/** What other nodes ask about. */
+export interface StreamsHere {
+  readonly own: StreamHere;
+  /** Of whatever node, if it is played here. */
+  readonly played: (asked: StreamPath) => PlayerCount | undefined;
+  /** Of another node. */
+  readonly remote: (asked: StreamPath) => Promise<RelayedStream | undefined>;
+  /** Whether a node is to have a stream of this one from another. @param watching how many nodes have it from this one */
+  readonly isCrowded: (asked: StreamPath, from: NodeIdentity, watching: number) => boolean;
+}
+
+/** Answers other nodes for the streams of this one, and those that it gets from their owners. */
+export function answerNodes(form: HlsForm, calls: PeerCalls, { own, played, remote, isCrowded }: StreamsHere): void {
   const demand = <S>(stream: S | undefined, asked: StreamPath): S => {
     if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
     return stream;
   };
   const found = async (asked: StreamPath, query?: URLSearchParams): Promise<OwnStream> =>
-    demand(await find(asked, query), asked);
+    demand(await own(asked, query), asked);
   const known = callsOf(form);
+  const relayed = async (asked: StreamPath, from: NodeIdentity, owner: string, viewers?: number): Promise<Relayed> =>
+    demand(await remote(asked), asked).passOn(from, owner, viewers);
   calls.answer(known.master, async (asked, from) => {
-    const { file, session } = asked;
+    const { file, session, branch } = asked;
+    if (branch !== undefined)
+      return (await told(relayed(asked, from, branch).then(({ master }) => master(file)))) ?? null;
     const stream = await found(asked, new URLSearchParams(session && { session: session.id }));
     const state = master(stream, file, session);
     if (state !== null) stream.watchedBy(from);
     return state;
   });
   calls.answer(known.chunklist, async (asked, from) => {
+    const { file, branch, viewers, holdMs = 0 } = asked;
+    if (branch !== undefined) {
+      const state = relayed(asked, from, branch, viewers).then(({ chunklist }) => chunklist(file, asked, holdMs));
+      return (await told(state)) ?? null;
+    }
     const stream = await found(asked);
-    const rendition = stream.rendition(asked.file);
+    const rendition = stream.rendition(file);
     if (rendition === undefined) throw kilnError('fileNotFound');
-    stream.watchedBy(from, asked.viewers);
-    return await chunklist(stream, rendition, asked);
+    stream.watchedBy(from, viewers);
+    const state = await chunklist(stream, rendition, asked);
+    if (state === null || !isCrowded(asked, from, stream.watching)) return state;
+    stream.leftBy(from);
+    return { ...state, crowded: true };
   });
   calls.answerBytes(known.media, async (asked, from) => {
+    const { file, branch } = asked;
+    if (branch !== undefined)
+      return withBytes(await told(relayed(asked, from, branch).then(({ media }) => media(file))));
     const stream = await found(asked);
     const answer = await media(form, stream, asked);
     stream.watchedBy(from);
@@ -82,6 +124,13 @@ export function answerNodes(
   calls.answer(known.sessions, async (asked) => {
     (await found(asked)).takeOver(asked.sessions);
     return null;
+  });
+}
+
+/** @throws ownerUnreachable where who asks is to ask the owner itself */
+function told<T>(promise: Promise<T>): Promise<T> {
+  return promise.catch((error: unknown) => {
+    throw error instanceof AwayError ? kilnError('ownerUnreachable') : error;
   });
 }
 
@@ -126,7 +175,10 @@ async function media(
 ): Promise<WithBytes<Static<PlaylistCalls['media']['answer']>>> {
   const found = file.endsWith(form.media) ? await stream.file(file, NO_DIRECTIVES, holdFor(holdMs)) : undefined;
   if (found === undefined || found.kind === 'starting' || found.kind === 'chunklist') throw kilnError('fileNotFound');
-  const { kind, type, body } = found;
+  return withBytes(found);
+}
+
+function withBytes({ kind, type, body }: Media): WithBytes<Static<PlaylistCalls['media']['answer']>> {
   return { answer: { kind, type }, bytes: joined(body) };
 }
 

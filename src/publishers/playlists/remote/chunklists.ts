@@ -1,5 +1,6 @@
 import { kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { FileAnswer, Hold } from '../answer.ts';
 import { answerChunklist } from '../chunklist.ts';
 import type { Directives } from '../directives.ts';
@@ -16,7 +17,7 @@ const MAX_LOADED_BY_ONE = 64;
 /** What chunklists are loaded by. */
 export interface RemoteChunklistsOptions {
   readonly link: OwnerLink;
-  /** How many players this node counts. */
+  /** How many players this node counts, and those that have the stream from it. */
   readonly viewers: () => number;
   /** Called with the run of the stream that the owner tells of. */
   readonly onRun: (run: string) => void;
@@ -50,21 +51,33 @@ export class RemoteChunklists implements RemoteContext {
   /** @throws as PlayedStream.file */
   answer(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
     const since = Date.now();
-    const known = this.#renditions.get(name);
-    const rendition = known ?? this.#candidate(name);
-    const refreshed = rendition.refresh(directives.legacy ? 'legacy' : directives.skip ? 'delta' : 'full');
-    if (refreshed === undefined) return answerChunklist(rendition, directives, hold, since);
-    const loaded = known === undefined ? this.#admit(name, rendition, refreshed) : refreshed;
+    const { rendition, loaded } = this.#refresh(
+      name,
+      directives.legacy ? 'legacy' : directives.skip ? 'delta' : 'full',
+    );
+    if (loaded === undefined) return answerChunklist(rendition, directives, hold, since);
     return hold(() => loaded, MAX_LOADED_BY_ONE).then(() => {
       if (this.#ended && rendition.position === undefined) throw kilnError('streamInterrupted');
       return answerChunklist(rendition, directives, hold, since);
     });
   }
 
+  /**
+   * For a node that has the stream from this one: a chunklist, when it is not as that node has it, or `holdMs` are over.
+   * @returns undefined as long as the owner has none
+   * @throws KilnError of the owner; AwayError where another node may know more
+   */
+  async state(name: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
+    const { rendition, loaded } = this.#refresh(name, 'full');
+    await loaded;
+    return await rendition.state(wanted, holdMs);
+  }
+
   async load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
     const asked = { file, ...wanted, viewers: this.#options.viewers() };
-    const { answer: state } = await this.link.ask(this.link.calls.chunklist, asked, holdMs);
+    const { answer: state } = await this.link.fetch(this.link.calls.chunklist, asked, holdMs);
     if (state === null) return undefined;
+    if (state.crowded === true) this.link.crowd();
     this.#options.onRun(state.run);
     this.#targetDuration = state.targetDuration;
     return state;
@@ -98,6 +111,14 @@ export class RemoteChunklists implements RemoteContext {
   close(outcome: Outcome): void {
     this.#ended = true;
     for (const { waiters } of [...this.#renditions.values(), ...this.#candidates.values()]) waiters.close(outcome);
+  }
+
+  #refresh(name: string, form: ChunklistForm): { rendition: RemoteRendition; loaded: Promise<void> | undefined } {
+    const known = this.#renditions.get(name);
+    const rendition = known ?? this.#candidate(name);
+    const refreshed = rendition.refresh(form);
+    const isNew = known === undefined && refreshed !== undefined;
+    return { rendition, loaded: isNew ? this.#admit(name, rendition, refreshed) : refreshed };
   }
 
   #candidate(name: string): RemoteRendition {

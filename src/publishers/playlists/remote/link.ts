@@ -6,15 +6,19 @@ import type { PeerCall, WithBytes } from '../../../origins/peer-call.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
 import type { HlsForm } from '../form.ts';
+import type { Branch } from './branch.ts';
+import { Interrupts } from './interrupts.ts';
 import { callsOf, type PlaylistCalls } from './wire.ts';
 
 /** How long a call may take, beyond the time that it is held: players give up after 10 seconds. */
 const TIMEOUT_MS = 5000;
+/** The same of a node that has the stream from its owner, beyond the time that the call is held: there are others to ask. */
+const PARENT_TIMEOUT_MS = 1000;
 /** Between two attempts while nobody answers for the stream. */
 export const RETRY_MS = 500;
 
 /** What is asked, without what the link adds: the stream, and for how long the call may be held. */
-type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'holdMs'>;
+type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'holdMs' | 'branch'>;
 
 /** Nobody answers for the stream now. */
 export class AwayError extends Error {
@@ -40,6 +44,7 @@ export interface OwnerLinkOptions {
   /** Of the output stream, as viewers ask for it. */
   readonly name: string;
   readonly owner: NodeIdentity;
+  readonly branch: Branch;
   /** Called when no node has the stream any more. */
   readonly onGone: () => void;
 }
@@ -49,7 +54,7 @@ export class OwnerLink {
   /** What it can be asked. */
   readonly calls: PlaylistCalls;
   readonly #options: OwnerLinkOptions;
-  readonly #listeners = new Set<() => void>();
+  readonly #moved = new Interrupts();
   #owner: NodeIdentity;
   /** Nobody is known to have the stream since, by the monotonic clock; its last owner may still answer for it. */
   #lostAt: number | undefined;
@@ -94,7 +99,7 @@ export class OwnerLink {
     if (isSame(owner, this.#owner)) return;
     this.#owner = owner;
     this.#unreachable = false;
-    for (const listener of [...this.#listeners]) listener();
+    this.#moved.fire();
   }
 
   /**
@@ -122,13 +127,52 @@ export class OwnerLink {
     }
   }
 
+  /**
+   * The same of what any node tells alike that has it from the owner: one of those is asked where the owner has enough to do.
+   * @throws as `ask`
+   */
+  async fetch<Q extends TSchema, A extends TSchema>(
+    call: PeerCall<Q, A>,
+    fields: Fields<Q>,
+    holdMs = 0,
+  ): Promise<WithBytes<Static<A>>> {
+    const parent = this.#options.branch.parent(this.#owner);
+    const answer = parent && (await this.#askParent(parent, call, fields, holdMs));
+    return answer ?? (await this.ask(call, fields, holdMs));
+  }
+
+  /** The owner has told that it sends the stream to enough nodes. */
+  crowd(): void {
+    this.#options.branch.crowd();
+  }
+
   /** What comes of a promise, or undefined when another node has the stream before that. */
   unlessMoved<T>(promise: Promise<T>): Promise<T | undefined> {
-    return new Promise((resolve, reject) => {
-      const listener = (): void => resolve(undefined);
-      this.#listeners.add(listener);
-      promise.then(resolve, reject).finally(() => this.#listeners.delete(listener));
-    });
+    return this.#moved.unlessFired(promise);
+  }
+
+  /** @returns undefined when another node is to be asked @throws what the owner says of what it does not have */
+  async #askParent<Q extends TSchema, A extends TSchema>(
+    parent: NodeIdentity,
+    call: PeerCall<Q, A>,
+    fields: Fields<Q>,
+    holdMs: number,
+  ): Promise<WithBytes<Static<A>> | undefined> {
+    const { calls, branch } = this.#options;
+    const owner = this.#owner;
+    const request = { ...this.#request(fields, holdMs), branch: owner.incarnation } as Static<Q>;
+    try {
+      const answer = await branch.unlessLeft(calls.callForBytes(parent, call, request, holdMs + PARENT_TIMEOUT_MS));
+      if (answer !== undefined && isSame(owner, this.#owner)) this.#unreachable = false;
+      return answer;
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      const { code, cause } = error;
+      if (code === 'fileNotFound' || code === 'playlistOverdue') throw error;
+      // otherwise it may be about to hear of the owner, or not reach it: the owner itself tells more
+      if (cause !== undefined || code === 'callUnknown' || code === 'streamNotFound') branch.shun(parent);
+      return undefined;
+    }
   }
 
   /** @throws AwayError, NotHereError, and the owner's own KilnError */
@@ -164,9 +208,8 @@ export class OwnerLink {
     fields: Fields<Q>,
     holdMs: number,
   ) {
-    const { calls, application, name: stream } = this.#options;
-    const names = { vhost: application.vhost.name, app: application.name, stream };
-    const request = { ...fields, ...names, ...(holdMs > 0 && { holdMs }) } as Static<Q>;
+    const { calls } = this.#options;
+    const request = this.#request(fields, holdMs) as Static<Q>;
     const begun = performance.now();
     try {
       const answer = await calls.callForBytes(owner, call, request, holdMs + TIMEOUT_MS);
@@ -187,6 +230,12 @@ export class OwnerLink {
       }
       throw new AwayError(message, { cause });
     }
+  }
+
+  #request<F extends object>(fields: F, holdMs: number) {
+    const { application, name: stream } = this.#options;
+    const names = { vhost: application.vhost.name, app: application.name, stream };
+    return { ...fields, ...names, ...(holdMs > 0 && { holdMs }) };
   }
 
   /** @throws AwayError when who was asked is leaving, and another may have it soon; streamNotFound when nobody else has it */

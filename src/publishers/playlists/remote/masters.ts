@@ -51,12 +51,12 @@ export class RemoteMasters {
     signal: AbortSignal,
   ): Promise<MasterState | undefined> {
     const mayBeKnown = session === undefined && !ownerCounts && !this.#link.lost;
-    const known = mayBeKnown ? this.#known.get(file) : undefined;
-    if (known !== undefined && performance.now() - known.at < FRESH_MS) return known.state;
+    const known = mayBeKnown ? this.#fresh(file) : undefined;
+    if (known !== undefined) return known;
     const isFinal = session !== undefined && session.grant.openings.length > 0;
     for (const until = performance.now() + HOLD_MS; ;) {
       try {
-        return await (session === undefined ? this.#getOnce(file) : this.#loadNoted(file, session));
+        return await (session === undefined ? this.#getOnce(file, ownerCounts) : this.#load(file, session, true));
       } catch (error) {
         if (!(error instanceof AwayError)) throw error;
         const last = isFinal ? undefined : this.#known.get(file);
@@ -73,24 +73,38 @@ export class RemoteMasters {
     }
   }
 
+  /** For a node that has the stream from this one; undefined as long as there is nothing to play. @throws AwayError, what the owner says */
+  async state(file: string): Promise<MasterState | undefined> {
+    if (this.#link.lost) throw new AwayError('no node has the stream');
+    return this.#fresh(file) ?? (await this.#getOnce(file, false));
+  }
+
   /** What is known is of another stream. */
   clear(): void {
     this.#known.clear();
   }
 
-  #getOnce(file: string): Promise<MasterState | undefined> {
-    let asked = this.#asked.get(file);
+  #fresh(file: string): MasterState | undefined {
+    const known = this.#known.get(file);
+    return known !== undefined && performance.now() - known.at < FRESH_MS ? known.state : undefined;
+  }
+
+  #getOnce(file: string, ownerCounts: boolean): Promise<MasterState | undefined> {
+    const key = `${ownerCounts ? 'counted' : ''}/${file}`;
+    let asked = this.#asked.get(key);
     if (asked === undefined) {
       if (this.#asked.size >= MAX_MASTERS) throw kilnError('tooManyWaiting');
-      asked = this.#loadNoted(file, undefined).finally(() => this.#asked.delete(file));
-      this.#asked.set(file, asked);
+      asked = this.#load(file, undefined, ownerCounts).finally(() => this.#asked.delete(key));
+      this.#asked.set(key, asked);
     }
     return asked;
   }
 
-  async #loadNoted(file: string, session: Newcomer | undefined): Promise<MasterState | undefined> {
+  async #load(file: string, session: Newcomer | undefined, ownerCounts: boolean): Promise<MasterState | undefined> {
     const at = performance.now();
-    const { answer: state } = await this.#link.ask(this.#link.calls.master, { file, session });
+    const link = this.#link;
+    const { master } = link.calls;
+    const { answer: state } = await (ownerCounts ? link.ask(master, { file, session }) : link.fetch(master, { file }));
     if (state === null) return undefined;
     this.#onRun(state.run);
     if (this.#known.size < MAX_MASTERS || this.#known.has(file)) {

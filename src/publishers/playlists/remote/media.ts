@@ -46,7 +46,7 @@ export class RemoteMedia {
 
   async #fetch(file: string): Promise<Media> {
     const epoch = this.#epoch;
-    const ask = () => this.#link.ask(this.#link.calls.media, { file }, HELD_MS);
+    const ask = () => this.#link.fetch(this.#link.calls.media, { file }, HELD_MS);
     try {
       // what an owner of the past does not answer, the next one may
       const { answer, bytes } = (await this.#link.unlessMoved(ask())) ?? (await ask());

@@ -4,6 +4,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { OnLeft } from '../answer.ts';
 import type { Chunklist } from '../chunklist.ts';
+import { holdFor } from '../hold.ts';
 import { waitMs, type Wait } from '../wait.ts';
 import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
@@ -108,6 +109,22 @@ export class RemoteRendition implements Chunklist {
   text(form: ChunklistForm): Text | Promise<Text> {
     const stated = this.#texts[form] ?? (form === 'delta' ? this.#texts.full : undefined);
     return stated ?? this.#loadText(form);
+  }
+
+  /** As RemoteChunklists.state, once what is known is what the owner has. */
+  async state({ forms, after }: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
+    const changed = (): boolean => this.position !== undefined && markOf(this.position) !== after;
+    if (holdMs > 0 && !changed())
+      await holdFor(holdMs)((onLeft) => this.wait(changed, onLeft, { since: Date.now(), what: 'next' }));
+    for (const form of forms) if (this.#texts[form] === undefined) await this.#loadText(form);
+    const told = this.#told;
+    const { ended, link } = this.#context;
+    if (ended || link.lost || this.#silent || this.#unbegun || (told && told.from !== link.owner))
+      throw new AwayError('what is known may not be what the owner has');
+    if (told === undefined) return undefined;
+    const { run, edition, interrupted, targetDuration, position } = told;
+    const texts = forms.map((form) => [form, this.#texts[form]?.plain.toString()]);
+    return { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
   }
 
   wait(ready: () => boolean, onLeft: OnLeft, { since, what }: Wait): Promise<Outcome> {

@@ -13,6 +13,7 @@ import type { Logger } from '../../../log.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import { CONTINUED_MS } from '../../../origins/stream-names.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
+import type { RelayTree } from '../../../origins/relay-tree.ts';
 import type { FileAnswer, Hold, Master, MasterRequest, PlayedStream, Viewer } from '../answer.ts';
 import { handedOn, type Directives } from '../directives.ts';
 import { Player, Players, toViewer } from '../players.ts';
@@ -22,7 +23,9 @@ import type { HlsForm } from '../form.ts';
 import { MasterTemplate } from '../master-template.ts';
 import { Text } from '../text.ts';
 import type { SessionTokens } from '../token.ts';
-import type { PlayerCount } from './answers.ts';
+import { WatchingNodes } from '../watching-nodes.ts';
+import type { PlayerCount, Relayed } from './answers.ts';
+import { Branch, branchKey } from './branch.ts';
 import type { Homes } from './homes.ts';
 import type { MediaCache } from './cache.ts';
 import { RemoteChunklists } from './chunklists.ts';
@@ -42,6 +45,7 @@ export interface RemoteStreamOptions {
   readonly form: HlsForm;
   readonly calls: PeerCalls;
   readonly directory: Pick<StreamDirectory, 'locate' | 'mayMove'>;
+  readonly tree: RelayTree;
   readonly application: Application;
   readonly config: HlsPublisherConfig;
   /** As viewers ask for it. */
@@ -66,6 +70,9 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   usedAt = performance.now();
   readonly #options: RemoteStreamOptions;
   readonly #link: OwnerLink;
+  readonly #branch: Branch;
+  /** Nodes that have it from this one. */
+  readonly #behind = new WatchingNodes(() => () => {});
   /** Players that the owner counts. */
   readonly #players: RemotePlayers;
   /** Players that this node has let in, and counts. */
@@ -79,17 +86,23 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   readonly #chunklists: RemoteChunklists;
   readonly #media: RemoteMedia;
   #run: string | undefined;
+  readonly #relayed: Relayed = {
+    master: (file) => this.#masters.state(file),
+    chunklist: (file, wanted, holdMs) => this.#chunklists.state(file, wanted, holdMs),
+    media: async (file) => this.#media.get(file) ?? (await this.#media.fetch(file)),
+  };
 
   constructor(options: RemoteStreamOptions) {
-    const { form, application, config, tokens, access, log, cache } = options;
+    const { form, tree, application, config, name, tokens, access, log, cache } = options;
     const onRun = (run: string): void => this.#note(run);
     this.#options = options;
     this.config = config;
-    this.#link = new OwnerLink({ ...options, onGone: () => this.close() });
+    this.#branch = new Branch(tree, branchKey(form, application, name));
+    this.#link = new OwnerLink({ ...options, branch: this.#branch, onGone: () => this.close() });
     this.#masters = new RemoteMasters(this.#link, onRun);
     this.#chunklists = new RemoteChunklists({
       link: this.#link,
-      viewers: () => this.#view?.sessions.size ?? 0,
+      viewers: () => (this.#view?.sessions.size ?? 0) + this.#behind.viewers,
       onRun,
       log,
     });
@@ -136,7 +149,10 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     this.#players.tick(now);
     this.#options.homes.tick(now);
     const { targetDuration = this.config.segmentDuration } = this.#chunklists;
-    this.#own.expire(Date.now() - silenceMs(targetDuration), Date.now());
+    const before = Date.now() - silenceMs(targetDuration);
+    this.#own.expire(before, Date.now());
+    this.#behind.expire(before);
+    this.#branch.tick(now);
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }
 
@@ -222,6 +238,19 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     this.#use();
     if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold);
     return this.#media.get(name) ?? hold(() => this.#media.fetch(name), MAX_FETCHED_BY_ONE);
+  }
+
+  /**
+   * For a node that has the stream from this one.
+   * @param owner of the stream, as that node knows it, by incarnation
+   * @param viewers of that node, where it tells them
+   * @throws AwayError where this node does not get from that owner what there is
+   */
+  passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed {
+    this.#use();
+    if (owner !== this.#link.owner.incarnation) throw new AwayError('this node knows another owner of the stream');
+    this.#behind.see(from, viewers);
+    return this.#relayed;
   }
 
   /** From now on this node counts players, unless the stream has no publisher. */

@@ -3,6 +3,7 @@ import type { Application } from '../../../core/application.ts';
 import type { Logger } from '../../../log.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { Location, StreamDirectory } from '../../../origins/stream-directory.ts';
+import type { RelayTree } from '../../../origins/relay-tree.ts';
 import type { StreamName } from '../../../origins/stream-key.ts';
 import type { HlsForm } from '../form.ts';
 import type { SessionTokens } from '../token.ts';
@@ -20,6 +21,7 @@ export interface RemoteStreamsOptions {
   readonly form: HlsForm;
   readonly calls: PeerCalls;
   readonly directory: StreamDirectory;
+  readonly tree: RelayTree;
   readonly tokens: (application: Application, name: string) => SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
   readonly homes: OpenHomes;
@@ -70,11 +72,12 @@ export class RemoteStreams {
   #open(application: Application, name: string, { owner, input }: Location): RemoteStream | undefined {
     const config = this.#options.form.config(application);
     if (config === undefined || application.closed) return undefined;
-    const { form, calls, directory, tokens, access, homes, log } = this.#options;
+    const { form, calls, directory, tree, tokens, access, homes, log } = this.#options;
     const stream = new RemoteStream({
       form,
       calls,
       directory,
+      tree,
       application,
       config,
       name,

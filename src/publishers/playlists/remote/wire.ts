@@ -41,6 +41,8 @@ export const ChunklistState = Type.Object({
     delta: Type.Optional(Type.String()),
     legacy: Type.Optional(Type.String()),
   }),
+  /** The owner sends the stream to enough nodes: who asks is to have it from one of those from now on. */
+  crowded: Type.Optional(Type.Boolean()),
 });
 /** See its schema. */
 export type ChunklistState = Static<typeof ChunklistState>;
@@ -113,9 +115,11 @@ const File = {
   file: Type.String(),
   /** Milliseconds that the owner may hold the call for what is to come. */
   holdMs: Type.Optional(Type.Number({ minimum: 0, maximum: HELD_MS })),
+  /** The owner, as the node that asks knows it, by incarnation: who is asked has the stream from that one. */
+  branch: Type.Optional(Type.String()),
 };
 
-/** Requests of other nodes to the owner of a stream. `null` is the answer while the playlist has not begun. */
+/** Requests of other nodes to the owner of a stream, or to one that has it from there. `null` is the answer while the playlist has not begun. */
 export interface PlaylistCalls {
   /** A master playlist, and the token of a session that is named, or has openings. */
   readonly master: typeof MASTER;

@@ -40,13 +40,17 @@ async function open(t: ExecutionContext, { thumbnail = {}, vhost, crossDomains, 
     ],
     ...vhost,
   });
-  const { cluster, access, directory, calls, sessionNames, redirects, live } = await aloneWith(registry, admitting);
+  const { cluster, access, directory, tree, calls, sessionNames, redirects, live } = await aloneWith(
+    registry,
+    admitting,
+  );
   const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   const llhls = new PlaylistPublisher(LLHLS, {
     registry,
     cluster,
     access,
     directory,
+    tree,
     calls,
     sessionNames,
     redirects,

@@ -1,0 +1,69 @@
+import { joinKey, type NodeIdentity } from '#cluster';
+import type { Application } from '../../../core/application.ts';
+import type { RelayTree } from '../../../origins/relay-tree.ts';
+import type { HlsForm } from '../form.ts';
+import { Interrupts } from './interrupts.ts';
+
+/** For how long a node that did not give the stream is not asked again, in milliseconds. */
+const SHUNNED_MS = 10_000;
+
+/** By which nodes are ranked for a stream. */
+export function branchKey({ kind }: HlsForm, { vhost, name: app }: Application, output: string): string {
+  return joinKey(kind, vhost.name, app, output);
+}
+
+/**
+ * Which node a stream comes from. That is its owner, until that says that it sends the stream to enough nodes: then it is one that is
+ * nearer to the owner in the tree of the stream, as long as that one lives and answers.
+ */
+export class Branch {
+  readonly #tree: Pick<RelayTree, 'parent' | 'has'>;
+  /** By which nodes are ranked. */
+  readonly #key: string;
+  readonly #left = new Interrupts();
+  /** Incarnations, and until when they are not asked, by the monotonic clock. */
+  readonly #shunned = new Map<string, number>();
+  #crowded = false;
+  #parent: NodeIdentity | 'owner' | undefined;
+
+  constructor(tree: Pick<RelayTree, 'parent' | 'has'>, key: string) {
+    this.#tree = tree;
+    this.#key = key;
+  }
+
+  /** The owner sends the stream to enough nodes: this one is to ask others. */
+  crowd(): void {
+    this.#crowded = true;
+    if (this.#parent === 'owner') this.#parent = undefined;
+  }
+
+  /** Whom to ask; undefined: the owner. */
+  parent(owner: NodeIdentity): NodeIdentity | undefined {
+    if (!this.#crowded) return undefined;
+    const chosen = this.#parent;
+    const isAsked = chosen === 'owner' || (chosen !== undefined && chosen.id !== owner.id);
+    const parent = isAsked ? chosen : (this.#tree.parent(this.#key, owner, new Set(this.#shunned.keys())) ?? 'owner');
+    this.#parent = parent;
+    return parent === 'owner' ? undefined : parent;
+  }
+
+  /** It does not give the stream: another node is asked, also for what it is being asked for. @param now by the monotonic clock */
+  shun(node: NodeIdentity, now = performance.now()): void {
+    this.#shunned.set(node.incarnation, now + SHUNNED_MS);
+    if (this.#parent !== node) return;
+    this.#parent = undefined;
+    this.#left.fire();
+  }
+
+  /** @param now by the monotonic clock */
+  tick(now: number): void {
+    for (const [incarnation, until] of this.#shunned) if (until <= now) this.#shunned.delete(incarnation);
+    const parent = this.#parent;
+    if (parent !== undefined && parent !== 'owner' && !this.#tree.has(parent)) this.shun(parent, now);
+  }
+
+  /** What comes of a promise, or undefined when the parent is left before that. */
+  unlessLeft<T>(promise: Promise<T>): Promise<T | undefined> {
+    return this.#left.unlessFired(promise);
+  }
+}

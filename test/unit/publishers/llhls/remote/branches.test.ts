@@ -1,0 +1,178 @@
+import test, { type ExecutionContext } from 'ava';
+import { UnreachableError } from '#cluster';
+import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
+import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
+import { audioTrack, videoTrack } from '../../../../support/packets.ts';
+import { until } from '../../../../support/until.ts';
+import { virtualTime } from '../../../../support/virtual-time.ts';
+
+const LLHLS = { segmentDuration: 2, segmentCount: 6, chunkDuration: 0.5 };
+const MASTER = '/app/stream/llhls.m3u8';
+const EDGES = ['b', 'c', 'd', 'e', 'f', 'g', 'h'];
+
+/** A stream of node `a`, the others, and a function that brings it on to a media time. */
+async function live(t: ExecutionContext, fanOut: number, setup: object = {}) {
+  virtualTime(t);
+  const nodes = MemoryCluster.create(t, 1);
+  const open = (id: string) => openLlhlsNode(t, nodes, id, { fanOut, llhls: { ...LLHLS, ...setup } });
+  const [a, ...edges] = (await Promise.all(['a', ...EDGES].map(open))) as [LlhlsNode, ...LlhlsNode[]];
+  const { input, output } = await a.goLive([videoTrack(), audioTrack()]);
+  for (const edge of edges) await untilKnown(edge, a);
+  const advance = feeder(output);
+  advance(7.2);
+  return { nodes, a, edges, input, output, advance };
+}
+
+const newest = (list: string): number =>
+  Math.max(...[...list.matchAll(/^seg_\d+_(\d+)_/gm)].map(([, msn]) => Number(msn)));
+const sibling = (url: string, name: string): string => `${url.slice(0, url.lastIndexOf('/'))}/${name}`;
+const partOf = (list: string): string =>
+  /#EXT-X-PART:.*URI="([^"]+)"/.exec(list.slice(list.lastIndexOf('EXT-X-PART:') - 1))?.[1] ?? '';
+
+/** Players of all nodes have the picture's chunklist and wait for its next segment; answers to them, when it has come. */
+async function follow(edges: readonly LlhlsNode[], urls: readonly string[], bring: () => void): Promise<string[]> {
+  const lists = await Promise.all(edges.map((edge, at) => edge.get(urls[at] as string)));
+  const before = edges.map(({ asked }) => asked.length);
+  const next = edges.map((edge, at) => edge.get(`${urls[at]}?_HLS_msn=${newest(lists[at]?.body ?? '') + 1}`));
+  await until('they wait', () => edges.some(({ asked }, at) => asked.length > (before[at] ?? 0)));
+  bring();
+  return (await Promise.all(next)).map(({ body }) => body);
+}
+
+/** Every node has got the stream once, so that each knows from whom it has it. */
+async function spread(t: ExecutionContext, fanOut: number) {
+  const there = await live(t, fanOut);
+  const { edges, advance } = there;
+  const urls = await Promise.all(edges.map(async (edge) => (await edge.children())[1] as string));
+  let at = 7.2;
+  const step = () => follow(edges, urls, () => advance((at += 2)));
+  await step();
+  await step();
+  /** Whom the nodes ask for what comes next. */
+  const parents = async (): Promise<ReadonlyMap<string, ReadonlySet<string>>> => {
+    for (const edge of edges) edge.callees.length = 0;
+    await step();
+    return new Map(edges.map(({ id, callees }) => [id, new Set(callees)]));
+  };
+  return { ...there, urls, step, parents };
+}
+
+const askers = (parents: ReadonlyMap<string, ReadonlySet<string>>, of: string): string[] =>
+  [...parents].filter(([, asked]) => asked.has(of)).map(([id]) => id);
+
+for (const fanOut of [1, 2, 3])
+  test(`a node gives a stream to ${fanOut} others, and those to more: all have the same bytes`, async (t) => {
+    const { a, edges, urls, parents } = await spread(t, fanOut);
+    const asked = await parents();
+    for (const [id, callees] of asked) t.is(callees.size, 1, `${id} asks ${[...callees]}`);
+    for (const id of ['a', ...EDGES])
+      t.true(askers(asked, id).length <= fanOut, `${id} is asked by ${askers(asked, id)}`);
+    t.is(askers(asked, 'a').length, fanOut);
+    const own = (await a.get(urls[0] as string)).body;
+    for (const [at, edge] of edges.entries()) {
+      const url = urls[at] as string;
+      const { body } = await edge.get(url);
+      t.is(body, own);
+      const files = [
+        partOf(body),
+        ...[...body.matchAll(/^(seg_.*)$|MAP:URI="([^"]+)"/gm)].map(([, segment, map]) => segment ?? map ?? ''),
+      ];
+      t.true(files.length > 4 && files.every((name) => name !== ''));
+      for (const name of files)
+        t.deepEqual(
+          (await edge.get(sibling(url, name))).rawPayload,
+          (await a.get(sibling(urls[0] as string, name))).rawPayload,
+          name,
+        );
+      t.is((await edge.get(sibling(url, 'seg_0_99_video_x_llhls.m4s'))).statusCode, 404);
+    }
+  });
+
+test('few nodes have a stream from its owner itself', async (t) => {
+  const { parents } = await spread(t, EDGES.length);
+  const asked = await parents();
+  for (const [id, callees] of asked) t.deepEqual([...callees], ['a'], id);
+});
+
+test('the owner knows how many players there are behind all nodes', async (t) => {
+  const { output, step } = await spread(t, 1);
+  await until('all are counted once', async () => {
+    await step();
+    return output.viewersElsewhere === EDGES.length;
+  });
+  t.pass();
+});
+
+test('when a node in between cannot be reached, those behind it have the stream from another one', async (t) => {
+  const { edges, parents } = await spread(t, 1);
+  const before = await parents();
+  const gone = edges.find(({ id }) => askers(before, 'a').includes(id)) as LlhlsNode;
+  for (const { cluster } of edges) {
+    const { forward } = cluster;
+    cluster.forward = (to, ...rest) =>
+      to.id === gone.id ? Promise.reject(new UnreachableError('the cable was pulled')) : forward(to, ...rest);
+  }
+  await parents();
+  const asked = await parents();
+  t.deepEqual(askers(asked, gone.id), []);
+  for (const [id, callees] of asked) t.is(callees.size, 1, id);
+});
+
+test('when a node in between does not answer, players behind it get what comes', async (t) => {
+  const { edges, step, parents } = await spread(t, 1);
+  const before = await parents();
+  const gone = edges.find(({ id }) => askers(before, 'a').includes(id)) as LlhlsNode;
+  const lists = await step();
+  gone.silence();
+  const later = await step();
+  for (const [at, list] of later.entries())
+    if (edges[at] !== gone) t.is(newest(list), newest(lists[at] as string) + 1, edges[at]?.id);
+  await until('nobody asks it', async () => askers(await parents(), gone.id).length === 0);
+});
+
+test('a node in between that does not have the stream is passed over', async (t) => {
+  const { edges, parents } = await spread(t, 1);
+  const before = await parents();
+  const gone = edges.find(({ id }) => askers(before, 'a').includes(id)) as LlhlsNode;
+  await gone.publisher.close();
+  gone.registry.close('it has none');
+  const others = edges.filter((edge) => edge !== gone);
+  await until('nobody asks it', async () => {
+    const asked = await parents();
+    return others.every(({ id }) => asked.get(id)?.has(gone.id) !== true);
+  });
+  t.pass();
+});
+
+test('all nodes go on with the next owner', async (t) => {
+  const { a, edges, input, urls, parents } = await spread(t, 1);
+  await parents();
+  const [next] = edges as [LlhlsNode];
+  input.close('its publisher left');
+  const { output } = await next.goLive([videoTrack(), audioTrack()]);
+  const bring = feeder(output);
+  bring(6.2);
+  const rest = edges.slice(1);
+  for (const node of [a, ...rest]) await untilKnown(node, next);
+  for (const [at, node] of rest.entries()) {
+    const url = urls[at + 1] as string;
+    await until(
+      `${node.id} goes on`,
+      async () => (await node.get(url)).body === (await next.get(urls[0] as string)).body,
+    );
+  }
+  t.regex((await next.get(urls[0] as string)).body, /EXT-X-DISCONTINUITY-SEQUENCE:1/);
+});
+
+test('a master playlist is asked of a node in between, but not where the owner limits viewers', async (t) => {
+  const { a, edges, urls } = await spread(t, 1);
+  t.truthy(urls);
+  for (const edge of edges) {
+    edge.callees.length = 0;
+    const { statusCode, body } = await edge.get(MASTER);
+    t.is(statusCode, 200);
+    t.regex(body, /chunklist_/);
+  }
+  t.true(edges.filter(({ callees }) => callees.includes('a')).length <= 1);
+  t.truthy(a);
+});
