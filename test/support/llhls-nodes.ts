@@ -1,3 +1,4 @@
+import type { Duplex } from 'node:stream';
 import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import type { PeerRequest } from '#cluster';
@@ -35,14 +36,30 @@ export async function openLlhlsNode(
     callees.push(to.id);
     return forward(to, request, timeoutMs);
   };
+  const connect = cluster.connect.bind(cluster);
+  const fedBy = new Map<string, Duplex>();
+  cluster.connect = async (to, ...rest) => {
+    const stream = await connect(to, ...rest);
+    fedBy.set(to.id, stream);
+    stream.on('close', () => fedBy.get(to.id) === stream && fedBy.delete(to.id));
+    return stream;
+  };
   const serve = cluster.serve.bind(cluster);
+  const accepted = new Set<Duplex>();
   const over = Promise.withResolvers<void>();
   let silent = false;
   cluster.serve = (handler, streams) =>
-    serve(async (request, from) => {
-      if (silent) await over.promise;
-      return await handler(request, from);
-    }, streams);
+    serve(
+      async (request, from) => {
+        if (silent) await over.promise;
+        return await handler(request, from);
+      },
+      (stream, path, from) => {
+        if (silent) stream.cork();
+        accepted.add(stream);
+        streams?.(stream, path, from);
+      },
+    );
   const { log, names, directory, calls, sessionNames, redirects, ...parts } = nodeParts(cluster, registry);
   const access = parts.access(setup.access);
   const options = {
@@ -83,9 +100,12 @@ export async function openLlhlsNode(
     asked,
     /** Whom it called, for each of those. */
     callees,
-    /** From now on it takes calls of others and does not answer them. */
+    /** The connections on which other nodes send it what it follows, by their ids. */
+    fedBy: fedBy as ReadonlyMap<string, Duplex>,
+    /** From now on it takes calls of others and does not answer them, and sends nothing. */
     silence: () => {
       silent = true;
+      for (const stream of accepted) stream.cork();
     },
     /** The sessions that it lists of a stream: the API joins those of all nodes. */
     sessions: (name = 'stream') => application.views(name).flatMap((view) => [...view.sessions()]),

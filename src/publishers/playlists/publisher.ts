@@ -21,6 +21,7 @@ import { OwnStreams } from './own-streams.ts';
 import { Redirected } from './redirected.ts';
 import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
 import { branchKey } from './remote/branch.ts';
+import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './remote/hand-over.ts';
 import { Homes, type OpenHomes } from './remote/homes.ts';
 import { RemoteStreams } from './remote/streams.ts';
@@ -31,7 +32,7 @@ import { SessionTokens } from './token.ts';
 /** What HLS is served with. */
 export interface PlaylistPublisherOptions {
   readonly registry: Registry;
-  readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'connect'>;
   readonly access: Access;
   readonly redirects: Redirects;
   readonly directory: StreamDirectory;
@@ -57,6 +58,7 @@ export class PlaylistPublisher {
   readonly #options: PlaylistPublisherOptions;
   readonly #own: OwnStreams;
   readonly #remote: RemoteStreams;
+  readonly #feeds: FeedSessions;
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(form: HlsForm, options: PlaylistPublisherOptions) {
@@ -77,7 +79,7 @@ export class PlaylistPublisher {
       partDelay: this.counts.partDelay,
       log,
     });
-    this.#remote = new RemoteStreams({ form, calls, directory, tree, tokens, access, homes, log });
+    this.#remote = new RemoteStreams({ form, cluster, calls, directory, tree, tokens, access, homes, log });
     registry.on('output', this.#attach);
     const applicationOf = ({ vhost, app }: StreamPath): Application | undefined =>
       registry.vhosts.get(vhost)?.applications.get(app);
@@ -92,7 +94,7 @@ export class PlaylistPublisher {
       const own = this.#own.find(application, asked.stream);
       return own?.interrupted === false ? own : (this.#remote.find(application, asked.stream) ?? own);
     };
-    answerNodes(form, calls, {
+    const source = answerNodes(form, calls, {
       own: findOwn,
       played: findPlayed,
       remote: async (asked) => {
@@ -105,6 +107,7 @@ export class PlaylistPublisher {
         return key !== undefined && watching > tree.fanOut && !tree.isFirst(key, from);
       },
     });
+    this.#feeds = new FeedSessions(form, calls, source, log);
     this.routes = playlistRoutes(form, {
       registry,
       access,
@@ -131,6 +134,7 @@ export class PlaylistPublisher {
   /** Ends every stream's packaging and every request that waits. Idempotent. Resolves when dumps are complete. */
   async close(): Promise<void> {
     this.#options.registry.off('output', this.#attach);
+    this.#feeds.close();
     this.#remote.close();
     await this.#own.close();
   }

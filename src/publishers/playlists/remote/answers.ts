@@ -9,6 +9,7 @@ import { holdFor } from '../hold.ts';
 import type { OwnStream } from '../own-stream.ts';
 import type { PackagedList } from '../package.ts';
 import { markOf } from '../position.ts';
+import type { FeedSource } from './feed-session.ts';
 import { AwayError } from './link.ts';
 import type { WantedChunklist } from './rendition.ts';
 import {
@@ -74,8 +75,12 @@ export interface StreamsHere {
   readonly isCrowded: (asked: StreamPath, from: NodeIdentity, watching: number) => boolean;
 }
 
-/** Answers other nodes for the streams of this one, and those that it gets from their owners. */
-export function answerNodes(form: HlsForm, calls: PeerCalls, { own, played, remote, isCrowded }: StreamsHere): void {
+/** Answers other nodes for the streams of this one, and those that it gets from their owners. @returns what feeds are made of */
+export function answerNodes(
+  form: HlsForm,
+  calls: PeerCalls,
+  { own, played, remote, isCrowded }: StreamsHere,
+): FeedSource {
   const demand = <S>(stream: S | undefined, asked: StreamPath): S => {
     if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
     return stream;
@@ -94,30 +99,34 @@ export function answerNodes(form: HlsForm, calls: PeerCalls, { own, played, remo
     if (state !== null) stream.watchedBy(from);
     return state;
   });
-  calls.answer(known.chunklist, async (asked, from) => {
-    const { file, branch, viewers, holdMs = 0 } = asked;
-    if (branch !== undefined) {
-      const state = relayed(asked, from, branch, viewers).then(({ chunklist }) => chunklist(file, asked, holdMs));
-      return (await told(state)) ?? null;
-    }
-    const stream = await found(asked);
-    const rendition = stream.rendition(file);
-    if (rendition === undefined) throw kilnError('fileNotFound');
-    stream.watchedBy(from, viewers);
-    const state = await chunklist(stream, rendition, asked);
-    if (state === null || !isCrowded(asked, from, stream.watching)) return state;
-    stream.leftBy(from);
-    return { ...state, crowded: true };
-  });
-  calls.answerBytes(known.media, async (asked, from) => {
-    const { file, branch } = asked;
-    if (branch !== undefined)
-      return withBytes(await told(relayed(asked, from, branch).then(({ media }) => media(file))));
-    const stream = await found(asked);
-    const answer = await media(form, stream, asked);
-    stream.watchedBy(from);
-    return answer;
-  });
+  const source: FeedSource = {
+    chunklist: async (asked, from) => {
+      const { file, branch, viewers, holdMs = 0 } = asked;
+      if (branch !== undefined) {
+        const state = relayed(asked, from, branch, viewers).then(({ chunklist }) => chunklist(file, asked, holdMs));
+        return (await told(state)) ?? null;
+      }
+      const stream = await found(asked);
+      const rendition = stream.rendition(file);
+      if (rendition === undefined) throw kilnError('fileNotFound');
+      stream.watchedBy(from, viewers);
+      const state = await chunklist(stream, rendition, asked);
+      if (state === null || !isCrowded(asked, from, stream.watching)) return state;
+      stream.leftBy(from);
+      return { ...state, crowded: true };
+    },
+    media: async (asked, from) => {
+      const { file, branch } = asked;
+      if (branch !== undefined)
+        return withBytes(await told(relayed(asked, from, branch).then(({ media }) => media(file))));
+      const stream = await found(asked);
+      const answer = await media(form, stream, asked);
+      stream.watchedBy(from);
+      return answer;
+    },
+  };
+  calls.answer(known.chunklist, source.chunklist);
+  calls.answerBytes(known.media, source.media);
   calls.answer(known.report, async (asked) => ({ players: count(await found(asked), asked.report) }));
   calls.answer(known.visits, (asked) => ({ players: count(demand(played(asked), asked), asked.report) }));
   calls.answer(known.kicked, async (asked) => [...(await found(asked)).kicked]);
@@ -125,6 +134,7 @@ export function answerNodes(form: HlsForm, calls: PeerCalls, { own, played, remo
     (await found(asked)).takeOver(asked.sessions);
     return null;
   });
+  return source;
 }
 
 /** @throws ownerUnreachable where who asks is to ask the owner itself */

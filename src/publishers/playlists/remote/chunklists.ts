@@ -1,3 +1,4 @@
+import type { NodeIdentity } from '#cluster';
 import { kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
@@ -5,6 +6,7 @@ import type { FileAnswer, Hold } from '../answer.ts';
 import { answerChunklist } from '../chunklist.ts';
 import type { Directives } from '../directives.ts';
 import { MAX_WAITING, type Outcome } from '../waiters.ts';
+import type { Feed } from './feed.ts';
 import type { OwnerLink } from './link.ts';
 import { RemoteRendition, type RemoteContext, type WantedChunklist } from './rendition.ts';
 import type { ChunklistState } from './wire.ts';
@@ -17,6 +19,7 @@ const MAX_LOADED_BY_ONE = 64;
 /** What chunklists are loaded by. */
 export interface RemoteChunklistsOptions {
   readonly link: OwnerLink;
+  readonly feed: Pick<Feed, 'hold' | 'sends'>;
   /** How many players this node counts, and those that have the stream from it. */
   readonly viewers: () => number;
   /** Called with the run of the stream that the owner tells of. */
@@ -77,10 +80,28 @@ export class RemoteChunklists implements RemoteContext {
     const asked = { file, ...wanted, viewers: this.#options.viewers() };
     const { answer: state } = await this.link.fetch(this.link.calls.chunklist, asked, holdMs);
     if (state === null) return undefined;
-    if (state.crowded === true) this.link.crowd();
-    this.#options.onRun(state.run);
-    this.#targetDuration = state.targetDuration;
+    this.#note(state);
     return state;
+  }
+
+  hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean> {
+    return this.#options.feed.hold(file, wanted, holdMs);
+  }
+
+  sends(file: string): boolean {
+    return this.#options.feed.sends(file);
+  }
+
+  /** The node that the stream comes from has sent it. */
+  take(name: string, state: ChunklistState, owner: NodeIdentity): void {
+    this.#note(state);
+    this.#renditions.get(name)?.take(state, owner);
+  }
+
+  /** Whether a file is the part that comes next, and is sent then. */
+  expects(file: string): boolean {
+    for (const { hinted } of this.#renditions.values()) if (hinted === file) return true;
+    return false;
   }
 
   countWaiting(): void {
@@ -111,6 +132,12 @@ export class RemoteChunklists implements RemoteContext {
   close(outcome: Outcome): void {
     this.#ended = true;
     for (const { waiters } of [...this.#renditions.values(), ...this.#candidates.values()]) waiters.close(outcome);
+  }
+
+  #note({ run, crowded, targetDuration }: ChunklistState): void {
+    if (crowded === true) this.link.crowd();
+    this.#options.onRun(run);
+    this.#targetDuration = targetDuration;
   }
 
   #refresh(name: string, form: ChunklistForm): { rendition: RemoteRendition; loaded: Promise<void> | undefined } {

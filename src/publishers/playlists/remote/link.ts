@@ -35,6 +35,14 @@ class NotHereError extends Error {
   override readonly name = 'NotHereError';
 }
 
+/** Where a stream comes from. */
+export interface Source {
+  readonly node: NodeIdentity;
+  /** The owner, by incarnation, where another node has the stream from it. */
+  readonly branch?: string;
+  readonly owner: NodeIdentity;
+}
+
 /** What the way to an owner is made of. */
 export interface OwnerLinkOptions {
   readonly form: HlsForm;
@@ -72,6 +80,13 @@ export class OwnerLink {
   /** The last that is known. */
   get owner(): NodeIdentity {
     return this.#owner;
+  }
+
+  /** Where what all nodes have alike comes from: the owner, or a node that has it from there. */
+  get source(): Source {
+    const owner = this.#owner;
+    const parent = this.#options.branch.parent(owner);
+    return parent === undefined ? { node: owner, owner } : { node: parent, branch: owner.incarnation, owner };
   }
 
   /** Nobody answers for the stream, as far as is known: calls fail at once, but for one now and then. */

@@ -10,6 +10,7 @@ import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
 import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
+import { hintOf } from './feed-wire.ts';
 import { FORMS, HELD_MS, type ChunklistState } from './wire.ts';
 
 /** How old what is known may be for who asks for what is there now. */
@@ -39,6 +40,13 @@ export interface RemoteContext {
    * @throws AwayError, KilnError
    */
   load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined>;
+  /**
+   * Waits for the chunklist to be sent, for `holdMs` at most.
+   * @returns false where it is to be loaded
+   */
+  hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean>;
+  /** Whether it is sent whenever it changes. */
+  sends(file: string): boolean;
   /** @throws tooManyWaiting */
   countWaiting(): void;
   /** The owner does not have it any more. */
@@ -95,7 +103,8 @@ export class RemoteRendition implements Chunklist {
     const now = performance.now();
     this.#askedFor.set(form, now);
     if (this.#texts[form] !== undefined) {
-      if ((this.#following && !this.#silent) || now - (this.#told?.at ?? -Infinity) < FRESH_MS) return undefined;
+      const isFollowed = this.#following || this.#context.sends(this.#file);
+      if ((isFollowed && !this.#silent) || now - (this.#told?.at ?? -Infinity) < FRESH_MS) return undefined;
     }
     const silent = this.#silent;
     const loading = this.#loadShared();
@@ -125,6 +134,12 @@ export class RemoteRendition implements Chunklist {
     const { run, edition, interrupted, targetDuration, position } = told;
     const texts = forms.map((form) => [form, this.#texts[form]?.plain.toString()]);
     return { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
+  }
+
+  /** What comes next, as it was told; undefined where it is not sent. */
+  get hinted(): string | undefined {
+    const full = this.#context.sends(this.#file) ? this.#texts.full : undefined;
+    return full && hintOf(full.plain);
   }
 
   wait(ready: () => boolean, onLeft: OnLeft, { since, what }: Wait): Promise<Outcome> {
@@ -220,15 +235,20 @@ export class RemoteRendition implements Chunklist {
     const pending = { owner, lateAt: performance.now() + holdMs + LATE_MS };
     this.#pending.add(pending);
     try {
-      const state = await this.#loadState(wanted, holdMs);
-      // what an owner of the past said, or an older call, counts no more
-      if (owner !== link.owner) return;
-      this.#unbegun = state === undefined;
-      if (state !== undefined && !(this.#told?.from === owner && state.edition < this.#told.edition))
-        this.#apply(state, owner);
+      if (holdMs > 0 && after !== undefined && (await this.#context.hold(this.#file, wanted, holdMs))) return;
+      this.take(await this.#loadState(wanted, holdMs), owner);
     } finally {
       this.#pending.delete(pending);
     }
+  }
+
+  /** @param state as the owner has told it; undefined where that has nothing yet */
+  take(state: ChunklistState | undefined, owner: NodeIdentity): void {
+    // what an owner of the past said, or an older call, counts no more
+    if (owner !== this.#context.link.owner) return;
+    this.#unbegun = state === undefined;
+    if (state !== undefined && !(this.#told?.from === owner && state.edition < this.#told.edition))
+      this.#apply(state, owner);
   }
 
   async #loadState(wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {

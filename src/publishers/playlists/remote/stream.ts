@@ -1,4 +1,4 @@
-import type { NodeIdentity } from '#cluster';
+import type { Cluster, NodeIdentity } from '#cluster';
 import type { Access } from '../../../access/access.ts';
 import type { GrantState } from '../../../access/grant.ts';
 import { RecentSet } from '../../../core/recent-set.ts';
@@ -29,6 +29,7 @@ import { Branch, branchKey } from './branch.ts';
 import type { Homes } from './homes.ts';
 import type { MediaCache } from './cache.ts';
 import { RemoteChunklists } from './chunklists.ts';
+import { Feed } from './feed.ts';
 import { AwayError, OwnerLink } from './link.ts';
 import { RemoteMasters } from './masters.ts';
 import { RemoteMedia } from './media.ts';
@@ -43,6 +44,7 @@ const TOLD_MS = 1000;
 /** What a stream of another node is played with. */
 export interface RemoteStreamOptions {
   readonly form: HlsForm;
+  readonly cluster: Pick<Cluster, 'connect'>;
   readonly calls: PeerCalls;
   readonly directory: Pick<StreamDirectory, 'locate' | 'mayMove'>;
   readonly tree: RelayTree;
@@ -71,6 +73,7 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   readonly #options: RemoteStreamOptions;
   readonly #link: OwnerLink;
   readonly #branch: Branch;
+  readonly #feed: Feed;
   /** Nodes that have it from this one. */
   readonly #behind = new WatchingNodes(() => () => {});
   /** Players that the owner counts. */
@@ -93,20 +96,27 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   };
 
   constructor(options: RemoteStreamOptions) {
-    const { form, tree, application, config, name, tokens, access, log, cache } = options;
+    const { form, cluster, tree, application, config, name, tokens, access, log, cache } = options;
     const onRun = (run: string): void => this.#note(run);
     this.#options = options;
     this.config = config;
     this.#branch = new Branch(tree, branchKey(form, application, name));
     this.#link = new OwnerLink({ ...options, branch: this.#branch, onGone: () => this.close() });
     this.#masters = new RemoteMasters(this.#link, onRun);
-    this.#chunklists = new RemoteChunklists({
+    const viewers = (): number => (this.#view?.sessions.size ?? 0) + this.#behind.viewers;
+    this.#feed = new Feed({
+      form,
+      cluster,
       link: this.#link,
-      viewers: () => (this.#view?.sessions.size ?? 0) + this.#behind.viewers,
-      onRun,
-      log,
+      path: { vhost: application.vhost.name, app: application.name, stream: name },
+      viewers,
+      wantsParts: () => this.#media.wantsParts,
+      onState: (file, state, owner) => this.#chunklists.take(file, state, owner),
+      onPart: (file, part) => this.#media.put(file, part),
+      onChange: () => this.#media.check(),
     });
-    this.#media = new RemoteMedia(this.#link, cache);
+    this.#chunklists = new RemoteChunklists({ link: this.#link, feed: this.#feed, viewers, onRun, log });
+    this.#media = new RemoteMedia(this.#link, cache, (file) => this.#chunklists.expects(file));
     const guarded = isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind });
     this.#own = new Players({
       kind: form.kind,
@@ -153,11 +163,13 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     this.#own.expire(before, Date.now());
     this.#behind.expire(before);
     this.#branch.tick(now);
+    this.#feed.tick(now);
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }
 
   /** Nothing more is known of it; idempotent. */
   close(): void {
+    this.#feed.close();
     this.#chunklists.close('gone');
     this.#media.clear();
     this.#unview('the stream is played here no more');

@@ -1,3 +1,4 @@
+import type { Cluster } from '#cluster';
 import type { Access } from '../../../access/access.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Logger } from '../../../log.ts';
@@ -19,6 +20,7 @@ const IDLE_MS = 60_000;
 /** What streams of other nodes are played with. */
 export interface RemoteStreamsOptions {
   readonly form: HlsForm;
+  readonly cluster: Pick<Cluster, 'connect'>;
   readonly calls: PeerCalls;
   readonly directory: StreamDirectory;
   readonly tree: RelayTree;
@@ -72,9 +74,10 @@ export class RemoteStreams {
   #open(application: Application, name: string, { owner, input }: Location): RemoteStream | undefined {
     const config = this.#options.form.config(application);
     if (config === undefined || application.closed) return undefined;
-    const { form, calls, directory, tree, tokens, access, homes, log } = this.#options;
+    const { form, cluster, calls, directory, tree, tokens, access, homes, log } = this.#options;
     const stream = new RemoteStream({
       form,
+      cluster,
       calls,
       directory,
       tree,

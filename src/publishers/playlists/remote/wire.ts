@@ -119,6 +119,22 @@ const File = {
   branch: Type.Optional(Type.String()),
 };
 
+/** For a chunklist. */
+export const PlaylistRequest = {
+  ...File,
+  /** The mark of the position that is known: what comes after it. */
+  after: Type.Optional(Type.String()),
+  forms: Type.Array(Form, { maxItems: 3 }),
+  /** Players whom the node that asks counts itself. */
+  viewers: Type.Optional(Type.Integer({ minimum: 0 })),
+};
+
+/** What a piece of media is. */
+export const MediaDescription = {
+  kind: Type.Union([Type.Literal('part'), Type.Literal('segment'), Type.Literal('init')]),
+  type: Type.Union([Type.Literal('video'), Type.Literal('audio'), Type.Literal('ts')]),
+};
+
 /** Requests of other nodes to the owner of a stream, or to one that has it from there. `null` is the answer while the playlist has not begun. */
 export interface PlaylistCalls {
   /** A master playlist, and the token of a session that is named, or has openings. */
@@ -141,25 +157,8 @@ const MASTER = definePeerCall(
   Type.Object({ ...File, session: Type.Optional(Newcomer) }),
   Type.Union([MasterState, Type.Null()]),
 );
-const CHUNKLIST = definePeerCall(
-  'chunklist',
-  Type.Object({
-    ...File,
-    after: Type.Optional(Type.String()),
-    forms: Type.Array(Form, { maxItems: 3 }),
-    /** Players whom the node that asks counts itself. */
-    viewers: Type.Optional(Type.Integer({ minimum: 0 })),
-  }),
-  Type.Union([ChunklistState, Type.Null()]),
-);
-const MEDIA = definePeerCall(
-  'media',
-  Type.Object(File),
-  Type.Object({
-    kind: Type.Union([Type.Literal('part'), Type.Literal('segment'), Type.Literal('init')]),
-    type: Type.Union([Type.Literal('video'), Type.Literal('audio'), Type.Literal('ts')]),
-  }),
-);
+const CHUNKLIST = definePeerCall('chunklist', Type.Object(PlaylistRequest), Type.Union([ChunklistState, Type.Null()]));
+const MEDIA = definePeerCall('media', Type.Object(File), Type.Object(MediaDescription));
 const REPORT = definePeerCall('report', Type.Object({ ...STREAM_FIELDS, report: Report }), Verdicts);
 const VISITS = definePeerCall('visits', REPORT.request, Verdicts);
 const KICKED = definePeerCall('kicked', Type.Object(STREAM_FIELDS), Type.Array(Type.String()));

@@ -1,0 +1,32 @@
+import type { PeerCalls } from '../../../origins/peer-calls.ts';
+import { FaultLog, type Logger } from '../../../log.ts';
+import type { HlsForm } from '../form.ts';
+import { FeedSession, type FeedSource } from './feed-session.ts';
+import { feedPath } from './feed-wire.ts';
+
+/** Other nodes that are sent what they follow of streams of this one, or of those that it has from their owners. */
+export class FeedSessions {
+  readonly #sessions = new Set<FeedSession>();
+  readonly #faults: FaultLog;
+  #closed = false;
+
+  constructor(form: HlsForm, calls: PeerCalls, source: FeedSource, log: Logger) {
+    this.#faults = new FaultLog(log);
+    calls.addStreams(feedPath(form), (stream, _, from) => {
+      if (this.#closed) return void stream.destroy();
+      const session: FeedSession = new FeedSession(stream, from, {
+        source,
+        faults: this.#faults,
+        onClose: () => this.#sessions.delete(session),
+      });
+      this.#sessions.add(session);
+    });
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#closed = true;
+    for (const session of [...this.#sessions]) session.close();
+    this.#faults.close();
+  }
+}
