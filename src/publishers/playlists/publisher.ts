@@ -131,6 +131,11 @@ export class PlaylistPublisher {
     return this.#own.waiting;
   }
 
+  /** Connections on which other nodes are sent what they follow. */
+  get feeds(): number {
+    return this.#feeds.size;
+  }
+
   /** Ends every stream's packaging and every request that waits. Idempotent. Resolves when dumps are complete. */
   async close(): Promise<void> {
     this.#options.registry.off('output', this.#attach);

@@ -6,6 +6,7 @@ export interface Playlists {
   readonly form: { readonly kind: string };
   /** Requests that wait for a part, segment or playlist that is still to come. */
   readonly waiting: number;
+  readonly feeds: number;
   readonly counts: {
     /** By what was asked for, and by status. */
     readonly requests: ReadonlyMap<string, ReadonlyMap<number, number>>;
@@ -20,6 +21,11 @@ export function playlistFamilies(all: readonly Playlists[]): Family[] {
       'kiln_playlist_requests_total',
       'Requests of players, by what they ask for and by status of the answer.',
       () => requests(all),
+    ),
+    gauge(
+      'kiln_playlist_feeds',
+      'Connections on which other nodes are sent chunklists and parts that they follow.',
+      () => all.map(({ form, feeds }) => ({ labels: { protocol: form.kind }, value: feeds })),
     ),
     gauge('kiln_playlist_waiting_requests', 'Requests that are held until what they ask for has come.', () =>
       all.map(({ form, waiting }) => ({ labels: { protocol: form.kind }, value: waiting })),

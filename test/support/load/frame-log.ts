@@ -15,6 +15,11 @@ export class FrameLog {
     else this.#ranges.push({ first: frame, last: frame });
   }
 
+  /** The newest that came; -1 before the first one. */
+  get last(): number {
+    return this.#ranges.at(-1)?.last ?? -1;
+  }
+
   /** Frames that came, of those from the first one that came to `last`. */
   counts(last: number): FrameCounts {
     const from = this.#ranges[0]?.first;

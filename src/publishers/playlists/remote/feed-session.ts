@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import type { Static } from 'typebox';
 import type { NodeIdentity } from '#cluster';
+import { Watchdog } from '../../../core/watchdog.ts';
 import { KilnError } from '../../../errors.ts';
 import type { FaultLog } from '../../../log.ts';
 import { readJson } from '../../../origins/json.ts';
@@ -15,8 +15,8 @@ import type { ChunklistState, PlaylistCalls } from './wire.ts';
 const HOLD_MS = 1000;
 /** Bytes on their way beyond which the node that takes them is slow: it is told later, of what is there then. */
 const MAX_UNSENT_BYTES = 2 * 1024 * 1024;
-/** One that takes nothing for so long is gone. */
-const MAX_STALLED_MS = 10_000;
+/** One that says nothing for so long is gone. */
+const SILENCE_MS = 5000;
 
 type Follow = Extract<FeedRequest, { forms: unknown }>;
 
@@ -52,8 +52,10 @@ export class FeedSession {
   readonly #faults: FaultLog;
   readonly #onClose: () => void;
   readonly #followed = new Map<string, Followed>();
+  /** Called when more may be written. */
+  readonly #waiting: (() => void)[] = [];
   readonly #timer: NodeJS.Timeout;
-  #stalledSince: number | undefined;
+  readonly #watchdog = new Watchdog(SILENCE_MS, () => this.#fail('it follows chunklists and says nothing')).unref();
   #closed = false;
 
   constructor(
@@ -68,10 +70,13 @@ export class FeedSession {
     this.#onClose = options.onClose;
     const reader = new FrameReader(REQUEST_LIMITS, (head) => this.#take(head));
     stream.on('data', (bytes: Buffer) => this.#read(reader, bytes));
+    stream.on('drain', () => this.#drain());
     stream.on('error', () => this.close());
     stream.on('end', () => this.close());
     stream.on('close', () => this.close());
-    this.#timer = setInterval(() => this.#check(), ALIVE_MS).unref();
+    this.#timer = setInterval(() => {
+      if (stream.writableLength === 0) this.#write({});
+    }, ALIVE_MS).unref();
   }
 
   /** Idempotent. */
@@ -79,13 +84,16 @@ export class FeedSession {
     if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#timer);
+    this.#watchdog.close();
     this.#followed.clear();
     this.#stream.destroy();
+    this.#drain();
     this.#onClose();
   }
 
   #read(reader: FrameReader, bytes: Buffer): void {
     if (this.#closed) return;
+    this.#watchdog.heard();
     try {
       reader.push(bytes);
     } catch (error) {
@@ -97,6 +105,7 @@ export class FeedSession {
   #take(head: Buffer): void {
     const request = readJson(FeedRequest, head);
     if (request === undefined) return this.#fail('a request for a chunklist is malformed');
+    if ('alive' in request) return;
     if ('leave' in request) return void this.#followed.delete(request.file);
     const present = this.#followed.get(request.file);
     if (present !== undefined) return void (present.request = request);
@@ -171,15 +180,12 @@ export class FeedSession {
     if (!this.#closed) writeFrame(this.#stream, news, body && [body]);
   }
 
-  async #drained(): Promise<void> {
-    this.#stalledSince ??= performance.now();
-    await Promise.race([once(this.#stream, 'drain'), once(this.#stream, 'close')]).catch(() => {});
-    this.#stalledSince = undefined;
+  /** Resolves when what was written is on its way, or nothing more is sent. */
+  #drained(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  #check(): void {
-    if (this.#stalledSince !== undefined && performance.now() - this.#stalledSince > MAX_STALLED_MS)
-      return this.#fail('it does not take what it follows');
-    if (this.#stream.writableLength === 0) this.#write({});
+  #drain(): void {
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
 }

@@ -23,6 +23,10 @@ export class FeedSessions {
     });
   }
 
+  get size(): number {
+    return this.#sessions.size;
+  }
+
   /** Idempotent. */
   close(): void {
     this.#closed = true;

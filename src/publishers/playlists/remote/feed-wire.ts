@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { MediaDescription, PlaylistRequest, ChunklistState } from './wire.ts';
 import type { HlsForm } from '../form.ts';
 
-/** How often the node that sends says something, whatever there is of the stream. */
+/** How often both ends say something, whatever there is of the stream. */
 export const ALIVE_MS = 1000;
 /** Of frames: a chunklist in each form, and a part. */
 export const FEED_LIMITS = { head: 8 * 1024 * 1024, body: 256 * 1024 * 1024 };
@@ -16,10 +16,11 @@ export function feedPath({ kind }: HlsForm): string {
   return `/${kind}-feed`;
 }
 
-/** What is to be sent from now on, in place of what was before; `leave`: nothing of that file any more. */
+/** What is to be sent from now on, in place of what was before; `leave`: nothing of that file any more; `alive`: as it is. */
 export const FeedRequest = Type.Union([
   Type.Object({ ...PlaylistRequest, /** With the parts. */ parts: Type.Boolean() }),
   Type.Object({ file: Type.String(), leave: Type.Literal(true) }),
+  Type.Object({ alive: Type.Literal(true) }),
 ]);
 /** See its schema. */
 export type FeedRequest = Static<typeof FeedRequest>;

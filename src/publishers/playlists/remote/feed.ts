@@ -6,7 +6,7 @@ import { FrameError, FrameReader, writeFrame } from '../../../origins/peer-frame
 import type { HlsForm } from '../form.ts';
 import type { Media } from '../answer.ts';
 import type { OwnerLink, Source } from './link.ts';
-import { FEED_LIMITS, feedPath, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
+import { ALIVE_MS, FEED_LIMITS, feedPath, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
 import type { WantedChunklist } from './rendition.ts';
 import type { ChunklistState, StreamPath } from './wire.ts';
 
@@ -136,6 +136,7 @@ class Line {
   readonly #options: FeedOptions;
   readonly #followed = new Map<string, Followed>();
   readonly #watchdog: Watchdog;
+  readonly #timer = setInterval(() => this.#send({ alive: true }), ALIVE_MS).unref();
   #closed = false;
 
   /** @param onFailed called when the other end has closed it, is silent or sends what it should not */
@@ -201,6 +202,7 @@ class Line {
     if (this.#closed) return;
     this.#closed = true;
     this.#watchdog.close();
+    clearInterval(this.#timer);
     this.#stream.destroy();
     for (const file of [...this.#followed.keys()]) this.#leave(file);
     this.#options.onChange();

@@ -73,11 +73,12 @@ test('playlists', async (t) => {
   counts.answered('part', 200);
   counts.answered('part', 200);
   counts.answered('master', 404);
-  const families = playlistFamilies([{ form: { kind: 'llhls' }, waiting: 4, counts }]);
+  const families = playlistFamilies([{ form: { kind: 'llhls' }, waiting: 4, feeds: 3, counts }]);
   const before = await scrape(families);
   t.is(valueOf(before, 'kiln_playlist_requests_total', { kind: 'part', status: '200' }), 2);
   t.is(valueOf(before, 'kiln_playlist_requests_total', { kind: 'master', status: '404' }), 1);
   t.is(valueOf(before, 'kiln_playlist_waiting_requests', { protocol: 'llhls' }), 4);
+  t.is(valueOf(before, 'kiln_playlist_feeds', { protocol: 'llhls' }), 3);
   t.deepEqual(linesOf(before, 'kiln_playlist_part_delay_seconds_count'), []);
   counts.partDelay.add(0.02);
   t.is(valueOf(await scrape(families), 'kiln_playlist_part_delay_seconds_count', { protocol: 'llhls' }), 1);

@@ -152,6 +152,17 @@ test('what nobody waits for any more is not sent', async (t) => {
   t.is(b.fedBy.size, 0);
 });
 
+test('nothing is sent to a node that stands still', async (t) => {
+  const { a, b, output, next } = await playing(t);
+  t.is(a.publisher.feeds, 1);
+  const [stream] = b.fedBy.values();
+  stream?.cork();
+  stream?.pause();
+  await until('it is given up', () => a.publisher.feeds === 0);
+  await until('it does not count', () => !output.watched);
+  t.is((await next()).part.statusCode, 200);
+});
+
 test('what other nodes ask for is checked', async (t) => {
   const { a, b } = await live(t);
   const path = { vhost: 'default', app: 'app', stream: 'stream', forms: ['full'], parts: true };
