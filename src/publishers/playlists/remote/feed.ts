@@ -31,6 +31,8 @@ export interface FeedOptions {
   /** @param owner of the stream, whose chunklist it is */
   readonly onState: (file: string, state: ChunklistState, owner: NodeIdentity) => void;
   readonly onPart: (name: string, part: Media) => void;
+  /** Takes an error that nothing foresees. */
+  readonly onFault: (error: unknown) => void;
   /** Something came, or nothing more does. */
   readonly onChange: () => void;
 }
@@ -70,7 +72,7 @@ export class Feed {
 
   /** Whether what comes of a chunklist is sent here. */
   sends(file: string): boolean {
-    return this.#current()?.sends(file) === true;
+    return this.#line?.isFrom(this.#options.link.source) === true && this.#line.sends(file);
   }
 
   /** @param now by the monotonic clock */
@@ -111,7 +113,7 @@ export class Feed {
       });
       this.#line = line;
     } catch (error) {
-      if (!(error instanceof UnreachableError || error instanceof UnavailableError)) throw error;
+      if (!(error instanceof UnreachableError || error instanceof UnavailableError)) this.#options.onFault(error);
       this.#pause(source);
     } finally {
       this.#opening = false;
@@ -137,6 +139,8 @@ class Line {
   readonly #followed = new Map<string, Followed>();
   readonly #watchdog: Watchdog;
   readonly #timer = setInterval(() => this.#send({ alive: true }), ALIVE_MS).unref();
+  /** When it was made, or used last, by the monotonic clock. */
+  #usedAt = performance.now();
   #closed = false;
 
   /** @param onFailed called when the other end has closed it, is silent or sends what it should not */
@@ -194,7 +198,7 @@ class Line {
       this.#followed.delete(file);
       this.#send({ file, leave: true });
     }
-    return this.#followed.size > 0;
+    return this.#followed.size > 0 || now - this.#usedAt < UNUSED_MS;
   }
 
   /** Who waits makes a call. Idempotent. */
@@ -221,7 +225,7 @@ class Line {
       this.#followed.set(file, followed);
       this.#send({ ...request, ...(after !== undefined && { after }) });
     }
-    followed.usedAt = performance.now();
+    this.#usedAt = followed.usedAt = performance.now();
     return followed;
   }
 

@@ -114,6 +114,7 @@ export class RemoteStream implements PlayedStream, PlayerCount {
       onState: (file, state, owner) => this.#chunklists.take(file, state, owner),
       onPart: (file, part) => this.#media.put(file, part),
       onChange: () => this.#media.check(),
+      onFault: (error) => this.#chunklists.onFault(error),
     });
     this.#chunklists = new RemoteChunklists({ link: this.#link, feed: this.#feed, viewers, onRun, log });
     this.#media = new RemoteMedia(this.#link, cache, (file) => this.#chunklists.expects(file));
