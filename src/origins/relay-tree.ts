@@ -38,6 +38,23 @@ export class RelayTree {
     return this.#before(stream, id, this.#cluster.self).length < this.fanOut;
   }
 
+  /**
+   * Whether this node passes a stream on to another one that is not one of its own. Only weights count, which nobody sees
+   * otherwise: so there is no loop, whoever takes whom for the owner.
+   */
+  mayFeed(stream: string, { id }: NodeIdentity): boolean {
+    const weigh = weighing(stream);
+    return weigh(this.#cluster.self.id) < weigh(id);
+  }
+
+  /** Whether other nodes get a stream from this one when all of them have viewers of it. */
+  hasChildren(stream: string, owner: NodeIdentity): boolean {
+    const { self } = this.#cluster;
+    const others = this.#cluster.nodes().filter(({ id }) => id !== owner.id && id !== self.id);
+    const place = this.#before(stream, self.id, owner).length;
+    return others.filter(({ state, full }) => state === 'ready' && !full).length >= this.fanOut * (place + 1);
+  }
+
   /** Nodes that are in front of one, the first of all first. */
   #before(stream: string, id: string, owner: NodeIdentity): NodeRow[] {
     const weigh = weighing(stream);
