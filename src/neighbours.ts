@@ -12,6 +12,7 @@ import type { Registry } from './core/registry.ts';
 import type { Logger } from './log.ts';
 import { OtherNodes } from './origins/other-nodes.ts';
 import { PeerCalls } from './origins/peer-calls.ts';
+import { RelayTree } from './origins/relay-tree.ts';
 import { SessionNames } from './origins/session-names.ts';
 import { StreamChanges } from './origins/stream-changes.ts';
 import { StreamDirectory } from './origins/stream-directory.ts';
@@ -23,6 +24,9 @@ import { openPushing } from './pushing.ts';
 import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import { Tasks } from './tasks/tasks.ts';
 import { ConnectionsElsewhere } from './stats/connections-elsewhere.ts';
+
+/** Of a node alone, which feeds none. */
+const ALONE_FAN_OUT = 8;
 
 export interface NeighboursOptions {
   readonly config: ServerConfig;
@@ -44,7 +48,8 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const tasks = new Tasks({ cluster, registry, calls, log });
   const names = new StreamNames({ cluster, registry, changes, reserved: channelNames(tasks.definitions), log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
-  const relays = new Relays({ cluster, directory, changes, log });
+  const relayTree = new RelayTree(cluster, config.cluster?.relayFanOut ?? ALONE_FAN_OUT);
+  const relays = new Relays({ cluster, tree: relayTree, directory, changes, log });
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const { pulls, maps, demand } = openPulling({
     config,
@@ -103,6 +108,8 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     directory,
     calls,
     others,
+    relays,
+    relayTree,
     tasks,
     clusterTasks,
     pulls,

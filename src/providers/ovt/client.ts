@@ -16,7 +16,7 @@ import type { Duplex } from 'node:stream';
 import { Watchdog } from '../../core/watchdog.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { toDescription, type WireDescription } from '../../protocols/ovt/description.ts';
-import { OvtError } from '../../protocols/ovt/error.ts';
+import { OvtError, OvtSilenceError } from '../../protocols/ovt/error.ts';
 import {
   GONE,
   readMessage,
@@ -154,7 +154,7 @@ export class OvtClient {
     return new Promise<Response>((resolve, reject) => {
       if (this.#closed) return reject(new OvtError('the connection was lost'));
       const id = ++this.#lastId;
-      const late = new Watchdog(ANSWER_TIMEOUT_MS, () => this.#end(`no answer to ${application} in time`));
+      const late = new Watchdog(ANSWER_TIMEOUT_MS, () => this.#endBy(new OvtSilenceError(`no answer to ${application} in time`)));
       this.#asked = {
         id,
         resolve: (response) => {
@@ -204,6 +204,10 @@ export class OvtClient {
 
   /** @param code of the answer that refused, or of the notice that ended it */
   #end(reason: string, code?: number): void {
+    this.#endBy(new OvtError(reason, code));
+  }
+
+  #endBy(error: OvtError): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#silence?.close();
@@ -211,8 +215,8 @@ export class OvtClient {
     this.#stream.destroy();
     const asked = this.#asked;
     this.#asked = undefined;
-    if (asked !== undefined) asked.reject(new OvtError(reason, code));
-    else this.#sink?.end(reason, code === GONE);
+    if (asked !== undefined) asked.reject(error);
+    else this.#sink?.end(error.message, error.code === GONE);
   }
 }
 
