@@ -63,7 +63,9 @@ export class RelayTree {
       .nodes()
       .map((node) => ({ node, weight: weigh(node.id) }))
       .filter(({ weight }) => weight < own)
-      .filter(({ node: { id: other, state, full } }) => state === 'ready' && !full && other !== owner.id && other !== id)
+      .filter(
+        ({ node: { id: other, state, full } }) => state === 'ready' && !full && other !== owner.id && other !== id,
+      )
       .sort((a, b) => a.weight - b.weight || (a.node.id < b.node.id ? -1 : 1))
       .map(({ node }) => node);
   }

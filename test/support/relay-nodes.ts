@@ -13,8 +13,11 @@ import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
 import { PeerCalls } from '../../src/origins/peer-calls.ts';
 import { RelayTree } from '../../src/origins/relay-tree.ts';
+import { relayPath, type RelayPrefix } from '../../src/origins/relay-path.ts';
 import { StreamChanges } from '../../src/origins/stream-changes.ts';
 import type { StreamName } from '../../src/origins/stream-key.ts';
+import { OvtError } from '../../src/protocols/ovt/error.ts';
+import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { Relays } from '../../src/providers/ovt/relays.ts';
 import { RelaySource } from '../../src/publishers/ovt/relay-source.ts';
 import { addVhost } from './live.ts';
@@ -50,8 +53,11 @@ export class RelayNodes {
   readonly buried = new Set<string>();
   /** Nodes that close what they do not know: a prefix of streams. */
   readonly old = new Set<string>();
+  /** Pairs of nodes of which the first does not reach the second. */
+  readonly apart = new Set<string>();
   /** Streams that were opened: from, to, and the beginning of the path. */
-  readonly opened: { readonly from: string; readonly to: string; readonly prefix: string; readonly end: () => void }[] = [];
+  readonly opened: { readonly from: string; readonly to: string; readonly prefix: string; readonly end: () => void }[] =
+    [];
   rows: Rows = (rows) => rows;
 
   constructor(t: Pick<ExecutionContext, 'teardown'>, fanOut = 8) {
@@ -128,6 +134,23 @@ export class RelayNodes {
     return all.map((id) => `${this.opened.findLast(({ from }) => from === id)?.to} to ${id}`).toSorted();
   }
 
+  /** The code of the answer when a node asks another one to describe its stream `talk`. */
+  async ask(from: string, to: string, prefix: RelayPrefix): Promise<number | undefined> {
+    const stream = this.#connect(
+      identity(from),
+      to,
+      relayPath(prefix, { vhost: 'default', app: 'app', output: 'talk' }),
+    );
+    try {
+      const client = await OvtClient.connect({ stream, target: `ovt://${to}/app/talk` }, { log: silent, plain: true });
+      client.close();
+      return 200;
+    } catch (error) {
+      if (error instanceof OvtError) return error.code;
+      throw error;
+    }
+  }
+
   #rows(): NodeRow[] {
     return [...this.#nodes.keys()].map((id) => ({
       ...identity(id),
@@ -143,7 +166,7 @@ export class RelayNodes {
 
   #connect(from: NodeIdentity, id: string, path: string) {
     const to = this.#nodes.get(id);
-    if (to === undefined || this.dead.has(id) || this.dead.has(from.id))
+    if (to === undefined || this.dead.has(id) || this.dead.has(from.id) || this.apart.has(`${from.id} ${id}`))
       throw new UnreachableError(`there is no node ${id}`);
     const [client, server] = duplexPair();
     const prefix = path.slice(0, path.indexOf('/', 1) + 1);

@@ -154,7 +154,9 @@ export class OvtClient {
     return new Promise<Response>((resolve, reject) => {
       if (this.#closed) return reject(new OvtError('the connection was lost'));
       const id = ++this.#lastId;
-      const late = new Watchdog(ANSWER_TIMEOUT_MS, () => this.#endBy(new OvtSilenceError(`no answer to ${application} in time`)));
+      const late = new Watchdog(ANSWER_TIMEOUT_MS, () =>
+        this.#endBy(new OvtSilenceError(`no answer to ${application} in time`)),
+      );
       this.#asked = {
         id,
         resolve: (response) => {

@@ -186,7 +186,9 @@ export class Relay implements OvtSink {
   #update(output: OutputStream, tracks: readonly Track[], playlists: readonly Playlist[]): void {
     const { run } = this.#clock;
     const isSame =
-      output.run === run && tracks.length === output.tracks.length && tracks.every((one, i) => one === output.tracks[i]);
+      output.run === run &&
+      tracks.length === output.tracks.length &&
+      tracks.every((one, i) => one === output.tracks[i]);
     output.setPlaylists(playlists);
     if (isSame) return;
     output.run = run;
