@@ -26,6 +26,8 @@ export interface ClusterOptions {
   readonly previousSecret?: string;
   /** Of the cluster; a free one when not given. */
   readonly port?: number;
+  /** To how many others a node sends a stream. */
+  readonly relayFanOut?: number;
   /** Inner XML of `Redis`, instead of its address alone. */
   readonly redisXml?: string;
   /** Further elements of `Node`. */
@@ -55,9 +57,10 @@ export function clusterXml(
   options: ClusterOptions & Pick<KilnOptions, 'host'> = {},
 ): string {
   const { secret = 'of this test', previousSecret, redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
+  const fanOut = options.relayFanOut === undefined ? '' : `<RelayFanOut>${options.relayFanOut}</RelayFanOut>`;
   return (
     `<Cluster><Secret>${secret}</Secret>${previousSecret === undefined ? '' : `<PreviousSecret>${previousSecret}</PreviousSecret>`}` +
-    `<Redis>${redisXml}</Redis>` +
+    `<Redis>${redisXml}</Redis>${fanOut}` +
     `<Node><Id>${id}</Id><AdvertiseAddress>${options.host?.address ?? '127.0.0.1'}</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`
   );
 }
