@@ -1,4 +1,4 @@
-import { joinKey, UnavailableError, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
+import { joinKey, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
@@ -13,7 +13,7 @@ import type { Location, StreamDirectory } from '../../origins/stream-directory.t
 import { OvtError } from '../../protocols/ovt/error.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
 import { RelayClock } from './relay-clock.ts';
-import { onWay } from './relay-way.ts';
+import { isOrdinary, onWay } from './relay-way.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
@@ -266,17 +266,7 @@ export class Relay implements OvtSink {
     }
   }
 
-  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<Error | undefined> {
-    try {
-      await this.#connect(node, prefix);
-      return undefined;
-    } catch (error) {
-      if (isOrdinary(error)) return error;
-      throw error;
-    }
-  }
-
-  async #connect(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
+  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
     const { vhost, name: app } = this.#application;
     const path = relayPath(prefix, { vhost: vhost.name, app, output: this.#name });
     const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
@@ -320,9 +310,4 @@ export class Relay implements OvtSink {
     if (output.watched || this.#end.signal.aborted) return;
     this.#unused = setTimeout(() => this.close('no viewers are left'), UNUSED_MS).unref();
   }
-}
-
-/** What keeps a stream from coming in the ordinary course of things. */
-export function isOrdinary(error: unknown): error is Error {
-  return error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError;
 }

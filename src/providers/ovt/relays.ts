@@ -5,7 +5,8 @@ import { kilnError } from '../../errors.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { Location } from '../../origins/stream-directory.ts';
-import { isOrdinary, Relay, type RelayOptions } from './relay.ts';
+import { Relay, type RelayOptions } from './relay.ts';
+import { isOrdinary } from './relay-way.ts';
 
 export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'shunned'> {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
