@@ -61,6 +61,28 @@ for (const [edges, deepest] of [
   });
 }
 
+test('nodes that are full have no children, and make the owner no more of them', (t) => {
+  const random = seeded(8);
+  for (const share of [0.1, 0.3, 0.9]) {
+    const rows = ['owner', ...idsOf(600)].map((id) => row(id, { full: random() < share }));
+    const parents = parentsOf('a stream', row('owner'), rows);
+    const children = new Map<string, number>();
+    for (const parent of parents.values()) children.set(parent, (children.get(parent) ?? 0) + 1);
+    t.is(children.get('owner'), FAN_OUT);
+    const full = rows.filter((one) => one.full && one.id !== 'owner');
+    t.true(full.every(({ id }) => !children.has(id)));
+    const usual = FAN_OUT / (1 - share);
+    t.true(Math.max(...children.values()) <= 6 * usual, `${Math.max(...children.values())} of ${usual}`);
+  }
+  const rows = ['owner', ...idsOf(30)].map((id) => row(id, { full: true }));
+  const parents = parentsOf('a stream', row('owner'), rows);
+  t.is(
+    [...parents.values()].filter((parent) => parent === 'owner').length,
+    FAN_OUT,
+    'where all are full they share it',
+  );
+});
+
 test('streams take other ways', (t) => {
   const rows = ['owner', ...idsOf(40)].map((id) => row(id));
   const ways = ['one', 'two', 'three'].map((stream) => [...parentsOf(stream, row('owner'), rows).values()].join(' '));
@@ -88,7 +110,7 @@ test('nodes that do not agree on who is there, and on what cannot be reached, ma
       const tree = treeOf(id, view, 1 + Math.floor(random() * 3));
       const parent = tree.parent('a stream', owner, shunned);
       if (parent !== undefined) {
-        t.true(view.includes(parent) && parent.state === 'ready' && !parent.full && !shunned.has(parent.incarnation));
+        t.true(view.includes(parent) && parent.state === 'ready' && !shunned.has(parent.incarnation));
         t.true(treeOf(parent.id, []).mayFeed('a stream', row(id)), 'a parent feeds who chose it, whatever it sees');
         t.false(treeOf(id, []).mayFeed('a stream', parent));
       }
