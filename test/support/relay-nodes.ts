@@ -134,16 +134,20 @@ export class RelayNodes {
     return all.map((id) => `${this.opened.findLast(({ from }) => from === id)?.to} to ${id}`).toSorted();
   }
 
-  /** The code of the answer when a node asks another one to describe its stream `talk`. */
-  async ask(from: string, to: string, prefix: RelayPrefix): Promise<number | undefined> {
+  /** Has a node ask another one to describe its stream `talk`. @throws OvtError */
+  dial(from: string, to: string, prefix: RelayPrefix): Promise<OvtClient> {
     const stream = this.#connect(
       identity(from),
       to,
       relayPath(prefix, { vhost: 'default', app: 'app', output: 'talk' }),
     );
+    return OvtClient.connect({ stream, target: `ovt://${to}/app/talk` }, { log: silent, plain: true });
+  }
+
+  /** The code of its answer. */
+  async ask(from: string, to: string, prefix: RelayPrefix): Promise<number | undefined> {
     try {
-      const client = await OvtClient.connect({ stream, target: `ovt://${to}/app/talk` }, { log: silent, plain: true });
-      client.close();
+      (await this.dial(from, to, prefix)).close();
       return 200;
     } catch (error) {
       if (error instanceof OvtError) return error.code;

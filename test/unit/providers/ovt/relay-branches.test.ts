@@ -4,6 +4,7 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import type { OutputStream } from '../../../../src/core/stream.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { goLive, VIDEO } from '../../../support/live.ts';
+import { Recorder } from '../../../support/ovt.ts';
 import { RelayNodes, type RelayNode } from '../../../support/relay-nodes.ts';
 import { until } from '../../../support/until.ts';
 import { virtualTime } from '../../../support/virtual-time.ts';
@@ -175,8 +176,10 @@ test.serial('a parent that gets nothing itself is left by its children', async (
   const { nodes, live, last, edges } = await chain(t, 2);
   const [first, second] = edges as [RelayNode, RelayNode];
   nodes.apart.add(`${first.id} owner`);
+  const since = performance.now();
   nodes.opened.find(({ from, to }) => from === first.id && to === 'owner')?.end();
   await until('the owner sends it', () => nodes.ways.includes(`owner to ${second.id}`));
+  t.true(performance.now() - since < 10_000);
   live.send(1);
   await until('it goes on', () => last.frames.at(-1) === live.next - 1);
   t.true(isRun(last.frames));
@@ -257,6 +260,31 @@ test.serial('a stream that ends for good ends on every level', async (t) => {
   live.output.input.end('deleted');
   await until('all have ended', () => views.every(({ output }) => output.closed));
   t.true(performance.now() - since < 5000);
+});
+
+test.serial('a stream that nobody continues ends on every level in time', async (t) => {
+  const { live, views } = await chain(t, 3);
+  const since = performance.now();
+  live.output.input.close('the publisher went');
+  await until('all have ended', () => views.every(({ output }) => output.closed), 60_000);
+  t.true(performance.now() - since < 40_000);
+});
+
+test.serial('tracks that change between the answers to describe and play are told', async (t) => {
+  virtualTime(t);
+  const nodes = new RelayNodes(t);
+  const live = new Live(nodes.add('owner'));
+  nodes.add('edge');
+  const client = await nodes.dial('edge', 'owner', '/relay/');
+  t.teardown(() => client.close());
+  live.output.setTracks([{ ...VIDEO, width: 640 } as Track]);
+  const recorder = new Recorder();
+  await client.play(recorder);
+  await until('they are told', () => {
+    const [track] = recorder.told.at(-1)?.tracks ?? [];
+    return track?.type === 'video' && track.width === 640;
+  });
+  t.is(recorder.told.length, 2);
 });
 
 test.serial('other tracks are told on every level', async (t) => {
