@@ -4,6 +4,7 @@ import { joinKey, weighing } from '#cluster';
 import { toSeconds } from '../../src/core/timebase.ts';
 import { aac } from '../support/aac.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { playOvt, type Recorder } from '../support/ovt.ts';
@@ -97,4 +98,27 @@ test('viewers come in any order: the owner sends it to so many nodes and the fir
   t.deepEqual(first, [OWNER]);
   t.deepEqual(second, [edges[0].id]);
   t.true(owner.log.includes('is sent to enough nodes'));
+});
+
+long('a node in between drains, and then the owner dies: the viewer behind it plays on', async (t) => {
+  const { owner, edges } = await started(t, 'moves');
+  const [first, second, third] = edges;
+  for (const { node } of [first, second]) await watch(t, node, 'moves');
+  const viewer = await watch(t, third.node, 'moves');
+  t.is((await owner.api(`/v1/cluster/nodes/${second.id}:drain`, 'POST')).status, 200);
+  await until('another node sends it', () => sendersOf(third, 'moves').length > 1);
+  const before = viewer.of(0).length;
+  await until('it goes on', () => viewer.of(0).length > before + 30);
+  t.deepEqual(sendersOf(third, 'moves'), [second.id, first.id]);
+
+  owner.signal('SIGKILL');
+  const publisher = await until('it is published again', () =>
+    MediaPublisher.start(first.node.ports.rtmp, 'moves', [SCENE]).catch(() => undefined),
+  );
+  t.teardown(() => publisher.close());
+  const { length } = viewer.of(0);
+  await until('it goes on', () => viewer.of(0).length > length + 90);
+  t.is(viewer.ended, undefined);
+  const times = viewer.of(0).map(({ dts }) => dts);
+  t.true(times.every((time, i) => i === 0 || time > (times[i - 1] ?? 0)));
 });
