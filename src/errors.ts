@@ -113,6 +113,7 @@ const table = {
   apiCertificateFailed: [500, () => 'Failed to create a certificate for API Server'],
   ovtStreamNotFound: [404, (internalName: string) => `There is no such stream (${internalName})`],
   ovtTracksetNotFound: [404, (trackset: string) => `There is no such trackset (${trackset})`],
+  ovtRelayedEnough: [503, () => 'The stream is sent to enough nodes, which pass it on'],
   ovtStreamNotStarted: [202, () => 'stream has not started'],
   ovtRequestIncomplete: [404, () => 'The request has no id, application or target, or an application that is unknown'],
   ovtRequestMalformed: [500, () => 'Server Internals Error'],

@@ -25,6 +25,9 @@ import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import { Tasks } from './tasks/tasks.ts';
 import { ConnectionsElsewhere } from './stats/connections-elsewhere.ts';
 
+/** Of a node alone, which feeds none. */
+const ALONE_FAN_OUT = 8;
+
 export interface NeighboursOptions {
   readonly config: ServerConfig;
   readonly registry: Registry;
@@ -41,12 +44,12 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const directory = new StreamDirectory({ cluster, registry });
   const changes = new StreamChanges(registry, directory);
   const calls = new PeerCalls(cluster, log);
-  const tree = new RelayTree(cluster, config.cluster?.relayFanOut ?? 1);
   const others = new OtherNodes(cluster, calls);
   const tasks = new Tasks({ cluster, registry, calls, log });
   const names = new StreamNames({ cluster, registry, changes, reserved: channelNames(tasks.definitions), log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
-  const relays = new Relays({ cluster, directory, changes, log });
+  const tree = new RelayTree(cluster, config.cluster?.relayFanOut ?? ALONE_FAN_OUT);
+  const relays = new Relays({ cluster, tree, directory, changes, log });
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const { pulls, maps, demand } = openPulling({
     config,
@@ -106,6 +109,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     tree,
     calls,
     others,
+    relays,
     tasks,
     clusterTasks,
     pulls,

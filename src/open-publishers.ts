@@ -26,8 +26,9 @@ export const PUBLISHERS: readonly OpenDoors[] = [
   openSrt,
 ];
 
-async function* openRelaySource({ config, registry, neighbours: { calls }, log }: DoorContext): AsyncIterable<Door> {
-  if (config.cluster !== undefined) yield { part: new RelaySource({ registry, calls, log }) };
+async function* openRelaySource({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
+  const { calls, relays, tree } = neighbours;
+  if (config.cluster !== undefined) yield { part: new RelaySource({ registry, calls, relays, tree, log }) };
 }
 
 async function* openLlhls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {

@@ -20,7 +20,7 @@ export class KeyGate {
   }
 
   /** Whether a packet can be delivered. To be asked once for each, in order. */
-  passes({ track, key }: Packet): boolean {
+  passes({ track, key }: Pick<Packet, 'track' | 'key'>): boolean {
     if (track.type !== 'video') return !this.#silent;
     if (key) {
       this.#silent = false;

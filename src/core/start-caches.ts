@@ -1,3 +1,4 @@
+import type { Application } from './application.ts';
 import { GopCache } from './gop-cache.ts';
 import type { Reader } from './reader.ts';
 import type { Registry } from './registry.ts';
@@ -14,23 +15,33 @@ const KEPT_MS = 10_000;
 
 /**
  * What a relay on another node, or a push, starts from: everything of an output stream from its last key frame on. It is
- * kept of streams that are used so, or were a while ago, and of those that continue such a one; who else is the first
- * begins with the next key frame.
+ * kept of streams that are used so, or were a while ago, of those that continue such a one, and of those that
+ * are to be ready for it; who else is the first begins with the next key frame.
  */
 export class StartCaches {
   readonly #caches = new Map<OutputStream, StartCache>();
   readonly #registry: Registry;
   readonly #use: string;
-  /** The users of the stream before are about to come. */
-  readonly #attach = (output: OutputStream): void => {
-    if (output.input.continuity.inherited(this.#keyOf(output)) === true) this.hold(output)();
+  readonly #isUsed: (output: OutputStream, application: Application) => boolean;
+  /** Users are about to come, such as those of the stream before. */
+  readonly #attach = (output: OutputStream, application: Application): void => {
+    if (this.#isUsed(output, application)) this.hold(output);
+    else if (output.input.continuity.inherited(this.#keyOf(output)) === true) this.hold(output)();
   };
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param use what they are for, such as `relayed`: streams keep it for those that continue them */
-  constructor(registry: Registry, use: string) {
+  /**
+   * @param use what they are for, such as `relayed`: streams keep it for those that continue them
+   * @param isUsed whether a new stream counts as used as long as it is there, whether somebody has come or not
+   */
+  constructor(
+    registry: Registry,
+    use: string,
+    isUsed: (output: OutputStream, application: Application) => boolean = () => false,
+  ) {
     this.#registry = registry;
     this.#use = use;
+    this.#isUsed = isUsed;
     registry.on('output', this.#attach);
   }
 

@@ -12,7 +12,7 @@ import { Reader, type Consumer, type ReaderLimits } from './reader.ts';
 import { SeiInsertion, type UserData } from './sei-insertion.ts';
 import type { Session } from './session.ts';
 import type { Source } from './source.ts';
-import { VIDEO_TIMEBASE } from './timebase.ts';
+import { VIDEO_TIMEBASE, type Timebase } from './timebase.ts';
 import type { DataCodec, DataTrack, Track } from './track.ts';
 
 interface StreamEvents {
@@ -294,6 +294,14 @@ export class InputStream extends Stream {
   }
 }
 
+/** One run of a stream of another node, from the time that it is published there until it ends. */
+export interface RelayedRun {
+  /** On all nodes the same. */
+  readonly id: string;
+  /** By how much, in ticks, its times are later here than at its owner. */
+  shift(timebase: Timebase): number;
+}
+
 /** What uses an output stream on behalf of others. */
 export interface OutputUse {
   /** What all of them watch by, where that is known. */
@@ -307,6 +315,10 @@ export class OutputStream extends Stream {
   readonly input: InputStream;
   /** Publishers have been told of it. Set through `Application.announce`. */
   announced = false;
+  /** Of a relay: what it relays. Set with its tracks, by the relay. */
+  run: RelayedRun | undefined;
+  /** Of a relay: nothing comes, and another node is looked for that sends it. Set by the relay. */
+  interrupted = false;
   #playlists: readonly Playlist[] = [];
   #awaited: readonly Track[] = [];
   #resting = false;

@@ -1,23 +1,27 @@
 import { joinKey, splitKey } from '#cluster';
 
-/** Of the streams of bytes that a node opens to the one that has an output stream, to relay it. */
-export const RELAY_PREFIX = '/relay/';
+/**
+ * Of the streams of bytes that a node opens to another one, to relay an output stream: `/relay/` to its owner, which always
+ * sends it; `/branch/` to its owner, which sends it to so many nodes and refuses others, or to a node that relays it itself.
+ */
+export const RELAY_PREFIXES = ['/relay/', '/branch/'] as const;
+export type RelayPrefix = (typeof RELAY_PREFIXES)[number];
 
 /** Names an output stream in the whole cluster. */
-interface OutputName {
+export interface OutputName {
   readonly vhost: string;
   readonly app: string;
   readonly output: string;
 }
 
-export function relayPath({ vhost, app, output }: OutputName): string {
-  return RELAY_PREFIX + joinKey(vhost, app, output);
+export function relayPath(prefix: RelayPrefix, { vhost, app, output }: OutputName): string {
+  return prefix + joinKey(vhost, app, output);
 }
 
 /** Undefined for what names none. */
-export function readRelayPath(path: string): OutputName | undefined {
+export function readRelayPath(prefix: RelayPrefix, path: string): OutputName | undefined {
   try {
-    const [vhost, app, output, ...more] = splitKey(path.slice(RELAY_PREFIX.length));
+    const [vhost, app, output, ...more] = splitKey(path.slice(prefix.length));
     return vhost && app && output && more.length === 0 ? { vhost, app, output } : undefined;
   } catch {
     // not percent-encoded as it should be

@@ -9,3 +9,6 @@ export class OvtError extends Error {
     this.code = code;
   }
 }
+
+/** The other end did not answer in time. */
+export class OvtSilenceError extends OvtError {}

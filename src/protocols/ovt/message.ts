@@ -27,6 +27,9 @@ export const TRACK_CHANGED = 'track_changed';
 /** Ours: code of the notice `stop` of a stream that nothing continues. */
 export const GONE = 410;
 
+/** Ours: code of the answer of a node that sends the stream to enough others, which have it for those that come later. */
+export const FULL = 503;
+
 /**
  * What of a message could be read; undefined for what is no JSON object. A member that is null is left out:
  * OvenMediaEngine writes lists without items so (facts/06-ovt.md, "Seen from OME 0.20").

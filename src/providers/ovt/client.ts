@@ -16,7 +16,7 @@ import type { Duplex } from 'node:stream';
 import { Watchdog } from '../../core/watchdog.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import { toDescription, type WireDescription } from '../../protocols/ovt/description.ts';
-import { OvtError } from '../../protocols/ovt/error.ts';
+import { OvtError, OvtSilenceError } from '../../protocols/ovt/error.ts';
 import {
   GONE,
   readMessage,
@@ -28,7 +28,7 @@ import {
 import { PAYLOAD } from '../../protocols/ovt/packet.ts';
 import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl } from '../../protocols/ovt/url.ts';
-import { Intake, type IntakeSink } from './intake.ts';
+import { Intake, type IntakeClock, type IntakeOptions, type IntakeSink } from './intake.ts';
 import { LocalClock } from '../intake/local-clock.ts';
 
 /** Hears of a stream. Nothing of it is kept here: what takes long must not be awaited. */
@@ -48,9 +48,11 @@ export interface OvtClientOptions {
   /** Names the stream; hears of faults in frames. */
   readonly log: Logger;
   /** Goes on with the times of an earlier connection. */
-  readonly clock?: LocalClock;
+  readonly clock?: IntakeClock;
   /** The other end is a node of this cluster: its frames are in canonical form. */
   readonly plain?: boolean;
+  /** What came by an earlier connection. */
+  readonly before?: IntakeOptions['before'];
   /** The stream ends when nothing came for so long; by default only with its connection. */
   readonly silenceMs?: number;
 }
@@ -126,11 +128,11 @@ export class OvtClient {
 
   /** @throws OvtError when the origin refuses, does not answer in time, or has nothing that can be taken */
   async play(sink: OvtSink): Promise<void> {
-    const { clock = new LocalClock(), plain = false, silenceMs } = this.#options;
+    const { clock = new LocalClock(), plain = false, before, silenceMs } = this.#options;
     if (this.#closed || this.#description === undefined) throw new OvtError('the connection was lost');
-    clock.restart();
+    const options = { clock, faults: this.#faults, plain, ...(before && { before }) };
     try {
-      this.#intake = new Intake(this.#description, sink, { clock, faults: this.#faults, plain });
+      this.#intake = new Intake(this.#description, sink, options);
     } catch (error) {
       this.close();
       throw error;
@@ -152,7 +154,9 @@ export class OvtClient {
     return new Promise<Response>((resolve, reject) => {
       if (this.#closed) return reject(new OvtError('the connection was lost'));
       const id = ++this.#lastId;
-      const late = new Watchdog(ANSWER_TIMEOUT_MS, () => this.#end(`no answer to ${application} in time`));
+      const late = new Watchdog(ANSWER_TIMEOUT_MS, () =>
+        this.#endBy(new OvtSilenceError(`no answer to ${application} in time`)),
+      );
       this.#asked = {
         id,
         resolve: (response) => {
@@ -202,6 +206,10 @@ export class OvtClient {
 
   /** @param code of the answer that refused, or of the notice that ended it */
   #end(reason: string, code?: number): void {
+    this.#endBy(new OvtError(reason, code));
+  }
+
+  #endBy(error: OvtError): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#silence?.close();
@@ -209,8 +217,8 @@ export class OvtClient {
     this.#stream.destroy();
     const asked = this.#asked;
     this.#asked = undefined;
-    if (asked !== undefined) asked.reject(new OvtError(reason, code));
-    else this.#sink?.end(reason, code === GONE);
+    if (asked !== undefined) asked.reject(error);
+    else this.#sink?.end(error.message, error.code === GONE);
   }
 }
 

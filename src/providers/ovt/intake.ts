@@ -3,7 +3,7 @@ import { freeId } from '../../core/event-tracks.ts';
 import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
-import { rescale, toSeconds } from '../../core/timebase.ts';
+import { rescale, toSeconds, type Timebase } from '../../core/timebase.ts';
 import { sameFormat, type DataTrack, type Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log.ts';
 import type { WireDescription } from '../../protocols/ovt/description.ts';
@@ -11,7 +11,6 @@ import { OvtError } from '../../protocols/ovt/error.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 import { playlistOf, trackOf } from '../../protocols/ovt/tracks.ts';
 import { eventTarget } from '../../protocols/ovt/wire-form.ts';
-import type { LocalClock } from '../intake/local-clock.ts';
 import { trackSource, type SourceUnit, type TrackSource } from './track-source.ts';
 
 export interface IntakeSink {
@@ -20,10 +19,44 @@ export interface IntakeSink {
   packet(packet: Packet): void;
 }
 
+/** Places what comes over one connection after another in time. */
+export interface IntakeClock {
+  /**
+   * Another connection begins, or another run of the stream comes on it.
+   * @param run named by the origin
+   */
+  restart(run: string | undefined): void;
+  /** Whether a packet is of a time before what the connection began with. The times are as those of `next`. */
+  precedes(track: number, time: number, source: Timebase): boolean;
+  /**
+   * The decoding time of a packet, in ticks of its track; undefined for one that came by another connection before.
+   * @param time as the origin counts, in ticks of `source`
+   * @param samples of a frame of sound, which follow each other exactly; 0 for everything else
+   * @param now of the monotonic clock, in milliseconds
+   */
+  next(
+    track: number,
+    time: number,
+    source: Timebase,
+    timebase: Timebase,
+    samples: number,
+    now: number,
+  ): number | undefined;
+}
+
+/** What came by the connection before. */
+export interface Received {
+  readonly run: string;
+  readonly tracks: readonly Track[];
+}
+
 export interface IntakeOptions {
-  readonly clock: LocalClock;
+  readonly clock: IntakeClock;
   readonly faults: FaultLog;
+  /** The other end is a node of this cluster: frames are in canonical form. */
   readonly plain: boolean;
+  /** Tracks of the same run that are described as before go on as they are. */
+  readonly before?: Received;
 }
 
 /** A track of the origin. */
@@ -50,12 +83,18 @@ export class Intake {
   #told: readonly Track[] = [];
   #gate: KeyGate | undefined;
   #waitingSince: number | undefined;
+  #run: string | undefined;
 
   /** @throws OvtError when there is no track that can be taken */
   constructor(description: WireDescription, sink: IntakeSink, options: IntakeOptions) {
     this.#sink = sink;
     this.#options = options;
+    const { clock, before } = options;
+    this.#run = description.stream.originStreamUUID;
+    if (before !== undefined && before.run === this.#run) this.#enter(before.tracks);
     this.describe(description);
+    for (const { described } of this.#entries.values()) this.#loseTrack(described);
+    clock.restart(this.#run);
   }
 
   /**
@@ -66,9 +105,22 @@ export class Intake {
     const tracks = stream.tracks.map(trackOf).filter((track) => track !== undefined);
     if (tracks.length === 0) throw new OvtError('the stream has no supported track');
     if (stream.playlists !== undefined) this.#playlists = stream.playlists.map(playlistOf);
+    this.#follow(stream.originStreamUUID);
     this.#targeted = [];
-    this.#entries = new Map(tracks.map((described) => [described.id, this.#entry(described)]));
+    this.#enter(tracks);
     if (this.#told.length > 0) this.#tell();
+  }
+
+  /** A node that relays the stream itself goes on with another run on the same connection. */
+  #follow(run: string | undefined): void {
+    if (!this.#options.plain || run === undefined || run === this.#run) return;
+    this.#run = run;
+    this.#entries = new Map();
+    this.#options.clock.restart(run);
+  }
+
+  #enter(tracks: readonly Track[]): void {
+    this.#entries = new Map(tracks.map((described) => [described.id, this.#entry(described)]));
   }
 
   /** The origin sends from now on. */
@@ -116,13 +168,16 @@ export class Intake {
     const { clock } = this.#options;
     if (clock.precedes(id, dts + ahead, timebase)) return this.#loseTrack(track);
     const time = clock.next(id, dts + ahead, timebase, track.timebase, samples, now);
-    const packet = { track, dts: time, pts: time + rescale(pts - dts, timebase, track.timebase), duration, key, data };
-    if (this.#gate !== undefined) {
-      const passes = this.#gate.passes(packet);
-      if (!this.#gate.waits) this.#gate = undefined;
-      if (!passes) return;
-    }
-    this.#sink.packet(packet);
+    if (this.#gate !== undefined && !this.#passesGate(this.#gate, { track, key })) return;
+    if (time === undefined) return;
+    const shown = time + rescale(pts - dts, timebase, track.timebase);
+    this.#sink.packet({ track, dts: time, pts: shown, duration, key, data });
+  }
+
+  #passesGate(gate: KeyGate, packet: Pick<Packet, 'track' | 'key'>): boolean {
+    const passes = gate.passes(packet);
+    if (!gate.waits) this.#gate = undefined;
+    return passes;
   }
 
   #eventTrack(from: DataTrack, { packetType }: Frame): DataTrack {

@@ -1,33 +1,45 @@
-import { UnavailableError, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
+import { joinKey, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
-import { relayPath } from '../../origins/relay-path.ts';
+import { relayPath, type RelayPrefix } from '../../origins/relay-path.ts';
+import type { RelayTree } from '../../origins/relay-tree.ts';
+import type { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
 import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
-import { OvtClient, type OvtSink } from './client.ts';
-import { LocalClock } from '../intake/local-clock.ts';
+import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
+import { RelayClock } from './relay-clock.ts';
+import { isOrdinary, onWay } from './relay-way.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
+  readonly tree: Pick<RelayTree, 'parent'>;
+  /** Parents that did not send a stream. */
+  readonly shunned: ShunnedNodes;
   readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
   readonly changes: StreamChanges;
   readonly log: Logger;
 }
 
-/** Whom a relay follows, and how. */
+/** Who has a stream, and which node it comes from. */
 interface Followed {
+  readonly owner: NodeIdentity;
+  readonly from: NodeIdentity;
+}
+
+/** Whom a relay follows, and how. */
+interface Following {
   readonly owner?: NodeIdentity;
   readonly forGood?: boolean;
   readonly unreachableMs?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 1500;
-/** The owner says something every second. */
+/** The node that sends it says something every second, while it has the stream. */
 const SILENCE_MS = 3000;
 const OPEN_MS = 3000;
 /** The same while the owner cannot be reached: it may have died, and another node may have the stream soon. */
@@ -42,8 +54,9 @@ const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 1000;
 
 /**
- * One output stream of another node, for the viewers of this one. It follows the stream from owner to owner, and ends
- * some seconds after its last viewer has left.
+ * One output stream of another node, for the viewers of this one, and for nodes that relay it in turn. It comes from its owner,
+ * or from a node that relays it; it follows the stream from owner to owner, and ends some seconds after the last of those that
+ * it is for has left.
  */
 export class Relay implements OvtSink {
   readonly #application: Application;
@@ -51,11 +64,17 @@ export class Relay implements OvtSink {
   readonly #input: string;
   readonly #options: RelayOptions;
   readonly #log: Logger;
-  readonly #clock = new LocalClock();
+  readonly #clock = new RelayClock();
   readonly #end = new AbortController();
   readonly #onClose: () => void;
   #output: OutputStream | undefined;
   #client: OvtClient | undefined;
+  /** The node that was asked last. */
+  #asked: string | undefined;
+  /** Another node that relays the stream to this one; undefined while its owner sends it. */
+  #parent: NodeIdentity | undefined;
+  /** Fails when the stream is not to be had. */
+  #playing: Promise<void> | undefined;
   /** While it plays: hears of another owner. */
   #watching: StreamWatch | undefined;
   #unused: NodeJS.Timeout | undefined;
@@ -76,41 +95,49 @@ export class Relay implements OvtSink {
    */
   async open({ owner }: Location): Promise<OutputStream> {
     try {
-      await this.#follow(OPEN_MS, { owner, unreachableMs: HELD_MS });
-      if (this.#output === undefined || this.#output.closed) throw new OvtError('the stream has ended');
-      return this.#output;
+      this.#playing = this.#follow(OPEN_MS, { owner, unreachableMs: HELD_MS });
+      return await this.playing();
     } catch (error) {
       this.close('the stream could not be opened');
       throw error;
     }
   }
 
-  /** Idempotent. */
-  close(reason: string): void {
+  /**
+   * Resolves when it plays, which may be after an interruption.
+   * @throws OvtError, UnreachableError why it does not
+   */
+  async playing(): Promise<OutputStream> {
+    await this.#playing;
+    if (this.#output === undefined || this.#output.closed) throw new OvtError('the stream has ended');
+    return this.#output;
+  }
+
+  /**
+   * Idempotent.
+   * @param how.forGood nodes that it is passed on to need not wait for the stream
+   */
+  close(reason: string, { forGood = false } = {}): void {
     if (this.#end.signal.aborted) return;
     this.#end.abort();
     clearTimeout(this.#unused);
     this.#watching?.close();
     this.#client?.close();
-    this.#output?.input.close(reason);
+    if (forGood) this.#output?.input.end(reason);
+    else this.#output?.input.close(reason);
     this.#log.info({ event: 'relay.ended', reason }, `the relay from another node has ended: ${reason}`);
     this.#onClose();
   }
 
   tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void {
-    if (this.#output !== undefined) {
-      this.#output.setPlaylists(playlists);
-      this.#output.setTracks(tracks);
-      return;
-    }
+    if (this.#output !== undefined) return this.#update(this.#output, tracks, playlists);
     const output = this.#application.relay(this.#input, this.#name, { type: 'Ovt', kind: 'ovt' });
     this.#output = output;
-    output.setPlaylists(playlists);
-    output.setTracks(tracks);
+    this.#update(output, tracks, playlists);
     output.on('viewers', () => this.#watch(output));
     output.once('close', (reason) => this.close(reason));
     this.#application.announce(output);
-    this.#log.info({ event: 'stream.relayed' }, 'relayed from another node');
+    this.#log.info({ event: 'stream.relayed', node: this.#asked }, 'relayed from another node');
     this.#watch(output);
   }
 
@@ -118,19 +145,54 @@ export class Relay implements OvtSink {
     this.#output?.write(packet);
   }
 
-  /** Called by the client: the owner, or the way to it, has gone. */
+  /** Called by the client: the node that sends it, or the way to it, has gone. */
   end(reason: string, forGood: boolean): void {
+    const parent = this.#parent;
     this.#client = undefined;
+    this.#parent = undefined;
     this.#watching?.close();
     this.#watching = undefined;
     if (this.#output === undefined) return;
+    this.#output.interrupted = true;
     this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
-    void this.#continue(forGood).catch((error: Error) => this.close(`the stream was not continued: ${error.message}`));
+    // the owner of a stream that was passed on may have it still
+    const owner = parent && this.#owner();
+    if (parent !== undefined && !forGood) this.#options.shunned.add(parent);
+    this.#playing = this.#continue({ forGood, ...(owner && { owner }) });
+    this.#playing.catch((error: Error) =>
+      this.close(`the stream was not continued: ${error.message}`, { forGood: true }),
+    );
   }
 
-  async #continue(forGood: boolean): Promise<void> {
-    await this.#follow(CONTINUED_MS, { forGood });
-    if (!this.#end.signal.aborted) this.#log.info('the relayed stream continues');
+  /** Called with the incarnations of nodes that may be parents when they have changed: one that is none any more is left. */
+  keepTo(ready: ReadonlySet<string>): void {
+    const { id, incarnation } = this.#parent ?? {};
+    if (incarnation !== undefined && !ready.has(incarnation)) this.#leave(`node ${id} is not ready any more`);
+  }
+
+  async #continue(following: Following): Promise<void> {
+    await this.#follow(CONTINUED_MS, following);
+    if (this.#end.signal.aborted) return;
+    if (this.#output !== undefined) this.#output.interrupted = false;
+    this.#log.info({ node: this.#asked }, 'the relayed stream continues');
+  }
+
+  /** Goes on with another node. */
+  #leave(why: string): void {
+    this.#client?.close();
+    this.end(why, false);
+  }
+
+  #update(output: OutputStream, tracks: readonly Track[], playlists: readonly Playlist[]): void {
+    const { run } = this.#clock;
+    const isSame =
+      output.run === run &&
+      tracks.length === output.tracks.length &&
+      tracks.every((one, i) => one === output.tracks[i]);
+    output.setPlaylists(playlists);
+    if (isSame) return;
+    output.run = run;
+    output.setTracks(tracks);
   }
 
   /**
@@ -140,44 +202,49 @@ export class Relay implements OvtSink {
    * @param what.forGood it ended on purpose: only a node that has its name already can continue it, not a later one
    * @throws OvtError, UnreachableError why the last attempt failed
    */
-  async #follow(withinMs: number, what: Followed): Promise<void> {
+  async #follow(withinMs: number, what: Following): Promise<void> {
     const watch = this.#options.changes.watch(this.#application, (input) => this.#mayComeOf(input));
     try {
       if (what.owner === undefined) await this.#options.directory.catchUp();
-      const owner = await this.#tryUntil(withinMs, watch, what);
-      if (this.#client !== undefined && owner !== undefined) void this.#stay(this.#client, owner, watch);
+      const followed = await this.#tryUntil(withinMs, watch, what);
+      if (this.#client !== undefined && followed !== undefined) void this.#stay(this.#client, followed, watch);
     } finally {
       if (this.#watching !== watch) watch.close();
     }
   }
 
-  /** Goes on to another owner as soon as it is heard of: a host that has died is silent for longer than that. */
-  async #stay(client: OvtClient, owner: NodeIdentity, watch: StreamWatch): Promise<void> {
+  /**
+   * Goes on to another owner as soon as it is heard of: a host that has died is silent for longer than that. Who gets the
+   * stream from a node that relays it stays there: that one goes on to the owner as soon.
+   */
+  async #stay(client: OvtClient, { owner, from }: Followed, watch: StreamWatch): Promise<void> {
     const { signal } = this.#end;
+    const { self } = this.#options.cluster;
     this.#watching = watch;
+    if (from.incarnation !== owner.incarnation) this.#parent = from;
     for (;;) {
       await watch.next(LONGEST_MS, signal);
       if (this.#client !== client || signal.aborted) return;
       const now = this.#owner();
-      if (now === undefined || now.incarnation === owner.incarnation) continue;
-      client.close();
-      return this.end(`node ${now.id} has the stream now`, false);
+      const isKept = now?.incarnation === owner.incarnation || (this.#parent !== undefined && now?.id !== self.id);
+      if (now !== undefined && !isKept) return this.#leave(`node ${now.id} has the stream now`);
     }
   }
 
-  /** @returns who plays it; undefined when the relay was closed meanwhile */
+  /** @returns undefined when the relay was closed meanwhile */
   async #tryUntil(
     withinMs: number,
     watch: StreamWatch,
-    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Followed,
-  ): Promise<NodeIdentity | undefined> {
+    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Following,
+  ): Promise<Followed | undefined> {
     const { signal } = this.#end;
     const since = performance.now();
     for (let pause = FIRST_PAUSE_MS; ;) {
-      const failure = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
-      if (failure === undefined || signal.aborted) return owner;
-      const left = since + (failure instanceof UnreachableError ? unreachableMs : withinMs) - performance.now();
-      if (left <= 0) throw failure;
+      const outcome = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
+      if (signal.aborted) return undefined;
+      if (!(outcome instanceof Error)) return outcome;
+      const left = since + (outcome instanceof UnreachableError ? unreachableMs : withinMs) - performance.now();
+      if (left <= 0) throw outcome;
       if (forGood && !this.#isOwned()) throw new OvtError('the stream has ended');
       const hasChanged = await watch.next(owner === undefined ? left : Math.min(pause, left), signal);
       pause = hasChanged ? FIRST_PAUSE_MS : Math.min(2 * pause, MAX_PAUSE_MS);
@@ -185,35 +252,41 @@ export class Relay implements OvtSink {
     }
   }
 
-  /** @returns why it does not play */
-  async #attempt(owner: NodeIdentity): Promise<Error | undefined> {
+  /** @returns why it does not play otherwise */
+  async #attempt(owner: NodeIdentity): Promise<Followed | Error> {
+    const { cluster, tree, shunned } = this.#options;
+    const { vhost, name: app } = this.#application;
+    const stream = joinKey(vhost.name, app, this.#name);
     try {
-      await this.#connect(owner);
-      return undefined;
+      const way = { self: cluster.self, tree, shunned };
+      return { owner, from: await onWay(way, stream, owner, (node, prefix) => this.#ask(node, prefix)) };
     } catch (error) {
-      if (error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError)
-        return error;
+      if (isOrdinary(error)) return error;
       throw error;
     }
   }
 
-  async #connect(owner: NodeIdentity): Promise<void> {
+  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
     const { vhost, name: app } = this.#application;
-    const path = relayPath({ vhost: vhost.name, app, output: this.#name });
-    const stream = await this.#options.cluster.connect(owner, path, CONNECT_TIMEOUT_MS);
-    const target = `ovt://${owner.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
-    const client = await OvtClient.connect(
-      { stream, target },
-      {
-        log: this.#log,
-        clock: this.#clock,
-        plain: true,
-        silenceMs: SILENCE_MS,
-      },
-    );
+    const path = relayPath(prefix, { vhost: vhost.name, app, output: this.#name });
+    const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
+    this.#asked = node.id;
+    const target = `ovt://${node.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
+    const client = await OvtClient.connect({ stream, target }, this.#clientOptions);
     this.#client = client;
     if (this.#end.signal.aborted) client.close();
     else await client.play(this);
+  }
+
+  get #clientOptions(): OvtClientOptions {
+    const { run, tracks = [] } = this.#output ?? {};
+    return {
+      log: this.#log,
+      clock: this.#clock,
+      plain: true,
+      silenceMs: SILENCE_MS,
+      ...(run && { before: { run: run.id, tracks } }),
+    };
   }
 
   /** As far as this node has heard. A publisher may have come to this very node. */

@@ -1,10 +1,17 @@
-import { joinKey, UnavailableError, UnreachableError } from '#cluster';
+import { joinKey, UnreachableError, type Cluster } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
+import type { RelayTree } from '../../origins/relay-tree.ts';
+import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { Location } from '../../origins/stream-directory.ts';
-import { OvtError } from '../../protocols/ovt/error.ts';
 import { Relay, type RelayOptions } from './relay.ts';
+import { isOrdinary } from './relay-way.ts';
+
+export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'shunned'> {
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
+  readonly tree: Pick<RelayTree, 'parent' | 'hasChildren'>;
+}
 
 interface Entry {
   readonly relay: Relay;
@@ -13,11 +20,15 @@ interface Entry {
 
 /** The output streams of other nodes that viewers of this one watch: each comes once, whoever many there are. */
 export class Relays {
-  readonly #options: RelayOptions;
+  readonly #options: RelaysOptions & RelayOptions;
   readonly #entries = new Map<string, Entry>();
+  /** Those that other nodes wait for. */
+  readonly #asked = new Set<string>();
+  readonly #onNodes = (): void => this.#keepToReady();
 
-  constructor(options: RelayOptions) {
-    this.#options = { ...options, log: options.log.child({ module: 'relay' }) };
+  constructor(options: RelaysOptions) {
+    this.#options = { ...options, shunned: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
+    options.cluster.events.on('nodes', this.#onNodes);
   }
 
   /** Finds what another node has, as FindOutput does. @throws ownerUnreachable */
@@ -27,8 +38,7 @@ export class Relays {
     try {
       return await this.open(application, name, location);
     } catch (error) {
-      if (!(error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError))
-        throw error;
+      if (!isOrdinary(error)) throw error;
       this.#options.log.warn(
         { stream: `${application.internalName}/${name}`, reason: error.message },
         'a stream of another node cannot be relayed',
@@ -43,7 +53,7 @@ export class Relays {
    * @throws OvtError, UnreachableError why there is none
    */
   open(application: Application, name: string, location: Location): Promise<OutputStream> {
-    const key = joinKey(application.vhost.name, application.name, name);
+    const key = keyOf(application, name);
     const present = this.#entries.get(key);
     if (present !== undefined) return present.opened;
     const relay: Relay = new Relay(application, name, location.input, this.#options, () => {
@@ -54,8 +64,45 @@ export class Relays {
     return opened;
   }
 
+  /** The relay of an output stream, for another node, once it plays; undefined when there is none to be had. */
+  async playing(application: Application, name: string): Promise<OutputStream | undefined> {
+    const key = keyOf(application, name);
+    const before = this.#entries.get(key)?.relay;
+    this.#asked.add(key);
+    try {
+      if (before !== undefined) return await before.playing();
+      const location = await this.#options.directory.locate(application, name);
+      return location && (await this.open(application, name, location));
+    } catch (error) {
+      if (!isOrdinary(error)) throw error;
+      return undefined;
+    } finally {
+      this.#asked.delete(key);
+    }
+  }
+
+  /** Whether other nodes get a relay of this one, or are about to. */
+  isPassedOn(application: Application, { name }: OutputStream): boolean {
+    const key = keyOf(application, name);
+    if (this.#asked.has(key)) return true;
+    const owner = this.#options.directory.known(application, name)?.owner;
+    return owner !== undefined && this.#options.tree.hasChildren(key, owner);
+  }
+
   /** Ends every relay. Idempotent. */
   close(): void {
+    this.#options.cluster.events.off('nodes', this.#onNodes);
     for (const { relay } of [...this.#entries.values()]) relay.close('the server is closing');
   }
+
+  #keepToReady(): void {
+    if (this.#entries.size === 0) return;
+    const nodes = this.#options.cluster.nodes().filter(({ state }) => state === 'ready');
+    const ready = new Set(nodes.map(({ incarnation }) => incarnation));
+    for (const { relay } of [...this.#entries.values()]) relay.keepTo(ready);
+  }
+}
+
+function keyOf({ vhost, name: app }: Application, name: string): string {
+  return joinKey(vhost.name, app, name);
 }

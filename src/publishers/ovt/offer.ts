@@ -71,14 +71,18 @@ export class Offer {
   /** What the client is told of it. With a trackset there are no playlists: they may name other tracks. */
   describe(): WireDescription {
     const { output } = this;
-    const uuid = uuids.get(output) ?? randomUUID();
-    uuids.set(output, uuid);
     return descriptionOf({
       appName: this.#application.internalName,
       streamName: output.name,
-      originStreamUUID: uuid,
+      originStreamUUID: output.run?.id ?? uuidOf(output),
       playlists: this.#trackset === undefined ? output.playlists.map(wirePlaylist) : [],
       tracks: this.select(output.tracks).map(wireTrack),
     });
   }
+}
+
+function uuidOf(output: OutputStream): string {
+  const uuid = uuids.get(output) ?? randomUUID();
+  uuids.set(output, uuid);
+  return uuid;
 }

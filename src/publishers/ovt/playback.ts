@@ -39,6 +39,8 @@ interface Form {
   readonly as: Track;
   /** Undefined for a track that is not sent. */
   readonly form: WireForm | undefined;
+  /** By how many ticks its times are sent earlier than they are here. */
+  readonly shift: number;
 }
 
 /** Sends an output stream as frames of OVT. */
@@ -98,6 +100,11 @@ export class Playback implements Consumer {
     return this.#output.closed && this.#output.input.continuity.over;
   }
 
+  /** Nothing of it comes to this node, which relays it, at present. */
+  get isInterrupted(): boolean {
+    return this.#output.interrupted;
+  }
+
   /** Idempotent. */
   stop(): void {
     this.#reader.close();
@@ -119,9 +126,9 @@ export class Playback implements Consumer {
 
   #send(packet: Packet): void {
     const { track, duration, key } = packet;
-    const { form, as } = this.#formOf(track);
+    const { form, as, shift } = this.#formOf(track);
     if (form === undefined) return;
-    const [dts, pts] = as === track ? [packet.dts, packet.pts] : timesIn(as, packet);
+    const [dts, pts] = as === track ? [packet.dts - shift, packet.pts - shift] : timesIn(as, packet);
     const pieces = form.pieces(packet);
     let size = 0;
     for (const piece of pieces) size += piece.length;
@@ -144,7 +151,9 @@ export class Playback implements Consumer {
     const isEvents = track.type === 'data' && this.#options.forms === 'framed';
     const sent = this.#selected.find(({ id, type }) => (isEvents ? type === 'data' : id === track.id));
     const form = sent && wireForm(track, this.#options.forms);
-    const made = { track, as: isEvents ? (sent ?? track) : track, form };
+    // nodes have the times of the owner, by which a stream is the same whichever of them it comes by
+    const shift = this.#options.forms === 'plain' ? (this.#output.run?.shift(track.timebase) ?? 0) : 0;
+    const made = { track, as: isEvents ? (sent ?? track) : track, form, shift };
     this.#forms.set(track.id, made);
     return made;
   }

@@ -1,32 +1,57 @@
 import type { Duplex } from 'node:stream';
-import type { NodeIdentity } from '#cluster';
+import { joinKey, type NodeIdentity } from '#cluster';
+import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
+import { StartCaches } from '../../core/start-caches.ts';
 import type { OutputStream } from '../../core/stream.ts';
+import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
-import { readRelayPath, RELAY_PREFIX } from '../../origins/relay-path.ts';
+import { readRelayPath, RELAY_PREFIXES, type OutputName, type RelayPrefix } from '../../origins/relay-path.ts';
+import type { RelayTree } from '../../origins/relay-tree.ts';
+import { FedNodes } from './fed-nodes.ts';
 import { OvtSession, type Account, type Found } from './session.ts';
-import { StartCaches } from '../../core/start-caches.ts';
 
 export interface RelaySourceOptions {
   readonly registry: Registry;
   readonly calls: PeerCalls;
+  readonly tree: Pick<RelayTree, 'fanOut' | 'isFirst' | 'mayFeed'>;
+  readonly relays: {
+    /** The relay of another node's stream, once it plays; undefined when there is none to be had. */
+    playing(application: Application, name: string): Promise<OutputStream | undefined>;
+    /** Whether other nodes are to get a relay from this one. */
+    isPassedOn(application: Application, output: OutputStream): boolean;
+  };
   readonly log: Logger;
 }
 
-/** Gives output streams of this node to other nodes of the cluster, which relay them to viewers of their own. */
+/** Who asks for an output stream, and how. */
+interface Asked {
+  readonly name: OutputName;
+  readonly prefix: RelayPrefix;
+  readonly from: NodeIdentity;
+}
+
+/** Gives output streams of this node, and those that it relays, to other nodes of the cluster, which relay them to viewers of their own. */
 export class RelaySource {
-  readonly #registry: Registry;
+  readonly #options: RelaySourceOptions;
   readonly #log: Logger;
   readonly #caches: StartCaches;
   readonly #sessions = new Set<OvtSession>();
+  readonly #fed = new FedNodes();
   #lastId = 0;
 
-  constructor({ registry, calls, log }: RelaySourceOptions) {
-    this.#registry = registry;
+  constructor(options: RelaySourceOptions) {
+    const { registry, calls, relays, log } = options;
+    this.#options = options;
     this.#log = log.child({ module: 'relay' });
-    this.#caches = new StartCaches(registry, 'relayed');
-    calls.addStreams(RELAY_PREFIX, (stream, path, from) => this.#take(stream, path, from));
+    this.#caches = new StartCaches(
+      registry,
+      'relayed',
+      (output, application) => output.input.isRelay && relays.isPassedOn(application, output),
+    );
+    for (const prefix of RELAY_PREFIXES)
+      calls.addStreams(prefix, (stream, path, from) => this.#take(stream, prefix, path, from));
   }
 
   /** Ends every session. Idempotent. */
@@ -35,18 +60,28 @@ export class RelaySource {
     this.#caches.close();
   }
 
-  #take(stream: Duplex, path: string, { id }: NodeIdentity): void {
-    const found = this.#find(path);
+  #take(stream: Duplex, prefix: RelayPrefix, path: string, from: NodeIdentity): void {
+    const name = readRelayPath(prefix, path);
+    let found: Promise<Found | undefined> | undefined;
+    let leave = (): void => {};
+    const find = (): Promise<Found | undefined> =>
+      (found ??= this.#find(name && { name, prefix, from }, (undo) => (leave = undo)));
     const session: OvtSession = new OvtSession(stream, {
       kind: 'relay',
-      log: this.#log.child({ node: id, path }),
+      log: this.#log.child({ node: from.id, path }),
       id: ++this.#lastId >>> 0,
       forms: 'plain',
       keepAlive: true,
-      find: async () => found,
-      play: async () => found && { ...found, account: this.#count(found.output) },
+      find,
+      play: async () => {
+        const one = await find();
+        return one && { ...one, account: this.#count(one.output) };
+      },
       start: (output) => this.#caches.of(output),
-      onClose: () => this.#sessions.delete(session),
+      onClose: () => {
+        leave();
+        this.#sessions.delete(session);
+      },
     });
     this.#sessions.add(session);
   }
@@ -56,11 +91,27 @@ export class RelaySource {
     return { sent: () => {}, leave: () => leaves.forEach((leave) => leave()) };
   }
 
-  /** Of this node's own: a relay is not relayed again. */
-  #find(path: string): Found | undefined {
-    const name = readRelayPath(path);
-    const application = name && this.#registry.vhosts.get(name.vhost)?.applications.get(name.app);
-    const output = name && application?.outputs.get(name.output);
-    return application === undefined || output === undefined ? undefined : { application, output, delayMs: 0 };
+  /**
+   * What a node is sent: an output stream of this node's own, or a relay that goes further.
+   * @param onFed called in this turn with what to call when the node gets it no more
+   * @throws ovtRelayedEnough
+   */
+  async #find(asked: Asked | undefined, onFed: (undo: () => void) => void): Promise<Found | undefined> {
+    if (asked === undefined) return undefined;
+    const { name, prefix, from } = asked;
+    const { tree, relays, registry } = this.#options;
+    const application = registry.vhosts.get(name.vhost)?.applications.get(name.app);
+    if (application === undefined) return undefined;
+    const own = application.outputs.get(name.output);
+    const key = joinKey(name.vhost, name.app, name.output);
+    if (own !== undefined) {
+      const hasRoom = this.#fed.besides(own, from.id) < tree.fanOut;
+      if (prefix === '/branch/' && !hasRoom && !tree.isFirst(key, from)) throw kilnError('ovtRelayedEnough');
+      onFed(this.#fed.add(own, from.id));
+      return { application, output: own, delayMs: 0 };
+    }
+    if (prefix !== '/branch/' || !tree.mayFeed(key, from)) return undefined;
+    const output = await relays.playing(application, name.output);
+    return output && { application, output, delayMs: 0 };
   }
 }

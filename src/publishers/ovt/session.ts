@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Application } from '../../core/application.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
 import type { OutputStream } from '../../core/stream.ts';
+import type { Track } from '../../core/track.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
@@ -52,7 +53,7 @@ export interface OvtSessionOptions extends Pick<PlaybackOptions, 'kind'> {
   readonly play: (url: OvtUrl, session: OvtSession) => Promise<Played | undefined>;
   /** What a stream is started from; undefined: with its next packet. */
   readonly start?: (output: OutputStream) => GopCache | undefined;
-  /** While it plays, something is sent every second, whatever there is of the stream. */
+  /** While it plays, something is sent every second, whatever there is of the stream, unless it is interrupted here. */
   readonly keepAlive?: boolean;
   readonly onPlaying?: () => void;
   readonly onClose: () => void;
@@ -81,6 +82,8 @@ export class OvtSession {
   #answered = Promise.resolve();
   #playback: Playback | undefined;
   #account: Account | undefined;
+  /** What the client was told of last. */
+  #described: readonly Track[] | undefined;
   /** Until it plays: how long that may take. Then: looks after the player. */
   #timer: NodeJS.Timeout;
   #linger: NodeJS.Timeout | undefined;
@@ -177,6 +180,7 @@ export class OvtSession {
   readonly #actions: Readonly<Record<string, (request: Request) => Promise<void>>> = {
     describe: async ({ id, application, target }) => {
       const { offer } = await this.#find(target, this.#options.find);
+      this.#described = offer.output.tracks;
       this.#respond({ id, application, code: 200, message: 'ok', contents: offer.describe() });
     },
     play: async ({ id, application, target }) => {
@@ -219,6 +223,8 @@ export class OvtSession {
     const cache = start?.(output);
     this.#log = this.#log.child({ stream: output.name });
     this.#log.debug('the OVT client plays');
+    const hasChanged = this.#described !== undefined && this.#described !== output.tracks;
+    if (hasChanged) this.#notify('notify', TRACK_CHANGED, { contents: offer.describe() });
     this.#playback = new Playback(this.#stream, output, {
       kind,
       session: id,
@@ -238,7 +244,8 @@ export class OvtSession {
   #check(): void {
     if (this.#playback !== undefined && this.#playback.stalledMs > MAX_STALLED_MS)
       this.close('the client does not read the stream', 'warn');
-    else if (this.#options.keepAlive && this.#stream.writableLength === 0) this.#notify('notify', 'alive');
+    else if (this.#options.keepAlive && this.#playback?.isInterrupted === false && this.#stream.writableLength === 0)
+      this.#notify('notify', 'alive');
   }
 
   #notify(application: 'notify' | 'stop', message: string, more: Partial<Response> = {}): void {

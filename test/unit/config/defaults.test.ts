@@ -405,6 +405,7 @@ test('cluster', async (t) => {
   const { config } = await load(t, serverXml({ server }));
   t.deepEqual(config.cluster, {
     name: 'kiln',
+    relayFanOut: 8,
     secret: 's',
     redis: {
       sentinels: [

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Continuity } from '../../../src/core/continuity.ts';
 import { Registry } from '../../../src/core/registry.ts';
+import type { OutputStream } from '../../../src/core/stream.ts';
 import { StartCaches } from '../../../src/core/start-caches.ts';
 import { addVhost, goLive } from '../../support/live.ts';
 import { dataTrack, videoPackets, videoTrack } from '../../support/packets.ts';
@@ -46,6 +47,26 @@ test('of a stream that nobody relays nothing is kept; of one that is, everything
   t.deepEqual(kept(caches, one), []);
   one.input.close('over');
   t.is(caches.of(one), undefined);
+});
+
+test.serial('of a stream that counts as used it is kept as long as the stream is there', async (t) => {
+  virtualTime(t);
+  const registry = new Registry();
+  addVhost(registry);
+  const application = registry.vhost('default').application('app');
+  const caches = new StartCaches(registry, 'relayed', ({ name }, of) => name === 'one' && of === application);
+  const [one, other] = ['one', 'other'].map((name) => goLive(registry, 'app', name, [VIDEO])) as [
+    OutputStream,
+    OutputStream,
+  ];
+  for (const output of [one, other]) application.announce(output);
+  caches.hold(one)();
+  await new Promise((resolve) => setTimeout(resolve, 60_000));
+  for (const packet of videoPackets(VIDEO, { to: 1, gop: 10 }).slice(0, 3)) one.write(packet);
+  t.deepEqual(kept(caches, one), [0, 1, 2]);
+  t.is(caches.of(other), undefined);
+  caches.close();
+  registry.close('the test is over');
 });
 
 test('of a stream that continues one that was relayed it is kept from the start', (t) => {

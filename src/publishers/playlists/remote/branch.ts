@@ -1,11 +1,9 @@
 import { joinKey, type NodeIdentity } from '#cluster';
 import type { Application } from '../../../core/application.ts';
 import type { RelayTree } from '../../../origins/relay-tree.ts';
+import { ShunnedNodes } from '../../../origins/shunned-nodes.ts';
 import type { HlsForm } from '../form.ts';
 import { Interrupts } from './interrupts.ts';
-
-/** For how long a node that did not give the stream is not asked again, in milliseconds. */
-const SHUNNED_MS = 10_000;
 
 /** By which nodes are ranked for a stream. */
 export function branchKey({ kind }: HlsForm, { vhost, name: app }: Application, output: string): string {
@@ -21,8 +19,7 @@ export class Branch {
   /** By which nodes are ranked. */
   readonly #key: string;
   readonly #left = new Interrupts();
-  /** Incarnations, and until when they are not asked, by the monotonic clock. */
-  readonly #shunned = new Map<string, number>();
+  readonly #shunned = new ShunnedNodes();
   #crowded = false;
   #parent: NodeIdentity | 'owner' | undefined;
 
@@ -42,24 +39,23 @@ export class Branch {
     if (!this.#crowded) return undefined;
     const chosen = this.#parent;
     const isAsked = chosen === 'owner' || (chosen !== undefined && chosen.id !== owner.id);
-    const parent = isAsked ? chosen : (this.#tree.parent(this.#key, owner, new Set(this.#shunned.keys())) ?? 'owner');
+    const parent = isAsked ? chosen : (this.#tree.parent(this.#key, owner, this.#shunned.incarnations) ?? 'owner');
     this.#parent = parent;
     return parent === 'owner' ? undefined : parent;
   }
 
-  /** It does not give the stream: another node is asked, also for what it is being asked for. @param now by the monotonic clock */
-  shun(node: NodeIdentity, now = performance.now()): void {
-    this.#shunned.set(node.incarnation, now + SHUNNED_MS);
+  /** It does not give the stream: another node is asked, also for what it is being asked for. */
+  shun(node: NodeIdentity): void {
+    this.#shunned.add(node);
     if (this.#parent !== node) return;
     this.#parent = undefined;
     this.#left.fire();
   }
 
-  /** @param now by the monotonic clock */
-  tick(now: number): void {
-    for (const [incarnation, until] of this.#shunned) if (until <= now) this.#shunned.delete(incarnation);
+  /** Leaves a parent that has gone, or is about to. */
+  tick(): void {
     const parent = this.#parent;
-    if (parent !== undefined && parent !== 'owner' && !this.#tree.has(parent)) this.shun(parent, now);
+    if (parent !== undefined && parent !== 'owner' && !this.#tree.has(parent)) this.shun(parent);
   }
 
   /** What comes of a promise, or undefined when the parent is left before that. */

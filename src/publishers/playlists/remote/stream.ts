@@ -163,7 +163,7 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     const before = Date.now() - silenceMs(targetDuration);
     this.#own.expire(before, Date.now());
     this.#behind.expire(before);
-    this.#branch.tick(now);
+    this.#branch.tick();
     this.#feed.tick(now);
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }

@@ -114,7 +114,7 @@ test('where a connection breaks, or sends nonsense, calls are made', async (t) =
   const faults: ((stream: { emit(event: 'data', bytes: Buffer): unknown; destroy(): unknown }) => unknown)[] = [
     (stream) => stream.destroy(),
     (stream) => stream.emit('data', random.bytes(64)),
-    (stream) => stream.emit('data', Buffer.from('0000000200000000' + '6e6f', 'hex')),
+    (stream) => stream.emit('data', Buffer.from('00000002000000006e6f', 'hex')),
     (stream) =>
       stream.emit('data', Buffer.from('0000000d00000000' + Buffer.from('{"file":"no"}').toString('hex'), 'hex')),
   ];
