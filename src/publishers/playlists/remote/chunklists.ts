@@ -7,7 +7,7 @@ import { answerChunklist } from '../chunklist.ts';
 import type { Directives } from '../directives.ts';
 import { MAX_WAITING, type Outcome } from '../waiters.ts';
 import type { Feed } from './feed.ts';
-import type { OwnerLink } from './link.ts';
+import { AwayError, type OwnerLink } from './link.ts';
 import { RemoteRendition, type RemoteContext, type WantedChunklist } from './rendition.ts';
 import type { ChunklistState } from './wire.ts';
 
@@ -19,7 +19,7 @@ const MAX_LOADED_BY_ONE = 64;
 /** What chunklists are loaded by. */
 export interface RemoteChunklistsOptions {
   readonly link: OwnerLink;
-  readonly feed: Pick<Feed, 'hold' | 'sends'>;
+  readonly feed: Pick<Feed, 'hold' | 'sends' | 'late' | 'heard'>;
   /** How many players this node counts, and those that have the stream from it. */
   readonly viewers: () => number;
   /** Called with the run of the stream that the owner tells of. */
@@ -78,7 +78,7 @@ export class RemoteChunklists implements RemoteContext {
 
   async load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
     const asked = { file, ...wanted, viewers: this.#options.viewers() };
-    const { answer: state } = await this.link.fetch(this.link.calls.chunklist, asked, holdMs);
+    const { answer: state } = await this.#heard(this.link.fetch(this.link.calls.chunklist, asked, holdMs));
     if (state === null) return undefined;
     this.#note(state);
     return state;
@@ -90,6 +90,10 @@ export class RemoteChunklists implements RemoteContext {
 
   sends(file: string): boolean {
     return this.#options.feed.sends(file);
+  }
+
+  get late(): boolean {
+    return this.#options.feed.late;
   }
 
   /** The node that the stream comes from has sent it. */
@@ -132,6 +136,16 @@ export class RemoteChunklists implements RemoteContext {
   close(outcome: Outcome): void {
     this.#ended = true;
     for (const { waiters } of [...this.#renditions.values(), ...this.#candidates.values()]) waiters.close(outcome);
+  }
+
+  /** Any answer tells that the other node is there. */
+  #heard<T>(call: Promise<T>): Promise<T> {
+    const { feed } = this.#options;
+    call.then(
+      () => feed.heard(),
+      (error) => error instanceof AwayError || feed.heard(),
+    );
+    return call;
   }
 
   #note({ run, crowded, targetDuration }: ChunklistState): void {

@@ -11,7 +11,8 @@ import type { WantedChunklist } from './rendition.ts';
 import type { ChunklistState, StreamPath } from './wire.ts';
 
 const CONNECT_TIMEOUT_MS = 1500;
-/** The other node says something every second. */
+/** The other node says something every second: it is late then, and given up. */
+const LATE_MS = ALIVE_MS + 500;
 const SILENCE_MS = 2500;
 /** Of a node that did not send anything calls are made for so long. */
 const PAUSE_MS = 5000;
@@ -55,10 +56,22 @@ export class Feed {
   #opening = false;
   /** Incarnation of a node that could not be connected to, or sent nothing, and until when it is left alone. */
   #failed: { readonly incarnation: string; readonly until: number } | undefined;
+  /** When the node that sends is late, by the monotonic clock; undefined where nothing is expected of it. */
+  #lateAt: number | undefined;
   #closed = false;
 
   constructor(options: FeedOptions) {
     this.#options = options;
+  }
+
+  /** The node that was sending is silent, and has answered no call since. */
+  get late(): boolean {
+    return this.#lateAt !== undefined && performance.now() > this.#lateAt;
+  }
+
+  /** A call was answered. */
+  heard(): void {
+    this.#lateAt = undefined;
   }
 
   /**
@@ -107,17 +120,25 @@ export class Feed {
     try {
       const stream = await cluster.connect(source.node, feedPath(form), CONNECT_TIMEOUT_MS);
       if (this.#closed || this.#line !== undefined) return void stream.destroy();
-      const line: Line = new Line(stream, source, this.#options, () => {
-        if (this.#line === line) this.#line = undefined;
-        this.#pause(source);
-      });
-      this.#line = line;
+      this.#line = this.#take(stream, source);
     } catch (error) {
       if (!(error instanceof UnreachableError || error instanceof UnavailableError)) this.#options.onFault(error);
       this.#pause(source);
     } finally {
       this.#opening = false;
     }
+  }
+
+  #take(stream: Duplex, source: Source): Line {
+    const line: Line = new Line(stream, source, this.#options, {
+      onHeard: () => (this.#lateAt = performance.now() + LATE_MS),
+      onFailed: () => {
+        if (this.#line === line) this.#line = undefined;
+        if (!this.late) this.#lateAt = undefined;
+        this.#pause(source);
+      },
+    });
+    return line;
   }
 
   #pause({ node: { incarnation } }: Source): void {
@@ -127,6 +148,7 @@ export class Feed {
   #drop(): void {
     const line = this.#line;
     this.#line = undefined;
+    this.#lateAt = undefined;
     line?.close();
   }
 }
@@ -143,8 +165,13 @@ class Line {
   #usedAt = performance.now();
   #closed = false;
 
-  /** @param onFailed called when the other end has closed it, is silent or sends what it should not */
-  constructor(stream: Duplex, source: Source, options: FeedOptions, onFailed: () => void) {
+  /** @param on.onFailed called when the other end has closed it, is silent or sends what it should not */
+  constructor(
+    stream: Duplex,
+    source: Source,
+    options: FeedOptions,
+    { onHeard, onFailed }: { readonly onHeard: () => void; readonly onFailed: () => void },
+  ) {
     this.#stream = stream;
     this.#source = source;
     this.#options = options;
@@ -158,6 +185,7 @@ class Line {
     stream.on('data', (bytes: Buffer) => {
       if (this.#closed) return;
       this.#watchdog.heard();
+      onHeard();
       try {
         reader.push(bytes);
       } catch (error) {

@@ -47,6 +47,8 @@ export interface RemoteContext {
   hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean>;
   /** Whether it is sent whenever it changes. */
   sends(file: string): boolean;
+  /** Who was sending is silent. */
+  readonly late: boolean;
   /** @throws tooManyWaiting */
   countWaiting(): void;
   /** The owner does not have it any more. */
@@ -157,7 +159,7 @@ export class RemoteRendition implements Chunklist {
   /** Nobody answers, as far as is known, or not in time. */
   get #silent(): boolean {
     const { link } = this.#context;
-    if (link.away) return true;
+    if (link.away || this.#context.late) return true;
     const now = performance.now();
     for (const { owner, lateAt } of this.#pending) if (owner === link.owner && lateAt < now) return true;
     return false;

@@ -7,18 +7,18 @@ import { audioTrack, videoTrack } from '../../../../support/packets.ts';
 import { until } from '../../../../support/until.ts';
 import { virtualTime } from '../../../../support/virtual-time.ts';
 
-const LLHLS = { segmentDuration: 2, segmentCount: 6, chunkDuration: 0.5 };
+const LLHLS = { segmentCount: 6, chunkDuration: 0.5 };
 const FEED = '/llhls-feed';
 
 /** A stream of node `a`, which `b` knows of, and the chunklist of its picture for a player of `b`. */
-async function live(t: ExecutionContext) {
+async function live(t: ExecutionContext, segmentDuration = 2) {
   virtualTime(t);
   const nodes = MemoryCluster.create(t, 1);
-  const open = (id: string) => openLlhlsNode(t, nodes, id, { llhls: LLHLS });
+  const open = (id: string) => openLlhlsNode(t, nodes, id, { llhls: { ...LLHLS, segmentDuration } });
   const [a, b] = await Promise.all([open('a'), open('b')]);
   const { input, output } = await a.goLive([videoTrack(), audioTrack()]);
   await untilKnown(b, a);
-  const advance = feeder(output);
+  const advance = feeder(output, 30 * segmentDuration);
   advance(7.2);
   return { a, b, input, output, advance, url: (await b.children())[1] as string };
 }
@@ -51,8 +51,8 @@ async function player(node: LlhlsNode, url: string) {
 }
 
 /** A player of the other node has got some parts, and gets the next ones without a call. */
-async function playing(t: ExecutionContext) {
-  const there = await live(t);
+async function playing(t: ExecutionContext, segmentDuration = 2) {
+  const there = await live(t, segmentDuration);
   const { b, url, advance } = there;
   const viewer = await player(b, url);
   let at = 7.2;
@@ -106,6 +106,16 @@ test('that the publisher has gone is told at once', async (t) => {
   const list = await b.get(`${url}?${placeOf(hint)}`);
   t.is(list.statusCode, 200);
   t.is(hintOf(list.body), 'none');
+});
+
+test('who waits for what a silent node was to send is told what is known', async (t) => {
+  const { a, b, url, next } = await playing(t, 1);
+  const { answer } = await next();
+  a.silence();
+  for (let request = 0; request < 4; request++) {
+    const [now, waited] = await Promise.all([b.get(url), b.get(`${url}?${placeOf(hintOf(answer.body))}`)]);
+    for (const list of [now, waited]) t.like(list, { statusCode: 200, body: answer.body });
+  }
 });
 
 test('where a connection breaks, or sends nonsense, calls are made', async (t) => {
