@@ -13,6 +13,7 @@ import { model } from './model.ts';
 import { operations } from './operations.ts';
 import { record } from './record.ts';
 import { recordings } from './recordings.ts';
+import { spread } from './spread.ts';
 import { transcode } from './transcode.ts';
 
 /**
@@ -28,6 +29,7 @@ import { transcode } from './transcode.ts';
  * `npm run soak -- media [seed] [count]`: damaged media files, read as channels do.
  * `npm run soak -- channel [minutes]`: a scheduled channel in real time, all of which is decoded, and compared with its plan.
  * `npm run soak -- operations [minutes]`: a hundred streams and two hundred viewers on two nodes, Prometheus, and a console that is open and closed in turn.
+ * `npm run soak -- spread [minutes]`: one stream on the eight nodes of `npm run cluster -- 8`, with hundreds of viewers.
  * `npm run soak -- matrix [rounds]`: every kind of publisher, with all codecs, and every kind of player.
  */
 const [first, second, third, ...names] = process.argv.slice(2);
@@ -47,6 +49,7 @@ try {
   else if (first === 'recordings') sound = await recordings(folder, print);
   else if (first === 'channel') sound = await channel(folder, Number(second ?? 20), print);
   else if (first === 'operations') sound = await operations(clip, Number(second ?? 120), print);
+  else if (first === 'spread') sound = await spread(clip, Number(second ?? 2), print);
   else if (first === 'matrix') sound = await matrix(Number(second ?? 1), print);
   else if (first === 'media')
     sound = await media(folder, Number(second ?? Date.now() % 1e6), Number(third ?? 500), print);
