@@ -12,6 +12,7 @@ import {
   type ClaimChanges,
   type ClaimsReply,
   type TableReply,
+  type ToldChange,
 } from './changes.ts';
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
@@ -50,6 +51,10 @@ export interface HeartbeatOptions {
 const PROBE_EVERY = 12;
 /** So many claims are told in one step: others wait for Redis meanwhile. */
 const CLAIMS_AT_ONCE = 1000;
+/** So many changes that are told wait for what is on its way; then all are fetched. */
+const MOST_TOLD = 1000;
+/** How long Redis has for the pull of one node before the next node asks, where all have missed something. */
+const TURN_MS = 0.5;
 /** How soon Redis is asked again that has something to restore which no beat has noticed yet. */
 const ASK_AGAIN_MS = 100;
 
@@ -80,6 +85,9 @@ export class Heartbeat {
   #wakes = 0;
   #heard = 0;
   #isPulling = false;
+  /** Changes that were told while something was on its way. */
+  #told: ToldChange[] = [];
+  #turn: NodeJS.Timeout | undefined;
   /** Whoever follows the nodes is yet to hear of a change. */
   #nodesChanged = false;
   #closed = false;
@@ -112,28 +120,30 @@ export class Heartbeat {
     this.#pause.abort();
   }
 
-  /** A message about claims or configuration has come. It is applied if it has the next change, else the changes are fetched. */
+  /**
+   * A message about claims or configuration has come. The change of a claim that it tells of is applied if it is the next one,
+   * else the changes are fetched.
+   */
   hear(message: string): void {
-    const { table } = this.#options;
     const told = parseToldChange(message);
-    // an answer that is on its way may be older than the message, and earlier changes of nodes come with a beat
-    const isLatest = this.#state === 'connected' && !this.#isPulling && this.#wakes === this.#heard;
-    const isNext = told !== undefined && told.before > 0 && told.before === table.revision;
-    const isKnown = told !== undefined && told.changes.revision <= table.revision;
-    if (isLatest && isNext) table.apply(told.changes, this.#open);
-    // a beat finds what a pull that fails has missed, and a Redis that has gone back behind what is known
-    else if (!isLatest || !isKnown) this.pull().catch(() => undefined);
+    if (told === undefined) return message === 'claims' ? this.#pullInTurn() : void this.pull().catch(() => undefined);
+    if (this.#isCurrent) return this.#take(told);
+    if (this.#told.length < MOST_TOLD) this.#told.push(told);
+    else this.#pullInTurn();
   }
 
   /** The connection is lost. */
   down(reason: string): void {
     this.#downs += 1;
+    // another server may not have what this one told
+    this.#told = [];
     this.#setDegraded(reason);
   }
 
   /** Resolves when the last beat is over. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#turn);
     this.wake();
     await this.#beating;
     // one that a caller asked for may be under way
@@ -179,6 +189,7 @@ export class Heartbeat {
       this.#report(beat);
       // the connection may be gone since it was answered
       if (!this.#closed && downs === this.#downs) this.#setConnected();
+      this.#catchUp();
     } catch (error) {
       this.#nextSilentMs = Infinity;
       this.#setDegraded((error as Error).message);
@@ -232,8 +243,37 @@ export class Heartbeat {
     this.#options.events.emit('drain', draining);
   }
 
+  /** Whether nothing is on its way: an answer may be older than a message, and earlier changes of nodes come with a beat. */
+  get #isCurrent(): boolean {
+    return this.#state === 'connected' && !this.#isPulling && this.#wakes === this.#heard;
+  }
+
+  #take({ before, changes }: ToldChange): void {
+    const { table } = this.#options;
+    if (before > 0 && before === table.revision) table.apply(changes, this.#open);
+    // a beat finds what a pull that fails has missed, and a Redis that has gone back behind what is known
+    else if (changes.revision > table.revision) this.#pullInTurn();
+  }
+
+  /** Takes what was told while something was on its way. */
+  #catchUp(): void {
+    while (this.#isCurrent) {
+      const told = this.#told.shift();
+      if (told === undefined) return;
+      this.#take(told);
+    }
+  }
+
+  /** Nodes that have missed the same message do not all ask at once. Whoever waits for an answer asks before. */
+  #pullInTurn(): void {
+    if (this.#closed) return;
+    this.#turn ??= setTimeout(() => this.pull().catch(() => undefined), Math.round(this.#options.nodes.rank * TURN_MS));
+  }
+
   async #pullNow(): Promise<void> {
     const { table } = this.#options;
+    clearTimeout(this.#turn);
+    this.#turn = undefined;
     let since = table.revision;
     let cursor = '0';
     this.#isPulling = true;
@@ -242,6 +282,7 @@ export class Heartbeat {
       while (cursor !== '');
     } finally {
       this.#isPulling = false;
+      this.#catchUp();
     }
   }
 

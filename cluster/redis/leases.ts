@@ -14,8 +14,11 @@ import { validity } from './timing.ts';
 
 /** Leases that are looked for in one step: others wait for Redis meanwhile. */
 const BATCH = 500;
-/** What the next holder inherits waits for so long, for that of other leases: each packaged stream writes it with each segment. */
-const KEEP_WAIT_MS = 100;
+/**
+ * What the next holder inherits waits for so long, for that of other leases: each packaged stream writes it with each segment, and a
+ * command costs Redis more than the values in it.
+ */
+const KEEP_WAIT_MS = 300;
 
 /** Values of a lease that are to be written. */
 interface PendingWrite {

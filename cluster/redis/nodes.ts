@@ -78,7 +78,7 @@ interface OwnRow extends NodeDescription {
   readonly revision?: number;
 }
 
-type Row = readonly [id: string, silentMs: string, drains: number, row: string | null, fate: string];
+type Row = readonly [id: string, silentMs: number, drains: number, row: string | null, fate: string];
 type Reply = readonly [
   string,
   string,
@@ -122,6 +122,11 @@ export class Nodes {
 
   rows(): readonly NodeRow[] {
     return this.#rows;
+  }
+
+  /** How many nodes come before this one in an order that is the same on all of them. */
+  get rank(): number {
+    return this.#rows.filter(({ id }) => id < this.#options.self.id).length;
   }
 
   /** The other nodes as last known, to be asked when Redis is away. Undefined if this node has never known any. */
@@ -281,7 +286,7 @@ export class Nodes {
    * @param view the reply that has it; `revisions` gets that of the row
    */
   #read(
-    [encoded, silent, drains, text, fate]: Row,
+    [encoded, silentMs, drains, text, fate]: Row,
     { now, revisions }: { readonly now: number; readonly revisions: Map<string, number> },
   ): NodeRow | undefined {
     const { seal, distrust, timing, onFault } = this.#options;
@@ -306,7 +311,6 @@ export class Nodes {
     }
     const { address, load, full, info } = said;
     const retires = 'retires' in said && said.retires === true;
-    const silentMs = Number(silent);
     const isSilent = silentMs >= timing.ttl;
     // what had become of it Redis has lost, too: until it is asked again, it is what it was
     const isLost = fate === 'gone' || (fate === '' && isSilent && before?.state === 'lost');

@@ -9,7 +9,7 @@ import { hasConnections, lastRowOf, rowOf, type Carried } from './row.ts';
 
 const NONE: Carried = { in: 0, out: 0 };
 /** How often the row of a stream is made anew whose viewers and sources stay as they are. */
-const STREAM_EVERY_MS = 300_000;
+export const STREAM_EVERY_MS = 300_000;
 
 /** What this node counts of one place: several counters, one after the other or at the same time. */
 interface Account {

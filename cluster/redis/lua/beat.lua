@@ -3,7 +3,7 @@ local node, incarnation, description = ARGV[1], ARGV[2], ARGV[3]
 local ttl, forget, joining = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6] == '1'
 local grace, copy_epoch, copy_revision = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9])
 -- The highest fence that the node knows of, what it has done in which recovery, and the nodes that it knows (recovery.lua).
-local highest, reported, reported_of, knows = tonumber(ARGV[10]), ARGV[11], ARGV[12], cjson.decode(ARGV[13])
+local highest, reported, reported_of, knows = tonumber(ARGV[10]), ARGV[11], ARGV[12], ARGV[13]
 -- How long a node has that is to ask another one whether it lives.
 local asking = tonumber(ARGV[14])
 -- What it says of itself is for the others to hear at once.
@@ -17,18 +17,19 @@ local function is_replaced()
   return known and known ~= incarnation and not joining and now - heard_at(node) <= ttl
 end
 
-local id, limit = epoch()
+local id, limit, run, config = epoch()
 -- A Redis that came back with an older state, or that has lost a part of it, knows less than a node does.
 local is_behind = highest > stored('fence')
-  or (limit == 0 and config_epoch() == copy_epoch and copy_revision > stored('config:revision'))
+  or (limit == 0 and config == copy_epoch and copy_revision > stored('config:revision'))
 if not id or is_behind or not has_sets(id) or (limit > 0 and not has_recovery(id)) then
   local was_new = not id and is_new()
   start_anew(now + grace, math.max(tonumber(copy_epoch), highest), ttl)
   if was_new then redis.call('HSET', P .. 'epoch', 'new', '1') end
-elseif redis.call('HGET', P .. 'epoch', 'run') ~= server_run() then
+  id, limit, run = epoch()
+elseif run ~= server_run() then
   await_nodes(id, now + grace, ttl)
+  id, limit, run = epoch()
 end
-id, limit = epoch()
 local offer = 0
 if limit > 0 then
   local staged = redis.call('HMGET', P .. 'epoch', 'from', 'revision')
@@ -39,7 +40,7 @@ if limit > 0 then
   local has_reported = reported_of == redis.call('HGET', P .. 'epoch', 'recovery') and offer == 0 and not is_replaced()
   local state = has_reported and reported or '0'
   -- one that cannot bring its copy does not hold up the others for ever
-  if all_have_reported(node, state, knows, knows_all) or (now >= limit and (offer == 0 or now >= limit + grace)) then
+  if all_have_reported(node, state, cjson.decode(knows), knows_all) or (now >= limit and (offer == 0 or now >= limit + grace)) then
     open(id)
     limit = 0
   end
@@ -93,7 +94,8 @@ local function is_to_ask(life)
 end
 
 local asks = {}
-for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - ttl))) do
+local silent = redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - ttl))
+for _, lost in ipairs(silent) do
   withdraw_node(lost)
   -- those that are yet to find a Redis that was away are not asked
   if limit == 0 and status == 'present' and not fate_of(lost) then
@@ -106,7 +108,8 @@ for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', wh
     end
   end
 end
-for _, lost in ipairs(redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - forget))) do
+local forgotten = #silent > 0 and redis.call('ZRANGEBYSCORE', P .. 'nodes:heard', '-inf', whole(now - forget)) or {}
+for _, lost in ipairs(forgotten) do
   if fate_of(lost) == 'gone' then
     forget_node(lost)
   elseif limit == 0 and cut_until(lost) <= now - forget then
@@ -117,20 +120,27 @@ end
 tidy_rows()
 reap_claims()
 
-local rows = {}
-local heard = redis.call('ZRANGE', P .. 'nodes:heard', 0, -1, 'WITHSCORES')
-for at = 1, #heard, 2 do
-  local other = heard[at]
-  local row = redis.call('HGET', P .. 'nodes', other)
-  local drains = redis.call('HEXISTS', P .. 'nodes:drain', other)
+-- Each beat tells of every node: one command reads what it tells of all of them.
+local function by_node(set)
+  local entries, values = redis.call('HGETALL', P .. set), {}
+  for at = 1, #entries, 2 do values[entries[at]] = entries[at + 1] end
+  return values
+end
+
+local heard, ids = redis.call('ZRANGE', P .. 'nodes:heard', 0, -1, 'WITHSCORES'), {}
+for at = 1, #heard, 2 do ids[#ids + 1] = heard[at] end
+local rows, drains, fates = {}, by_node('nodes:drain'), by_node('nodes:fate')
+for at, row in ipairs(values_of('nodes', ids)) do
+  local other = ids[at]
+  local fate = fates[other] and fate_in(fates[other])
   -- a row that was lost comes back with the node's own beat
-  if row then rows[#rows + 1] = { other, whole(now - heard[at + 1]), drains, row, fate_of(other) or '' } end
+  if row then rows[#rows + 1] = { other, now - heard[2 * at], drains[other] and 1 or 0, row, fate or '' } end
 end
 return {
   status, whole(now), id, limit == 0 and 1 or 0, offer,
   whole(stored('claims:revision')), whole(stored('config:revision')), rows,
   limit > 0 and redis.call('HGET', P .. 'epoch', 'recovery') or '',
   -- as long as it is the same, this life of the node has lost no claim
-  table.concat({ id, redis.call('HGET', P .. 'epoch', 'run'), joined or '', redis.call('HGET', P .. 'claims:lost', incarnation) or '' }, ':'),
+  table.concat({ id, run, joined or '', redis.call('HGET', P .. 'claims:lost', incarnation) or '' }, ':'),
   asks,
 }

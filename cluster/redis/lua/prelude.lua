@@ -43,17 +43,17 @@ local function fence(floor)
   return next
 end
 
--- Id of the epoch, false in an empty Redis, and until when only previous holders may claim; 0 when all may.
+-- Id of the epoch, false in an empty Redis; until when only previous holders may claim, 0 when all may; the run of the server;
+-- and the epoch of the configuration. The last revisions of an earlier one of that may be lost and have been given anew, those
+-- of one epoch mean one thing: `config` has it, the epoch that it continues, and up to which revision. One that an earlier
+-- version has opened goes by the id.
 local function epoch()
-  local values = redis.call('HMGET', P .. 'epoch', 'id', 'until')
-  return values[1], tonumber(values[2] or '0')
+  local values = redis.call('HMGET', P .. 'epoch', 'id', 'until', 'run', 'config')
+  return values[1], tonumber(values[2] or '0'), values[3], string.match(values[4] or '', '^%d+') or values[1]
 end
 
--- Epoch of the configuration. The last revisions of an earlier one may be lost and have been given anew, those of one epoch
--- mean one thing: `config` has it, the epoch that it continues, and up to which revision. One that an earlier version has
--- opened goes by the id.
 local function config_epoch()
-  return string.match(redis.call('HGET', P .. 'epoch', 'config') or '', '^%d+') or epoch()
+  return (select(4, epoch()))
 end
 
 -- A section of what the server says about itself; empty where the user may not ask for it.
@@ -128,6 +128,16 @@ local function in_parts(command, key, arguments)
   end
 end
 
+-- What a hash has of many fields, false for each that is not there.
+local function values_of(set, fields)
+  local values = {}
+  for at = 1, #fields, 1000 do
+    local part = redis.call('HMGET', P .. set, unpack(fields, at, math.min(at + 999, #fields)))
+    for index = 1, #part do values[at + index - 1] = part[index] end
+  end
+  return values
+end
+
 -- Notes a change of keys of `claims` or `config`, so that whoever knows an older revision finds it.
 local function mark(set, keys, revision, present)
   local gone = P .. set .. ':gone'
@@ -180,11 +190,16 @@ local function incarnation_of(node)
   return string.match(redis.call('HGET', P .. 'nodes', node) or '', '^%S+')
 end
 
--- What became of a node that is not heard of; nil when it is not known.
-local function fate_of(node)
-  local fate, till = string.match(redis.call('HGET', P .. 'nodes:fate', node) or '', '^(%S+) ?(%d*)')
+-- What an entry of `nodes:fate` means by now; nil when it says nothing.
+local function fate_in(entry)
+  local fate, till = string.match(entry, '^(%S+) ?(%d*)')
   if fate == 'cut' and tonumber(till) <= now then return nil end
   return fate
+end
+
+-- What became of a node that is not heard of; nil when it is not known.
+local function fate_of(node)
+  return fate_in(redis.call('HGET', P .. 'nodes:fate', node) or '')
 end
 
 -- When a node was heard of last; 0 for one that never was.
@@ -340,7 +355,8 @@ local function withdraw_row(node, row)
   local own = 'g:' .. node .. ':'
   local fields, values = redis.call('HGETALL', key), {}
   for at = 1, #fields, 2 do values[fields[at]] = fields[at + 1] end
-  local gone, left = { 'o:' .. node }, {}
+  local nodes = (values.nodes or 0) - 1
+  local gone, left = { 'o:' .. node }, { 'nodes', whole(nodes) }
   for field, value in pairs(values) do
     if string.sub(field, 1, #own) == own then
       local sum = 's:' .. string.sub(field, #own + 1)
@@ -352,7 +368,7 @@ local function withdraw_row(node, row)
   in_parts('HDEL', key, gone)
   in_parts('HSET', key, left)
   redis.call('SREM', P .. 'stats:of:' .. node, row)
-  if redis.call('HINCRBY', key, 'nodes', -1) <= 0 then
+  if nodes <= 0 then
     redis.call('ZADD', P .. 'stats:orphans', whole(now + ORPHAN_MS), row)
   end
 end

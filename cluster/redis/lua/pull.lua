@@ -11,10 +11,7 @@ end
 
 local function with_values(set, keys)
   local pairs = {}
-  for _, key in ipairs(keys) do
-    pairs[#pairs + 1] = key
-    pairs[#pairs + 1] = redis.call('HGET', P .. set, key) or ''
-  end
+  for at, value in ipairs(values_of(set, keys)) do pairs[2 * at - 1], pairs[2 * at] = keys[at], value or '' end
   return pairs
 end
 

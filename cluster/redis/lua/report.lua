@@ -9,11 +9,12 @@ local ended, rows = cjson.decode(ARGV[6]), cjson.decode(ARGV[7])
 local last = tonumber(ARGV[8])
 local begins = ARGV[9] == '1'
 
-if epoch() ~= id then return 'epoch' end
+local present_id, _, run = epoch()
+if present_id ~= id then return 'epoch' end
 local present = redis.call('HGET', P .. 'nodes', node)
 if not present or string.match(present, '^(%S+)') ~= incarnation then return 'unknown' end
 -- another run of the server may lack the last reports
-local run = redis.call('HGET', P .. 'epoch', 'run') or ''
+run = run or ''
 if not full and redis.call('HGET', P .. 'stats:shown', node) ~= run then return 'full' end
 local counted = tonumber(redis.call('HGET', P .. 'stats:seq', node) or '0') >= sequence
 if begins then put_off('stats:left', node, P .. 'stats:of:' .. node) end
@@ -22,24 +23,39 @@ if begins then put_off('stats:left', node, P .. 'stats:of:' .. node) end
 local function join(name, key)
   -- its gauges of before it was lost are in the sums yet
   if redis.call('SREM', P .. 'stats:left:' .. node, name) == 1 then withdraw_row(node, name) end
+  local life, born, nodes = unpack(redis.call('HMGET', key, 'i:' .. node, 'born', 'nodes'))
+  born = born or whole(wall)
+  local fields = { 'i:' .. node, incarnation, 'born', born }
   if redis.call('SADD', P .. 'stats:of:' .. node, name) == 1 then
-    redis.call('HINCRBY', key, 'nodes', 1)
-    redis.call('HSET', key, 'o:' .. node, '')
+    fields[5], fields[6], fields[7], fields[8] = 'o:' .. node, '', 'nodes', whole((nodes or 0) + 1)
     redis.call('ZREM', P .. 'stats:orphans', name)
   end
-  redis.call('HSETNX', key, 'born', whole(wall))
-  if redis.call('HGET', key, 'i:' .. node) == incarnation then return true end
-  redis.call('HSET', key, 'i:' .. node, incarnation)
+  redis.call('HSET', key, unpack(fields))
+  if life == incarnation then return true end
   redis.call('SADD', P .. 'stats:counted:' .. node, name)
   -- its traces may have been removed in between
-  return tonumber(redis.call('HGET', key, 'born')) <= last
+  return tonumber(born) <= last
 end
 
-local own = 'g:' .. node .. ':'
+-- Names of fields, each made once: thousands of rows have the same ones.
+local function named(prefix)
+  local function name(names, of)
+    names[of] = prefix .. of
+    return names[of]
+  end
+  return setmetatable({}, { __index = name })
+end
+local counted_as, latest_as, own_as = named('c:'), named('l:'), named('g:' .. node .. ':')
+local sum_as, most_as, since_as = named('s:'), named('m:'), named('t:')
 
 local function put(changes, field, value)
   local from = #changes
-  changes[from + 1], changes[from + 2] = field, string.format('%.17g', value)
+  changes[from + 1], changes[from + 2] = field, value
+end
+
+-- Numbers come as text and stay as they are where nothing is added: to write one out takes as long as a field of HSET.
+local function text(number)
+  return string.format('%.17g', number)
 end
 
 for _, row in ipairs(rows) do
@@ -51,30 +67,31 @@ for _, row in ipairs(rows) do
 
   -- one command reads what the row has of these, one writes it: there are thousands of rows
   local asked, changes = {}, {}
-  for at = 1, #counters, 2 do asked[#asked + 1] = 'c:' .. counters[at] end
-  for at = 1, #latest, 2 do asked[#asked + 1] = 'l:' .. latest[at] end
+  for at = 1, #counters, 2 do asked[#asked + 1] = counted_as[counters[at]] end
+  for at = 1, #latest, 2 do asked[#asked + 1] = latest_as[latest[at]] end
   for at = 1, #gauges, 2 do
     local from, gauge = #asked, gauges[at]
-    asked[from + 1], asked[from + 2], asked[from + 3] = own .. gauge, 's:' .. gauge, 'm:' .. gauge
+    asked[from + 1], asked[from + 2], asked[from + 3] = own_as[gauge], sum_as[gauge], most_as[gauge]
   end
   local known = #asked > 0 and redis.call('HMGET', key, unpack(asked)) or {}
   local from = 0
   for at = 1, #counters, 2 do
     from = from + 1
-    put(changes, asked[from], (known[from] or 0) + counters[at + 1])
+    put(changes, asked[from], text((known[from] or 0) + counters[at + 1]))
   end
   for at = 1, #latest, 2 do
     from = from + 1
     if tonumber(known[from] or '-inf') < tonumber(latest[at + 1]) then put(changes, asked[from], latest[at + 1]) end
   end
   for at = 1, #gauges, 2 do
-    local value = tonumber(gauges[at + 1])
-    local sum = (known[from + 2] or 0) + value - (known[from + 1] or 0)
+    local value, before, sum = gauges[at + 1], known[from + 1], known[from + 2]
+    -- what no other node adds to is the sum
+    sum = sum == before and value or text((sum or 0) + value - (before or 0))
     put(changes, asked[from + 1], value)
     put(changes, asked[from + 2], sum)
-    if sum > tonumber(known[from + 3] or '-inf') then
+    if tonumber(sum) > tonumber(known[from + 3] or '-inf') then
       put(changes, asked[from + 3], sum)
-      put(changes, 't:' .. gauges[at], wall)
+      put(changes, since_as[gauges[at]], whole(wall))
     end
     from = from + 3
   end

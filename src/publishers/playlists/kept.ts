@@ -28,6 +28,10 @@ export type Kept = Static<typeof Kept>;
 /** Kept for playlists that were concluded: the next publisher does not continue them. */
 export const CONCLUDED = {};
 
+/** How many segments begin until they are kept, if they begin in time: each costs the store. */
+export const SEGMENTS_PER_KEEP = 2;
+/** Share of its duration that a segment may be early by. */
+const JITTER = 0.1;
 /** Segments that a node may have begun, and initializations, that time does not account for. */
 const MARGIN = 3;
 /**
@@ -64,10 +68,20 @@ export function toKept(
   };
 }
 
-/** Whether there is more to keep than before: that it is later is not enough. */
+/**
+ * Whether there is more to keep than before: that it is later is not enough, nor is the next segment, if it began in its time.
+ * Whoever continues the stream counts it by that.
+ */
 export function isNews(one: Kept | typeof CONCLUDED, other: Kept | typeof CONCLUDED): boolean {
-  const { at } = one as Partial<Kept>;
-  return JSON.stringify(one) !== JSON.stringify({ ...other, at });
+  const { at, msn } = one as Partial<Kept>;
+  const expected = isInTime(one, other) ? { ...other, at, msn } : { ...other, at };
+  return JSON.stringify(one) !== JSON.stringify(expected);
+}
+
+function isInTime(one: Partial<Kept>, { msn = 0, at = 0, segmentDuration = 0 }: Partial<Kept>): boolean {
+  if (one.msn === undefined || one.at === undefined) return false;
+  const segments = one.msn - msn;
+  return segments < SEGMENTS_PER_KEEP && one.at - at >= segments * segmentDuration * 1000 * (1 - JITTER);
 }
 
 /**

@@ -11,6 +11,12 @@ interface Span {
   readonly count: number;
 }
 
+interface Rows {
+  readonly rows: number;
+  readonly visits: number;
+  readonly ms: number;
+}
+
 interface Pace {
   /** In a second, of all nodes of this process together. */
   readonly rate: number;
@@ -23,6 +29,8 @@ const TICK_MS = 20;
 
 const nodes: Cluster[] = [];
 const leases: Lease[] = [];
+/** Seconds of reports of statistics. */
+let ticks = 0;
 
 const metaOf = (n: number): Json => ({
   live: true,
@@ -54,6 +62,23 @@ async function paced({ rate, ms }: Pace, act: (n: number) => Promise<unknown>): 
   }
   await Promise.all(running);
   return running.length;
+}
+
+/** The row of a stream at a node, as its tick-th report has it. */
+function rowOf(name: string, tick: number): StatsRow {
+  const at = 1763855935123 + 1000 * tick;
+  return {
+    key: `server/default@1/app@1/${name}`,
+    counters: { in: 1e6 * tick, out: 2e6 * tick },
+    gauges: {
+      connections: 10 + (tick % 5),
+      lastIn: 5e5 + tick,
+      avgIn: 4e6 + tick,
+      lastOut: 5e5 + tick,
+      avgOut: 4e6 + tick,
+    },
+    latest: { created: -1763855935123, updated: at, received: at, sent: at, maxIn: 5e6, maxOut: 6e6 },
+  };
 }
 
 const commands = {
@@ -104,26 +129,25 @@ const commands = {
     return paced(pace, (n) => (leases[n % leases.length] as Lease).keep({ run: 'abcdefgh', at: Date.now() + n }));
   },
 
-  /** Rows of statistics of which everything changes once a second. @returns how many were reported */
-  async report({ rows, ms }: { readonly rows: number; readonly ms: number }): Promise<number> {
+  /**
+   * Each node reports rows of statistics once a second, of which everything changes. `visits` of them begin, and as many have ended.
+   * @returns how many reports it were
+   */
+  async report({ rows, visits, ms }: Rows): Promise<number> {
+    const named = (count: number, of: string): string[] => Array.from({ length: count }, (_, n) => `${of} ${n}`);
     let reports = 0;
-    const rowsOf = (node: Cluster, tick: number): StatsRow[] =>
-      Array.from({ length: rows }, (_, n) => {
-        const at = 1763855935123 + 1000 * tick;
-        return {
-          key: `server/default@1/app@1/${node.self.id}-${n}`,
-          counters: { in: 1e6 * tick + n, out: 2e6 * tick + n },
-          gauges: { connections: 10 + (tick % 5), lastIn: 5e5 + tick, avgIn: 4e6 + tick, lastOut: 5e5 + tick },
-          latest: { created: -1763855935123, updated: at, received: at, sent: at, maxIn: 5e6, maxOut: 6e6 },
-        };
-      });
-    for (let tick = 1; 1000 * (tick - 1) < ms; tick++) {
+    for (; 1000 * reports < ms; reports++) {
       const end = performance.now() + 1000;
-      await Promise.all(nodes.map((node) => node.reportStats(rowsOf(node, tick))));
-      reports += 1;
+      const tick = ++ticks;
+      const rowsOf = ({ self: { id } }: Cluster): StatsRow[] => [
+        ...named(rows, id).map((name) => rowOf(name, tick)),
+        ...named(visits, `${id} ${tick}`).map((name) => rowOf(name, tick)),
+        ...named(visits, `${id} ${tick - 1}`).map((name) => ({ ...rowOf(name, tick), gauges: {} })),
+      ];
+      await Promise.all(nodes.map((node) => node.reportStats(rowsOf(node))));
       await delay(Math.max(0, end - performance.now()));
     }
-    return reports * rows * nodes.length;
+    return reports * nodes.length;
   },
 
   /** Resolves when every node has lost its connection once and is whole again. @returns when: milliseconds since 1970 */

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isNews, nextOf, readKept, toKept } from '../../../../src/publishers/playlists/kept.ts';
+import { isNews, nextOf, readKept, toKept, type Kept } from '../../../../src/publishers/playlists/kept.ts';
 
 const AT = 1_700_000_000_000;
 const COMPLETE = { complete: true, at: AT, segmentDuration: 2 };
@@ -79,6 +79,27 @@ test('that it is later is no news', (t) => {
   if (kept === undefined || later === undefined || further === undefined) return t.fail();
   t.false(isNews(later, kept));
   t.true(isNews(further, kept));
+});
+
+test('a segment that begins in its time is no news: who goes on counts as far without it', (t) => {
+  const at = (msn: number, seconds: number, facts = GROWING) =>
+    toKept('AbCdEfGh', { ...PROGRESS, msn }, { ...facts, at: AT + 1000 * seconds }, []) as Kept;
+  const kept = at(7, 0);
+  const next = at(8, 2);
+  t.false(isNews(next, kept));
+  for (const seconds of [2, 2.001, 3, 4, 4.5, 60]) {
+    const now = AT + 1000 * seconds;
+    t.is(nextOf(kept, now).msn, nextOf(next, now).msn);
+    t.deepEqual(nextOf(kept, now).past.inits, new Map([...nextOf(next, now).past.inits].map(([id, n]) => [id, n + 1])));
+    const firstGap = ({ msn, past }: ReturnType<typeof nextOf>): number => msn - past.gaps;
+    t.true(firstGap(nextOf(kept, now)) <= firstGap(nextOf(next, now)), 'players find the way as well');
+  }
+  const later = { ...GROWING, at: AT + 2000 };
+  t.true(isNews(at(8, 1), kept), 'one that began early');
+  t.true(isNews(at(9, 4), kept), 'the one after it');
+  t.true(isNews(at(8, 2, COMPLETE), kept), 'the last one');
+  t.true(isNews(toKept('AbCdEfGh', { ...PROGRESS, msn: 8, discontinuities: 3 }, later, []) as Kept, kept));
+  t.true(isNews(toKept('AbCdEfGh', { ...PROGRESS, msn: 8 }, later, ['kicked']) as Kept, kept));
 });
 
 test('a stream that has not begun has nothing to continue', (t) => {
