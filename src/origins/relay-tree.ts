@@ -2,9 +2,9 @@ import { weighing, type Cluster, type NodeIdentity, type NodeRow } from '#cluste
 
 /**
  * The way of a stream from its owner to many nodes. All nodes rank each other for a stream by rendezvous hashing: the first few get it
- * from the owner, and each later one from one of those in front of it. So there is no loop, also while nodes do not agree on who
- * is there: every step towards the owner leads to a node of a lower weight. In place of one that is full the nearest one in front
- * feeds those behind it: only where all are full it does itself.
+ * from the owner, and each later one from one of the nodes before it. So there is no loop, also while nodes do not agree on who
+ * is there: every step towards the owner leads to a node of a lower weight. Nodes that are full have their place, too: what they pass
+ * on was placed before, and without them the others would have more children than `fanOut`.
  */
 export class RelayTree {
   readonly #cluster: Pick<Cluster, 'self' | 'nodes'>;
@@ -28,18 +28,26 @@ export class RelayTree {
     const nearest = [...before.slice(0, place + 1).reverse(), ...before.slice(place + 1)].filter(
       ({ incarnation }) => !shunned.has(incarnation),
     );
-    return nearest.find(({ full }) => !full) ?? nearest[0];
+    return nearest.find(({ state }) => state === 'ready') ?? nearest[0];
   }
 
-  /** Whether a node may be a parent still. One that drains is left while it is there. */
+  /** Whether a node may be a parent still. One that drains is left while it is there, one that is silent may have lost Redis alone. */
   has({ id, incarnation }: NodeIdentity): boolean {
     const row = this.#cluster.nodes().find((node) => node.id === id);
-    return row?.incarnation === incarnation && row.state === 'ready';
+    return row?.incarnation === incarnation && isPlaced(row);
   }
 
   /** Whether another node is one of the first few, which get a stream of this one from it. */
   isFirst(stream: string, { id }: NodeIdentity): boolean {
-    return this.#before(stream, id, this.#cluster.self).length < this.fanOut;
+    const { self } = this.#cluster;
+    const weigh = weighing(stream);
+    const own = weigh(id);
+    let before = 0;
+    for (const node of this.#cluster.nodes()) {
+      if (node.id === self.id || node.id === id || !isPlaced(node) || weigh(node.id) >= own) continue;
+      if (++before === this.fanOut) return false;
+    }
+    return true;
   }
 
   /**
@@ -56,7 +64,7 @@ export class RelayTree {
     const { self } = this.#cluster;
     const others = this.#cluster.nodes().filter(({ id }) => id !== owner.id && id !== self.id);
     const place = this.#before(stream, self.id, owner).length;
-    return others.filter(({ state }) => state === 'ready').length >= this.fanOut * (place + 1);
+    return others.filter(isPlaced).length >= this.fanOut * (place + 1);
   }
 
   /** Nodes that are in front of one, the first of all first. */
@@ -67,8 +75,13 @@ export class RelayTree {
       .nodes()
       .map((node) => ({ node, weight: weigh(node.id) }))
       .filter(({ weight }) => weight < own)
-      .filter(({ node: { id: other, state } }) => state === 'ready' && other !== owner.id && other !== id)
+      .filter(({ node }) => isPlaced(node) && node.id !== owner.id && node.id !== id)
       .sort((a, b) => a.weight - b.weight || (a.node.id < b.node.id ? -1 : 1))
       .map(({ node }) => node);
   }
+}
+
+/** Whether a node has its place among the others: until it is known to have gone, or to be about to. */
+function isPlaced({ state }: NodeRow): boolean {
+  return state === 'ready' || state === 'silent';
 }
