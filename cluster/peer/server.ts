@@ -15,8 +15,8 @@ import { MAX_HEAD, seal, unseal, type Answer, type Call, type Refusal } from './
 /** How old a call may be, or how far in the future, as clocks differ. */
 const WINDOW_MS = 10_000;
 const MAX_BODY = 32 * 1024 * 1024;
-/** Of all nodes together: a node has one for each stream that it relays. */
-const MAX_STREAMS = 8192;
+/** Of all nodes together: a node has one for each stream that it relays, and for each whose files it is sent. */
+const MAX_STREAMS = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 /** How long a rejected client may take to read the answer. */
 const PARTING_MS = 5000;
@@ -120,7 +120,7 @@ export class PeerServer {
     const refused =
       this.#stranger(call, connection) ??
       this.#objection(call, { remoteAddress, remotePort }) ??
-      (this.#streams.size >= MAX_STREAMS ? 'busy' : undefined);
+      (this.#streams.size >= MAX_STREAMS && call.path !== HELD ? 'busy' : undefined);
     const handler = call.path === HELD ? hold : this.#takesStreams;
     const take = call.method === STREAM && refused === undefined ? handler : undefined;
     const status = take === undefined ? 503 : 101;

@@ -15,6 +15,7 @@ import { until } from '../support/until.ts';
 const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
 const MASTER = '/app/live/llhls.m3u8';
 const OWNER = 'owner';
+const FRAMERATE = 30;
 const OPTIONS = { llhls: LLHLS, relayFanOut: 1, env: { KILN_ACCESS_TOKEN: SCRAPE_TOKEN } };
 
 /** The owner of a stream, three nodes in the order in which they pass it on, and the publisher. */
@@ -39,8 +40,9 @@ async function play(t: ExecutionContext, node: Kiln, hints: boolean): Promise<Ll
   return player;
 }
 
-/** Each player has more frames than before, and all from its first one on. */
-async function allCome(t: ExecutionContext, players: readonly LlhlsPlayer[], { frames }: LivePublisher): Promise<void> {
+/** Each player plays on for some seconds, and has all frames from its first one on. */
+async function allCome(t: ExecutionContext, players: readonly LlhlsPlayer[], publisher: LivePublisher): Promise<void> {
+  const frames = publisher.frames + 4 * FRAMERATE;
   for (const [index, player] of players.entries()) {
     await until(
       `player ${index} has frame ${frames}`,
@@ -74,10 +76,16 @@ for (const [what, signal] of [
     const list = await (await fetch(owner.httpUrl(MASTER))).text();
     for (const path of urisOf(list)) {
       const own = await (await fetch(owner.httpUrl(path))).text();
-      for (const uri of urisOf(own).slice(1, -2)) {
+      const uris = urisOf(own).slice(1, -2);
+      t.true(uris.length > 10, own);
+      for (const uri of uris) {
         const url = new URL(uri, owner.httpUrl(path)).pathname;
         const [bytes, ...others] = await Promise.all(
-          [owner, one, three].map(async (node) => Buffer.from(await (await fetch(node.httpUrl(url))).arrayBuffer())),
+          [owner, one, three].map(async (node) => {
+            const answer = await fetch(node.httpUrl(url));
+            t.is(answer.status, 200, url);
+            return Buffer.from(await answer.arrayBuffer());
+          }),
         );
         for (const other of others) t.deepEqual(other, bytes, url);
       }

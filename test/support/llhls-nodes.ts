@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import type { PeerRequest } from '#cluster';
@@ -48,10 +49,12 @@ export async function openLlhlsNode(
   const accepted = new Set<Duplex>();
   const over = Promise.withResolvers<void>();
   let silent = false;
+  let slowMs = 0;
   cluster.serve = (handler, streams) =>
     serve(
       async (request, from) => {
         if (silent) await over.promise;
+        if (slowMs > 0) await delay(slowMs);
         return await handler(request, from);
       },
       (stream, path, from) => {
@@ -102,6 +105,10 @@ export async function openLlhlsNode(
     callees,
     /** The connections on which other nodes send it what it follows, by their ids. */
     fedBy: fedBy as ReadonlyMap<string, Duplex>,
+    /** From now on it answers calls of others so much later. */
+    slow: (ms: number) => {
+      slowMs = ms;
+    },
     /** From now on it takes calls of others and does not answer them, and sends nothing. */
     silence: () => {
       silent = true;

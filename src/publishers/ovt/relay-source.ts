@@ -94,7 +94,7 @@ export class RelaySource {
   /**
    * What a node is sent: an output stream of this node's own, or a relay that goes further.
    * @param onFed called in this turn with what to call when the node gets it no more
-   * @throws ovtRelayedEnough
+   * @throws relayedEnough
    */
   async #find(asked: Asked | undefined, onFed: (undo: () => void) => void): Promise<Found | undefined> {
     if (asked === undefined) return undefined;
@@ -106,7 +106,7 @@ export class RelaySource {
     const key = joinKey(name.vhost, name.app, name.output);
     if (own !== undefined) {
       const hasRoom = this.#fed.besides(own, from.id) < tree.fanOut;
-      if (prefix === '/branch/' && !hasRoom && !tree.isFirst(key, from)) throw kilnError('ovtRelayedEnough');
+      if (prefix === '/branch/' && !hasRoom && !tree.isFirst(key, from)) throw kilnError('relayedEnough');
       onFed(this.#fed.add(own, from.id));
       return { application, output: own, delayMs: 0 };
     }

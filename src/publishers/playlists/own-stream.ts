@@ -256,9 +256,9 @@ export class OwnStream implements PlayedStream {
     return this.#watching.size;
   }
 
-  /** A node is to ask another one from now on. */
-  leftBy(node: NodeIdentity): void {
-    this.#watching.leave(node);
+  /** A node is told to ask another one. */
+  dismiss(node: NodeIdentity): void {
+    this.#watching.dismiss(node);
   }
 
   /** Ids of sessions that were ended by the server. */

@@ -5,6 +5,8 @@ interface Watching {
   at: number;
   /** How many viewers it has told of. */
   viewers: number;
+  /** It is to have the stream from another one, and has not asked since it was told. */
+  isLeaving: boolean;
   readonly leave: () => void;
 }
 
@@ -19,8 +21,15 @@ export class WatchingNodes {
     this.#onCome = onCome;
   }
 
+  /** How many there are, without those that are to leave. */
   get size(): number {
-    return this.#nodes.size;
+    let size = 0;
+    for (const { isLeaving } of this.#nodes.values()) if (!isLeaving) size++;
+    return size;
+  }
+
+  has({ incarnation }: NodeIdentity): boolean {
+    return this.#nodes.has(incarnation);
   }
 
   /** Viewers of all of them. */
@@ -34,23 +43,27 @@ export class WatchingNodes {
   see({ incarnation }: NodeIdentity, viewers?: number): void {
     let node = this.#nodes.get(incarnation);
     if (node === undefined) {
-      const come = { at: 0, viewers: 0 };
+      const come = { at: 0, viewers: 0, isLeaving: false };
       node = Object.assign(come, { leave: this.#onCome(() => come.viewers) });
       this.#nodes.set(incarnation, node);
     }
     node.at = Date.now();
     node.viewers = viewers ?? node.viewers;
+    node.isLeaving = false;
   }
 
-  /** A node will have the stream from another one. */
-  leave({ incarnation }: Pick<NodeIdentity, 'incarnation'>): void {
+  /** A node is told to have the stream from another one: if it does, its viewers come with that one. */
+  dismiss({ incarnation }: NodeIdentity): void {
     const node = this.#nodes.get(incarnation);
-    this.#nodes.delete(incarnation);
-    node?.leave();
+    if (node !== undefined) Object.assign(node, { isLeaving: true, viewers: 0 });
   }
 
   /** Those that have asked for nothing since then have no players any more. @param before milliseconds since the epoch */
   expire(before: number): void {
-    for (const [incarnation, { at }] of this.#nodes) if (at < before) this.leave({ incarnation });
+    for (const [incarnation, { at, leave }] of this.#nodes) {
+      if (at >= before) continue;
+      this.#nodes.delete(incarnation);
+      leave();
+    }
   }
 }

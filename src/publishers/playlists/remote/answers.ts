@@ -51,7 +51,8 @@ export interface Relayed {
   readonly master: (file: string) => Promise<MasterState | undefined>;
   /** As soon as it is not as it is known, or when `holdMs` are over. */
   readonly chunklist: (file: string, wanted: WantedChunklist, holdMs: number) => Promise<ChunklistState | undefined>;
-  readonly media: (file: string) => Promise<Media>;
+  /** @param fetches what is not here; otherwise it is not to be had */
+  readonly media: (file: string, fetches: boolean) => Promise<Media>;
 }
 
 /** A stream that another node has, and that is to be had from this one. */
@@ -112,13 +113,13 @@ export function answerNodes(
       stream.watchedBy(from, viewers);
       const state = await chunklist(stream, rendition, asked);
       if (state === null || !isCrowded(asked, from, stream.watching)) return state;
-      stream.leftBy(from);
+      stream.dismiss(from);
       return { ...state, crowded: true };
     },
     media: async (asked, from) => {
-      const { file, branch } = asked;
+      const { file, branch, holdMs = 0 } = asked;
       if (branch !== undefined)
-        return withBytes(await told(relayed(asked, from, branch).then(({ media }) => media(file))));
+        return withBytes(await told(relayed(asked, from, branch).then(({ media }) => media(file, holdMs > 0))));
       const stream = await found(asked);
       const answer = await media(form, stream, asked);
       stream.watchedBy(from);

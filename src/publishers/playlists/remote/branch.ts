@@ -10,6 +10,9 @@ export function branchKey({ kind }: HlsForm, { vhost, name: app }: Application, 
   return joinKey(kind, vhost.name, app, output);
 }
 
+/** At least so long, and up to twice, other nodes are asked instead of an owner that sends the stream to enough, in milliseconds. */
+const CROWDED_MS = 120_000;
+
 /**
  * Which node a stream comes from. That is its owner, until that says that it sends the stream to enough nodes: then it is one that is
  * nearer to the owner in the tree of the stream, as long as that one lives and answers.
@@ -20,7 +23,8 @@ export class Branch {
   readonly #key: string;
   readonly #left = new Interrupts();
   readonly #shunned = new ShunnedNodes();
-  #crowded = false;
+  /** Until when the owner is not asked, by the monotonic clock: it may send the stream to fewer nodes then. */
+  #crowdedUntil = 0;
   #parent: NodeIdentity | 'owner' | undefined;
 
   constructor(tree: Pick<RelayTree, 'parent' | 'has'>, key: string) {
@@ -30,13 +34,13 @@ export class Branch {
 
   /** The owner sends the stream to enough nodes: this one is to ask others. */
   crowd(): void {
-    this.#crowded = true;
+    this.#crowdedUntil = performance.now() + CROWDED_MS * (1 + Math.random());
     if (this.#parent === 'owner') this.#parent = undefined;
   }
 
   /** Whom to ask; undefined: the owner. */
   parent(owner: NodeIdentity): NodeIdentity | undefined {
-    if (!this.#crowded) return undefined;
+    if (performance.now() > this.#crowdedUntil) return undefined;
     const chosen = this.#parent;
     const isAsked = chosen === 'owner' || (chosen !== undefined && chosen.id !== owner.id);
     const parent = isAsked ? chosen : (this.#tree.parent(this.#key, owner, this.#shunned.incarnations) ?? 'owner');

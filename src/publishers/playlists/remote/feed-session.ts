@@ -124,7 +124,8 @@ export class FeedSession {
   async #follow(followed: Followed): Promise<void> {
     const { file } = followed.request;
     const isOver = (): boolean => this.#followed.get(file) !== followed;
-    let { after } = followed.request;
+    const { after: known } = followed.request;
+    let after = known;
     let before: ChunklistState | undefined;
     while (!isOver()) {
       const { request } = followed;
@@ -134,12 +135,12 @@ export class FeedSession {
         this.#followed.delete(file);
         return this.#write({ file });
       }
-      if (isSame(state, before, after)) continue;
+      after = markOf(state.position);
+      if (isSame(state, before, known)) continue;
       const hint = before && hintOf(before.texts.full ?? '');
       const part = request.parts && hint !== undefined ? await this.#part(request, hint) : undefined;
       if (isOver()) return;
       this.#write({ file, state, ...(part && { part: { name: hint as string, ...part.answer } }) }, part?.bytes);
-      after = markOf(state.position);
       before = state;
       if (this.#stream.writableLength > MAX_UNSENT_BYTES) await this.#drained();
     }

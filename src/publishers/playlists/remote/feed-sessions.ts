@@ -4,6 +4,9 @@ import type { HlsForm } from '../form.ts';
 import { FeedSession, type FeedSource } from './feed-session.ts';
 import { feedPath } from './feed-wire.ts';
 
+/** Fewer than the connections that the cluster port takes, so that relays have room. */
+const MAX_SESSIONS = 4096;
+
 /** Other nodes that are sent what they follow of streams of this one, or of those that it has from their owners. */
 export class FeedSessions {
   readonly #sessions = new Set<FeedSession>();
@@ -13,7 +16,8 @@ export class FeedSessions {
   constructor(form: HlsForm, calls: PeerCalls, source: FeedSource, log: Logger) {
     this.#faults = new FaultLog(log);
     calls.addStreams(feedPath(form), (stream, _, from) => {
-      if (this.#closed) return void stream.destroy();
+      // who is not sent anything makes calls
+      if (this.#closed || this.#sessions.size >= MAX_SESSIONS) return void stream.destroy();
       const session: FeedSession = new FeedSession(stream, from, {
         source,
         faults: this.#faults,

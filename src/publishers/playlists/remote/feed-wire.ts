@@ -5,7 +5,7 @@ import type { HlsForm } from '../form.ts';
 /** How often both ends say something, whatever there is of the stream. */
 export const ALIVE_MS = 1000;
 /** Of frames: a chunklist in each form, and a part. */
-export const FEED_LIMITS = { head: 8 * 1024 * 1024, body: 256 * 1024 * 1024 };
+export const FEED_LIMITS = { head: 8 * 1024 * 1024, body: 32 * 1024 * 1024 };
 /** Of frames in the other direction. */
 export const REQUEST_LIMITS = { head: 16 * 1024, body: 0 };
 /** Chunklists on one connection. */
@@ -39,7 +39,7 @@ export const FeedNews = Type.Union([
 const HINT = '#EXT-X-PRELOAD-HINT:';
 
 /** The name of the part that a chunklist says comes next. */
-export function hintOf(chunklist: string | Buffer): string | undefined {
+export function hintOf(chunklist: string): string | undefined {
   const at = chunklist.lastIndexOf(HINT);
-  return at < 0 ? undefined : /URI="([^"]+)"/.exec(chunklist.toString().slice(at))?.[1];
+  return at < 0 ? undefined : /URI="([^"]+)"/.exec(chunklist.slice(at))?.[1];
 }

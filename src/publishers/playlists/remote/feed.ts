@@ -5,7 +5,7 @@ import { readJson } from '../../../origins/json.ts';
 import { FrameError, FrameReader, writeFrame } from '../../../origins/peer-frames.ts';
 import type { HlsForm } from '../form.ts';
 import type { Media } from '../answer.ts';
-import type { OwnerLink, Source } from './link.ts';
+import { isSameLife, type OwnerLink, type Source } from './link.ts';
 import { ALIVE_MS, FEED_LIMITS, feedPath, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
 import type { WantedChunklist } from './rendition.ts';
 import type { ChunklistState, StreamPath } from './wire.ts';
@@ -75,12 +75,12 @@ export class Feed {
   }
 
   /**
-   * Waits until something of a chunklist has come, or `holdMs` are over.
-   * @returns false where it is to be called for: it is not sent, or not any more
+   * Waits until something of a chunklist has come, as it does more than once in `holdMs`.
+   * @returns false where it is to be called for: it is not sent, not any more, or nothing came
    */
   async hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean> {
     const line = this.#current();
-    return line !== undefined && (await line.hold(file, wanted, holdMs));
+    return line !== undefined && (await line.hold(file, wanted, Math.max(holdMs, LATE_MS)));
   }
 
   /** Whether what comes of a chunklist is sent here. */
@@ -135,6 +135,7 @@ export class Feed {
       onFailed: () => {
         if (this.#line === line) this.#line = undefined;
         if (!this.late) this.#lateAt = undefined;
+        else this.#options.link.leave(source);
         this.#pause(source);
       },
     });
@@ -209,7 +210,7 @@ class Line {
     if (followed === undefined) return false;
     const { waiting } = followed;
     const over = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => over.resolve(true), holdMs);
+    const timer = setTimeout(() => over.resolve(false), holdMs);
     waiting.add(over.resolve);
     try {
       return await over.promise;
@@ -270,7 +271,7 @@ class Line {
     const { link, onState, onPart, onChange } = this.#options;
     const { owner } = this.#source;
     // what comes of an owner of the past counts no more
-    if (owner.incarnation !== link.owner.incarnation) return;
+    if (!isSameLife(owner, link.owner)) return;
     if (part !== undefined) onPart(part.name, { kind: part.kind, type: part.type, body: [body] });
     if (state === undefined) return this.#leave(file);
     onState(file, state, owner);

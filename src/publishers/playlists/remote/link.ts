@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { OutcomeUnknownError, UnreachableError, type NodeIdentity } from '#cluster';
 import type { Application } from '../../../core/application.ts';
-import { KilnError, kilnError } from '../../../errors.ts';
+import { KilnError, kilnError, type ErrorCode } from '../../../errors.ts';
 import type { PeerCall, WithBytes } from '../../../origins/peer-call.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
@@ -12,8 +12,10 @@ import { callsOf, type PlaylistCalls } from './wire.ts';
 
 /** How long a call may take, beyond the time that it is held: players give up after 10 seconds. */
 const TIMEOUT_MS = 5000;
-/** The same of a node that has the stream from its owner, beyond the time that the call is held: there are others to ask. */
-const PARENT_TIMEOUT_MS = 1000;
+/** The same of a node that has the stream from its owner: longer than that waits for the owner itself. */
+const PARENT_TIMEOUT_MS = TIMEOUT_MS + 1000;
+/** What a node says that cannot give a stream to this one, though it may be well. */
+const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>(['callUnknown', 'streamNotFound', 'relayedEnough']);
 /** Between two attempts while nobody answers for the stream. */
 export const RETRY_MS = 500;
 
@@ -111,7 +113,7 @@ export class OwnerLink {
       return;
     }
     this.#lostAt = undefined;
-    if (isSame(owner, this.#owner)) return;
+    if (isSameLife(owner, this.#owner)) return;
     this.#owner = owner;
     this.#unreachable = false;
     this.#moved.fire();
@@ -131,7 +133,7 @@ export class OwnerLink {
     try {
       return await this.#askOwner(call, fields, holdMs);
     } catch (error) {
-      const moved = !isSame(asked, this.#owner);
+      const moved = !isSameLife(asked, this.#owner);
       if (error instanceof NotHereError && !moved) await this.#relocate(asked);
       else if (!moved || !(error instanceof NotHereError || error instanceof AwayError)) throw error;
     }
@@ -152,8 +154,15 @@ export class OwnerLink {
     holdMs = 0,
   ): Promise<WithBytes<Static<A>>> {
     const parent = this.#options.branch.parent(this.#owner);
-    const answer = parent && (await this.#askParent(parent, call, fields, holdMs));
-    return answer ?? (await this.ask(call, fields, holdMs));
+    if (parent === undefined) return await this.ask(call, fields, holdMs);
+    const answer = await this.#askParent(parent, call, fields, holdMs);
+    // viewers here are among those that the parent has told of
+    return answer ?? (await this.ask(call, { ...fields, viewers: undefined } as Fields<Q>, holdMs));
+  }
+
+  /** The node that the stream comes from is silent. */
+  leave({ node }: Source): void {
+    this.#options.branch.shun(node);
   }
 
   /** The owner has told that it sends the stream to enough nodes. */
@@ -178,14 +187,14 @@ export class OwnerLink {
     const request = { ...this.#request(fields, holdMs), branch: owner.incarnation } as Static<Q>;
     try {
       const answer = await branch.unlessLeft(calls.callForBytes(parent, call, request, holdMs + PARENT_TIMEOUT_MS));
-      if (answer !== undefined && isSame(owner, this.#owner)) this.#unreachable = false;
+      if (answer !== undefined && isSameLife(owner, this.#owner)) this.#unreachable = false;
       return answer;
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       const { code, cause } = error;
       if (code === 'fileNotFound' || code === 'playlistOverdue') throw error;
       // otherwise it may be about to hear of the owner, or not reach it: the owner itself tells more
-      if (cause !== undefined || code === 'callUnknown' || code === 'streamNotFound') branch.shun(parent);
+      if (cause !== undefined || REFUSALS.has(code)) branch.shun(parent);
       return undefined;
     }
   }
@@ -228,18 +237,18 @@ export class OwnerLink {
     const begun = performance.now();
     try {
       const answer = await calls.callForBytes(owner, call, request, holdMs + TIMEOUT_MS);
-      if (isSame(owner, this.#owner)) this.#unreachable = false;
+      if (isSameLife(owner, this.#owner)) this.#unreachable = false;
       return answer;
     } catch (error) {
       const { cause, message } = error as Error;
       if (!(cause instanceof UnreachableError || cause instanceof OutcomeUnknownError)) {
-        if (isSame(owner, this.#owner)) this.#unreachable = false;
+        if (isSameLife(owner, this.#owner)) this.#unreachable = false;
         throw error;
       }
       const now = performance.now();
       // of an owner that has something to wait for, or much to send, that it is late does not tell enough
       const isLate = holdMs > 0 && now - begun > holdMs;
-      if (isSame(owner, this.#owner) && !isLate) {
+      if (isSameLife(owner, this.#owner) && !isLate) {
         this.#unreachable = true;
         this.#triedAt = now;
       }
@@ -258,7 +267,7 @@ export class OwnerLink {
     const { directory, application, name } = this.#options;
     const location = await directory.locate(application, name);
     if (location !== undefined) this.follow(location.owner);
-    if (!isSame(asked, this.#owner)) return;
+    if (!isSameLife(asked, this.#owner)) return;
     if (!directory.mayMove(application, name, asked)) throw this.#gone();
     this.#unreachable = true;
     this.#triedAt = performance.now();
@@ -272,6 +281,7 @@ export class OwnerLink {
   }
 }
 
-function isSame(one: NodeIdentity, other: NodeIdentity): boolean {
+/** Whether two identities are of one run of one node. */
+export function isSameLife(one: NodeIdentity, other: NodeIdentity): boolean {
   return one.id === other.id && one.incarnation === other.incarnation;
 }

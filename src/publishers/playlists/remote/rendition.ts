@@ -9,7 +9,7 @@ import { waitMs, type Wait } from '../wait.ts';
 import { markOf, type Position } from '../position.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
-import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
+import { AwayError, isSameLife, RETRY_MS, type OwnerLink } from './link.ts';
 import { hintOf } from './feed-wire.ts';
 import { FORMS, HELD_MS, type ChunklistState } from './wire.ts';
 
@@ -79,6 +79,7 @@ export class RemoteRendition implements Chunklist {
   readonly #pending = new Set<Pending>();
   #texts: Partial<Record<ChunklistForm, Text>> = {};
   #told: (ChunklistState & { readonly from: NodeIdentity; readonly at: number }) | undefined;
+  #hint: string | undefined;
   /** Its new owner has nothing of it yet. */
   #unbegun = false;
   #loading: Promise<void> | undefined;
@@ -127,10 +128,13 @@ export class RemoteRendition implements Chunklist {
     const changed = (): boolean => this.position !== undefined && markOf(this.position) !== after;
     if (holdMs > 0 && !changed())
       await holdFor(holdMs)((onLeft) => this.wait(changed, onLeft, { since: Date.now(), what: 'next' }));
-    for (const form of forms) if (this.#texts[form] === undefined) await this.#loadText(form);
+    for (const form of forms) {
+      this.#askedFor.set(form, performance.now());
+      if (this.#texts[form] === undefined) await this.#loadText(form);
+    }
     const told = this.#told;
     const { ended, link } = this.#context;
-    if (ended || link.lost || this.#silent || this.#unbegun || (told && told.from !== link.owner))
+    if (ended || link.lost || this.#silent || this.#unbegun || (told && !isSameLife(told.from, link.owner)))
       throw new AwayError('what is known may not be what the owner has');
     if (told === undefined) return undefined;
     const { run, edition, interrupted, targetDuration, position } = told;
@@ -140,8 +144,7 @@ export class RemoteRendition implements Chunklist {
 
   /** What comes next, as it was told; undefined where it is not sent. */
   get hinted(): string | undefined {
-    const full = this.#context.sends(this.#file) ? this.#texts.full : undefined;
-    return full && hintOf(full.plain);
+    return this.#context.sends(this.#file) ? this.#hint : undefined;
   }
 
   wait(ready: () => boolean, onLeft: OnLeft, { since, what }: Wait): Promise<Outcome> {
@@ -161,7 +164,7 @@ export class RemoteRendition implements Chunklist {
     const { link } = this.#context;
     if (link.away || this.#context.late) return true;
     const now = performance.now();
-    for (const { owner, lateAt } of this.#pending) if (owner === link.owner && lateAt < now) return true;
+    for (const { owner, lateAt } of this.#pending) if (isSameLife(owner, link.owner) && lateAt < now) return true;
     return false;
   }
 
@@ -234,10 +237,10 @@ export class RemoteRendition implements Chunklist {
     const { link } = this.#context;
     const { owner } = link;
     const wanted = { forms: this.#forms(), ...(after !== undefined && { after: markOf(after) }) };
+    if (holdMs > 0 && after !== undefined && (await this.#context.hold(this.#file, wanted, holdMs))) return;
     const pending = { owner, lateAt: performance.now() + holdMs + LATE_MS };
     this.#pending.add(pending);
     try {
-      if (holdMs > 0 && after !== undefined && (await this.#context.hold(this.#file, wanted, holdMs))) return;
       this.take(await this.#loadState(wanted, holdMs), owner);
     } finally {
       this.#pending.delete(pending);
@@ -247,10 +250,11 @@ export class RemoteRendition implements Chunklist {
   /** @param state as the owner has told it; undefined where that has nothing yet */
   take(state: ChunklistState | undefined, owner: NodeIdentity): void {
     // what an owner of the past said, or an older call, counts no more
-    if (owner !== this.#context.link.owner) return;
+    if (!isSameLife(owner, this.#context.link.owner)) return;
     this.#unbegun = state === undefined;
-    if (state !== undefined && !(this.#told?.from === owner && state.edition < this.#told.edition))
-      this.#apply(state, owner);
+    if (state === undefined) return;
+    const told = this.#told !== undefined && isSameLife(this.#told.from, owner) ? this.#told : undefined;
+    if (told === undefined || state.edition >= told.edition) this.#apply(state, owner, told?.edition === state.edition);
   }
 
   async #loadState(wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
@@ -268,14 +272,14 @@ export class RemoteRendition implements Chunklist {
     return FORMS.filter((form) => form === 'full' || (this.#askedFor.get(form) ?? -Infinity) > since);
   }
 
-  #apply(state: ChunklistState, from: NodeIdentity): void {
-    const isKnown = this.#told?.from === from && this.#told.edition === state.edition;
+  #apply(state: ChunklistState, from: NodeIdentity, isKnown: boolean): void {
     if (!isKnown) this.#texts = {};
     for (const form of FORMS) {
       const text = state.texts[form];
       if (text !== undefined) this.#texts[form] ??= new Text(text);
     }
     this.#told = { ...state, from, at: performance.now() };
+    this.#hint = hintOf(state.texts.full ?? '');
     this.position = state.position;
     this.waiters.check();
   }

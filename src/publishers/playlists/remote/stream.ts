@@ -38,6 +38,8 @@ import type { MasterState, Report, Verdict } from './wire.ts';
 
 /** Files that are fetched at once for one connection: caches in front of players ask for many. */
 const MAX_FETCHED_BY_ONE = 64;
+/** Times the fan-out: so many nodes have a stream from one, also while others in its place are not there. */
+const MOST_FANS = 2;
 /** For the owner to tell who was thrown out: players that come wait for it. */
 const TOLD_MS = 1000;
 
@@ -92,7 +94,11 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   readonly #relayed: Relayed = {
     master: (file) => this.#masters.state(file),
     chunklist: (file, wanted, holdMs) => this.#chunklists.state(file, wanted, holdMs),
-    media: async (file) => this.#media.get(file) ?? (await this.#media.fetch(file)),
+    media: async (file, fetches) => {
+      const here = this.#media.get(file);
+      if (here === undefined && !fetches) throw kilnError('fileNotFound');
+      return here ?? (await this.#media.fetch(file));
+    },
   };
 
   constructor(options: RemoteStreamOptions) {
@@ -257,11 +263,15 @@ export class RemoteStream implements PlayedStream, PlayerCount {
    * For a node that has the stream from this one.
    * @param owner of the stream, as that node knows it, by incarnation
    * @param viewers of that node, where it tells them
-   * @throws AwayError where this node does not get from that owner what there is
+   * @throws AwayError where this node does not get from that owner what there is; streamNotFound, relayedEnough where another is to be asked
    */
   passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed {
     this.#use();
+    const { form, tree, application, name } = this.#options;
+    const isPlaced = tree.mayFeed(branchKey(form, application, name), from);
+    if (!isPlaced) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     if (owner !== this.#link.owner.incarnation) throw new AwayError('this node knows another owner of the stream');
+    if (!this.#behind.has(from) && this.#behind.size >= MOST_FANS * tree.fanOut) throw kilnError('relayedEnough');
     this.#behind.see(from, viewers);
     return this.#relayed;
   }

@@ -42,8 +42,8 @@ async function follow(edges: readonly LlhlsNode[], urls: readonly string[], brin
 }
 
 /** Every node has got the stream once, so that each knows from whom it has it. */
-async function spread(t: ExecutionContext, fanOut: number) {
-  const there = await live(t, fanOut);
+async function spread(t: ExecutionContext, fanOut: number, setup: object = {}) {
+  const there = await live(t, fanOut, setup);
   const { edges, advance } = there;
   const urls = await Promise.all(edges.map(async (edge) => (await edge.children())[1] as string));
   let at = 7.2;
@@ -171,15 +171,29 @@ test('all nodes go on with the next owner', async (t) => {
   t.regex((await next.get(urls[0] as string)).body, /EXT-X-DISCONTINUITY-SEQUENCE:1/);
 });
 
-test('a master playlist is asked of a node in between, but not where the owner limits viewers', async (t) => {
-  const { a, edges, urls } = await spread(t, 1);
-  t.truthy(urls);
-  for (const edge of edges) {
-    edge.callees.length = 0;
-    const { statusCode, body } = await edge.get(MASTER);
-    t.is(statusCode, 200);
-    t.regex(body, /chunklist_/);
+test('a master playlist comes from the node in between, and from the owner where it limits viewers', async (t) => {
+  for (const [setup, least, most] of [
+    [{}, 0, 1],
+    [{ maxConnection: 100 }, EDGES.length, EDGES.length],
+  ] as const) {
+    const { edges } = await spread(t, 1, setup);
+    for (const edge of edges) edge.callees.length = edge.asked.length = 0;
+    for (const edge of edges) t.like(await edge.get(MASTER), { statusCode: 200 });
+    const asked = edges.filter(({ asked: calls, callees }) =>
+      calls.some((call, at) => call.includes('/master/') && callees[at] === 'a'),
+    );
+    t.true(asked.length >= least && asked.length <= most, `${asked.length} nodes asked it`);
   }
-  t.true(edges.filter(({ callees }) => callees.includes('a')).length <= 1);
-  t.truthy(a);
+});
+
+test('an owner that is slow is asked by as few nodes as one that is not', async (t) => {
+  const { a, edges, urls, step } = await spread(t, 1);
+  const [list = ''] = await step();
+  const segments = [...list.matchAll(/^(seg_.*)$/gm)].map(([name]) => name);
+  const newest = segments.at(-1) as string;
+  for (const edge of edges) edge.callees.length = 0;
+  a.slow(3000);
+  const answers = await Promise.all(edges.map((edge, at) => edge.get(sibling(urls[at] as string, newest))));
+  for (const { statusCode } of answers) t.is(statusCode, 200);
+  t.is(edges.filter(({ callees }) => callees.includes('a')).length, 1);
 });

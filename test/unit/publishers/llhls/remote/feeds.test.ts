@@ -118,6 +118,19 @@ test('who waits for what a silent node was to send is told what is known', async
   }
 });
 
+test('where nothing comes on a connection that is alive, calls are made', async (t) => {
+  const { b, next } = await playing(t);
+  const [stream] = b.fedBy.values();
+  stream?.pause();
+  const alive = setInterval(() => stream?.emit('data', Buffer.from('00000002000000007b7d', 'hex')), 500);
+  t.teardown(() => clearInterval(alive));
+  for (let part = 0; part < 4; part++) {
+    const { part: answer, answer: list } = await next();
+    t.is(list.statusCode, 200);
+    t.is(answer.statusCode, 200);
+  }
+});
+
 test('where a connection breaks, or sends nonsense, calls are made', async (t) => {
   const { b, next } = await playing(t);
   const random = new Random(3);
