@@ -20,7 +20,7 @@ import type { OwnStream } from './own-stream.ts';
 import { OwnStreams } from './own-streams.ts';
 import { Redirected } from './redirected.ts';
 import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
-import { branchKey } from './remote/branch.ts';
+import { treeKey } from './remote/upstream.ts';
 import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './remote/hand-over.ts';
 import { Homes, type OpenHomes } from './remote/homes.ts';
@@ -101,9 +101,9 @@ export class PlaylistPublisher {
         const application = applicationOf(asked);
         return application && (await this.#remote.locate(application, asked.stream));
       },
-      isCrowded: (asked, from, watching) => {
+      isAtCapacity: (asked, from, watching) => {
         const application = applicationOf(asked);
-        const key = application && branchKey(form, application, asked.stream);
+        const key = application && treeKey(form, application, asked.stream);
         return key !== undefined && watching > tree.fanOut && !tree.isFirst(key, from);
       },
     });

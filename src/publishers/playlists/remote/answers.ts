@@ -73,14 +73,14 @@ export interface StreamsHere {
   /** Of another node. */
   readonly remote: (asked: StreamPath) => Promise<RelayedStream | undefined>;
   /** Whether a node is to have a stream of this one from another. @param watching how many nodes have it from this one */
-  readonly isCrowded: (asked: StreamPath, from: NodeIdentity, watching: number) => boolean;
+  readonly isAtCapacity: (asked: StreamPath, from: NodeIdentity, watching: number) => boolean;
 }
 
 /** Answers other nodes for the streams of this one, and those that it gets from their owners. @returns what feeds are made of */
 export function answerNodes(
   form: HlsForm,
   calls: PeerCalls,
-  { own, played, remote, isCrowded }: StreamsHere,
+  { own, played, remote, isAtCapacity }: StreamsHere,
 ): FeedSource {
   const demand = <S>(stream: S | undefined, asked: StreamPath): S => {
     if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
@@ -92,9 +92,9 @@ export function answerNodes(
   const relayed = async (asked: StreamPath, from: NodeIdentity, owner: string, viewers?: number): Promise<Relayed> =>
     demand(await remote(asked), asked).passOn(from, owner, viewers);
   calls.answer(known.master, async (asked, from) => {
-    const { file, session, branch } = asked;
-    if (branch !== undefined)
-      return (await told(relayed(asked, from, branch).then(({ master }) => master(file)))) ?? null;
+    const { file, session, relayOf } = asked;
+    if (relayOf !== undefined)
+      return (await ofRelay(relayed(asked, from, relayOf).then(({ master }) => master(file)))) ?? null;
     const stream = await found(asked, new URLSearchParams(session && { session: session.id }));
     const state = master(stream, file, session);
     if (state !== null) stream.watchedBy(from);
@@ -102,24 +102,24 @@ export function answerNodes(
   });
   const source: FeedSource = {
     chunklist: async (asked, from) => {
-      const { file, branch, viewers, holdMs = 0 } = asked;
-      if (branch !== undefined) {
-        const state = relayed(asked, from, branch, viewers).then(({ chunklist }) => chunklist(file, asked, holdMs));
-        return (await told(state)) ?? null;
+      const { file, relayOf, viewers, holdMs = 0 } = asked;
+      if (relayOf !== undefined) {
+        const state = relayed(asked, from, relayOf, viewers).then(({ chunklist }) => chunklist(file, asked, holdMs));
+        return (await ofRelay(state)) ?? null;
       }
       const stream = await found(asked);
       const rendition = stream.rendition(file);
       if (rendition === undefined) throw kilnError('fileNotFound');
       stream.watchedBy(from, viewers);
       const state = await chunklist(stream, rendition, asked);
-      if (state === null || !isCrowded(asked, from, stream.watching)) return state;
+      if (state === null || !isAtCapacity(asked, from, stream.watching)) return state;
       stream.dismiss(from);
-      return { ...state, crowded: true };
+      return { ...state, atCapacity: true };
     },
     media: async (asked, from) => {
-      const { file, branch, holdMs = 0 } = asked;
-      if (branch !== undefined)
-        return withBytes(await told(relayed(asked, from, branch).then(({ media }) => media(file, holdMs > 0))));
+      const { file, relayOf, holdMs = 0 } = asked;
+      if (relayOf !== undefined)
+        return withBytes(await ofRelay(relayed(asked, from, relayOf).then(({ media }) => media(file, holdMs > 0))));
       const stream = await found(asked);
       const answer = await media(form, stream, asked);
       stream.watchedBy(from);
@@ -139,7 +139,7 @@ export function answerNodes(
 }
 
 /** @throws ownerUnreachable where who asks is to ask the owner itself */
-function told<T>(promise: Promise<T>): Promise<T> {
+function ofRelay<T>(promise: Promise<T>): Promise<T> {
   return promise.catch((error: unknown) => {
     throw error instanceof AwayError ? kilnError('ownerUnreachable') : error;
   });

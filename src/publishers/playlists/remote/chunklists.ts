@@ -148,8 +148,8 @@ export class RemoteChunklists implements RemoteContext {
     return call;
   }
 
-  #note({ run, crowded, targetDuration }: ChunklistState): void {
-    if (crowded === true) this.link.crowd();
+  #note({ run, atCapacity, targetDuration }: ChunklistState): void {
+    if (atCapacity === true) this.link.ownerAtCapacity();
     this.#options.onRun(run);
     this.#targetDuration = targetDuration;
   }

@@ -157,10 +157,10 @@ export class FeedSession {
   }
 
   /** What was hinted at; undefined where something else came. */
-  async #part({ vhost, app, stream, branch }: Follow, file: string) {
+  async #part({ vhost, app, stream, relayOf }: Follow, file: string) {
     try {
       return await this.#source.media(
-        { vhost, app, stream, file, ...(branch !== undefined && { branch }) },
+        { vhost, app, stream, file, ...(relayOf !== undefined && { relayOf }) },
         this.#from,
       );
     } catch (error) {

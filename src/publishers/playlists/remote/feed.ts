@@ -1,49 +1,23 @@
 import type { Duplex } from 'node:stream';
-import { UnavailableError, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
-import { Watchdog } from '../../../core/watchdog.ts';
-import { readJson } from '../../../origins/json.ts';
-import { FrameError, FrameReader, writeFrame } from '../../../origins/peer-frames.ts';
+import { UnavailableError, UnreachableError, type Cluster } from '#cluster';
 import type { HlsForm } from '../form.ts';
-import type { Media } from '../answer.ts';
-import { isSameLife, type OwnerLink, type Source } from './link.ts';
-import { ALIVE_MS, FEED_LIMITS, feedPath, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
+import { FeedConnection, type FeedConnectionOptions } from './feed-connection.ts';
+import { ALIVE_MS, feedPath } from './feed-wire.ts';
+import { isSameSource, type Source } from './link.ts';
 import type { WantedChunklist } from './rendition.ts';
-import type { ChunklistState, StreamPath } from './wire.ts';
 
 const CONNECT_TIMEOUT_MS = 1500;
-/** The other node says something every second: it is late then, and given up. */
+/** The other node says something every second, and is late then. */
 const LATE_MS = ALIVE_MS + 500;
-const SILENCE_MS = 2500;
 /** Of a node that did not send anything calls are made for so long. */
 const PAUSE_MS = 5000;
-/** What nobody waits for in so long is not sent any more. */
-const UNUSED_MS = 10_000;
 
 /** What a feed is for. */
-export interface FeedOptions {
+export interface FeedOptions extends FeedConnectionOptions {
   readonly form: HlsForm;
   readonly cluster: Pick<Cluster, 'connect'>;
-  readonly link: OwnerLink;
-  readonly path: StreamPath;
-  /** How many players this node counts, and those that have the stream from it. */
-  readonly viewers: () => number;
-  /** Whether players ask for parts. */
-  readonly wantsParts: () => boolean;
-  /** @param owner of the stream, whose chunklist it is */
-  readonly onState: (file: string, state: ChunklistState, owner: NodeIdentity) => void;
-  readonly onPart: (name: string, part: Media) => void;
   /** Takes an error that nothing foresees. */
   readonly onFault: (error: unknown) => void;
-  /** Something came, or nothing more does. */
-  readonly onChange: () => void;
-}
-
-interface Followed {
-  /** What was asked for last. */
-  readonly asked: string;
-  readonly waiting: Set<(comes: boolean) => void>;
-  /** By the monotonic clock. */
-  usedAt: number;
 }
 
 /**
@@ -52,12 +26,12 @@ interface Followed {
  */
 export class Feed {
   readonly #options: FeedOptions;
-  #line: Line | undefined;
+  #connection: FeedConnection | undefined;
   #opening = false;
   /** Incarnation of a node that could not be connected to, or sent nothing, and until when it is left alone. */
   #failed: { readonly incarnation: string; readonly until: number } | undefined;
-  /** When the node that sends is late, by the monotonic clock; undefined where nothing is expected of it. */
-  #lateAt: number | undefined;
+  /** When the node that sends is late, by the monotonic clock. */
+  #expected: { readonly source: Source; readonly until: number } | undefined;
   #closed = false;
 
   constructor(options: FeedOptions) {
@@ -66,12 +40,17 @@ export class Feed {
 
   /** The node that was sending is silent, and has answered no call since. */
   get late(): boolean {
-    return this.#lateAt !== undefined && performance.now() > this.#lateAt;
+    const expected = this.#expected;
+    return (
+      expected !== undefined &&
+      performance.now() > expected.until &&
+      isSameSource(expected.source, this.#options.link.source)
+    );
   }
 
   /** A call was answered. */
   heard(): void {
-    this.#lateAt = undefined;
+    this.#expected = undefined;
   }
 
   /**
@@ -79,19 +58,19 @@ export class Feed {
    * @returns false where it is to be called for: it is not sent, not any more, or nothing came
    */
   async hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean> {
-    const line = this.#current();
-    return line !== undefined && (await line.hold(file, wanted, Math.max(holdMs, LATE_MS)));
+    const connection = this.#current();
+    return connection !== undefined && (await connection.hold(file, wanted, Math.max(holdMs, LATE_MS)));
   }
 
   /** Whether what comes of a chunklist is sent here. */
   sends(file: string): boolean {
-    return this.#line?.isFrom(this.#options.link.source) === true && this.#line.sends(file);
+    return this.#connection?.isFrom(this.#options.link.source) === true && this.#connection.sends(file);
   }
 
   /** @param now by the monotonic clock */
   tick(now: number): void {
-    if (this.#line !== undefined && !this.#line.isFrom(this.#options.link.source)) this.#drop();
-    if (this.#line?.tick(now) === false) this.#drop();
+    if (this.#connection !== undefined && !this.#connection.isFrom(this.#options.link.source)) this.#drop();
+    if (this.#connection?.tick(now) === false) this.#drop();
   }
 
   /** Idempotent. */
@@ -101,10 +80,10 @@ export class Feed {
   }
 
   /** The connection to the node that the stream comes from; it is made when there is none. */
-  #current(): Line | undefined {
+  #current(): FeedConnection | undefined {
     const { source } = this.#options.link;
-    if (this.#line?.isFrom(source) === true) return this.#line;
-    this.#drop();
+    if (this.#connection?.isFrom(source) === true) return this.#connection;
+    if (this.#connection !== undefined) this.#drop();
     if (!this.#opening && !this.#closed && !this.#isPaused(source)) void this.#open(source);
     return undefined;
   }
@@ -119,8 +98,8 @@ export class Feed {
     this.#opening = true;
     try {
       const stream = await cluster.connect(source.node, feedPath(form), CONNECT_TIMEOUT_MS);
-      if (this.#closed || this.#line !== undefined) return void stream.destroy();
-      this.#line = this.#take(stream, source);
+      if (this.#closed || this.#connection !== undefined) return void stream.destroy();
+      this.#connection = this.#take(stream, source);
     } catch (error) {
       if (!(error instanceof UnreachableError || error instanceof UnavailableError)) this.#options.onFault(error);
       this.#pause(source);
@@ -129,17 +108,17 @@ export class Feed {
     }
   }
 
-  #take(stream: Duplex, source: Source): Line {
-    const line: Line = new Line(stream, source, this.#options, {
-      onHeard: () => (this.#lateAt = performance.now() + LATE_MS),
+  #take(stream: Duplex, source: Source): FeedConnection {
+    const connection: FeedConnection = new FeedConnection(stream, source, this.#options, {
+      onHeard: () => (this.#expected = { source, until: performance.now() + LATE_MS }),
       onFailed: () => {
-        if (this.#line === line) this.#line = undefined;
-        if (!this.late) this.#lateAt = undefined;
-        else this.#options.link.leave(source);
+        if (this.#connection === connection) this.#connection = undefined;
         this.#pause(source);
+        if (this.late) this.#options.link.leave(source);
+        else this.#expected = undefined;
       },
     });
-    return line;
+    return connection;
   }
 
   #pause({ node: { incarnation } }: Source): void {
@@ -147,142 +126,9 @@ export class Feed {
   }
 
   #drop(): void {
-    const line = this.#line;
-    this.#line = undefined;
-    this.#lateAt = undefined;
-    line?.close();
-  }
-}
-
-/** One connection to a node that sends. */
-class Line {
-  readonly #stream: Duplex;
-  readonly #source: Source;
-  readonly #options: FeedOptions;
-  readonly #followed = new Map<string, Followed>();
-  readonly #watchdog: Watchdog;
-  readonly #timer = setInterval(() => this.#send({ alive: true }), ALIVE_MS).unref();
-  /** When it was made, or used last, by the monotonic clock. */
-  #usedAt = performance.now();
-  #closed = false;
-
-  /** @param on.onFailed called when the other end has closed it, is silent or sends what it should not */
-  constructor(
-    stream: Duplex,
-    source: Source,
-    options: FeedOptions,
-    { onHeard, onFailed }: { readonly onHeard: () => void; readonly onFailed: () => void },
-  ) {
-    this.#stream = stream;
-    this.#source = source;
-    this.#options = options;
-    const fail = (): void => {
-      if (this.#closed) return;
-      onFailed();
-      this.close();
-    };
-    this.#watchdog = new Watchdog(SILENCE_MS, fail).unref();
-    const reader = new FrameReader(FEED_LIMITS, (head, body) => this.#take(head, body));
-    stream.on('data', (bytes: Buffer) => {
-      if (this.#closed) return;
-      this.#watchdog.heard();
-      onHeard();
-      try {
-        reader.push(bytes);
-      } catch (error) {
-        if (!(error instanceof FrameError)) throw error;
-        fail();
-      }
-    });
-    for (const event of ['error', 'end', 'close']) stream.on(event, fail);
-  }
-
-  isFrom({ node, branch }: Source): boolean {
-    return node.incarnation === this.#source.node.incarnation && branch === this.#source.branch;
-  }
-
-  sends(file: string): boolean {
-    return this.#followed.has(file);
-  }
-
-  async hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean> {
-    const followed = this.#follow(file, wanted);
-    if (followed === undefined) return false;
-    const { waiting } = followed;
-    const over = Promise.withResolvers<boolean>();
-    const timer = setTimeout(() => over.resolve(false), holdMs);
-    waiting.add(over.resolve);
-    try {
-      return await over.promise;
-    } finally {
-      clearTimeout(timer);
-      waiting.delete(over.resolve);
-    }
-  }
-
-  /** @returns false when nothing is used any more */
-  tick(now: number): boolean {
-    for (const [file, { usedAt }] of this.#followed) {
-      if (now - usedAt < UNUSED_MS) continue;
-      this.#followed.delete(file);
-      this.#send({ file, leave: true });
-    }
-    return this.#followed.size > 0 || now - this.#usedAt < UNUSED_MS;
-  }
-
-  /** Who waits makes a call. Idempotent. */
-  close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#watchdog.close();
-    clearInterval(this.#timer);
-    this.#stream.destroy();
-    for (const file of [...this.#followed.keys()]) this.#leave(file);
-    this.#options.onChange();
-  }
-
-  #follow(file: string, { forms, after }: WantedChunklist): Followed | undefined {
-    const present = this.#followed.get(file);
-    if (this.#closed || (present === undefined && this.#followed.size >= MAX_FOLLOWED)) return undefined;
-    const { path, viewers, wantsParts } = this.#options;
-    const { branch } = this.#source;
-    const request = { ...path, file, forms, viewers: viewers(), parts: wantsParts(), ...(branch && { branch }) };
-    const asked = JSON.stringify(request);
-    const waiting = present?.waiting ?? new Set();
-    const followed = present?.asked === asked ? present : { asked, waiting, usedAt: 0 };
-    if (followed !== present) {
-      this.#followed.set(file, followed);
-      this.#send({ ...request, ...(after !== undefined && { after }) });
-    }
-    this.#usedAt = followed.usedAt = performance.now();
-    return followed;
-  }
-
-  #send(request: FeedRequest): void {
-    writeFrame(this.#stream, request);
-  }
-
-  /** @throws FrameError */
-  #take(head: Buffer, body: Buffer): void {
-    const news = readJson(FeedNews, head);
-    if (news === undefined) throw new FrameError('what was sent of a chunklist is malformed');
-    if (news.file === undefined) return;
-    const { file, state, part } = news;
-    const { link, onState, onPart, onChange } = this.#options;
-    const { owner } = this.#source;
-    // what comes of an owner of the past counts no more
-    if (!isSameLife(owner, link.owner)) return;
-    if (part !== undefined) onPart(part.name, { kind: part.kind, type: part.type, body: [body] });
-    if (state === undefined) return this.#leave(file);
-    onState(file, state, owner);
-    for (const comes of this.#followed.get(file)?.waiting ?? []) comes(true);
-    onChange();
-  }
-
-  /** Nothing more comes of it. */
-  #leave(file: string): void {
-    const followed = this.#followed.get(file);
-    this.#followed.delete(file);
-    for (const comes of followed?.waiting ?? []) comes(false);
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#expected = undefined;
+    connection?.close();
   }
 }

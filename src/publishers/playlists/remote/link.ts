@@ -6,7 +6,7 @@ import type { PeerCall, WithBytes } from '../../../origins/peer-call.ts';
 import type { PeerCalls } from '../../../origins/peer-calls.ts';
 import type { StreamDirectory } from '../../../origins/stream-directory.ts';
 import type { HlsForm } from '../form.ts';
-import type { Branch } from './branch.ts';
+import type { Upstream } from './upstream.ts';
 import { Interrupts } from './interrupts.ts';
 import { callsOf, type PlaylistCalls } from './wire.ts';
 
@@ -20,7 +20,7 @@ const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>(['callUnknown', 'stream
 export const RETRY_MS = 500;
 
 /** What is asked, without what the link adds: the stream, and for how long the call may be held. */
-type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'holdMs' | 'branch'>;
+type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'holdMs' | 'relayOf'>;
 
 /** Nobody answers for the stream now. */
 export class AwayError extends Error {
@@ -41,7 +41,7 @@ class NotHereError extends Error {
 export interface Source {
   readonly node: NodeIdentity;
   /** The owner, by incarnation, where another node has the stream from it. */
-  readonly branch?: string;
+  readonly relayOf?: string;
   readonly owner: NodeIdentity;
 }
 
@@ -54,7 +54,7 @@ export interface OwnerLinkOptions {
   /** Of the output stream, as viewers ask for it. */
   readonly name: string;
   readonly owner: NodeIdentity;
-  readonly branch: Branch;
+  readonly upstream: Upstream;
   /** Called when no node has the stream any more. */
   readonly onGone: () => void;
 }
@@ -87,8 +87,8 @@ export class OwnerLink {
   /** Where what all nodes have alike comes from: the owner, or a node that has it from there. */
   get source(): Source {
     const owner = this.#owner;
-    const parent = this.#options.branch.parent(owner);
-    return parent === undefined ? { node: owner, owner } : { node: parent, branch: owner.incarnation, owner };
+    const parent = this.#options.upstream.parent(owner);
+    return parent === undefined ? { node: owner, owner } : { node: parent, relayOf: owner.incarnation, owner };
   }
 
   /** Nobody answers for the stream, as far as is known: calls fail at once, but for one now and then. */
@@ -153,7 +153,7 @@ export class OwnerLink {
     fields: Fields<Q>,
     holdMs = 0,
   ): Promise<WithBytes<Static<A>>> {
-    const parent = this.#options.branch.parent(this.#owner);
+    const parent = this.#options.upstream.parent(this.#owner);
     if (parent === undefined) return await this.ask(call, fields, holdMs);
     const answer = await this.#askParent(parent, call, fields, holdMs);
     // viewers here are among those that the parent has told of
@@ -162,12 +162,12 @@ export class OwnerLink {
 
   /** The node that the stream comes from is silent. */
   leave({ node }: Source): void {
-    this.#options.branch.shun(node);
+    this.#options.upstream.shun(node);
   }
 
   /** The owner has told that it sends the stream to enough nodes. */
-  crowd(): void {
-    this.#options.branch.crowd();
+  ownerAtCapacity(): void {
+    this.#options.upstream.ownerAtCapacity();
   }
 
   /** What comes of a promise, or undefined when another node has the stream before that. */
@@ -182,11 +182,11 @@ export class OwnerLink {
     fields: Fields<Q>,
     holdMs: number,
   ): Promise<WithBytes<Static<A>> | undefined> {
-    const { calls, branch } = this.#options;
+    const { calls, upstream } = this.#options;
     const owner = this.#owner;
-    const request = { ...this.#request(fields, holdMs), branch: owner.incarnation } as Static<Q>;
+    const request = { ...this.#request(fields, holdMs), relayOf: owner.incarnation } as Static<Q>;
     try {
-      const answer = await branch.unlessLeft(calls.callForBytes(parent, call, request, holdMs + PARENT_TIMEOUT_MS));
+      const answer = await upstream.unlessLeft(calls.callForBytes(parent, call, request, holdMs + PARENT_TIMEOUT_MS));
       if (answer !== undefined && isSameLife(owner, this.#owner)) this.#unreachable = false;
       return answer;
     } catch (error) {
@@ -194,7 +194,7 @@ export class OwnerLink {
       const { code, cause } = error;
       if (code === 'fileNotFound' || code === 'playlistOverdue') throw error;
       // otherwise it may be about to hear of the owner, or not reach it: the owner itself tells more
-      if (cause !== undefined || REFUSALS.has(code)) branch.shun(parent);
+      if (cause !== undefined || REFUSALS.has(code)) upstream.shun(parent);
       return undefined;
     }
   }
@@ -279,6 +279,11 @@ export class OwnerLink {
     onGone();
     return kilnError('streamNotFound', `${application.internalName}/${name}`);
   }
+}
+
+/** Whether a stream comes from the same node, and for that from the same owner. */
+export function isSameSource(one: Source, other: Source): boolean {
+  return isSameLife(one.node, other.node) && one.relayOf === other.relayOf;
 }
 
 /** Whether two identities are of one run of one node. */

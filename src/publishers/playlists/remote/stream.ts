@@ -25,7 +25,7 @@ import { Text } from '../text.ts';
 import type { SessionTokens } from '../token.ts';
 import { WatchingNodes } from '../watching-nodes.ts';
 import type { PlayerCount, Relayed } from './answers.ts';
-import { Branch, branchKey } from './branch.ts';
+import { Upstream, treeKey } from './upstream.ts';
 import type { Homes } from './homes.ts';
 import type { MediaCache } from './cache.ts';
 import { RemoteChunklists } from './chunklists.ts';
@@ -39,7 +39,7 @@ import type { MasterState, Report, Verdict } from './wire.ts';
 /** Files that are fetched at once for one connection: caches in front of players ask for many. */
 const MAX_FETCHED_BY_ONE = 64;
 /** Times the fan-out: so many nodes have a stream from one, also while others in its place are not there. */
-const MOST_FANS = 2;
+const MOST_CHILDREN = 2;
 /** For the owner to tell who was thrown out: players that come wait for it. */
 const TOLD_MS = 1000;
 
@@ -74,10 +74,10 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   usedAt = performance.now();
   readonly #options: RemoteStreamOptions;
   readonly #link: OwnerLink;
-  readonly #branch: Branch;
+  readonly #upstream: Upstream;
   readonly #feed: Feed;
   /** Nodes that have it from this one. */
-  readonly #behind = new WatchingNodes(() => () => {});
+  readonly #children = new WatchingNodes(() => () => {});
   /** Players that the owner counts. */
   readonly #players: RemotePlayers;
   /** Players that this node has let in, and counts. */
@@ -106,10 +106,10 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     const onRun = (run: string): void => this.#note(run);
     this.#options = options;
     this.config = config;
-    this.#branch = new Branch(tree, branchKey(form, application, name));
-    this.#link = new OwnerLink({ ...options, branch: this.#branch, onGone: () => this.close() });
+    this.#upstream = new Upstream(tree, treeKey(form, application, name));
+    this.#link = new OwnerLink({ ...options, upstream: this.#upstream, onGone: () => this.close() });
     this.#masters = new RemoteMasters(this.#link, onRun);
-    const viewers = (): number => (this.#view?.sessions.size ?? 0) + this.#behind.viewers;
+    const viewers = (): number => (this.#view?.sessions.size ?? 0) + this.#children.viewers;
     this.#feed = new Feed({
       form,
       cluster,
@@ -168,8 +168,8 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     const { targetDuration = this.config.segmentDuration } = this.#chunklists;
     const before = Date.now() - silenceMs(targetDuration);
     this.#own.expire(before, Date.now());
-    this.#behind.expire(before);
-    this.#branch.tick();
+    this.#children.expire(before);
+    this.#upstream.tick();
     this.#feed.tick(now);
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }
@@ -268,11 +268,12 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed {
     this.#use();
     const { form, tree, application, name } = this.#options;
-    const isPlaced = tree.mayFeed(branchKey(form, application, name), from);
+    const isPlaced = tree.mayFeed(treeKey(form, application, name), from);
     if (!isPlaced) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     if (owner !== this.#link.owner.incarnation) throw new AwayError('this node knows another owner of the stream');
-    if (!this.#behind.has(from) && this.#behind.size >= MOST_FANS * tree.fanOut) throw kilnError('relayedEnough');
-    this.#behind.see(from, viewers);
+    if (!this.#children.has(from) && this.#children.size >= MOST_CHILDREN * tree.fanOut)
+      throw kilnError('relayedEnough');
+    this.#children.see(from, viewers);
     return this.#relayed;
   }
 

@@ -42,7 +42,7 @@ export const ChunklistState = Type.Object({
     legacy: Type.Optional(Type.String()),
   }),
   /** The owner sends the stream to enough nodes: who asks is to have it from one of those from now on. */
-  crowded: Type.Optional(Type.Boolean()),
+  atCapacity: Type.Optional(Type.Boolean()),
 });
 /** See its schema. */
 export type ChunklistState = Static<typeof ChunklistState>;
@@ -116,7 +116,7 @@ const File = {
   /** Milliseconds that the owner may hold the call for what is to come. */
   holdMs: Type.Optional(Type.Number({ minimum: 0, maximum: HELD_MS })),
   /** The owner, as the node that asks knows it, by incarnation: who is asked has the stream from that one. */
-  branch: Type.Optional(Type.String()),
+  relayOf: Type.Optional(Type.String()),
 };
 
 /** For a chunklist. */

@@ -213,7 +213,7 @@ test('what other nodes ask for is checked', async (t) => {
   const stream = await b.cluster.connect(a.cluster.self, FEED, 1000);
   let told = '';
   stream.on('data', (bytes: Buffer) => (told += bytes.toString('latin1')));
-  for (const stranger of [{}, { app: 'other' }, { branch: 'someone' }])
+  for (const stranger of [{}, { app: 'other' }, { relayOf: 'someone' }])
     writeFrame(stream, { ...path, file: 'nothing.m3u8', ...stranger });
   await until('it is told that there is none', () => told.includes('{"file":"nothing.m3u8"}'));
   t.false(told.includes('EXTM3U'));

@@ -6,25 +6,25 @@ import type { HlsForm } from '../form.ts';
 import { Interrupts } from './interrupts.ts';
 
 /** By which nodes are ranked for a stream. */
-export function branchKey({ kind }: HlsForm, { vhost, name: app }: Application, output: string): string {
+export function treeKey({ kind }: HlsForm, { vhost, name: app }: Application, output: string): string {
   return joinKey(kind, vhost.name, app, output);
 }
 
 /** At least so long, and up to twice, other nodes are asked instead of an owner that sends the stream to enough, in milliseconds. */
-const CROWDED_MS = 120_000;
+const RELAYED_MS = 120_000;
 
 /**
  * Which node a stream comes from. That is its owner, until that says that it sends the stream to enough nodes: then it is one that is
  * nearer to the owner in the tree of the stream, as long as that one lives and answers.
  */
-export class Branch {
+export class Upstream {
   readonly #tree: Pick<RelayTree, 'parent' | 'has'>;
   /** By which nodes are ranked. */
   readonly #key: string;
   readonly #left = new Interrupts();
   readonly #shunned = new ShunnedNodes();
   /** Until when the owner is not asked, by the monotonic clock: it may send the stream to fewer nodes then. */
-  #crowdedUntil = 0;
+  #relayedUntil = 0;
   #parent: NodeIdentity | 'owner' | undefined;
 
   constructor(tree: Pick<RelayTree, 'parent' | 'has'>, key: string) {
@@ -33,14 +33,14 @@ export class Branch {
   }
 
   /** The owner sends the stream to enough nodes: this one is to ask others. */
-  crowd(): void {
-    this.#crowdedUntil = performance.now() + CROWDED_MS * (1 + Math.random());
+  ownerAtCapacity(): void {
+    this.#relayedUntil = performance.now() + RELAYED_MS * (1 + Math.random());
     if (this.#parent === 'owner') this.#parent = undefined;
   }
 
   /** Whom to ask; undefined: the owner. */
   parent(owner: NodeIdentity): NodeIdentity | undefined {
-    if (performance.now() > this.#crowdedUntil) return undefined;
+    if (performance.now() > this.#relayedUntil) return undefined;
     const chosen = this.#parent;
     const isAsked = chosen === 'owner' || (chosen !== undefined && chosen.id !== owner.id);
     const parent = isAsked ? chosen : (this.#tree.parent(this.#key, owner, this.#shunned.incarnations) ?? 'owner');
