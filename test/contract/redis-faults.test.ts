@@ -96,13 +96,10 @@ test('a Redis that comes back empty gets everything back: claims from their hold
   await a.config.sync();
   await a.config.write([{ key: 'new', value: 2, seen: 0 }]);
   await b.config.sync();
-  t.deepEqual(
-    [...b.config.entries()].map(([key, { value }]) => [key, value]),
-    [
-      ['kept', { n: 1 }],
-      ['new', 2],
-    ],
-  );
+  t.deepEqual(Object.fromEntries([...b.config.entries()].map(([key, { value }]) => [key, value])), {
+    kept: { n: 1 },
+    new: 2,
+  });
   const late = await openNode(t, 'late', { url: redis.url });
   t.deepEqual([...late.config.entries().keys()].sort(), ['kept', 'new']);
   t.deepEqual([...(await late.list('s')).keys()].sort(), ['s/pulled', 's/pushed']);
@@ -519,13 +516,7 @@ test('what is malformed in Redis is passed over and told of; everything else goe
   }
   await b.config.write([{ key: 'y', value: 2, seen: 0 }]);
   await a.config.sync();
-  t.deepEqual(
-    [...a.config.entries()].map(([name, { value }]) => [name, value]),
-    [
-      ['x', 1],
-      ['y', 2],
-    ],
-  );
+  t.deepEqual(Object.fromEntries([...a.config.entries()].map(([name, { value }]) => [name, value])), { x: 1, y: 2 });
   leaseOf(await b.claim('new', 2, STOP));
   await until('it is heard of', () => owners.has('new'));
   t.deepEqual([...(await a.list('')).keys()].sort(), ['held', 'new']);
