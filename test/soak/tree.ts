@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openChain } from '../support/tree/levels.ts';
 import { TreeCluster } from '../support/tree/cluster.ts';
 import { treeRound } from '../support/tree/round.ts';
@@ -14,8 +17,9 @@ export async function tree(seed: number, rounds: number, print: (text: string) =
   print(`seed ${seed}, ${rounds} rounds of a relay tree of three levels`);
   const end = new Teardown();
   let n = 0;
+  let cluster: TreeCluster | undefined;
   try {
-    const cluster = await TreeCluster.start(end);
+    cluster = await TreeCluster.start(end);
     const lasting = await openChain(cluster, 0);
     while (++n <= rounds) {
       const begun = performance.now();
@@ -29,8 +33,16 @@ export async function tree(seed: number, rounds: number, print: (text: string) =
     return true;
   } catch (error) {
     print(`${String(n).padStart(5)}: LOST ${(error as Error).message}`);
+    if (cluster !== undefined) print(`the nodes' logs are in ${saveLogs(cluster)}`);
     return false;
   } finally {
     await end.run();
   }
+}
+
+/** A round comes again with its seed, but not to the millisecond. @returns the folder */
+function saveLogs({ ids, nodes }: TreeCluster): string {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-tree-logs-'));
+  for (const [at, { log }] of nodes.entries()) writeFileSync(join(folder, `${ids[at]}.log`), log);
+  return folder;
 }

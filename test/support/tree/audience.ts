@@ -79,34 +79,23 @@ export class Audience {
    */
   async playsOn(): Promise<void> {
     const { frames, connected } = this.publisher;
+    const { ids } = this.#cluster;
     if (!connected) throw new Error(`the owner has lost the publisher of ${this.name}`);
     for (const [at, player] of this.#players) {
-      const who = `the LL-HLS player of ${this.name} on ${this.#cluster.ids[at]}`;
-      await until(
-        `frame ${frames} is at ${who}, at ${player.frames.last} by now`,
-        () => player.failures.length > 0 || player.frames.last >= frames,
-        COMES_WITHIN_MS,
-      );
+      const who = `the LL-HLS player of ${this.name} on ${ids[at]}`;
+      const hasIt = (): boolean => player.failures.length > 0 || player.frames.last >= frames;
+      await until(`${who} has frame ${frames}`, hasIt, COMES_WITHIN_MS);
       if (player.failures.length > 0) throw new Error(`${who} has ended: ${player.failures.join('; ')}`);
       const { seen, due } = player.frames.counts(frames);
       if (seen < due) throw new Error(`${who} has missed ${due - seen} of ${due} frames`);
     }
-    let late: string[] = [];
-    const arrive = async (): Promise<boolean> => {
-      const watched = await this.watched();
-      late = [...watched]
-        .filter(([, { last }]) => last < frames)
-        .map(
-          ([at, { last, connected }]) =>
-            `${this.#cluster.ids[at]} is at ${last}, ${connected ? 'connected' : 'not connected'}`,
-        );
-      return late.length === 0;
-    };
     await untilWorks(
-      'the WebRTC viewers have it',
+      `frame ${frames} of ${this.name} is at the WebRTC viewers`,
       async () => {
-        if (!(await arrive()))
-          throw new Error(`of ${this.name} frame ${frames} was published; the WebRTC viewer on ${late.join(', on ')}`);
+        for (const [at, viewer] of await this.watched()) {
+          const state = viewer.connected ? 'connected' : 'not connected';
+          if (viewer.last < frames) throw new Error(`that on ${ids[at]} is ${state}, and has frame ${viewer.last}`);
+        }
       },
       COMES_WITHIN_MS,
     );

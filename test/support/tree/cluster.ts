@@ -60,6 +60,8 @@ export class TreeCluster implements Breakable {
       startNode(t, { url: `redis://127.0.0.1:${ways[at]?.port}` }, id, {
         llhls: LLHLS,
         relayFanOut: 1,
+        // one that is full is passed over
+        nodeXml: '<Limits><Load>0</Load></Limits>',
         advertise: ADVERTISED,
         env: { KILN_ACCESS_TOKEN: SCRAPE_TOKEN },
         port: ports[at] as number,

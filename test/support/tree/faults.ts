@@ -5,7 +5,7 @@ import type { TreeCluster } from './cluster.ts';
  * What a WebRTC viewer may miss for a fault, in seconds, beside a group of pictures: who sends nothing is left after 3 s of silence, and
  * each other node that is asked then, and stands still too, has 1.5 s to answer.
  */
-const SILENT_SECONDS = 3 + 1.5;
+export const SILENT_SECONDS = 3 + 1.5;
 
 interface TreeFault {
   readonly name: string;
@@ -27,15 +27,19 @@ const shut =
     return () => doors[at]?.heal();
   };
 
-export const TREE_FAULTS: readonly TreeFault[] = [
+/** Of nodes, as the others see them. */
+const OFTEN: readonly TreeFault[] = [
   { name: 'kill -9', of: 'node', ends: true, silent: 0, strike: kill('SIGKILL') },
-  { name: 'kill -9', of: 'node', ends: true, silent: 0, strike: kill('SIGKILL') },
-  { name: 'stop', of: 'node', ends: true, silent: 0, strike: kill('SIGTERM') },
-  { name: 'stand still', of: 'node', stands: true, silent: SILENT_SECONDS, strike: stand },
   { name: 'stand still', of: 'node', stands: true, silent: SILENT_SECONDS, strike: stand },
   { name: 'drain', of: 'nothing', silent: 0, strike: drain },
   { name: 'cut from the others', of: 'door', silent: 0, strike: shut('cut') },
   { name: 'no answer to the others', of: 'door', silent: SILENT_SECONDS, strike: shut('blackhole') },
+];
+
+export const TREE_FAULTS: readonly TreeFault[] = [
+  ...OFTEN,
+  ...OFTEN,
+  { name: 'stop', of: 'node', ends: true, silent: 0, strike: kill('SIGTERM') },
   { name: 'cut from Redis', of: 'way', silent: 0, strike: block('cut') },
   { name: 'no answer from Redis', of: 'way', silent: 0, strike: block('blackhole') },
   { name: 'Redis killed', of: 'redis', strike: killRedis(false) },
