@@ -1,4 +1,4 @@
-import { monitorEventLoopDelay, type IntervalHistogram } from 'node:perf_hooks';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../../soak/random.ts';
 import type { Mend } from '../chaos/faults.ts';
@@ -74,7 +74,7 @@ export async function treeRound(cluster: TreeCluster, lasting: Audience, random:
   }
 }
 
-function lateOf({ max }: IntervalHistogram): string {
+function lateOf({ max }: ReturnType<typeof monitorEventLoopDelay>): string {
   return `this machine up to ${Math.round(max / 1e6)} ms late`;
 }
 
