@@ -5,11 +5,12 @@ import test, { type ExecutionContext } from 'ava';
 import { joinKey, weighing } from '#cluster';
 import { encodeClip, loadClip } from '../support/load/clip.ts';
 import { LivePublisher } from '../support/load/live-publisher.ts';
-import { LlhlsPlayer, urisOf } from '../support/load/llhls-player.ts';
+import { LlhlsPlayer } from '../support/load/llhls-player.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { valueOf } from '../support/exposition.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { scrape, SCRAPE_TOKEN } from '../support/prometheus.ts';
+import { SCRAPE_TOKEN } from '../support/prometheus.ts';
+import { compareFiles } from '../support/tree/bytes.ts';
+import { feedsOf } from '../support/tree/senders.ts';
 import { until } from '../support/until.ts';
 
 const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
@@ -54,10 +55,6 @@ async function allCome(t: ExecutionContext, players: readonly LlhlsPlayer[], pub
   }
 }
 
-/** To how many nodes a node sends what they follow. */
-const feedsOf = async (node: Kiln): Promise<number | undefined> =>
-  valueOf((await scrape(node)).text, 'kiln_playlist_feeds', { protocol: 'llhls' });
-
 for (const [what, signal] of [
   ['is killed', 'SIGKILL'],
   ['stands still', 'SIGSTOP'],
@@ -73,21 +70,7 @@ for (const [what, signal] of [
     const left = [players[0], players[2]] as LlhlsPlayer[];
     await allCome(t, left, publisher);
     await until('it is passed over', async () => (await feedsOf(one)) === 1);
-    const list = await (await fetch(owner.httpUrl(MASTER))).text();
-    for (const path of urisOf(list)) {
-      const own = await (await fetch(owner.httpUrl(path))).text();
-      const uris = urisOf(own).slice(1, -2);
-      t.true(uris.length > 10, own);
-      for (const uri of uris) {
-        const url = new URL(uri, owner.httpUrl(path)).pathname;
-        const [bytes, ...others] = await Promise.all(
-          [owner, one, three].map(async (node) => {
-            const answer = await fetch(node.httpUrl(url));
-            t.is(answer.status, 200, url);
-            return Buffer.from(await answer.arrayBuffer());
-          }),
-        );
-        for (const other of others) t.deepEqual(other, bytes, url);
-      }
-    }
+    const { files, differing } = await compareFiles(owner, [one, three], MASTER);
+    t.deepEqual(differing, []);
+    t.true(files > 20);
   });

@@ -8,6 +8,7 @@ import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { playOvt, type Recorder } from '../support/ovt.ts';
+import { sendersOf } from '../support/tree/senders.ts';
 import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
@@ -49,14 +50,6 @@ async function watch(t: ExecutionContext, node: Kiln, stream: string): Promise<R
   return recorder;
 }
 
-/** The nodes that a node got a stream from, the first one first. */
-function sendersOf({ node }: Edge, stream: string): string[] {
-  return node.log
-    .split('\n')
-    .filter((line) => line.includes(`/${stream}"`) && /relayed from another node|relayed stream continues/.test(line))
-    .map((line) => (JSON.parse(line) as { node: string }).node);
-}
-
 const hashes = (recorder: Recorder): string =>
   recorder
     .of(0)
@@ -70,17 +63,17 @@ test('a stream comes through the nodes in between; one that dies is replaced wit
   for (const { node } of [first, second]) await watch(t, node, 'tree');
   const viewer = await watch(t, third.node, 'tree');
   t.deepEqual(
-    edges.map((edge) => sendersOf(edge, 'tree')),
+    edges.map(({ node }) => sendersOf(node, 'tree')),
     [[OWNER], [first.id], [second.id]],
   );
 
   second.node.signal('SIGKILL');
-  await until('another node sends it', () => sendersOf(third, 'tree').length > 1);
+  await until('another node sends it', () => sendersOf(third.node, 'tree').length > 1);
   const { length } = viewer.of(0);
   await until('it goes on', () => viewer.of(0).length > length + 90);
   t.is(viewer.ended, undefined);
-  t.deepEqual(sendersOf(third, 'tree'), [second.id, first.id]);
-  t.deepEqual(sendersOf(first, 'tree'), [OWNER], 'the owner sends it to one node alone');
+  t.deepEqual(sendersOf(third.node, 'tree'), [second.id, first.id]);
+  t.deepEqual(sendersOf(first.node, 'tree'), [OWNER], 'the owner sends it to one node alone');
 
   const times = viewer.of(0).map(({ dts, track }) => toSeconds(dts, track.timebase));
   const longest = Math.max(...times.map((time, i) => time - (times[i - 1] ?? time)));
@@ -93,7 +86,7 @@ test('a stream comes through the nodes in between; one that dies is replaced wit
 test('viewers come in any order: the owner sends it to so many nodes and the first of all', async (t) => {
   const { owner, edges } = await started(t, 'order');
   for (const { node } of edges.toReversed()) await watch(t, node, 'order');
-  const [first, second, third] = edges.map((edge) => sendersOf(edge, 'order'));
+  const [first, second, third] = edges.map(({ node }) => sendersOf(node, 'order'));
   t.deepEqual(third, [OWNER], 'it came when the owner had room');
   t.deepEqual(first, [OWNER]);
   t.deepEqual(second, [edges[0].id]);
@@ -106,10 +99,10 @@ long('a node in between drains, and then the owner dies: the viewer behind it pl
   for (const { node } of [first, second]) await watch(t, node, 'moves');
   const viewer = await watch(t, third.node, 'moves');
   t.is((await owner.api(`/v1/cluster/nodes/${second.id}:drain`, 'POST')).status, 200);
-  await until('another node sends it', () => sendersOf(third, 'moves').length > 1);
+  await until('another node sends it', () => sendersOf(third.node, 'moves').length > 1);
   const before = viewer.of(0).length;
   await until('it goes on', () => viewer.of(0).length > before + 30);
-  t.deepEqual(sendersOf(third, 'moves'), [second.id, first.id]);
+  t.deepEqual(sendersOf(third.node, 'moves'), [second.id, first.id]);
 
   owner.signal('SIGKILL');
   const publisher = await until('it is published again', () =>

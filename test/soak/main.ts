@@ -15,13 +15,16 @@ import { record } from './record.ts';
 import { recordings } from './recordings.ts';
 import { spread } from './spread.ts';
 import { transcode } from './transcode.ts';
+import { tree } from './tree.ts';
 
 /**
  * `npm run soak -- [seed] [count]`: hostile clients, by the thousand, against one server with a live stream.
  * `npm run soak -- fuzz [seed] [count] [protocol ...]`: so many of each kind, each against a server of its own.
  * `npm run soak -- load`: as many publishers and viewers as a node is to carry.
  * `npm run soak -- transcode [seed]`: encoders that are killed, and an hour of clocks that drift and jump.
- * `npm run soak -- cluster [seed] [rounds]`: nodes and a Redis that are killed, stand still, are cut off and come back.
+ * `npm run soak -- cluster [seed] [rounds]`: nodes and a Redis that are killed, stand still, are cut off and come back; then
+ * `tree` with a tenth of the rounds: what happens to viewers is looked at there.
+ * `npm run soak -- tree [seed] [rounds]`: the same done to nodes that pass streams on, on a way of three levels, with viewers on all nodes.
  * `npm run soak -- calls [seed] [count]`: random calls of the management API to three nodes, against a model of one.
  * `npm run soak -- model [seed] [count]`: clusters in virtual time, with faults of nodes, network and Redis, a seed for each.
  * `npm run soak -- record [seed] [kills]`: nodes that are killed while they record, and disks that are full or gone.
@@ -41,7 +44,10 @@ let sound = false;
 try {
   if (first === 'load') sound = await load(clip, print);
   else if (first === 'transcode') sound = await transcode(Number(second ?? Date.now() % 1e6), print);
-  else if (first === 'cluster') sound = await cluster(Number(second ?? Date.now() % 1e6), Number(third ?? 200), print);
+  else if (first === 'cluster') {
+    const [seed, rounds] = [Number(second ?? Date.now() % 1e6), Number(third ?? 200)];
+    sound = (await cluster(seed, rounds, print)) && (await tree(seed, Math.ceil(rounds / 10), print));
+  } else if (first === 'tree') sound = await tree(Number(second ?? Date.now() % 1e6), Number(third ?? 100), print);
   else if (first === 'calls') sound = await calls(Number(second ?? Date.now() % 1e6), Number(third ?? 10_000), print);
   else if (first === 'model') sound = await model(Number(second ?? Date.now() % 1e6), Number(third ?? 10_000), print);
   else if (first === 'record')

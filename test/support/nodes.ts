@@ -26,6 +26,8 @@ export interface ClusterOptions {
   readonly previousSecret?: string;
   /** Of the cluster; a free one when not given. */
   readonly port?: number;
+  /** Address that it tells the others; its own unless given. */
+  readonly advertise?: string;
   /** To how many others a node sends a stream. */
   readonly relayFanOut?: number;
   /** Inner XML of `Redis`, instead of its address alone. */
@@ -57,11 +59,12 @@ export function clusterXml(
   options: ClusterOptions & Pick<KilnOptions, 'host'> = {},
 ): string {
   const { secret = 'of this test', previousSecret, redisXml = `<Url>${redis.url}</Url>`, nodeXml = '' } = options;
+  const advertise = options.advertise ?? options.host?.address ?? '127.0.0.1';
   const fanOut = options.relayFanOut === undefined ? '' : `<RelayFanOut>${options.relayFanOut}</RelayFanOut>`;
   return (
     `<Cluster><Secret>${secret}</Secret>${previousSecret === undefined ? '' : `<PreviousSecret>${previousSecret}</PreviousSecret>`}` +
     `<Redis>${redisXml}</Redis>${fanOut}` +
-    `<Node><Id>${id}</Id><AdvertiseAddress>${options.host?.address ?? '127.0.0.1'}</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`
+    `<Node><Id>${id}</Id><AdvertiseAddress>${advertise}</AdvertiseAddress><Port>${port}</Port>${nodeXml}</Node></Cluster>`
   );
 }
 
@@ -89,10 +92,15 @@ export async function nodesOf(node: Kiln): Promise<ReadonlyMap<string, NodeInfo>
 }
 
 /** Waits until a node knows of the states of nodes, and of no others. */
-export async function untilStates(node: Kiln, states: Readonly<Record<string, string>>): Promise<void> {
+export async function untilStates(
+  node: Kiln,
+  states: Readonly<Record<string, string>>,
+  withinMs?: number,
+): Promise<void> {
   const wanted = JSON.stringify(Object.entries(states).sort());
-  await until(`nodes are ${wanted}`, async () => {
+  const are = async (): Promise<boolean> => {
     const rows = await nodesOf(node);
     return JSON.stringify([...rows].map(([id, { state }]) => [id, state]).sort()) === wanted;
-  });
+  };
+  await until(`nodes are ${wanted}`, are, withinMs);
 }

@@ -12,9 +12,14 @@ export class TcpProxy {
     this.#target = target;
   }
 
-  static async open(t: Pick<ExecutionContext, 'teardown'>, target: number): Promise<TcpProxy> {
+  /** @param at where it listens; on a free port of loopback unless given */
+  static async open(
+    t: Pick<ExecutionContext, 'teardown'>,
+    target: number,
+    { host = '127.0.0.1', port = 0 }: { readonly host?: string; readonly port?: number } = {},
+  ): Promise<TcpProxy> {
     const proxy = new TcpProxy(target);
-    await new Promise<void>((resolve) => proxy.#server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) => proxy.#server.listen(port, host, resolve));
     t.teardown(() => {
       proxy.cut();
       proxy.#server.close();

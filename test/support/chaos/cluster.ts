@@ -4,6 +4,7 @@ import { Origin } from '../origin.ts';
 import { RedisServer } from '../redis.ts';
 import { TcpProxy } from '../tcp-proxy.ts';
 import type { Teardown } from '../teardown.ts';
+import type { Breakable } from './faults.ts';
 import { LastingPublisher } from './publisher.ts';
 
 const SOURCE = 'source';
@@ -21,7 +22,7 @@ export interface ChaosSizes {
  * Nodes that reach one Redis each by a way of its own, encoders that publish to them whatever happens, and streams that
  * they pull from an origin.
  */
-export class ChaosCluster {
+export class ChaosCluster implements Breakable {
   readonly redis: RedisServer;
   readonly nodes: readonly Kiln[];
   readonly ids: readonly string[];

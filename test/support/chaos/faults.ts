@@ -2,12 +2,23 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Random } from '../../soak/random.ts';
 import type { Kiln } from '../kiln.ts';
+import type { RedisServer } from '../redis.ts';
+import type { TcpProxy } from '../tcp-proxy.ts';
 import { until } from '../until.ts';
 import type { ChaosCluster } from './cluster.ts';
 
-/** Something that breaks; resolves when it has. Its answer mends it. */
+/** Nodes that reach one Redis each by a way of its own. */
+export interface Breakable {
+  readonly redis: RedisServer;
+  readonly nodes: readonly Kiln[];
+  readonly ids: readonly string[];
+  /** Each node's way to Redis. */
+  readonly ways: readonly TcpProxy[];
+}
+
 export type Mend = () => Promise<void> | void;
-type Break = (cluster: ChaosCluster, at: number, random: Random) => Promise<Mend> | Mend;
+/** Something that breaks; resolves when it has. Its answer mends it. */
+export type Break<C = Breakable> = (cluster: C, at: number, random: Random) => Promise<Mend> | Mend;
 
 interface Fault {
   readonly name: string;
@@ -15,10 +26,10 @@ interface Fault {
   readonly of: 'node' | 'way' | 'redis' | 'nothing';
   /** What was counted may be lost. */
   readonly loses?: true;
-  readonly strike: Break;
+  readonly strike: Break<ChaosCluster>;
 }
 
-const nodeOf = ({ nodes }: ChaosCluster, at: number): Kiln => nodes[at] as Kiln;
+const nodeOf = ({ nodes }: Breakable, at: number): Kiln => nodes[at] as Kiln;
 const nothing: Mend = () => {};
 /** Nobody knows what comes of a call in the midst of it all, nor when: a node that stands still answers later. */
 const tryCall = async (node: Kiln, path: string, method: string, body?: unknown): Promise<void> => {
@@ -31,7 +42,7 @@ const KILLS_APART_MS = 300;
 /** What nodes notice the loss of, and restore. */
 const KEYS = ['claims', 'claims:log', 'config', 'config:log', 'epoch', 'fence'];
 
-async function withClient({ port }: ChaosCluster['redis'], run: (client: Redis) => Promise<unknown>): Promise<void> {
+async function withClient({ port }: RedisServer, run: (client: Redis) => Promise<unknown>): Promise<void> {
   const client = new Redis(port);
   try {
     await run(client);
@@ -40,7 +51,7 @@ async function withClient({ port }: ChaosCluster['redis'], run: (client: Redis) 
   }
 }
 
-const kill =
+export const kill =
   (signal: NodeJS.Signals): Break =>
   (cluster, at) => {
     const node = nodeOf(cluster, at);
@@ -48,20 +59,20 @@ const kill =
     return () => node.restart();
   };
 
-const stand: Break = (cluster, at) => {
+export const stand: Break = (cluster, at) => {
   const node = nodeOf(cluster, at);
   node.signal('SIGSTOP');
   return () => node.signal('SIGCONT');
 };
 
-const block =
+export const block =
   (how: 'cut' | 'blackhole'): Break =>
   ({ ways }, at) => {
     ways[at]?.[how]();
     return () => ways[at]?.heal();
   };
 
-const killRedis =
+export const killRedis =
   (isForgotten: boolean): Break =>
   async ({ redis }) => {
     await redis.kill();
@@ -84,7 +95,7 @@ const deleteKey: Break = async ({ redis }, _at, random) => {
 };
 
 /** Of all nodes at once, some times. */
-const killConnections: Break = async ({ redis }, _at, random) => {
+export const killConnections: Break = async ({ redis }, _at, random) => {
   await withClient(redis, async (client) => {
     for (let left = 1 + random.below(MOST_KILLS); left > 0; left--) {
       for (const type of ['pubsub', 'normal']) await client.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
@@ -94,12 +105,12 @@ const killConnections: Break = async ({ redis }, _at, random) => {
   return nothing;
 };
 
-const standRedis: Break = ({ redis }) => {
+export const standRedis: Break = ({ redis }) => {
   redis.pause();
   return () => redis.resume();
 };
 
-const drain: Break = ({ nodes, ids }, at, random) => {
+export const drain: Break = ({ nodes, ids }, at, random) => {
   const asked = tryCall(random.pick(nodes), `/v1/cluster/nodes/${ids[at]}:drain`, 'POST');
   return async () => {
     await asked;
@@ -137,7 +148,7 @@ const configure: Break = ({ nodes }, at, random) => {
   return () => asked;
 };
 
-const leave: Break = ({ publishers }, at) => {
+const leave: Break<ChaosCluster> = ({ publishers }, at) => {
   publishers[at % publishers.length]?.drop();
   return nothing;
 };

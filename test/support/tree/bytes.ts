@@ -1,0 +1,40 @@
+import type { Kiln } from '../kiln.ts';
+import { urisOf } from '../load/llhls-player.ts';
+
+/**
+ * Compares what the playlists of a stream name, but for the oldest and the newest, on some nodes with what one of them has.
+ * @returns how many files there are, and what differs
+ */
+export async function compareFiles(
+  owner: Kiln,
+  nodes: readonly Kiln[],
+  master: string,
+): Promise<{ readonly files: number; readonly differing: readonly string[] }> {
+  const differing: string[] = [];
+  let files = 0;
+  for (const list of urisOf(await textOf(owner, master))) {
+    const path = new URL(list, owner.httpUrl(master)).pathname;
+    const media = urisOf(await textOf(owner, path)).filter((uri) => !uri.includes('.m3u8'));
+    for (const uri of media.slice(1, -2)) {
+      const { pathname } = new URL(uri, owner.httpUrl(path));
+      const [own, ...others] = await Promise.all([owner, ...nodes].map((node) => bytesOf(node, pathname)));
+      files += 1;
+      others.forEach((other, at) => {
+        if (own === undefined || other === undefined || !other.equals(own))
+          differing.push(`${pathname}: ${other?.length} bytes on node ${at + 1}, ${own?.length} where the stream is`);
+      });
+    }
+  }
+  return { files, differing };
+}
+
+async function textOf(node: Kiln, path: string): Promise<string> {
+  return await (await fetch(node.httpUrl(path))).text();
+}
+
+/** Undefined when it is not answered. */
+async function bytesOf(node: Kiln, path: string): Promise<Buffer | undefined> {
+  const answer = await fetch(node.httpUrl(path));
+  const body = Buffer.from(await answer.arrayBuffer());
+  return answer.status === 200 ? body : undefined;
+}

@@ -1,0 +1,16 @@
+import { valueOf } from '../exposition.ts';
+import type { Kiln } from '../kiln.ts';
+import { scrape } from '../prometheus.ts';
+
+/** The nodes that a node has got a relayed stream from since it was started first, the first one first. */
+export function sendersOf({ log }: Kiln, stream: string): string[] {
+  return log
+    .split('\n')
+    .filter((line) => line.includes(`/${stream}"`) && /relayed from another node|relayed stream continues/.test(line))
+    .map((line) => (JSON.parse(line) as { node: string }).node);
+}
+
+/** To how many nodes a node sends the LL-HLS that they follow. */
+export async function feedsOf(node: Kiln): Promise<number | undefined> {
+  return valueOf((await scrape(node)).text, 'kiln_playlist_feeds', { protocol: 'llhls' });
+}
