@@ -71,7 +71,6 @@ export class Relay implements OvtSink {
   #client: OvtClient | undefined;
   /** The node that was asked last. */
   #asked: string | undefined;
-  /** Another node that relays the stream to this one; undefined while its owner sends it. */
   #parent: NodeIdentity | undefined;
   /** Fails when the stream is not to be had. */
   #playing: Promise<void> | undefined;
@@ -164,10 +163,14 @@ export class Relay implements OvtSink {
     );
   }
 
-  /** Called with the incarnations of nodes that may be parents when they have changed: one that is none any more is left. */
-  keepTo(ready: ReadonlySet<string>): void {
-    const { id, incarnation } = this.#parent ?? {};
-    if (incarnation !== undefined && !ready.has(incarnation)) this.#leave(`node ${id} is not ready any more`);
+  /** Another node that relays the stream to this one; undefined while its owner sends it. */
+  get parent(): NodeIdentity | undefined {
+    return this.#parent;
+  }
+
+  /** The parent is about to go, or has gone. */
+  leaveParent(): void {
+    if (this.#parent !== undefined) this.#leave(`node ${this.#parent.id} is going`);
   }
 
   async #continue(following: Following): Promise<void> {

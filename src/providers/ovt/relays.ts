@@ -10,7 +10,7 @@ import { isOrdinary } from './relay-way.ts';
 
 export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'shunned'> {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
-  readonly tree: Pick<RelayTree, 'parent' | 'hasChildren'>;
+  readonly tree: Pick<RelayTree, 'parent' | 'has' | 'hasChildren'>;
 }
 
 interface Entry {
@@ -24,7 +24,7 @@ export class Relays {
   readonly #entries = new Map<string, Entry>();
   /** Those that other nodes wait for. */
   readonly #asked = new Set<string>();
-  readonly #onNodes = (): void => this.#keepToReady();
+  readonly #onNodes = (): void => this.#leaveGone();
 
   constructor(options: RelaysOptions) {
     this.#options = { ...options, shunned: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
@@ -95,11 +95,15 @@ export class Relays {
     for (const { relay } of [...this.#entries.values()]) relay.close('the server is closing');
   }
 
-  #keepToReady(): void {
-    if (this.#entries.size === 0) return;
-    const nodes = this.#options.cluster.nodes().filter(({ state }) => state === 'ready');
-    const ready = new Set(nodes.map(({ incarnation }) => incarnation));
-    for (const { relay } of [...this.#entries.values()]) relay.keepTo(ready);
+  /** Leaves the parents that are about to go, have gone, or have started again. */
+  #leaveGone(): void {
+    const relays = [...this.#entries.values()].map(({ relay }) => relay);
+    const parents = new Map(relays.flatMap(({ parent }) => (parent ? [[parent.incarnation, parent]] : [])));
+    const gone = new Set([...parents.values()].filter((parent) => !this.#options.tree.has(parent)));
+    for (const relay of relays) {
+      const parent = relay.parent && parents.get(relay.parent.incarnation);
+      if (parent !== undefined && gone.has(parent)) relay.leaveParent();
+    }
   }
 }
 
