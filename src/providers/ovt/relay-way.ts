@@ -5,49 +5,64 @@ import type { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import { OvtError, OvtSilenceError } from '../../protocols/ovt/error.ts';
 import { FULL } from '../../protocols/ovt/message.ts';
 
-/** Nodes on the way to the owner that are asked before the owner has to send the stream itself. */
+/** Nodes that relay a stream and are asked for it before its owner has to send it itself. */
 const MAX_PARENTS = 3;
 
-export interface RelayWayOptions {
+export interface SenderSearch {
   readonly self: NodeIdentity;
   readonly tree: Pick<RelayTree, 'parent'>;
+  /** Nodes that did not send this stream. */
   readonly shunned: ShunnedNodes;
+  /** Nodes that could not be connected to, for whatever stream. */
+  readonly unreachable: ShunnedNodes;
 }
 
 /** Asks a node for a stream. Resolves when it sends it. @throws why it does not */
 export type Ask = (node: NodeIdentity, prefix: RelayPrefix) => Promise<void>;
 
 /**
- * Asks one node after the other for a stream until one sends it: its owner, then those that pass it on if the owner sends it to
+ * Asks one node after the other for a stream until one sends it: its owner, then those that relay it if the owner sends it to
  * enough nodes, and the owner in any case if they do not.
  * @param stream by which nodes are ranked
  * @returns the node that sends it
  * @throws why the owner does not
  */
-export async function onWay(
-  { self, tree, shunned }: RelayWayOptions,
+export async function findSender(
+  search: SenderSearch,
   stream: string,
   owner: NodeIdentity,
   ask: Ask,
 ): Promise<NodeIdentity> {
-  if (owner.id !== self.id) {
+  if (owner.id !== search.self.id) {
     const refusal = await refusalOf(ask(owner, '/branch/'));
     if (refusal === undefined) return owner;
-    const isFull = refusal instanceof OvtError && refusal.code === FULL;
-    if (!isFull && !isUnknown(refusal)) throw refusal;
-    for (let left = isFull ? MAX_PARENTS : 0; left > 0; left--) {
-      const parent = tree.parent(stream, owner, shunned.incarnations);
-      if (parent === undefined) break;
-      if ((await refusalOf(ask(parent, '/branch/'))) === undefined) return parent;
-      shunned.add(parent);
-    }
+    if (!isFull(refusal) && !isOfOlderVersion(refusal)) throw refusal;
+    const parent = isFull(refusal) ? await findParent(search, stream, owner, ask) : undefined;
+    if (parent !== undefined) return parent;
   }
   await ask(owner, '/relay/');
   return owner;
 }
 
-/** Whether this keeps a stream from coming in the ordinary course of things. */
-export function isOrdinary(error: unknown): error is Error {
+/** @returns the node that sends it; undefined when none of those that were asked does */
+async function findParent(
+  { tree, shunned, unreachable }: SenderSearch,
+  stream: string,
+  owner: NodeIdentity,
+  ask: Ask,
+): Promise<NodeIdentity | undefined> {
+  for (let left = MAX_PARENTS; left > 0; left--) {
+    const parent = tree.parent(stream, owner, new Set([...shunned.incarnations, ...unreachable.incarnations]));
+    if (parent === undefined) return undefined;
+    const refusal = await refusalOf(ask(parent, '/branch/'));
+    if (refusal === undefined) return parent;
+    (refusal instanceof UnreachableError ? unreachable : shunned).add(parent);
+  }
+  return undefined;
+}
+
+/** Whether an error is one that relays have to expect: a node refuses, does not answer, or cannot be reached. */
+export function isRelayFailure(error: unknown): error is Error {
   return error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError;
 }
 
@@ -56,12 +71,16 @@ async function refusalOf(asked: Promise<void>): Promise<Error | undefined> {
     await asked;
     return undefined;
   } catch (error) {
-    if (isOrdinary(error)) return error;
+    if (isRelayFailure(error)) return error;
     throw error;
   }
 }
 
-/** A node of an older version closes what it does not know, without an answer. */
-function isUnknown(refusal: Error): boolean {
+function isFull(refusal: Error): boolean {
+  return refusal instanceof OvtError && refusal.code === FULL;
+}
+
+/** A node of an older version closes a connection for what it does not know, without an answer. */
+function isOfOlderVersion(refusal: Error): boolean {
   return refusal instanceof OvtError && !(refusal instanceof OvtSilenceError) && refusal.code === undefined;
 }

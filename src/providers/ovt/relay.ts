@@ -7,19 +7,19 @@ import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
 import { relayPath, type RelayPrefix } from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
-import type { ShunnedNodes } from '../../origins/shunned-nodes.ts';
+import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
 import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
 import { RelayClock } from './relay-clock.ts';
-import { isOrdinary, onWay } from './relay-way.ts';
+import { findSender, isRelayFailure } from './relay-way.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
-  readonly tree: Pick<RelayTree, 'parent'>;
-  /** Parents that did not send a stream. */
-  readonly shunned: ShunnedNodes;
+  readonly tree: Pick<RelayTree, 'parent' | 'has'>;
+  /** Nodes that could not be connected to, for whatever stream. */
+  readonly unreachable: ShunnedNodes;
   readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
   readonly changes: StreamChanges;
   readonly log: Logger;
@@ -65,6 +65,8 @@ export class Relay implements OvtSink {
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #clock = new RelayClock();
+  /** Nodes that did not send the stream, or send it no more. */
+  readonly #shunned = new ShunnedNodes();
   readonly #end = new AbortController();
   readonly #onClose: () => void;
   #output: OutputStream | undefined;
@@ -147,6 +149,15 @@ export class Relay implements OvtSink {
   /** Called by the client: the node that sends it, or the way to it, has gone. */
   end(reason: string, forGood: boolean): void {
     const parent = this.#parent;
+    // one that gets nothing itself because the stream has no owner is as good as any other
+    const isToBlame = !forGood && this.#owner() !== undefined && parent !== undefined && this.#options.tree.has(parent);
+    if (isToBlame) this.#shunned.add(parent);
+    this.#interrupt(reason, forGood);
+  }
+
+  /** Looks for a node to go on with. */
+  #interrupt(reason: string, forGood = false): void {
+    const parent = this.#parent;
     this.#client = undefined;
     this.#parent = undefined;
     this.#watching?.close();
@@ -156,7 +167,6 @@ export class Relay implements OvtSink {
     this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
     // the owner of a stream that was passed on may have it still
     const owner = parent && this.#owner();
-    if (parent !== undefined && !forGood) this.#options.shunned.add(parent);
     this.#playing = this.#continue({ forGood, ...(owner && { owner }) });
     this.#playing.catch((error: Error) =>
       this.close(`the stream was not continued: ${error.message}`, { forGood: true }),
@@ -183,7 +193,7 @@ export class Relay implements OvtSink {
   /** Goes on with another node. */
   #leave(why: string): void {
     this.#client?.close();
-    this.end(why, false);
+    this.#interrupt(why);
   }
 
   #update(output: OutputStream, tracks: readonly Track[], playlists: readonly Playlist[]): void {
@@ -257,14 +267,14 @@ export class Relay implements OvtSink {
 
   /** @returns why it does not play otherwise */
   async #attempt(owner: NodeIdentity): Promise<Followed | Error> {
-    const { cluster, tree, shunned } = this.#options;
+    const { cluster, tree, unreachable } = this.#options;
     const { vhost, name: app } = this.#application;
     const stream = joinKey(vhost.name, app, this.#name);
     try {
-      const way = { self: cluster.self, tree, shunned };
-      return { owner, from: await onWay(way, stream, owner, (node, prefix) => this.#ask(node, prefix)) };
+      const search = { self: cluster.self, tree, shunned: this.#shunned, unreachable };
+      return { owner, from: await findSender(search, stream, owner, (node, prefix) => this.#ask(node, prefix)) };
     } catch (error) {
-      if (isOrdinary(error)) return error;
+      if (isRelayFailure(error)) return error;
       throw error;
     }
   }

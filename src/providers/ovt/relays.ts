@@ -6,9 +6,9 @@ import type { RelayTree } from '../../origins/relay-tree.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { Location } from '../../origins/stream-directory.ts';
 import { Relay, type RelayOptions } from './relay.ts';
-import { isOrdinary } from './relay-way.ts';
+import { isRelayFailure } from './relay-way.ts';
 
-export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'shunned'> {
+export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'unreachable'> {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
   readonly tree: Pick<RelayTree, 'parent' | 'has' | 'hasChildren'>;
 }
@@ -27,7 +27,7 @@ export class Relays {
   readonly #onNodes = (): void => this.#leaveGone();
 
   constructor(options: RelaysOptions) {
-    this.#options = { ...options, shunned: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
+    this.#options = { ...options, unreachable: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
     options.cluster.events.on('nodes', this.#onNodes);
   }
 
@@ -38,7 +38,7 @@ export class Relays {
     try {
       return await this.open(application, name, location);
     } catch (error) {
-      if (!isOrdinary(error)) throw error;
+      if (!isRelayFailure(error)) throw error;
       this.#options.log.warn(
         { stream: `${application.internalName}/${name}`, reason: error.message },
         'a stream of another node cannot be relayed',
@@ -74,7 +74,7 @@ export class Relays {
       const location = await this.#options.directory.locate(application, name);
       return location && (await this.open(application, name, location));
     } catch (error) {
-      if (!isOrdinary(error)) throw error;
+      if (!isRelayFailure(error)) throw error;
       return undefined;
     } finally {
       this.#asked.delete(key);

@@ -197,6 +197,19 @@ test.serial('a parent that gets nothing itself is left by its children', async (
   t.true(isRun(last.frames));
 });
 
+test.serial('a parent that had nothing to send while the stream had no owner is asked as before', async (t) => {
+  const { nodes, live, views, last, edges } = await chain(t, 2);
+  live.output.input.close('the publisher went');
+  const since = performance.now();
+  await until('the child has given up', () => performance.now() - since > 4000);
+  const next = new Live(nodes.add('another'), 10 * GOP);
+  await until('it is relayed', () => next.output.watched);
+  next.send(GOP);
+  await until('all go on', () => views.every(({ frames }) => frames.at(-1) === next.next - 1));
+  t.false(last.output.closed);
+  t.true(nodes.ways.includes(`${edges[0]?.id} to ${edges[1]?.id}`), nodes.ways.join(', '));
+});
+
 test.serial('nodes that cannot pass it on are left out, and then the owner sends it in any case', async (t) => {
   virtualTime(t);
   for (const fault of ['dead', 'old'] as const) {
@@ -320,6 +333,23 @@ test.serial('a node that takes another one for the owner gets nothing from behin
   t.is(await nodes.ask(third.id, 'owner', '/branch/'), 503);
   t.is(await nodes.ask(first.id, 'owner', '/branch/'), 200, 'it gets it already');
   live.send(1);
+});
+
+test.serial('a node that relays a stream to twice as many nodes as it should sends others on', async (t) => {
+  const { nodes, edges, live } = await chain(t, 2);
+  const [first] = edges as [RelayNode];
+  const [third, fourth, fifth] = RANKED.slice(2, 5).map((id) => nodes.add(id)) as [RelayNode, RelayNode, RelayNode];
+  const client = await nodes.dial(third.id, first.id, '/branch/');
+  t.is(await nodes.ask(fourth.id, first.id, '/branch/'), 503);
+  const view = await watch(fifth);
+  live.send(GOP);
+  await until('it comes', () => view.frames.at(-1) === live.next - 1);
+  t.false(
+    nodes.opened.some(({ prefix }) => prefix === '/relay/'),
+    'the owner need not send it',
+  );
+  client.close();
+  await until('there is room', async () => (await nodes.ask(fourth.id, first.id, '/branch/')) === 200);
 });
 
 test.serial('nodes that see each other differently all get the stream, without a loop', async (t) => {
