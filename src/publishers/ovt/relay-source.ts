@@ -25,6 +25,11 @@ export interface RelaySourceOptions {
   readonly log: Logger;
 }
 
+/**
+ * A relay goes to so many times the nodes that it is meant for: some come from nodes that are full or cannot be reached.
+ */
+const MOST_OF_RELAY = 2;
+
 /** Who asks for an output stream, and how. */
 interface Asked {
   readonly name: OutputName;
@@ -63,9 +68,8 @@ export class RelaySource {
   #take(stream: Duplex, prefix: RelayPrefix, path: string, from: NodeIdentity): void {
     const name = readRelayPath(prefix, path);
     let found: Promise<Found | undefined> | undefined;
-    let leave = (): void => {};
-    const find = (): Promise<Found | undefined> =>
-      (found ??= this.#find(name && { name, prefix, from }, (undo) => (leave = undo)));
+    const fed = new AbortController();
+    const find = (): Promise<Found | undefined> => (found ??= this.#find(name && { name, prefix, from }, fed.signal));
     const session: OvtSession = new OvtSession(stream, {
       kind: 'relay',
       log: this.#log.child({ node: from.id, path }),
@@ -79,7 +83,7 @@ export class RelaySource {
       },
       start: (output) => this.#caches.of(output),
       onClose: () => {
-        leave();
+        fed.abort();
         this.#sessions.delete(session);
       },
     });
@@ -93,10 +97,10 @@ export class RelaySource {
 
   /**
    * What a node is sent: an output stream of this node's own, or a relay that goes further.
-   * @param onFed called in this turn with what to call when the node gets it no more
+   * @param until aborted when the node has gone
    * @throws ovtRelayedEnough
    */
-  async #find(asked: Asked | undefined, onFed: (undo: () => void) => void): Promise<Found | undefined> {
+  async #find(asked: Asked | undefined, until: AbortSignal): Promise<Found | undefined> {
     if (asked === undefined) return undefined;
     const { name, prefix, from } = asked;
     const { tree, relays, registry } = this.#options;
@@ -105,13 +109,23 @@ export class RelaySource {
     const own = application.outputs.get(name.output);
     const key = joinKey(name.vhost, name.app, name.output);
     if (own !== undefined) {
-      const hasRoom = this.#fed.besides(own, from.id) < tree.fanOut;
-      if (prefix === '/branch/' && !hasRoom && !tree.isFirst(key, from)) throw kilnError('ovtRelayedEnough');
-      onFed(this.#fed.add(own, from.id));
-      return { application, output: own, delayMs: 0 };
+      if (prefix === '/branch/' && !tree.isFirst(key, from)) this.#bound(own, from, tree.fanOut);
+      return this.#feed(application, own, from, until);
     }
     if (prefix !== '/branch/' || !tree.mayFeed(key, from)) return undefined;
     const output = await relays.playing(application, name.output);
-    return output && { application, output, delayMs: 0 };
+    if (output === undefined) return undefined;
+    this.#bound(output, from, MOST_OF_RELAY * tree.fanOut);
+    return this.#feed(application, output, from, until);
+  }
+
+  /** @throws ovtRelayedEnough when so many other nodes get the stream from this one */
+  #bound(output: OutputStream, { id }: NodeIdentity, most: number): void {
+    if (this.#fed.besides(output, id) >= most) throw kilnError('ovtRelayedEnough');
+  }
+
+  #feed(application: Application, output: OutputStream, { id }: NodeIdentity, until: AbortSignal): Found {
+    if (!until.aborted) until.addEventListener('abort', this.#fed.add(output, id), { once: true });
+    return { application, output, delayMs: 0 };
   }
 }
