@@ -38,6 +38,15 @@ interface Known extends RelayNode {
   readonly tell: (stream: StreamName) => void;
 }
 
+interface Opened {
+  readonly from: string;
+  readonly to: string;
+  readonly prefix: string;
+  readonly end: () => void;
+  /** Nothing more of it comes, and it stays open. */
+  readonly hang: () => void;
+}
+
 /** How a node knows others, unless they are as they should be. */
 type Rows = (rows: readonly NodeRow[], id: string) => readonly NodeRow[];
 
@@ -47,6 +56,8 @@ export class RelayNodes {
   readonly #fanOut: number;
   readonly #nodes = new Map<string, Known>();
   readonly #states = new Map<string, NodeRow['state']>();
+  /** Nodes that stand still: who connects to them hears nothing. */
+  readonly #still = new Set<string>();
   /** Nodes that nobody reaches. */
   readonly dead = new Set<string>();
   /** Nodes that the directory takes for dead. */
@@ -56,8 +67,7 @@ export class RelayNodes {
   /** Pairs of nodes of which the first does not reach the second. */
   readonly apart = new Set<string>();
   /** Streams that were opened: from, to, and the beginning of the path. */
-  readonly opened: { readonly from: string; readonly to: string; readonly prefix: string; readonly end: () => void }[] =
-    [];
+  readonly opened: Opened[] = [];
   rows: Rows = (rows) => rows;
 
   constructor(t: Pick<ExecutionContext, 'teardown'>, fanOut = 8) {
@@ -126,6 +136,12 @@ export class RelayNodes {
     for (const { from, to, end } of this.opened) if (from === id || to === id) end();
   }
 
+  /** It does nothing any more, and nobody is told. */
+  stop(id: string): void {
+    this.#still.add(id);
+    for (const { to, hang } of this.opened) if (to === id) hang();
+  }
+
   /** Pairs of nodes that a stream goes between, sender first. */
   get ways(): string[] {
     const all = [...this.#nodes.values()].flatMap(({ id, application }) =>
@@ -178,7 +194,9 @@ export class RelayNodes {
       client.destroy();
       server.destroy();
     };
-    this.opened.push({ from: from.id, to: id, prefix, end });
+    const hang = (): void => void server.cork();
+    this.opened.push({ from: from.id, to: id, prefix, end, hang });
+    if (this.#still.has(id)) hang();
     if (this.old.has(id) && prefix !== '/relay/') server.destroy();
     else to.take(server, path, from);
     return client;

@@ -24,6 +24,13 @@ export class RelayClock implements IntakeClock {
     return this.#run;
   }
 
+  /** Until when all of some tracks have come of the present run, in seconds of the owner; undefined when nothing has. */
+  positionOf(tracks: readonly number[]): number | undefined {
+    const places = tracks.flatMap((id) => this.#tracks.get(id) ?? []);
+    const times = places.map(({ last, shift, timebase }) => toSeconds(last - shift, timebase));
+    return times.length === 0 ? undefined : Math.min(...times);
+  }
+
   /** @param run undefined for one that is no other */
   restart(run: string = randomUUID()): void {
     if (run === this.#run?.id) {

@@ -2,15 +2,16 @@ import { joinKey, UnreachableError, type Cluster, type NodeIdentity } from '#clu
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream, RelayedRun } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
-import { relayPath, type RelayPrefix } from '../../origins/relay-path.ts';
+import { relayPath, RELAY_SILENCE_MS, type RelayPrefix } from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
 import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
+import type { Position } from '../../protocols/ovt/message.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
 import { RelayClock } from './relay-clock.ts';
 import { findSender, isRelayFailure } from './relay-way.ts';
@@ -39,8 +40,6 @@ interface Following {
 }
 
 const CONNECT_TIMEOUT_MS = 1500;
-/** The node that sends it says something every second, while it has the stream. */
-const SILENCE_MS = 3000;
 const OPEN_MS = 3000;
 /** The same while the owner cannot be reached: it may have died, and another node may have the stream soon. */
 const HELD_MS = 8000;
@@ -293,13 +292,23 @@ export class Relay implements OvtSink {
 
   get #clientOptions(): OvtClientOptions {
     const { run, tracks = [] } = this.#output ?? {};
+    const after = run && this.#positionOf(run, tracks);
     return {
       log: this.#log,
       clock: this.#clock,
       plain: true,
-      silenceMs: SILENCE_MS,
+      silenceMs: RELAY_SILENCE_MS,
       ...(run && { before: { run: run.id, tracks } }),
+      ...(after && { after }),
     };
+  }
+
+  /** What comes in the order of the sender: who has a picture has all that came before it. */
+  #positionOf({ id }: RelayedRun, tracks: readonly Track[]): Position | undefined {
+    const ofType = (wanted: Track['type']): number[] =>
+      tracks.filter(({ type }) => type === wanted).map((track) => track.id);
+    const seconds = this.#clock.positionOf(ofType('video')) ?? this.#clock.positionOf(ofType('audio'));
+    return seconds === undefined ? undefined : { run: id, seconds };
   }
 
   /** As far as this node has heard. A publisher may have come to this very node. */

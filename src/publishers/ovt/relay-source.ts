@@ -7,7 +7,13 @@ import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
-import { readRelayPath, RELAY_PREFIXES, type OutputName, type RelayPrefix } from '../../origins/relay-path.ts';
+import {
+  readRelayPath,
+  RELAY_PREFIXES,
+  RELAY_SILENCE_MS,
+  type OutputName,
+  type RelayPrefix,
+} from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
 import { FedNodes } from './fed-nodes.ts';
 import { OvtSession, type Account, type Found } from './session.ts';
@@ -29,6 +35,9 @@ export interface RelaySourceOptions {
  * A relay goes to so many times the nodes that it is meant for: some come from nodes that are full or cannot be reached.
  */
 const MOST_OF_RELAY = 2;
+
+/** Who comes from a node that stood still lacks what came until that was noticed, and until another one answered. */
+const PAST_SECONDS = RELAY_SILENCE_MS / 1000 + 1;
 
 /** Who asks for an output stream, and how. */
 interface Asked {
@@ -54,6 +63,7 @@ export class RelaySource {
       registry,
       'relayed',
       (output, application) => output.input.isRelay && relays.isPassedOn(application, output),
+      PAST_SECONDS,
     );
     for (const prefix of RELAY_PREFIXES)
       calls.addStreams(prefix, (stream, path, from) => this.#take(stream, prefix, path, from));
