@@ -42,6 +42,7 @@ interface Opened {
   readonly from: string;
   readonly to: string;
   readonly prefix: string;
+  readonly isOpen: () => boolean;
   readonly end: () => void;
   /** Nothing more of it comes, and it stays open. */
   readonly hang: () => void;
@@ -147,7 +148,10 @@ export class RelayNodes {
     const all = [...this.#nodes.values()].flatMap(({ id, application }) =>
       [...application.relays.keys()].map(() => id),
     );
-    return all.map((id) => `${this.opened.findLast(({ from }) => from === id)?.to} to ${id}`).toSorted();
+    return all
+      .flatMap((id) => this.opened.filter(({ from, isOpen }) => from === id && isOpen()))
+      .map(({ from, to }) => `${to} to ${from}`)
+      .toSorted();
   }
 
   /** Has a node ask another one to describe its stream `talk`. @throws OvtError */
@@ -195,7 +199,7 @@ export class RelayNodes {
       server.destroy();
     };
     const hang = (): void => void server.cork();
-    this.opened.push({ from: from.id, to: id, prefix, end, hang });
+    this.opened.push({ from: from.id, to: id, prefix, isOpen: () => !client.destroyed, end, hang });
     if (this.#still.has(id)) hang();
     if (this.old.has(id) && prefix !== '/relay/') server.destroy();
     else to.take(server, path, from);

@@ -35,6 +35,12 @@ import { LocalClock } from '../intake/local-clock.ts';
 
 /** Hears of a stream. Nothing of it is kept here: what takes long must not be awaited. */
 export interface OvtSink extends IntakeSink {
+  /**
+   * The origin sends from now on. What is thrown ends the connection.
+   * @param complete nothing is missing between what came by an earlier connection and what comes
+   * @throws OvtError when it is not wanted any more
+   */
+  begin?(complete: boolean): void;
   /** Bytes that came, all of the protocol included. */
   received?(bytes: number): void;
   /** Packets that never came. */
@@ -204,6 +210,7 @@ export class OvtClient {
     if (asked?.id !== id) return;
     if (code !== 200) return this.#end(`the origin refused (${code}): ${message}`, code);
     // what follows at once is media already
+    this.#sink?.begin?.(response.complete === true);
     this.#intake?.begin();
     this.#asked = undefined;
     asked.resolve(response);

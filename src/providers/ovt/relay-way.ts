@@ -44,16 +44,45 @@ export async function findSender(
   return owner;
 }
 
-/** @returns the node that sends it; undefined when none of those that were asked does */
+/**
+ * Looks for the node that a stream is meant to come from, while another one sends it. Its owner is asked only by who could
+ * come from there, or does: it says in a few bytes whether it has room.
+ * @param present the node that sends it
+ * @param knock asks whether a node would send it
+ * @param ask has a node send it instead of the present one
+ */
+export async function findBetterSender(
+  search: SenderSearch,
+  stream: string,
+  owner: NodeIdentity,
+  present: NodeIdentity,
+  knock: Ask,
+  ask: Ask,
+): Promise<void> {
+  const place = search.tree.parent(stream, owner) ?? owner;
+  if (place.incarnation === present.incarnation) return;
+  if (place.incarnation === owner.incarnation) return void (await refusalOf(ask(owner, '/branch/')));
+  if (present.incarnation === owner.incarnation) {
+    const refusal = await refusalOf(knock(owner, '/branch/'));
+    if (refusal === undefined || !isFull(refusal)) return;
+  }
+  await findParent(search, stream, owner, ask, present);
+}
+
+/**
+ * @param present no node is asked that is not better than this one
+ * @returns the node that sends it; undefined when none of those that were asked does
+ */
 async function findParent(
   { tree, shunned, unreachable }: SenderSearch,
   stream: string,
   owner: NodeIdentity,
   ask: Ask,
+  present?: NodeIdentity,
 ): Promise<NodeIdentity | undefined> {
   for (let left = MAX_PARENTS; left > 0; left--) {
     const parent = tree.parent(stream, owner, new Set([...shunned.incarnations, ...unreachable.incarnations]));
-    if (parent === undefined) return undefined;
+    if (parent === undefined || parent.incarnation === present?.incarnation) return undefined;
     const refusal = await refusalOf(ask(parent, '/branch/'));
     if (refusal === undefined) return parent;
     (refusal instanceof UnreachableError ? unreachable : shunned).add(parent);

@@ -14,7 +14,8 @@ import { OvtError } from '../../protocols/ovt/error.ts';
 import type { Position } from '../../protocols/ovt/message.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
 import { RelayClock } from './relay-clock.ts';
-import { findSender, isRelayFailure } from './relay-way.ts';
+import { lookForPlace } from './relay-place.ts';
+import { findBetterSender, findSender, isRelayFailure, type SenderSearch } from './relay-way.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
@@ -72,11 +73,14 @@ export class Relay implements OvtSink {
   #client: OvtClient | undefined;
   /** The node that was asked last. */
   #asked: string | undefined;
-  #parent: NodeIdentity | undefined;
+  /** While it plays. */
+  #followed: Followed | undefined;
   /** Fails when the stream is not to be had. */
   #playing: Promise<void> | undefined;
   /** While it plays: hears of another owner. */
   #watching: StreamWatch | undefined;
+  /** While it plays: aborted when it does not any more. */
+  #interrupted: AbortController | undefined;
   #unused: NodeJS.Timeout | undefined;
 
   /** @param onClose called once */
@@ -122,6 +126,7 @@ export class Relay implements OvtSink {
     this.#end.abort();
     clearTimeout(this.#unused);
     this.#watching?.close();
+    this.#interrupted?.abort();
     this.#client?.close();
     if (forGood) this.#output?.input.end(reason);
     else this.#output?.input.close(reason);
@@ -147,7 +152,7 @@ export class Relay implements OvtSink {
 
   /** Called by the client: the node that sends it, or the way to it, has gone. */
   end(reason: string, forGood: boolean): void {
-    const parent = this.#parent;
+    const { parent } = this;
     // one that gets nothing itself because the stream has no owner is as good as any other
     const isToBlame = !forGood && this.#owner() !== undefined && parent !== undefined && this.#options.tree.has(parent);
     if (isToBlame) this.#shunned.add(parent);
@@ -156,11 +161,12 @@ export class Relay implements OvtSink {
 
   /** Looks for a node to go on with. */
   #interrupt(reason: string, forGood = false): void {
-    const parent = this.#parent;
+    const { parent } = this;
     this.#client = undefined;
-    this.#parent = undefined;
+    this.#followed = undefined;
     this.#watching?.close();
     this.#watching = undefined;
+    this.#interrupted?.abort();
     if (this.#output === undefined) return;
     this.#output.interrupted = true;
     this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
@@ -174,12 +180,13 @@ export class Relay implements OvtSink {
 
   /** Another node that relays the stream to this one; undefined while its owner sends it. */
   get parent(): NodeIdentity | undefined {
-    return this.#parent;
+    const { owner, from } = this.#followed ?? {};
+    return from?.incarnation === owner?.incarnation ? undefined : from;
   }
 
   /** The parent is about to go, or has gone. */
   leaveParent(): void {
-    if (this.#parent !== undefined) this.#leave(`node ${this.#parent.id} is going`);
+    if (this.parent !== undefined) this.#leave(`node ${this.parent.id} is going`);
   }
 
   async #continue(following: Following): Promise<void> {
@@ -219,7 +226,7 @@ export class Relay implements OvtSink {
     try {
       if (what.owner === undefined) await this.#options.directory.catchUp();
       const followed = await this.#tryUntil(withinMs, watch, what);
-      if (this.#client !== undefined && followed !== undefined) void this.#stay(this.#client, followed, watch);
+      if (this.#client !== undefined && followed !== undefined) void this.#stay(followed, watch);
     } finally {
       if (this.#watching !== watch) watch.close();
     }
@@ -229,18 +236,54 @@ export class Relay implements OvtSink {
    * Goes on to another owner as soon as it is heard of: a host that has died is silent for longer than that. Who gets the
    * stream from a node that relays it stays there: that one goes on to the owner as soon.
    */
-  async #stay(client: OvtClient, { owner, from }: Followed, watch: StreamWatch): Promise<void> {
-    const { signal } = this.#end;
+  async #stay(followed: Followed, watch: StreamWatch): Promise<void> {
+    const { signal } = (this.#interrupted = new AbortController());
     const { self } = this.#options.cluster;
     this.#watching = watch;
-    if (from.incarnation !== owner.incarnation) this.#parent = from;
+    this.#followed = followed;
+    void lookForPlace(() => this.#improve(), signal);
     for (;;) {
       await watch.next(LONGEST_MS, signal);
-      if (this.#client !== client || signal.aborted) return;
+      if (signal.aborted) return;
       const now = this.#owner();
-      const isKept = now?.incarnation === owner.incarnation || (this.#parent !== undefined && now?.id !== self.id);
+      const isOwned = now?.incarnation === this.#followed.owner.incarnation;
+      const isKept = isOwned || (this.parent !== undefined && now?.id !== self.id);
       if (now !== undefined && !isKept) return this.#leave(`node ${now.id} has the stream now`);
     }
+  }
+
+  /** Goes on with the node that the stream is meant to come from if that one has it, too; the present one is kept until then. */
+  async #improve(): Promise<void> {
+    const owner = this.#owner();
+    const present = this.#client;
+    const from = this.#followed?.from;
+    if (
+      present === undefined ||
+      from === undefined ||
+      owner === undefined ||
+      owner.id === this.#options.cluster.self.id
+    )
+      return;
+    const knock = async (node: NodeIdentity, prefix: RelayPrefix): Promise<void> =>
+      (await this.#connect(node, prefix)).close();
+    const ask = async (node: NodeIdentity, prefix: RelayPrefix): Promise<void> => {
+      const tracks = this.#output?.tracks;
+      const client = await this.#connect(node, prefix);
+      await client.play({
+        begin: (complete) => {
+          const isAsBefore = this.#client === present && this.#output?.tracks === tracks;
+          if (!complete || !isAsBefore) throw new OvtError('the stream would not go on where it is');
+          present.close();
+          this.#client = client;
+          this.#followed = { owner, from: node };
+          this.#log.info({ node: node.id }, 'the relayed stream comes from a nearer node');
+        },
+        tracks: (told, playlists) => this.tracks(told, playlists),
+        packet: (packet) => this.packet(packet),
+        end: (reason, forGood) => this.end(reason, forGood),
+      });
+    };
+    await findBetterSender(this.#search, this.#key, owner, from, knock, ask);
   }
 
   /** @returns undefined when the relay was closed meanwhile */
@@ -266,28 +309,41 @@ export class Relay implements OvtSink {
 
   /** @returns why it does not play otherwise */
   async #attempt(owner: NodeIdentity): Promise<Followed | Error> {
-    const { cluster, tree, unreachable } = this.#options;
-    const { vhost, name: app } = this.#application;
-    const stream = joinKey(vhost.name, app, this.#name);
+    const ask = (node: NodeIdentity, prefix: RelayPrefix): Promise<void> => this.#ask(node, prefix);
     try {
-      const search = { self: cluster.self, tree, shunned: this.#shunned, unreachable };
-      return { owner, from: await findSender(search, stream, owner, (node, prefix) => this.#ask(node, prefix)) };
+      return { owner, from: await findSender(this.#search, this.#key, owner, ask) };
     } catch (error) {
       if (isRelayFailure(error)) return error;
       throw error;
     }
   }
 
-  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
+  get #search(): SenderSearch {
+    const { cluster, tree, unreachable } = this.#options;
+    return { self: cluster.self, tree, shunned: this.#shunned, unreachable };
+  }
+
+  /** By which nodes are ranked for the stream. */
+  get #key(): string {
     const { vhost, name: app } = this.#application;
-    const path = relayPath(prefix, { vhost: vhost.name, app, output: this.#name });
-    const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
+    return joinKey(vhost.name, app, this.#name);
+  }
+
+  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
+    const client = await this.#connect(node, prefix);
     this.#asked = node.id;
-    const target = `ovt://${node.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
-    const client = await OvtClient.connect({ stream, target }, this.#clientOptions);
     this.#client = client;
     if (this.#end.signal.aborted) client.close();
     else await client.play(this);
+  }
+
+  /** @throws OvtError, UnreachableError, UnavailableError why a node does not have the stream */
+  async #connect(node: NodeIdentity, prefix: RelayPrefix): Promise<OvtClient> {
+    const { vhost, name: app } = this.#application;
+    const path = relayPath(prefix, { vhost: vhost.name, app, output: this.#name });
+    const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
+    const target = `ovt://${node.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
+    return OvtClient.connect({ stream, target }, this.#clientOptions);
   }
 
   get #clientOptions(): OvtClientOptions {

@@ -239,6 +239,55 @@ test.serial('nodes that cannot pass it on are left out, and then the owner sends
   }
 });
 
+test.serial('a relay that came by way of a fault goes to its place later, and nobody notices', async (t) => {
+  virtualTime(t);
+  const nodes = new RelayNodes(t, 1);
+  const live = new Live(nodes.add('owner'));
+  const edges = RANKED.slice(0, 3).map((id) => nodes.add(id)) as [RelayNode, RelayNode, RelayNode];
+  const [first, second, third] = edges;
+  for (const edge of [first, second]) await watch(edge);
+  for (const { id } of [first, second]) nodes.dead.add(id);
+  const view = await watch(third);
+  t.true(nodes.ways.includes(`owner to ${third.id}`), nodes.ways.join(', '));
+  live.send(GOP + 10);
+  await until('it comes', () => view.frames.at(-1) === live.next - 1);
+  let interruptions = 0;
+  const { tracks } = view.output;
+  Object.defineProperty(view.output, 'interrupted', {
+    get: () => false,
+    set: () => {
+      interruptions++;
+    },
+  });
+  nodes.dead.clear();
+  const ways = edges.map(({ id }, i) => `${edges[i - 1]?.id ?? 'owner'} to ${id}`).toSorted();
+  await until('its parent sends it', () => nodes.ways.join() === ways.join());
+  live.send(GOP);
+  await until('it goes on', () => view.frames.at(-1) === live.next - 1);
+  t.true(isRun(view.frames), view.frames.join(' '));
+  t.is(interruptions, 0);
+  t.is(view.output.tracks, tracks);
+});
+
+test.serial('a relay for which there was room goes to its place when there is none any more', async (t) => {
+  virtualTime(t);
+  const nodes = new RelayNodes(t, 1);
+  const live = new Live(nodes.add('owner'));
+  const [first, second] = RANKED.slice(0, 2).map((id) => nodes.add(id)) as [RelayNode, RelayNode];
+  const view = await watch(second);
+  live.send(GOP + 10);
+  await until('it comes', () => view.frames.at(-1) === live.next - 1);
+  const asked = () => nodes.opened.filter(({ from, to }) => from === second.id && to === 'owner').length;
+  await until('it has asked again', () => asked() > 1);
+  await until('there is room', () => nodes.ways.join() === `owner to ${second.id}`);
+  await watch(first);
+  const ways = [`owner to ${first.id}`, `${first.id} to ${second.id}`].toSorted();
+  await until('its parent sends it', () => nodes.ways.join() === ways.join(), 600_000);
+  live.send(GOP);
+  await until('it goes on', () => view.frames.at(-1) === live.next - 1);
+  t.true(isRun(view.frames), view.frames.join(' '));
+});
+
 test.serial('an owner of an older version sends it as ever', async (t) => {
   virtualTime(t);
   const nodes = new RelayNodes(t, 1);
