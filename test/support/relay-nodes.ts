@@ -19,6 +19,7 @@ import type { StreamName } from '../../src/origins/stream-key.ts';
 import { OvtError } from '../../src/protocols/ovt/error.ts';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { Relays } from '../../src/providers/ovt/relays.ts';
+import { FedNodes } from '../../src/publishers/ovt/fed-nodes.ts';
 import { RelaySource } from '../../src/publishers/ovt/relay-source.ts';
 import { addVhost } from './live.ts';
 import { silent } from './ovt.ts';
@@ -28,6 +29,7 @@ export interface RelayNode {
   readonly registry: Registry;
   readonly application: Application;
   readonly relays: Relays;
+  readonly fed: FedNodes;
   /** What the directory of this node was asked. */
   readonly asked: string[];
 }
@@ -104,12 +106,14 @@ export class RelayNodes {
     const changes = new StreamChanges(registry, { listen: (listener) => (listeners.push(listener), () => {}) });
     const tree = new RelayTree(cluster, this.#fanOut);
     const relays = new Relays({ cluster, tree, directory: this.#directory(id, asked), changes, log: silent });
-    const source = new RelaySource({ registry, calls, tree, relays, log: silent });
+    const fed = new FedNodes();
+    const source = new RelaySource({ registry, calls, tree, relays, fed, log: silent });
     const node: Known = {
       id,
       registry,
       application,
       relays,
+      fed,
       asked,
       take: (stream, path, from) => take(stream, path, from),
       events,

@@ -15,13 +15,14 @@ import {
   type RelayPrefix,
 } from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
-import { FedNodes } from './fed-nodes.ts';
+import type { FedNodes } from './fed-nodes.ts';
 import { OvtSession, type Account, type Found } from './session.ts';
 
 export interface RelaySourceOptions {
   readonly registry: Registry;
   readonly calls: PeerCalls;
   readonly tree: Pick<RelayTree, 'fanOut' | 'isFirst' | 'mayFeed'>;
+  readonly fed: FedNodes;
   readonly relays: {
     /** The relay of another node's stream, once it plays; undefined when there is none to be had. */
     playing(application: Application, name: string): Promise<OutputStream | undefined>;
@@ -52,7 +53,6 @@ export class RelaySource {
   readonly #log: Logger;
   readonly #caches: StartCaches;
   readonly #sessions = new Set<OvtSession>();
-  readonly #fed = new FedNodes();
   #lastId = 0;
 
   constructor(options: RelaySourceOptions) {
@@ -120,22 +120,23 @@ export class RelaySource {
     const key = joinKey(name.vhost, name.app, name.output);
     if (own !== undefined) {
       if (prefix === '/branch/' && !tree.isFirst(key, from)) this.#bound(own, from, tree.fanOut);
-      return this.#feed(application, own, from, until);
+      return this.#feed(application, own, asked, until);
     }
     if (prefix !== '/branch/' || !tree.mayFeed(key, from)) return undefined;
     const output = await relays.playing(application, name.output);
     if (output === undefined) return undefined;
     this.#bound(output, from, MOST_OF_RELAY * tree.fanOut);
-    return this.#feed(application, output, from, until);
+    return this.#feed(application, output, asked, until);
   }
 
   /** @throws ovtRelayedEnough when so many other nodes get the stream from this one */
   #bound(output: OutputStream, { id }: NodeIdentity, most: number): void {
-    if (this.#fed.besides(output, id) >= most) throw kilnError('ovtRelayedEnough');
+    if (this.#options.fed.besides(output, id) >= most) throw kilnError('ovtRelayedEnough');
   }
 
-  #feed(application: Application, output: OutputStream, { id }: NodeIdentity, until: AbortSignal): Found {
-    if (!until.aborted) until.addEventListener('abort', this.#fed.add(output, id), { once: true });
+  #feed(application: Application, output: OutputStream, { from, prefix }: Asked, until: AbortSignal): Found {
+    const { fed } = this.#options;
+    if (!until.aborted) until.addEventListener('abort', fed.add(output, from.id, prefix), { once: true });
     return { application, output, delayMs: 0 };
   }
 }

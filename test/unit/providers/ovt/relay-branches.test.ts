@@ -242,13 +242,15 @@ test.serial('nodes that cannot pass it on are left out, and then the owner sends
 test.serial('a relay that came by way of a fault goes to its place later, and nobody notices', async (t) => {
   virtualTime(t);
   const nodes = new RelayNodes(t, 1);
-  const live = new Live(nodes.add('owner'));
+  const owner = nodes.add('owner');
+  const live = new Live(owner);
   const edges = RANKED.slice(0, 3).map((id) => nodes.add(id)) as [RelayNode, RelayNode, RelayNode];
   const [first, second, third] = edges;
   for (const edge of [first, second]) await watch(edge);
   for (const { id } of [first, second]) nodes.dead.add(id);
   const view = await watch(third);
   t.true(nodes.ways.includes(`owner to ${third.id}`), nodes.ways.join(', '));
+  t.deepEqual(owner.fed.counts, { branch: 1, relay: 1 });
   live.send(GOP + 10);
   await until('it comes', () => view.frames.at(-1) === live.next - 1);
   let interruptions = 0;
@@ -267,6 +269,11 @@ test.serial('a relay that came by way of a fault goes to its place later, and no
   t.true(isRun(view.frames), view.frames.join(' '));
   t.is(interruptions, 0);
   t.is(view.output.tracks, tracks);
+  await until('the owner sends it to one node', () => owner.fed.counts.relay === 0);
+  t.deepEqual(
+    [owner.fed.counts, second.fed.counts].map(({ branch }) => branch),
+    [1, 1],
+  );
 });
 
 test.serial('a relay for which there was room goes to its place when there is none any more', async (t) => {
