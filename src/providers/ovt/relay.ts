@@ -15,7 +15,7 @@ import type { Position } from '../../protocols/ovt/message.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
 import { RelayClock } from './relay-clock.ts';
 import { lookForPlace } from './relay-place.ts';
-import { findBetterSender, findSender, isRelayFailure, type SenderSearch } from './relay-way.ts';
+import { findBetterSender, findSender, isRelayFailure, type SenderSearch } from './find-sender.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
@@ -33,21 +33,25 @@ interface Followed {
   readonly from: NodeIdentity;
 }
 
-/** Whom a relay follows, and how. */
-interface Following {
+/** What is known of a stream that is looked for. */
+interface Wanted {
+  /** Who had it last. */
   readonly owner?: NodeIdentity;
+  /** It ended on purpose: only a node that has its name already can continue it, not a later one. */
   readonly forGood?: boolean;
+  /** How long it is looked for as long as its owner cannot be reached. */
   readonly unreachableMs?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 1500;
+/** How long who wants to watch waits for a stream that its owner does not send. */
 const OPEN_MS = 3000;
 /** The same while the owner cannot be reached: it may have died, and another node may have the stream soon. */
 const HELD_MS = 8000;
 /** How long viewers of an interrupted stream are kept while another node may continue it. */
 const CONTINUED_MS = 30_000;
 const UNUSED_MS = 10_000;
-/** Timers know no longer time. */
+/** Timers cannot wait longer. */
 const LONGEST_MS = 2 ** 31 - 1;
 /** Between attempts at a node that has the stream, by the directory, and does not serve it. */
 const FIRST_PAUSE_MS = 100;
@@ -189,8 +193,8 @@ export class Relay implements OvtSink {
     if (this.parent !== undefined) this.#leave(`node ${this.parent.id} is going`);
   }
 
-  async #continue(following: Following): Promise<void> {
-    await this.#follow(CONTINUED_MS, following);
+  async #continue(wanted: Wanted): Promise<void> {
+    await this.#follow(CONTINUED_MS, wanted);
     if (this.#end.signal.aborted) return;
     if (this.#output !== undefined) this.#output.interrupted = false;
     this.#log.info({ node: this.#asked }, 'the relayed stream continues');
@@ -216,16 +220,13 @@ export class Relay implements OvtSink {
 
   /**
    * Tries to play the stream from whichever node has it. Without an owner, waits for one to be heard of.
-   * @param what.owner who had it last, where that is known
-   * @param what.unreachableMs as `withinMs` as long as the owner cannot be reached
-   * @param what.forGood it ended on purpose: only a node that has its name already can continue it, not a later one
    * @throws OvtError, UnreachableError why the last attempt failed
    */
-  async #follow(withinMs: number, what: Following): Promise<void> {
+  async #follow(withinMs: number, wanted: Wanted): Promise<void> {
     const watch = this.#options.changes.watch(this.#application, (input) => this.#mayComeOf(input));
     try {
-      if (what.owner === undefined) await this.#options.directory.catchUp();
-      const followed = await this.#tryUntil(withinMs, watch, what);
+      if (wanted.owner === undefined) await this.#options.directory.catchUp();
+      const followed = await this.#tryUntil(withinMs, watch, wanted);
       if (this.#client !== undefined && followed !== undefined) void this.#stay(followed, watch);
     } finally {
       if (this.#watching !== watch) watch.close();
@@ -252,45 +253,45 @@ export class Relay implements OvtSink {
     }
   }
 
-  /** Goes on with the node that the stream is meant to come from if that one has it, too; the present one is kept until then. */
+  /** Goes on with the node that the stream is meant to come from, if that is another one and has it, too. */
   async #improve(): Promise<void> {
     const owner = this.#owner();
+    const { from } = this.#followed ?? {};
+    if (from === undefined || owner === undefined || owner.id === this.#options.cluster.self.id) return;
+    await findBetterSender(this.#search, this.#key, owner, from, {
+      hasRoom: async (node, prefix) => (await this.#connect(node, prefix)).close(),
+      ask: (node, prefix) => this.#replaceSender({ owner, from: node }, prefix),
+    });
+  }
+
+  /**
+   * Has another node send the stream. The present one is kept until that one sends all that is missing.
+   * @throws OvtError, UnreachableError, UnavailableError why the present one stays
+   */
+  async #replaceSender(next: Followed, prefix: RelayPrefix): Promise<void> {
     const present = this.#client;
-    const from = this.#followed?.from;
-    if (
-      present === undefined ||
-      from === undefined ||
-      owner === undefined ||
-      owner.id === this.#options.cluster.self.id
-    )
-      return;
-    const knock = async (node: NodeIdentity, prefix: RelayPrefix): Promise<void> =>
-      (await this.#connect(node, prefix)).close();
-    const ask = async (node: NodeIdentity, prefix: RelayPrefix): Promise<void> => {
-      const tracks = this.#output?.tracks;
-      const client = await this.#connect(node, prefix);
-      await client.play({
-        begin: (complete) => {
-          const isAsBefore = this.#client === present && this.#output?.tracks === tracks;
-          if (!complete || !isAsBefore) throw new OvtError('the stream would not go on where it is');
-          present.close();
-          this.#client = client;
-          this.#followed = { owner, from: node };
-          this.#log.info({ node: node.id }, 'the relayed stream comes from a nearer node');
-        },
-        tracks: (told, playlists) => this.tracks(told, playlists),
-        packet: (packet) => this.packet(packet),
-        end: (reason, forGood) => this.end(reason, forGood),
-      });
-    };
-    await findBetterSender(this.#search, this.#key, owner, from, knock, ask);
+    const tracks = this.#output?.tracks;
+    const client = await this.#connect(next.from, prefix);
+    await client.play({
+      begin: (complete) => {
+        const isAsBefore = this.#followed && this.#client === present && this.#output?.tracks === tracks;
+        if (!complete || !isAsBefore) throw new OvtError('the stream would not go on where it is');
+        present?.close();
+        this.#client = client;
+        this.#followed = next;
+        this.#log.info({ node: next.from.id }, 'the relayed stream comes from a better node');
+      },
+      tracks: (told, playlists) => this.tracks(told, playlists),
+      packet: (packet) => this.packet(packet),
+      end: (reason, forGood) => this.end(reason, forGood),
+    });
   }
 
   /** @returns undefined when the relay was closed meanwhile */
   async #tryUntil(
     withinMs: number,
     watch: StreamWatch,
-    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Following,
+    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Wanted,
   ): Promise<Followed | undefined> {
     const { signal } = this.#end;
     const since = performance.now();

@@ -6,7 +6,7 @@ import type { RelayTree } from '../../origins/relay-tree.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { Location } from '../../origins/stream-directory.ts';
 import { Relay, type RelayOptions } from './relay.ts';
-import { isRelayFailure } from './relay-way.ts';
+import { isRelayFailure } from './find-sender.ts';
 
 export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'unreachable'> {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;

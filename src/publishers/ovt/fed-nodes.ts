@@ -12,7 +12,7 @@ export class FedNodes {
   readonly #fed = new Map<OutputStream, Map<string, Set<Feed>>>();
 
   /** How many nodes get a stream, another one not counted. */
-  besides(output: OutputStream, node: string): number {
+  countWithout(output: OutputStream, node: string): number {
     const nodes = this.#fed.get(output);
     return (nodes?.size ?? 0) - (nodes?.has(node) === true ? 1 : 0);
   }

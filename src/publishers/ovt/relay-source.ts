@@ -32,10 +32,8 @@ export interface RelaySourceOptions {
   readonly log: Logger;
 }
 
-/**
- * A relay goes to so many times the nodes that it is meant for: some come from nodes that are full or cannot be reached.
- */
-const MOST_OF_RELAY = 2;
+/** A node sends a relay to so many times `fanOut` others at most: some come instead of to nodes that cannot send it. */
+const MAX_FAN_OUTS = 2;
 
 /** Who comes from a node that stood still lacks what came until that was noticed, and until another one answered. */
 const PAST_SECONDS = RELAY_SILENCE_MS / 1000 + 1;
@@ -125,13 +123,13 @@ export class RelaySource {
     if (prefix !== '/branch/' || !tree.mayFeed(key, from)) return undefined;
     const output = await relays.playing(application, name.output);
     if (output === undefined) return undefined;
-    this.#bound(output, from, MOST_OF_RELAY * tree.fanOut);
+    this.#bound(output, from, MAX_FAN_OUTS * tree.fanOut);
     return this.#feed(application, output, asked, until);
   }
 
   /** @throws ovtRelayedEnough when so many other nodes get the stream from this one */
   #bound(output: OutputStream, { id }: NodeIdentity, most: number): void {
-    if (this.#options.fed.besides(output, id) >= most) throw kilnError('ovtRelayedEnough');
+    if (this.#options.fed.countWithout(output, id) >= most) throw kilnError('ovtRelayedEnough');
   }
 
   #feed(application: Application, output: OutputStream, { from, prefix }: Asked, until: AbortSignal): Found {

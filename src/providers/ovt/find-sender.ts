@@ -17,6 +17,14 @@ export interface SenderSearch {
   readonly unreachable: ShunnedNodes;
 }
 
+/** How a node takes the place of the one that sends a stream. */
+export interface Replacing {
+  /** Asks whether a node would send it. Resolves when it would. */
+  readonly hasRoom: Ask;
+  /** Has a node send it instead of the present one. */
+  readonly ask: Ask;
+}
+
 /** Asks a node for a stream. Resolves when it sends it. @throws why it does not */
 export type Ask = (node: NodeIdentity, prefix: RelayPrefix) => Promise<void>;
 
@@ -48,22 +56,19 @@ export async function findSender(
  * Looks for the node that a stream is meant to come from, while another one sends it. Its owner is asked only by who could
  * come from there, or does: it says in a few bytes whether it has room.
  * @param present the node that sends it
- * @param knock asks whether a node would send it
- * @param ask has a node send it instead of the present one
  */
 export async function findBetterSender(
   search: SenderSearch,
   stream: string,
   owner: NodeIdentity,
   present: NodeIdentity,
-  knock: Ask,
-  ask: Ask,
+  { hasRoom, ask }: Replacing,
 ): Promise<void> {
   const place = search.tree.parent(stream, owner) ?? owner;
   if (place.incarnation === present.incarnation) return;
   if (place.incarnation === owner.incarnation) return void (await refusalOf(ask(owner, '/branch/')));
   if (present.incarnation === owner.incarnation) {
-    const refusal = await refusalOf(knock(owner, '/branch/'));
+    const refusal = await refusalOf(hasRoom(owner, '/branch/'));
     if (refusal === undefined || !isFull(refusal)) return;
   }
   await findParent(search, stream, owner, ask, present);
