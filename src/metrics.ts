@@ -38,7 +38,7 @@ export interface MetricsOptions {
 /** The metrics of this node. What is measured continuously is measured from now on. */
 export function openMetrics(options: MetricsOptions) {
   const { registry, neighbours, store, encoders, mediaWorkers, playlists, version } = options;
-  const { access, cluster, names, tasks, calls, webhooks } = neighbours;
+  const { access, cluster, names, tasks, calls, webhooks, fed } = neighbours;
   const eventLoop = new EventLoop();
   const streams = new AllStreams(registry);
   const apiCalls = new CallCounts();
@@ -60,6 +60,7 @@ export function openMetrics(options: MetricsOptions) {
       registry,
       continued: () => names.continued,
       heldPublishers: () => names.held,
+      relayFeeds: () => fed.counts,
     }),
     ...alertFamilies(options.alerts),
     ...logFamilies(),

@@ -19,14 +19,12 @@ import { StreamDirectory } from './origins/stream-directory.ts';
 import { StreamNames } from './origins/stream-names.ts';
 import { channelNames } from './providers/channels/channel-name.ts';
 import { Relays } from './providers/ovt/relays.ts';
+import { FedNodes } from './publishers/ovt/fed-nodes.ts';
 import { openPulling } from './pulling.ts';
 import { openPushing } from './pushing.ts';
 import { ClusterTasks } from './tasks/cluster-tasks.ts';
 import { Tasks } from './tasks/tasks.ts';
 import { ConnectionsElsewhere } from './stats/connections-elsewhere.ts';
-
-/** Of a node alone, which feeds none. */
-const ALONE_FAN_OUT = 8;
 
 export interface NeighboursOptions {
   readonly config: ServerConfig;
@@ -48,7 +46,8 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const tasks = new Tasks({ cluster, registry, calls, log });
   const names = new StreamNames({ cluster, registry, changes, reserved: channelNames(tasks.definitions), log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
-  const tree = new RelayTree(cluster, config.cluster?.relayFanOut ?? ALONE_FAN_OUT);
+  // a node alone has nobody to pass streams on to
+  const tree = new RelayTree(cluster, config.cluster?.relayFanOut ?? Infinity);
   const relays = new Relays({ cluster, tree, directory, changes, log });
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   const { pulls, maps, demand } = openPulling({
@@ -110,6 +109,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     calls,
     others,
     relays,
+    fed: new FedNodes(),
     tasks,
     clusterTasks,
     pulls,

@@ -27,8 +27,8 @@ export const PUBLISHERS: readonly OpenDoors[] = [
 ];
 
 async function* openRelaySource({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
-  const { calls, relays, tree } = neighbours;
-  if (config.cluster !== undefined) yield { part: new RelaySource({ registry, calls, relays, tree, log }) };
+  const { calls, relays, tree, fed } = neighbours;
+  if (config.cluster !== undefined) yield { part: new RelaySource({ registry, calls, relays, tree, fed, log }) };
 }
 
 async function* openLlhls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {

@@ -20,7 +20,7 @@ const LEFT = 0.75;
  */
 export class GopCache implements Consumer {
   readonly #limits: ReaderLimits;
-  readonly #needed: (track: Track) => number;
+  readonly #needed: (track: Track, now: number) => number;
   #packets: Packet[] = [];
   #bytes = 0;
   readonly #known = new Set<number>();
@@ -29,9 +29,9 @@ export class GopCache implements Consumer {
 
   /**
    * @param needed the presentation time of a track, in seconds, from which on a replay has to be able to decode it;
-   *   Infinity where the last key frame will do
+   *   Infinity where the last key frame will do. It is told what time it is in the stream.
    */
-  constructor(limits: ReaderLimits, needed: (track: Track) => number = () => Infinity) {
+  constructor(limits: ReaderLimits, needed: (track: Track, now: number) => number = () => Infinity) {
     this.#limits = limits;
     this.#needed = needed;
   }
@@ -57,6 +57,26 @@ export class GopCache implements Consumer {
     for (const packet of [...this.#packets]) take(packet);
   }
 
+  /**
+   * Hands over what it takes to decode everything from a time on.
+   * @param from in seconds of presentation; Infinity: from the last key frame on
+   */
+  replayFrom(from: number, take: (packet: Packet) => void): void {
+    for (const packet of this.#packets.slice(this.#start(() => from))) take(packet);
+  }
+
+  /** Whether what is kept is enough to decode everything from a time on. */
+  reaches(from: number): boolean {
+    const videos = this.#videoStarts(() => from);
+    const starts = videos.length > 0 ? videos : [0];
+    return !this.#gate.waits && starts.every((start) => isBefore(this.#packets[start], from));
+  }
+
+  /** Keeps no more than it takes to decode everything from the last key frame on. */
+  shorten(): void {
+    this.#cut(this.#start(() => Infinity));
+  }
+
   /** A picture whose beginning was missed waits for its key frame. */
   #meet(packet: Packet): void {
     if (this.#known.has(packet.track.id)) return;
@@ -74,30 +94,37 @@ export class GopCache implements Consumer {
 
   #trim(now: number): void {
     this.#trimmed = now;
-    const starts = [...this.#videoStarts(), ...this.#soundStarts(now)];
-    if (starts.length > 0) this.#cut(Math.min(...starts));
+    this.#cut(this.#start((track) => this.#needed(track, now)));
+  }
+
+  /** Where a replay has to begin that can decode each track from a time on. */
+  #start(needed: (track: Track) => number): number {
+    const starts = [...this.#videoStarts(needed), ...this.#soundStarts(needed)];
+    return starts.length > 0 ? Math.min(...starts) : 0;
   }
 
   /** Where the last key frame of each video track is that is early enough, or the first one. */
-  #videoStarts(): number[] {
+  #videoStarts(needed: (track: Track) => number): number[] {
     const starts = new Map<number, number>();
     for (const [i, packet] of this.#packets.entries()) {
       const { track, key } = packet;
       if (!key || track.type !== 'video') continue;
-      if (!starts.has(track.id) || presentedAt(packet) <= this.#needed(track)) starts.set(track.id, i);
+      if (!starts.has(track.id) || presentedAt(packet) <= needed(track)) starts.set(track.id, i);
     }
     return [...starts.values()];
   }
 
   /** Where sound is wanted from, if it says so or is alone. */
-  #soundStarts(now: number): number[] {
+  #soundStarts(needed: (track: Track) => number): number[] {
+    const newest = this.#packets.at(-1);
+    const now = newest === undefined ? 0 : decodedAt(newest);
     const alone = !this.#packets.some(({ track }) => track.type === 'video');
     const starts = new Map<number, number>();
     for (const [i, packet] of this.#packets.entries()) {
       const { track } = packet;
       if (track.type !== 'audio' || starts.has(track.id)) continue;
-      const needed = Math.min(this.#needed(track), alone ? now - SOUND_SECONDS : Infinity);
-      if (presentedAt(packet) >= needed) starts.set(track.id, i);
+      const wanted = Math.min(needed(track), alone ? now - SOUND_SECONDS : Infinity);
+      if (presentedAt(packet) >= wanted) starts.set(track.id, i);
     }
     return [...starts.values()];
   }
@@ -109,7 +136,15 @@ export class GopCache implements Consumer {
       bytes -= packet.data.length;
       return false;
     });
-    this.#cut(start < 0 ? this.#packets.length : start);
+    const last = this.#start(() => Infinity);
+    const isLastKept = last > 0 && (start < 0 || start > last) && this.#fitsFrom(last, newest);
+    this.#cut(isLastKept ? last : start < 0 ? this.#packets.length : start);
+  }
+
+  #fitsFrom(start: number, newest: Packet): boolean {
+    const packets = this.#packets.slice(start);
+    const bytes = packets.reduce((sum, { data }) => sum + data.length, 0);
+    return this.#fits(bytes, packets[0] ?? newest, newest, 1);
   }
 
   #fits(bytes: number, oldest: Packet, newest: Packet, share: number): boolean {
@@ -128,6 +163,10 @@ export class GopCache implements Consumer {
 
 function decodedAt({ dts, track }: Packet): number {
   return toSeconds(dts, track.timebase);
+}
+
+function isBefore(packet: Packet | undefined, time: number): boolean {
+  return packet !== undefined && presentedAt(packet) <= time;
 }
 
 function presentedAt({ pts, track }: Packet): number {

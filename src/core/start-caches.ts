@@ -23,6 +23,7 @@ export class StartCaches {
   readonly #registry: Registry;
   readonly #use: string;
   readonly #isUsed: (output: OutputStream, application: Application) => boolean;
+  readonly #pastSeconds: number;
   /** Users are about to come, such as those of the stream before. */
   readonly #attach = (output: OutputStream, application: Application): void => {
     if (this.#isUsed(output, application)) this.hold(output);
@@ -33,15 +34,18 @@ export class StartCaches {
   /**
    * @param use what they are for, such as `relayed`: streams keep it for those that continue them
    * @param isUsed whether a new stream counts as used as long as it is there, whether somebody has come or not
+   * @param pastSeconds how much of a stream is kept at least, within the limits, for those that had it before
    */
   constructor(
     registry: Registry,
     use: string,
     isUsed: (output: OutputStream, application: Application) => boolean = () => false,
+    pastSeconds = 0,
   ) {
     this.#registry = registry;
     this.#use = use;
     this.#isUsed = isUsed;
+    this.#pastSeconds = pastSeconds;
     registry.on('output', this.#attach);
   }
 
@@ -64,7 +68,7 @@ export class StartCaches {
   }
 
   #begin(output: OutputStream): StartCache {
-    const cache = new StartCache(output, this.#keyOf(output), () => {
+    const cache = new StartCache(output, this.#keyOf(output), this.#pastSeconds, () => {
       this.#caches.delete(output);
       if (this.#caches.size > 0) return;
       clearInterval(this.#timer);
@@ -75,15 +79,22 @@ export class StartCaches {
     return cache;
   }
 
+  get #bytes(): number {
+    let bytes = 0;
+    for (const { packets } of this.#caches.values()) bytes += packets.bytes;
+    return bytes;
+  }
+
   /** Under which a stream keeps for the one that continues it that an output of it is used so. */
   #keyOf({ name }: OutputStream): string {
     return `${this.#use}/${name}`;
   }
 
-  /** Streams that nobody uses any more go first, then those that were begun first. */
+  /** What is before the last key frames goes first, then streams that nobody uses any more, then those that were begun first. */
   #shed(): void {
-    let bytes = 0;
-    for (const { packets } of this.#caches.values()) bytes += packets.bytes;
+    if (this.#bytes <= MAX_BYTES) return;
+    for (const { packets } of this.#caches.values()) packets.shorten();
+    let bytes = this.#bytes;
     if (bytes <= MAX_BYTES) return;
     for (const cache of [...this.#caches.values()].sort((one, other) => Number(one.held) - Number(other.held))) {
       bytes -= cache.packets.bytes;
@@ -98,7 +109,8 @@ class StartCache {
   readonly #output: OutputStream;
   readonly #key: string;
   readonly #onClose: () => void;
-  #packets = new GopCache(LIMITS);
+  readonly #pastSeconds: number;
+  #packets: GopCache;
   #reader: Reader;
   #users = 0;
   #late: NodeJS.Timeout | undefined;
@@ -110,15 +122,17 @@ class StartCache {
     this.#media = this.#output.tracks.filter(isMedia);
     if (this.#media.length === before.length && this.#media.every((track, i) => track === before[i])) return;
     this.#reader.close();
-    this.#packets = new GopCache(LIMITS);
+    this.#packets = this.#begin();
     this.#reader = this.#output.read(this.#packets);
   };
   readonly #onEnd = (): void => this.close();
 
-  constructor(output: OutputStream, key: string, onClose: () => void) {
+  constructor(output: OutputStream, key: string, pastSeconds: number, onClose: () => void) {
     this.#output = output;
     this.#key = key;
+    this.#pastSeconds = pastSeconds;
     this.#onClose = onClose;
+    this.#packets = this.#begin();
     this.#media = output.tracks.filter(isMedia);
     this.#reader = output.read(this.#packets);
     output.on('tracks', this.#onTracks).once('close', this.#onEnd);
@@ -151,6 +165,11 @@ class StartCache {
     this.#reader.close();
     this.#output.off('tracks', this.#onTracks).off('close', this.#onEnd);
     this.#onClose();
+  }
+
+  #begin(): GopCache {
+    if (this.#pastSeconds === 0) return new GopCache(LIMITS);
+    return new GopCache(LIMITS, (_track, now) => now - this.#pastSeconds);
   }
 
   #expire(): void {

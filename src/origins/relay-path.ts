@@ -7,6 +7,9 @@ import { joinKey, splitKey } from '#cluster';
 export const RELAY_PREFIXES = ['/relay/', '/branch/'] as const;
 export type RelayPrefix = (typeof RELAY_PREFIXES)[number];
 
+/** The node that sends a stream says something every second. Who hears nothing for so long asks another one. */
+export const RELAY_SILENCE_MS = 3000;
+
 /** Names an output stream in the whole cluster. */
 export interface OutputName {
   readonly vhost: string;

@@ -51,8 +51,8 @@ export class RelayTree {
   }
 
   /**
-   * Whether this node passes a stream on to another one that is not one of its own. Only weights count, which nobody sees
-   * otherwise: so there is no loop, whoever takes whom for the owner.
+   * Whether this node passes on to another one a stream that it does not own. Weights alone decide, which are the same for every
+   * node: so there is no loop, whichever node is taken for the owner.
    */
   mayFeed(stream: string, { id }: NodeIdentity): boolean {
     const weigh = weighing(stream);

@@ -12,8 +12,9 @@ import { sendersOf } from '../support/tree/senders.ts';
 import { until } from '../support/until.ts';
 import { h264 } from '../support/webrtc-media.ts';
 
-const GOP_SECONDS = 2;
-const SCENE = { video: await h264({ seconds: GOP_SECONDS, gop: 30 * GOP_SECONDS, kbit: 200 }), audio: await aac(440) };
+const SCENE = { video: await h264({ seconds: 2, gop: 60, kbit: 200 }), audio: await aac(440) };
+const SHORT_GOPS = { ...SCENE, video: await h264({ seconds: 2, gop: 30, kbit: 200 }) };
+const FRAME_SECONDS = 1 / 30;
 const OWNER = 'owner';
 const OPTIONS = { publishers: '<OVT/>', relayFanOut: 1, nodeXml: '<Limits><Load>0</Load></Limits>' };
 
@@ -23,7 +24,7 @@ interface Edge {
 }
 
 /** An owner that publishes a stream, and three nodes in the order in which they are to feed each other. */
-async function started(t: ExecutionContext, stream: string) {
+async function started(t: ExecutionContext, stream: string, scene = SCENE) {
   const redis = await usedRedis(t);
   const weigh = weighing(joinKey('default', 'app', stream));
   const ids = ['one', 'two', 'three'].sort((a, b) => weigh(a) - weigh(b));
@@ -35,7 +36,7 @@ async function started(t: ExecutionContext, stream: string) {
   ];
   for (const node of [owner, ...edges])
     await untilStates(node, Object.fromEntries([OWNER, ...ids].map((id) => [id, 'ready'])));
-  const publisher = await MediaPublisher.start(owner.ports.rtmp, stream, [SCENE]);
+  const publisher = await MediaPublisher.start(owner.ports.rtmp, stream, [scene]);
   t.teardown(() => publisher.close());
   await owner.liveStream(stream);
   return { owner, edges: edges.map((node, i): Edge => ({ id: ids[i] as string, node })) as [Edge, Edge, Edge] };
@@ -48,6 +49,18 @@ async function watch(t: ExecutionContext, node: Kiln, stream: string): Promise<R
   t.teardown(() => client.close());
   await until('there is video', () => recorder.of(0).length > 10);
   return recorder;
+}
+
+/** From the first to the last picture that a viewer got there is every one that the owner had, in order. */
+async function lacksNothing(t: ExecutionContext, viewer: Recorder, source: Recorder): Promise<void> {
+  const times = viewer.of(0).map(({ dts, track }) => toSeconds(dts, track.timebase));
+  const longest = Math.max(...times.map((time, i) => time - (times[i - 1] ?? time)));
+  t.true(longest < 2 * FRAME_SECONDS, `${longest} s are missing`);
+  const seen = hashes(viewer);
+  const { length } = source.of(0);
+  await until('the owner has played as much', () => source.of(0).length > length + 120);
+  t.log(`longest step ${longest.toFixed(3)} s`);
+  t.true(hashes(source).includes(seen));
 }
 
 const hashes = (recorder: Recorder): string =>
@@ -75,12 +88,25 @@ test('a stream comes through the nodes in between; one that dies is replaced wit
   t.deepEqual(sendersOf(third.node, 'tree'), [second.id, first.id]);
   t.deepEqual(sendersOf(first.node, 'tree'), [OWNER], 'the owner sends it to one node alone');
 
-  const times = viewer.of(0).map(({ dts, track }) => toSeconds(dts, track.timebase));
-  const longest = Math.max(...times.map((time, i) => time - (times[i - 1] ?? time)));
-  t.true(longest < GOP_SECONDS, `${longest} s are missing`);
-  const seen = hashes(viewer);
-  await until('the owner has played as much', () => source.of(0).length > viewer.of(0).length + 120);
-  t.log(`longest step ${longest.toFixed(3)} s; ${hashes(source).includes(seen) ? 'nothing' : 'something'} is missing`);
+  await lacksNothing(t, viewer, source);
+});
+
+test('one that stands still is replaced, and the viewer behind it gets what came meanwhile', async (t) => {
+  const { owner, edges } = await started(t, 'still', SHORT_GOPS);
+  const [first, second, third] = edges;
+  const source = await watch(t, owner, 'still');
+  for (const { node } of [first, second]) await watch(t, node, 'still');
+  const viewer = await watch(t, third.node, 'still');
+  t.deepEqual(sendersOf(third.node, 'still'), [second.id]);
+  await until('it has played for a while', () => viewer.of(0).length > 180);
+
+  second.node.signal('SIGSTOP');
+  t.teardown(() => second.node.signal('SIGCONT'));
+  await until('another node sends it', () => sendersOf(third.node, 'still').length > 1);
+  const { length } = viewer.of(0);
+  await until('it goes on', () => viewer.of(0).length > length + 90);
+  t.deepEqual(sendersOf(third.node, 'still'), [second.id, first.id]);
+  await lacksNothing(t, viewer, source);
 });
 
 test('viewers come in any order: the owner sends it to so many nodes and the first of all', async (t) => {

@@ -39,6 +39,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_cluster_beats_total: ['result'],
   kiln_redis_command_: [],
   kiln_relays: APPLICATION,
+  kiln_relay_feeds: ['way'],
   kiln_stream_takeovers_total: [],
   kiln_held_publishers: [],
   kiln_alerts_total: ['code'],

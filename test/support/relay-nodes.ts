@@ -19,6 +19,7 @@ import type { StreamName } from '../../src/origins/stream-key.ts';
 import { OvtError } from '../../src/protocols/ovt/error.ts';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { Relays } from '../../src/providers/ovt/relays.ts';
+import { FedNodes } from '../../src/publishers/ovt/fed-nodes.ts';
 import { RelaySource } from '../../src/publishers/ovt/relay-source.ts';
 import { addVhost } from './live.ts';
 import { silent } from './ovt.ts';
@@ -28,6 +29,7 @@ export interface RelayNode {
   readonly registry: Registry;
   readonly application: Application;
   readonly relays: Relays;
+  readonly fed: FedNodes;
   /** What the directory of this node was asked. */
   readonly asked: string[];
 }
@@ -36,6 +38,16 @@ interface Known extends RelayNode {
   readonly take: PeerStreamHandler;
   readonly events: EventEmitter<ClusterEvents>;
   readonly tell: (stream: StreamName) => void;
+}
+
+interface Opened {
+  readonly from: string;
+  readonly to: string;
+  readonly prefix: string;
+  readonly isOpen: () => boolean;
+  readonly end: () => void;
+  /** Nothing more of it comes, and it stays open. */
+  readonly hang: () => void;
 }
 
 /** How a node knows others, unless they are as they should be. */
@@ -47,6 +59,8 @@ export class RelayNodes {
   readonly #fanOut: number;
   readonly #nodes = new Map<string, Known>();
   readonly #states = new Map<string, NodeRow['state']>();
+  /** Nodes that stand still: who connects to them hears nothing. */
+  readonly #still = new Set<string>();
   /** Nodes that nobody reaches. */
   readonly dead = new Set<string>();
   /** Nodes that the directory takes for dead. */
@@ -56,8 +70,7 @@ export class RelayNodes {
   /** Pairs of nodes of which the first does not reach the second. */
   readonly apart = new Set<string>();
   /** Streams that were opened: from, to, and the beginning of the path. */
-  readonly opened: { readonly from: string; readonly to: string; readonly prefix: string; readonly end: () => void }[] =
-    [];
+  readonly opened: Opened[] = [];
   rows: Rows = (rows) => rows;
 
   constructor(t: Pick<ExecutionContext, 'teardown'>, fanOut = 8) {
@@ -93,12 +106,14 @@ export class RelayNodes {
     const changes = new StreamChanges(registry, { listen: (listener) => (listeners.push(listener), () => {}) });
     const tree = new RelayTree(cluster, this.#fanOut);
     const relays = new Relays({ cluster, tree, directory: this.#directory(id, asked), changes, log: silent });
-    const source = new RelaySource({ registry, calls, tree, relays, log: silent });
+    const fed = new FedNodes();
+    const source = new RelaySource({ registry, calls, tree, relays, fed, log: silent });
     const node: Known = {
       id,
       registry,
       application,
       relays,
+      fed,
       asked,
       take: (stream, path, from) => take(stream, path, from),
       events,
@@ -126,12 +141,21 @@ export class RelayNodes {
     for (const { from, to, end } of this.opened) if (from === id || to === id) end();
   }
 
+  /** It does nothing any more, and nobody is told. */
+  stop(id: string): void {
+    this.#still.add(id);
+    for (const { to, hang } of this.opened) if (to === id) hang();
+  }
+
   /** Pairs of nodes that a stream goes between, sender first. */
   get ways(): string[] {
     const all = [...this.#nodes.values()].flatMap(({ id, application }) =>
       [...application.relays.keys()].map(() => id),
     );
-    return all.map((id) => `${this.opened.findLast(({ from }) => from === id)?.to} to ${id}`).toSorted();
+    return all
+      .flatMap((id) => this.opened.filter(({ from, isOpen }) => from === id && isOpen()))
+      .map(({ from, to }) => `${to} to ${from}`)
+      .toSorted();
   }
 
   /** Has a node ask another one to describe its stream `talk`. @throws OvtError */
@@ -178,7 +202,9 @@ export class RelayNodes {
       client.destroy();
       server.destroy();
     };
-    this.opened.push({ from: from.id, to: id, prefix, end });
+    const hang = (): void => void server.cork();
+    this.opened.push({ from: from.id, to: id, prefix, isOpen: () => !client.destroyed, end, hang });
+    if (this.#still.has(id)) hang();
     if (this.old.has(id) && prefix !== '/relay/') server.destroy();
     else to.take(server, path, from);
     return client;

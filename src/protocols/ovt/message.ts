@@ -3,12 +3,20 @@ import Value from 'typebox/value';
 import { OvtError } from './error.ts';
 import { HEADER_BYTES, MAX_PAYLOAD_BYTES, writePacketHeader, type PAYLOAD } from './packet.ts';
 
+/** Ours: until when the client has a stream: its run, and the decoding time of what it got last, in seconds. */
+const Position = Type.Object({ run: Type.String(), seconds: Type.Number() });
+export type Position = Static<typeof Position>;
+
 const Request = Type.Object({
   id: Type.Integer(),
   application: Type.String(),
   target: Type.String(),
+  after: Type.Optional(Position),
 });
-/** What a client asks for: `application` is describe, play or stop, `target` a whole OVT URL. */
+/**
+ * What a client asks for: `application` is describe, play or stop, `target` a whole OVT URL. Ours is `after`, of play: what is sent
+ * is to go on there.
+ */
 export type Request = Static<typeof Request>;
 
 const Response = Type.Object({
@@ -17,8 +25,12 @@ const Response = Type.Object({
   code: Type.Integer(),
   message: Type.Optional(Type.String()),
   contents: Type.Optional(Type.Unknown()),
+  complete: Type.Optional(Type.Boolean()),
 });
-/** An answer, with the `id` of its request; or a notice of the origin, `notify` or `stop`, with 0. */
+/**
+ * An answer, with the `id` of its request; or a notice of the origin, `notify` or `stop`, with 0. Ours is `complete`, in an answer to
+ * play: nothing is missing between `after` and what is sent.
+ */
 export type Response = Static<typeof Response>;
 
 /** Message of the notice that tracks are others; its contents are a description. */

@@ -1,14 +1,11 @@
 import { Timeline, type TrackTimeline } from '../../core/timeline.ts';
 import { toSeconds, type Timebase } from '../../core/timebase.ts';
+import { LEAD_SECONDS, PassedTime } from './passed-time.ts';
 
 /** In which times of all tracks of a source are compared. */
 const CLOCK = { timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 62 };
-/** Of a source's tracks some begin earlier than what comes first. */
-const LEAD_SECONDS = 0.5;
 /** A track that is further away than this counts on a clock of its own. */
 const OWN_CLOCK_SECONDS = 10;
-/** Nothing of one connection is at the time of something of the one before. */
-const MIN_GAP_SECONDS = 0.01;
 
 /**
  * The times of a stream that comes over one connection after another: each source counts in its own way,
@@ -23,9 +20,7 @@ export class LocalClock {
   #started = false;
   /** The source's time that is there, in ticks of `CLOCK`. */
   #from = -Infinity;
-  /** Latest time given out, in seconds, and when that was, in milliseconds of the monotonic clock. */
-  #latest = 0;
-  #latestAt: number | undefined;
+  readonly #passed = new PassedTime();
 
   /** @param keepsFirst the times of the first connection are its source's own; else they begin with 0 */
   constructor(keepsFirst = false) {
@@ -35,7 +30,7 @@ export class LocalClock {
 
   /** What comes now stays at its source's own times. */
   get keepsTimes(): boolean {
-    return this.#keepsFirst && this.#latestAt === undefined;
+    return this.#keepsFirst && !this.#passed.hasBegun;
   }
 
   /** Another connection begins. */
@@ -73,8 +68,7 @@ export class LocalClock {
     }
     const own = samples > 0 ? place.timeline.nextFrame(units, samples) : place.timeline.next(units);
     const placed = own + Math.round((this.#base * timebase.den) / timebase.num);
-    this.#latest = Math.max(this.#latest, toSeconds(placed, timebase));
-    this.#latestAt = now;
+    this.#passed.note(toSeconds(placed, timebase), now);
     return placed;
   }
 
@@ -87,9 +81,8 @@ export class LocalClock {
     const from = units - LEAD_SECONDS * CLOCK.timebase.den;
     this.#from = this.keepsTimes ? -Infinity : from;
     this.#timeline.start(from);
-    if (this.#latestAt === undefined) return;
-    const passed = Math.max(LEAD_SECONDS + MIN_GAP_SECONDS, (now - this.#latestAt) / 1000);
-    this.#base = this.#latest + passed - LEAD_SECONDS;
+    const next = this.#passed.next(now);
+    if (next !== undefined) this.#base = next - LEAD_SECONDS;
   }
 }
 

@@ -23,6 +23,8 @@ import {
   toResponse,
   TRACK_CHANGED,
   writeMessage,
+  type Position,
+  type Request,
   type Response,
 } from '../../protocols/ovt/message.ts';
 import { PAYLOAD } from '../../protocols/ovt/packet.ts';
@@ -33,6 +35,12 @@ import { LocalClock } from '../intake/local-clock.ts';
 
 /** Hears of a stream. Nothing of it is kept here: what takes long must not be awaited. */
 export interface OvtSink extends IntakeSink {
+  /**
+   * The origin sends from now on. What is thrown ends the connection.
+   * @param complete nothing is missing between what came by an earlier connection and what comes
+   * @throws OvtError when it is not wanted any more
+   */
+  begin?(complete: boolean): void;
   /** Bytes that came, all of the protocol included. */
   received?(bytes: number): void;
   /** Packets that never came. */
@@ -53,6 +61,8 @@ export interface OvtClientOptions {
   readonly plain?: boolean;
   /** What came by an earlier connection. */
   readonly before?: IntakeOptions['before'];
+  /** Until when it came by an earlier connection: this one is to go on there. */
+  readonly after?: Position;
   /** The stream ends when nothing came for so long; by default only with its connection. */
   readonly silenceMs?: number;
 }
@@ -128,7 +138,7 @@ export class OvtClient {
 
   /** @throws OvtError when the origin refuses, does not answer in time, or has nothing that can be taken */
   async play(sink: OvtSink): Promise<void> {
-    const { clock = new LocalClock(), plain = false, before, silenceMs } = this.#options;
+    const { clock = new LocalClock(), plain = false, before, after, silenceMs } = this.#options;
     if (this.#closed || this.#description === undefined) throw new OvtError('the connection was lost');
     const options = { clock, faults: this.#faults, plain, ...(before && { before }) };
     try {
@@ -138,7 +148,7 @@ export class OvtClient {
       throw error;
     }
     this.#sink = sink;
-    await this.#ask('play');
+    await this.#ask('play', after);
     if (silenceMs === undefined || this.#closed) return;
     this.#silence = new Watchdog(silenceMs, () => this.#end(`no data for ${silenceMs} ms`)).unref();
   }
@@ -150,7 +160,7 @@ export class OvtClient {
   }
 
   /** @throws OvtError, and then it is closed */
-  #ask(application: 'describe' | 'play'): Promise<Response> {
+  #ask(application: 'describe' | 'play', after?: Position): Promise<Response> {
     return new Promise<Response>((resolve, reject) => {
       if (this.#closed) return reject(new OvtError('the connection was lost'));
       const id = ++this.#lastId;
@@ -168,7 +178,8 @@ export class OvtClient {
           reject(error);
         },
       };
-      this.#stream.write(writeMessage(PAYLOAD.request, { id, application, target: this.#target }, Date.now()));
+      const request: Request = { id, application, target: this.#target, ...(after && { after }) };
+      this.#stream.write(writeMessage(PAYLOAD.request, request, Date.now()));
     });
   }
 
@@ -199,6 +210,7 @@ export class OvtClient {
     if (asked?.id !== id) return;
     if (code !== 200) return this.#end(`the origin refused (${code}): ${message}`, code);
     // what follows at once is media already
+    this.#sink?.begin?.(response.complete === true);
     this.#intake?.begin();
     this.#asked = undefined;
     asked.resolve(response);

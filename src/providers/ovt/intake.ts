@@ -89,12 +89,11 @@ export class Intake {
   constructor(description: WireDescription, sink: IntakeSink, options: IntakeOptions) {
     this.#sink = sink;
     this.#options = options;
-    const { clock, before } = options;
+    const { before } = options;
     this.#run = description.stream.originStreamUUID;
     if (before !== undefined && before.run === this.#run) this.#enter(before.tracks);
     this.describe(description);
     for (const { described } of this.#entries.values()) this.#loseTrack(described);
-    clock.restart(this.#run);
   }
 
   /**
@@ -125,6 +124,7 @@ export class Intake {
 
   /** The origin sends from now on. */
   begin(): void {
+    this.#options.clock.restart(this.#run);
     this.#waitingSince = performance.now();
     if (this.#told.length === 0 && this.#isComplete) this.#tell();
   }

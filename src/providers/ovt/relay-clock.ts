@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { RelayedRun } from '../../core/stream.ts';
 import { toSeconds, type Timebase } from '../../core/timebase.ts';
+import { LEAD_SECONDS, PassedTime } from '../intake/passed-time.ts';
 import type { IntakeClock } from './intake.ts';
-
-/** Of a run's tracks some begin earlier than what comes first. */
-const LEAD_SECONDS = 0.5;
-/** Nothing of one run is at the time of something of the one before. */
-const MIN_GAP_SECONDS = 0.01;
 
 /**
  * The times of a relay. The first run of its stream keeps those that it has at its owner; each later one goes on as long after
@@ -15,13 +11,18 @@ const MIN_GAP_SECONDS = 0.01;
 export class RelayClock implements IntakeClock {
   #run: Run | undefined;
   readonly #tracks = new Map<number, Place>();
-  /** Latest time given out, in seconds, and when that was, in milliseconds of the monotonic clock. */
-  #latest = 0;
-  #latestAt: number | undefined;
+  readonly #passed = new PassedTime();
 
   /** The one that comes now. */
   get run(): RelayedRun | undefined {
     return this.#run;
+  }
+
+  /** Until when all of some tracks have come of the present run, in seconds of the owner; undefined when nothing has. */
+  positionOf(tracks: readonly number[]): number | undefined {
+    const places = tracks.flatMap((id) => this.#tracks.get(id) ?? []);
+    const times = places.map(({ last, shift, timebase }) => toSeconds(last - shift, timebase));
+    return times.length === 0 ? undefined : Math.min(...times);
   }
 
   /** @param run undefined for one that is no other */
@@ -46,15 +47,14 @@ export class RelayClock implements IntakeClock {
     else if (place.repeats) return undefined;
     else placed = place.last + 1;
     place.last = placed;
-    this.#latest = Math.max(this.#latest, toSeconds(placed, timebase));
-    this.#latestAt = now;
+    this.#passed.note(toSeconds(placed, timebase), now);
     return placed;
   }
 
   #start(run: Run, first: number, now: number): void {
-    if (this.#latestAt === undefined) return run.start(0, -Infinity);
-    const passed = Math.max(LEAD_SECONDS + MIN_GAP_SECONDS, (now - this.#latestAt) / 1000);
-    run.start(this.#latest + passed - first, first - LEAD_SECONDS);
+    const next = this.#passed.next(now);
+    if (next === undefined) run.start(0, -Infinity);
+    else run.start(next - first, first - LEAD_SECONDS);
   }
 
   #placeOf(track: number, timebase: Timebase): Place {

@@ -2,24 +2,26 @@ import { joinKey, UnreachableError, type Cluster, type NodeIdentity } from '#clu
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream, RelayedRun } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
-import { relayPath, type RelayPrefix } from '../../origins/relay-path.ts';
+import { relayPath, RELAY_SILENCE_MS, type RelayPrefix } from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
-import type { ShunnedNodes } from '../../origins/shunned-nodes.ts';
+import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
 import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
+import type { Position } from '../../protocols/ovt/message.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
 import { RelayClock } from './relay-clock.ts';
-import { isOrdinary, onWay } from './relay-way.ts';
+import { lookForPlace } from './relay-place.ts';
+import { findBetterSender, findSender, isRelayFailure, type SenderSearch } from './find-sender.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
-  readonly tree: Pick<RelayTree, 'parent'>;
-  /** Parents that did not send a stream. */
-  readonly shunned: ShunnedNodes;
+  readonly tree: Pick<RelayTree, 'parent' | 'has'>;
+  /** Nodes that could not be connected to, for whatever stream. */
+  readonly unreachable: ShunnedNodes;
   readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
   readonly changes: StreamChanges;
   readonly log: Logger;
@@ -31,23 +33,25 @@ interface Followed {
   readonly from: NodeIdentity;
 }
 
-/** Whom a relay follows, and how. */
-interface Following {
+/** What is known of a stream that is looked for. */
+interface Wanted {
+  /** Who had it last. */
   readonly owner?: NodeIdentity;
+  /** It ended on purpose: only a node that has its name already can continue it, not a later one. */
   readonly forGood?: boolean;
+  /** How long it is looked for as long as its owner cannot be reached. */
   readonly unreachableMs?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 1500;
-/** The node that sends it says something every second, while it has the stream. */
-const SILENCE_MS = 3000;
+/** How long who wants to watch waits for a stream that its owner does not send. */
 const OPEN_MS = 3000;
 /** The same while the owner cannot be reached: it may have died, and another node may have the stream soon. */
 const HELD_MS = 8000;
 /** How long viewers of an interrupted stream are kept while another node may continue it. */
 const CONTINUED_MS = 30_000;
 const UNUSED_MS = 10_000;
-/** Timers know no longer time. */
+/** Timers cannot wait longer. */
 const LONGEST_MS = 2 ** 31 - 1;
 /** Between attempts at a node that has the stream, by the directory, and does not serve it. */
 const FIRST_PAUSE_MS = 100;
@@ -65,18 +69,22 @@ export class Relay implements OvtSink {
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #clock = new RelayClock();
+  /** Nodes that did not send the stream, or send it no more. */
+  readonly #shunned = new ShunnedNodes();
   readonly #end = new AbortController();
   readonly #onClose: () => void;
   #output: OutputStream | undefined;
   #client: OvtClient | undefined;
   /** The node that was asked last. */
   #asked: string | undefined;
-  /** Another node that relays the stream to this one; undefined while its owner sends it. */
-  #parent: NodeIdentity | undefined;
+  /** While it plays. */
+  #followed: Followed | undefined;
   /** Fails when the stream is not to be had. */
   #playing: Promise<void> | undefined;
   /** While it plays: hears of another owner. */
   #watching: StreamWatch | undefined;
+  /** While it plays: aborted when it does not any more. */
+  #interrupted: AbortController | undefined;
   #unused: NodeJS.Timeout | undefined;
 
   /** @param onClose called once */
@@ -122,6 +130,7 @@ export class Relay implements OvtSink {
     this.#end.abort();
     clearTimeout(this.#unused);
     this.#watching?.close();
+    this.#interrupted?.abort();
     this.#client?.close();
     if (forGood) this.#output?.input.end(reason);
     else this.#output?.input.close(reason);
@@ -147,31 +156,45 @@ export class Relay implements OvtSink {
 
   /** Called by the client: the node that sends it, or the way to it, has gone. */
   end(reason: string, forGood: boolean): void {
-    const parent = this.#parent;
+    const { parent } = this;
+    // one that gets nothing itself because the stream has no owner is as good as any other
+    const isToBlame = !forGood && this.#owner() !== undefined && parent !== undefined && this.#options.tree.has(parent);
+    if (isToBlame) this.#shunned.add(parent);
+    this.#interrupt(reason, forGood);
+  }
+
+  /** Looks for a node to go on with. */
+  #interrupt(reason: string, forGood = false): void {
+    const { parent } = this;
     this.#client = undefined;
-    this.#parent = undefined;
+    this.#followed = undefined;
     this.#watching?.close();
     this.#watching = undefined;
+    this.#interrupted?.abort();
     if (this.#output === undefined) return;
     this.#output.interrupted = true;
     this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
     // the owner of a stream that was passed on may have it still
     const owner = parent && this.#owner();
-    if (parent !== undefined && !forGood) this.#options.shunned.add(parent);
     this.#playing = this.#continue({ forGood, ...(owner && { owner }) });
     this.#playing.catch((error: Error) =>
       this.close(`the stream was not continued: ${error.message}`, { forGood: true }),
     );
   }
 
-  /** Called with the incarnations of nodes that may be parents when they have changed: one that is none any more is left. */
-  keepTo(ready: ReadonlySet<string>): void {
-    const { id, incarnation } = this.#parent ?? {};
-    if (incarnation !== undefined && !ready.has(incarnation)) this.#leave(`node ${id} is not ready any more`);
+  /** Another node that relays the stream to this one; undefined while its owner sends it. */
+  get parent(): NodeIdentity | undefined {
+    const { owner, from } = this.#followed ?? {};
+    return from?.incarnation === owner?.incarnation ? undefined : from;
   }
 
-  async #continue(following: Following): Promise<void> {
-    await this.#follow(CONTINUED_MS, following);
+  /** The parent is about to go, or has gone. */
+  leaveParent(): void {
+    if (this.parent !== undefined) this.#leave(`node ${this.parent.id} is going`);
+  }
+
+  async #continue(wanted: Wanted): Promise<void> {
+    await this.#follow(CONTINUED_MS, wanted);
     if (this.#end.signal.aborted) return;
     if (this.#output !== undefined) this.#output.interrupted = false;
     this.#log.info({ node: this.#asked }, 'the relayed stream continues');
@@ -180,7 +203,7 @@ export class Relay implements OvtSink {
   /** Goes on with another node. */
   #leave(why: string): void {
     this.#client?.close();
-    this.end(why, false);
+    this.#interrupt(why);
   }
 
   #update(output: OutputStream, tracks: readonly Track[], playlists: readonly Playlist[]): void {
@@ -197,17 +220,14 @@ export class Relay implements OvtSink {
 
   /**
    * Tries to play the stream from whichever node has it. Without an owner, waits for one to be heard of.
-   * @param what.owner who had it last, where that is known
-   * @param what.unreachableMs as `withinMs` as long as the owner cannot be reached
-   * @param what.forGood it ended on purpose: only a node that has its name already can continue it, not a later one
    * @throws OvtError, UnreachableError why the last attempt failed
    */
-  async #follow(withinMs: number, what: Following): Promise<void> {
+  async #follow(withinMs: number, wanted: Wanted): Promise<void> {
     const watch = this.#options.changes.watch(this.#application, (input) => this.#mayComeOf(input));
     try {
-      if (what.owner === undefined) await this.#options.directory.catchUp();
-      const followed = await this.#tryUntil(withinMs, watch, what);
-      if (this.#client !== undefined && followed !== undefined) void this.#stay(this.#client, followed, watch);
+      if (wanted.owner === undefined) await this.#options.directory.catchUp();
+      const followed = await this.#tryUntil(withinMs, watch, wanted);
+      if (this.#client !== undefined && followed !== undefined) void this.#stay(followed, watch);
     } finally {
       if (this.#watching !== watch) watch.close();
     }
@@ -217,25 +237,61 @@ export class Relay implements OvtSink {
    * Goes on to another owner as soon as it is heard of: a host that has died is silent for longer than that. Who gets the
    * stream from a node that relays it stays there: that one goes on to the owner as soon.
    */
-  async #stay(client: OvtClient, { owner, from }: Followed, watch: StreamWatch): Promise<void> {
-    const { signal } = this.#end;
+  async #stay(followed: Followed, watch: StreamWatch): Promise<void> {
+    const { signal } = (this.#interrupted = new AbortController());
     const { self } = this.#options.cluster;
     this.#watching = watch;
-    if (from.incarnation !== owner.incarnation) this.#parent = from;
+    this.#followed = followed;
+    void lookForPlace(() => this.#improve(), signal);
     for (;;) {
       await watch.next(LONGEST_MS, signal);
-      if (this.#client !== client || signal.aborted) return;
+      if (signal.aborted) return;
       const now = this.#owner();
-      const isKept = now?.incarnation === owner.incarnation || (this.#parent !== undefined && now?.id !== self.id);
+      const isOwned = now?.incarnation === this.#followed.owner.incarnation;
+      const isKept = isOwned || (this.parent !== undefined && now?.id !== self.id);
       if (now !== undefined && !isKept) return this.#leave(`node ${now.id} has the stream now`);
     }
+  }
+
+  /** Goes on with the node that the stream is meant to come from, if that is another one and has it, too. */
+  async #improve(): Promise<void> {
+    const owner = this.#owner();
+    const { from } = this.#followed ?? {};
+    if (from === undefined || owner === undefined || owner.id === this.#options.cluster.self.id) return;
+    await findBetterSender(this.#search, this.#key, owner, from, {
+      hasRoom: async (node, prefix) => (await this.#connect(node, prefix)).close(),
+      ask: (node, prefix) => this.#replaceSender({ owner, from: node }, prefix),
+    });
+  }
+
+  /**
+   * Has another node send the stream. The present one is kept until that one sends all that is missing.
+   * @throws OvtError, UnreachableError, UnavailableError why the present one stays
+   */
+  async #replaceSender(next: Followed, prefix: RelayPrefix): Promise<void> {
+    const present = this.#client;
+    const tracks = this.#output?.tracks;
+    const client = await this.#connect(next.from, prefix);
+    await client.play({
+      begin: (complete) => {
+        const isAsBefore = this.#followed && this.#client === present && this.#output?.tracks === tracks;
+        if (!complete || !isAsBefore) throw new OvtError('the stream would not go on where it is');
+        present?.close();
+        this.#client = client;
+        this.#followed = next;
+        this.#log.info({ node: next.from.id }, 'the relayed stream comes from a better node');
+      },
+      tracks: (told, playlists) => this.tracks(told, playlists),
+      packet: (packet) => this.packet(packet),
+      end: (reason, forGood) => this.end(reason, forGood),
+    });
   }
 
   /** @returns undefined when the relay was closed meanwhile */
   async #tryUntil(
     withinMs: number,
     watch: StreamWatch,
-    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Following,
+    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Wanted,
   ): Promise<Followed | undefined> {
     const { signal } = this.#end;
     const since = performance.now();
@@ -254,39 +310,62 @@ export class Relay implements OvtSink {
 
   /** @returns why it does not play otherwise */
   async #attempt(owner: NodeIdentity): Promise<Followed | Error> {
-    const { cluster, tree, shunned } = this.#options;
-    const { vhost, name: app } = this.#application;
-    const stream = joinKey(vhost.name, app, this.#name);
+    const ask = (node: NodeIdentity, prefix: RelayPrefix): Promise<void> => this.#ask(node, prefix);
     try {
-      const way = { self: cluster.self, tree, shunned };
-      return { owner, from: await onWay(way, stream, owner, (node, prefix) => this.#ask(node, prefix)) };
+      return { owner, from: await findSender(this.#search, this.#key, owner, ask) };
     } catch (error) {
-      if (isOrdinary(error)) return error;
+      if (isRelayFailure(error)) return error;
       throw error;
     }
   }
 
-  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
+  get #search(): SenderSearch {
+    const { cluster, tree, unreachable } = this.#options;
+    return { self: cluster.self, tree, shunned: this.#shunned, unreachable };
+  }
+
+  /** By which nodes are ranked for the stream. */
+  get #key(): string {
     const { vhost, name: app } = this.#application;
-    const path = relayPath(prefix, { vhost: vhost.name, app, output: this.#name });
-    const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
+    return joinKey(vhost.name, app, this.#name);
+  }
+
+  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
+    const client = await this.#connect(node, prefix);
     this.#asked = node.id;
-    const target = `ovt://${node.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
-    const client = await OvtClient.connect({ stream, target }, this.#clientOptions);
     this.#client = client;
     if (this.#end.signal.aborted) client.close();
     else await client.play(this);
   }
 
+  /** @throws OvtError, UnreachableError, UnavailableError why a node does not have the stream */
+  async #connect(node: NodeIdentity, prefix: RelayPrefix): Promise<OvtClient> {
+    const { vhost, name: app } = this.#application;
+    const path = relayPath(prefix, { vhost: vhost.name, app, output: this.#name });
+    const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
+    const target = `ovt://${node.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
+    return OvtClient.connect({ stream, target }, this.#clientOptions);
+  }
+
   get #clientOptions(): OvtClientOptions {
     const { run, tracks = [] } = this.#output ?? {};
+    const after = run && this.#positionOf(run, tracks);
     return {
       log: this.#log,
       clock: this.#clock,
       plain: true,
-      silenceMs: SILENCE_MS,
+      silenceMs: RELAY_SILENCE_MS,
       ...(run && { before: { run: run.id, tracks } }),
+      ...(after && { after }),
     };
+  }
+
+  /** What comes in the order of the sender: who has a picture has all that came before it. */
+  #positionOf({ id }: RelayedRun, tracks: readonly Track[]): Position | undefined {
+    const ofType = (wanted: Track['type']): number[] =>
+      tracks.filter(({ type }) => type === wanted).map((track) => track.id);
+    const seconds = this.#clock.positionOf(ofType('video')) ?? this.#clock.positionOf(ofType('audio'));
+    return seconds === undefined ? undefined : { run: id, seconds };
   }
 
   /** As far as this node has heard. A publisher may have come to this very node. */

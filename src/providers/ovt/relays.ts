@@ -6,11 +6,11 @@ import type { RelayTree } from '../../origins/relay-tree.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { Location } from '../../origins/stream-directory.ts';
 import { Relay, type RelayOptions } from './relay.ts';
-import { isOrdinary } from './relay-way.ts';
+import { isRelayFailure } from './find-sender.ts';
 
-export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'shunned'> {
+export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'unreachable'> {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
-  readonly tree: Pick<RelayTree, 'parent' | 'hasChildren'>;
+  readonly tree: Pick<RelayTree, 'parent' | 'has' | 'hasChildren'>;
 }
 
 interface Entry {
@@ -24,10 +24,10 @@ export class Relays {
   readonly #entries = new Map<string, Entry>();
   /** Those that other nodes wait for. */
   readonly #asked = new Set<string>();
-  readonly #onNodes = (): void => this.#keepToReady();
+  readonly #onNodes = (): void => this.#leaveGone();
 
   constructor(options: RelaysOptions) {
-    this.#options = { ...options, shunned: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
+    this.#options = { ...options, unreachable: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
     options.cluster.events.on('nodes', this.#onNodes);
   }
 
@@ -38,7 +38,7 @@ export class Relays {
     try {
       return await this.open(application, name, location);
     } catch (error) {
-      if (!isOrdinary(error)) throw error;
+      if (!isRelayFailure(error)) throw error;
       this.#options.log.warn(
         { stream: `${application.internalName}/${name}`, reason: error.message },
         'a stream of another node cannot be relayed',
@@ -74,7 +74,7 @@ export class Relays {
       const location = await this.#options.directory.locate(application, name);
       return location && (await this.open(application, name, location));
     } catch (error) {
-      if (!isOrdinary(error)) throw error;
+      if (!isRelayFailure(error)) throw error;
       return undefined;
     } finally {
       this.#asked.delete(key);
@@ -95,11 +95,15 @@ export class Relays {
     for (const { relay } of [...this.#entries.values()]) relay.close('the server is closing');
   }
 
-  #keepToReady(): void {
-    if (this.#entries.size === 0) return;
-    const nodes = this.#options.cluster.nodes().filter(({ state }) => state === 'ready');
-    const ready = new Set(nodes.map(({ incarnation }) => incarnation));
-    for (const { relay } of [...this.#entries.values()]) relay.keepTo(ready);
+  /** Leaves the parents that are about to go, have gone, or have started again. */
+  #leaveGone(): void {
+    const relays = [...this.#entries.values()].map(({ relay }) => relay);
+    const parents = new Map(relays.flatMap(({ parent }) => (parent ? [[parent.incarnation, parent]] : [])));
+    const gone = new Set([...parents.values()].filter((parent) => !this.#options.tree.has(parent)));
+    for (const relay of relays) {
+      const parent = relay.parent && parents.get(relay.parent.incarnation);
+      if (parent !== undefined && gone.has(parent)) relay.leaveParent();
+    }
   }
 }
 

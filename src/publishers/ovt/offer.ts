@@ -68,13 +68,18 @@ export class Offer {
     return this.#events;
   }
 
+  /** Names the run of the stream, on all nodes that have it. */
+  get run(): string {
+    return this.output.run?.id ?? uuidOf(this.output);
+  }
+
   /** What the client is told of it. With a trackset there are no playlists: they may name other tracks. */
   describe(): WireDescription {
     const { output } = this;
     return descriptionOf({
       appName: this.#application.internalName,
       streamName: output.name,
-      originStreamUUID: output.run?.id ?? uuidOf(output),
+      originStreamUUID: this.run,
       playlists: this.#trackset === undefined ? output.playlists.map(wirePlaylist) : [],
       tracks: this.select(output.tracks).map(wireTrack),
     });

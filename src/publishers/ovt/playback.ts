@@ -21,8 +21,11 @@ export interface PlaybackOptions {
   readonly forms: WireForms;
   /** The stream's tracks as they are sent: the same objects as long as they are as before. */
   readonly select: (tracks: readonly Track[]) => readonly Track[];
-  /** What is sent first, from the last key frame on. Of video that it has none of the next key frame is waited for. */
-  readonly start?: GopCache;
+  /**
+   * What is sent first: enough to decode everything from a time on, in seconds, which is Infinity for the last key frame. Of video that
+   * the cache has none of the next key frame is waited for.
+   */
+  readonly start?: { readonly cache: GopCache; readonly from: number };
   /** What follows is of other tracks than what came before. */
   readonly onTracks: (tracks: readonly Track[]) => void;
   readonly onSent: (bytes: number) => void;
@@ -117,9 +120,9 @@ export class Playback implements Consumer {
     this.#options.onEnd(reason);
   }
 
-  #begin(start: GopCache): void {
+  #begin({ cache, from }: { readonly cache: GopCache; readonly from: number }): void {
     for (const track of this.#selected) this.#gate.lose({ track });
-    start.replay((packet) => {
+    cache.replayFrom(from, (packet) => {
       if (this.#gate.passes(packet)) this.#send(packet);
     });
   }

@@ -7,15 +7,22 @@ import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
-import { readRelayPath, RELAY_PREFIXES, type OutputName, type RelayPrefix } from '../../origins/relay-path.ts';
+import {
+  readRelayPath,
+  RELAY_PREFIXES,
+  RELAY_SILENCE_MS,
+  type OutputName,
+  type RelayPrefix,
+} from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
-import { FedNodes } from './fed-nodes.ts';
+import type { FedNodes } from './fed-nodes.ts';
 import { OvtSession, type Account, type Found } from './session.ts';
 
 export interface RelaySourceOptions {
   readonly registry: Registry;
   readonly calls: PeerCalls;
   readonly tree: Pick<RelayTree, 'fanOut' | 'isFirst' | 'mayFeed'>;
+  readonly fed: FedNodes;
   readonly relays: {
     /** The relay of another node's stream, once it plays; undefined when there is none to be had. */
     playing(application: Application, name: string): Promise<OutputStream | undefined>;
@@ -24,6 +31,12 @@ export interface RelaySourceOptions {
   };
   readonly log: Logger;
 }
+
+/** A node sends a relay to so many times `fanOut` others at most: some come instead of to nodes that cannot send it. */
+const MAX_FAN_OUTS = 2;
+
+/** Who comes from a node that stood still lacks what came until that was noticed, and until another one answered. */
+const PAST_SECONDS = RELAY_SILENCE_MS / 1000 + 1;
 
 /** Who asks for an output stream, and how. */
 interface Asked {
@@ -38,7 +51,6 @@ export class RelaySource {
   readonly #log: Logger;
   readonly #caches: StartCaches;
   readonly #sessions = new Set<OvtSession>();
-  readonly #fed = new FedNodes();
   #lastId = 0;
 
   constructor(options: RelaySourceOptions) {
@@ -49,6 +61,7 @@ export class RelaySource {
       registry,
       'relayed',
       (output, application) => output.input.isRelay && relays.isPassedOn(application, output),
+      PAST_SECONDS,
     );
     for (const prefix of RELAY_PREFIXES)
       calls.addStreams(prefix, (stream, path, from) => this.#take(stream, prefix, path, from));
@@ -63,9 +76,8 @@ export class RelaySource {
   #take(stream: Duplex, prefix: RelayPrefix, path: string, from: NodeIdentity): void {
     const name = readRelayPath(prefix, path);
     let found: Promise<Found | undefined> | undefined;
-    let leave = (): void => {};
-    const find = (): Promise<Found | undefined> =>
-      (found ??= this.#find(name && { name, prefix, from }, (undo) => (leave = undo)));
+    const fed = new AbortController();
+    const find = (): Promise<Found | undefined> => (found ??= this.#find(name && { name, prefix, from }, fed.signal));
     const session: OvtSession = new OvtSession(stream, {
       kind: 'relay',
       log: this.#log.child({ node: from.id, path }),
@@ -79,7 +91,7 @@ export class RelaySource {
       },
       start: (output) => this.#caches.of(output),
       onClose: () => {
-        leave();
+        fed.abort();
         this.#sessions.delete(session);
       },
     });
@@ -93,10 +105,10 @@ export class RelaySource {
 
   /**
    * What a node is sent: an output stream of this node's own, or a relay that goes further.
-   * @param onFed called in this turn with what to call when the node gets it no more
+   * @param until aborted when the node has gone
    * @throws relayedEnough
    */
-  async #find(asked: Asked | undefined, onFed: (undo: () => void) => void): Promise<Found | undefined> {
+  async #find(asked: Asked | undefined, until: AbortSignal): Promise<Found | undefined> {
     if (asked === undefined) return undefined;
     const { name, prefix, from } = asked;
     const { tree, relays, registry } = this.#options;
@@ -105,13 +117,24 @@ export class RelaySource {
     const own = application.outputs.get(name.output);
     const key = joinKey(name.vhost, name.app, name.output);
     if (own !== undefined) {
-      const hasRoom = this.#fed.besides(own, from.id) < tree.fanOut;
-      if (prefix === '/branch/' && !hasRoom && !tree.isFirst(key, from)) throw kilnError('relayedEnough');
-      onFed(this.#fed.add(own, from.id));
-      return { application, output: own, delayMs: 0 };
+      if (prefix === '/branch/' && !tree.isFirst(key, from)) this.#bound(own, from, tree.fanOut);
+      return this.#feed(application, own, asked, until);
     }
     if (prefix !== '/branch/' || !tree.mayFeed(key, from)) return undefined;
     const output = await relays.playing(application, name.output);
-    return output && { application, output, delayMs: 0 };
+    if (output === undefined) return undefined;
+    this.#bound(output, from, MAX_FAN_OUTS * tree.fanOut);
+    return this.#feed(application, output, asked, until);
+  }
+
+  /** @throws relayedEnough when so many other nodes get the stream from this one */
+  #bound(output: OutputStream, { id }: NodeIdentity, most: number): void {
+    if (this.#options.fed.countWithout(output, id) >= most) throw kilnError('relayedEnough');
+  }
+
+  #feed(application: Application, output: OutputStream, { from, prefix }: Asked, until: AbortSignal): Found {
+    const { fed } = this.#options;
+    if (!until.aborted) until.addEventListener('abort', fed.add(output, from.id, prefix), { once: true });
+    return { application, output, delayMs: 0 };
   }
 }

@@ -2,6 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { Application } from '../../core/application.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
 import type { OutputStream } from '../../core/stream.ts';
+import { toSeconds, VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { Track } from '../../core/track.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
@@ -12,6 +13,7 @@ import {
   readMessage,
   TRACK_CHANGED,
   writeMessage,
+  type Position,
   type Request,
   type Response,
 } from '../../protocols/ovt/message.ts';
@@ -183,7 +185,7 @@ export class OvtSession {
       this.#described = offer.output.tracks;
       this.#respond({ id, application, code: 200, message: 'ok', contents: offer.describe() });
     },
-    play: async ({ id, application, target }) => {
+    play: async ({ id, application, target, after }) => {
       if (this.#closed) return;
       if (this.#playback !== undefined) return this.close('the client asked to play twice', 'warn');
       let account: Account | undefined;
@@ -195,8 +197,11 @@ export class OvtSession {
         });
         if (this.#closed) return account?.leave('the client has gone');
         this.#account = account;
-        this.#respond({ id, application, code: 200, message: 'ok' });
-        this.#play(offer, found.delayMs);
+        const cache = this.#options.start?.(offer.output);
+        const from = after && startAfter(after, offer);
+        const complete = cache !== undefined && from !== undefined && cache.reaches(from);
+        this.#respond({ id, application, code: 200, message: 'ok', ...(complete && { complete }) });
+        this.#play(offer, found.delayMs, cache && { cache, from: from ?? Infinity });
       } catch (error) {
         account?.leave((error as Error).message);
         throw error;
@@ -217,10 +222,9 @@ export class OvtSession {
     return { found, offer: new Offer(found.application, found.output, url.trackset, this.#options.forms) };
   }
 
-  #play(offer: Offer, delayMs: number): void {
-    const { id, kind, forms, start } = this.#options;
+  #play(offer: Offer, delayMs: number, start: PlaybackOptions['start']): void {
+    const { id, kind, forms } = this.#options;
     const { output } = offer;
-    const cache = start?.(output);
     this.#log = this.#log.child({ stream: output.name });
     this.#log.debug('the OVT client plays');
     const hasChanged = this.#described !== undefined && this.#described !== output.tracks;
@@ -231,7 +235,7 @@ export class OvtSession {
       delayMs,
       forms,
       select: (tracks) => offer.select(tracks),
-      ...(cache && { start: cache }),
+      ...(start && { start }),
       onTracks: () => this.#notify('notify', TRACK_CHANGED, { contents: offer.describe() }),
       onSent: (bytes) => this.#account?.sent(bytes),
       onEnd: (reason) => this.close(reason),
@@ -258,4 +262,11 @@ export class OvtSession {
     const unread = this.#playback === undefined && this.#stream.writableLength > MAX_UNREAD_ANSWER_BYTES;
     if (unread) this.close('the client does not read the answers', 'warn');
   }
+}
+
+/** Until when a client has a stream, in seconds as they are counted here; undefined when it has another run of it. */
+function startAfter({ run, seconds }: Position, offer: Offer): number | undefined {
+  if (run !== offer.run) return undefined;
+  const shift = offer.output.run?.shift(VIDEO_TIMEBASE) ?? 0;
+  return seconds + toSeconds(shift, VIDEO_TIMEBASE);
 }

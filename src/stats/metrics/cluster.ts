@@ -14,10 +14,13 @@ export interface ClusterSources {
   readonly continued: () => number;
   /** Publishers that wait until the node that has their name answers, or is dead. */
   readonly heldPublishers: () => number;
+  /** How many nodes this one sends streams to, by how they came to it. */
+  readonly relayFeeds: () => Readonly<Record<string, number>>;
 }
 
 /** The cluster as this node sees it, and what the node holds in it. Sums over nodes are made in PromQL. */
-export function clusterFamilies({ cluster, store, registry, continued, heldPublishers }: ClusterSources): Family[] {
+export function clusterFamilies(sources: ClusterSources): Family[] {
+  const { cluster, store, registry, continued, heldPublishers, relayFeeds } = sources;
   return [
     gauge('kiln_cluster_nodes', 'Nodes of the cluster by state, as this node knows them.', () => nodes(cluster)),
     gauge('kiln_cluster_connected', 'Whether this node reaches the store of its cluster.', () => {
@@ -49,6 +52,12 @@ export function clusterFamilies({ cluster, store, registry, continued, heldPubli
       'kiln_relays',
       'Output streams of other nodes that this node relays, or whose HLS or LL-HLS players it counts; those of both once.',
       () => relays(registry),
+    ),
+    gauge(
+      'kiln_relay_feeds',
+      'Nodes that this node sends output streams to, those of each stream counted. Of `way` `relay` are those that got it from no other ' +
+        'node, for which its owner has no bound.',
+      () => Object.entries(relayFeeds()).map(([way, value]) => ({ labels: { way }, value })),
     ),
     counter(
       'kiln_stream_takeovers_total',

@@ -147,3 +147,24 @@ test('whatever comes, the limits hold and no picture is kept without its key fra
     }
   }
 });
+
+test('beyond a limit what is before the last key frame goes first', (t) => {
+  const cache = new GopCache({ bytes: 1000, seconds: 10 }, (_track, now) => now - 2);
+  for (let i = 0; i <= 10; i++) cache.packet(video(i / 10, i === 0 || i === 2, 100));
+  t.deepEqual(
+    seconds(replayed(cache)),
+    [2, 3, 4, 5, 6, 7, 8, 9, 10].map((i) => i / 10),
+  );
+});
+
+test('of sound alone a replay begins a second ago, or earlier where that is asked for', (t) => {
+  const cache = new GopCache(LIMITS, (_track, now) => now - 4);
+  for (let i = 0; i <= 500; i++) cache.packet(audio(i / 50));
+  const first = (from: number): number | undefined => {
+    const packets: Packet[] = [];
+    cache.replayFrom(from, (packet) => void packets.push(packet));
+    return seconds(packets)[0];
+  };
+  t.deepEqual([first(Infinity), first(7)], [9, 7]);
+  t.deepEqual([cache.reaches(7), cache.reaches(1)], [true, false]);
+});

@@ -69,6 +69,30 @@ test.serial('of a stream that counts as used it is kept as long as the stream is
   registry.close('the test is over');
 });
 
+test('who had the stream before gets what has come since, and who comes now the last key frame', (t) => {
+  const registry = new Registry();
+  addVhost(registry);
+  const caches = new StartCaches(registry, 'relayed', () => false, 2);
+  const one = goLive(registry, 'app', 'one', [VIDEO]);
+  caches.hold(one);
+  for (const packet of videoPackets(VIDEO, { to: 10, gop: 30 }).slice(0, 250)) one.write(packet);
+  const packets = caches.of(one);
+  const from = (seconds: number): number | undefined => {
+    const numbers: number[] = [];
+    packets?.replayFrom(seconds, ({ dts }) => void numbers.push(dts / 3000));
+    return numbers[0];
+  };
+  t.is(from(Infinity), 240);
+  t.is(from(7.5), 210);
+  t.is(from(6.4), 180);
+  t.is(from(1), 180);
+  t.deepEqual([packets?.reaches(6.4), packets?.reaches(5.9)], [true, false]);
+  packets?.shorten();
+  t.is(from(1), 240);
+  caches.close();
+  registry.close('the test is over');
+});
+
 test('of a stream that continues one that was relayed it is kept from the start', (t) => {
   const { registry, caches, output } = open(t);
   const before = output('one');

@@ -161,8 +161,20 @@ test.serial('a parent dies: its child goes on with the next frame from another n
   t.is(views[0]?.output.closed, false);
 });
 
+test.serial('a parent stands still: its child gets what has come meanwhile from another node', async (t) => {
+  const { nodes, live, last, edges } = await chain(t, 3);
+  live.send(4 * GOP);
+  await until('it comes', () => last.frames.at(-1) === live.next - 1);
+  const [first, second, third] = edges as [RelayNode, RelayNode, RelayNode];
+  nodes.stop(second.id);
+  live.send(3 * GOP + 5);
+  await until('it goes on', () => last.frames.at(-1) === live.next - 1);
+  t.true(isRun(last.frames), last.frames.join(' '));
+  t.true(nodes.ways.includes(`${first.id} to ${third.id}`), nodes.ways.join(', '));
+});
+
 test.serial('a parent that drains, or is lost, is left at once', async (t) => {
-  for (const state of ['draining', 'silent', 'lost'] as const) {
+  for (const state of ['draining', 'lost'] as const) {
     const { nodes, live, last, edges } = await chain(t, 2);
     nodes.setState(edges[0]?.id ?? '', state);
     await until('another node sends it', () => nodes.ways.includes(`owner to ${edges[1]?.id}`));
@@ -170,6 +182,18 @@ test.serial('a parent that drains, or is lost, is left at once', async (t) => {
     await until('it goes on', () => last.frames.at(-1) === live.next - 1);
     t.true(isRun(last.frames));
   }
+});
+
+test.serial('a parent that Redis hears nothing of is kept as long as it sends', async (t) => {
+  const { nodes, live, last, edges } = await chain(t, 2);
+  const { length } = nodes.opened;
+  nodes.setState(edges[0]?.id ?? '', 'silent');
+  live.send(GOP);
+  await until('it goes on', () => last.frames.at(-1) === live.next - 1);
+  nodes.setState(edges[0]?.id ?? '', 'ready');
+  live.send(GOP);
+  await until('it goes on', () => last.frames.at(-1) === live.next - 1);
+  t.is(nodes.opened.length, length, 'nobody was asked again');
 });
 
 test.serial('a parent that gets nothing itself is left by its children', async (t) => {
@@ -183,6 +207,19 @@ test.serial('a parent that gets nothing itself is left by its children', async (
   live.send(1);
   await until('it goes on', () => last.frames.at(-1) === live.next - 1);
   t.true(isRun(last.frames));
+});
+
+test.serial('a parent that had nothing to send while the stream had no owner is asked as before', async (t) => {
+  const { nodes, live, views, last, edges } = await chain(t, 2);
+  live.output.input.close('the publisher went');
+  const since = performance.now();
+  await until('the child has given up', () => performance.now() - since > 4000);
+  const next = new Live(nodes.add('another'), 10 * GOP);
+  await until('it is relayed', () => next.output.watched);
+  next.send(GOP);
+  await until('all go on', () => views.every(({ frames }) => frames.at(-1) === next.next - 1));
+  t.false(last.output.closed);
+  t.true(nodes.ways.includes(`${edges[0]?.id} to ${edges[1]?.id}`), nodes.ways.join(', '));
 });
 
 test.serial('nodes that cannot pass it on are left out, and then the owner sends it in any case', async (t) => {
@@ -200,6 +237,62 @@ test.serial('nodes that cannot pass it on are left out, and then the owner sends
     const asked = nodes.opened.filter(({ from }) => from === id).map(({ to, prefix }) => `${to}${prefix}`);
     t.is(asked.at(-1), 'owner/relay/');
   }
+});
+
+test.serial('a relay that came by way of a fault goes to its place later, and nobody notices', async (t) => {
+  virtualTime(t);
+  const nodes = new RelayNodes(t, 1);
+  const owner = nodes.add('owner');
+  const live = new Live(owner);
+  const edges = RANKED.slice(0, 3).map((id) => nodes.add(id)) as [RelayNode, RelayNode, RelayNode];
+  const [first, second, third] = edges;
+  for (const edge of [first, second]) await watch(edge);
+  for (const { id } of [first, second]) nodes.dead.add(id);
+  const view = await watch(third);
+  t.true(nodes.ways.includes(`owner to ${third.id}`), nodes.ways.join(', '));
+  t.deepEqual(owner.fed.counts, { branch: 1, relay: 1 });
+  live.send(GOP + 10);
+  await until('it comes', () => view.frames.at(-1) === live.next - 1);
+  let interruptions = 0;
+  const { tracks } = view.output;
+  Object.defineProperty(view.output, 'interrupted', {
+    get: () => false,
+    set: () => {
+      interruptions++;
+    },
+  });
+  nodes.dead.clear();
+  const ways = edges.map(({ id }, i) => `${edges[i - 1]?.id ?? 'owner'} to ${id}`).toSorted();
+  await until('its parent sends it', () => nodes.ways.join() === ways.join());
+  live.send(GOP);
+  await until('it goes on', () => view.frames.at(-1) === live.next - 1);
+  t.true(isRun(view.frames), view.frames.join(' '));
+  t.is(interruptions, 0);
+  t.is(view.output.tracks, tracks);
+  await until('the owner sends it to one node', () => owner.fed.counts.relay === 0);
+  t.deepEqual(
+    [owner.fed.counts, second.fed.counts].map(({ branch }) => branch),
+    [1, 1],
+  );
+});
+
+test.serial('a relay for which there was room goes to its place when there is none any more', async (t) => {
+  virtualTime(t);
+  const nodes = new RelayNodes(t, 1);
+  const live = new Live(nodes.add('owner'));
+  const [first, second] = RANKED.slice(0, 2).map((id) => nodes.add(id)) as [RelayNode, RelayNode];
+  const view = await watch(second);
+  live.send(GOP + 10);
+  await until('it comes', () => view.frames.at(-1) === live.next - 1);
+  const asked = () => nodes.opened.filter(({ from, to }) => from === second.id && to === 'owner').length;
+  await until('it has asked again', () => asked() > 1);
+  await until('there is room', () => nodes.ways.join() === `owner to ${second.id}`);
+  await watch(first);
+  const ways = [`owner to ${first.id}`, `${first.id} to ${second.id}`].toSorted();
+  await until('its parent sends it', () => nodes.ways.join() === ways.join(), 600_000);
+  live.send(GOP);
+  await until('it goes on', () => view.frames.at(-1) === live.next - 1);
+  t.true(isRun(view.frames), view.frames.join(' '));
 });
 
 test.serial('an owner of an older version sends it as ever', async (t) => {
@@ -310,6 +403,23 @@ test.serial('a node that takes another one for the owner gets nothing from behin
   live.send(1);
 });
 
+test.serial('a node that relays a stream to twice as many nodes as it should sends others on', async (t) => {
+  const { nodes, edges, live } = await chain(t, 2);
+  const [first] = edges as [RelayNode];
+  const [third, fourth, fifth] = RANKED.slice(2, 5).map((id) => nodes.add(id)) as [RelayNode, RelayNode, RelayNode];
+  const client = await nodes.dial(third.id, first.id, '/branch/');
+  t.is(await nodes.ask(fourth.id, first.id, '/branch/'), 503);
+  const view = await watch(fifth);
+  live.send(GOP);
+  await until('it comes', () => view.frames.at(-1) === live.next - 1);
+  t.false(
+    nodes.opened.some(({ prefix }) => prefix === '/relay/'),
+    'the owner need not send it',
+  );
+  client.close();
+  await until('there is room', async () => (await nodes.ask(fourth.id, first.id, '/branch/')) === 200);
+});
+
 test.serial('nodes that see each other differently all get the stream, without a loop', async (t) => {
   virtualTime(t);
   for (let seed = 1; seed <= 5; seed++) {
@@ -326,9 +436,9 @@ test.serial('nodes that see each other differently all get the stream, without a
     await until('all have it', () => views.every(({ frames }) => frames.at(-1) === live.next - 1));
     const parents = new Map(nodes.ways.map((way) => way.split(' to ').toReversed() as [string, string]));
     for (const { id } of edges) {
-      let steps = 0;
-      for (let at: string | undefined = id; at !== undefined && at !== 'owner'; at = parents.get(at)) steps++;
-      t.true(steps <= edges.length);
+      const way = [id];
+      for (let at = parents.get(id); at !== undefined && way.length <= edges.length; at = parents.get(at)) way.push(at);
+      t.is(way.at(-1), 'owner', way.join(' from '));
     }
     t.true([...parents.values()].filter((id) => id === 'owner').length <= 8, nodes.ways.join(', '));
   }

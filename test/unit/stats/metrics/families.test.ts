@@ -124,7 +124,16 @@ test('the cluster of a node that is alone', async (t) => {
   store.beat(true);
   store.beat(false);
   const registry = sampleRegistry();
-  const body = await scrape(clusterFamilies({ cluster, store, registry, continued: () => 2, heldPublishers: () => 0 }));
+  const body = await scrape(
+    clusterFamilies({
+      cluster,
+      store,
+      registry,
+      continued: () => 2,
+      heldPublishers: () => 0,
+      relayFeeds: () => ({ branch: 3, relay: 1 }),
+    }),
+  );
   t.is(valueOf(body, 'kiln_cluster_nodes', { state: 'ready' }), 1);
   t.is(valueOf(body, 'kiln_cluster_connected'), 1);
   t.is(valueOf(body, 'kiln_cluster_claims'), 1);
@@ -132,6 +141,7 @@ test('the cluster of a node that is alone', async (t) => {
   t.is(valueOf(body, 'kiln_redis_command_seconds_count'), 1);
   t.is(valueOf(body, 'kiln_redis_command_failures_total'), 1);
   t.is(valueOf(body, 'kiln_stream_takeovers_total'), 2);
+  t.is(valueOf(body, 'kiln_relay_feeds', { way: 'branch' }), 3);
 });
 
 test("other nodes' streams are counted once, whatever they are played by, while anybody plays their files", async (t) => {
@@ -145,6 +155,7 @@ test("other nodes' streams are counted once, whatever they are played by, while 
     registry,
     continued: () => 0,
     heldPublishers: () => 0,
+    relayFeeds: () => ({}),
   });
   const relays = async () => valueOf(await scrape(families), 'kiln_relays', { application: 'app' });
   const ovt = { type: 'Ovt', kind: 'ovt' } as const;
