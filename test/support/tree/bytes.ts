@@ -1,5 +1,6 @@
 import type { Kiln } from '../kiln.ts';
 import { urisOf } from '../load/llhls-player.ts';
+import { until } from '../until.ts';
 
 /**
  * Compares what the playlists of a stream name, but for the oldest and the newest, on some nodes with what one of them has.
@@ -32,9 +33,11 @@ async function textOf(node: Kiln, path: string): Promise<string> {
   return await (await fetch(node.httpUrl(path))).text();
 }
 
-/** Undefined when it is not answered. */
+/** What a node answers as soon as it can: one that was cut off asks for what it lacks again after a moment. Undefined when there is none. */
 async function bytesOf(node: Kiln, path: string): Promise<Buffer | undefined> {
-  const answer = await fetch(node.httpUrl(path));
-  const body = Buffer.from(await answer.arrayBuffer());
-  return answer.status === 200 ? body : undefined;
+  return await until(`${path} is answered`, async () => {
+    const answer = await fetch(node.httpUrl(path));
+    const body = Buffer.from(await answer.arrayBuffer());
+    return answer.status !== 503 && { body: answer.status === 200 ? body : undefined };
+  }).then(({ body }) => body);
 }
