@@ -94,7 +94,7 @@ export class LlhlsPlayer {
     this.requests++;
     const { status, body } = await connection.get(path);
     if (status === 404) return false;
-    if (status !== 200) throw new Error(`${status} for ${path}`);
+    if (status !== 200) throw new Error(failure(status, path, body));
     const now = monotonic();
     const stamp = lastStamp(body);
     if (stamp === undefined) return true;
@@ -107,7 +107,7 @@ export class LlhlsPlayer {
   async #text(connection: HttpConnection, path: string): Promise<string> {
     this.requests++;
     const { status, body } = await connection.get(path);
-    if (status !== 200) throw new Error(`${status} for ${path}`);
+    if (status !== 200) throw new Error(failure(status, path, body));
     return body.toString('latin1');
   }
 
@@ -134,6 +134,10 @@ export function parseChunklist(text: string): Chunklist {
 /** Everything that a playlist names, in order. */
 export function urisOf(playlist: string): string[] {
   return [...playlist.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => quoted ?? line ?? '');
+}
+
+function failure(status: number, path: string, body: Buffer): string {
+  return `${status} for ${path}: ${body.toString('latin1').slice(0, 200)}`;
 }
 
 function resolve(uri: string, base: string): string {
