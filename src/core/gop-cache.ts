@@ -29,7 +29,7 @@ export class GopCache implements Consumer {
 
   /**
    * @param needed the presentation time of a track, in seconds, from which on a replay has to be able to decode it;
-   *   Infinity where the last key frame will do. It is told what time it is in the stream.
+   *   Infinity where the last key frame will do; `now` is the time of the newest packet.
    */
   constructor(limits: ReaderLimits, needed: (track: Track, now: number) => number = () => Infinity) {
     this.#limits = limits;

@@ -37,6 +37,19 @@ export class RelayTree {
     return row?.incarnation === incarnation && isPlaced(row);
   }
 
+  /**
+   * Whether the owner of a stream, this node, sends it to another one as well.
+   * @param others how many it sends it to besides
+   */
+  hasRoom(stream: string, node: NodeIdentity, others: number): boolean {
+    return others < this.fanOut || this.isFirst(stream, node);
+  }
+
+  /** How many nodes one that passes a stream on sends it to at most: some come in place of another one that cannot. */
+  get mostChildren(): number {
+    return 2 * this.fanOut;
+  }
+
   /** Whether another node is one of the first few, which get a stream of this one from it. */
   isFirst(stream: string, { id }: NodeIdentity): boolean {
     const { self } = this.#cluster;

@@ -242,7 +242,12 @@ export class Relay implements OvtSink {
     const { self } = this.#options.cluster;
     this.#watching = watch;
     this.#followed = followed;
-    void lookForPlace(() => this.#improve(), signal);
+    lookForPlace(() => this.#improve(), signal).catch((error: Error) =>
+      this.#log.error(
+        { err: error },
+        'a better node for a relayed stream could not be looked for: it stays where it is',
+      ),
+    );
     for (;;) {
       await watch.next(LONGEST_MS, signal);
       if (signal.aborted) return;

@@ -21,7 +21,7 @@ import { OvtSession, type Account, type Found } from './session.ts';
 export interface RelaySourceOptions {
   readonly registry: Registry;
   readonly calls: PeerCalls;
-  readonly tree: Pick<RelayTree, 'fanOut' | 'isFirst' | 'mayFeed'>;
+  readonly tree: Pick<RelayTree, 'hasRoom' | 'mostChildren' | 'mayFeed'>;
   readonly fed: FedNodes;
   readonly relays: {
     /** The relay of another node's stream, once it plays; undefined when there is none to be had. */
@@ -31,9 +31,6 @@ export interface RelaySourceOptions {
   };
   readonly log: Logger;
 }
-
-/** A node sends a relay to so many times `fanOut` others at most: some come instead of to nodes that cannot send it. */
-const MAX_FAN_OUTS = 2;
 
 /** Who comes from a node that stood still lacks what came until that was noticed, and until another one answered. */
 const PAST_SECONDS = RELAY_SILENCE_MS / 1000 + 1;
@@ -111,25 +108,21 @@ export class RelaySource {
   async #find(asked: Asked | undefined, until: AbortSignal): Promise<Found | undefined> {
     if (asked === undefined) return undefined;
     const { name, prefix, from } = asked;
-    const { tree, relays, registry } = this.#options;
+    const { tree, fed, relays, registry } = this.#options;
     const application = registry.vhosts.get(name.vhost)?.applications.get(name.app);
     if (application === undefined) return undefined;
     const own = application.outputs.get(name.output);
     const key = joinKey(name.vhost, name.app, name.output);
     if (own !== undefined) {
-      if (prefix === '/branch/' && !tree.isFirst(key, from)) this.#bound(own, from, tree.fanOut);
+      const hasRoom = tree.hasRoom(key, from, fed.countWithout(own, from.id));
+      if (prefix === '/branch/' && !hasRoom) throw kilnError('relayedEnough');
       return this.#feed(application, own, asked, until);
     }
     if (prefix !== '/branch/' || !tree.mayFeed(key, from)) return undefined;
     const output = await relays.playing(application, name.output);
     if (output === undefined) return undefined;
-    this.#bound(output, from, MAX_FAN_OUTS * tree.fanOut);
+    if (fed.countWithout(output, from.id) >= tree.mostChildren) throw kilnError('relayedEnough');
     return this.#feed(application, output, asked, until);
-  }
-
-  /** @throws relayedEnough when so many other nodes get the stream from this one */
-  #bound(output: OutputStream, { id }: NodeIdentity, most: number): void {
-    if (this.#options.fed.countWithout(output, id) >= most) throw kilnError('relayedEnough');
   }
 
   #feed(application: Application, output: OutputStream, { from, prefix }: Asked, until: AbortSignal): Found {

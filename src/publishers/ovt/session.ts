@@ -84,7 +84,7 @@ export class OvtSession {
   #answered = Promise.resolve();
   #playback: Playback | undefined;
   #account: Account | undefined;
-  /** What the client was told of last. */
+  /** The tracks in the last description that the client got. */
   #described: readonly Track[] | undefined;
   /** Until it plays: how long that may take. Then: looks after the player. */
   #timer: NodeJS.Timeout;

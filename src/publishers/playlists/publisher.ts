@@ -104,7 +104,7 @@ export class PlaylistPublisher {
       isAtCapacity: (asked, from, watching) => {
         const application = applicationOf(asked);
         const key = application && treeKey(form, application, asked.stream);
-        return key !== undefined && watching > tree.fanOut && !tree.isFirst(key, from);
+        return key !== undefined && !tree.hasRoom(key, from, watching - 1);
       },
     });
     this.#feeds = new FeedSessions(form, calls, source, log);

@@ -3,9 +3,9 @@ import type { NodeIdentity } from '#cluster';
 interface Watching {
   /** When the node asked for something last, in milliseconds since the epoch. */
   at: number;
-  /** How many viewers it has told of. */
+  /** How many viewers it has reported. */
   viewers: number;
-  /** It is to have the stream from another one, and has not asked since it was told. */
+  /** It is to get the stream from another one, and has not asked since that was said. */
   isLeaving: boolean;
   readonly leave: () => void;
 }
@@ -39,7 +39,7 @@ export class WatchingNodes {
     return count;
   }
 
-  /** A node asks for something. @param viewers that it counts, and those behind it, where it tells them */
+  /** A node asks for something. @param viewers of it and of the nodes that get the stream from it, if it reports them */
   see({ incarnation }: NodeIdentity, viewers?: number): void {
     let node = this.#nodes.get(incarnation);
     if (node === undefined) {
@@ -52,7 +52,7 @@ export class WatchingNodes {
     node.isLeaving = false;
   }
 
-  /** A node is told to have the stream from another one: if it does, its viewers come with that one. */
+  /** A node is to get the stream from another one: if it does, that one reports its viewers. */
   dismiss({ incarnation }: NodeIdentity): void {
     const node = this.#nodes.get(incarnation);
     if (node !== undefined) Object.assign(node, { isLeaving: true, viewers: 0 });

@@ -1,18 +1,7 @@
 import test from 'ava';
-import { ranked, type NodeRow } from '#cluster';
+import { ranked } from '#cluster';
+import { nodeRow as row } from '../../support/node-row.ts';
 
-const row = (id: string, shape: Partial<NodeRow> = {}): NodeRow => ({
-  id,
-  incarnation: 'x',
-  load: 0,
-  full: false,
-  info: {},
-  address: undefined,
-  state: 'ready',
-  uptimeMs: 0,
-  silentMs: 0,
-  ...shape,
-});
 const NODES = ['a', 'b', 'c', 'd'].map((id) => row(id));
 const KEYS = Array.from({ length: 200 }, (_, n) => `task/${n}`);
 

@@ -1,24 +1,10 @@
 import test from 'ava';
 import type { NodeIdentity, NodeRow } from '#cluster';
 import { RelayTree } from '../../../src/origins/relay-tree.ts';
+import { nodeRow as row } from '../../support/node-row.ts';
 import { seeded } from '../codecs/vectors.ts';
 
 const FAN_OUT = 8;
-
-function row(id: string, more: Partial<NodeRow> = {}): NodeRow {
-  return {
-    id,
-    incarnation: `of ${id}`,
-    load: 0,
-    full: false,
-    info: {},
-    address: undefined,
-    state: 'ready',
-    uptimeMs: 0,
-    silentMs: 0,
-    ...more,
-  };
-}
 
 const idsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `node-${i}`);
 

@@ -29,7 +29,7 @@ export type FeedRequest = Static<typeof FeedRequest>;
 export const FeedNews = Type.Union([
   Type.Object({
     file: Type.String(),
-    /** Absent: nothing more of this file is sent; who asks for it by a call is told why. */
+    /** Absent: nothing more of this file is sent; the answer to a call has the reason. */
     state: Type.Optional(ChunklistState),
     part: Type.Optional(Type.Object({ name: Type.String(), ...MediaDescription })),
   }),

@@ -38,8 +38,6 @@ import type { MasterState, Report, Verdict } from './wire.ts';
 
 /** Files that are fetched at once for one connection: caches in front of players ask for many. */
 const MAX_FETCHED_BY_ONE = 64;
-/** Times the fan-out: so many nodes have a stream from one, also while others in its place are not there. */
-const MOST_CHILDREN = 2;
 /** For the owner to tell who was thrown out: players that come wait for it. */
 const TOLD_MS = 1000;
 
@@ -271,8 +269,7 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     const isPlaced = tree.mayFeed(treeKey(form, application, name), from);
     if (!isPlaced) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
     if (owner !== this.#link.owner.incarnation) throw new AwayError('this node knows another owner of the stream');
-    if (!this.#children.has(from) && this.#children.size >= MOST_CHILDREN * tree.fanOut)
-      throw kilnError('relayedEnough');
+    if (!this.#children.has(from) && this.#children.size >= tree.mostChildren) throw kilnError('relayedEnough');
     this.#children.see(from, viewers);
     return this.#relayed;
   }
