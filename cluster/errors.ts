@@ -54,6 +54,17 @@ export class UnreachableError extends Error {
   }
 }
 
+/** A node has refused a call because the clocks of the nodes differ too much: it may be repeated with the node's time. */
+export class ClockError extends UnreachableError {
+  /** Of the node, in milliseconds since 1970; undefined when it has not told it. */
+  readonly time: number | undefined;
+
+  constructor(message: string, time: number | undefined) {
+    super(message, { lives: true });
+    this.time = time;
+  }
+}
+
 /** A call was sent and no answer came: it may have had its effect. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';

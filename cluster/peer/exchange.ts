@@ -6,7 +6,7 @@ import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import { afterRunning } from '../running-time.ts';
 import type { PeerResponse } from '../types.ts';
 import { bodyHash, type Secrets } from './mac.ts';
-import { MAX_HEAD, refusalText, seal, unseal, type Call } from './wire.ts';
+import { MAX_HEAD, refusalOf, seal, unseal, type Call } from './wire.ts';
 
 const MAX_BODY = 64 * 1024 * 1024;
 /** Bytes that HTTP itself may add to a head. */
@@ -48,7 +48,8 @@ interface Failure {
 
 /**
  * Makes a call that is executed once at most.
- * @throws UnreachableError when no connection could be made or the node refused it, OutcomeUnknownError when no answer came
+ * @throws UnreachableError when no connection could be made or the node refused it (ClockError for its time),
+ *   OutcomeUnknownError when no answer came
  */
 export async function exchange(way: Way, call: Call, body: Buffer): Promise<PeerResponse> {
   const unreachable = (text: string, cause?: Error): Error =>
@@ -86,9 +87,9 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
     throw sent.status === 403 || sent.status === 431 ? unreachable(text) : unknown(text);
   }
   if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };
-  const text = `the call was refused: ${refusalText(answer.refused)}`;
-  if (again && answer.refused === 'repeated') throw unknown(text);
-  throw new UnreachableError(`node ${call.to.id}: ${text}`, { lives: answer.refused !== 'another' });
+  const refusal = refusalOf('call', call.to.id, answer.refused, answer.time);
+  // the first attempt may have been executed
+  throw again && answer.refused === 'repeated' ? new OutcomeUnknownError(refusal.message) : refusal;
 }
 
 function send(

@@ -4,7 +4,7 @@ import { Agent as TlsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Distrust } from '../distrust.ts';
-import { UnreachableError } from '../errors.ts';
+import { ClockError, UnreachableError } from '../errors.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
 import { checkNode } from './certificate.ts';
 import { exchange, type SecureOptions, type Way } from './exchange.ts';
@@ -88,13 +88,12 @@ export class PeerPort {
 
   /** @throws UnreachableError, OutcomeUnknownError */
   async call(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
-    return await this.#observe(to, exchange(this.#way(to, timeoutMs), this.#sealable(to, request), request.body));
+    return await this.#observe(to, request, timeoutMs, (way, call) => exchange(way, call, request.body));
   }
 
   /** @throws UnreachableError */
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
-    const call = this.#sealable(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) });
-    return await this.#observe(to, openStream(this.#way(to, timeoutMs), call));
+    return await this.#observe(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) }, timeoutMs, openStream);
   }
 
   /** A connection on which nothing is said: it ends with the process of the node. @throws UnreachableError */
@@ -102,15 +101,35 @@ export class PeerPort {
     return await this.connect(to, HELD, timeoutMs);
   }
 
-  async #observe<T>(to: NodeIdentity, attempt: Promise<T>): Promise<T> {
+  async #observe<T>(
+    to: NodeIdentity,
+    request: PeerRequest,
+    timeoutMs: number,
+    attempt: (way: Way, call: Call) => Promise<T>,
+  ): Promise<T> {
     const { onReached, onRefused } = this.#options;
     try {
-      const result = await attempt;
+      const result = await this.#inItsTime(this.#way(to, timeoutMs), this.#sealable(to, request), attempt);
       onReached(to);
       return result;
     } catch (error) {
       if (isRefusal(error as Error)) onRefused(to);
       throw error;
+    }
+  }
+
+  /**
+   * The cluster's time stands still with Redis, and goes on from the real one when Redis has lost everything: nodes that have
+   * not heard from it since refuse each other's calls. With the same nonce it is executed once.
+   */
+  async #inItsTime<T>(way: Way, call: Call, attempt: (way: Way, call: Call) => Promise<T>): Promise<T> {
+    const since = performance.now();
+    try {
+      return await attempt(way, call);
+    } catch (error) {
+      if (!(error instanceof ClockError) || error.time === undefined) throw error;
+      const timeoutMs = Math.max(1, way.timeoutMs - (performance.now() - since));
+      return await attempt({ ...way, timeoutMs }, { ...call, time: error.time });
     }
   }
 

@@ -124,12 +124,13 @@ export class PeerServer {
     const handler = call.path === HELD ? hold : this.#takesStreams;
     const take = call.method === STREAM && refused === undefined ? handler : undefined;
     const status = take === undefined ? 503 : 101;
-    const answer = seal(this.#options.secrets, 'answer', {
+    const { secrets } = this.#options;
+    const answer = seal(secrets, 'answer', {
       status,
       headers: {},
       nonce: call.nonce,
       bodyHash: '',
-      ...(refused !== undefined && { refused }),
+      ...this.#refusal(refused),
     });
     const lines = [
       take === undefined ? 'HTTP/1.1 503 Refused' : 'HTTP/1.1 101 Switching Protocols',
@@ -167,13 +168,18 @@ export class PeerServer {
     return used;
   }
 
+  /** The time is for a repetition of the call: after an outage of Redis the nodes do not have the same one at once. */
+  #refusal(refused: Refusal | undefined): Pick<Answer, 'refused' | 'time'> {
+    return { ...(refused !== undefined && { refused }), ...(refused === 'time' && { time: this.#options.now() }) };
+  }
+
   #answer(response: ServerResponse, { nonce }: Call, { status, headers, body }: PeerResponse, refused?: Refusal): void {
     const answer: Answer = {
       status,
       headers,
       nonce,
       bodyHash: bodyHash(body),
-      ...(refused !== undefined && { refused }),
+      ...this.#refusal(refused),
     };
     response.writeHead(200, { ...seal(this.#options.secrets, 'answer', answer), 'content-length': body.length });
     response.end(body);

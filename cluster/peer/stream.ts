@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { UnreachableError } from '../errors.ts';
 import { afterRunning } from '../running-time.ts';
 import type { Way } from './exchange.ts';
-import { MAX_HEAD, refusalText, seal, unseal, type Answer, type Call } from './wire.ts';
+import { MAX_HEAD, refusalOf, seal, unseal, type Answer, type Call } from './wire.ts';
 
 /** The method of calls that open a stream, and the protocol that the connection is upgraded to. */
 export const STREAM = 'STREAM';
@@ -15,15 +15,15 @@ export const HELD = 'kiln:held';
 /**
  * Opens a stream of bytes on a connection of its own. Both ends are authenticated when it is open; its
  * bytes are not signed.
- * @throws UnreachableError when it could not be opened
+ * @throws UnreachableError when it could not be opened (ClockError when the node refused it for its time)
  */
 export function openStream({ address, secure, secrets, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
-  const objection = (answer: Answer | undefined): string | undefined => {
+  const objection = (answer: Answer | undefined): Error | undefined => {
     if (answer === undefined || answer.nonce !== call.nonce)
-      return 'answered without proof of the cluster secret: another secret, another version, or not a Kiln node';
-    if (answer.refused !== undefined) return `the stream was refused: ${refusalText(answer.refused)}`;
-    return answer.status === 101 ? undefined : 'it does not accept streams';
+      return fail('answered without proof of the cluster secret: another secret, another version, or not a Kiln node');
+    if (answer.refused !== undefined) return refusalOf('stream', call.to.id, answer.refused, answer.time);
+    return answer.status === 101 ? undefined : fail('it does not accept streams');
   };
   return new Promise((resolve, reject) => {
     const make = address.startsWith('https:') ? httpsRequest : httpRequest;
@@ -36,14 +36,14 @@ export function openStream({ address, secure, secrets, timeoutMs }: Omit<Way, 'a
       ...secure,
     });
     const inTime = afterRunning(timeoutMs, () => request.destroy(new Error('no answer in time')));
-    const end = (text: string, cause?: Error): void => {
+    const end = (error: Error): void => {
       inTime();
-      reject(fail(text, cause));
+      reject(error);
     };
-    request.on('error', (error) => end(error.message, error));
+    request.on('error', (error) => end(fail(error.message, error)));
     request.on('response', (response) => {
       response.resume();
-      end(objection(unseal(secrets, 'answer', response.headers)) ?? 'it does not accept streams');
+      end(objection(unseal(secrets, 'answer', response.headers)) ?? fail('it does not accept streams'));
     });
     request.on('upgrade', (response, socket, head) => {
       const wrong = objection(unseal(secrets, 'answer', response.headers));

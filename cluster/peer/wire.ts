@@ -1,5 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import Value from 'typebox/value';
+import { ClockError, UnreachableError } from '../errors.ts';
 import { isSigned, sign, type Secrets } from './mac.ts';
 
 const Identity = Type.Object({ id: Type.String(), incarnation: Type.String() });
@@ -28,6 +29,8 @@ const Answer = Type.Object({
   bodyHash: Type.String(),
   /** Why the call was rejected: one of REFUSALS, or a reason of another version. */
   refused: Type.Optional(Type.String()),
+  /** When the call was rejected for its time: that of the node, for a repetition. */
+  time: Type.Optional(Type.Number()),
 });
 
 const SCHEMAS = { call: Call, answer: Answer } satisfies Record<string, TSchema>;
@@ -54,9 +57,15 @@ export const REFUSALS = {
 /** Why a node of this version refuses a call. */
 export type Refusal = keyof typeof REFUSALS;
 
-/** The text for a reason, also for one that only another version knows. */
-export function refusalText(refused: string): string {
-  return Object.hasOwn(REFUSALS, refused) ? REFUSALS[refused as Refusal] : refused;
+/**
+ * What a call or a stream fails with that a node has refused.
+ * @param refused of its answer; also a reason that only another version knows
+ */
+export function refusalOf(what: 'call' | 'stream', to: string, refused: string, time?: number): UnreachableError {
+  const reason = Object.hasOwn(REFUSALS, refused) ? REFUSALS[refused as Refusal] : refused;
+  const text = `node ${to}: the ${what} was refused: ${reason}`;
+  if (refused === 'time') return new ClockError(text, time);
+  return new UnreachableError(text, { lives: refused !== 'another' });
 }
 
 /** The most that the head of a call or of an answer may have, in bytes: a path as long as HTTP ports take it, sealed. */
