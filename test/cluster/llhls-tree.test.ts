@@ -7,6 +7,7 @@ import { encodeClip, loadClip } from '../support/load/clip.ts';
 import { LivePublisher } from '../support/load/live-publisher.ts';
 import { LlhlsPlayer } from '../support/load/llhls-player.ts';
 import type { Kiln } from '../support/kiln.ts';
+import { H264_VIDEO, offerOf } from '../support/offers.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
 import { SCRAPE_TOKEN } from '../support/prometheus.ts';
 import { compareFiles } from '../support/tree/bytes.ts';
@@ -17,17 +18,25 @@ const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCoun
 const MASTER = '/app/live/llhls.m3u8';
 const OWNER = 'owner';
 const FRAMERATE = 30;
+const OFFERING = {
+  method: 'POST',
+  headers: { 'content-type': 'application/sdp' },
+  body: offerOf([H264_VIDEO]),
+};
 const OPTIONS = { llhls: LLHLS, relayFanOut: 1, env: { KILN_ACCESS_TOKEN: SCRAPE_TOKEN } };
 
-/** The owner of a stream, three nodes in the order in which they pass it on, and the publisher. */
-async function chain(t: ExecutionContext) {
+/**
+ * The owner of a stream, three nodes in the order in which they pass it on, and the publisher.
+ * @param more elements of the LL-HLS publisher
+ */
+async function chain(t: ExecutionContext, more = '') {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-tree-'));
   t.teardown(() => rm(folder, { recursive: true }));
   await encodeClip(join(folder, 'clip.flv'), { size: '160x90', kbit: 150 });
   const redis = await usedRedis(t);
   const weigh = weighing(joinKey('llhls', 'default', 'app', 'live'));
   const ids = [OWNER, ...['a', 'b', 'c'].sort((one, other) => weigh(one) - weigh(other))];
-  const nodes = await Promise.all(ids.map((id) => startNode(t, redis, id, OPTIONS)));
+  const nodes = await Promise.all(ids.map((id) => startNode(t, redis, id, { ...OPTIONS, llhls: LLHLS + more })));
   for (const node of nodes) await untilStates(node, Object.fromEntries(ids.map((id) => [id, 'ready'])));
   const [owner, ...edges] = nodes as [Kiln, Kiln, Kiln, Kiln];
   const publisher = await LivePublisher.start(owner.ports.rtmp, 'live', await loadClip(join(folder, 'clip.flv')));
@@ -35,8 +44,8 @@ async function chain(t: ExecutionContext) {
   return { owner, edges: edges as [Kiln, Kiln, Kiln], publisher };
 }
 
-async function play(t: ExecutionContext, node: Kiln, hints: boolean): Promise<LlhlsPlayer> {
-  const player = await LlhlsPlayer.start({ port: node.ports.http, master: MASTER, hints });
+async function play(t: ExecutionContext, node: Kiln, hints: boolean, master = MASTER): Promise<LlhlsPlayer> {
+  const player = await LlhlsPlayer.start({ port: node.ports.http, master, hints });
   t.teardown(() => player.close());
   return player;
 }
@@ -74,3 +83,45 @@ for (const [what, signal] of [
     t.deepEqual(differing, []);
     t.true(files > 20);
   });
+
+test.serial('a named player at the end of a chain is listed, has its name for itself, and can be kicked', async (t) => {
+  const { owner, edges, publisher } = await chain(t);
+  const [one, two, three] = edges;
+  const nodes = [owner, ...edges];
+  const sessions = '/v1/vhosts/default/apps/app/streams/live/sessions';
+  const listed = async (node: Kiln) =>
+    (await node.api<string[]>(sessions)).body.response.filter((id) => id === 'alice');
+  const statusAt = async (node: Kiln) => (await fetch(node.httpUrl(`${MASTER}?session=alice`))).status;
+  const others = [await play(t, one, true), await play(t, two, true)];
+  const alice = await play(t, three, true, `${MASTER}?session=alice`);
+  await allCome(t, [...others, alice], publisher);
+  for (const node of [owner, one, two]) t.is(await feedsOf(node), 1);
+  for (const node of nodes) t.deepEqual(await listed(node), ['alice']);
+  t.is((await fetch(owner.httpUrl('/app/live?direction=whep&session=alice'), OFFERING)).status, 409);
+  t.is((await owner.api(`${sessions}/alice`, 'DELETE')).status, 200);
+  await until('the player is turned away', () => alice.failures.length > 0);
+  for (const node of nodes) {
+    t.deepEqual(await listed(node), []);
+    t.is(await statusAt(node), 401);
+  }
+  await allCome(t, others, publisher);
+});
+
+test.serial(
+  'with OriginMode a chain of nodes has the same files at the same addresses, and counts nobody',
+  async (t) => {
+    const { owner, edges, publisher } = await chain(t, '<OriginMode>true</OriginMode>');
+    const players = await Promise.all(edges.map((node) => play(t, node, true)));
+    await allCome(t, players, publisher);
+    const chains = [owner, edges[0], edges[1]];
+    for (const node of chains) t.is(await feedsOf(node), 1);
+    const masters = await Promise.all(
+      [owner, ...edges].map(async (node) => (await fetch(node.httpUrl(MASTER))).text()),
+    );
+    t.deepEqual(new Set(masters).size, 1);
+    t.notRegex(String(masters[0]), /\?/, 'no tokens');
+    t.deepEqual((await compareFiles(owner, edges, MASTER)).differing, []);
+    const { body } = await edges[2].api<string[]>('/v1/vhosts/default/apps/app/streams/live/sessions');
+    t.deepEqual(body.response, []);
+  },
+);
