@@ -1,29 +1,27 @@
-import { joinKey, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
-import type { Application } from '../../core/application.ts';
+import { UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { OutputStream, RelayedRun } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log.ts';
-import { relayPath, RELAY_SILENCE_MS, type RelayPrefix } from '../../origins/relay-path.ts';
+import { RELAY_SILENCE_MS, type RelayPrefix } from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
-import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
-import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
+import type { StreamWatch } from '../../origins/stream-changes.ts';
+import type { Location } from '../../origins/stream-directory.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import type { Position } from '../../protocols/ovt/message.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from './client.ts';
 import { RelayClock } from './relay-clock.ts';
 import { lookForPlace } from './relay-place.ts';
 import { findBetterSender, findSender, isRelayFailure, type SenderSearch } from './find-sender.ts';
+import type { RelayedStream } from './relayed-stream.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
   readonly tree: Pick<RelayTree, 'parent' | 'has'>;
   /** Nodes that could not be connected to, for whatever stream. */
   readonly unreachable: ShunnedNodes;
-  readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
-  readonly changes: StreamChanges;
   readonly log: Logger;
 }
 
@@ -63,9 +61,7 @@ const MAX_PAUSE_MS = 1000;
  * it is for has left.
  */
 export class Relay implements OvtSink {
-  readonly #application: Application;
-  readonly #name: string;
-  readonly #input: string;
+  readonly #stream: RelayedStream;
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #clock = new RelayClock();
@@ -88,12 +84,10 @@ export class Relay implements OvtSink {
   #unused: NodeJS.Timeout | undefined;
 
   /** @param onClose called once */
-  constructor(application: Application, name: string, input: string, options: RelayOptions, onClose: () => void) {
-    this.#application = application;
-    this.#name = name;
-    this.#input = input;
+  constructor(stream: RelayedStream, options: RelayOptions, onClose: () => void) {
+    this.#stream = stream;
     this.#options = options;
-    this.#log = options.log.child({ stream: `${application.internalName}/${name}` });
+    this.#log = options.log.child({ stream: `${stream.application.internalName}/${stream.name}` });
     this.#onClose = onClose;
   }
 
@@ -140,12 +134,13 @@ export class Relay implements OvtSink {
 
   tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void {
     if (this.#output !== undefined) return this.#update(this.#output, tracks, playlists);
-    const output = this.#application.relay(this.#input, this.#name, { type: 'Ovt', kind: 'ovt' });
+    const { application, input, name } = this.#stream;
+    const output = application.relay(input, name, { type: 'Ovt', kind: 'ovt' });
     this.#output = output;
     this.#update(output, tracks, playlists);
     output.on('viewers', () => this.#watch(output));
     output.once('close', (reason) => this.close(reason));
-    this.#application.announce(output);
+    application.announce(output);
     this.#log.info({ event: 'stream.relayed', node: this.#asked }, 'relayed from another node');
     this.#watch(output);
   }
@@ -158,7 +153,8 @@ export class Relay implements OvtSink {
   end(reason: string, forGood: boolean): void {
     const { parent } = this;
     // one that gets nothing itself because the stream has no owner is as good as any other
-    const isToBlame = !forGood && this.#owner() !== undefined && parent !== undefined && this.#options.tree.has(parent);
+    const isToBlame =
+      !forGood && this.#stream.owner !== undefined && parent !== undefined && this.#options.tree.has(parent);
     if (isToBlame) this.#shunned.add(parent);
     this.#interrupt(reason, forGood);
   }
@@ -175,7 +171,7 @@ export class Relay implements OvtSink {
     this.#output.interrupted = true;
     this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
     // the owner of a stream that was passed on may have it still
-    const owner = parent && this.#owner();
+    const owner = parent && this.#stream.owner;
     this.#playing = this.#continue({ forGood, ...(owner && { owner }) });
     this.#playing.catch((error: Error) =>
       this.close(`the stream was not continued: ${error.message}`, { forGood: true }),
@@ -223,9 +219,9 @@ export class Relay implements OvtSink {
    * @throws OvtError, UnreachableError why the last attempt failed
    */
   async #follow(withinMs: number, wanted: Wanted): Promise<void> {
-    const watch = this.#options.changes.watch(this.#application, (input) => this.#mayComeOf(input));
+    const watch = this.#stream.watch();
     try {
-      if (wanted.owner === undefined) await this.#options.directory.catchUp();
+      if (wanted.owner === undefined) await this.#stream.catchUp();
       const followed = await this.#tryUntil(withinMs, watch, wanted);
       if (this.#client !== undefined && followed !== undefined) void this.#stay(followed, watch);
     } finally {
@@ -251,7 +247,7 @@ export class Relay implements OvtSink {
     for (;;) {
       await watch.next(LONGEST_MS, signal);
       if (signal.aborted) return;
-      const now = this.#owner();
+      const now = this.#stream.owner;
       const isOwned = now?.incarnation === this.#followed.owner.incarnation;
       const isKept = isOwned || (this.parent !== undefined && now?.id !== self.id);
       if (now !== undefined && !isKept) return this.#leave(`node ${now.id} has the stream now`);
@@ -260,10 +256,10 @@ export class Relay implements OvtSink {
 
   /** Goes on with the node that the stream is meant to come from, if that is another one and has it, too. */
   async #improve(): Promise<void> {
-    const owner = this.#owner();
+    const owner = this.#stream.owner;
     const { from } = this.#followed ?? {};
     if (from === undefined || owner === undefined || owner.id === this.#options.cluster.self.id) return;
-    await findBetterSender(this.#search, this.#key, owner, from, {
+    await findBetterSender(this.#search, this.#stream.key, owner, from, {
       hasRoom: async (node, prefix) => (await this.#connect(node, prefix)).close(),
       ask: (node, prefix) => this.#replaceSender({ owner, from: node }, prefix),
     });
@@ -296,7 +292,7 @@ export class Relay implements OvtSink {
   async #tryUntil(
     withinMs: number,
     watch: StreamWatch,
-    { owner = this.#owner(), forGood = false, unreachableMs = withinMs }: Wanted,
+    { owner = this.#stream.owner, forGood = false, unreachableMs = withinMs }: Wanted,
   ): Promise<Followed | undefined> {
     const { signal } = this.#end;
     const since = performance.now();
@@ -306,10 +302,10 @@ export class Relay implements OvtSink {
       if (!(outcome instanceof Error)) return outcome;
       const left = since + (outcome instanceof UnreachableError ? unreachableMs : withinMs) - performance.now();
       if (left <= 0) throw outcome;
-      if (forGood && !this.#isOwned()) throw new OvtError('the stream has ended');
+      if (forGood && !this.#stream.isOwned) throw new OvtError('the stream has ended');
       const hasChanged = await watch.next(owner === undefined ? left : Math.min(pause, left), signal);
       pause = hasChanged ? FIRST_PAUSE_MS : Math.min(2 * pause, MAX_PAUSE_MS);
-      owner = signal.aborted ? undefined : this.#owner();
+      owner = signal.aborted ? undefined : this.#stream.owner;
     }
   }
 
@@ -317,7 +313,7 @@ export class Relay implements OvtSink {
   async #attempt(owner: NodeIdentity): Promise<Followed | Error> {
     const ask = (node: NodeIdentity, prefix: RelayPrefix): Promise<void> => this.#ask(node, prefix);
     try {
-      return { owner, from: await findSender(this.#search, this.#key, owner, ask) };
+      return { owner, from: await findSender(this.#search, this.#stream.key, owner, ask) };
     } catch (error) {
       if (isRelayFailure(error)) return error;
       throw error;
@@ -327,12 +323,6 @@ export class Relay implements OvtSink {
   get #search(): SenderSearch {
     const { cluster, tree, unreachable } = this.#options;
     return { self: cluster.self, tree, shunned: this.#shunned, unreachable };
-  }
-
-  /** By which nodes are ranked for the stream. */
-  get #key(): string {
-    const { vhost, name: app } = this.#application;
-    return joinKey(vhost.name, app, this.#name);
   }
 
   async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
@@ -345,11 +335,8 @@ export class Relay implements OvtSink {
 
   /** @throws OvtError, UnreachableError, UnavailableError why a node does not have the stream */
   async #connect(node: NodeIdentity, prefix: RelayPrefix): Promise<OvtClient> {
-    const { vhost, name: app } = this.#application;
-    const path = relayPath(prefix, { vhost: vhost.name, app, output: this.#name });
-    const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
-    const target = `ovt://${node.id}/${encodeURIComponent(app)}/${encodeURIComponent(this.#name)}`;
-    return OvtClient.connect({ stream, target }, this.#clientOptions);
+    const stream = await this.#options.cluster.connect(node, this.#stream.pathAt(prefix), CONNECT_TIMEOUT_MS);
+    return OvtClient.connect({ stream, target: this.#stream.urlAt(node) }, this.#clientOptions);
   }
 
   get #clientOptions(): OvtClientOptions {
@@ -371,22 +358,6 @@ export class Relay implements OvtSink {
       tracks.filter(({ type }) => type === wanted).map((track) => track.id);
     const seconds = this.#clock.positionOf(ofType('video')) ?? this.#clock.positionOf(ofType('audio'));
     return seconds === undefined ? undefined : { run: id, seconds };
-  }
-
-  /** As far as this node has heard. A publisher may have come to this very node. */
-  #owner(): NodeIdentity | undefined {
-    const { cluster, directory } = this.#options;
-    if (this.#application.outputs.has(this.#name)) return cluster.self;
-    return directory.known(this.#application, this.#name)?.owner;
-  }
-
-  #isOwned(): boolean {
-    const { vhost, name: app } = this.#application;
-    return this.#options.directory.knownOwner({ vhost: vhost.name, app, stream: this.#input }) !== undefined;
-  }
-
-  #mayComeOf(input: string): boolean {
-    return input === this.#input || this.#application.mayPutOut(input, this.#name);
   }
 
   #watch(output: OutputStream): void {

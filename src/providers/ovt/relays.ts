@@ -1,16 +1,22 @@
-import { joinKey, UnreachableError, type Cluster } from '#cluster';
+import { UnreachableError, type Cluster } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
+import type { Logger } from '../../log.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
+import type { StreamChanges } from '../../origins/stream-changes.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
-import type { Location } from '../../origins/stream-directory.ts';
+import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { Relay, type RelayOptions } from './relay.ts';
 import { isRelayFailure } from './find-sender.ts';
+import { RelayedStream, relayKey } from './relayed-stream.ts';
 
-export interface RelaysOptions extends Omit<RelayOptions, 'cluster' | 'tree' | 'unreachable'> {
+export interface RelaysOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
   readonly tree: Pick<RelayTree, 'parent' | 'has' | 'hasChildren'>;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
+  readonly changes: StreamChanges;
+  readonly log: Logger;
 }
 
 interface Entry {
@@ -20,7 +26,7 @@ interface Entry {
 
 /** The output streams of other nodes that viewers of this one watch: each comes once, whoever many there are. */
 export class Relays {
-  readonly #options: RelaysOptions & RelayOptions;
+  readonly #options: RelaysOptions & Pick<RelayOptions, 'unreachable'>;
   readonly #entries = new Map<string, Entry>();
   /** Those that other nodes wait for. */
   readonly #asked = new Set<string>();
@@ -53,10 +59,11 @@ export class Relays {
    * @throws OvtError, UnreachableError why there is none
    */
   open(application: Application, name: string, location: Location): Promise<OutputStream> {
-    const key = keyOf(application, name);
+    const key = relayKey(application, name);
     const present = this.#entries.get(key);
     if (present !== undefined) return present.opened;
-    const relay: Relay = new Relay(application, name, location.input, this.#options, () => {
+    const stream = new RelayedStream(application, name, location.input, this.#options);
+    const relay: Relay = new Relay(stream, this.#options, () => {
       if (this.#entries.get(key)?.relay === relay) this.#entries.delete(key);
     });
     const opened = relay.open(location);
@@ -66,7 +73,7 @@ export class Relays {
 
   /** The relay of an output stream, for another node, once it plays; undefined when there is none to be had. */
   async playing(application: Application, name: string): Promise<OutputStream | undefined> {
-    const key = keyOf(application, name);
+    const key = relayKey(application, name);
     const before = this.#entries.get(key)?.relay;
     this.#asked.add(key);
     try {
@@ -83,7 +90,7 @@ export class Relays {
 
   /** Whether other nodes get a relay of this one, or are about to. */
   isPassedOn(application: Application, { name }: OutputStream): boolean {
-    const key = keyOf(application, name);
+    const key = relayKey(application, name);
     if (this.#asked.has(key)) return true;
     const owner = this.#options.directory.known(application, name)?.owner;
     return owner !== undefined && this.#options.tree.hasChildren(key, owner);
@@ -105,8 +112,4 @@ export class Relays {
       if (parent !== undefined && gone.has(parent)) relay.leaveParent();
     }
   }
-}
-
-function keyOf({ vhost, name: app }: Application, name: string): string {
-  return joinKey(vhost.name, app, name);
 }

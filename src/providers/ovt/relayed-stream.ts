@@ -1,0 +1,72 @@
+import { joinKey, type Cluster, type NodeIdentity } from '#cluster';
+import type { Application } from '../../core/application.ts';
+import { relayPath, type RelayPrefix } from '../../origins/relay-path.ts';
+import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
+import type { StreamDirectory } from '../../origins/stream-directory.ts';
+
+/** What tells of the streams of other nodes. */
+export interface RelayedStreamOptions {
+  readonly cluster: Pick<Cluster, 'self'>;
+  readonly directory: Pick<StreamDirectory, 'catchUp' | 'known' | 'knownOwner'>;
+  readonly changes: StreamChanges;
+}
+
+/** Names an output stream in the whole cluster; nodes are ranked for it by this key. */
+export function relayKey({ vhost, name: app }: Application, name: string): string {
+  return joinKey(vhost.name, app, name);
+}
+
+/** An output stream of another node, by what this one has heard of it. */
+export class RelayedStream {
+  readonly application: Application;
+  readonly name: string;
+  /** Name of the input stream that it is made of. */
+  readonly input: string;
+  readonly #options: RelayedStreamOptions;
+
+  constructor(application: Application, name: string, input: string, options: RelayedStreamOptions) {
+    this.application = application;
+    this.name = name;
+    this.input = input;
+    this.#options = options;
+  }
+
+  get key(): string {
+    return relayKey(this.application, this.name);
+  }
+
+  /** The node that has it, which may be this very node, if a publisher has come here; undefined when none is known. */
+  get owner(): NodeIdentity | undefined {
+    const { cluster, directory } = this.#options;
+    if (this.application.outputs.has(this.name)) return cluster.self;
+    return directory.known(this.application, this.name)?.owner;
+  }
+
+  /** Whether a node has the name of its input stream. */
+  get isOwned(): boolean {
+    const { vhost, name: app } = this.application;
+    return this.#options.directory.knownOwner({ vhost: vhost.name, app, stream: this.input }) !== undefined;
+  }
+
+  /** Hears of changes of what it may be made of. The caller has to close it. */
+  watch(): StreamWatch {
+    const mayBeIts = (input: string): boolean => input === this.input || this.application.mayPutOut(input, this.name);
+    return this.#options.changes.watch(this.application, mayBeIts);
+  }
+
+  /** Resolves when this node has heard of everything that was there at the call. */
+  async catchUp(): Promise<void> {
+    await this.#options.directory.catchUp();
+  }
+
+  /** The path of the stream of bytes that a node is asked for. */
+  pathAt(prefix: RelayPrefix): string {
+    const { vhost, name: app } = this.application;
+    return relayPath(prefix, { vhost: vhost.name, app, output: this.name });
+  }
+
+  /** What OVT calls it on a node. */
+  urlAt({ id }: NodeIdentity): string {
+    return `ovt://${id}/${encodeURIComponent(this.application.name)}/${encodeURIComponent(this.name)}`;
+  }
+}
