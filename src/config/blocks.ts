@@ -19,6 +19,8 @@ export interface Annotations {
   readonly aliases?: readonly string[];
   /** OvenMediaEngine tunes its threads or memory by it; here it is checked, kept and shown, and changes nothing. */
   readonly inert?: boolean;
+  /** In XML it is as if it were not there when all of its text is variables of the environment that are not set, or empty. */
+  readonly ifSet?: boolean;
   /** Shown by the management API also where it was not given. */
   readonly shown?: boolean;
   /** Turns a given value into the kept one; undefined when it cannot. */
@@ -119,6 +121,11 @@ export function optional<T extends TProperties>(properties: T, options: Annotati
 /** Marks an element as one that is taken without effect. Of an optional one, what is inside `Type.Optional`. */
 export function inert<T extends TSchema>(schema: T): T {
   return { ...schema, inert: true };
+}
+
+/** An optional element that a variable of the environment may fill or not: with an empty one it is absent. */
+export function ifSet<T extends TSchema>(schema: T) {
+  return Type.Optional({ ...schema, ifSet: true });
 }
 
 /** An element that other or older servers have a use for: taken, told of once and dropped. */

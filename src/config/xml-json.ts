@@ -70,6 +70,7 @@ export class XmlToJson {
         continue;
       }
       const property = schema.properties[key] as Described;
+      if (property.ifSet === true && child.unset !== undefined && child.text === '') continue;
       const at = `${path}/${elementName(key, property)}`;
       const present = json[key];
       if (isListSchema(property) && property.item === undefined) {

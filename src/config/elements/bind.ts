@@ -3,6 +3,7 @@ import {
   choice,
   contained,
   flag,
+  ifSet,
   inert,
   integer,
   optional,
@@ -15,20 +16,14 @@ import {
 import { unique } from '../rules.ts';
 import { readSrtOption } from '../srt-options.ts';
 import { parseUdpPorts } from '../udp-ports.ts';
-import { parseIceCandidate, parseIceUrl, parsePortOf, type IceCandidate, type PortRange } from '../values.ts';
+import { parseIceCandidate, parseIceUrl, type IceCandidate, type PortRange } from '../values.ts';
 import { endpoint, networks, portList, portOf } from './shared.ts';
 
 const count = () => integer(undefined, { min: 1, max: 1024 });
 const workers = () => ({ workerCount: Type.Optional(inert(count())) });
 const threads = () => ({ ...workers(), threadPerSocket: inert(flag(false)) });
-/** What an empty `Port` becomes. */
-const NO_PORT = 0;
 
 const tcp = () => ({ port: Type.Optional(portOf('tcp')) });
-/** The same, or empty for none, where a variable of the environment may name it or not. */
-const tcpOrNone = () => ({
-  port: Type.Optional(parsed('a port (1..65535)', (given) => (given === '' ? NO_PORT : parsePortOf(given, 'tcp')))),
-});
 /** A plain port, a secure one, or both. */
 const secured = () => ({ ...tcp(), tlsPort: Type.Optional(portOf('tcp')) });
 const http = () => ({ ...secured(), ...workers() });
@@ -154,7 +149,7 @@ function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
   for (const modules of Object.values(bind)) {
     for (const [name, module] of Object.entries(modules)) {
       const { port, tlsPort } = module.signalling ?? module;
-      if ((port === undefined || port === NO_PORT) && tlsPort === undefined) delete modules[name];
+      if (port === undefined && tlsPort === undefined) delete modules[name];
     }
   }
 }
@@ -169,7 +164,7 @@ export const Bind = Type.Object(
     managers: section({
       api: optional(http()),
       /** The metrics without credentials, for Prometheus alone. */
-      metrics: optional(tcpOrNone()),
+      metrics: optional({ port: ifSet(portOf('tcp')) }),
     }),
     providers: section({
       rtmp: optional({ ...secured(), ...threads() }),

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { contained, integer, optional, parsed, section, text, type Fail } from '../blocks.ts';
+import { contained, ifSet, integer, optional, parsed, section, text, type Fail } from '../blocks.ts';
 import { parseOrigin, parseUrl } from '../values.ts';
 import { endpoint, portOf, tlsFiles } from './shared.ts';
 
@@ -53,7 +53,7 @@ const Node = Type.Object({
   /** Milliseconds that a node which was told to stop waits for its streams to leave. */
   drainTimeout: integer(30_000, { max: 86_400_000 }),
   /** Where clients reach this node itself over HTTP: full nodes send viewers there. */
-  publicUrl: Type.Optional(
+  publicUrl: ifSet(
     parsed('an http or https URL of a host alone, such as https://node-1.example.com:3334', parseOrigin),
   ),
   /** From which on it is full; 0: there is no such limit. */
@@ -66,7 +66,7 @@ const Node = Type.Object({
     viewers: integer(0),
   }),
   /** Where HAProxy asks how much this node can take. */
-  agentCheckPort: Type.Optional(portOf('tcp')),
+  agentCheckPort: ifSet(portOf('tcp')),
 });
 
 /** Several nodes as one server. Absent: this node is alone. */

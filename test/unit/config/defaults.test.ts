@@ -78,6 +78,26 @@ test('config/cluster.xml has a port for the metrics where the environment names 
   await t.throwsAsync(portOf({ KILN_METRICS_PORT: '0' }), { message: /Metrics\/Port: "0" is not a port/ });
 });
 
+test('config/cluster.xml says where clients and HAProxy reach a node where the environment does', async (t) => {
+  const of = async (env: object) => {
+    const node = (await configOf(t, { ...LEAST, ...env })).cluster?.node;
+    return [node?.publicUrl, node?.agentCheckPort];
+  };
+  t.deepEqual(await of({}), [undefined, undefined]);
+  t.deepEqual(await of({ KILN_PUBLIC_URL: '', KILN_AGENT_CHECK_PORT: '' }), [undefined, undefined]);
+  const given = { KILN_PUBLIC_URL: 'https://node-1.example.com:3334', KILN_AGENT_CHECK_PORT: '9777' };
+  t.deepEqual(await of(given), ['https://node-1.example.com:3334', 9777]);
+  await t.throwsAsync(of({ KILN_PUBLIC_URL: 'node-1' }), {
+    message: /PublicUrl: "node-1" is not an http or https URL/,
+  });
+  await t.throwsAsync(of({ KILN_AGENT_CHECK_PORT: 'none' }), { message: /AgentCheckPort: "none" is not a port/ });
+});
+
+test('an element that no variable would fill is not to be empty', async (t) => {
+  const bind = '<Managers><Metrics><Port></Port></Metrics></Managers>';
+  await t.throwsAsync(load(t, serverXml({ bind })), { message: /Metrics\/Port: "" is not a port/ });
+});
+
 test('listeners', async (t) => {
   const bind =
     '<Providers><RTMP><TLSPort>1936</TLSPort></RTMP><SRT><Port>9999</Port></SRT><MPEGTS><Port>4000-4001/udp</Port></MPEGTS></Providers>' +
