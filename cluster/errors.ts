@@ -44,24 +44,13 @@ export class NoNodeError extends Error {
 
 /** A call never reached that incarnation of the node: it can be made elsewhere. */
 export class UnreachableError extends Error {
-  override readonly name = 'UnreachableError';
+  override readonly name: string = 'UnreachableError';
   /** True when that life of the node has refused the call, false when another one has; undefined when none has. */
   readonly lives: boolean | undefined;
 
   constructor(message: string, { lives, ...options }: ErrorOptions & { readonly lives?: boolean } = {}) {
     super(message, options);
     this.lives = lives;
-  }
-}
-
-/** A node has refused a call because the clocks of the nodes differ too much: it may be repeated with the node's time. */
-export class ClockError extends UnreachableError {
-  /** Of the node, in milliseconds since 1970; undefined when it has not told it. */
-  readonly time: number | undefined;
-
-  constructor(message: string, time: number | undefined) {
-    super(message, { lives: true });
-    this.time = time;
   }
 }
 

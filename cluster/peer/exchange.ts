@@ -3,7 +3,6 @@ import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { PeerCertificate, SecureContext } from 'node:tls';
 import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
-import { afterRunning } from '../running-time.ts';
 import type { PeerResponse } from '../types.ts';
 import { bodyHash, type Secrets } from './mac.ts';
 import { MAX_HEAD, refusalOf, seal, unseal, type Call } from './wire.ts';
@@ -28,7 +27,8 @@ export interface Way {
   /** How connections are secured, and which node has to be at their other end. */
   readonly secure?: SecureOptions;
   readonly secrets: Secrets;
-  readonly timeoutMs: number;
+  /** Aborted when the time for an answer is over. */
+  readonly signal: AbortSignal;
 }
 
 interface Response {
@@ -60,20 +60,13 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   // a node may close the connection before it can reject a head that is too long
   if (lengthOf(sealed) > MAX_HEAD - HTTP_HEAD) throw unreachable('the path and the headers of the call are too long');
   const headers = { ...sealed, 'content-length': body.length };
-  const late = new AbortController();
-  const inTime = afterRunning(way.timeoutMs, () => late.abort());
-  const { signal } = late;
+  const { signal } = way;
   let again = false;
-  let sent: Response | Failure;
-  try {
-    sent = await send(way, way.agent, headers, body, signal);
-    if ('error' in sent && sent.reused && !signal.aborted) {
-      // the same call with the same nonce: a node does not execute it twice
-      again = true;
-      sent = await send(way, undefined, headers, body, signal);
-    }
-  } finally {
-    inTime();
+  let sent = await send(way, way.agent, headers, body);
+  if ('error' in sent && sent.reused && !signal.aborted) {
+    // the same call with the same nonce: a node does not execute it twice
+    again = true;
+    sent = await send(way, undefined, headers, body);
   }
   if ('error' in sent) {
     const { error, reached } = sent;
@@ -88,16 +81,15 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   }
   if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };
   const refusal = refusalOf('call', call.to.id, answer.refused, answer.time);
-  // the first attempt may have been executed
-  throw again && answer.refused === 'repeated' ? new OutcomeUnknownError(refusal.message) : refusal;
+  // the node may have executed it before, unless it is another one by now
+  throw again && answer.refused !== 'another' ? new OutcomeUnknownError(refusal.message) : refusal;
 }
 
 function send(
-  { address, secure: options }: Way,
+  { address, secure: options, signal }: Way,
   agent: Agent | undefined,
   headers: Record<string, string | number>,
   body: Buffer,
-  signal: AbortSignal,
 ): Promise<Response | Failure> {
   const isSecure = address.startsWith('https:');
   return new Promise((resolve) => {

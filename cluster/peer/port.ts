@@ -4,8 +4,10 @@ import { Agent as TlsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { Distrust } from '../distrust.ts';
-import { ClockError, UnreachableError } from '../errors.ts';
+import { UnreachableError } from '../errors.ts';
+import { afterRunning } from '../running-time.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
+import { ClockError, NodeClocks } from './call-clock.ts';
 import { checkNode } from './certificate.ts';
 import { exchange, type SecureOptions, type Way } from './exchange.ts';
 import { bodyHash, type Secrets } from './mac.ts';
@@ -42,7 +44,7 @@ export interface PeerPortOptions {
 
 interface Context {
   readonly self: NodeIdentity;
-  /** The cluster's clock. */
+  /** The cluster's time, for calls to nodes that have not told theirs. */
   readonly now: () => number;
   /** Where a node's port is reached, as far as it is known. */
   readonly addressOf: (id: string) => string | undefined;
@@ -65,6 +67,7 @@ export class PeerPort {
   readonly #options: PeerPortOptions & Context;
   /** By scheme: during a change of the configuration some nodes have TLS and others do not. */
   readonly #agents = { http: new Agent(LIMITS), https: new NodeAgent(LIMITS) };
+  readonly #clocks = new NodeClocks();
   readonly #context: SecureContext | undefined;
   #server: PeerServer | undefined;
 
@@ -86,14 +89,22 @@ export class PeerPort {
     this.#server?.serveStreams(handler);
   }
 
-  /** @throws UnreachableError, OutcomeUnknownError */
-  async call(to: NodeIdentity, request: PeerRequest, timeoutMs: number): Promise<PeerResponse> {
-    return await this.#observe(to, request, timeoutMs, (way, call) => exchange(way, call, request.body));
+  /**
+   * @param how.once no second attempt is made when the node refuses the call for its time
+   * @throws UnreachableError, OutcomeUnknownError
+   */
+  async call(
+    to: NodeIdentity,
+    request: PeerRequest,
+    timeoutMs: number,
+    how?: { readonly once: true },
+  ): Promise<PeerResponse> {
+    return await this.#make(to, request, timeoutMs, (way, call) => exchange(way, call, request.body), how?.once);
   }
 
   /** @throws UnreachableError */
   async connect(to: NodeIdentity, path: string, timeoutMs: number): Promise<Duplex> {
-    return await this.#observe(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) }, timeoutMs, openStream);
+    return await this.#make(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) }, timeoutMs, openStream);
   }
 
   /** A connection on which nothing is said: it ends with the process of the node. @throws UnreachableError */
@@ -101,44 +112,41 @@ export class PeerPort {
     return await this.connect(to, HELD, timeoutMs);
   }
 
-  async #observe<T>(
+  /** Makes a call, and again when the node has refused it as too old: it tells its time then, which is remembered. */
+  async #make<T>(
     to: NodeIdentity,
     request: PeerRequest,
     timeoutMs: number,
     attempt: (way: Way, call: Call) => Promise<T>,
+    once = false,
   ): Promise<T> {
     const { onReached, onRefused } = this.#options;
+    const late = new AbortController();
+    const inTime = afterRunning(timeoutMs, () => late.abort());
     try {
-      const result = await this.#inItsTime(this.#way(to, timeoutMs), this.#sealable(to, request), attempt);
+      const way = this.#way(to, late.signal);
+      const result = await attempt(way, this.#sealable(to, request)).catch((error: unknown) => {
+        if (!(error instanceof ClockError) || error.time === undefined) throw error;
+        this.#clocks.learn(to.id, error.time);
+        if (once) throw error;
+        return attempt(way, this.#sealable(to, request));
+      });
       onReached(to);
       return result;
     } catch (error) {
       if (isRefusal(error as Error)) onRefused(to);
       throw error;
+    } finally {
+      inTime();
     }
   }
 
-  /**
-   * The cluster's time stands still with Redis, and goes on from the real one when Redis has lost everything: nodes that have
-   * not heard from it since refuse each other's calls. With the same nonce it is executed once.
-   */
-  async #inItsTime<T>(way: Way, call: Call, attempt: (way: Way, call: Call) => Promise<T>): Promise<T> {
-    const since = performance.now();
-    try {
-      return await attempt(way, call);
-    } catch (error) {
-      if (!(error instanceof ClockError) || error.time === undefined) throw error;
-      const timeoutMs = Math.max(1, way.timeoutMs - (performance.now() - since));
-      return await attempt({ ...way, timeoutMs }, { ...call, time: error.time });
-    }
-  }
-
-  #way(to: NodeIdentity, timeoutMs: number): Way {
+  #way(to: NodeIdentity, signal: AbortSignal): Way {
     const { secrets, addressOf } = this.#options;
     const address = addressOf(to.id);
     if (address === undefined) throw new UnreachableError(`node ${to.id} has no known address`);
     const agent = address.startsWith('https:') ? this.#agents.https : this.#agents.http;
-    return { address, agent, secure: this.#secure(to.id), secrets, timeoutMs };
+    return { address, agent, secure: this.#secure(to.id), secrets, signal };
   }
 
   #secure(node: string): SecureOptions | undefined {
@@ -164,7 +172,7 @@ export class PeerPort {
       path,
       headers,
       nonce,
-      time: Math.round(now()),
+      time: Math.round(this.#clocks.timeOf(id) ?? now()),
       bodyHash: bodyHash(body),
     };
   }

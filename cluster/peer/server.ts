@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Distrust } from '../distrust.ts';
 import type { NodeIdentity, PeerHandler, PeerResponse, PeerStreamHandler } from '../types.ts';
+import { CallClock, WINDOW_MS } from './call-clock.ts';
 import { Callers } from './certificate.ts';
 import { bodyHash, type Secrets } from './mac.ts';
 import { Nonces } from './nonces.ts';
@@ -12,8 +13,6 @@ import { HELD, PROTOCOL, STREAM } from './stream.ts';
 import { Strangers } from './strangers.ts';
 import { MAX_HEAD, seal, unseal, type Answer, type Call, type Refusal } from './wire.ts';
 
-/** How old a call may be, or how far in the future, as clocks differ. */
-const WINDOW_MS = 10_000;
 const MAX_BODY = 32 * 1024 * 1024;
 /** Of all nodes together: a node has one for each stream that it relays, and for each whose files it is sent. */
 const MAX_STREAMS = 16_384;
@@ -36,7 +35,6 @@ export interface PeerServerOptions {
   readonly self: NodeIdentity;
   readonly secrets: Secrets;
   readonly tls: PeerTls | undefined;
-  readonly now: () => number;
   readonly handler: PeerHandler;
   readonly distrust: Distrust;
   /** Called with faults of a call or stream on this node; the other node learns only that it failed. */
@@ -46,6 +44,8 @@ export interface PeerServerOptions {
 /** Accepts calls of other nodes. Clients that do not know the secret get 403. */
 export class PeerServer {
   readonly #options: PeerServerOptions;
+  readonly #clock = new CallClock();
+  /** No call is valid for longer than a window. */
   readonly #nonces = new Nonces(2 * WINDOW_MS);
   readonly #server: Server;
   readonly #strangers = new Strangers();
@@ -124,8 +124,7 @@ export class PeerServer {
     const handler = call.path === HELD ? hold : this.#takesStreams;
     const take = call.method === STREAM && refused === undefined ? handler : undefined;
     const status = take === undefined ? 503 : 101;
-    const { secrets } = this.#options;
-    const answer = seal(secrets, 'answer', {
+    const answer = seal(this.#options.secrets, 'answer', {
       status,
       headers: {},
       nonce: call.nonce,
@@ -159,18 +158,18 @@ export class PeerServer {
   }
 
   #objection({ to, time, nonce }: Call, from: Parameters<Strangers['proved']>[0]): Refusal | undefined {
-    const { self, now } = this.#options;
+    const { self } = this.#options;
     if (to.id !== self.id || (to.incarnation !== self.incarnation && to.incarnation !== '')) return 'another';
-    if (Math.abs(now() - time) > WINDOW_MS) return 'time';
+    if (!this.#clock.accepts(time)) return 'time';
     const used = this.#nonces.use(nonce);
     // a call that was recorded and repeated proves nothing
     if (used !== 'repeated') this.#strangers.proved(from);
     return used;
   }
 
-  /** The time is for a repetition of the call: after an outage of Redis the nodes do not have the same one at once. */
+  /** What an answer says of it. */
   #refusal(refused: Refusal | undefined): Pick<Answer, 'refused' | 'time'> {
-    return { ...(refused !== undefined && { refused }), ...(refused === 'time' && { time: this.#options.now() }) };
+    return { ...(refused !== undefined && { refused }), ...(refused === 'time' && { time: this.#clock.now }) };
   }
 
   #answer(response: ServerResponse, { nonce }: Call, { status, headers, body }: PeerResponse, refused?: Refusal): void {

@@ -2,7 +2,6 @@ import { request as httpRequest, type ClientRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { UnreachableError } from '../errors.ts';
-import { afterRunning } from '../running-time.ts';
 import type { Way } from './exchange.ts';
 import { MAX_HEAD, refusalOf, seal, unseal, type Answer, type Call } from './wire.ts';
 
@@ -17,7 +16,7 @@ export const HELD = 'kiln:held';
  * bytes are not signed.
  * @throws UnreachableError when it could not be opened (ClockError when the node refused it for its time)
  */
-export function openStream({ address, secure, secrets, timeoutMs }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
+export function openStream({ address, secure, secrets, signal }: Omit<Way, 'agent'>, call: Call): Promise<Duplex> {
   const fail = (text: string, cause?: Error): Error => new UnreachableError(`node ${call.to.id}: ${text}`, { cause });
   const objection = (answer: Answer | undefined): Error | undefined => {
     if (answer === undefined || answer.nonce !== call.nonce)
@@ -32,26 +31,21 @@ export function openStream({ address, secure, secrets, timeoutMs }: Omit<Way, 'a
       method: 'GET',
       headers,
       maxHeaderSize: MAX_HEAD,
+      signal,
       agent: false,
       ...secure,
     });
-    const inTime = afterRunning(timeoutMs, () => request.destroy(new Error('no answer in time')));
-    const end = (error: Error): void => {
-      inTime();
-      reject(error);
-    };
-    request.on('error', (error) => end(fail(error.message, error)));
+    request.on('error', (error) => reject(fail(signal.aborted ? 'no answer in time' : error.message, error)));
     request.on('response', (response) => {
       response.resume();
-      end(objection(unseal(secrets, 'answer', response.headers)) ?? fail('it does not accept streams'));
+      reject(objection(unseal(secrets, 'answer', response.headers)) ?? fail('it does not accept streams'));
     });
     request.on('upgrade', (response, socket, head) => {
       const wrong = objection(unseal(secrets, 'answer', response.headers));
       if (wrong !== undefined) {
         socket.destroy();
-        return end(wrong);
+        return reject(wrong);
       }
-      inTime();
       if (head.length > 0) socket.unshift(head);
       resolve(socket);
     });

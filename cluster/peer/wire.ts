@@ -1,6 +1,7 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import Value from 'typebox/value';
-import { ClockError, UnreachableError } from '../errors.ts';
+import { UnreachableError } from '../errors.ts';
+import { ClockError } from './call-clock.ts';
 import { isSigned, sign, type Secrets } from './mac.ts';
 
 const Identity = Type.Object({ id: Type.String(), incarnation: Type.String() });
@@ -15,7 +16,7 @@ const Call = Type.Object({
   method: Type.String(),
   path: Type.String(),
   headers: HeaderValues,
-  /** Milliseconds since 1970 by the cluster's clock. */
+  /** Milliseconds since 1970 by the clock of the node that is called, if that has told it, else by the cluster's. */
   time: Type.Number(),
   nonce: Nonce,
   bodyHash: Type.String(),
@@ -29,7 +30,7 @@ const Answer = Type.Object({
   bodyHash: Type.String(),
   /** Why the call was rejected: one of REFUSALS, or a reason of another version. */
   refused: Type.Optional(Type.String()),
-  /** When the call was rejected for its time: that of the node, for a repetition. */
+  /** Where the call was rejected for its time: that of the node, for another attempt. */
   time: Type.Optional(Type.Number()),
 });
 
@@ -48,7 +49,7 @@ export type Answer = Readonly<Static<typeof Answer>>;
 /** Why a call is rejected, with the text for the log. */
 export const REFUSALS = {
   another: 'the node was restarted since',
-  time: 'the clocks of the nodes differ too much',
+  time: 'it is too old by the clock of the node',
   repeated: 'the same call was received before',
   certificate: 'the calling node has shown no valid certificate that names it',
   busy: 'the node is busy with too many calls or streams',

@@ -120,7 +120,7 @@ export class Peers {
   }
 
   /**
-   * Whether that life of a node is still there, and its process goes on. One whose clock was set may refuse the call.
+   * Whether that life of a node is still there, and its process goes on. It may refuse the call: that is an answer, too.
    * @returns `unknown` when there is no row of it that this node trusts
    */
   async ask(node: NodeIdentity): Promise<Life> {
@@ -130,7 +130,7 @@ export class Peers {
     if (address === undefined) return 'unknown';
     if (!(await isReachable(address, connectingMs(timing)))) return 'silent';
     try {
-      await this.#send(node, { about: 'life' }, askingMs(timing));
+      await this.#send(node, { about: 'life' }, askingMs(timing), { once: true });
       return 'lives';
     } catch (error) {
       if (error instanceof UnreachableError && error.lives !== undefined) return error.lives ? 'lives' : 'over';
@@ -183,9 +183,14 @@ export class Peers {
   }
 
   /** @throws UnreachableError, OutcomeUnknownError */
-  async #send(to: NodeIdentity, question: Question, timeoutMs: number): Promise<Buffer> {
-    const body = Buffer.from(JSON.stringify(question));
-    const answer = await this.#options.port.call(to, { method: QUESTION, path: '/', headers: {}, body }, timeoutMs);
+  async #send(
+    to: NodeIdentity,
+    question: Question,
+    timeoutMs: number,
+    how?: Parameters<PeerPort['call']>[3],
+  ): Promise<Buffer> {
+    const request = { method: QUESTION, path: '/', headers: {}, body: Buffer.from(JSON.stringify(question)) };
+    const answer = await this.#options.port.call(to, request, timeoutMs, how);
     return answer.body;
   }
 }

@@ -166,6 +166,10 @@ export class LocalCluster {
       KILN_TURN_SECRET: this.#options.turn ? this.#turnSecret : '',
       KILN_PROXY_NETWORKS: address,
       KILN_FORWARDED_NETWORKS: address,
+      // one for all of them would be taken
+      KILN_METRICS_PORT: '',
+      KILN_AGENT_CHECK_PORT: '',
+      KILN_PUBLIC_URL: '',
       KILN_RTMP_PORT: String(rtmp),
       KILN_HTTP_PORT: String(http),
       KILN_OVT_PORT: String(ovt),

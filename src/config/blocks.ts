@@ -123,9 +123,12 @@ export function inert<T extends TSchema>(schema: T): T {
   return { ...schema, inert: true };
 }
 
-/** An optional element that a variable of the environment may fill or not: with an empty one it is absent. */
-export function ifSet<T extends TSchema>(schema: T) {
-  return Type.Optional({ ...schema, ifSet: true });
+/**
+ * Marks an element that need not be there as one that a variable of the environment may fill or not. Of an optional one, what
+ * is inside `Type.Optional`.
+ */
+export function ifSet<T extends TSchema>(schema: T): T {
+  return { ...schema, ifSet: true };
 }
 
 /** An element that other or older servers have a use for: taken, told of once and dropped. */

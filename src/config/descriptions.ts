@@ -33,7 +33,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Managers/API/Port': 'Port for HTTP.',
   'Bind/Managers/Metrics':
     'Metrics for Prometheus without credentials. Without it they are on the port of the API alone.',
-  'Bind/Managers/Metrics/Port': 'Port for HTTP; none where it is empty. Nobody but Prometheus should reach it.',
+  'Bind/Managers/Metrics/Port':
+    'Port for HTTP; none where the variable that it names is not set. Nobody but Prometheus should reach it.',
   'Bind/Publishers/LLHLS/Port': 'Port for HTTP.',
   'Bind/Publishers/HLS/Port': 'Port for HTTP.',
   'Bind/Publishers/Thumbnail/Port': 'Port for HTTP.',

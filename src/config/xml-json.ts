@@ -63,6 +63,7 @@ export class XmlToJson {
     const json: Record<string, unknown> = {};
     this.#files.set(json, element.file);
     const keys = keysByElement(schema);
+    const given = new Set<string>();
     for (const child of element.children) {
       const key = keys.get(child.name);
       if (key === undefined) {
@@ -70,17 +71,18 @@ export class XmlToJson {
         continue;
       }
       const property = schema.properties[key] as Described;
-      if (property.ifSet === true && child.unset !== undefined && child.text === '') continue;
       const at = `${path}/${elementName(key, property)}`;
-      const present = json[key];
       if (isListSchema(property) && property.item === undefined) {
-        const list = (present ?? []) as unknown[];
+        const list = (json[key] ?? []) as unknown[];
         list.push(this.map(property.items, child, `${at}[${list.length + 1}]`));
         json[key] = list;
-      } else if (present === undefined) {
-        json[key] = this.map(property, child, at);
-      } else {
+      } else if (given.has(key)) {
         this.problems.push({ file: child.file, path: at, message: 'is given twice' });
+      } else {
+        given.add(key);
+        const value = this.map(property, child, at);
+        const isAbsent = property.ifSet === true && child.unset !== undefined && value === '';
+        if (!isAbsent) json[key] = value;
       }
     }
     return json;

@@ -17,8 +17,13 @@ export interface OutputName {
   readonly output: string;
 }
 
-export function relayPath(prefix: RelayPrefix, { vhost, app, output }: OutputName): string {
-  return prefix + joinKey(vhost, app, output);
+/** By which nodes are ranked for an output stream (RelayTree): it is the same on all of them. */
+export function relayKey({ vhost, app, output }: OutputName): string {
+  return joinKey(vhost, app, output);
+}
+
+export function relayPath(prefix: RelayPrefix, name: OutputName): string {
+  return prefix + relayKey(name);
 }
 
 /** Undefined for what names none. */

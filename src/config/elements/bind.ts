@@ -164,7 +164,7 @@ export const Bind = Type.Object(
     managers: section({
       api: optional(http()),
       /** The metrics without credentials, for Prometheus alone. */
-      metrics: optional({ port: ifSet(portOf('tcp')) }),
+      metrics: optional({ port: Type.Optional(ifSet(portOf('tcp'))) }),
     }),
     providers: section({
       rtmp: optional({ ...secured(), ...threads() }),

@@ -53,8 +53,8 @@ const Node = Type.Object({
   /** Milliseconds that a node which was told to stop waits for its streams to leave. */
   drainTimeout: integer(30_000, { max: 86_400_000 }),
   /** Where clients reach this node itself over HTTP: full nodes send viewers there. */
-  publicUrl: ifSet(
-    parsed('an http or https URL of a host alone, such as https://node-1.example.com:3334', parseOrigin),
+  publicUrl: Type.Optional(
+    ifSet(parsed('an http or https URL of a host alone, such as https://node-1.example.com:3334', parseOrigin)),
   ),
   /** From which on it is full; 0: there is no such limit. */
   limits: section({
@@ -66,7 +66,7 @@ const Node = Type.Object({
     viewers: integer(0),
   }),
   /** Where HAProxy asks how much this node can take. */
-  agentCheckPort: ifSet(portOf('tcp')),
+  agentCheckPort: Type.Optional(ifSet(portOf('tcp'))),
 });
 
 /** Several nodes as one server. Absent: this node is alone. */
@@ -78,6 +78,6 @@ export const Cluster = optional({
   previousSecret: Type.Optional(text()),
   redis: Redis,
   /** How many other nodes one node feeds with a stream: further ones get it from those. The same on all nodes. */
-  relayFanOut: integer(8, { min: 1, max: 64 }),
+  relayFanOut: ifSet(integer(8, { min: 1, max: 64 })),
   node: Node,
 });

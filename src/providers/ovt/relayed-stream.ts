@@ -1,6 +1,6 @@
-import { joinKey, type Cluster, type NodeIdentity } from '#cluster';
+import type { Cluster, NodeIdentity } from '#cluster';
 import type { Application } from '../../core/application.ts';
-import { relayPath, type RelayPrefix } from '../../origins/relay-path.ts';
+import { relayKey, relayPath, type OutputName, type RelayPrefix } from '../../origins/relay-path.ts';
 import type { StreamChanges, StreamWatch } from '../../origins/stream-changes.ts';
 import type { StreamDirectory } from '../../origins/stream-directory.ts';
 
@@ -11,9 +11,9 @@ export interface RelayedStreamOptions {
   readonly changes: StreamChanges;
 }
 
-/** Names an output stream in the whole cluster; nodes are ranked for it by this key. */
-export function relayKey({ vhost, name: app }: Application, name: string): string {
-  return joinKey(vhost.name, app, name);
+/** The name of an output stream of an application in the whole cluster. */
+export function nameOf({ vhost, name: app }: Application, output: string): OutputName {
+  return { vhost: vhost.name, app, output };
 }
 
 /** An output stream of another node, by what this one has heard of it. */
@@ -31,8 +31,9 @@ export class RelayedStream {
     this.#options = options;
   }
 
+  /** By which nodes are ranked for it. */
   get key(): string {
-    return relayKey(this.application, this.name);
+    return relayKey(nameOf(this.application, this.name));
   }
 
   /** The node that has it, which may be this very node, if a publisher has come here; undefined when none is known. */
@@ -61,8 +62,7 @@ export class RelayedStream {
 
   /** The path of the stream of bytes that a node is asked for. */
   pathAt(prefix: RelayPrefix): string {
-    const { vhost, name: app } = this.application;
-    return relayPath(prefix, { vhost: vhost.name, app, output: this.name });
+    return relayPath(prefix, nameOf(this.application, this.name));
   }
 
   /** What OVT calls it on a node. */

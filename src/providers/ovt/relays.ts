@@ -3,13 +3,14 @@ import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { relayKey } from '../../origins/relay-path.ts';
 import type { RelayTree } from '../../origins/relay-tree.ts';
 import type { StreamChanges } from '../../origins/stream-changes.ts';
 import { ShunnedNodes } from '../../origins/shunned-nodes.ts';
 import type { Location, StreamDirectory } from '../../origins/stream-directory.ts';
 import { Relay, type RelayOptions } from './relay.ts';
 import { isRelayFailure } from './find-sender.ts';
-import { RelayedStream, relayKey } from './relayed-stream.ts';
+import { nameOf, RelayedStream } from './relayed-stream.ts';
 
 export interface RelaysOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
@@ -59,7 +60,7 @@ export class Relays {
    * @throws OvtError, UnreachableError why there is none
    */
   open(application: Application, name: string, location: Location): Promise<OutputStream> {
-    const key = relayKey(application, name);
+    const key = relayKey(nameOf(application, name));
     const present = this.#entries.get(key);
     if (present !== undefined) return present.opened;
     const stream = new RelayedStream(application, name, location.input, this.#options);
@@ -73,7 +74,7 @@ export class Relays {
 
   /** The relay of an output stream, for another node, once it plays; undefined when there is none to be had. */
   async playing(application: Application, name: string): Promise<OutputStream | undefined> {
-    const key = relayKey(application, name);
+    const key = relayKey(nameOf(application, name));
     const before = this.#entries.get(key)?.relay;
     this.#asked.add(key);
     try {
@@ -90,7 +91,7 @@ export class Relays {
 
   /** Whether other nodes get a relay of this one, or are about to. */
   isPassedOn(application: Application, { name }: OutputStream): boolean {
-    const key = relayKey(application, name);
+    const key = relayKey(nameOf(application, name));
     if (this.#asked.has(key)) return true;
     const owner = this.#options.directory.known(application, name)?.owner;
     return owner !== undefined && this.#options.tree.hasChildren(key, owner);

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { joinKey, type NodeIdentity } from '#cluster';
+import type { NodeIdentity } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { StartCaches } from '../../core/start-caches.ts';
@@ -9,6 +9,7 @@ import type { Logger } from '../../log.ts';
 import type { PeerCalls } from '../../origins/peer-calls.ts';
 import {
   readRelayPath,
+  relayKey,
   RELAY_PREFIXES,
   RELAY_SILENCE_MS,
   type OutputName,
@@ -112,7 +113,7 @@ export class RelaySource {
     const application = registry.vhosts.get(name.vhost)?.applications.get(name.app);
     if (application === undefined) return undefined;
     const own = application.outputs.get(name.output);
-    const key = joinKey(name.vhost, name.app, name.output);
+    const key = relayKey(name);
     if (own !== undefined) {
       const hasRoom = tree.hasRoom(key, from, fed.countWithout(own, from.id));
       if (prefix === '/branch/' && !hasRoom) throw kilnError('relayedEnough');

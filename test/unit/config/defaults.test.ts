@@ -80,13 +80,15 @@ test('config/cluster.xml has a port for the metrics where the environment names 
 
 test('config/cluster.xml says where clients and HAProxy reach a node where the environment does', async (t) => {
   const of = async (env: object) => {
-    const node = (await configOf(t, { ...LEAST, ...env })).cluster?.node;
-    return [node?.publicUrl, node?.agentCheckPort];
+    const { node, relayFanOut } = (await configOf(t, { ...LEAST, ...env })).cluster ?? {};
+    return [node?.publicUrl, node?.agentCheckPort, relayFanOut];
   };
-  t.deepEqual(await of({}), [undefined, undefined]);
-  t.deepEqual(await of({ KILN_PUBLIC_URL: '', KILN_AGENT_CHECK_PORT: '' }), [undefined, undefined]);
-  const given = { KILN_PUBLIC_URL: 'https://node-1.example.com:3334', KILN_AGENT_CHECK_PORT: '9777' };
-  t.deepEqual(await of(given), ['https://node-1.example.com:3334', 9777]);
+  t.deepEqual(await of({}), [undefined, undefined, 8]);
+  const empty = { KILN_PUBLIC_URL: '', KILN_AGENT_CHECK_PORT: '', KILN_RELAY_FAN_OUT: '' };
+  t.deepEqual(await of(empty), [undefined, undefined, 8]);
+  const url = 'https://node-1.example.com:3334';
+  const given = { KILN_PUBLIC_URL: url, KILN_AGENT_CHECK_PORT: '9777', KILN_RELAY_FAN_OUT: '3' };
+  t.deepEqual(await of(given), [url, 9777, 3]);
   await t.throwsAsync(of({ KILN_PUBLIC_URL: 'node-1' }), {
     message: /PublicUrl: "node-1" is not an http or https URL/,
   });
@@ -96,6 +98,15 @@ test('config/cluster.xml says where clients and HAProxy reach a node where the e
 test('an element that no variable would fill is not to be empty', async (t) => {
   const bind = '<Managers><Metrics><Port></Port></Metrics></Managers>';
   await t.throwsAsync(load(t, serverXml({ bind })), { message: /Metrics\/Port: "" is not a port/ });
+});
+
+test('an element whose variable is not set is looked at all the same', async (t) => {
+  const of = (metrics: string) => load(t, serverXml({ bind: `<Managers><Metrics>${metrics}</Metrics></Managers>` }));
+  const empty = '${env:KILN_TEST_NOT_SET}';
+  const { config, warnings } = await of(`<Port more="1">${empty}<Other/></Port>`);
+  t.deepEqual(config.bind.managers, {});
+  t.regex(warnings.join(), /Port\/@more: is unknown[^]*unknown element Other/);
+  await t.throwsAsync(of(`<Port>${empty}</Port><Port>9100</Port>`), { message: /Metrics\/Port: is given twice/ });
 });
 
 test('listeners', async (t) => {
