@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { dirname, resolve } from 'node:path';
 import { readArguments, USAGE } from './command-line.ts';
 import { ConfigError, loadConfig } from './config/load.ts';
@@ -111,6 +112,8 @@ if (isRunning()) {
 } else {
   await demo?.close();
 }
+// for the next start, also if this process is killed
+flushCompileCache();
 
 /** A signal may come while the demo is being started. */
 function isRunning(): boolean {

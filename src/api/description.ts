@@ -1,12 +1,13 @@
 import { STATUS_CODES } from 'node:http';
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import type { Version } from '../version.ts';
 import { configSchemas, showReferences, type SchemaName } from './config-schema.ts';
+import { docsPage } from './docs-page.ts';
 import { ErrorBody } from './envelope.ts';
 import { EXAMPLES } from './examples.ts';
 
+const TITLE = 'Kiln management API';
 const ABOUT = `Compatible with OvenMediaEngine's REST API. Every answer is an envelope of \`statusCode\`, \`message\`
 and, where there is something to tell, \`response\`; a batch answers with an array of them.`;
 
@@ -51,19 +52,6 @@ interface Document {
   readonly components: Record<string, object>;
 }
 
-/** The bar would offer to show the documents of others. */
-const STYLE = '.swagger-ui .topbar { display: none }';
-
-/** Nothing but what this server sends, whatever a document that it shows may contain. */
-const DOCS_POLICY = [
-  "default-src 'self'",
-  "img-src 'self' data:",
-  "style-src 'self' 'unsafe-inline'",
-  "base-uri 'self'",
-  "object-src 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
-
 /**
  * `/openapi.json`, made of the schemas of the routes that are registered after it, and `/docs`, a page that shows it.
  * Both are for the bearer of the token, whom a browser asks for it.
@@ -72,7 +60,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
-      info: { title: 'Kiln management API', version, description: ABOUT },
+      info: { title: TITLE, version, description: ABOUT },
       components: { securitySchemes: { token: { type: 'http', scheme: 'basic', description: 'The AccessToken' } } },
       security: [{ token: [] }],
     },
@@ -90,13 +78,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
     },
   });
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
-  await app.register(swaggerUi, {
-    routePrefix: '/docs',
-    // a validator would be asked at its home
-    uiConfig: { docExpansion: 'none', validatorUrl: null },
-    theme: { title: 'Kiln management API', css: [{ filename: 'kiln.css', content: STYLE }] },
-    staticCSP: DOCS_POLICY,
-  });
+  await app.register(docsPage(TITLE, () => app.swagger()));
 }
 
 /** Adds what every call can be answered with before its route is asked, and words for each status. */

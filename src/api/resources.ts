@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Cluster } from '#cluster';
+import { goBySchemas } from '../by-schema.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
@@ -41,7 +42,6 @@ import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
 import type { StreamSessions } from './stream-sessions.ts';
 import { mediaType } from './schedule-change.ts';
-import { checkBySchema } from './validation.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -88,7 +88,7 @@ export function speakJson(app: FastifyInstance): void {
   app.setNotFoundHandler(() => {
     throw kilnError('controllerNotFound');
   });
-  app.setValidatorCompiler(checkBySchema);
+  goBySchemas(app);
   takeAnyBody(app);
 }
 

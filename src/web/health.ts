@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import Type, { type Static } from 'typebox';
+import { goBySchemas } from '../by-schema.ts';
 
 export type Readiness =
   /** `degraded`: what does not work for the time being, on no node of the cluster; `full`: which limits are reached. */
@@ -23,6 +24,7 @@ const Ready = Type.Object({
  */
 export function healthRoutes(readiness: () => Readiness): FastifyPluginAsync {
   return async (app) => {
+    goBySchemas(app);
     app.addHook('onRequest', async (_request, reply) => {
       reply.header('cache-control', 'no-store');
     });

@@ -12,6 +12,7 @@ const ROWS: readonly (readonly string[])[] = [
     'log-output.ts',
     'run-program.ts',
     'version.ts',
+    'by-schema.ts',
     'ffmpeg.ts',
     'config',
   ],

@@ -1,13 +1,13 @@
 import Fastify from 'fastify';
 import test from 'ava';
 import Type from 'typebox';
-import { answerError } from '../../../src/api/envelope.ts';
-import { checkBySchema } from '../../../src/api/validation.ts';
+import { answerError } from '../../src/api/envelope.ts';
+import { goBySchemas } from '../../src/by-schema.ts';
 
 test('a request that does not fit the schema of its route is 400 with what is wrong where', async (t) => {
   const app = Fastify();
   t.teardown(() => app.close());
-  app.setValidatorCompiler(checkBySchema);
+  goBySchemas(app);
   app.setErrorHandler(answerError);
   const body = Type.Object({ name: Type.String(), urls: Type.Array(Type.String(), { minItems: 1 }) });
   app.post('/', { schema: { body } }, (request) => request.body);
@@ -24,4 +24,17 @@ test('a request that does not fit the schema of its route is 400 with what is wr
     t.is(response.statusCode, 400);
     t.regex(response.json<{ message: string }>().message, message);
   }
+});
+
+test('an answer has what its schema names, and nothing else', async (t) => {
+  const app = Fastify();
+  t.teardown(() => app.close());
+  goBySchemas(app);
+  const answer = Type.Object({
+    name: Type.String(),
+    sizes: Type.Array(Type.Integer()),
+    more: Type.Optional(Type.String()),
+  });
+  app.get('/', { schema: { response: { 200: answer } } }, () => ({ name: 'ü"', sizes: [1, 2], secret: 'x' }));
+  for (let i = 0; i < 2; i++) t.is((await app.inject('/')).body, '{"name":"ü\\"","sizes":[1,2]}');
 });
