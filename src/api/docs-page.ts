@@ -23,9 +23,9 @@ export function docsPage(title: string, document: () => object): FastifyPluginAs
     // one that could not be opened was answered with 500
     app.addHook('onClose', async () => (await opened?.catch(() => undefined))?.close());
     for (const url of ['/docs', '/docs/*']) {
-      app.get(url, { schema: { hide: true } }, async ({ method, url: asked, headers }, reply) => {
+      app.get(url, { schema: { hide: true } }, async ({ url: asked, headers }, reply) => {
         const page = await (opened ??= open(title, document()));
-        const answer = await page.inject({ method: method as 'GET' | 'HEAD', url: asked, headers });
+        const answer = await page.inject({ url: asked, headers });
         if (answer.statusCode === 404) return reply.callNotFound();
         const { connection: _, date: __, ...own } = answer.headers;
         return reply.code(answer.statusCode).headers(own).send(answer.rawPayload);

@@ -180,16 +180,21 @@ test('the page and the document are for the bearer of the token, whom a browser 
 
 test('the page and its files come from here, with types that a browser takes', async (t) => {
   const { app } = await openApi(t);
-  const get = (url: string) => app.inject({ url, headers: { authorization: basic(TOKEN) } });
+  const get = (url: string, more = {}) => app.inject({ url, headers: { authorization: basic(TOKEN), ...more } });
   const { body, headers } = await get('/docs/');
   t.is(headers['content-type'], 'text/html; charset=utf-8');
   t.regex(String(headers['content-security-policy']), /default-src 'self'/);
   const files = [...body.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, file]) => file as string);
   t.true(files.length >= 4);
   for (const file of files) {
-    const { statusCode, headers: sent } = await get(new URL(file, 'http://here/docs/').pathname);
+    const url = new URL(file, 'http://here/docs/').pathname;
+    const { statusCode, headers: sent } = await get(url);
     t.is(statusCode, 200, file);
     t.regex(String(sent['content-type']), /^(text\/css|(application|text)\/javascript|image\/)/, file);
+    const { etag = '' } = sent;
+    if (etag !== '') t.is((await get(url, { 'if-none-match': String(etag) })).statusCode, 304, file);
+    const head = await app.inject({ method: 'HEAD', url, headers: { authorization: basic(TOKEN) } });
+    t.deepEqual([head.body, head.headers['content-length']], ['', sent['content-length']], file);
   }
   for (const none of ['/docs/static/none.js', '/docs/static/..%2f..%2fpackage.json', '/docs/none']) {
     t.is((await get(none)).statusCode, 404, none);
