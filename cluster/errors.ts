@@ -54,7 +54,14 @@ export class UnreachableError extends Error {
   }
 }
 
-/** A call was sent and no answer came: it may have had its effect. */
+/** A call was sent and no answer came, or only one to its repetition: it may have had its effect. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
+  /** True when that life of the node has refused a repetition of the call, false when another one has; undefined when none has. */
+  readonly lives: boolean | undefined;
+
+  constructor(message: string, { lives, ...options }: ErrorOptions & { readonly lives?: boolean | undefined } = {}) {
+    super(message, options);
+    this.lives = lives;
+  }
 }

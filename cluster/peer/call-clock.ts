@@ -1,4 +1,5 @@
 import { UnreachableError } from '../errors.ts';
+import type { NodeIdentity } from '../types.ts';
 
 /** How much older than the clock a call may be: longer than calls take, and than the clocks of nodes drift apart unnoticed. */
 export const WINDOW_MS = 10_000;
@@ -16,34 +17,58 @@ export class ClockError extends UnreachableError {
 }
 
 /**
- * The time by which a node judges the calls that it gets, in milliseconds since 1970. It never goes back, whatever is done to
- * the clocks of the machine and of Redis: a call that was too old once is so for ever. Nobody else has to agree with it.
+ * The time by which a process judges the calls that it gets, in milliseconds since 1970. It begins as the cluster's and never goes
+ * back, whatever is done to the clocks of the machine and of Redis: a call that was too old once is so for ever. No other
+ * clock has to agree with it.
  */
 export class CallClock {
-  #aheadMs = performance.timeOrigin;
+  readonly #first: () => number;
+  #aheadMs: number | undefined;
+
+  /** @param first the time to begin with, asked for with the first call */
+  constructor(first: () => number) {
+    this.#first = first;
+  }
 
   get now(): number {
-    return performance.now() + this.#aheadMs;
+    return performance.now() + (this.#aheadMs ??= this.#first() - performance.now());
   }
 
   /** Whether a call of that time is young enough. One from the future sets the clock: no clock of another node is better. */
   accepts(time: number): boolean {
-    this.#aheadMs = Math.max(this.#aheadMs, time - performance.now());
-    return time >= this.now - WINDOW_MS;
+    const { now } = this;
+    this.#aheadMs = Math.max(time, now) - performance.now();
+    return time >= now - WINDOW_MS;
   }
+}
+
+interface Learned {
+  readonly incarnation: string;
+  /** By how much the clock is ahead of the monotonic one of this process. */
+  readonly aheadMs: number;
 }
 
 /** The clocks of other nodes, as far as they have told them. */
 export class NodeClocks {
-  /** By id: by how much a node's clock is ahead of the monotonic one of this process. */
-  readonly #aheadMs = new Map<string, number>();
+  /** By id. */
+  readonly #learned = new Map<string, Learned>();
 
-  timeOf(id: string): number | undefined {
-    const aheadMs = this.#aheadMs.get(id);
-    return aheadMs === undefined ? undefined : performance.now() + aheadMs;
+  /** What a life of a node would tell now, or with an empty incarnation the one that has told its time last. */
+  timeOf({ id, incarnation }: NodeIdentity): number | undefined {
+    const learned = this.#learned.get(id);
+    if (learned === undefined || (incarnation !== '' && incarnation !== learned.incarnation)) return undefined;
+    return performance.now() + learned.aheadMs;
   }
 
-  learn(id: string, time: number): void {
-    this.#aheadMs.set(id, time - performance.now());
+  /**
+   * A node has refused a call for its time.
+   * @param time that it has told; undefined when it judges by the cluster's
+   * @returns whether another call may be accepted
+   */
+  learn(node: NodeIdentity, time: number | undefined): boolean {
+    const wasKnown = this.timeOf(node) !== undefined;
+    if (time === undefined) this.#learned.delete(node.id);
+    else this.#learned.set(node.id, { incarnation: node.incarnation, aheadMs: time - performance.now() });
+    return wasKnown || time !== undefined;
   }
 }

@@ -23,7 +23,8 @@ export interface SecureOptions {
 export interface Way {
   /** `http://host:port` or `https://host:port`. */
   readonly address: string;
-  readonly agent: Agent;
+  /** Of connections that are kept; undefined makes a new one. */
+  readonly agent: Agent | undefined;
   /** How connections are secured, and which node has to be at their other end. */
   readonly secure?: SecureOptions;
   readonly secrets: Secrets;
@@ -77,12 +78,12 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   if (answer === undefined || answer.nonce !== call.nonce || answer.bodyHash !== bodyHash(sent.body)) {
     const text = `answered ${sent.status} without proof of the cluster secret: another secret, another version, or not a Kiln node`;
     // a node that rejects strangers, or a head that is too long, has not executed the call; otherwise it may have
-    throw sent.status === 403 || sent.status === 431 ? unreachable(text) : unknown(text);
+    throw !again && (sent.status === 403 || sent.status === 431) ? unreachable(text) : unknown(text);
   }
   if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };
   const refusal = refusalOf('call', call.to.id, answer.refused, answer.time);
-  // the node may have executed it before, unless it is another one by now
-  throw again && answer.refused !== 'another' ? new OutcomeUnknownError(refusal.message) : refusal;
+  const mayBeDone = again || answer.refused === 'repeated';
+  throw mayBeDone ? new OutcomeUnknownError(refusal.message, { lives: refusal.lives }) : refusal;
 }
 
 function send(

@@ -90,7 +90,8 @@ export class PeerPort {
   }
 
   /**
-   * @param how.once no second attempt is made when the node refuses the call for its time
+   * @param how.once on a connection of its own, which cannot have died unnoticed, and without another attempt when the node
+   *   refuses the call for its time
    * @throws UnreachableError, OutcomeUnknownError
    */
   async call(
@@ -99,7 +100,10 @@ export class PeerPort {
     timeoutMs: number,
     how?: { readonly once: true },
   ): Promise<PeerResponse> {
-    return await this.#make(to, request, timeoutMs, (way, call) => exchange(way, call, request.body), how?.once);
+    const once = how?.once === true;
+    const attempt = async (way: Way, call: Call): Promise<PeerResponse> =>
+      await exchange(once ? { ...way, agent: undefined } : way, call, request.body);
+    return await this.#make(to, request, timeoutMs, attempt, once);
   }
 
   /** @throws UnreachableError */
@@ -112,7 +116,7 @@ export class PeerPort {
     return await this.connect(to, HELD, timeoutMs);
   }
 
-  /** Makes a call, and again when the node has refused it as too old: it tells its time then, which is remembered. */
+  /** Makes a call, and another one when the node has refused it for its time, which it tells. */
   async #make<T>(
     to: NodeIdentity,
     request: PeerRequest,
@@ -126,9 +130,8 @@ export class PeerPort {
     try {
       const way = this.#way(to, late.signal);
       const result = await attempt(way, this.#sealable(to, request)).catch((error: unknown) => {
-        if (!(error instanceof ClockError) || error.time === undefined) throw error;
-        this.#clocks.learn(to.id, error.time);
-        if (once) throw error;
+        const isNews = error instanceof ClockError && this.#clocks.learn(to, error.time);
+        if (!isNews || once) throw error;
         return attempt(way, this.#sealable(to, request));
       });
       onReached(to);
@@ -162,17 +165,17 @@ export class PeerPort {
     return { secureContext: this.#context, node, checkServerIdentity };
   }
 
-  #sealable({ id, incarnation }: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {
+  #sealable(to: NodeIdentity, { method, path, headers, body }: PeerRequest): Call {
     const { self, now } = this.#options;
     const nonce = randomBytes(16).toString('base64url');
     return {
       from: self,
-      to: { id, incarnation },
+      to: { id: to.id, incarnation: to.incarnation },
       method,
       path,
       headers,
       nonce,
-      time: Math.round(this.#clocks.timeOf(id) ?? now()),
+      time: Math.round(this.#clocks.timeOf(to) ?? now()),
       bodyHash: bodyHash(body),
     };
   }

@@ -35,6 +35,8 @@ export interface PeerServerOptions {
   readonly self: NodeIdentity;
   readonly secrets: Secrets;
   readonly tls: PeerTls | undefined;
+  /** The cluster's time. */
+  readonly now: () => number;
   readonly handler: PeerHandler;
   readonly distrust: Distrust;
   /** Called with faults of a call or stream on this node; the other node learns only that it failed. */
@@ -44,7 +46,7 @@ export interface PeerServerOptions {
 /** Accepts calls of other nodes. Clients that do not know the secret get 403. */
 export class PeerServer {
   readonly #options: PeerServerOptions;
-  readonly #clock = new CallClock();
+  readonly #clock: CallClock;
   /** No call is valid for longer than a window. */
   readonly #nonces = new Nonces(2 * WINDOW_MS);
   readonly #server: Server;
@@ -55,6 +57,7 @@ export class PeerServer {
 
   constructor(options: PeerServerOptions) {
     this.#options = options;
+    this.#clock = new CallClock(options.now);
     const { tls, onFault } = options;
     const listener: RequestListener = (request, response) => {
       this.#take(request, response).catch((error: Error) => {

@@ -133,9 +133,9 @@ export class Peers {
       await this.#send(node, { about: 'life' }, askingMs(timing), { once: true });
       return 'lives';
     } catch (error) {
-      if (error instanceof UnreachableError && error.lives !== undefined) return error.lives ? 'lives' : 'over';
-      if (error instanceof UnreachableError || error instanceof OutcomeUnknownError) return 'silent';
-      throw error;
+      if (!(error instanceof UnreachableError || error instanceof OutcomeUnknownError)) throw error;
+      if (error.lives === undefined) return 'silent';
+      return error.lives ? 'lives' : 'over';
     }
   }
 

@@ -1,4 +1,5 @@
-import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync } from 'fastify';
+import { answerError } from './envelope.ts';
 
 /** The bar would offer to show the documents of others. */
 const STYLE = '.swagger-ui .topbar { display: none }';
@@ -20,26 +21,37 @@ const POLICY = [
 export function docsPage(title: string, document: () => object): FastifyPluginAsync {
   return async (app) => {
     let opened: Promise<FastifyInstance> | undefined;
-    // one that could not be opened was answered with 500
-    app.addHook('onClose', async () => (await opened?.catch(() => undefined))?.close());
+    const opening = async (): Promise<FastifyInstance> => {
+      try {
+        return await (opened ??= open(title, document(), app.log));
+      } catch (error) {
+        // what is missing may be there for the next one
+        opened = undefined;
+        throw error;
+      }
+    };
+    app.addHook('onClose', async () => await opened?.then((page) => page.close()));
     for (const url of ['/docs', '/docs/*']) {
       app.get(url, { schema: { hide: true } }, async ({ url: asked, headers }, reply) => {
-        const page = await (opened ??= open(title, document()));
-        const answer = await page.inject({ url: asked, headers });
+        const answer = await (await opening()).inject({ url: asked, headers });
         if (answer.statusCode === 404) return reply.callNotFound();
         const { connection: _, date: __, ...own } = answer.headers;
-        return reply.code(answer.statusCode).headers(own).send(answer.rawPayload);
+        reply.code(answer.statusCode).headers(own);
+        if (answer.statusCode === 304) return reply.removeHeader('content-type').removeHeader('content-length').send();
+        // what has no tag of a file yet is text, and may get one of an answer
+        return reply.send(own.etag === undefined ? answer.payload : answer.rawPayload);
       });
     }
   };
 }
 
-async function open(title: string, document: object): Promise<FastifyInstance> {
+async function open(title: string, document: object, log: FastifyBaseLogger): Promise<FastifyInstance> {
   const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
-  const app = Fastify();
+  const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }) });
+  app.setErrorHandler(answerError);
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
     routePrefix: '/docs',

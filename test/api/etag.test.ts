@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import test from 'ava';
-import { openApi } from '../support/api.ts';
+import { basic, openApi, TOKEN } from '../support/api.ts';
 
 const PATH = '/v1/vhosts/default/apps/app';
 
@@ -32,6 +32,17 @@ test('HEAD has the tag of GET', async (t) => {
   t.is(again.status, 304);
   t.is(again.headers.etag, headers.etag);
   t.is(again.text, '');
+});
+
+test('the page of the documentation has tags, too', async (t) => {
+  const { app } = await openApi(t, { etag: true });
+  const get = (url: string, more = {}) => app.inject({ url, headers: { authorization: basic(TOKEN), ...more } });
+  for (const url of ['/docs/', '/docs/json', '/docs/static/swagger-ui.css']) {
+    const { statusCode, headers } = await get(url);
+    t.is(statusCode, 200);
+    const again = await get(url, { 'if-none-match': String(headers.etag) });
+    t.deepEqual([again.statusCode, again.body], [304, ''], url);
+  }
 });
 
 test('what has changed is told anew', async (t) => {

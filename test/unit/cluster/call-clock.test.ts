@@ -3,11 +3,13 @@ import { CallClock, NodeClocks, WINDOW_MS } from '../../../cluster/peer/call-clo
 import { Nonces } from '../../../cluster/peer/nonces.ts';
 import { virtualTime } from '../../support/virtual-time.ts';
 
+type Node = Parameters<NodeClocks['timeOf']>[0];
+
 const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 test.serial('what is older than the window is too old, and stays so', async (t) => {
   virtualTime(t);
-  const clock = new CallClock();
+  const clock = new CallClock(() => Date.now());
   const { now } = clock;
   t.true(clock.accepts(now));
   t.true(clock.accepts(now - WINDOW_MS + 1));
@@ -18,7 +20,7 @@ test.serial('what is older than the window is too old, and stays so', async (t) 
 
 test.serial('a call from the future sets the clock, and nothing sets it back', (t) => {
   virtualTime(t);
-  const clock = new CallClock();
+  const clock = new CallClock(() => Date.now());
   const { now } = clock;
   t.true(clock.accepts(now + 86_400_000));
   t.is(clock.now, now + 86_400_000);
@@ -30,7 +32,7 @@ test.serial('whatever the clocks of callers do, no call is accepted twice', asyn
   virtualTime(t);
   let seed = 7;
   const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
-  const clock = new CallClock();
+  const clock = new CallClock(() => Date.now());
   const nonces = new Nonces(2 * WINDOW_MS);
   const recorded: { readonly nonce: string; readonly time: number }[] = [];
   const accepted = new Set<string>();
@@ -50,14 +52,27 @@ test.serial('whatever the clocks of callers do, no call is accepted twice', asyn
   t.true(accepted.size > 300);
 });
 
-test.serial('the clock of a node goes on from what it has told last', async (t) => {
+test.serial('the clock of a life of a node goes on from what it has told last', async (t) => {
   virtualTime(t);
   const clocks = new NodeClocks();
-  t.is(clocks.timeOf('a'), undefined);
-  clocks.learn('a', 1000);
+  const [life, next, any] = ['1', '2', ''].map((incarnation) => ({ id: 'a', incarnation })) as [Node, Node, Node];
+  t.is(clocks.timeOf(life), undefined);
+  t.true(clocks.learn(life, 1000));
   await delay(500);
-  t.is(clocks.timeOf('a'), 1500);
-  clocks.learn('a', 90_000);
-  t.is(clocks.timeOf('a'), 90_000);
-  t.is(clocks.timeOf('b'), undefined);
+  t.is(clocks.timeOf(life), 1500);
+  t.is(clocks.timeOf(any), 1500);
+  t.is(clocks.timeOf(next), undefined, 'another life may have another clock');
+  t.true(clocks.learn(next, 90_000));
+  t.is(clocks.timeOf(next), 90_000);
+  t.is(clocks.timeOf({ id: 'b', incarnation: '1' }), undefined);
+});
+
+test.serial('the clock of a node that tells none is forgotten', (t) => {
+  virtualTime(t);
+  const clocks = new NodeClocks();
+  const node = { id: 'a', incarnation: '1' };
+  t.false(clocks.learn(node, undefined), 'it had been called at the time of the cluster');
+  clocks.learn(node, 1000);
+  t.true(clocks.learn({ ...node, incarnation: '' }, undefined));
+  t.is(clocks.timeOf(node), undefined);
 });

@@ -151,6 +151,23 @@ test('who is refused again is told', async (t) => {
   t.is(calls.length, 5);
 });
 
+test('a node that was replaced by an older version, which judges by the time of the cluster, is called by that', async (t) => {
+  let isOld = false;
+  const { caller, calls } = await answering(t, (call, response) => {
+    const time = Date.now() + DAY_MS;
+    if (isOld) reply(response, call, Math.abs(call.time - Date.now()) > 10_000 ? { refused: 'time' } : {});
+    else reply(response, call, call.time < time - 10_000 ? { refused: 'time', time } : {});
+  });
+  const call = { ...CALL, body: NOTHING };
+  t.is((await caller.call(identity('b'), call, TIMEOUT)).status, 200);
+  t.is(calls.length, 2);
+  isOld = true;
+  t.is((await caller.call(identity('b'), call, TIMEOUT)).status, 200);
+  t.is(calls.length, 4);
+  t.is((await caller.call(identity('b'), call, TIMEOUT)).status, 200);
+  t.is(calls.length, 5);
+});
+
 test('a node that tells no time, as those of older versions, is called once', async (t) => {
   const { caller, calls } = await answering(t, (call, response) => reply(response, call, { refused: 'time' }));
   const { lives } = await t.throwsAsync(caller.call(identity('b'), CALL, TIMEOUT), TOO_OLD);
@@ -177,7 +194,7 @@ test('both attempts have the time of one', async (t) => {
   t.is(calls.length, 2);
 });
 
-for (const refused of ['time', 'repeated', 'busy'] as const) {
+for (const refused of ['time', 'repeated', 'busy', 'another'] as const) {
   test(`a call whose connection was cut may have been executed, also when the next one says ${refused}`, async (t) => {
     const { caller, calls } = await answering(t, (call, response) => {
       if (calls.length === 1) reply(response, call, {});
@@ -185,9 +202,31 @@ for (const refused of ['time', 'repeated', 'busy'] as const) {
       else if (calls.length === 2) response.destroy();
       else reply(response, call, { refused, time: call.time + DAY_MS });
     });
-    await caller.call(identity('b'), CALL, TIMEOUT);
-    await t.throwsAsync(caller.call(identity('b'), CALL, TIMEOUT), { instanceOf: OutcomeUnknownError });
+    await caller.call(identity('b'), { ...CALL, body: NOTHING }, TIMEOUT);
+    const error = await t.throwsAsync(caller.call(identity('b'), CALL, TIMEOUT), { instanceOf: OutcomeUnknownError });
+    t.is(error.lives, refused !== 'another');
     t.is(calls.length, 3);
     t.is(calls[1]?.nonce, calls[2]?.nonce);
   });
 }
+
+test('the same when the next one is answered without proof', async (t) => {
+  const { caller, calls } = await answering(t, (call, response) => {
+    if (calls.length === 1) reply(response, call, {});
+    else if (calls.length === 2) response.destroy();
+    else response.writeHead(403).end();
+  });
+  await caller.call(identity('b'), { ...CALL, body: NOTHING }, TIMEOUT);
+  await t.throwsAsync(caller.call(identity('b'), CALL, TIMEOUT), { instanceOf: OutcomeUnknownError });
+});
+
+test('a call that is made once has a connection of its own', async (t) => {
+  const { caller, calls } = await answering(t, (call, response) => {
+    if (calls.length === 1) reply(response, call, {});
+    else if (calls.length === 2) response.destroy();
+    else reply(response, call, { refused: 'busy' });
+  });
+  await caller.call(identity('b'), { ...CALL, body: NOTHING }, TIMEOUT);
+  await t.throwsAsync(caller.call(identity('b'), CALL, TIMEOUT, { once: true }), { instanceOf: OutcomeUnknownError });
+  t.is(calls.length, 2, 'a new connection that is cut has not died before');
+});
