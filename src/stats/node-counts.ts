@@ -29,6 +29,8 @@ export class NodeCounts {
   #accounts = new Map<string, Account>();
   /** Keys of streams whose next row is asked for. */
   readonly #asked = new Set<string>();
+  /** Keys of what has ended, with totals that were counted: the next report leaves it out. */
+  readonly #over = new Set<string>();
 
   constructor(registry: Registry) {
     this.#registry = registry;
@@ -40,6 +42,7 @@ export class NodeCounts {
     const before = this.#accounts.get(place.key);
     const live = [...(before?.live ?? []), counters];
     this.#accounts.set(place.key, account({ key: place.key, live: [...new Set(live)] }, before, Date.now()));
+    this.#over.delete(place.key);
   }
 
   /** Makes the next row of a stream a present one. @param key of its place */
@@ -47,7 +50,10 @@ export class NodeCounts {
     if (this.#accounts.has(key)) this.#asked.add(key);
   }
 
-  /** The rows to report. Objects that have ended are included, with their totals, until that was counted. */
+  /**
+   * The rows to report. Objects that have ended are included, with their totals, until that was counted. Who begins again before
+   * a report has left it out goes on with them: what is counted is by how much a row grows.
+   */
   rows(): StatsRow[] {
     const now = Date.now();
     const accounts = new Map<string, Account>();
@@ -57,19 +63,19 @@ export class NodeCounts {
       accounts.set(place.key, isKept ? before : account(place, before, now));
     }
     for (const [key, before] of this.#accounts) {
-      if (!accounts.has(key))
-        accounts.set(key, before.live.length > 0 ? account({ key, live: [] }, before, now) : before);
+      if (accounts.has(key) || this.#over.has(key)) continue;
+      accounts.set(key, before.live.length > 0 ? account({ key, live: [] }, before, now) : before);
     }
     this.#accounts = accounts;
     this.#asked.clear();
+    this.#over.clear();
     return Array.from(accounts.values(), ({ row }) => row);
   }
 
   /** A report was counted. */
   counted(rows: readonly StatsRow[]): void {
     const all = new Set(rows);
-    for (const [key, { live, row }] of this.#accounts)
-      if (live.length === 0 && all.has(row)) this.#accounts.delete(key);
+    for (const [key, { live, row }] of this.#accounts) if (live.length === 0 && all.has(row)) this.#over.add(key);
   }
 
   /** The present row of one place; undefined when this node has nothing of it. */

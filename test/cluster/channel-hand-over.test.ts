@@ -121,8 +121,9 @@ test('a scheduled channel goes on for its viewers when its node stops, and at it
   // what is shown is what is scheduled, a little later
   const round = all * FRAME_MS;
   for (const picture of pictures) {
-    const late = (picture.at - begin - placeOf(picture) * FRAME_MS) % round;
-    t.true(late >= -FRAME_MS && late < round / 2, `${late} ms`);
+    // a picture may be there a little early, which is not a round late
+    const late = ((picture.at - begin - placeOf(picture) * FRAME_MS + FRAME_MS) % round) - FRAME_MS;
+    t.true(late < round / 2, `${late} ms`);
   }
 });
 

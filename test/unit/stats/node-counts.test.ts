@@ -58,3 +58,37 @@ test.serial(
     );
   },
 );
+
+test.serial(
+  'a stream that comes back goes on with its totals as long as its former row stands in the reports',
+  async (t) => {
+    virtualTime(t);
+    const registry = new Registry();
+    addVhost(registry);
+    const counts = new NodeCounts(registry);
+    const application = registry.vhost('default').application('app');
+    registry.on('input', (stream) => counts.begun(application, stream));
+    const { key } = streamPlace(application, 's');
+    const bytesIn = () => {
+      counts.ask(key);
+      return counts.rows().find((row) => row.key === key)?.counters.in;
+    };
+    const first = goLive(registry, 'app', 's').input;
+    first.counters.received(100);
+    await delay(1000);
+    first.close('over');
+    const last = counts.rows();
+    counts.counted(last);
+
+    // it is not taken out of the store before the next report
+    const second = goLive(registry, 'app', 's').input;
+    second.counters.received(150);
+    t.is(bytesIn(), 250);
+    await delay(1000);
+    second.close('over');
+    counts.counted(counts.rows());
+    t.is(bytesIn(), undefined);
+    goLive(registry, 'app', 's').input.counters.received(7);
+    t.is(bytesIn(), 7, 'what was taken out begins anew');
+  },
+);
