@@ -31,13 +31,18 @@ export class CallClock {
   }
 
   get now(): number {
-    return performance.now() + (this.#aheadMs ??= this.#first() - performance.now());
+    return performance.now() + this.#ahead;
+  }
+
+  /** Of the monotonic clock of this process. */
+  get #ahead(): number {
+    return (this.#aheadMs ??= this.#first() - performance.now());
   }
 
   /** Whether a call of that time is young enough. One from the future sets the clock: no clock of another node is better. */
   accepts(time: number): boolean {
     const { now } = this;
-    this.#aheadMs = Math.max(time, now) - performance.now();
+    if (time > now) this.#aheadMs = this.#ahead + time - now;
     return time >= now - WINDOW_MS;
   }
 }

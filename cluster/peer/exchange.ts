@@ -63,11 +63,11 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   const headers = { ...sealed, 'content-length': body.length };
   const { signal } = way;
   let again = false;
-  let sent = await send(way, way.agent, headers, body);
+  let sent = await send(way, headers, body);
   if ('error' in sent && sent.reused && !signal.aborted) {
     // the same call with the same nonce: a node does not execute it twice
     again = true;
-    sent = await send(way, undefined, headers, body);
+    sent = await send({ ...way, agent: undefined }, headers, body);
   }
   if ('error' in sent) {
     const { error, reached } = sent;
@@ -87,8 +87,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
 }
 
 function send(
-  { address, secure: options, signal }: Way,
-  agent: Agent | undefined,
+  { address, agent, secure: options, signal }: Way,
   headers: Record<string, string | number>,
   body: Buffer,
 ): Promise<Response | Failure> {

@@ -90,17 +90,11 @@ export class PeerPort {
   }
 
   /**
-   * @param how.once on a connection of its own, which cannot have died unnoticed, and without another attempt when the node
+   * @param options.once on a connection of its own, which cannot have died unnoticed, and without another attempt when the node
    *   refuses the call for its time
    * @throws UnreachableError, OutcomeUnknownError
    */
-  async call(
-    to: NodeIdentity,
-    request: PeerRequest,
-    timeoutMs: number,
-    how?: { readonly once: true },
-  ): Promise<PeerResponse> {
-    const once = how?.once === true;
+  async call(to: NodeIdentity, request: PeerRequest, timeoutMs: number, { once = false } = {}): Promise<PeerResponse> {
     const attempt = async (way: Way, call: Call): Promise<PeerResponse> =>
       await exchange(once ? { ...way, agent: undefined } : way, call, request.body);
     return await this.#make(to, request, timeoutMs, attempt, once);

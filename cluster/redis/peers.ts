@@ -183,14 +183,9 @@ export class Peers {
   }
 
   /** @throws UnreachableError, OutcomeUnknownError */
-  async #send(
-    to: NodeIdentity,
-    question: Question,
-    timeoutMs: number,
-    how?: Parameters<PeerPort['call']>[3],
-  ): Promise<Buffer> {
+  async #send(to: NodeIdentity, question: Question, timeoutMs: number, { once = false } = {}): Promise<Buffer> {
     const request = { method: QUESTION, path: '/', headers: {}, body: Buffer.from(JSON.stringify(question)) };
-    const answer = await this.#options.port.call(to, request, timeoutMs, how);
+    const answer = await this.#options.port.call(to, request, timeoutMs, { once });
     return answer.body;
   }
 }

@@ -1,4 +1,4 @@
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyPluginAsync } from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyPluginAsync } from 'fastify';
 import { answerError } from './envelope.ts';
 
 /** The bar would offer to show the documents of others. */
@@ -20,8 +20,8 @@ const POLICY = [
  */
 export function docsPage(title: string, document: () => object): FastifyPluginAsync {
   return async (app) => {
-    let opened: Promise<FastifyInstance> | undefined;
-    const opening = async (): Promise<FastifyInstance> => {
+    let opened: ReturnType<typeof open> | undefined;
+    const opening = async (): ReturnType<typeof open> => {
       try {
         return await (opened ??= open(title, document(), app.log));
       } catch (error) {
@@ -45,13 +45,14 @@ export function docsPage(title: string, document: () => object): FastifyPluginAs
   };
 }
 
-async function open(title: string, document: object, log: FastifyBaseLogger): Promise<FastifyInstance> {
+async function open(title: string, document: object, log: FastifyBaseLogger) {
   const [{ default: swagger }, { default: swaggerUi }] = await Promise.all([
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
   const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }) });
   app.setErrorHandler(answerError);
+  // its types know no OpenAPI 3.1
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
@@ -61,5 +62,5 @@ async function open(title: string, document: object, log: FastifyBaseLogger): Pr
     staticCSP: POLICY,
   });
   await app.ready();
-  return app as unknown as FastifyInstance;
+  return app;
 }

@@ -1,11 +1,11 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { CallClock, NodeClocks, WINDOW_MS } from '../../../cluster/peer/call-clock.ts';
 import { Nonces } from '../../../cluster/peer/nonces.ts';
+import { Random } from '../../soak/random.ts';
 import { virtualTime } from '../../support/virtual-time.ts';
 
 type Node = Parameters<NodeClocks['timeOf']>[0];
-
-const delay = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 test.serial('what is older than the window is too old, and stays so', async (t) => {
   virtualTime(t);
@@ -30,19 +30,20 @@ test.serial('a call from the future sets the clock, and nothing sets it back', (
 
 test.serial('whatever the clocks of callers do, no call is accepted twice', async (t) => {
   virtualTime(t);
-  let seed = 7;
-  const random = (): number => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
+  const random = new Random(7);
   const clock = new CallClock(() => Date.now());
   const nonces = new Nonces(2 * WINDOW_MS);
   const recorded: { readonly nonce: string; readonly time: number }[] = [];
   const accepted = new Set<string>();
   let setBy = 0;
   for (let step = 0; step < 3000; step++) {
-    await delay(random() * 3000);
-    if (random() < 0.1) setBy = (random() - 0.5) * 120_000;
-    const fresh = { nonce: String(step), time: Date.now() + setBy + (random() - 0.5) * 4000 };
+    await delay(random.below(3000));
+    if (random.chance(0.1)) setBy = random.below(120_000) - 60_000;
+    // some callers have been told the time
+    const base = random.chance(0.5) ? clock.now : Date.now() + setBy;
+    const fresh = { nonce: String(step), time: base + random.below(4000) - 2000 };
     recorded.push(fresh);
-    const old = recorded[Math.floor(random() * recorded.length)] ?? fresh;
+    const old = random.pick(recorded);
     for (const { nonce, time } of [fresh, old, recorded.at(-2) ?? fresh]) {
       if (!clock.accepts(time) || nonces.use(nonce) !== undefined) continue;
       t.false(accepted.has(nonce), `call ${nonce} at step ${step}`);

@@ -1,35 +1,19 @@
 import test, { type ExecutionContext } from 'ava';
-import { Distrust } from '../../../cluster/distrust.ts';
-import { PeerPort } from '../../../cluster/peer/port.ts';
 import type { Life, Nodes } from '../../../cluster/redis/nodes.ts';
 import { Peers } from '../../../cluster/redis/peers.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 import type { NodeIdentity } from '../../../cluster/types.ts';
+import { peerPort } from '../../support/peer-port.ts';
 
 const ASKER = { id: 'a', incarnation: '1' } as const;
 const ASKED = { id: 'b', incarnation: '1' } as const;
 
 /** A port of a node that knows where the other one is. */
-function portOf(
+const portOf = (
   t: ExecutionContext,
   self: NodeIdentity,
-  { address, aheadMs = 0 }: { address?: string; aheadMs?: number },
-) {
-  const port = new PeerPort({
-    host: '127.0.0.1',
-    port: 0,
-    secrets: ['secret'],
-    self,
-    now: () => Date.now() + aheadMs,
-    addressOf: () => address,
-    distrust: new Distrust(({ reason }) => t.fail(reason)),
-    onReached: () => {},
-    onRefused: () => {},
-    onFault: (error) => t.fail(error.message),
-  });
-  t.teardown(() => port.close());
-  return port;
-}
+  { address, ...clock }: { readonly address?: string; readonly aheadMs?: number },
+) => peerPort(t, self, { secrets: ['secret'], addressOf: () => address, ...clock });
 
 const ANSWER = { status: 200, headers: {}, body: Buffer.from('{}') };
 

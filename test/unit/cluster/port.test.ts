@@ -3,14 +3,13 @@ import { Agent, createServer, type IncomingMessage, type ServerResponse } from '
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { Distrust } from '../../../cluster/distrust.ts';
 import { OutcomeUnknownError, UnreachableError } from '../../../cluster/errors.ts';
 import { ClockError } from '../../../cluster/peer/call-clock.ts';
 import { exchange } from '../../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../../cluster/peer/mac.ts';
-import { PeerPort } from '../../../cluster/peer/port.ts';
 import { seal, unseal, type Answer, type Call } from '../../../cluster/peer/wire.ts';
 import type { NodeIdentity, PeerRequest } from '../../../cluster/types.ts';
+import { peerPort } from '../../support/peer-port.ts';
 
 const SECRETS = ['secret of the tests'];
 const TIMEOUT = 10_000;
@@ -21,23 +20,8 @@ const TOO_OLD = { instanceOf: ClockError, message: /too old by the clock of the 
 
 const identity = (id: string): NodeIdentity => ({ id, incarnation: `${id}1` });
 
-/** @param aheadMs by how much the cluster's time of the node is ahead of this machine's */
-function portOf(t: ExecutionContext, id: string, addresses: ReadonlyMap<string, string>, aheadMs = 0): PeerPort {
-  const port = new PeerPort({
-    host: '127.0.0.1',
-    port: 0,
-    secrets: SECRETS,
-    self: identity(id),
-    now: () => Date.now() + aheadMs,
-    addressOf: (other) => addresses.get(other),
-    distrust: new Distrust(() => {}),
-    onReached: () => {},
-    onRefused: () => {},
-    onFault: (error) => t.fail(error.message),
-  });
-  t.teardown(() => port.close());
-  return port;
-}
+const portOf = (t: ExecutionContext, id: string, addresses: ReadonlyMap<string, string>, aheadMs = 0) =>
+  peerPort(t, identity(id), { secrets: SECRETS, addressOf: (other) => addresses.get(other), aheadMs });
 
 /** A node, and who calls it. */
 async function called(t: ExecutionContext) {
@@ -187,7 +171,7 @@ test('both attempts have the time of one', async (t) => {
   const { caller, calls } = await answering(t, (call, response) => {
     if (calls.length === 1) reply(response, call, { refused: 'time', time: call.time + DAY_MS });
   });
-  await t.throwsAsync(caller.call(identity('b'), CALL, 500), {
+  await t.throwsAsync(caller.call(identity('b'), CALL, 2000), {
     instanceOf: OutcomeUnknownError,
     message: /no answer in time/,
   });
