@@ -4,6 +4,7 @@ import { goBySchemas } from '../by-schema.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
+import { mediaType, takeMeantTypes } from '../media-type.ts';
 import type { OtherNodes } from '../origins/other-nodes.ts';
 import type { StreamDirectory } from '../origins/stream-directory.ts';
 import type { Channels } from '../providers/channels/channels.ts';
@@ -41,7 +42,6 @@ import { thumbnailRoutes, type ThumbnailSource } from './routes/thumbnails.ts';
 import { versionRoutes } from './routes/version.ts';
 import { vhostRoutes } from './routes/vhosts.ts';
 import type { StreamSessions } from './stream-sessions.ts';
-import { mediaType } from './schedule-change.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -89,6 +89,7 @@ export function speakJson(app: FastifyInstance): void {
     throw kilnError('controllerNotFound');
   });
   goBySchemas(app);
+  takeMeantTypes(app);
   takeAnyBody(app);
 }
 

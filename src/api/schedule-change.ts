@@ -1,5 +1,6 @@
 import { kilnError } from '../errors.ts';
 import type { Document } from '../management/documents.ts';
+import { mediaType } from '../media-type.ts';
 import { readCalendarPrograms, type CalendarReading } from '../providers/scheduled/upload/calendar.ts';
 import { readCsvPrograms } from '../providers/scheduled/upload/csv.ts';
 import { UploadError } from '../providers/scheduled/upload/upload-error.ts';
@@ -41,9 +42,4 @@ export function readScheduleChange(body: unknown, type = ''): ScheduleChange {
     if (error instanceof UploadError) throw kilnError('channelInvalid', error.message);
     throw error;
   }
-}
-
-/** Of a `Content-Type`, without its parameters. */
-export function mediaType(contentType: string): string {
-  return (contentType.split(';')[0] ?? '').trim().toLowerCase();
 }

@@ -149,6 +149,14 @@ test('a malformed body is told of in the envelope', async (t) => {
   t.is((await call('POST', '/v1/version', {}, '{"__proto__":{"a":1}}')).status, 400);
 });
 
+test('a body is read whose type is empty, sent twice or lacks a semicolon', async (t) => {
+  const { call } = await openApi(t);
+  const post = (type: string) => call('POST', '/v1/vhosts/default/apps/app:pushes', { 'content-type': type }, '{}');
+  for (const type of ['', 'application/json, application/json', 'application/json charset=utf-8'])
+    t.is((await post(type)).status, 200, type);
+  for (const type of ['json', 'application/json, text/plain']) t.is((await post(type)).status, 415, type);
+});
+
 test('request ids come back', async (t) => {
   const { call } = await openApi(t);
   t.truthy((await call('GET', '/v1/version')).headers['x-request-id']);

@@ -13,6 +13,7 @@ const ROWS: readonly (readonly string[])[] = [
     'run-program.ts',
     'version.ts',
     'by-schema.ts',
+    'media-type.ts',
     'ffmpeg.ts',
     'config',
   ],

@@ -6,6 +6,7 @@ import type { Arrival, Redirects } from '../../access/redirects.ts';
 import type { AccessRequest } from '../../access/request.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import { KilnError, kilnError } from '../../errors.ts';
+import { takeMeantTypes } from '../../media-type.ts';
 import { iceServersFor, linkHeaders } from '../ice-servers.ts';
 import { addCorsHeaders } from './cors.ts';
 import type { Entrance, Entrances } from './entrance.ts';
@@ -49,6 +50,7 @@ export function httpRoutes({
   crossDomains = EVERYBODY,
 }: HttpRoutesOptions): FastifyPluginAsync {
   return async (fastify) => {
+    takeMeantTypes(fastify);
     fastify.removeAllContentTypeParsers();
     const types = [SDP_TYPE, FRAGMENT_TYPE];
     fastify.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body));

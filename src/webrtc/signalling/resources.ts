@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { kilnError } from '../../errors.ts';
+import { mediaType } from '../../media-type.ts';
 import { namesEtag } from '../../protocols/etag.ts';
 import type { PeerSession } from './entrance.ts';
 import type { ResourceAnswer, ResourceNeighbours, ResourceRequest } from './resource-neighbours.ts';
@@ -84,8 +85,7 @@ async function patch(resource: Resource, { type, ifMatch, body }: ResourceReques
 
 /** @throws unsupportedMediaType, also for a body without a type, which passes by the parsers */
 export function requireType(given = '', body: string | undefined, type: string): asserts body is string {
-  if (given.split(';')[0]?.trim().toLowerCase() !== type || body === undefined)
-    throw kilnError('unsupportedMediaType', type);
+  if (mediaType(given) !== type || body === undefined) throw kilnError('unsupportedMediaType', type);
 }
 
 function newEtag(): string {

@@ -241,6 +241,11 @@ test('offers, paths and types that cannot be are refused, each with its status',
       400,
     ],
     ['another type', call('POST', '/app/stream?direction=whip', { 'content-type': 'application/json' }, '{}'), 415],
+    [
+      'two types',
+      call('POST', '/app/stream?direction=whip', { 'content-type': 'application/sdp, text/plain' }, OFFER),
+      415,
+    ],
     ['no type and no body', call('POST', '/app/stream?direction=whip'), 415],
     ['too large', post(OFFER + 'a=x\r\n'.repeat(20_000)), 413],
     ['no such application', post(OFFER, '/other/stream?direction=whip'), 404],
@@ -296,6 +301,12 @@ test('access control that cannot be asked keeps everybody out', async (t) => {
     },
   });
   t.is((await post()).status, 401);
+});
+
+test('an offer is answered whose type was sent twice', async (t) => {
+  const { call } = await start(t);
+  const twice = { 'content-type': 'application/sdp, application/sdp' };
+  t.is((await call('POST', '/app/stream?direction=whip', twice, OFFER)).status, 201);
 });
 
 test("trickle needs the session's tag; an ICE restart changes it and the credentials; DELETE needs none", async (t) => {
