@@ -34,7 +34,8 @@ export class Closings {
     return this.#pending.size;
   }
 
-  tell(servers: ControlServers, call: OpeningCall): void {
+  /** @param at when the session ended: milliseconds since the epoch */
+  tell(servers: ControlServers, call: OpeningCall, at: number): void {
     for (const giveUp of this.#pending.values()) {
       if (this.#pending.size < MAX_PENDING) break;
       giveUp();
@@ -52,7 +53,7 @@ export class Closings {
     };
     this.#pending.set(closing, giveUp);
     const isWanted = (): boolean => this.#pending.has(closing);
-    const body = payload(call, 'closing');
+    const body = payload(call, 'closing', at);
     const attempt = async (pauses: readonly number[]): Promise<void> => {
       if (await this.#isTold(servers, body, isWanted)) return settle();
       if (!isWanted()) return;

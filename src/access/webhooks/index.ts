@@ -52,7 +52,7 @@ export class AdmissionWebhooks {
     this.#log = log.child({ module: 'webhooks' });
     this.#lines = new ControlLines(this.#log);
     this.#closings = new Closings(this.#lines, this.#log);
-    const tell = (opening: Opened): void => this.#tell(opening);
+    const tell = (opening: Opened, at: number): void => this.#tell(opening, at);
     const onFault = (err: Error): void => this.#log.error({ err }, 'looking after open sessions failed');
     this.#sessions = new OpenSessions({ cluster, tell, onFault, onAway: () => this.#left.lookIn() });
     const isUsed = (): boolean =>
@@ -106,7 +106,11 @@ export class AdmissionWebhooks {
     signal: AbortSignal | undefined,
   ): Promise<Verdict> {
     const call = callOf(request, this.#options.hidesClients);
-    const { allowed, newUrl, lifetime, reason } = await this.#answer(servers, payload(call, 'opening'), signal);
+    const { allowed, newUrl, lifetime, reason } = await this.#answer(
+      servers,
+      payload(call, 'opening', call.time),
+      signal,
+    );
     if (!allowed) {
       const why = `the control server does not allow it: ${reason || 'no reason given'}`;
       throw accessDenied(new Denial('webhookRefused', why));
@@ -140,14 +144,14 @@ export class AdmissionWebhooks {
     }
   }
 
-  #tell(opening: Opened): void {
+  #tell(opening: Opened, at: number): void {
     const config = this.#options.registry.vhosts.get(opening.vhost)?.config.admissionWebhooks;
     const servers =
       this.#servers.get(opening) ?? (config === undefined ? this.#deleted.get(opening.vhost) : serversOf(config));
     if (servers === undefined) return this.#closings.lose(`the virtual host ${opening.vhost} has no control server`);
     if (!('call' in opening) || opening.call === undefined)
       return this.#closings.lose('the store of the cluster has lost what they were');
-    this.#closings.tell(servers, opening.call);
+    this.#closings.tell(servers, opening.call, at);
   }
 }
 

@@ -7,8 +7,8 @@ import { canMove } from './payload.ts';
 export interface LeftSessionsOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'lives' | 'records' | 'events'>;
   readonly own: Pick<OpenSessions, 'size' | 'isClosed' | 'restore'>;
-  /** Tells the control server that a session has ended. */
-  readonly tell: (opening: Opening) => void;
+  /** Tells the control server that a session has ended, as far as is known at `at`: milliseconds since the epoch. */
+  readonly tell: (opening: Opening, at: number) => void;
   /** Whether sessions are opened at all, here or elsewhere. */
   readonly isUsed: () => boolean;
   readonly onFault: (error: Error) => void;
@@ -144,7 +144,7 @@ export class LeftSessions {
     for (const [at, finish] of finishes.entries()) {
       const { id } = records[at] as NodeRecord;
       if (finish === undefined || own.isClosed(id)) continue;
-      if (Value.Check(OPENING, finish.value)) tell(finish.value);
+      if (Value.Check(OPENING, finish.value)) tell(finish.value, Date.now());
       else onFault(new Error(`the record ${id} of a session is malformed`));
     }
   }

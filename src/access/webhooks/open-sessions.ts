@@ -8,8 +8,8 @@ export type Opened = Opening | OpeningId;
 
 export interface OpenSessionsOptions {
   readonly cluster: Pick<Cluster, 'self' | 'records'>;
-  /** Tells the control server that a session has ended. */
-  readonly tell: (opening: Opened) => void;
+  /** Tells the control server that a session has ended at `at`: milliseconds since the epoch. */
+  readonly tell: (opening: Opened, at: number) => void;
   /** The store has failed: when it is back, `restore` is to be called. */
   readonly onAway: () => void;
   readonly onFault: (error: Error) => void;
@@ -32,7 +32,8 @@ export class OpenSessions implements Openings {
   readonly #open = new Map<string, Opened>();
   /** Those whose record the store does not have under this node yet. */
   readonly #unwritten = new Set<string>();
-  readonly #ended = new Map<string, Opened>();
+  /** Those whose end is not told yet, and when it was. */
+  readonly #ended = new Map<string, { readonly opening: Opened; readonly at: number }>();
   /** Those that another node is to go on with, since when. */
   readonly #released = new Map<string, { readonly opening: Opened; readonly at: number }>();
   readonly #closed = new RecentSet<string>(MAX_CLOSED);
@@ -78,7 +79,8 @@ export class OpenSessions implements Openings {
   close(opening: OpeningId): void {
     const { id } = opening;
     if (this.#closed.has(id) || this.#ended.has(id)) return;
-    this.#ended.set(id, this.#open.get(id) ?? this.#released.get(id)?.opening ?? opening);
+    const opened = this.#open.get(id) ?? this.#released.get(id)?.opening ?? opening;
+    this.#ended.set(id, { opening: opened, at: Date.now() });
     this.#open.delete(id);
     this.#released.delete(id);
     this.#write();
@@ -136,7 +138,7 @@ export class OpenSessions implements Openings {
   async #put(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     const records = ids.map((id) => {
-      const opening = this.#open.get(id) ?? this.#ended.get(id) ?? this.#released.get(id)?.opening;
+      const opening = this.#open.get(id) ?? (this.#ended.get(id) ?? this.#released.get(id))?.opening;
       this.#unwritten.delete(id);
       return { id, ...(opening !== undefined && 'call' in opening && { value: opening as Json }) };
     });
@@ -155,7 +157,7 @@ export class OpenSessions implements Openings {
       const finish = finishes[at];
       if (ended === undefined || finish === undefined) continue;
       this.#closed.add(id);
-      this.#options.tell(known(ended, finish));
+      this.#options.tell(known(ended.opening, finish), ended.at);
     }
   }
 
@@ -164,9 +166,9 @@ export class OpenSessions implements Openings {
     const { onFault, onAway, tell } = this.#options;
     if (!(error instanceof UnavailableError)) onFault(error);
     this.#unwritten.clear();
-    for (const [id, opening] of this.#ended) {
+    for (const [id, { opening, at }] of this.#ended) {
       this.#closed.add(id);
-      tell(opening);
+      tell(opening, at);
     }
     this.#ended.clear();
     onAway();

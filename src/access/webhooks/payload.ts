@@ -32,10 +32,14 @@ function hidden({ address, realAddress }: AccessRequest['client']) {
   return { address: masked(address), port: 0, realAddress: masked(realAddress) };
 }
 
-/** The body of a call. A closing repeats what the opening said. */
+/**
+ * The body of a call. A closing repeats what the opening said, but for its time.
+ * @param time when the client asked, or its session ended: milliseconds since the epoch
+ */
 export function payload(
-  { client, direction, protocol, url, new_url, time }: OpeningCall,
+  { client, direction, protocol, url, new_url }: OpeningCall,
   status: 'opening' | 'closing',
+  time: number,
 ) {
   return {
     client,

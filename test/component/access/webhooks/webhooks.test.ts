@@ -66,13 +66,19 @@ test('opening and closing say who asks for what, are signed, and come once each'
   t.deepEqual<unknown, unknown>(said(opening as never), { client: sender, request: { ...request, status: 'opening' } });
   const input = await grant.publish(SOURCE);
   t.is(questions.length, 1);
+  await until('the session has lasted for a moment', () => Date.now() > Date.parse(time));
+  const left = Date.now();
   input.close('the publisher left');
   grant.end('again');
+  const ended = Date.now();
   await until('the closing', () => questions.length > 1);
-  t.deepEqual<unknown, unknown>(said(questions[1] as never), {
+  const closing = said(questions[1] as never);
+  t.deepEqual<unknown, unknown>(closing, {
     client: sender,
-    request: { ...request, status: 'closing' },
+    request: { ...request, status: 'closing', time: closing.request.time },
   });
+  const at = Date.parse(closing.request.time);
+  t.true(left <= at && at <= ended, closing.request.time);
   t.is(connections(), 1, 'the connection is kept');
 });
 
@@ -187,6 +193,7 @@ test('a closing that is not delivered is told again, to the server that was aske
   t.true(input.closed);
   await until('the second attempt', () => questions.length === 3);
   t.is(closings, 2);
+  t.deepEqual(questions[2]?.body, questions[1]?.body, 'its time included');
 });
 
 test('the closing of a session that another node opened is told when its virtual host is gone', async (t) => {

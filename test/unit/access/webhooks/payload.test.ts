@@ -3,7 +3,7 @@ import { callOf, payload } from '../../../../src/access/webhooks/payload.ts';
 import { publishRequest } from '../../../support/access.ts';
 
 test('with PrivacyProtection control servers are told no address', (t) => {
-  const { client } = payload(callOf(publishRequest(), true), 'opening');
+  const { client } = payload(callOf(publishRequest(), true), 'opening', 0);
   t.deepEqual(client, { address: 'xxx.xxx.xxx.xxx', port: 0, real_ip: 'xxx.xxx.xxx.xxx' });
-  t.is(payload(callOf(publishRequest()), 'opening').client.address, '192.0.2.1');
+  t.is(payload(callOf(publishRequest()), 'opening', 0).client.address, '192.0.2.1');
 });
