@@ -20,7 +20,7 @@ const Playlist = Type.Object({
   fileName: Type.String(),
   options: Type.Optional(
     Type.Object({
-      webrtcAutoAbr: Type.Optional(Type.Boolean({ description: 'true by default' })),
+      webrtcAutoAbr: Type.Optional(Type.Boolean({ description: 'false by default' })),
       webrtcAudioOnlyFallback: Type.Optional(Type.Boolean({ description: 'false by default' })),
       hlsChunklistPathDepth: Type.Optional(Type.Integer({ description: '-1 by default' })),
       enableTsPackaging: Type.Optional(Type.Boolean({ description: 'false by default' })),
@@ -61,13 +61,6 @@ export const MultiplexChannel = Type.Object({
   pullingMessage: Type.Optional(Type.String({ description: 'what it waits for' })),
 });
 
-const OPTIONS: Playlists[number]['options'] = {
-  webrtcAutoAbr: true,
-  webrtcAudioOnlyFallback: false,
-  hlsChunklistPathDepth: -1,
-  enableTsPackaging: false,
-};
-
 type Playlists = MultiplexSpec['playlists'];
 type Tracks = MultiplexSpec['sourceStreams'][number]['trackMap'];
 
@@ -91,12 +84,17 @@ function shownTrack({ framerateConf, audioIndex, ...track }: Tracks[number]): St
   return { ...track, ...(framerateConf !== 0 && { framerateConf }), ...(audioIndex !== -1 && { audioIndex }) };
 }
 
-/** Options are shown that differ from what is so without them. */
+/** The options of the specification are always shown, others where they are set. */
 function shownPlaylist({ options, renditions, ...playlist }: Playlists[number]): Static<typeof Playlist> {
-  const changed = Object.entries(options).filter(([key, value]) => value !== OPTIONS[key as keyof typeof OPTIONS]);
+  const { webrtcAutoAbr, hlsChunklistPathDepth, webrtcAudioOnlyFallback, enableTsPackaging } = options;
   return {
     ...playlist,
-    ...(changed.length > 0 && { options: Object.fromEntries(changed) }),
+    options: {
+      webrtcAutoAbr,
+      hlsChunklistPathDepth,
+      ...(webrtcAudioOnlyFallback && { webrtcAudioOnlyFallback }),
+      ...(enableTsPackaging && { enableTsPackaging }),
+    },
     renditions: renditions.map(({ videoIndexHint, audioIndexHint, ...rendition }) => ({
       ...rendition,
       ...(videoIndexHint !== -1 && { videoIndexHint }),

@@ -32,6 +32,15 @@ export function scheduleNotes(
   return { problems: problems.map(shownProblem), ...(until !== undefined && { until: localTime(until) }) };
 }
 
+/** Whether the answer that a schedule was accepted tells its problems. */
+export const AcceptedQuery = Type.Object({
+  problems: Type.Optional(
+    Type.Union([Type.Literal('true'), Type.Literal('false')], {
+      description: 'true: the answer has what should be mended of the next 24 hours, in `response`; false by default',
+    }),
+  ),
+});
+
 /** The span of a guide; times as in ISO 8601. */
 export const GuideQuery = Type.Object({
   from: Type.Optional(Type.String({ description: 'now by default' })),

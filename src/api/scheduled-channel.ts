@@ -6,6 +6,9 @@ import type { ScheduleSpec } from '../providers/scheduled/spec.ts';
 /** What the program is called that plays when no other can, and when it began. */
 const FALLBACK = { name: 'fallback', repeat: true, scheduled: '1970-01-01T00:00:00Z' };
 
+/** When a program ends that has no end: the greatest time of OvenMediaEngine, as its manual shows it, with the offset of this zone. */
+const NEVER = `2262-04-12T08:47:16.854${localTime(Date.UTC(2262, 3, 11)).slice(-6)}`;
+
 const text = (description: string) => Type.String({ description });
 const milliseconds = (description: string) => Type.Number({ description: `${description}; milliseconds` });
 
@@ -62,7 +65,7 @@ const CurrentProgram = Type.Object({
   state: text('onair: an item plays; offair: none does'),
   name: Type.Optional(Type.String()),
   scheduled: Type.Optional(Type.String()),
-  end: Type.Optional(text('absent where it has none')),
+  end: Type.Optional(text('in the year 2262 where it has none')),
   duration: Type.Optional(milliseconds('-1: without an end')),
   repeat: Type.Optional(Type.Boolean()),
   currentItem: Type.Optional(
@@ -104,12 +107,12 @@ function currentProgram(report: ScheduleReport | undefined): Static<typeof Curre
   const currentItem = playing && { currentItem: playing };
   // the fallback program may be told as the one that is scheduled
   if (program === undefined || (program.scheduled === 0 && program.name === FALLBACK.name))
-    return { ...((item ?? program) && { ...FALLBACK, duration: -1 }), state, ...currentItem };
+    return { ...((item ?? program) && { ...FALLBACK, end: NEVER, duration: -1 }), state, ...currentItem };
   const { name, scheduled, ends, repeat } = program;
   return {
     name,
     scheduled: localTime(scheduled),
-    ...(ends !== undefined && { end: localTime(ends) }),
+    end: ends === undefined ? NEVER : localTime(ends),
     duration: ends === undefined ? -1 : ends - scheduled,
     repeat,
     state,

@@ -43,7 +43,10 @@ const CHANNEL = {
 const DETAIL = {
   ...CHANNEL,
   outputStream: { name: 'mux', bypassTranscoder: true },
-  playlists: [{ ...CHANNEL.playlists[0], options: { hlsChunklistPathDepth: 0 } }, CHANNEL.playlists[1]],
+  playlists: [
+    CHANNEL.playlists[0],
+    { ...CHANNEL.playlists[1], options: { webrtcAutoAbr: false, hlsChunklistPathDepth: -1 } },
+  ],
 };
 
 test('a channel is created, listed, shown and deleted', async (t) => {

@@ -103,13 +103,16 @@ test('the current program is the one that the node plays', async (t) => {
   t.deepEqual(await current(), { ...waiting, state: 'offair' });
   const { ends: _, ...endless } = program;
   scheduled.report = { program: endless, fallback: false };
+  const { end, ...unending } = (await current()) as typeof waiting;
+  t.regex(end, /^2262-04-12T08:47:16\.854[+-]\d\d:\d\d$/);
   const { end: __, ...withoutEnd } = waiting;
-  t.deepEqual(await current(), { ...withoutEnd, duration: -1, state: 'offair' });
+  t.deepEqual(unending, { ...withoutEnd, duration: -1, state: 'offair' });
   scheduled.report = { item, fallback: true };
   t.deepEqual(await current(), {
     name: 'fallback',
     repeat: true,
     scheduled: '1970-01-01T00:00:00Z',
+    end,
     duration: -1,
     state: 'onair',
     currentItem,
@@ -354,7 +357,7 @@ test('a schedule without a fault is answered exactly as the API has it', async (
   t.deepEqual((await call('PATCH', ONE, { programs })).body, CREATED);
 });
 
-test('gaps, overlaps and unreadable files of the next day are told with the answer', async (t) => {
+test('gaps, overlaps and unreadable files of the next day are told with the answer where that is asked for', async (t) => {
   const { call } = await openChannelApi(t);
   const at = (ms: number) => new Date(Math.ceil(Date.now() / 1000) * 1000 + ms).toISOString();
   const items = [{ url: 'file://none.mp4', duration: 7_200_000 }];
@@ -363,18 +366,28 @@ test('gaps, overlaps and unreadable files of the next day are told with the answ
     { name: 'two', scheduled: at(7_200_000), items },
     { name: 'later', scheduled: at(2 * DAY), items },
   ];
-  const { body } = await call('POST', LIST, { ...CHANNEL, programs });
-  const { problems } = body?.response as { problems: { type: string; description: string; program?: string }[] };
-  t.deepEqual(
-    problems.map(({ type, program }) => [type, program]),
-    [
-      ['gap', undefined],
-      ['unreadable', 'one'],
-      ['overlap', 'one'],
-      ['unreadable', 'two'],
-      ['gap', undefined],
-    ],
-  );
+  t.deepEqual((await call('POST', LIST, { ...CHANNEL, programs })).body, CREATED);
+  t.deepEqual((await call('PATCH', ONE, { programs })).body, CREATED);
+  t.deepEqual((await call('PATCH', `${ONE}?problems=false`, { programs })).body, CREATED);
+  t.is((await call('PATCH', `${ONE}?problems=perhaps`, { programs })).status, 400);
+  const other = { ...CHANNEL, stream: { ...CHANNEL.stream, name: 'other' }, programs };
+  const made = await call('POST', `${LIST}?problems=true`, other);
+  const { body } = await call('PATCH', `${ONE}?problems=true`, { programs });
+  const problemsOf = (answer: typeof body) =>
+    (answer?.response as { problems: { type: string; description: string; program?: string }[] }).problems;
+  const problems = problemsOf(body);
+  for (const told of [problems, problemsOf(made.body)]) {
+    t.deepEqual(
+      told.map(({ type, program }) => [type, program]),
+      [
+        ['gap', undefined],
+        ['unreadable', 'one'],
+        ['overlap', 'one'],
+        ['unreadable', 'two'],
+        ['gap', undefined],
+      ],
+    );
+  }
   t.regex(problems[0]?.description ?? '', /^nothing is scheduled from .* on, until .*$/);
   t.regex(problems[1]?.description ?? '', /^file:\/\/none\.mp4 of the program "one", scheduled at .*, cannot be read$/);
   t.regex(problems[2]?.description ?? '', /^the program "one" is cut at .*: its items last until .*$/);

@@ -16,7 +16,14 @@ import { shown } from '../config-schema.ts';
 import { answers, created, done, ErrorBody, noPayload, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath } from '../lookup.ts';
 import { readScheduleChange, UPLOAD_TYPES } from '../schedule-change.ts';
-import { GuideQuery, ScheduleGuide, scheduleGuide, ScheduleNotes, scheduleNotes } from '../schedule-guide.ts';
+import {
+  AcceptedQuery,
+  GuideQuery,
+  ScheduleGuide,
+  scheduleGuide,
+  ScheduleNotes,
+  scheduleNotes,
+} from '../schedule-guide.ts';
 import { ScheduledChannel, scheduledChannel } from '../scheduled-channel.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/scheduledChannels';
@@ -27,11 +34,8 @@ export function scheduledChannelRoutes(
   channels: Channels,
   guides: Guides,
 ): FastifyPluginAsyncTypebox {
-  /**
-   * The answer for a channel that is there now; `response` tells what should be mended, as far as that is known, and until
-   * when there are programs of recurring events.
-   */
-  const accepted = async (application: Application, name: string, log: FastifyBaseLogger, until?: number) => {
+  /** What should be mended of a channel that is there now, as far as that is known, and until when recurring events are followed. */
+  const notes = async (application: Application, name: string, log: FastifyBaseLogger, until?: number) => {
     const now = Date.now();
     let problems: readonly GuideProblem[] = [];
     try {
@@ -40,8 +44,7 @@ export function scheduledChannelRoutes(
     } catch (error) {
       log.warn({ err: error, channel: name }, 'the schedule of the channel could not be looked through for problems');
     }
-    if (problems.length === 0 && until === undefined) return created;
-    return { ...created, response: scheduleNotes(problems, until) };
+    return scheduleNotes(problems, until);
   };
   return async (app) => {
     const list = {
@@ -56,13 +59,15 @@ export function scheduledChannelRoutes(
     const Accepted = Type.Object({ ...ErrorBody.properties, response: Type.Optional(ScheduleNotes) });
     const response = { 201: Accepted, '4xx': ErrorBody, '5xx': ErrorBody };
     const body = shown('ScheduledChannelCreation');
-    const creation = { params: ApplicationPath, body, response, summary: 'Create a scheduled channel' };
-    app.post(BASE, { schema: creation }, async ({ params, body, log }, reply) => {
+    const querystring = AcceptedQuery;
+    const creation = { params: ApplicationPath, querystring, body, response, summary: 'Create a scheduled channel' };
+    app.post(BASE, { schema: creation }, async ({ params, query, body, log }, reply) => {
       const application = findForChannels(registry, params, SCHEDULED);
       const { name, spec } = checkedChannel(checkSchedule(objectOf(body), Date.now()));
       await channels.create(SCHEDULED, application, name, spec);
       reply.code(201);
-      return await accepted(application, name, log);
+      if (query.problems !== 'true') return created;
+      return { ...created, response: await notes(application, name, log) };
     });
 
     const read = { params: ChannelPath, response: answers(ScheduledChannel), summary: 'Show a scheduled channel' };
@@ -77,6 +82,7 @@ export function scheduledChannelRoutes(
 
     const change = {
       params: ChannelPath,
+      querystring,
       body: shown('ScheduledChannelChange'),
       response,
       summary: 'Change the programs of a scheduled channel',
@@ -84,14 +90,16 @@ export function scheduledChannelRoutes(
     app.patch(
       `${BASE}/:channel`,
       { schema: change, config: { textTypes: UPLOAD_TYPES } },
-      async ({ params, body, headers, log }, reply) => {
+      async ({ params, query, body, headers, log }, reply) => {
         const application = findOfChannel(registry, params, SCHEDULED);
         const { change, until } = readScheduleChange(body, headers['content-type']);
         await channels.change(SCHEDULED, application, params.channel, (spec) =>
           checkedChannel(checkSchedulePatch(spec, change, Date.now(), until)),
         );
         reply.code(201);
-        return await accepted(application, params.channel, log, until);
+        // beyond the specification, whose bodies are JSON and answers have no `response`
+        if (query.problems !== 'true' && typeof body !== 'string') return created;
+        return { ...created, response: await notes(application, params.channel, log, until) };
       },
     );
 

@@ -43,28 +43,33 @@ function parseFileName(given: string): string | undefined {
   return /^[^/\\?#\s\p{C}]+$/u.test(given) && !/playlist|chunklist/i.test(given) ? given : undefined;
 }
 
-export const Playlist = Type.Object({
-  name: Type.Optional(text()),
-  fileName: parsed('a file name without "playlist" and "chunklist"', parseFileName),
-  options: section({
-    webRtcAutoAbr: flag(true, { aliases: ['webrtcAutoAbr'] }),
-    webrtcAudioOnlyFallback: flag(false, { aliases: ['webRtcAudioOnlyFallback'] }),
-    hlsChunklistPathDepth: integer(-1, { min: -1, max: 16 }),
-    enableTsPackaging: flag(false),
-    enableSubtitles: flag(true),
-  }),
-  renditions: repeated(
-    Type.Object({
-      name: Type.Optional(text()),
-      video: Type.Optional(text()),
-      audio: Type.Optional(text()),
-      videoIndexHint: integer(-1, { min: -1 }),
-      audioIndexHint: integer(-1, { min: -1 }),
+/** @param webRtcAutoAbr its default: OvenMediaEngine has another one in multiplex channels than in output profiles */
+const playlistForm = (webRtcAutoAbr: boolean) =>
+  Type.Object({
+    name: Type.Optional(text()),
+    fileName: parsed('a file name without "playlist" and "chunklist"', parseFileName),
+    options: section({
+      webRtcAutoAbr: flag(webRtcAutoAbr, { aliases: ['webrtcAutoAbr'] }),
+      webrtcAudioOnlyFallback: flag(false, { aliases: ['webRtcAudioOnlyFallback'] }),
+      hlsChunklistPathDepth: integer(-1, { min: -1, max: 16 }),
+      enableTsPackaging: flag(false),
+      enableSubtitles: flag(true),
     }),
-    'Rendition',
-  ),
-  rendition_templates: repeated(RenditionTemplate, 'RenditionTemplate', { aliases: ['renditionTemplates'] }),
-});
+    renditions: repeated(
+      Type.Object({
+        name: Type.Optional(text()),
+        video: Type.Optional(text()),
+        audio: Type.Optional(text()),
+        videoIndexHint: integer(-1, { min: -1 }),
+        audioIndexHint: integer(-1, { min: -1 }),
+      }),
+      'Rendition',
+    ),
+    rendition_templates: repeated(RenditionTemplate, 'RenditionTemplate', { aliases: ['renditionTemplates'] }),
+  });
+
+export const Playlist = playlistForm(true);
+export const MultiplexPlaylist = playlistForm(false);
 
 const choiceOfTracks = (xml: string) =>
   repeated(Type.Object({ name: text(), indexHint: integer(-1, { min: -1 }) }), xml);

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { atLeastOne, contained, decimal, flag, integer, parsed, text, type Fail } from '../../config/blocks.ts';
-import { Playlist } from '../../config/elements/playlist.ts';
+import { MultiplexPlaylist } from '../../config/elements/playlist.ts';
 import { readConfig } from '../../config/read.ts';
 import { unique } from '../../config/rules.ts';
 import { streamName, type Checked } from '../placed/definition-form.ts';
@@ -34,7 +34,7 @@ type TrackMap = readonly { readonly newTrackName: string; readonly audioIndex: n
 
 interface Form {
   readonly sourceStreams: readonly { readonly name: string; readonly trackMap: TrackMap }[];
-  readonly playlists: readonly Static<typeof Playlist>[];
+  readonly playlists: readonly Static<typeof MultiplexPlaylist>[];
 }
 
 /** A channel as its `.mux` file and the management API describe it. */
@@ -42,7 +42,7 @@ export const MultiplexForm = Type.Object(
   {
     outputStream: Type.Object({ name: streamName(), bypassTranscoder: flag(true) }),
     sourceStreams: atLeastOne(contained(SourceForm, 'SourceStream')),
-    playlists: contained(Playlist, 'Playlist'),
+    playlists: contained(MultiplexPlaylist, 'Playlist'),
   },
   {
     rule: ({ sourceStreams, playlists }: Form, fail: Fail) => {
@@ -68,7 +68,7 @@ function checkTracks(tracks: TrackMap, path: readonly (string | number)[], fail:
 }
 
 function checkRenditions(
-  { renditions, rendition_templates: templates }: Static<typeof Playlist>,
+  { renditions, rendition_templates: templates }: Static<typeof MultiplexPlaylist>,
   path: readonly (string | number)[],
   tracks: ReadonlySet<string>,
   fail: Fail,
@@ -96,7 +96,7 @@ export function checkMultiplex(json: unknown): Checked<NamedMultiplex> {
   return { ok: true, value: { name, spec }, warnings: reading.warnings };
 }
 
-function toPlaylist({ name, fileName, options, renditions }: Static<typeof Playlist>) {
+function toPlaylist({ name, fileName, options, renditions }: Static<typeof MultiplexPlaylist>) {
   const { webRtcAutoAbr: webrtcAutoAbr, webrtcAudioOnlyFallback, hlsChunklistPathDepth, enableTsPackaging } = options;
   return {
     name: name ?? fileName,

@@ -27,6 +27,9 @@ function playing({ kind, channel }) {
   return `${name}: ${url} at ${Math.round((currentPosition ?? 0) / 1000)} s`;
 }
 
+/** Has the answer tell what should be mended of a schedule. */
+const ASK_PROBLEMS = '?problems=true';
+
 /** A channel of each kind to begin with, which plays what the application may have. */
 const EXAMPLES = {
   scheduledChannels: () => ({
@@ -59,7 +62,7 @@ export function channelsView(api) {
       if (application === undefined) throw new Error('Create an application first');
       const title = `New ${KINDS[kind].toLowerCase()} channel of ${named(application)}`;
       editor.edit(title, 'It begins as soon as it is created.', EXAMPLES[kind](application), (text) =>
-        api.call('POST', `${appPath(application)}/${kind}`, text),
+        api.call('POST', `${appPath(application)}/${kind}${kind === 'scheduledChannels' ? ASK_PROBLEMS : ''}`, text),
       );
     });
   const table = new Table(
@@ -105,7 +108,7 @@ const CHANGES = {
       `Change ${row.name}`,
       `What you leave out stays as it is. "programs" replaces all programs and needs their items. There are now: ${names}.`,
       { fallbackProgram: { items } },
-      (text) => api.call('PATCH', channelPath(row), text),
+      (text) => api.call('PATCH', channelPath(row) + ASK_PROBLEMS, text),
     );
   },
   /** The API has no other way than to create it anew. */

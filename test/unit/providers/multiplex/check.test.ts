@@ -26,7 +26,7 @@ test('what is not given has its default', (t) => {
             name: 'LLHLS ABR',
             fileName: 'abr',
             options: {
-              webrtcAutoAbr: true,
+              webrtcAutoAbr: false,
               webrtcAudioOnlyFallback: false,
               hlsChunklistPathDepth: -1,
               enableTsPackaging: false,
@@ -41,7 +41,7 @@ test('what is not given has its default', (t) => {
 });
 
 test('options of playlists are kept', (t) => {
-  const options = { webrtcAutoAbr: false, hlsChunklistPathDepth: 0, enableTsPackaging: true };
+  const options = { webrtcAutoAbr: true, hlsChunklistPathDepth: 0, enableTsPackaging: true };
   const checked = checkMultiplex(channel({ playlists: [{ ...PLAYLIST, name: undefined, options }] }));
   t.false(checked.ok);
   const { name: _, ...unnamed } = PLAYLIST;
