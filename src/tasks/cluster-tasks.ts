@@ -38,6 +38,8 @@ const REPORTS = definePeerCall(
   Type.Object({ kind: Type.String(), vhost: Type.String(), app: Type.String(), id: Type.Optional(Type.String()) }),
   Type.Object({ reports: Type.Record(Type.String(), Type.Unknown()) }),
 );
+/** Last state of a task that the called node ran until it was deleted a moment ago. */
+const LAST = definePeerCall('tasks/last', TaskNameSchema, Type.Object({ report: Type.Optional(Type.Unknown()) }));
 
 export interface ClusterTasksOptions {
   readonly cluster: Cluster;
@@ -69,6 +71,7 @@ export class ClusterTasks {
     this.#options = options;
     this.#log = options.log.child({ module: 'tasks' });
     options.calls.answer(CREATE, (order) => this.#answerCreate(order));
+    options.calls.answer(LAST, (name) => ({ report: options.tasks.lastReport(name) }));
     options.calls.answer(REPORTS, (asked) => ({ reports: Object.fromEntries(options.tasks.reports(asked)) }));
   }
 
@@ -120,6 +123,20 @@ export class ClusterTasks {
    */
   async remove(name: TaskName): Promise<boolean> {
     return await inStore(() => this.#options.tasks.remove(name));
+  }
+
+  /**
+   * The same for one whose last state is of interest.
+   * @returns that state, undefined where its node does not tell it; undefined when there is no task
+   */
+  async end(name: TaskName): Promise<{ readonly report: Json | undefined } | undefined> {
+    const { cluster, tasks, others } = this.#options;
+    const owner = tasks.owner(name);
+    if (!(await this.remove(name))) return undefined;
+    if (owner === undefined) return { report: undefined };
+    if (owner.incarnation === cluster.self.incarnation) return { report: tasks.lastReport(name) };
+    const { answer } = await others.askOne(owner, LAST, name);
+    return { report: answer?.report as Json | undefined };
   }
 
   /** The tasks of a kind in an application, by id, as they are now: nodes that run some are asked all at once. */

@@ -34,6 +34,8 @@ export interface TaskRunnerOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly lease: Lease;
+  /** Called with the last state of a run that is over because the task was deleted, and with nothing when one begins. */
+  readonly onLast: (report: Json | undefined) => void;
   /** Not defined yet: the definition is written when the task has started. */
   readonly isNew: boolean;
   /** Progress that an earlier run on this node could not save. */
@@ -273,6 +275,8 @@ export class TaskRunner {
     run: (task: Task) => Promise<void>,
   ): Promise<boolean> {
     this.#begin();
+    const { onLast } = this.#options;
+    onLast(undefined);
     const stop = this.#run;
     const { signal } = stop;
     const onClose = (): void => stop.abort(endOf(application, definition));
@@ -286,6 +290,7 @@ export class TaskRunner {
       if (!signal.aborted) throw error;
     } finally {
       application.off('close', onClose);
+      if (this.#end?.reason === 'removed') onLast(this.report);
       this.#report = undefined;
       this.#changed = undefined;
       this.#handsOver = undefined;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ranked, UnavailableError, type Cluster, type Owner } from '#cluster';
+import { ranked, UnavailableError, type Cluster, type Json, type Owner } from '#cluster';
 import { BackOff } from '../core/back-off.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log.ts';
@@ -45,6 +45,8 @@ export interface TaskSlotOptions {
   readonly log: Logger;
   /** Called after each review with whether a change of nodes or of the store matters, and the stream that the task follows. */
   readonly onLook: (slot: TaskSlot, isOpen: boolean, stream: string | undefined) => void;
+  /** As `TaskRunner` calls it. */
+  readonly onLast: (report: Json | undefined) => void;
   /** Called when there is nothing left to decide. */
   readonly onEmpty: () => void;
 }

@@ -15,6 +15,8 @@ import { Turns } from './turns.ts';
 
 /** How long a deletion waits for the end of the task. */
 const ENDS_MS = 5000;
+/** How long the last state of a task outlives it: for those who deleted it. */
+const LAST_MS = 2 * ENDS_MS;
 /** Claims of unowned tasks at the same time: a node that dies may leave thousands of tasks. */
 const CLAIMS_AT_ONCE = 32;
 /** Tasks that are handed over at the same time: another node opens what each of them needs. */
@@ -66,6 +68,8 @@ export class Tasks {
   readonly #turns = new Turns(CLAIMS_AT_ONCE);
   readonly #handOvers = new Turns(HAND_OVERS_AT_ONCE);
   readonly #moves = new Turns(MOVES_AT_ONCE);
+  /** Last states of tasks that were deleted. */
+  readonly #last = new Map<string, Json>();
   readonly #undo: (() => void)[] = [];
   #nodes = '';
 
@@ -207,6 +211,11 @@ export class Tasks {
     return here;
   }
 
+  /** The last state of a task that ran on this node until it was deleted a moment ago. */
+  lastReport(name: TaskName): Json | undefined {
+    return this.#last.get(taskKey(name));
+  }
+
   /** The tasks that run on this node, with their states. */
   *running(): Iterable<{ readonly name: TaskName; readonly report: Json | undefined }> {
     for (const { name, runner } of this.#open) if (runner?.isRunning === true) yield { name, report: runner.report };
@@ -345,6 +354,7 @@ export class Tasks {
       moves: this.#moves,
       log: this.#log,
       onLook: (looked, isOpen, stream) => this.#file(looked, isOpen, stream),
+      onLast: (report) => this.#keepLast(key, report),
       onEmpty: () => {
         this.#file(slot, false, undefined);
         this.#slots.delete(key);
@@ -352,6 +362,14 @@ export class Tasks {
     });
     this.#slots.set(key, slot);
     return slot;
+  }
+
+  #keepLast(key: string, report: Json | undefined): void {
+    if (report === undefined) return void this.#last.delete(key);
+    this.#last.set(key, report);
+    setTimeout(() => {
+      if (this.#last.get(key) === report) this.#last.delete(key);
+    }, LAST_MS).unref();
   }
 
   #file(slot: TaskSlot, isOpen: boolean, stream: string | undefined): void {

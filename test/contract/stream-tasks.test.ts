@@ -71,6 +71,23 @@ function faults(counts: readonly Count[]): string[] {
   });
 }
 
+test('who deletes a task is told how it was at its end, on whichever node that was', async (t) => {
+  const redis = await RedisServer.start(t);
+  const { nodes } = await open(t, redis, ['a', 'b']);
+  const [a, b] = nodes;
+  for (const [count, asked] of [a, b].entries()) {
+    await b.everywhere.create(ONE, spec(LIVE), KEPT);
+    const output = await publish(a, 'live');
+    await runs('one', a);
+    write(output, count + 1);
+    t.deepEqual(await asked.everywhere.end(ONE), { report: { total: count + 1, sequence: 1 } });
+    output.input.close('gone');
+    t.is(await asked.everywhere.end(ONE), undefined);
+  }
+  await b.everywhere.create(ONE, spec(LIVE), KEPT);
+  t.deepEqual(await a.everywhere.end(ONE), { report: undefined }, 'it has not run');
+});
+
 test('a task waits for its stream, runs where that appears, and hands on what it has counted', async (t) => {
   const redis = await RedisServer.start(t);
   const { nodes, counts } = await open(t, redis, ['a', 'b', 'c']);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, realpath, rename, stat, unlink } from 'node:fs/promises';
-import { dirname, extname, isAbsolute, join, relative, sep } from 'node:path';
+import { link, lstat, mkdir, open, realpath, rename, stat, unlink } from 'node:fs/promises';
+import { dirname, extname, isAbsolute, join, sep } from 'node:path';
 import { unless } from './unless.ts';
 
 /** Of a name, on the file systems that there are. */
@@ -58,21 +58,27 @@ export function expandPath(template: string, values: PathValues): string {
 }
 
 /**
- * The parts of a path below a root: one that begins with `/` may name the root itself, too.
+ * The parts of a path below a root: a leading `/` is the root, and one that begins with the root itself counts it once.
+ * @param root absolute
  * @throws PathError
  */
 export function partsBelow(root: string, path: string): string[] {
-  const inside = isAbsolute(path) ? relative(root, path) : path;
-  if (isAbsolute(inside)) throw new PathError(`the path leads out of ${root}: ${path}`);
-  const parts = inside.split('/').filter((part) => part !== '' && part !== '.');
+  const named = namesOf(path);
+  const top = namesOf(root);
+  const namesRoot = isAbsolute(path) && top.every((name, index) => named[index] === name);
+  const parts = namesRoot ? named.slice(top.length) : named;
   if (parts.includes('..')) throw new PathError(`the path leads out of the root: ${path}`);
-  if (parts.length === 0 || inside.endsWith('/')) throw new PathError(`the path names no file: ${path}`);
-  if (inside.includes('\0')) throw new PathError('the path contains a NUL character');
+  if (parts.length === 0 || path.endsWith('/')) throw new PathError(`the path names no file: ${path}`);
+  if (path.includes('\0')) throw new PathError('the path contains a NUL character');
   for (const part of parts) {
     if (Buffer.byteLength(part) > MAX_PART_BYTES) throw new PathError(`a name in the path is too long: ${part}`);
   }
-  if (Buffer.byteLength(inside) > MAX_PATH_BYTES) throw new PathError('the path is too long');
+  if (Buffer.byteLength(parts.join('/')) > MAX_PATH_BYTES) throw new PathError('the path is too long');
   return parts;
+}
+
+function namesOf(path: string): string[] {
+  return path.split('/').filter((name) => name !== '' && name !== '.');
 }
 
 /**
@@ -133,6 +139,12 @@ export async function replaceFile(path: string, make: (temporary: string) => Pro
 export async function renameFree(from: string, to: string): Promise<string> {
   for (const path of namesLike(to)) if (await renameTo(from, path)) return path;
   throw new Error(`all names like ${to} are in use`);
+}
+
+/** The name that `renameFree` would give to a file now. @throws what the system says */
+export async function freeName(to: string): Promise<string> {
+  for (const path of namesLike(to)) if ((await lstat(path).catch(unless('ENOENT'))) === undefined) return path;
+  return to;
 }
 
 /** The name that `renameFree` gave to the file of an inode. @returns undefined when it is not there (any more) */

@@ -1,5 +1,5 @@
 import { open, stat, unlink } from 'node:fs/promises';
-import { dirname, extname } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import type { FileMuxer, Origin } from '../../containers/file-muxer.ts';
 import type { Packet } from '../../core/packet.ts';
 import { MILLISECONDS, rescale } from '../../core/timebase.ts';
@@ -10,7 +10,7 @@ import { FileWriter } from './file-writer.ts';
 import { finishFile, valuesOf } from './finish.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import { mendFile } from './mend.ts';
-import { placeBelow, temporaryBeside } from './paths.ts';
+import { freeName, placeBelow, temporaryBeside } from './paths.ts';
 import { partsOf } from './settings.ts';
 
 export interface RecordedFileOptions {
@@ -29,20 +29,31 @@ export interface RecordedFileOptions {
   readonly onFailure: (error: Error) => void;
 }
 
+/** Where a file and its info file are. */
+export interface Places {
+  readonly file: string;
+  readonly info: string;
+}
+
 /** One file of a recording, from its first packet until it has its name. */
 export class RecordedFile {
   readonly #options: RecordedFileOptions;
   readonly #muxer: FileMuxer;
   readonly #writer: FileWriter;
   readonly #tracks: Map<number, Track>;
+  readonly #parts: ReturnType<typeof partsOf>;
+  #places: Places;
   #entry: JournalEntry | undefined;
   #begin: number | undefined;
   /** Time of the newest frame, and of its end. */
   #newest: number | undefined;
   #last = 0;
 
+  /** @throws PathError */
   constructor(options: RecordedFileOptions) {
-    const { container, tracks, origin, disk, onFault, onFailure } = options;
+    const { container, tracks, origin, disk, entry, onFault, onFailure } = options;
+    this.#parts = partsOf(entry, valuesOf({ ...entry, temporary: '' }, entry.startTime));
+    this.#places = { file: join(entry.root, ...this.#parts.file), info: join(entry.root, ...this.#parts.info) };
     this.#options = options;
     this.#tracks = new Map(tracks.map((track) => [track.id, track]));
     this.#muxer = container.open(tracks, onFault, origin);
@@ -59,6 +70,11 @@ export class RecordedFile {
 
   get startTime(): number {
     return this.#options.entry.startTime;
+  }
+
+  /** By the names that they get if it ends at once. */
+  get places(): Places {
+    return this.#places;
   }
 
   /** Bytes on the disk, or on their way. */
@@ -136,13 +152,16 @@ export class RecordedFile {
 
   async #open() {
     const { entry, journal } = this.#options;
-    const parts = partsOf(entry, valuesOf({ ...entry, temporary: '' }, entry.startTime));
-    const temporary = temporaryBeside(await placeBelow(entry.root, parts.file));
+    const place = await placeBelow(entry.root, this.#parts.file);
+    const temporary = temporaryBeside(place);
     const { ino: folder } = await stat(dirname(temporary));
     const known = { ...entry, temporary, folder };
     await journal.put(known);
     try {
       const handle = await open(temporary, 'wx');
+      // what keeps the info file from its place is told when it is written
+      const info = await placeBelow(entry.root, this.#parts.info, false).catch(() => this.#places.info);
+      this.#places = { file: await freeName(place), info };
       this.#entry = known;
       return handle;
     } catch (error) {

@@ -10,7 +10,7 @@ import { selectTracks, type TrackSelection } from '../track-selection.ts';
 import { containerOf, type Container } from './container.ts';
 import type { Disk } from './disks.ts';
 import type { Journal } from './journal.ts';
-import { RecordedFile } from './recorded-file.ts';
+import { RecordedFile, type Places } from './recorded-file.ts';
 import { nextOf, parseSchedule, type Schedule } from './schedule.ts';
 import type { RecordPaths } from './settings.ts';
 import { readRecordProgress, type RecordProgress, type RecordReport, type RecordSpec } from './spec.ts';
@@ -54,7 +54,7 @@ export class Recorder {
   #origin: Origin | undefined;
   #failure: Error | undefined;
   #startTime: number | undefined;
-  #finished: { readonly file: string; readonly info: string; readonly finishTime: number } | undefined;
+  #finished: (Places & { readonly sequence: number; readonly finishTime: number }) | undefined;
 
   constructor(options: RecorderOptions) {
     const { task, spec, paths } = options;
@@ -182,12 +182,10 @@ export class Recorder {
       this.#origin ??= file.origin;
       this.#progress.totalBytes += file.bytes;
       this.#progress.totalTime += file.time;
-      this.#finished = await ended;
+      const finished = await ended;
       const { sequence, bytes, time } = file;
-      log.info(
-        { event: 'record.finished', file: this.#finished.file, sequence, bytes, ms: time },
-        'the file is finished',
-      );
+      if (sequence >= (this.#finished?.sequence ?? 0)) this.#finished = { ...finished, sequence };
+      log.info({ event: 'record.finished', file: finished.file, sequence, bytes, ms: time }, 'the file is finished');
     } catch (error) {
       this.#fail(error as Error);
     }
@@ -265,7 +263,8 @@ export class Recorder {
   #report(): RecordReport {
     const { sequence, totalBytes, totalTime } = this.#progress;
     const { bytes = 0, time = 0 } = this.#file ?? {};
-    const { file, info, finishTime } = this.#finished ?? {};
+    const { finishTime } = this.#finished ?? {};
+    const { file, info } = this.#file?.places ?? this.#finished ?? {};
     return {
       state: this.#failure !== undefined ? 'error' : this.#file === undefined ? 'ready' : 'recording',
       warnings: [...this.#selection.warnings],

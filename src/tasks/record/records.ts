@@ -63,14 +63,16 @@ export class Records {
 
   /**
    * Stops a recording, wherever it runs, and waits for the end of its file, a few seconds at most.
-   * @returns how it was
+   * @returns how it was, with the places of the file that it has finished
    * @throws publisherNotFound, recordNotFound, clusterUnavailable, changeUnknown, storageFailed
    */
   async stop(application: Application, id: string): Promise<RecordTask> {
     const [task] = await this.list(application, id);
-    const isGone = !(await this.#options.tasks.remove(taskName(application, id)));
-    if (task === undefined || isGone) throw kilnError('recordNotFound', id);
-    return task;
+    const ended = await this.#options.tasks.end(taskName(application, id));
+    if (task === undefined || ended === undefined) throw kilnError('recordNotFound', id);
+    const { outputFilePath, outputInfoPath } = readRecordReport(ended.report) ?? {};
+    if (task.report === undefined || outputFilePath === undefined || outputInfoPath === undefined) return task;
+    return { ...task, report: { ...task.report, outputFilePath, outputInfoPath } };
   }
 
   /** Nothing is made: folders come with the first file. */
@@ -80,7 +82,7 @@ export class Records {
     if (paths === undefined) return;
     const stream = spec.stream.name;
     const names = { id, vhost: application.vhost.name, app: application.name, stream, source: stream };
-    const { file, info } = checkedParts(paths, names);
+    const { file, info } = checkedParts(paths, names, application.config.publishers.file?.record?.upload?.prefix);
     try {
       await placeBelow(paths.root, file, false);
       await placeBelow(paths.root, info, false);

@@ -1,4 +1,4 @@
-import { isAbsolute, relative, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { ApplicationConfig } from '../../config/model.ts';
 import { expandPath, partsBelow, type PathValues } from './paths.ts';
 import type { RecordSpec } from './spec.ts';
@@ -10,7 +10,7 @@ const DEFAULT_INFO = '${TransactionId}_${VirtualHost}_${Application}_${Stream}.x
 export interface RecordPaths {
   /** Nothing is written outside it. */
   readonly root: string;
-  /** Templates below the root. */
+  /** Templates below the root, which they may begin with. */
   readonly file: string;
   readonly info: string;
   /** What the application does with finished files; undefined: nothing. */
@@ -33,8 +33,8 @@ export function recordPaths(
   const isDelivered = webhook !== undefined || upload !== undefined;
   return {
     root,
-    file: filePath ?? below(root, file.filePath ?? DEFAULT_FILE),
-    info: infoPath ?? below(root, file.infoPath ?? DEFAULT_INFO),
+    file: filePath ?? file.filePath ?? DEFAULT_FILE,
+    info: infoPath ?? file.infoPath ?? DEFAULT_INFO,
     ...(isDelivered && { delivery: { announced: webhook !== undefined, uploaded: upload !== undefined } }),
   };
 }
@@ -42,10 +42,4 @@ export function recordPaths(
 /** @returns the parts of both paths below the root @throws PathError */
 export function partsOf({ root, file, info }: RecordPaths, values: PathValues) {
   return { file: partsBelow(root, expandPath(file, values)), info: partsBelow(root, expandPath(info, values)) };
-}
-
-/** Server.xml begins paths below the root with `/`, too. */
-export function below(root: string, path: string): string {
-  const isInside = isAbsolute(path) && !relative(root, path).startsWith('..');
-  return isInside ? path : path.replace(/^\/+/, '');
 }

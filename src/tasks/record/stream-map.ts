@@ -1,3 +1,4 @@
+import { isAbsolute, relative } from 'node:path';
 import type { Static } from 'typebox';
 import { RecordEntry } from '../../config/elements/stream-map.ts';
 import { kilnError } from '../../errors.ts';
@@ -6,7 +7,7 @@ import { asJson } from '../json.ts';
 import { randomId } from '../random-id.ts';
 import { checkedParts } from './check-paths.ts';
 import { readRecord } from './request.ts';
-import { below, recordPaths } from './settings.ts';
+import { recordPaths } from './settings.ts';
 
 const ID_LENGTH = 6;
 /** Stands for all roots where only the entry is checked. */
@@ -38,8 +39,15 @@ export function recordMap(folder: string): MapFormat<Static<typeof RecordEntry>>
       checkedParts(
         { ...paths, file: spec.filePath ?? paths.file, info: spec.infoPath ?? paths.info },
         { ...names, id },
+        application?.config.publishers.file?.record?.upload?.prefix,
       );
       return { id, spec: asJson(spec) };
     },
   };
+}
+
+/** Shown without the `/` that stands for the root, unless the root follows it. */
+function below(root: string, path: string): string {
+  const isInside = isAbsolute(path) && !relative(root, path).startsWith('..');
+  return isInside ? path : path.replace(/^\/+/, '');
 }

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { id3Tag } from '../../../src/containers/id3.ts';
 import { containerOf } from '../../../src/tasks/record/container.ts';
+import type { ApplicationConfig } from '../../../src/config/model.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { finishLeftovers } from '../../../src/tasks/record/leftovers.ts';
 import { codedPackets, ivfPackets, tracksOf } from '../../support/coded-packets.ts';
@@ -20,6 +21,8 @@ interface Probed {
   readonly streams: readonly { readonly codec_name: string }[];
   readonly packets: readonly object[];
 }
+
+type FileRecord = NonNullable<NonNullable<ApplicationConfig['publishers']['file']>['record']>;
 
 /** GOPs of 480 ms, more than twenty of them. */
 const GOP = 12;
@@ -140,6 +143,44 @@ test.serial('events go into MPEG-TS from their first on, in the same file, and n
   t.deepEqual(shown('a.mp4').streams, []);
 });
 
+test.serial('a task names the file that is being written, and its end the name that it got', async (t) => {
+  const { records, application, stop, publish, files, root } = await openRecords(t);
+  mkdirSync(root);
+  writeFileSync(join(root, '0.ts'), 'mine');
+  const spec = recordSpec({ filePath: '/${Sequence}.ts', infoPath: 'info/i.xml', interval: 480 });
+  await records.create(application, 'r', spec);
+  await records.create(application, 'e', recordSpec({ filePath: '${Id}/${EndTime}.mp4', infoPath: 'e.xml' }));
+  const output = await publish(TRACKS, 'r');
+  await until('both read', () => output.readers > 1);
+  const paths = async () => {
+    const { state, outputFilePath, outputInfoPath } = (await records.list(application, 'r'))[0]?.report ?? {};
+    return [state, outputFilePath, outputInfoPath];
+  };
+  t.deepEqual(await paths(), ['ready', undefined, undefined]);
+  for (const packet of PACKETS.slice(0, 1)) output.write(packet);
+  t.is((await paths())[0], 'recording');
+  const info = join(root, 'info/i.xml');
+  await until('its name is known', async () => (await paths())[1] === join(root, '0_1.ts'));
+  t.is((await paths())[2], info);
+  for (const packet of PACKETS.slice(1)) output.write(packet);
+  const { sequence } = (await records.list(application, 'r'))[0]?.report ?? {};
+  t.true(sequence !== undefined && sequence > 0);
+  t.deepEqual(await paths(), ['recording', join(root, `${sequence}.ts`), info]);
+  const stopped = await records.stop(application, 'r');
+  t.like(stopped.report, { sequence, outputFilePath: join(root, `${sequence}.ts`), outputInfoPath: info });
+  const { outputFilePath = '' } = (await stop('e')).report ?? {};
+  t.true(files().includes(outputFilePath.slice(root.length + 1)), outputFilePath);
+  // of two that would get the same name
+  for (const id of ['x', 'y']) await records.create(application, id, recordSpec({ filePath: 'same.ts' }));
+  await until('both read', () => output.readers > 1);
+  for (const packet of shifted(PACKETS, 10)) output.write(packet);
+  const names = [
+    (await records.stop(application, 'x')).report?.outputFilePath,
+    (await stop('y')).report?.outputFilePath,
+  ];
+  t.deepEqual(names, [join(root, 'same.ts'), join(root, 'same_1.ts')]);
+});
+
 test.serial('a file that exists is never replaced', async (t) => {
   const { records, application, stop, publish, files, root } = await openRecords(t);
   mkdirSync(root);
@@ -180,7 +221,17 @@ test.serial('a track that a container cannot carry is left out, with a warning',
   await stop('r');
 });
 
-for (const path of ['../x.ts', 'a/../../x.ts', '/etc/x.ts', `${'x'.repeat(300)}.ts`, 'a\0.ts', 'out/x.ts', 'dir/']) {
+for (const path of [
+  '../x.ts',
+  '/../x.ts',
+  'a/../../x.ts',
+  '/a/../../x.ts',
+  `${'x'.repeat(300)}.ts`,
+  'a\0.ts',
+  'out/x.ts',
+  '/out/x.ts',
+  'dir/',
+]) {
   test.serial(`${JSON.stringify(path.slice(0, 20))} is no path below the root`, async (t) => {
     const { records, application, root, folder } = await openRecords(t);
     mkdirSync(root);
@@ -192,8 +243,28 @@ for (const path of ['../x.ts', 'a/../../x.ts', '/etc/x.ts', `${'x'.repeat(300)}.
       code: 'taskInvalid',
     });
     t.deepEqual(await records.list(application), []);
+    t.deepEqual(readdirSync(root), ['out']);
   });
 }
+
+test.serial('a leading / of both paths is the root, and an upload has the key of the file below it', async (t) => {
+  const { records, application, stop, publish, files, handed } = await openRecords(t);
+  const filePath = '/${VirtualHost}/${Stream}/a.ts';
+  const created = await records.create(application, 'r', recordSpec({ filePath, infoPath: '/info/i.xml' }));
+  t.is(created.spec.filePath, filePath);
+  const output = await publish(TRACKS, 'r');
+  for (const packet of PACKETS) output.write(packet);
+  await stop('r');
+  t.deepEqual(files(), ['default/stream/a.ts', 'info/i.xml']);
+  t.like(handed, [{ pathBelow: 'default/stream/a.ts' }]);
+});
+
+test.serial('a recording whose uploads would leave their bucket is refused', async (t) => {
+  const upload = { prefix: 'live/${Id}/' } as NonNullable<FileRecord['upload']>;
+  const { records, application } = await openRecords(t, { record: { upload } });
+  await t.throwsAsync(() => records.create(application, '..', recordSpec()), { code: 'taskInvalid' });
+  await t.notThrowsAsync(() => records.create(application, 'r', recordSpec()));
+});
 
 test.serial('names with dots, Unicode and the root itself are fine', async (t) => {
   const { records, application, stop, publish, files, root } = await openRecords(t);

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { expandPath, findRenamed, renameFree } from '../../../../src/tasks/record/paths.ts';
+import { expandPath, findRenamed, partsBelow, PathError, renameFree } from '../../../../src/tasks/record/paths.ts';
 
 const VALUES = {
   transactionId: 'T'.repeat(16),
@@ -22,6 +22,38 @@ test('macros stand for what they are called, and nothing is expanded twice', (t)
   t.is(expandPath('${StartTime:YYYY-MM-DD_hh.mm.ss}', VALUES), '2026-01-02_03.04.05');
   t.is(expandPath('${EndTime}', VALUES), '20261112131415');
   t.is(expandPath('${Other}${', VALUES), '${Other}${');
+});
+
+for (const [path, parts] of [
+  ['/a/b.ts', ['a', 'b.ts']],
+  ['//a//./b.ts', ['a', 'b.ts']],
+  ['/data/rec/a/b.ts', ['a', 'b.ts']],
+  ['//data/./rec/b.ts', ['b.ts']],
+  ['/data/rec/data/rec/b.ts', ['data', 'rec', 'b.ts']],
+  ['/data/records/b.ts', ['data', 'records', 'b.ts']],
+  ['/data/b.ts', ['data', 'b.ts']],
+  ['data/rec/b.ts', ['data', 'rec', 'b.ts']],
+  ['/..b.ts', ['..b.ts']],
+] as const) {
+  test(`${path} is below /data/rec`, (t) => t.deepEqual(partsBelow('/data/rec', path), [...parts]));
+}
+
+for (const path of [
+  '/../b.ts',
+  '/data/rec/../b.ts',
+  '/data/rec/a/../b.ts',
+  '/a/../../b.ts',
+  '/',
+  '/data/rec',
+  '/a/',
+  '/a\0',
+])
+  test(`${JSON.stringify(path)} names no file below /data/rec`, (t) => {
+    t.throws(() => partsBelow('/data/rec', path), { instanceOf: PathError });
+  });
+
+test('all of a path is below the root of the file system', (t) => {
+  t.deepEqual(partsBelow('/', '/a/b.ts'), ['a', 'b.ts']);
 });
 
 test('a name that is in use gets a suffix, however long it is', async (t) => {
