@@ -1,5 +1,6 @@
 import { BitReader, BitstreamError } from './bits.ts';
 import { ByteReader } from './byte-reader.ts';
+import { parsePps } from './h264-pps.ts';
 import { hasChromaFormat, parseSps } from './h264-sps.ts';
 import { unescapeNal, type LengthSize } from './nal.ts';
 import { mergeById, readParameterSets, writeParameterSets } from './parameter-sets.ts';
@@ -77,8 +78,8 @@ export function buildAvcConfig({
 export function withParameterSets(config: AvcConfig, sets: readonly Buffer[]): AvcConfig {
   const ofType = (type: number) => sets.filter((nal) => ((nal[0] as number) & 0x1f) === type);
   const sps = mergeById(config.sps, ofType(7), (nal) => parseSps(nal).id);
-  const pps = mergeById(config.pps, ofType(8), parameterSetId);
-  const spsExtensions = mergeById(config.spsExtensions, ofType(13), parameterSetId);
+  const pps = mergeById(config.pps, ofType(8), (nal) => parsePps(nal).id);
+  const spsExtensions = mergeById(config.spsExtensions, ofType(13), extensionId);
   if (sps === config.sps && pps === config.pps && spsExtensions === config.spsExtensions) return config;
   const [first] = sps;
   if (first === undefined) return { ...config, pps, spsExtensions };
@@ -92,6 +93,6 @@ export function codecString(config: Pick<AvcConfig, 'profile' | 'constraints' | 
   return `avc1.${Buffer.of(profile, constraints, level).toString('hex')}`;
 }
 
-function parameterSetId(nal: Buffer): number {
-  return new BitReader(unescapeNal(nal.subarray(1, 16))).ueMax(255, 'pic_parameter_set_id');
+function extensionId(nal: Buffer): number {
+  return new BitReader(unescapeNal(nal.subarray(1, 16))).ueMax(31, 'seq_parameter_set_id');
 }

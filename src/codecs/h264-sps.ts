@@ -17,6 +17,12 @@ export interface H264Sps {
   readonly width: number;
   readonly height: number;
   readonly interlaced: boolean;
+  /** The three colours are coded apart, each in slices of its own. */
+  readonly separatePlanes: boolean;
+  /** Bits of frame_num in a slice header. */
+  readonly frameNumBits: number;
+  /** Bits of pic_order_cnt_lsb in a slice header, 0 where it is not counted so. */
+  readonly pocLsbBits: number;
   readonly sar: Ratio;
   readonly colour: Colour | undefined;
   /** Frames per second, 0 when unknown. */
@@ -63,8 +69,8 @@ export function parseSps(nal: Buffer): H264Sps {
     if (reader.flag()) skipScalingLists(reader, chromaFormat === 3 ? 12 : 8);
   }
 
-  reader.ueMax(12, 'log2_max_frame_num_minus4');
-  const pocType = readPicOrderCount(reader);
+  const frameNumBits = 4 + reader.ueMax(12, 'log2_max_frame_num_minus4');
+  const { pocType, pocLsbBits } = readPicOrderCount(reader);
   reader.ueMax(16, 'max_num_ref_frames');
   reader.skip(1);
   const acrossMbs = reader.ueMax(MAX_MACROBLOCKS_ACROSS - 1, 'pic_width_in_mbs_minus1') + 1;
@@ -99,6 +105,9 @@ export function parseSps(nal: Buffer): H264Sps {
     width,
     height,
     interlaced: !frameMbsOnly,
+    separatePlanes,
+    frameNumBits,
+    pocLsbBits,
     sar: vui?.sar ?? { num: 1, den: 1 },
     colour: vui?.colour,
     framerate: vui?.framerate ?? 0,
@@ -120,18 +129,19 @@ function skipScalingLists(reader: BitReader, count: number): void {
   }
 }
 
-function readPicOrderCount(reader: BitReader): number {
-  const type = reader.ueMax(2, 'pic_order_cnt_type');
-  if (type === 0) {
-    reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
-  } else if (type === 1) {
+function readPicOrderCount(reader: BitReader): { pocType: number; pocLsbBits: number } {
+  const pocType = reader.ueMax(2, 'pic_order_cnt_type');
+  let pocLsbBits = 0;
+  if (pocType === 0) {
+    pocLsbBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
+  } else if (pocType === 1) {
     reader.skip(1);
     reader.se();
     reader.se();
     const cycle = reader.ueMax(255, 'num_ref_frames_in_pic_order_cnt_cycle');
     for (let i = 0; i < cycle; i++) reader.se();
   }
-  return type;
+  return { pocType, pocLsbBits };
 }
 
 interface Vui extends VuiHead {

@@ -1,4 +1,5 @@
 import { BitReader, tolerant } from './bits.ts';
+import { parseSliceStart, SLICE } from './h264-slice.ts';
 import { canonicalizeNals, nalUnits, unescapeNal, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
 
 export { buildAvcConfig, codecString, parseAvcConfig, withParameterSets, type AvcConfig } from './h264-config.ts';
@@ -68,13 +69,9 @@ function role(nal: Buffer): NalRole {
   return type === NAL.delimiter || type === NAL.filler ? 'disposable' : 'media';
 }
 
-/** Slice types I and SI; above 4 they say that all slices of the picture are of that type. */
 function isIntraSlice(nal: Buffer): boolean {
-  // first_mb_in_slice and slice_type take at most nine bytes; emulation prevention adds some
-  const reader = new BitReader(unescapeNal(nal.subarray(1, 16)));
-  reader.ue();
-  const type = reader.ueMax(9, 'slice_type') % 5;
-  return type === 2 || type === 4;
+  const { type } = parseSliceStart(nal);
+  return type === SLICE.i || type === SLICE.si;
 }
 
 /**

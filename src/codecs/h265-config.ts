@@ -1,7 +1,8 @@
 import { BitReader, BitstreamError } from './bits.ts';
 import { ByteReader } from './byte-reader.ts';
+import { parsePps } from './h265-pps.ts';
 import { parseSps, type H265Sps, type ProfileTierLevel } from './h265-sps.ts';
-import { unescapeNal, type LengthSize } from './nal.ts';
+import type { LengthSize } from './nal.ts';
 import { mergeById, readParameterSets, writeParameterSets } from './parameter-sets.ts';
 
 /** HEVCDecoderConfigurationRecord (ISO/IEC 14496-15 8.3.3.1.2). */
@@ -107,7 +108,7 @@ export function withParameterSets(config: HevcConfig, sets: readonly Buffer[]): 
   const ofType = (type: number) => sets.filter((nal) => (((nal[0] as number) >> 1) & 0x3f) === type);
   const vps = mergeById(config.vps, ofType(VPS), vpsId);
   const sps = mergeById(config.sps, ofType(SPS), (nal) => parseSps(nal).id);
-  const pps = mergeById(config.pps, ofType(PPS), ppsId);
+  const pps = mergeById(config.pps, ofType(PPS), (nal) => parsePps(nal).id);
   if (vps === config.vps && sps === config.sps && pps === config.pps) return config;
   const [first] = sps;
   if (first === undefined) return { ...config, vps, pps };
@@ -133,8 +134,4 @@ function hex(value: number): string {
 
 function vpsId(nal: Buffer): number {
   return new BitReader(nal.subarray(2)).read(4);
-}
-
-function ppsId(nal: Buffer): number {
-  return new BitReader(unescapeNal(nal.subarray(2, 16))).ueMax(63, 'pps_pic_parameter_set_id');
 }

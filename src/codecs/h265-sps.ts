@@ -21,6 +21,10 @@ export interface H265Sps extends ProfileTierLevel {
   readonly temporalIdNested: boolean;
   /** 0 monochrome, 1 4:2:0, 2 4:2:2, 3 4:4:4. */
   readonly chromaFormat: number;
+  /** The three colours are coded apart, each in slices of its own. */
+  readonly separatePlanes: boolean;
+  /** Bits of slice_pic_order_cnt_lsb in a slice header. */
+  readonly pocLsbBits: number;
   readonly bitDepthLuma: number;
   readonly bitDepthChroma: number;
   /** Size inside the conformance window, in samples, before the sample aspect ratio. */
@@ -68,9 +72,9 @@ export function parseSps(nal: Buffer): H265Sps {
   if (width <= 0 || height <= 0) throw new BitstreamError('the H.265 SPS has an empty picture');
   const bitDepthLuma = 8 + reader.ueMax(8, 'bit_depth_luma_minus8');
   const bitDepthChroma = 8 + reader.ueMax(8, 'bit_depth_chroma_minus8');
-  const pocBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
+  const pocLsbBits = 4 + reader.ueMax(12, 'log2_max_pic_order_cnt_lsb_minus4');
   const maxReorderFrames = readReorder(reader, subLayers);
-  skipCodingTools(reader, pocBits);
+  skipCodingTools(reader, pocLsbBits);
   const vui = reader.flag() ? tolerant(() => readVui(reader, subLayers)) : undefined;
   return {
     ...profileTierLevel,
@@ -78,6 +82,8 @@ export function parseSps(nal: Buffer): H265Sps {
     temporalLayers: subLayers + 1,
     temporalIdNested,
     chromaFormat,
+    separatePlanes,
+    pocLsbBits,
     bitDepthLuma,
     bitDepthChroma,
     width,
@@ -119,7 +125,7 @@ function readReorder(reader: BitReader, subLayers: number): number {
 }
 
 /** From log2_min_luma_coding_block_size_minus3 to strong_intra_smoothing_enabled_flag. */
-function skipCodingTools(reader: BitReader, pocBits: number): void {
+function skipCodingTools(reader: BitReader, pocLsbBits: number): void {
   for (let i = 0; i < 6; i++) reader.ue();
   if (reader.flag() && reader.flag()) skipScalingLists(reader);
   reader.skip(2);
@@ -134,7 +140,7 @@ function skipCodingTools(reader: BitReader, pocBits: number): void {
   for (let set = 0; set < sets; set++) pictures = skipRefPicSet(reader, set, pictures);
   if (reader.flag()) {
     const longTerm = reader.ueMax(32, 'num_long_term_ref_pics_sps');
-    reader.skip(longTerm * (pocBits + 1));
+    reader.skip(longTerm * (pocLsbBits + 1));
   }
   reader.skip(2);
 }

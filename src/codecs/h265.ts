@@ -1,6 +1,8 @@
 import { canonicalizeNals, nalUnits, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
 
 export { buildHevcConfig, codecString, parseHevcConfig, withParameterSets, type HevcConfig } from './h265-config.ts';
+/** @public */
+export { parseSliceHead, parseSliceStart } from './h265-slice.ts';
 export { parseSps, type H265Sps } from './h265-sps.ts';
 
 /** NAL unit types (H.265 table 7-1). */

@@ -11,6 +11,9 @@ const ORDINARY = {
   bitDepthLuma: 8,
   bitDepthChroma: 8,
   interlaced: false,
+  separatePlanes: false,
+  frameNumBits: 4,
+  pocLsbBits: 6,
   sar: { num: 1, den: 1 },
   colour: undefined,
 };
@@ -36,6 +39,7 @@ const streams: Record<string, { sps: h264.H264Sps; codec: string }> = {
       ...ORDINARY,
       profile: 66,
       constraints: 0xc0,
+      pocLsbBits: 0,
       level: 10,
       width: 66,
       height: 50,
@@ -86,6 +90,7 @@ const streams: Record<string, { sps: h264.H264Sps; codec: string }> = {
       height: 576,
       framerate: 25,
       interlaced: true,
+      pocLsbBits: 4,
       maxReorderFrames: 0,
       mayHaveBFrames: false,
     },
@@ -166,7 +171,7 @@ test('in-band parameter sets replace those with their id', (t) => {
   const changed = h264.withParameterSets(first, [...second.sps, ...second.pps]);
   t.deepEqual(changed, { ...second, lengthSize: first.lengthSize });
   t.deepEqual(h264.buildAvcConfig(changed), box(vector('h264-baseline.mp4'), 'avcC'));
-  const other = Buffer.concat([Buffer.of(0x68), new BitWriter().ue(5).finish()]);
+  const other = Buffer.concat([Buffer.of(0x68), new BitWriter().ue(5).ue(0).finish()]);
   t.deepEqual(h264.withParameterSets(first, [other]).pps, [...first.pps, other]);
   const none = { ...first, sps: [], pps: [] };
   t.deepEqual(h264.withParameterSets(none, first.sps).sps, first.sps);
