@@ -1,18 +1,20 @@
-import type { Track } from '../../core/track.ts';
+import { isMedia, type Track } from '../../core/track.ts';
 import { Watchdog } from '../../core/watchdog.ts';
 import type { MediaUnit } from './media-unit.ts';
 import { StartGate, TRACKS_WAIT_MS, type Announced } from './start-gate.ts';
-import type { MediaKind } from './track-id.ts';
+import { trackIdOf, type MediaKind } from './track-id.ts';
 import type { TrackWriter } from './track-writer.ts';
 
 const DEFAULT_FIRST_MEDIA_WAIT_MS = 10_000;
+/** How long pictures are waited for whose decoder configuration is known: encoders begin to send audio earlier. */
+const DESCRIBED_PICTURE_WAIT_MS = 5000;
 
 export interface IntakeOptions {
   readonly writer: TrackWriter;
-  /** Tracks that are known, as they are now. */
+  /** Tracks that are known, as they are now: those that bring something are of the stream. */
   readonly tracks: () => readonly Track[];
   /**
-   * How long a picture is waited for when something else is known, where that takes longer than all tracks may: the
+   * How long a picture is waited for when something else has come, where that takes longer than all tracks may: the
    * source is joined anywhere between two key frames. What else comes before the picture is left out then.
    */
   readonly pictureWaitMs?: number;
@@ -25,8 +27,8 @@ export interface IntakeOptions {
 }
 
 /**
- * Holds the units of a source back until its tracks are known, then loses none. Owns its timers; does not close
- * the stream that its writer writes to.
+ * Holds the units of a source back until something has come of all its tracks, then loses none. Owns its timers; does not
+ * close the stream that its writer writes to.
  */
 export class Intake {
   readonly #options: IntakeOptions;
@@ -55,7 +57,7 @@ export class Intake {
   /** The source tells which tracks it has; undefined where it does not tell. */
   announce(announced: Announced | undefined): void {
     this.#gate.announce(announced);
-    this.#startIfKnown();
+    this.#startIfComplete();
   }
 
   /** Media came, whether it can be used or not. */
@@ -63,16 +65,15 @@ export class Intake {
     this.#silence?.heard();
   }
 
-  /** The track is known. @param trackId as the source numbers those of a kind */
-  known(kind: MediaKind, trackId: number): void {
-    this.#gate.known(kind, trackId);
-    this.#startIfKnown();
+  /** What decoders need for the track is known: its units will follow. @param trackId as the source numbers those of a kind */
+  described(kind: MediaKind, trackId: number): void {
+    this.#gate.described(kind, trackId);
   }
 
-  /** A track that cannot be taken need not be waited for. */
-  unusable(kind: MediaKind, trackId: number): void {
-    this.#gate.unusable(kind, trackId);
-    this.#startIfKnown();
+  /** A track that cannot be taken, or was waited for already, need not be waited for. */
+  absent(kind: MediaKind, trackId: number): void {
+    this.#gate.absent(kind, trackId);
+    this.#startIfComplete();
   }
 
   unit(unit: MediaUnit): void {
@@ -80,7 +81,9 @@ export class Intake {
     if (this.#held === undefined) return this.#options.writer.write(unit);
     this.#held.push(unit);
     this.#gate.held(unit.data.length);
-    this.#startIfKnown();
+    const { track } = unit;
+    if (isMedia(track)) this.#gate.present(track.type, trackIdOf(track.id));
+    this.#startIfComplete();
   }
 
   /** Idempotent. */
@@ -99,23 +102,24 @@ export class Intake {
     this.#options.onFailure(reason);
   }
 
-  #startIfKnown(): void {
+  #startIfComplete(): void {
     if (this.#held === undefined || this.#closed) return;
     if (this.#gate.open) {
       this.#start(this.#held);
-    } else if (this.#gate.anyKnown) {
+    } else if (this.#gate.anyPresent) {
       this.#tracksTimer ??= setTimeout(() => this.#waitedForTracks(), TRACKS_WAIT_MS).unref();
     }
   }
 
   #waitedForTracks(): void {
-    const { pictureWaitMs = TRACKS_WAIT_MS } = this.#options;
+    const described = this.#gate.expectsPicture ? DESCRIBED_PICTURE_WAIT_MS : TRACKS_WAIT_MS;
+    const { pictureWaitMs = described } = this.#options;
     this.#gate.waited(pictureWaitMs > TRACKS_WAIT_MS ? 'audio' : undefined);
-    this.#startIfKnown();
+    this.#startIfComplete();
     if (this.#held === undefined || this.#closed) return;
     this.#tracksTimer = setTimeout(() => {
       this.#gate.waited();
-      this.#startIfKnown();
+      this.#startIfComplete();
     }, pictureWaitMs - TRACKS_WAIT_MS).unref();
   }
 
@@ -127,12 +131,16 @@ export class Intake {
     this.#firstMedia.close();
     clearTimeout(this.#tracksTimer);
     const { writer, tracks } = this.#options;
-    writer.start(held, tracks());
+    const present = tracks().filter(
+      (track) => !isMedia(track) || this.#gate.isPresent(track.type, trackIdOf(track.id)),
+    );
+    writer.start(held, present);
   }
 
   #waitedForMedia(waitMs: number): void {
-    this.#gate.waited();
-    this.#startIfKnown();
-    if (this.#held !== undefined) this.fail(`no playable audio or video within ${waitMs} ms`);
+    if (this.#gate.anyPresent) this.#gate.waited();
+    this.#startIfComplete();
+    if (this.#held !== undefined && !this.#gate.anyDescribed)
+      this.fail(`no playable audio or video within ${waitMs} ms`);
   }
 }

@@ -4,18 +4,19 @@ import type { MediaKind } from './track-id.ts';
 export type Announced = Readonly<Record<MediaKind, readonly number[]>>;
 
 const KINDS = ['video', 'audio'] as const;
-/** How long tracks are waited for when one is known. */
+/** How long tracks are waited for when something has come of one. */
 export const TRACKS_WAIT_MS = 1000;
 const MAX_WAITING_UNITS = 1024;
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /**
- * Decides when a source's tracks are complete: all that are announced, or a picture and sound where nothing is, by
- * the time of the first frame, before which sources send the headers of all their tracks; or waited long enough.
+ * Decides when a source's tracks are complete: when something has come of each that it announces or describes, or of video and
+ * audio where it announces nothing; or when they were waited for long enough. What is announced and never comes is no track.
  */
 export class StartGate {
   #announced: Announced | undefined;
-  readonly #known: Readonly<Record<MediaKind, Set<number>>> = { video: new Set(), audio: new Set() };
+  readonly #described: Readonly<Record<MediaKind, Set<number>>> = { video: new Set(), audio: new Set() };
+  readonly #present: Readonly<Record<MediaKind, Set<number>>> = { video: new Set(), audio: new Set() };
   readonly #absent: Readonly<Record<MediaKind, Set<number>>> = { video: new Set(), audio: new Set() };
   #units = 0;
   #bytes = 0;
@@ -25,13 +26,18 @@ export class StartGate {
     this.#announced = announced ?? this.#announced;
   }
 
-  /** The track is known. @param trackId as the source numbers those of a kind */
-  known(kind: MediaKind, trackId: number): void {
-    this.#known[kind].add(trackId);
+  /** What decoders need for the track is known. @param trackId as the source numbers those of a kind */
+  described(kind: MediaKind, trackId: number): void {
+    this.#described[kind].add(trackId);
   }
 
-  /** A track that cannot be taken need not be waited for. */
-  unusable(kind: MediaKind, trackId: number): void {
+  /** A unit of the track has come. @param trackId as the source numbers those of a kind */
+  present(kind: MediaKind, trackId: number): void {
+    this.#present[kind].add(trackId);
+  }
+
+  /** A track that cannot be taken, or has been waited for, need not be waited for. */
+  absent(kind: MediaKind, trackId: number): void {
     this.#absent[kind].add(trackId);
   }
 
@@ -46,22 +52,37 @@ export class StartGate {
     for (const each of KINDS) if (kind === undefined || kind === each) this.#waited.add(each);
   }
 
-  get anyKnown(): boolean {
-    return this.#known.video.size > 0 || this.#known.audio.size > 0;
+  /** Something may come of some track. */
+  get anyDescribed(): boolean {
+    return this.anyPresent || KINDS.some((kind) => this.#described[kind].size > 0);
+  }
+
+  get anyPresent(): boolean {
+    return KINDS.some((kind) => this.#present[kind].size > 0);
+  }
+
+  /** Something of the track has come. @param trackId as the source numbers those of a kind */
+  isPresent(kind: MediaKind, trackId: number): boolean {
+    return this.#present[kind].has(trackId);
+  }
+
+  /** There is a picture to come: what decoders need for it is known. */
+  get expectsPicture(): boolean {
+    return this.#described.video.size > 0 && this.#present.video.size === 0;
   }
 
   get open(): boolean {
-    if (!this.anyKnown) return false;
-    if (this.#waited.size === KINDS.length || this.#units >= MAX_WAITING_UNITS || this.#bytes >= MAX_WAITING_BYTES)
-      return true;
-    return this.#units > 0 && this.#settled('video') && this.#settled('audio');
+    if (!this.anyPresent) return false;
+    if (this.#units >= MAX_WAITING_UNITS || this.#bytes >= MAX_WAITING_BYTES) return true;
+    return this.#settled('video') && this.#settled('audio');
   }
 
   #settled(kind: MediaKind): boolean {
     if (this.#waited.has(kind)) return true;
-    const known = this.#known[kind];
+    const present = this.#present[kind];
     const absent = this.#absent[kind];
-    if (this.#announced === undefined) return known.size > 0 || absent.size > 0;
-    return this.#announced[kind].every((trackId) => known.has(trackId) || absent.has(trackId));
+    if (this.#announced === undefined && present.size + absent.size === 0) return false;
+    const expected = [...(this.#announced?.[kind] ?? []), ...this.#described[kind]];
+    return expected.every((trackId) => present.has(trackId) || absent.has(trackId));
   }
 }

@@ -11,3 +11,8 @@ export const MAX_TRACKS = 16;
 export function streamTrackId(kind: MediaKind, trackId: number): number {
   return 2 * trackId + (kind === 'video' ? 0 : 1);
 }
+
+/** How the source numbers a track among those of its kind, by the id of an audio or video track in its stream. */
+export function trackIdOf(id: number): number {
+  return id >> 1;
+}

@@ -124,15 +124,15 @@ export class Ingest {
     } catch (error) {
       this.#fault(source.kind, part.trackId, error);
     }
-    if (!this.#intake.live && source.track !== undefined) this.#intake.known(source.kind, part.trackId);
+    if (!this.#intake.live && source.track !== undefined) this.#intake.described(source.kind, part.trackId);
     if (unit !== undefined) this.#intake.unit(unit);
-    if (this.#intake.live && source.track !== undefined) this.#former.known(source.kind, part.trackId);
+    if (this.#intake.live && unit !== undefined) this.#former.known(source.kind, part.trackId);
   }
 
   /** What is wrong with one track is of no consequence for the others. */
   #fault(kind: MediaKind, trackId: number, error: unknown): void {
     if (!(error instanceof FlvError) && !(error instanceof BitstreamError)) throw error;
     this.#options.faults.count(error.message);
-    if (!this.#intake.live && !(error instanceof BitstreamError)) this.#intake.unusable(kind, trackId);
+    if (!this.#intake.live && !(error instanceof BitstreamError)) this.#intake.absent(kind, trackId);
   }
 }

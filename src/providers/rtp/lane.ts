@@ -91,6 +91,11 @@ export class RtpLane implements ReceiverSink, Waiting {
     return this.#receiver.ssrc;
   }
 
+  /** Its sender has told of which time its timestamps are. */
+  get isReported(): boolean {
+    return this.#options.clock.isReported;
+  }
+
   /** Takes a packet, whose bytes are its own from now on. @param now in milliseconds of the monotonic clock */
   push(packet: RtpPacket, now: number): void {
     this.#now = now;

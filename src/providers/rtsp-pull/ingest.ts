@@ -8,11 +8,12 @@ import { writeReceiverReport } from '../../protocols/rtp/rtcp.ts';
 import type { RtspMedia } from '../../protocols/rtsp/description.ts';
 import type { MediaTransport } from '../../protocols/rtsp/url.ts';
 import { Intake } from '../intake/intake.ts';
-import { streamTrackId } from '../intake/track-id.ts';
+import { streamTrackId, trackIdOf } from '../intake/track-id.ts';
 import { TrackWriter, type TrackSink } from '../intake/track-writer.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
 import { PullError } from '../pull/error.ts';
 import type { SourceSink } from '../pull/source.ts';
+import { areAligned } from '../rtp/alignment.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import type { LaneEvent } from '../rtp/lane.ts';
 import { AlignmentHold } from './alignment-hold.ts';
@@ -63,7 +64,8 @@ export class RtspIngest {
     const clock = new RtpClock(!options.ignoresReports, local.keepsTimes);
     const counts = { video: 0, audio: 0 };
     this.#tracks = options.media.map((media) => this.#track(media, clock, counts));
-    this.#gaps = new GapTimer(this.#tracks.flatMap((track) => track?.lane ?? []));
+    const lanes = this.#tracks.flatMap((track) => track?.lane ?? []);
+    this.#gaps = new GapTimer(lanes);
     if (counts.video + counts.audio === 0) {
       clearInterval(this.#reports);
       throw new PullError('none of its tracks is supported');
@@ -83,10 +85,11 @@ export class RtspIngest {
     });
     const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
     this.#intake.announce({ video: indices(counts.video), audio: indices(counts.audio) });
-    this.#hold = new AlignmentHold(
-      () => clock.isAligned,
-      (event) => this.#enter(event),
-    );
+    this.#hold = new AlignmentHold({
+      isAligned: (waitsForSilent) => options.ignoresReports || areAligned(lanes, waitsForSilent),
+      onSilent: () => this.#leaveOutSilent(),
+      output: (event) => this.#enter(event),
+    });
   }
 
   rtp(track: number, data: Buffer): void {
@@ -163,8 +166,12 @@ export class RtspIngest {
     const { lane } = event;
     const unit = lane.unit(event);
     if (unit === undefined || this.#closed) return;
-    if (!this.#intake.live) this.#intake.known(lane.kind, unit.track.id >> 1);
     this.#intake.unit(unit);
+  }
+
+  #leaveOutSilent(): void {
+    for (const track of this.#tracks)
+      if (track?.lane.packets === 0) this.#intake.absent(track.lane.kind, trackIdOf(track.id));
   }
 
   #report(): void {

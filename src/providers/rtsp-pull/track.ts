@@ -26,6 +26,8 @@ const MAX_START_SECONDS = 0.5;
 
 /** One track of a server: its packets, and what is told beside them by RTSP and RTCP. */
 export class RtspTrack {
+  /** Of the track in its stream. */
+  readonly id: number;
   readonly lane: RtpLane;
   readonly reception: Reception;
   /** Its sender says that nothing follows. */
@@ -40,6 +42,7 @@ export class RtspTrack {
     this.#options = options;
     const { media, id, waitMs, clock, faults, onEvent, onLost } = options;
     const { kind, format } = media;
+    this.id = id;
     this.reception = new Reception(format.clockRate);
     this.#clock = clock.track(format.clockRate, kind === 'audio');
     this.lane = new RtpLane({

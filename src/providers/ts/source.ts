@@ -2,6 +2,7 @@ import { TsDemuxer } from '../../containers/mpegts/demuxer.ts';
 import type { ElementaryStream, UnknownStream } from '../../containers/mpegts/elementary.ts';
 import { CLOCK } from '../../containers/mpegts/stream-types.ts';
 import { Timeline } from '../../core/timeline.ts';
+import { isMedia } from '../../core/track.ts';
 import type { FaultLog, Logger } from '../../log.ts';
 import { Intake } from '../intake/intake.ts';
 import type { MediaUnit } from '../intake/media-unit.ts';
@@ -43,8 +44,8 @@ export interface TsSourceOptions {
  *     source.flush(); // at the end, where it is known that nothing follows
  *     source.close();
  *
- * Bytes are not kept and are not counted as received: the provider does that. The stream goes live when the tracks of
- * the PMT are known, or were waited for; a track that comes later is added. Ids of tracks are stable as long as their
+ * Bytes are not kept and are not counted as received: the provider does that. The stream goes live when something of all
+ * tracks of the PMT has come, or was waited for; a track that comes later is added. Ids of tracks are stable as long as their
  * PIDs are in the PMT: 0 and up by twos for pictures, 1 and up for sound, from 512 on for events (`ID3v2`, `SCTE35`).
  */
 export class TsSource {
@@ -136,13 +137,8 @@ export class TsSource {
 
   #take(unit: MediaUnit): void {
     if (this.#closed) return;
-    const { id, type } = unit.track;
     this.#intake.unit(unit);
-    if (type !== 'video' && type !== 'audio') return;
-    this.#now = unit.time;
-    if (this.#intake.live) return;
-    const lane = this.#lanes.find((candidate) => candidate.id === id);
-    if (lane !== undefined) this.#intake.known(type, lane.index);
+    if (isMedia(unit.track)) this.#now = unit.time;
   }
 
   #tell(pid: number, unsupported: string): void {

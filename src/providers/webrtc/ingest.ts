@@ -8,10 +8,10 @@ import { parseRtp } from '../../protocols/rtp/receive/packet.ts';
 import { formatOf } from '../../webrtc/codecs.ts';
 import { AudioIntake } from '../intake/audio-intake.ts';
 import { Intake } from '../intake/intake.ts';
-import type { MediaUnit } from '../intake/media-unit.ts';
 import { streamTrackId } from '../intake/track-id.ts';
 import { TrackWriter } from '../intake/track-writer.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
+import { areAligned, SILENT_WAIT_MS } from '../rtp/alignment.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { RtpLane, type LaneEvent } from '../rtp/lane.ts';
 import type { IngestPlan } from './accepted.ts';
@@ -55,9 +55,10 @@ export class Ingest {
   readonly #intake: Intake;
   readonly #gate: LayerGate;
   readonly #timer = setInterval(() => this.#tick(), RETRY_MS).unref();
-  readonly #startedAt = performance.now();
   readonly #gaps: GapTimer;
   #aligned: boolean;
+  /** When the first frame came, which waited for reports. */
+  #heardAt: number | undefined;
   #closed = false;
 
   constructor(options: IngestOptions) {
@@ -84,7 +85,10 @@ export class Ingest {
       onFailure: (reason) => this.#fail(reason),
     });
     const videos = this.#sections.flatMap(({ plan, lanes: own }) => (plan.kind === 'video' ? own : []));
-    this.#gate = new LayerGate(videos.length, (unit) => this.#enter(unit));
+    this.#gate = new LayerGate(videos.length, {
+      pass: (unit) => this.#intake.unit(unit),
+      onWaited: () => this.#leaveOutSilent(),
+    });
     input.on('keyWanted', this.#onKeyWanted);
     this.#intake.announce({
       video: videos.map((_, index) => index),
@@ -145,25 +149,31 @@ export class Ingest {
 
   #hear(section: Section, event: LaneEvent): void {
     // frames before that have no time
-    if (event.what === 'frame' && !this.#isAligned()) return;
+    if (event.what === 'frame' && !this.#isAligned(event.now)) return;
     const unit = event.lane.unit(event);
     if (event.lane.broken) this.#askForKey(section, event.now);
     if (unit !== undefined) this.#gate.push(unit);
   }
 
-  #enter(unit: MediaUnit): void {
-    const { id, type } = unit.track;
-    if (!this.#intake.live && type !== 'data' && type !== 'image') this.#intake.known(type, id >> 1);
-    this.#intake.unit(unit);
+  /** Where times are to be those of the reports from the beginning, nothing begins without. */
+  #isAligned(now: number): boolean {
+    if (this.#aligned) return true;
+    this.#heardAt ??= now;
+    const waitsForSilent = now - this.#heardAt < SILENT_WAIT_MS;
+    const lanes = this.#sections.flatMap((section) => section.lanes);
+    this.#aligned = areAligned(lanes, waitsForSilent) || now - this.#heardAt > REPORTS_WAIT_MS;
+    if (!this.#aligned) return false;
+    if (!waitsForSilent) this.#leaveOutSilent();
+    for (const section of this.#sections) this.#askForKey(section, now);
+    return true;
   }
 
-  /** Where times are to be those of the reports from the beginning, nothing begins without. */
-  #isAligned(): boolean {
-    if (this.#aligned) return true;
-    this.#aligned = this.#clock.isAligned || performance.now() - this.#startedAt > REPORTS_WAIT_MS;
-    if (!this.#aligned) return false;
-    for (const section of this.#sections) this.#askForKey(section, performance.now());
-    return true;
+  /** Lanes of which nothing came were waited for long enough. */
+  #leaveOutSilent(): void {
+    for (const { plan, lanes } of this.#sections)
+      lanes.forEach(({ packets }, index) => {
+        if (packets === 0) this.#intake.absent(plan.kind, index);
+      });
   }
 
   #tick(): void {

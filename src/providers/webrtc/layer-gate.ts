@@ -5,13 +5,19 @@ const WAIT_MS = 6000;
 const MAX_UNITS = 1024;
 const MAX_BYTES = 8 * 1024 * 1024;
 
+export interface LayerGateOptions {
+  readonly pass: (unit: MediaUnit) => void;
+  /** Not all qualities came in time; called before what was held passes. */
+  readonly onWaited: () => void;
+}
+
 /**
  * Holds a stream back whose picture comes in several qualities, until all of them have come: what is made of a stream is
  * decided when it begins. Waits for a limited time, and holds a limited amount.
  */
 export class LayerGate {
   readonly #expected: number;
-  readonly #pass: (unit: MediaUnit) => void;
+  readonly #options: LayerGateOptions;
   readonly #seen = new Set<number>();
   /** Undefined once the gate is open. */
   #held: MediaUnit[] | undefined;
@@ -19,19 +25,19 @@ export class LayerGate {
   #timer: NodeJS.Timeout | undefined;
 
   /** @param expected how many video tracks there will be */
-  constructor(expected: number, pass: (unit: MediaUnit) => void) {
+  constructor(expected: number, options: LayerGateOptions) {
     this.#expected = expected;
-    this.#pass = pass;
+    this.#options = options;
     this.#held = expected > 1 ? [] : undefined;
   }
 
   push(unit: MediaUnit): void {
-    if (this.#held === undefined) return this.#pass(unit);
+    if (this.#held === undefined) return this.#options.pass(unit);
     this.#held.push(unit);
     this.#bytes += unit.data.length;
     if (unit.track.type === 'video') {
       this.#seen.add(unit.track.id);
-      this.#timer ??= setTimeout(() => this.#open(), WAIT_MS).unref();
+      this.#timer ??= setTimeout(() => this.#waited(), WAIT_MS).unref();
     }
     const isFull = this.#held.length >= MAX_UNITS || this.#bytes >= MAX_BYTES;
     if (isFull || this.#seen.size === this.#expected) this.#open();
@@ -43,10 +49,15 @@ export class LayerGate {
     this.#held = undefined;
   }
 
+  #waited(): void {
+    this.#options.onWaited();
+    this.#open();
+  }
+
   #open(): void {
     clearTimeout(this.#timer);
     const held = this.#held ?? [];
     this.#held = undefined;
-    for (const unit of held) this.#pass(unit);
+    for (const unit of held) this.#options.pass(unit);
   }
 }

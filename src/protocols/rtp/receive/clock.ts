@@ -48,12 +48,10 @@ export class RtpClock {
       time: (timestamp, now) => this.#time(track, timestamp, now),
       report: (report) => !this.#usesReports || track.report(report),
       restart: () => track.restart(),
+      get isReported() {
+        return track.isReported;
+      },
     };
-  }
-
-  /** Whether all tracks have told how they are to each other, or need not. */
-  get isAligned(): boolean {
-    return !this.#usesReports || this.#tracks.length < 2 || this.#tracks.every(({ isReported }) => isReported);
   }
 
   #time(track: TrackClock, timestamp: number, now: number): number {
@@ -125,6 +123,8 @@ function errorOf(track: TrackClock, reference: TrackClock | undefined): number {
 
 /** One track of a clock. */
 export interface RtpTrackClock {
+  /** Its sender has told of which time its timestamps are. */
+  readonly isReported: boolean;
   /**
    * The time of an RTP timestamp, in ticks of `RTP_CLOCK`.
    * @param now when its packet came, in milliseconds of a monotonic clock

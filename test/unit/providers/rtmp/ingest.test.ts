@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import test from 'ava';
 import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
 import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
@@ -23,16 +24,16 @@ function tag(codec: VideoCodec, packet: 'config' | 'frame', data: Buffer, key = 
   return buildVideoTag({ codec, packet, key, data });
 }
 
-test('the stream begins when both media are known, with all that came before', (t) => {
+test('the stream begins when something of both media has come, with all that came before', (t) => {
   const { ingest, tracks, packets } = setUpIngest(t);
   ingest.video(video.config, 0);
   ingest.video(frame(0), 100);
   ingest.video(frame(1), 140);
   t.is(tracks.length, 0);
   ingest.audio(sound.config, 0);
-  t.is(tracks.length, 1);
-  t.is(packets.length, 2);
+  t.is(tracks.length, 0);
   ingest.audio(tone(0), 110);
+  t.is(tracks.length, 1);
   t.deepEqual(
     packets.map(({ track, dts }) => [track.type, dts]),
     [
@@ -61,15 +62,58 @@ test('a medium that is not announced is not waited for', (t) => {
   t.is(tracks.length, 1);
 });
 
-test('a stream whose tracks are known begins with its first frame, or when that was waited for', async (t) => {
+test('a medium that is described and never comes is no track, whatever else comes', async (t) => {
+  for (const [described, sent, announced] of [
+    [sound.config, video, BOTH],
+    [sound.config, video, undefined],
+    [sound.config, video, ONLY_VIDEO],
+  ] as const) {
+    const { ingest, tracks, packets } = setUpIngest(t);
+    if (announced !== undefined) ingest.metadata(announced);
+    ingest.video(sent.config, 0);
+    ingest.audio(described, 0);
+    ingest.video(frame(0), 0);
+    t.is(tracks.length, 0, 'it may come yet');
+    await until('the stream', () => tracks.length === 1);
+    for (let i = 1; i < 10; i++) ingest.video(frame(i), i * 40);
+    t.deepEqual(
+      tracks.map((set) => set.map(({ id }) => id)),
+      [[0]],
+    );
+    t.is(packets.length, 10);
+  }
+});
+
+test.serial('of headers alone no stream is made, nor is the publisher given up', (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { ingest, tracks, failures } = setUpIngest(t);
+  ingest.video(video.config, 0);
+  ingest.audio(sound.config, 0);
+  mock.timers.tick(60_000);
+  t.deepEqual([tracks.length, failures.length], [0, 0]);
+  ingest.audio(tone(0), 0);
+  mock.timers.tick(1000);
+  t.is(tracks.length, 0, 'pictures begin later');
+  ingest.video(frame(0), 1000);
+  t.deepEqual(
+    tracks.map((set) => set.map(({ id }) => id)),
+    [[0, 1]],
+  );
+});
+
+test.serial('a picture that is described and never comes is not waited for without end', (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
   const { ingest, tracks } = setUpIngest(t);
   ingest.video(video.config, 0);
   ingest.audio(sound.config, 0);
-  t.is(tracks.length, 0);
-  await until('the stream', () => tracks.length === 1);
+  ingest.audio(tone(0), 0);
+  mock.timers.tick(1000);
+  mock.timers.tick(4000);
   t.deepEqual(
-    tracks[0]?.map(({ id }) => id),
-    [0, 1],
+    tracks.map((set) => set.map(({ id }) => id)),
+    [[1]],
   );
 });
 
@@ -100,7 +144,8 @@ test('a publisher that announces nothing is not waited for longer than for the t
   third.ingest.video(frame(0), 0);
   t.is(third.packets.length, 0, 'it had sound, too');
   third.ingest.audio(sound.config, 0);
-  t.is(third.packets.length, 1);
+  third.ingest.audio(tone(0), 0);
+  t.is(third.packets.length, 2);
 });
 
 test('a publisher that leaves before its stream is live tells nothing of the tracks of the next one', (t) => {
@@ -116,7 +161,8 @@ test('what the stream before kept of its tracks may come from another version', 
     ingest.video(frame(0), 0);
     t.is(packets.length, 0);
     ingest.audio(sound.config, 0);
-    t.is(packets.length, 1);
+    ingest.audio(tone(0), 0);
+    t.is(packets.length, 2);
   }
 });
 
@@ -178,11 +224,12 @@ test('another header is a new track with the same id, from its first packet on',
   ingest.video(video.config, 0);
   ingest.audio(sound.config, 0);
   ingest.video(frame(0), 0);
+  ingest.audio(tone(0), 0);
   ingest.video(other.config, 40);
   t.is(tracks.length, 1);
   ingest.video(other.frames[0] as Buffer, 40);
   t.is(tracks.length, 2);
-  const [before, after] = [packets[0]?.track, packets[1]?.track] as [VideoTrack, VideoTrack];
+  const [before, after] = [packets[0]?.track, packets[2]?.track] as [VideoTrack, VideoTrack];
   t.is(before.id, after.id);
   t.deepEqual([before.width, after.width], [66, 1920]);
   t.is(tracks[1]?.[0], after);
@@ -411,7 +458,8 @@ test('malformed tags are lost, one by one, and the stream goes on', (t) => {
   }
   ingest.audio(Buffer.from('af00', 'hex'), 40);
   ingest.audio(Buffer.alloc(0), 40);
+  ingest.audio(tone(0), 60);
   ingest.video(frame(1), 80);
-  t.is(packets.length, 2);
+  t.is(packets.length, 3);
   t.deepEqual(failures, []);
 });

@@ -114,6 +114,7 @@ test('announced tracks are waited for, but only so long; one that is late joins'
   ingest.audio(aac().config, 0);
   ingest.audio(buildAudioTracks('config', [sound(2, ASC)]), 0);
   ingest.audio(aac().frames[0] as Buffer, 0);
+  ingest.audio(buildAudioTracks('frame', [sound(2, Buffer.of(1))]), 0);
   t.is(tracks.length, 0);
   await until('the stream', () => tracks.length === 1);
   t.deepEqual(ids(tracks[0]), [1, 5]);
@@ -123,12 +124,16 @@ test('announced tracks are waited for, but only so long; one that is late joins'
   t.like(packets.at(-1), { dts: 24_000, track: { id: 3 } });
 });
 
-test('tracks that nobody announces are complete with the first frame', (t) => {
+test('tracks that nobody announces are complete when something of each that is described has come', (t) => {
   const { ingest, tracks } = setUpIngest(t);
   ingest.video(h264().config, 0);
   ingest.audio(aac().config, 0);
   ingest.audio(buildAudioTracks('config', [sound(1, ASC), sound(2, ASC)]), 0);
   ingest.video(h264().frames[0] as Buffer, 0);
+  ingest.audio(aac().frames[0] as Buffer, 0);
+  ingest.audio(buildAudioTracks('frame', [sound(1, Buffer.of(1))]), 0);
+  t.is(tracks.length, 0);
+  ingest.audio(buildAudioTracks('frame', [sound(2, Buffer.of(1))]), 0);
   t.deepEqual(tracks.map(ids), [[0, 1, 3, 5]]);
 });
 
@@ -209,9 +214,10 @@ test('so many tracks of a kind and no more, which is told once', (t) => {
       i * 21,
     );
   }
+  ingest.video(h264().frames[0] as Buffer, 0);
   t.is(tracks.length, 1);
   t.is(tracks[0]?.length, 17);
-  t.is(packets.length, 3 * 16);
+  t.is(packets.length, 3 * 16 + 1);
   t.deepEqual(failures, []);
   t.deepEqual(lines, ['the publisher sends more than 16 audio tracks: the rest are ignored']);
 });
@@ -231,12 +237,14 @@ test('metadata that comes behind the headers counts for the first announcement o
   ingest.video(h264().config, 0);
   ingest.video(h264().frames[0] as Buffer, 0);
   ingest.audio(aac().config, 0);
+  ingest.audio(aac().frames[0] as Buffer, 0);
   t.is(tracks.length, 1);
   const late = setUpIngest(t);
   late.ingest.video(h264().config, 0);
   late.ingest.video(h264().frames[0] as Buffer, 0);
   late.ingest.metadata(said({ videocodecid: 7, audiocodecid: 10, videodatarate: 2500, audiodatarate: 96 }));
   late.ingest.audio(aac().config, 0);
+  late.ingest.audio(aac().frames[0] as Buffer, 0);
   t.deepEqual(
     (late.tracks[0] as MediaTrack[]).map(({ bitrate }) => bitrate),
     [2_500_000, 96_000],

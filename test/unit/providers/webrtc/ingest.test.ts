@@ -170,6 +170,25 @@ test('a stream that brings nothing playable says what came', async (t) => {
   );
 });
 
+for (const [what, plans, config] of [
+  ['audio', [plan('audio', 'OPUS')], {}],
+  ['audio, where reports are waited for', [plan('audio', 'OPUS')], { rtcpBasedTimestamp: true }],
+] as const) {
+  test(`${what} that has a section and never comes is no track, and is waited for once`, async (t) => {
+    const video = plan('video', 'H264');
+    const { input, sender } = setUp(t, [...plans, video], config);
+    const told: number[][] = [];
+    input.on('tracks', (tracks) => told.push(tracks.map(({ id }) => id)));
+    const send = sender(video);
+    let sent = 0;
+    await until('the stream', () => {
+      send(KEY, sent++ * 3600);
+      return told.length > 0;
+    });
+    t.deepEqual(told, [[0]]);
+  });
+}
+
 for (const [timestampMode, first] of [
   ['Auto', 0],
   ['ZeroBased', 0],
