@@ -1,3 +1,5 @@
+import { adtsBytes, parseAdtsHeader } from '../../codecs/aac-adts.ts';
+import { configOfAdts } from '../../codecs/aac-program.ts';
 import { BitstreamError } from '../../codecs/bits.ts';
 import { audioState, type AudioFormat, type AudioState } from '../../containers/elementary/audio.ts';
 import type { AudioCodec, AudioTrack } from '../../core/track.ts';
@@ -52,16 +54,33 @@ export class AudioIntake {
   }
 
   /**
-   * @param data a frame in the canonical form of the codec
+   * @param data a frame in the canonical form of the codec, or AAC as ADTS
    * @param time as MediaUnit has it
    * @returns undefined for what carries no sound, or sound that nobody can decode yet
    * @throws BitstreamError when it is malformed
    */
   frame(data: Buffer, time: number): MediaUnit | undefined {
-    const duration = this.#state.samples(data);
+    const raw = this.codec === 'AAC' ? this.#withoutAdts(data) : data;
+    const duration = this.#state.samples(raw);
     this.#follow();
     if (duration === 0 || this.#track === undefined) return undefined;
-    return { track: this.#track, data, key: true, time, compositionTime: 0, duration };
+    return { track: this.#track, data: raw, key: true, time, compositionTime: 0, duration };
+  }
+
+  /**
+   * Some encoders put an ADTS header in front of each frame where their protocol has none, with or without a configuration
+   * besides. No raw frame begins like one: it would end with its first element (ISO/IEC 14496-3 4.5.2.1, ID_END).
+   * @throws BitstreamError when it tells no format, or several frames come at once
+   */
+  #withoutAdts(data: Buffer): Buffer {
+    const bytes = adtsBytes(data, 0) ?? 0;
+    if (bytes === 0 || bytes > data.length) return data;
+    if (bytes < data.length) throw new BitstreamError('several ADTS frames come as one');
+    const header = parseAdtsHeader(data);
+    const raw = data.subarray(header.headerLength);
+    // a configuration tells more than the headers do
+    if (this.#state.format === undefined) this.#state.configure(configOfAdts(header, raw));
+    return raw;
   }
 
   #follow(): void {

@@ -1,3 +1,4 @@
+import { BitstreamError } from '../../codecs/bits.ts';
 import { readAudioPart } from '../../containers/flv/audio.ts';
 import type { TrackPart } from '../../containers/flv/extended.ts';
 import type { AudioTrack } from '../../core/track.ts';
@@ -14,6 +15,7 @@ export class AudioSource {
   #declared = UNDECLARED;
   #intake: AudioIntake | undefined;
   #track: AudioTrack | undefined;
+  #saidUnknown = false;
 
   /** @param id of the track in its stream */
   constructor(id: number) {
@@ -45,6 +47,12 @@ export class AudioSource {
       this.#intake = new AudioIntake({ id: this.#id, codec, declared: this.#declared });
     }
     if (packet === 'config') this.#intake.configure(data);
-    return packet === 'frame' ? this.#intake.frame(data, timestamp + nanos / NANOS_PER_MS) : undefined;
+    if (packet !== 'frame') return undefined;
+    const unit = this.#intake.frame(data, timestamp + nanos / NANOS_PER_MS);
+    if (data.length > 0 && this.#intake.track === undefined && !this.#saidUnknown) {
+      this.#saidUnknown = true;
+      throw new BitstreamError(`${codec} without its sequence header: there will be no audio until it comes`);
+    }
+    return unit;
   }
 }

@@ -1,5 +1,6 @@
 import { mock } from 'node:test';
 import test from 'ava';
+import { buildAdtsHeader } from '../../../../src/codecs/aac-adts.ts';
 import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
 import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
 import { Continuity } from '../../../../src/core/continuity.ts';
@@ -420,6 +421,31 @@ test('Opus by Enhanced RTMP, with its header and without', (t) => {
     t.like(packets[0]?.track, { codec: 'OPUS', samplerate: 48_000, channels: 2 });
     t.truthy((packets[0]?.track as AudioTrack).config);
   }
+});
+
+test('AAC whose frames have ADTS headers and no sequence header is played', (t) => {
+  const { ingest, packets, tracks } = setUpIngest(t);
+  ingest.metadata(ONLY_AUDIO);
+  const raw = Buffer.alloc(100, 1);
+  const adts = buildAdtsHeader({ objectType: 2, samplerate: 48_000, channelConfiguration: 2 }, raw.length);
+  const data = Buffer.concat([adts, raw]);
+  for (let i = 0; i < 3; i++) ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'frame', data }), i * 21);
+  t.like(tracks[0]?.[0], { codec: 'AAC', samplerate: 48_000, channels: 2, config: Buffer.of(0x11, 0x90) });
+  t.deepEqual(
+    packets.map((packet) => [packet.dts, packet.data]),
+    [0, 1024, 2048].map((time) => [time, raw]),
+  );
+});
+
+test('AAC without a sequence header is told of once, and plays when one comes', (t) => {
+  const { ingest, packets, faults, lines } = setUpIngest(t);
+  ingest.metadata(ONLY_AUDIO);
+  for (let i = 0; i < 5; i++) ingest.audio(tone(i), i * 21);
+  faults.close();
+  t.deepEqual(lines, ['AAC without its sequence header: there will be no audio until it comes']);
+  ingest.audio(sound.config, 110);
+  ingest.audio(tone(5), 110);
+  t.is(packets.length, 1);
 });
 
 test('a nanosecond offset counts', (t) => {
