@@ -10,6 +10,8 @@ export interface Host {
 
 const SUBNETS = 250;
 const ATTEMPTS = 20;
+/** A hardware address that no host has. */
+const NOBODY = '02:00:00:00:00:99';
 
 /**
  * Hosts on one network, made of network namespaces. One that is cut off is as one that has died: what is sent to it is
@@ -62,6 +64,11 @@ export class Hosts {
   /** Nothing reaches it any more, and nothing comes from it. */
   cut(host: Host): void {
     ip('link', 'set', this.#link(host), 'down');
+  }
+
+  /** Nothing that this machine sends to it arrives any more. */
+  deafen(host: Host): void {
+    ip('neigh', 'replace', host.address, 'lladdr', NOBODY, 'dev', this.#name, 'nud', 'permanent');
   }
 
   heal(host: Host): void {

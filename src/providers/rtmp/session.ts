@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Logger } from '../../log.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
 import type { Peer } from '../../protocols/tcp.ts';
+import { limitUnacknowledged } from '../../protocols/unacknowledged.ts';
 import { Dialogue } from './dialogue.ts';
 import { PartialShare } from './partial-share.ts';
 import type { ClientConnection, PublisherContext } from './publisher.ts';
@@ -11,6 +12,10 @@ const PUBLISH_TIMEOUT_MS = 20_000;
 /** After the last answer, how long the client may take to read it and hang up. */
 const LINGER_MS = 1000;
 const KEEP_ALIVE_MS = 15_000;
+/** After so long without a byte either way, the client may have vanished. */
+const SILENT_MS = 15_000;
+/** And is taken for vanished when it has acknowledged nothing for so long of what was sent to it. */
+const UNACKNOWLEDGED_MS = 30_000;
 const MAX_BYTES_BEFORE_PUBLISH = 256 * 1024;
 const MAX_UNREAD_ANSWER_BYTES = 256 * 1024;
 /** Held of what a client sends while it is being found out whether it may publish: no more is read then. */
@@ -53,6 +58,7 @@ export class RtmpSession {
     };
     this.#dialogue = new Dialogue({ peer, context, connection, log });
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    socket.setTimeout(SILENT_MS, () => this.#silent());
     socket.on('data', (data) => this.#receive(data));
     socket.on('error', (error) => this.close(`connection lost: ${error.message}`));
     socket.on('end', () => this.close('the client closed the connection'));
@@ -94,6 +100,14 @@ export class RtmpSession {
     this.close('the connection was lost');
     clearTimeout(this.#lingerTimer);
     this.#onClose();
+  }
+
+  /** Keep-alive finds a client that has vanished, but not while something that was sent to it is unacknowledged. */
+  #silent(): void {
+    this.#socket.setTimeout(0);
+    limitUnacknowledged(this.#socket, UNACKNOWLEDGED_MS).catch((err: Error) =>
+      this.#dialogue.log.debug({ err }, 'a client that vanishes will be noticed late'),
+    );
   }
 
   #receive(data: Buffer): void {

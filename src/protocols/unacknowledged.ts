@@ -1,0 +1,29 @@
+import type { Socket } from 'node:net';
+import { getSystemErrorName } from 'node:util';
+
+/** Numbers of Linux. */
+const IPPROTO_TCP = 6;
+const TCP_USER_TIMEOUT = 18;
+
+/** The number that Node has for a connection in its own handle; it has no public way to it. */
+interface WithHandle {
+  readonly _handle?: { readonly fd?: number } | null;
+}
+
+/**
+ * Has the system end a connection (ETIMEDOUT) whose peer acknowledges nothing of what was sent to it for so long. Keep-alive does
+ * not find such a peer: no probes are sent while data is unacknowledged, which is repeated for a quarter of an hour (tcp(7),
+ * TCP_USER_TIMEOUT). Only on Linux; elsewhere nothing happens.
+ * @throws Error naming the system's error
+ */
+export async function limitUnacknowledged(socket: Socket, milliseconds: number): Promise<void> {
+  if (process.platform !== 'linux') return;
+  const { default: koffi } = await import('koffi');
+  const setOption = koffi.load(null).func('setsockopt', 'int', ['int', 'int', 'int', 'const void *', 'unsigned int']);
+  const descriptor = (socket as WithHandle)._handle?.fd;
+  // it has ended meanwhile
+  if (descriptor === undefined || descriptor < 0) return;
+  const value = Buffer.from(Int32Array.of(milliseconds).buffer);
+  const result = setOption(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, value, value.length) as number;
+  if (result < 0) throw new Error(`TCP_USER_TIMEOUT could not be set: ${getSystemErrorName(-koffi.errno())}`);
+}
