@@ -18,7 +18,7 @@ export type ReadAt = (at: number, bytes: number) => Promise<Buffer>;
 
 /** Makes a file of packets while they come. Whatever it has put out can be played, to the last whole piece of it. */
 export interface FileMuxer {
-  /** Known from the first bytes of media on. */
+  /** Of what is there so far; the same from the first bytes of media on. */
   readonly origin: Origin | undefined;
   /** It takes no more without limit: its index has become too large. */
   readonly full: boolean;

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { eventsBeside, type Track } from '../core/track.ts';
+import { eventsBeside, isMedia, type Track } from '../core/track.ts';
 
 /** Which tracks of an output stream a task takes. Where both lists are empty, it takes what it can carry. */
 export interface TrackChoice {
@@ -24,24 +24,36 @@ export interface TrackSelection {
 }
 
 /**
- * The tracks that a task takes: those that are named, and where none is, the first of each kind that can be carried.
- * Tracks of events that can be carried go with those that they belong beside.
+ * The tracks that a task takes: those that are named, and where none is, one of each kind that can be carried, as
+ * `preferred` chooses it. Tracks of events that can be carried go with those that they belong beside.
  * @param objection why a track cannot be carried; undefined for one that can
+ * @param before what the task has taken so far
  */
 export function selectTracks(
   tracks: readonly Track[],
   choice: TrackChoice,
   objection: (track: Track) => string | undefined,
+  before: readonly Track[] = [],
 ): TrackSelection {
-  const { tracks: chosen, warnings } = selectNamed(tracks, choice, objection);
+  const { tracks: chosen, warnings } = selectNamed(tracks, choice, objection, before);
   const events = new Set<Track>(eventsBeside(chosen, tracks).filter((track) => objection(track) === undefined));
   return { tracks: tracks.filter((track) => chosen.includes(track) || events.has(track)), warnings };
+}
+
+/**
+ * One of some tracks of a kind: that which the task has taken so far, else the first that is the source's own, else the
+ * first.
+ */
+export function preferred(tracks: readonly Track[], before: readonly Track[]): Track | undefined {
+  const known = tracks.find(({ id, type }) => before.some((one) => one.id === id && one.type === type));
+  return known ?? tracks.find(({ bypass }) => bypass) ?? tracks[0];
 }
 
 function selectNamed(
   tracks: readonly Track[],
   { trackIds, variantNames }: TrackChoice,
   objection: (track: Track) => string | undefined,
+  before: readonly Track[],
 ): TrackSelection {
   const warnings: string[] = [];
   const refused = new Map(tracks.map((track) => [track, objection(track)]));
@@ -49,14 +61,16 @@ function selectNamed(
     warnings.push(`track ${track.id} (${track.name}) is left out: ${refused.get(track)}`);
   };
   if (trackIds.length === 0 && variantNames.length === 0) {
-    const chosen = new Map<Track['type'], Track>();
-    for (const track of tracks) {
-      if (track.type !== 'data' && refused.get(track) === undefined && !chosen.has(track.type))
-        chosen.set(track.type, track);
-    }
-    for (const track of tracks)
-      if ((track.type === 'video' || track.type === 'audio') && !chosen.has(track.type)) refuse(track);
-    return { tracks: [...chosen.values()], warnings };
+    const able = tracks.filter((track) => refused.get(track) === undefined);
+    const chosen = (['video', 'audio', 'image'] as const).flatMap(
+      (type) =>
+        preferred(
+          able.filter((track) => track.type === type),
+          before,
+        ) ?? [],
+    );
+    for (const track of tracks) if (isMedia(track) && !chosen.some(({ type }) => type === track.type)) refuse(track);
+    return { tracks: chosen, warnings };
   }
   const wanted = new Set<Track>();
   for (const id of trackIds) {

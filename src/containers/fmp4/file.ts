@@ -63,7 +63,7 @@ export class Mp4File implements FileMuxer {
   }
 
   get origin(): Origin | undefined {
-    return this.#origin;
+    return this.#origin ?? earliest(this.#beginnings());
   }
 
   get full(): boolean {

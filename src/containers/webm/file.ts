@@ -79,7 +79,7 @@ export class WebmFile implements FileMuxer {
   }
 
   get origin(): Origin | undefined {
-    return this.#origin;
+    return this.#origin ?? this.#beginning();
   }
 
   get full(): boolean {
@@ -124,11 +124,16 @@ export class WebmFile implements FileMuxer {
     return { tail: [...last, cues], patches: [...patches, { at: this.#segmentAt, data: seekHead }] };
   }
 
+  /** Where the first of the packets that wait is. */
+  #beginning(): Origin | undefined {
+    return earliest(this.#blocks.map(({ pts, track: { timebase } }) => ({ time: pts, timebase })));
+  }
+
   /** A cluster of all packets that wait. */
   #cut(): Buffer[] {
     const blocks = this.#blocks;
     if (blocks.length === 0) return [];
-    this.#origin ??= earliest(blocks.map(({ pts, track: { timebase } }) => ({ time: pts, timebase })));
+    this.#origin ??= this.#beginning();
     const times = blocks.map((packet) => this.#timeOf(packet));
     const start = Math.min(...times);
     const pieces = blocks.flatMap(({ track, key, data }, index) => {

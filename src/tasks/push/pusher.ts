@@ -1,4 +1,5 @@
 import type { GopCache } from '../../core/gop-cache.ts';
+import type { Track } from '../../core/track.ts';
 import { Watchdog } from '../../core/watchdog.ts';
 import { FaultLog, type Logger } from '../../log.ts';
 import type { StreamTask } from '../kind.ts';
@@ -36,6 +37,8 @@ export class Pusher {
   readonly #options: PusherOptions;
   readonly #counts: PushCounts;
   readonly #faults: FaultLog;
+  /** What the last connection has sent. */
+  #tracks: readonly Track[] = [];
   #failures = 0;
   #lastReason = '';
   /** When it last moved to another connection, by the monotonic clock. */
@@ -92,6 +95,7 @@ export class Pusher {
     const session = new PushSession(sink, {
       output,
       choice,
+      before: this.#tracks,
       start: start(),
       faults: this.#faults,
       onWarnings: (warnings) => this.#warn(warnings),
@@ -141,6 +145,7 @@ export class Pusher {
       clearInterval(timer);
       task.signal.removeEventListener('abort', end);
       session.close();
+      this.#tracks = session.tracks;
       if (this.#counts.isPushing) {
         count();
         this.#counts.end();

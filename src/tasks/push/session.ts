@@ -9,13 +9,15 @@ import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log.ts';
-import { selectTracks, type TrackChoice } from '../track-selection.ts';
+import { preferred, selectTracks, type TrackChoice } from '../track-selection.ts';
 import { PushError } from './error.ts';
 import type { Sink } from './sink.ts';
 
 export interface PushSessionOptions {
   readonly output: OutputStream;
   readonly choice: TrackChoice;
+  /** What the connection before has sent. */
+  readonly before: readonly Track[];
   /** What the stream brought from its last key frame on. */
   readonly start: GopCache | undefined;
   readonly faults: FaultLog;
@@ -42,7 +44,6 @@ export class PushSession implements Session {
   readonly #reader: Reader;
   readonly #gate = new KeyGate();
   readonly #undo: (() => void)[] = [];
-  /** Those that are sent. */
   #tracks: readonly Track[] = [];
   /** Their ids. */
   #selected: ReadonlySet<number> = new Set();
@@ -73,6 +74,11 @@ export class PushSession implements Session {
       () => source.close(),
       () => clearInterval(timer),
     );
+  }
+
+  /** Those that are sent. */
+  get tracks(): readonly Track[] {
+    return this.#tracks;
   }
 
   /** The destination takes more. */
@@ -122,8 +128,10 @@ export class PushSession implements Session {
   /** @throws PushError when there is no track, or the configuration of one is malformed */
   #select(): readonly Track[] {
     const { output, choice, onWarnings } = this.#options;
-    const selection = selectTracks(output.tracks, choice, (track) => this.#sink.objection(track));
-    const { tracks, surplus } = this.#sink.isSingle ? firstOfEach(selection.tracks) : { ...selection, surplus: [] };
+    const before = this.#tracks.length > 0 ? this.#tracks : this.#options.before;
+    const selection = selectTracks(output.tracks, choice, (track) => this.#sink.objection(track), before);
+    const tracks = this.#sink.isSingle ? oneOfEach(selection.tracks, before) : selection.tracks;
+    const surplus = selection.tracks.filter((track) => !tracks.includes(track));
     onWarnings([
       ...selection.warnings,
       ...surplus.map(({ id, name, type }) => `track ${id} (${name}) is left out: there is another ${type} track`),
@@ -153,12 +161,13 @@ export class PushSession implements Session {
   }
 }
 
-function firstOfEach(tracks: readonly Track[]): { readonly tracks: readonly Track[]; readonly surplus: Track[] } {
-  const first = new Map<Track['type'], Track>();
-  const surplus: Track[] = [];
-  for (const track of tracks) {
-    if (first.has(track.type)) surplus.push(track);
-    else first.set(track.type, track);
-  }
-  return { tracks: [...first.values()], surplus };
+function oneOfEach(tracks: readonly Track[], before: readonly Track[]): readonly Track[] {
+  const types = new Set(tracks.map(({ type }) => type));
+  return [...types].flatMap(
+    (type) =>
+      preferred(
+        tracks.filter((track) => track.type === type),
+        before,
+      ) ?? [],
+  );
 }

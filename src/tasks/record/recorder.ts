@@ -7,6 +7,7 @@ import { asJson } from '../json.ts';
 import { TaskEnd, type StreamTask } from '../kind.ts';
 import { randomId } from '../random-id.ts';
 import { selectTracks, type TrackSelection } from '../track-selection.ts';
+import { Border } from './border.ts';
 import { containerOf, type Container } from './container.ts';
 import type { Disk } from './disks.ts';
 import type { Journal } from './journal.ts';
@@ -30,6 +31,8 @@ const ID_LENGTH = 16;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 /** Files of one recording that a slow disk has not completed yet. */
 const MAX_ENDING = 32;
+/** Files of one recording that may still get late audio. */
+const MAX_BORDERS = 8;
 
 /** Records an output stream as long as it is there: files that begin at key frames of its first track. */
 export class Recorder {
@@ -44,6 +47,8 @@ export class Recorder {
   #selection: TrackSelection = { tracks: [], warnings: [] };
   #leader: Track | undefined;
   #file: RecordedFile | undefined;
+  /** Between this file and those before, oldest first, until they are passed. */
+  readonly #borders: Border[] = [];
   #reader: Reader | undefined;
   /** Ends its use of the stream. */
   #leaves: readonly (() => void)[] = [];
@@ -101,7 +106,8 @@ export class Recorder {
     if (this.#failure !== undefined) return;
     const { track, key } = packet;
     const begins = key && track.id === this.#leader?.id;
-    if (begins && (this.#file === undefined || this.#mustSplit(this.#file, packet))) this.#begin();
+    if (begins && (this.#file === undefined || this.#mustSplit(this.#file, packet))) this.#begin(packet);
+    if (this.#borders.length > 0 && this.#isBehind(packet)) return;
     const file = this.#file;
     const known = file?.track(track.id);
     if (file === undefined || known === undefined) return;
@@ -112,6 +118,21 @@ export class Recorder {
     }
     file.write(packet);
     if (begins) this.#keep();
+  }
+
+  /** Whether a packet is not of the file that is being written. The one that it is of gets it, where that has its track. */
+  #isBehind(packet: Packet): boolean {
+    const border = this.#borders.find((one) => one.isBehind(packet));
+    while (this.#borders[0]?.passed === true) this.#pass();
+    const known = border?.former?.track(packet.track.id);
+    if (known !== undefined && !this.#isOther(known, packet.track)) border?.former?.write(packet);
+    return border !== undefined;
+  }
+
+  /** Completes the oldest file that is not complete. */
+  #pass(): void {
+    const former = this.#borders.shift()?.former;
+    if (former !== undefined) this.#close(former, false);
   }
 
   #mustSplit(file: RecordedFile, { track, dts }: Packet): boolean {
@@ -126,9 +147,11 @@ export class Recorder {
     return !this.#container.followsChanges && !sameFormat(known, track);
   }
 
-  #begin(): void {
-    this.#end(false);
-    if (this.#ending.size > MAX_ENDING) throw new Error('the disk is too slow');
+  /** @param first the key frame that the file begins with */
+  #begin(first: Packet): void {
+    const former = this.#file;
+    this.#origin ??= former?.origin;
+    if (this.#ending.size >= MAX_ENDING) throw new Error('the disk is too slow');
     const { task, spec, paths, disk, journal, faults, log } = this.#options;
     const { name, output } = task;
     this.#choose();
@@ -163,14 +186,21 @@ export class Recorder {
     });
     this.#file = file;
     this.#progress.sequence += 1;
+    this.#borders.push(new Border(first, this.#selection.tracks, former));
+    while (this.#borders[0]?.passed === true || this.#borders.length > MAX_BORDERS) this.#pass();
     this.#keep();
   }
 
-  /** Completes the file that is being written, if any, beside what follows. */
+  /** Completes what is being written, if anything, beside what follows. */
   #end(isLast: boolean): void {
+    while (this.#borders.length > 0) this.#pass();
     const file = this.#file;
     if (file === undefined) return;
     this.#file = undefined;
+    this.#close(file, isLast);
+  }
+
+  #close(file: RecordedFile, isLast: boolean): void {
     const ending = this.#complete(file, isLast).finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
@@ -227,7 +257,12 @@ export class Recorder {
   #choose(): void {
     const { task, spec } = this.#options;
     const { tracks } = task.output;
-    this.#selection = selectTracks(tracks, spec.stream, (track) => this.#container.objection(track));
+    this.#selection = selectTracks(
+      tracks,
+      spec.stream,
+      (track) => this.#container.objection(track),
+      this.#selection.tracks,
+    );
     this.#leader =
       this.#selection.tracks.find(({ type }) => type === 'video') ??
       this.#selection.tracks.find(({ type }) => type === 'audio');
@@ -255,13 +290,21 @@ export class Recorder {
   }
 
   #keep(): void {
-    const { totalBytes, totalTime, ...rest } = this.#progress;
-    const { bytes = 0, time = 0 } = this.#file ?? {};
-    this.#options.task.keep(asJson({ ...rest, totalBytes: totalBytes + bytes, totalTime: totalTime + time }));
+    this.#options.task.keep(asJson({ ...this.#progress, ...this.#totals }));
+  }
+
+  /** Of the files that are complete, and of what is being written. */
+  get #totals() {
+    const open = [this.#file, ...this.#borders.map(({ former }) => former)].flatMap((file) => file ?? []);
+    return {
+      totalBytes: open.reduce((sum, { bytes }) => sum + bytes, this.#progress.totalBytes),
+      totalTime: open.reduce((sum, { time }) => sum + time, this.#progress.totalTime),
+    };
   }
 
   #report(): RecordReport {
-    const { sequence, totalBytes, totalTime } = this.#progress;
+    const { sequence } = this.#progress;
+    const { totalBytes, totalTime } = this.#totals;
     const { bytes = 0, time = 0 } = this.#file ?? {};
     const { finishTime } = this.#finished ?? {};
     const { file, info } = this.#file?.places ?? this.#finished ?? {};
@@ -273,8 +316,8 @@ export class Recorder {
       ...(info !== undefined && { outputInfoPath: info }),
       recordBytes: bytes,
       recordTime: time,
-      totalRecordBytes: totalBytes + bytes,
-      totalRecordTime: totalTime + time,
+      totalRecordBytes: totalBytes,
+      totalRecordTime: totalTime,
       sequence: Math.max(0, sequence - 1),
       ...(this.#startTime !== undefined && { startTime: this.#startTime }),
       ...(this.#failure !== undefined && { finishTime: finishTime ?? Date.now() }),

@@ -6,6 +6,7 @@ import { id3Tag } from '../../../src/containers/id3.ts';
 import { containerOf } from '../../../src/tasks/record/container.ts';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
 import type { Packet } from '../../../src/core/packet.ts';
+import type { Track } from '../../../src/core/track.ts';
 import { finishLeftovers } from '../../../src/tasks/record/leftovers.ts';
 import { codedPackets, ivfPackets, tracksOf } from '../../support/coded-packets.ts';
 import { canonical, elementary, readFrames, sentFrames, type FrameForm } from '../../support/frame-hashes.ts';
@@ -49,6 +50,69 @@ const SOURCES: Readonly<Record<'mp4' | 'ts' | 'webm', Source>> = {
 function startOf(path: string): number {
   const text = execFileSync('ffprobe', ['-v', 'error', '-show_format', '-of', 'json', path]).toString();
   return Number((JSON.parse(text) as { format: { start_time: string } }).format.start_time);
+}
+
+/** The same in another order: audio comes so much later than video of the same time, in seconds. */
+function late(packets: readonly Packet[], by: number): Packet[] {
+  const at = ({ dts, track }: Packet) => (dts * track.timebase.num) / track.timebase.den;
+  const comes = (packet: Packet) => at(packet) + (packet.track.type === 'audio' ? by : 0);
+  return packets.toSorted((one, other) => comes(one) - comes(other));
+}
+
+for (const [extension, by] of [
+  ['mp4', 0.35],
+  ['ts', 0.35],
+  ['webm', 0.35],
+  ['mp4', 0.6],
+] as const) {
+  test.serial(`files of ${extension} begin with their first picture, though audio comes ${by} s later`, async (t) => {
+    const { packets, form } = SOURCES[extension];
+    const { records, application, stop, publish, root } = await openRecords(t);
+    await records.create(application, 'r', recordSpec({ interval: 480, filePath: `\${Sequence}.${extension}` }));
+    const output = await publish(tracksOf(packets), 'r');
+    const sent = late(shifted(packets, 500), by);
+    for (const packet of sent) output.write(packet);
+    const { sequence = 0 } = (await stop('r')).report ?? {};
+    t.is(sequence, 21);
+    const names = Array.from({ length: sequence + 1 }, (_, n) => `${n}.${extension}`);
+    for (const name of names) {
+      const first = (type: string) => {
+        const args = [
+          '-v',
+          'error',
+          '-select_streams',
+          `${type}:0`,
+          '-show_entries',
+          'packet=pts_time',
+          '-of',
+          'csv=p=0',
+        ];
+        return Math.min(
+          ...execFileSync('ffprobe', [...args, join(root, name)])
+            .toString()
+            .split('\n')
+            .filter(Boolean)
+            .map(Number.parseFloat),
+        );
+      };
+      const [video, audio] = [first('v'), first('a')];
+      t.true(
+        audio - video > (name.startsWith('0.') ? -0.06 : -0.02) && audio - video < 0.05,
+        `${name}: video from ${video}, audio from ${audio}`,
+      );
+    }
+    const list = join(root, 'list.txt');
+    writeFileSync(list, names.map((name) => `file '${name}'\n`).join(''));
+    const begin = sent.find(({ track }) => track.type === 'video') as Packet;
+    const at = (time: number, { track }: Packet) => (time * track.timebase.num) / track.timebase.den;
+    const recorded = sent.filter(
+      (packet) => packet.track.type === 'video' || at(packet.pts + packet.duration / 2, packet) >= at(begin.dts, begin),
+    );
+    for (const type of ['video', 'audio'] as const) {
+      const read = readFrames(['-f', 'concat', '-auto_convert', '0', '-i', list], type);
+      t.deepEqual(read, sentFrames(recorded, type, form));
+    }
+  });
 }
 
 for (const [extension, segmentationRule] of [
@@ -179,6 +243,45 @@ test.serial('a task names the file that is being written, and its end the name t
     (await stop('y')).report?.outputFilePath,
   ];
   t.deepEqual(names, [join(root, 'same.ts'), join(root, 'same_1.ts')]);
+});
+
+test.serial('audio that begins makes one more file, and audio that is encoded beside it none', async (t) => {
+  const { records, application, stop, publish, files, root } = await openRecords(t);
+  for (const extension of ['mp4', 'ts'])
+    await records.create(
+      application,
+      extension,
+      recordSpec({ filePath: `\${Sequence}.${extension}`, infoPath: 'i.xml' }),
+    );
+  const [video, audio] = TRACKS as [Track, Track];
+  const aac = { ...audio, id: 2 };
+  const encoded = { ...OPUS_TRACK, bypass: false };
+  const output = await publish([video]);
+  await until('both read', () => output.readers > 1);
+  const seconds = ({ dts, track }: Packet) => (dts * track.timebase.num) / track.timebase.den;
+  // its encoder takes a while
+  const more = OPUS.map((packet) => ({ ...packet, track: encoded })).filter((packet) => seconds(packet) < 3);
+  const steps = new Map([
+    [0.5, [video, aac]],
+    [1.5, [video, encoded, aac]],
+  ]);
+  for (const packet of interleaved(PACKETS, more)) {
+    for (const [at, tracks] of steps) {
+      if (seconds(packet) < at) continue;
+      steps.delete(at);
+      output.setTracks(tracks);
+    }
+    const track = packet.track === audio ? aac : packet.track;
+    if (output.tracks.includes(track)) output.write({ ...packet, track });
+  }
+  await records.stop(application, 'ts');
+  await stop('mp4');
+  t.deepEqual(files(), ['0.mp4', '0.ts', '1.mp4', '1.ts', 'i.xml']);
+  for (const name of ['1.mp4', '1.ts']) {
+    const args = ['-v', 'error', '-show_entries', 'stream=codec_name', '-of', 'json', join(root, name)];
+    const { streams } = JSON.parse(execFileSync('ffprobe', args).toString()) as Probed;
+    t.deepEqual(streams.map(({ codec_name: codec }) => codec).sort(), ['aac', 'h264'], name);
+  }
 });
 
 test.serial('a file that exists is never replaced', async (t) => {

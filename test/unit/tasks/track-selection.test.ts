@@ -17,6 +17,9 @@ const noEvents = ({ type }: Track) => (type === 'data' ? 'no events here' : unde
 const likeRtmp = ({ codec }: Track) =>
   codec === 'H264' || codec === 'AAC' ? undefined : `${codec} cannot be carried in FLV`;
 
+const likeWebm = ({ codec }: Track) => (codec === 'OPUS' ? undefined : 'not here');
+const likeMp4 = ({ codec }: Track) => (codec === 'OPUS' ? 'not here' : undefined);
+
 function select(trackIds: number[], variantNames: string[], objection: (track: Track) => string | undefined = all) {
   const { tracks, warnings } = selectTracks(TRACKS, { trackIds, variantNames }, objection);
   return { ids: tracks.map(({ id }) => id), warnings };
@@ -25,6 +28,24 @@ function select(trackIds: number[], variantNames: string[], objection: (track: T
 test('without a choice the first of each kind that can be carried is taken', (t) => {
   t.deepEqual(select([], []), { ids: [0, 3, 5], warnings: [] });
   t.deepEqual(select([], [], likeRtmp), { ids: [1, 4], warnings: [] });
+});
+
+test("the source's own track comes before one that is encoded, and what was taken before both", (t) => {
+  const video = { ...VIDEO, id: 0 };
+  const small = { ...VIDEO, id: 1, name: 'small', bypass: false } as Track;
+  const opus = { ...AUDIO, id: 2, name: 'opus', codec: 'OPUS', bypass: false } as Track;
+  const aac = { ...AUDIO, id: 3, name: 'aac' };
+  const none = { trackIds: [], variantNames: [] };
+  const ids = (tracks: readonly Track[], before: readonly Track[] = [], objection = all as typeof likeWebm) =>
+    selectTracks(tracks, none, objection, before).tracks.map(({ id }) => id);
+  t.deepEqual(ids([small, video, opus, aac]), [0, 3]);
+  t.deepEqual(ids([small, opus]), [1, 2]);
+  t.deepEqual(ids([video, opus, aac], [], likeWebm), [2]);
+  t.deepEqual(ids([small, video, opus, aac], [small, opus]), [1, 2]);
+  t.deepEqual(ids([small, video, opus, aac], [video, aac]), [0, 3]);
+  t.deepEqual(ids([video, opus, aac], [small, opus], likeMp4), [0, 3], 'it cannot be carried any more');
+  t.deepEqual(ids([video, aac], [small, opus]), [0, 3], 'it is gone');
+  t.deepEqual(ids([video, { ...aac, id: 2 }, { ...aac, id: 4 }], [video, opus]), [0, 2], 'it has changed');
 });
 
 test('a kind of which nothing can be carried is told of', (t) => {

@@ -10,6 +10,7 @@ import { FaultLog } from '../../../../src/log.ts';
 import { PushSession } from '../../../../src/tasks/push/session.ts';
 import type { Sink } from '../../../../src/tasks/push/sink.ts';
 import { addVhost, AUDIO, goLive, VIDEO } from '../../../support/live.ts';
+import { audioTrack } from '../../../support/packets.ts';
 import { videoTrack } from '../../../support/packets.ts';
 import { virtualTime } from '../../../support/virtual-time.ts';
 
@@ -41,7 +42,7 @@ class FakeSink implements Sink {
   close(): void {}
 }
 
-function start(t: ExecutionContext, tracks: readonly Track[], sink = new FakeSink()) {
+function start(t: ExecutionContext, tracks: readonly Track[], sink = new FakeSink(), before: readonly Track[] = []) {
   const registry = new Registry();
   addVhost(registry);
   const output = goLive(registry, 'app', 'live', tracks);
@@ -50,6 +51,7 @@ function start(t: ExecutionContext, tracks: readonly Track[], sink = new FakeSin
   const session = new PushSession(sink, {
     output,
     choice: { trackIds: [], variantNames: [] },
+    before,
     start: undefined,
     faults: new FaultLog(pino({ level: 'silent' })),
     onWarnings: (told) => void warnings.push(told),
@@ -152,4 +154,19 @@ test('a destination that catches up after a slow while is kept', async (t) => {
   await stream(pushed, 12, () => 10);
   t.deepEqual(pushed.failures, []);
   t.true(sink.written.some(({ key }, at) => at > 0 && key));
+});
+
+test("the source's own track is sent, unless the connection before has sent another", (t) => {
+  const encoded = audioTrack({ id: 1, name: 'encoded', bypass: false });
+  const own = audioTrack({ id: 2, name: 'own' });
+  for (const isSingle of [false, true]) {
+    const sink = () => Object.assign(new FakeSink(), { isSingle });
+    t.deepEqual(start(t, [encoded, own], sink()).session.tracks, [own]);
+    const first = start(t, [encoded], sink());
+    first.output.setTracks([encoded, own]);
+    t.deepEqual(first.session.tracks, [encoded]);
+    t.deepEqual(start(t, [encoded, own], sink(), first.session.tracks).session.tracks, [encoded]);
+    first.output.setTracks([own]);
+    t.deepEqual(first.session.tracks, [own]);
+  }
 });
