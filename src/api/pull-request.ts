@@ -3,6 +3,7 @@ import type { VirtualHostConfig } from '../config/model.ts';
 import { nameObjection } from '../core/names.ts';
 import { kilnError } from '../errors.ts';
 import { isDocument } from '../management/documents.ts';
+import { cutsCredentials, FRAGMENT_FAULT } from '../protocols/outbound/fragment.ts';
 import { shownUrl } from '../protocols/outbound/shown.ts';
 import type { PullOrder } from '../providers/pull/spec.ts';
 import { objectOf } from './envelope.ts';
@@ -51,6 +52,7 @@ export function readPullRequest(body: unknown): PullRequest {
   const schemes = new Set<string>();
   for (const url of urls as unknown[]) {
     if (typeof url !== 'string') throw kilnError('pullInvalid', 'Url must be a string');
+    if (cutsCredentials(url)) throw kilnError('pullInvalid', `Invalid URL: ${shownUrl(url)} (${FRAGMENT_FAULT})`);
     if (!URL.canParse(url) || new URL(url).hostname === '')
       throw kilnError('pullInvalid', `Invalid URL: ${shownUrl(url)}`);
     schemes.add(new URL(url).protocol);

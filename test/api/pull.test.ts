@@ -16,6 +16,15 @@ const CASES: readonly (readonly [what: string, body: unknown, status: number, te
   ['a number as url', { name: 's', urls: [1] }, 400, 'Url must be a string'],
   ['a broken url', { name: 's', urls: ['camera'] }, 400, 'Invalid URL: camera'],
   ['a url without a host', { name: 's', urls: ['rtsp:///x'] }, 400, 'Invalid URL: rtsp:///x'],
+  ...['rtsp://user:pa#ss@cam/live', 'rtsp://user:12#ss@cam/live', 'ovt://u#x@cam/app/live'].map(
+    (url) =>
+      [
+        `a # in ${url}`,
+        { name: 's', urls: [url] },
+        400,
+        `Invalid URL: ${url.split(':')[0]}://... (a # begins a fragment, which is not a part of the address: write %23 instead)`,
+      ] as const,
+  ),
   [
     'two schemes',
     { name: 's', urls: [RTSP, 'ovt://a/b/c'] },

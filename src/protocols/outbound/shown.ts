@@ -1,3 +1,5 @@
+import { cutsCredentials } from './fragment.ts';
+
 const MAX_REASON = 500;
 /** Of what an origin says no more is looked at. */
 const MAX_READ = 4096;
@@ -11,7 +13,7 @@ export function shownUrl(url: string): string {
   const [authority = ''] = rest.split('/');
   const host = authority.slice(authority.lastIndexOf('@') + 1);
   // what is no host may be a part of a password that should have been escaped
-  if (!HOST.test(host)) return `${scheme ?? ''}...`;
+  if (!HOST.test(host) || cutsCredentials(url)) return `${scheme ?? ''}...`;
   return `${scheme ?? ''}${host}${rest.slice(authority.length)}`.slice(0, 300);
 }
 

@@ -1,5 +1,6 @@
 import { percentDecoded } from '../../core/percent.ts';
 import { hostFromUrl } from '../../config/values.ts';
+import { cutsCredentials } from '../outbound/fragment.ts';
 
 /** How media comes: in the connection of the requests, or in UDP packets of its own. */
 export type MediaTransport = 'tcp' | 'udp';
@@ -24,7 +25,7 @@ const TRANSPORT = /^transport=(tcp|udp)$/i;
 
 /** Undefined for what is no such URL. */
 export function parseRtspUrl(href: string): RtspUrl | undefined {
-  if (href.length > MAX_LENGTH || /[\s\x00-\x1f\x7f]/.test(href)) return undefined;
+  if (href.length > MAX_LENGTH || /[\s\x00-\x1f\x7f]/.test(href) || cutsCredentials(href)) return undefined;
   const parts = FORM.exec(withLastAt(href));
   if (parts === null) return undefined;
   const [, credentials, authority = '', path = '', query = ''] = parts;

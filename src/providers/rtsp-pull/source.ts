@@ -4,6 +4,7 @@ import { FaultLog } from '../../log.ts';
 import { RtspClient } from '../../protocols/rtsp/client.ts';
 import { parseRtspUrl } from '../../protocols/rtsp/url.ts';
 import { connectionOf, dial } from '../../protocols/outbound/dial.ts';
+import { cutsCredentials, FRAGMENT_FAULT } from '../../protocols/outbound/fragment.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from '../pull/error.ts';
 import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
@@ -15,7 +16,10 @@ import { TRANSPORT_STREAM, TsIngest } from './ts-ingest.ts';
 /** Pulls from RTSP servers, as far as they may be reached. */
 export function rtspSource(guard: OutboundGuard): OpenSource {
   return async (target, options) => {
-    if (parseRtspUrl(target) === undefined) throw new PullError(`not an RTSP URL: ${shownUrl(target)}`);
+    if (parseRtspUrl(target) === undefined) {
+      const why = cutsCredentials(target) ? ` (${FRAGMENT_FAULT})` : '';
+      throw new PullError(`not an RTSP URL: ${shownUrl(target)}${why}`);
+    }
     const client = await RtspClient.connect(target, {
       wants: (media) => isTakenTrack(media) || media.format.encoding === TRANSPORT_STREAM,
       dial: (host, port) => dial(guard, host, port),

@@ -33,6 +33,7 @@ test('what is no RTSP URL', (t) => {
     'rtsp://cam:0/',
     'rtsp://cam:99999/',
     'rtsp://cam/a b',
+    'rtsp://user:12#34@cam/',
     'rtsp://cam/\r\nX: y',
     `rtsp://cam/${'x'.repeat(5000)}`,
   ]) {

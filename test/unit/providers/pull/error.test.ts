@@ -12,6 +12,7 @@ test('what is shown of a URL has no secrets', (t) => {
   t.is(shownUrl('camera'), 'camera');
   t.is(shownUrl('user:pass@cam/live'), 'cam/live');
   // with what is to be escaped in a password, and ends the authority of the URL
+  t.is(shownUrl('rtsp://admin:12#34@cam/live'), 'rtsp://...');
   for (const mark of ['/', '?', '#']) t.is(shownUrl(`rtsp://admin:se${mark}cret@cam/live`), 'rtsp://...', mark);
 });
 

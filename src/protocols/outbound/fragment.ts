@@ -1,0 +1,10 @@
+/** Why a URL with a `#` in it is not used: for the message to who gave the URL. */
+export const FRAGMENT_FAULT = 'a # begins a fragment, which is not a part of the address: write %23 instead';
+
+/**
+ * Whether a `#` that was not escaped cuts a URL off within its user or password: what follows it is a fragment by RFC 3986
+ * section 3.5, so that the host would be another one, or none.
+ */
+export function cutsCredentials(url: string): boolean {
+  return /^[a-z][a-z\d+.-]*:\/\/[^/?#]*#.*@/is.test(url);
+}
