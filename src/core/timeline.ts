@@ -13,6 +13,11 @@ const BACKWARD_SECONDS = 0.2;
 const FORWARD_SECONDS = 10;
 /** Packets stamped before a jump of the clock come after it by less than this. */
 const LEFTOVER_SECONDS = 1;
+/** A timestamp that comes by so much earlier than any before, and by some usual steps, may be a mistake. */
+const DOUBTED_SECONDS = 1;
+const DOUBTED_STEPS = 3;
+/** A source that sends so many timestamps in a row of which none goes on from another does not count. */
+const MAX_DOUBTED = 4;
 /** Taken for the distance of two packets until it is seen. */
 const USUAL_STEP_SECONDS = 0.02;
 /** How far the count of audio samples may be from the source's clock before it is set anew. */
@@ -22,7 +27,8 @@ const WHOLE_FRAMES = 0.1;
 
 /**
  * The time of one source with all its tracks: unwraps its timestamps and carries on through jumps and restarts
- * of its clock, with the tracks in step. Real pauses stay pauses, up to the longest step that is believed.
+ * of its clock, with the tracks in step. Real pauses stay pauses, up to the longest step that is believed. A jump is one
+ * when a second packet goes on from it: until then its packet is where one was expected.
  * Source times are in ticks of its clock and may be fractions.
  */
 export class Timeline {
@@ -31,6 +37,7 @@ export class Timeline {
   readonly #backward: number;
   readonly #forward: number;
   readonly #leftover: number;
+  readonly #now: () => number;
   /** What is added to a source time, now and before the last jump, and how often that changed. */
   #offset = 0;
   #previousOffset = 0;
@@ -39,9 +46,16 @@ export class Timeline {
   /** Latest time given out, and latest source time, of any track. */
   #latest = 0;
   #latestSource = 0;
+  /** By how much a time given out was ahead of that of the arrival when that was most. */
+  #lead = -Infinity;
+  #doubted: Doubted | undefined;
 
-  /** @param zeroBased the first timestamp becomes 0; else the source's own times are kept */
-  constructor(clock: SourceClock, zeroBased: boolean) {
+  /**
+   * @param zeroBased the first timestamp becomes 0; else the source's own times are kept
+   * @param now when a packet came, in milliseconds of the monotonic clock: the same for all frames of one packet
+   */
+  constructor(clock: SourceClock, zeroBased: boolean, now: () => number = () => performance.now()) {
+    this.#now = now;
     this.#clock = clock;
     this.#zeroBased = zeroBased;
     this.#backward = this.#ticks(BACKWARD_SECONDS);
@@ -61,7 +75,8 @@ export class Timeline {
 
   /** A track of the source, whose times come out in ticks of `timebase`. */
   track(timebase: Timebase): TrackTimeline {
-    const place: Place = { source: undefined, time: 0, step: this.#ticks(USUAL_STEP_SECONDS), offset: 0, epoch: 0 };
+    const step = this.#ticks(USUAL_STEP_SECONDS);
+    const place: Place = { source: undefined, time: 0, surpassed: -Infinity, step, offset: 0, epoch: 0 };
     return new TrackTimeline(this.#clock.timebase, timebase, (source) => this.#place(place, source));
   }
 
@@ -69,42 +84,75 @@ export class Timeline {
   #place(place: Place, stamp: number): number {
     this.start(stamp);
     const source = this.#unwrap(stamp, place.source ?? this.#latestSource);
+    const arrival = this.#ticks(this.#now() / 1000);
+    let isBelieved = true;
     if (place.source === undefined) {
       place.offset = this.#offset;
       place.epoch = this.#epoch;
       // A track that starts on a clock of its own is put beside the others.
       if (Math.abs(source + place.offset - this.#latest) > this.#forward) place.offset = this.#latest - source;
     } else {
-      this.#followJump(place, source);
+      isBelieved = this.#followJump(place, source, arrival);
     }
-    const time = source + place.offset;
+    const time = isBelieved ? source + place.offset : place.time + place.step;
     const step = time - place.time;
     if (place.source === undefined || step > 0) {
-      if (place.source !== undefined && step < this.#leftover) place.step = step;
+      if (place.source !== undefined) {
+        if (step < this.#leftover) place.step = step;
+        place.surpassed = place.time;
+      }
       place.time = time;
     }
-    place.source = source;
     if (time > this.#latest) this.#latest = time;
+    if (!isBelieved) return time;
+    if (this.#doubted?.place === place) this.#doubted = undefined;
+    this.#lead = Math.max(this.#lead, time - arrival);
+    place.source = source;
     this.#latestSource = source;
     return time;
   }
 
-  /** Finds out whether the clock jumped, here or in another track before, and takes the fitting offset. */
-  #followJump(place: Place, source: number): void {
+  /**
+   * Finds out whether the clock jumped, here or in another track before, and takes the fitting offset.
+   * @returns false for a timestamp that is not believed yet
+   */
+  #followJump(place: Place, source: number, arrival: number): boolean {
     const expected = place.time + place.step;
-    const behind = place.time - this.#backward;
+    // behind one that was a little early the others are where they were
+    const early = place.time - place.surpassed;
+    const reached = early > this.#backward && early <= this.#leftover ? place.surpassed : place.time;
+    const behind = reached - this.#backward;
     const distance = (offset: number) => (source + offset < behind ? Infinity : Math.abs(source + offset - expected));
-    if (place.epoch === this.#epoch && distance(place.offset) <= this.#leftover) return;
-    // Around a jump packets of both clocks mix, and a single wrong timestamp looks like one:
-    // whichever clock continues the track is right.
+    if (place.epoch === this.#epoch && distance(place.offset) <= this.#leftover) return true;
+    // Around a jump packets of both clocks mix: whichever clock continues the track is right.
     for (const offset of [this.#offset, this.#previousOffset]) {
       const near = Math.min(this.#leftover, distance(place.offset));
       if (offset !== place.offset && distance(offset) <= near) this.#setOffset(place, offset);
     }
     if (place.epoch !== this.#epoch && distance(place.offset) > this.#leftover) this.#setOffset(place, this.#offset);
     const time = source + place.offset;
-    if (time >= behind && time <= this.#latest + this.#forward) return;
-    this.#setOffset(place, Math.max(this.#latest, expected) - source);
+    const isPossible = time >= behind && time <= this.#latest + this.#forward;
+    if ((!isPossible || this.#isEarly(place, time, arrival)) && this.#isDoubtful(place, source, arrival)) return false;
+    if (!isPossible) this.#setOffset(place, Math.max(this.#latest, expected) - source);
+    return true;
+  }
+
+  #isEarly(place: Place, time: number, arrival: number): boolean {
+    if (time <= this.#latest) return false;
+    return time - arrival > this.#lead + Math.max(this.#ticks(DOUBTED_SECONDS), DOUBTED_STEPS * place.step);
+  }
+
+  /** Takes note of a timestamp that is far off; what comes at once with it is as wrong. */
+  #isDoubtful(place: Place, source: number, arrival: number): boolean {
+    const doubted = this.#doubted;
+    if (doubted !== undefined && (arrival > doubted.arrival || doubted.place !== place)) {
+      const step = source - doubted.source;
+      const goesOn = step >= -this.#leftover && step <= arrival - doubted.arrival + this.#leftover;
+      if (goesOn || doubted.count >= MAX_DOUBTED) return false;
+    }
+    const isOfSame = doubted?.place === place && doubted.arrival === arrival;
+    this.#doubted = { place, source, arrival, count: (doubted?.count ?? 0) + (isOfSame ? 0 : 1) };
+    return true;
   }
 
   #setOffset(place: Place, offset: number): void {
@@ -131,11 +179,21 @@ export class Timeline {
 interface Place {
   /** Its last source time. */
   source: number | undefined;
-  /** Its furthest time, and the usual distance of two packets. */
+  /** Its furthest time, the one before that, and the usual distance of two packets. */
   time: number;
+  surpassed: number;
   step: number;
   offset: number;
   epoch: number;
+}
+
+/** A timestamp that is far off, and that none has gone on from. Times are in ticks of the source. */
+interface Doubted {
+  readonly place: Place;
+  readonly source: number;
+  readonly arrival: number;
+  /** How many there have been in a row. */
+  readonly count: number;
 }
 
 /** One track's timestamps: never negative, each later than the one before. */

@@ -18,6 +18,8 @@ export class LocalClock {
   /** Where the times of this connection begin, in seconds. */
   #base = 0;
   #started = false;
+  /** When the packet came that is placed now. */
+  #now = 0;
   /** The source's time that is there, in ticks of `CLOCK`. */
   #from = -Infinity;
   readonly #passed = new PassedTime();
@@ -59,6 +61,7 @@ export class LocalClock {
    */
   next(track: number, time: number, source: Timebase, timebase: Timebase, samples: number, now: number): number {
     const units = unitsOf(time, source);
+    this.#now = now;
     if (!this.#started) this.#start(units, now);
     let place = this.#tracks.get(track);
     if (place === undefined || place.timebase.num !== timebase.num || place.timebase.den !== timebase.den) {
@@ -73,7 +76,7 @@ export class LocalClock {
   }
 
   #begin(): Timeline {
-    return new Timeline(CLOCK, !this.keepsTimes);
+    return new Timeline(CLOCK, !this.keepsTimes, () => this.#now);
   }
 
   #start(units: number, now: number): void {

@@ -58,6 +58,8 @@ export class TsSource {
   readonly #told = new Set<string>();
   /** Time of the last picture or sound. */
   #now: number | undefined;
+  /** When the bytes came that are read now, in milliseconds of the monotonic clock. */
+  #arrival = 0;
   #closed = false;
 
   constructor(options: TsSourceOptions) {
@@ -66,7 +68,7 @@ export class TsSource {
     this.#writer = new TrackWriter({
       sink,
       clock: CLOCK,
-      timeline: new Timeline(CLOCK, config.timestampMode !== 'Original'),
+      timeline: new Timeline(CLOCK, config.timestampMode !== 'Original', () => this.#arrival),
       onUnsteady: () => this.#intake.fail('the configuration of the stream changes too often'),
     });
     this.#intake = new Intake({
@@ -97,7 +99,9 @@ export class TsSource {
 
   /** @param data is not kept: its memory may be used again */
   push(data: Buffer): void {
-    if (!this.#closed) this.#demuxer.push(data);
+    if (this.#closed) return;
+    this.#arrival = performance.now();
+    this.#demuxer.push(data);
   }
 
   /** It is known that bytes are missing here. */

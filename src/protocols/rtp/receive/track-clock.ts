@@ -6,6 +6,11 @@ const BACKWARD_SECONDS = 2;
 const DISORDER_SECONDS = 0.2;
 /** A step further ahead than so much more than what has passed is a jump. */
 const FORWARD_SECONDS = 10;
+/** A timestamp that comes by so much earlier than any before, and by some usual steps, may be a mistake. */
+const DOUBTED_SECONDS = 1.5;
+const DOUBTED_STEPS = 3;
+/** Who sends so many timestamps in a row of which none goes on from another does not count. */
+const MAX_DOUBTED = 4;
 /** Some senders do not count while they have nothing to send, as browsers do whose sound is muted: shorter pauses are jitter. */
 const PAUSE_SECONDS = 0.3;
 /** Who stood still, and did count, sends what it missed at once: so long behind a report it is known which of them it was. */
@@ -14,6 +19,14 @@ const CATCH_UP_MS = 200;
 const REPORT_SECONDS = 10;
 /** Clocks drift by less from one report to the next. */
 const MAX_DRIFT_SECONDS = 0.1;
+
+/** A timestamp that is far off, and when its packet came, in milliseconds of the monotonic clock. */
+interface Doubted {
+  readonly timestamp: number;
+  readonly at: number;
+  /** How many there have been in a row. */
+  readonly count: number;
+}
 
 /** How one track counts, and what its sender tells of that. Times are in seconds. */
 export class TrackClock {
@@ -28,6 +41,12 @@ export class TrackClock {
   #furthest = -Infinity;
   #surpassed = -Infinity;
   #at = 0;
+  /** Between the two furthest timestamps, in seconds; undefined until there are two. */
+  #step: number | undefined;
+  /** By how much its own time was ahead of that of the arrival when that was most, in seconds. */
+  #lead = -Infinity;
+  /** The latest timestamp, if it is far off and none has gone on from it. */
+  #doubted: Doubted | undefined;
   /** From its own time to that of the sender's clock, as is believed, and as the last report told. */
   #wall: number | undefined;
   #candidate: number | undefined;
@@ -56,8 +75,12 @@ export class TrackClock {
     return this.#candidate !== undefined;
   }
 
-  /** Goes on to a timestamp. Answers how much time that is; after a jump it begins anew. */
+  /**
+   * Goes on to a timestamp. Answers how much time that is; after a jump it begins anew. A timestamp that is far off jumps only
+   * if the next packet goes on from it: until then its own packet is where one was expected.
+   */
   advance(timestamp: number, now: number): number {
+    const before = this.seconds;
     if (this.#ticks === undefined) {
       this.#ticks = timestamp;
     } else {
@@ -66,18 +89,21 @@ export class TrackClock {
       const passed = (now - this.#at) / 1000;
       const stopped = passed - Math.max(0, step) > PAUSE_SECONDS;
       const isBack = step < -BACKWARD_SECONDS || ticks < this.#surpassed - DISORDER_SECONDS * this.#clockRate;
+      if ((isBack || this.#isFarAhead(ticks, now)) && this.#isDoubtful(timestamp, now)) return this.#standIn(passed);
       if (isBack || step > passed + FORWARD_SECONDS) this.restart();
       else if (stopped || this.#paused > 0) this.#paused = Math.max(0, this.#paused + passed - step);
       this.#ticks = ticks;
+      this.#doubted = undefined;
     }
     this.#at = now;
     if (this.#toldAt !== undefined && now - this.#toldAt >= CATCH_UP_MS) this.#judgePause();
     if (this.#ticks > this.#furthest) {
+      if (Number.isFinite(this.#furthest)) this.#step = (this.#ticks - this.#furthest) / this.#clockRate;
       this.#surpassed = this.#furthest;
       this.#furthest = this.#ticks;
     }
-    const before = this.seconds;
     this.seconds = this.#ticks / this.#clockRate;
+    this.#lead = Math.max(this.#lead, this.seconds - now / 1000);
     const early = this.#early;
     this.#early = undefined;
     if (early !== undefined) this.report(early);
@@ -118,6 +144,36 @@ export class TrackClock {
     this.#early = undefined;
     this.#paused = 0;
     this.#toldAt = undefined;
+    this.#step = undefined;
+    this.#lead = -Infinity;
+    this.#doubted = undefined;
+  }
+
+  #isFarAhead(ticks: number, now: number): boolean {
+    const doubted = Math.max(DOUBTED_SECONDS, DOUBTED_STEPS * (this.#step ?? 0));
+    return ticks / this.#clockRate - now / 1000 > this.#lead + doubted;
+  }
+
+  /** Takes note of a timestamp that is far off. What comes of one packet is as wrong as its first timestamp. */
+  #isDoubtful(timestamp: number, now: number): boolean {
+    const doubted = this.#doubted;
+    if (doubted !== undefined) {
+      const step = ((timestamp - doubted.timestamp) | 0) / this.#clockRate;
+      const passed = (now - doubted.at) / 1000;
+      if (passed > 0 && (doubted.count >= MAX_DOUBTED || (step > -BACKWARD_SECONDS && step < passed + DOUBTED_SECONDS)))
+        return false;
+    }
+    const count = doubted?.at === now ? doubted.count : (doubted?.count ?? 0) + 1;
+    this.#doubted = { timestamp, at: now, count };
+    return true;
+  }
+
+  /** @param passed since the latest timestamp that is believed */
+  #standIn(passed: number): number {
+    const before = this.seconds;
+    const furthest = this.#furthest / this.#clockRate;
+    this.seconds = this.#step === undefined ? furthest + passed : Math.max(before, furthest) + this.#step;
+    return this.seconds - before;
   }
 
   #isOfPause(told: number): boolean {

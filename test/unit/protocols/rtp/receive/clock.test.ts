@@ -153,6 +153,64 @@ test('a count that steps back a little goes on at the time of its packets, and t
   }
 });
 
+for (const off of [-40_000, -3, -0.5, 2, 8, 9.9, 40_000]) {
+  test(`a timestamp that is ${off} s off is not believed, and what comes after it goes on`, (t) => {
+    for (const strays of ['video', 'audio']) {
+      const clock = new RtpClock(true);
+      const video = clock.track(90_000, false);
+      const audio = clock.track(48_000, true);
+      for (let i = 0; i < 1000; i++) {
+        const at = i / 25;
+        if (i % 125 === 10) {
+          video.report(report(500 + at, at * 90_000));
+          audio.report(report(500 + at, at * 48_000));
+        }
+        for (const [track, rate, name] of [
+          [video, 90_000, 'video'],
+          [audio, 48_000, 'audio'],
+        ] as const) {
+          const stray = name === strays && i % 75 === 74 ? off : 0;
+          const stamp = (Math.round((at + stray) * rate) + 2 ** 32) % 2 ** 32;
+          near(t, track.time(stamp, i * 40) / TICKS, at, 0.045);
+        }
+      }
+    }
+  });
+}
+
+test('several frames of one packet whose timestamp is off are not believed either', (t) => {
+  const audio = new RtpClock(false).track(48_000, true);
+  for (let packet = 0; packet < 100; packet++) {
+    for (let frame = 0; frame < 4; frame++) {
+      const at = packet * 4 + frame;
+      const time = audio.time((packet === 50 ? 400_000 : 0) + at * 1024, packet * 85) / TICKS;
+      near(t, time, (at * 1024) / 48_000);
+    }
+  }
+});
+
+test('few pictures, many at once, and a gap that the sender did count are no strays', (t) => {
+  const slow = new RtpClock(false).track(90_000, false);
+  for (let i = 0; i < 20; i++) near(t, slow.time(i * 4 * 90_000, i * 4000) / TICKS, i * 4);
+  const lossy = new RtpClock(false).track(90_000, false);
+  run(lossy, 90_000, { from: 0, to: 1, base: 0 });
+  near(t, run(lossy, 90_000, { from: 6, to: 8, base: 0 })[0], 6);
+  // what was lost of a burst: the count is ahead of what has passed, and stays there
+  const burst = new RtpClock(false).track(90_000, false);
+  run(burst, 90_000, { from: 0, to: 1, base: 0 });
+  const ahead = Array.from({ length: 50 }, (_, i) => burst.time((5 + i / 50) * 90_000, 1001 + i) / TICKS);
+  near(t, ahead.at(-1), 5.98);
+});
+
+test('timestamps of which none goes on from another are taken as they come', (t) => {
+  let seed = 7;
+  const random = () => (seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0);
+  const video = new RtpClock(false).track(90_000, false);
+  let time = 0;
+  for (let i = 0; i < 1000; i++) time = video.time(random(), i * 40) / TICKS;
+  near(t, time, 40, 1);
+});
+
 test('pictures that are sent before they are shown are no steps back, however deep', (t) => {
   const video = new RtpClock(true).track(90_000, false);
   // five a second, in groups of eight: the last one first, then those that it is shown after
