@@ -55,6 +55,8 @@ export class Play {
   /** When what it begins with is shown. */
   #shownFrom: number | undefined;
   #isOnAir = false;
+  /** Video of it has been read. */
+  #hasVideo = false;
   /** When the key frame that it begins with is due. */
   #joinsAt: number | undefined;
   /** Tracks of which the rest is behind the end. */
@@ -137,7 +139,10 @@ export class Play {
     const { isLoose } = this.#options;
     const begins = this.#begins;
     const { start } = this.planned.item;
-    const first = this.#firstKey(-Infinity) ?? next;
+    const firstKey = this.#firstKey(-Infinity);
+    // its video was dropped while something else played
+    if (this.isJoined && this.#hasVideo && firstKey === undefined) return undefined;
+    const first = firstKey ?? next;
     if (source.isLive) {
       // what waits grows older
       const key = this.#lastKey ?? first;
@@ -263,11 +268,13 @@ export class Play {
     return this.#mainLane?.findLast(({ key }) => key);
   }
 
-  /** What waits of the video, or where there is none, of audio. */
+  /** What waits of the video, or where the item has none, of audio: what is left of an item's audio alone is not joined. */
   get #mainLane(): readonly ItemUnit[] | undefined {
     const lanes = [...this.source.queue.lanes()];
     const lane = (type: string) => lanes.find(([unit]) => unit?.track.type === type);
-    return lane('video') ?? lane('audio');
+    const video = lane('video');
+    this.#hasVideo ||= video !== undefined;
+    return this.#hasVideo ? video : lane('audio');
   }
 
   #dropBefore(time: number): void {

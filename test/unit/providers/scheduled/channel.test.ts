@@ -168,6 +168,40 @@ test('the fallback program plays while an item cannot, and the item comes back a
   v.channel.close();
 });
 
+test('an item that comes back behind its last key frame is not put on the air: the fallback program goes on', async (t) => {
+  const files: Record<string, FakeFile> = { b: { length: 30_000 }, f: { length: 4000 } };
+  const items = [item('missing', { duration: 15_000 }), item('b')];
+  const spec = schedule([{ name: 'p', scheduled: T0, repeat: false, items }], [item('f')]);
+  const v = await playing(spec, files, T0);
+  v.clock.run(12_500);
+  // key frames at 0, 6 and 12 s
+  files.missing = { length: 15_000, gopMs: 6000 };
+  v.clock.run(2000);
+  t.true(v.channel.report().fallback);
+  v.clock.run(2000);
+  t.is(v.channel.report().item?.url, 'b');
+  assertContinuous(t, v.written);
+  t.deepEqual(
+    runs(v.written).map(({ url }) => url),
+    ['f', 'b'],
+  );
+  t.true(v.tracks.every((tracks) => tracks.length === 2));
+  v.channel.close();
+});
+
+test('nor is its audio when the fallback program fails meanwhile', async (t) => {
+  const files: Record<string, FakeFile> = { b: { length: 30_000 }, f: { length: 60_000, failsAt: 13_500 } };
+  const items = [item('missing', { duration: 20_000 }), item('b')];
+  const v = await playing(schedule([{ name: 'p', scheduled: T0, repeat: false, items }], [item('f')]), files, T0);
+  v.clock.run(12_500);
+  files.missing = { length: 20_000, gopMs: 12_000 };
+  v.clock.run(12_000);
+  t.true(runs(v.written).length > 1);
+  for (const { url, from, video } of runs(v.written)) t.true(video > 0, `${url} at ${from}`);
+  assertContinuous(t, v.written);
+  v.channel.close();
+});
+
 test('an item without fallback is passed over, and what fails in its middle too', async (t) => {
   const files: Record<string, FakeFile> = {
     a: { length: 4000 },
