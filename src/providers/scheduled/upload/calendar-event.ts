@@ -12,7 +12,8 @@ const DAY_MS = 86_400_000;
 export interface CalendarEvent extends Place {
   readonly uid: string | undefined;
   readonly name: string;
-  readonly items: readonly RawItem[];
+  /** What plays in an occurrence that begins at a time. */
+  readonly itemsAt: (begins: number) => readonly RawItem[];
   readonly isCancelled: boolean;
   readonly begins: number;
   /** When its occurrence on a day would begin; days are counted from the epoch. */
@@ -42,13 +43,14 @@ export function readEvent(component: Component, zoneOf: (property: Property) => 
     property.value.split(',').map((text) => readMoment(property, text, zoneOf).time),
   );
   const isCancelled = one('STATUS')?.value.trim().toUpperCase() === 'CANCELLED';
-  const length = readLength(begins, one('DTEND'), one('DURATION'), zoneOf);
+  const lengthAt = readLength({ begins, zone, end: one('DTEND'), duration: one('DURATION'), zoneOf });
+  const urls = isCancelled ? [] : readUrls(component, [...all('ATTACH'), ...all('URL')]);
   return {
     line: component.line,
     column: component.column,
     uid: one('UID')?.value,
     name: unescaped(one('SUMMARY')?.value ?? ''),
-    items: isCancelled ? [] : readItems(component, [...all('ATTACH'), ...all('URL')], length),
+    itemsAt: (time) => itemsOf(urls, lengthAt(time)),
     isCancelled,
     begins,
     timeOf,
@@ -71,30 +73,56 @@ function readMoment(
   return { local, time: timeIn(zone, local), zone };
 }
 
-/** Milliseconds; undefined for an event without an end. */
-function readLength(
-  begins: number,
-  end: Property | undefined,
-  duration: Property | undefined,
-  zoneOf: (property: Property) => Zone,
-): number | undefined {
-  const given = end ?? duration;
-  if (given === undefined) return undefined;
-  const length =
-    end === undefined ? readDuration(given.value.trim()) : readMoment(end, end.value, zoneOf).time - begins;
-  if (length === undefined) throw new UploadError(given, `DURATION: ${shown(given.value)} is not a length of time`);
-  if (length <= 0) throw new UploadError(given, 'the event ends before it has begun');
-  return length;
+interface Ends {
+  /** Of the event, or its first occurrence. */
+  readonly begins: number;
+  readonly zone: Zone;
+  readonly end: Property | undefined;
+  readonly duration: Property | undefined;
+  readonly zoneOf: (property: Property) => Zone;
 }
 
-/** An only item plays as long as the event lasts; of several each plays to its end. */
-function readItems(event: Component, properties: readonly Property[], length: number | undefined): RawItem[] {
+/**
+ * How long an occurrence lasts that begins at a time, in milliseconds; undefined for an event without an end. DTEND makes all as long
+ * as the first one, DURATION as many days by the calendar (RFC 5545, section 3.8.5.3).
+ */
+function readLength({ begins, zone, end, duration, zoneOf }: Ends): (begins: number) => number | undefined {
+  const given = end ?? duration;
+  if (given === undefined) return () => undefined;
+  const lengthAt = end === undefined ? readDurationIn(zone, given) : readSpan(begins, end, zoneOf);
+  if (lengthAt(begins) <= 0) throw new UploadError(given, 'the event ends before it has begun');
+  return lengthAt;
+}
+
+function readSpan(begins: number, end: Property, zoneOf: (property: Property) => Zone): () => number {
+  const length = readMoment(end, end.value, zoneOf).time - begins;
+  return () => length;
+}
+
+function readDurationIn(zone: Zone, property: Property): (begins: number) => number {
+  const duration = readDuration(property.value.trim());
+  if (duration === undefined)
+    throw new UploadError(property, `DURATION: ${shown(property.value)} is not a length of time`);
+  const { days, milliseconds } = duration;
+  return (begins) => {
+    const nextDay = days === 0 ? begins : timeIn(zone, begins + zone(begins) + days * DAY_MS);
+    return nextDay + milliseconds - begins;
+  };
+}
+
+/** @throws UploadError */
+function readUrls(event: Component, properties: readonly Property[]): string[] {
   if (properties.length === 0) throw new UploadError(event, 'the event has neither URL nor ATTACH');
   return properties.map((property) => {
     const url = property.value.trim();
-    if (readMediaUrl(url) !== undefined) return { url, duration: (properties.length === 1 ? length : undefined) ?? -1 };
+    if (readMediaUrl(url) !== undefined) return url;
     throw new UploadError(property, `${shown(url)} is not file:// and a path, or stream://vhost/app/stream`);
   });
+}
+
+/** An only item plays as long as the event lasts; of several each plays to its end. */
+function itemsOf(urls: readonly string[], length: number | undefined): RawItem[] {
+  return urls.map((url) => ({ url, duration: (urls.length === 1 ? length : undefined) ?? -1 }));
 }
 
 /** Text of a property (section 3.3.11). */

@@ -22,10 +22,16 @@ export function readLocalTime(text: string): number | undefined {
   return midnight + ((hour * 60 + minute) * 60 + Math.min(second, 59)) * 1000;
 }
 
-/** Milliseconds of a length of time, as in `PT1H30M` (section 3.3.6); undefined for any other text, and for negative ones. */
-export function readDuration(text: string): number | undefined {
+/** Days by the calendar, which may have 23 or 25 hours, and an exact time after them. */
+export interface Duration {
+  readonly days: number;
+  readonly milliseconds: number;
+}
+
+/** A length of time, as in `P1DT1H30M` (section 3.3.6); undefined for any other text, and for negative ones. */
+export function readDuration(text: string): Duration | undefined {
   const match = DURATION.exec(text);
   if (match === null || /[PT]$/.test(text)) return undefined;
   const [weeks = 0, days = 0, hours = 0, minutes = 0, seconds = 0] = match.slice(1).map((part) => Number(part ?? 0));
-  return ((((weeks * 7 + days) * 24 + hours) * 60 + minutes) * 60 + seconds) * 1000;
+  return { days: weeks * 7 + days, milliseconds: ((hours * 60 + minutes) * 60 + seconds) * 1000 };
 }

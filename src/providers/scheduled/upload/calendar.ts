@@ -54,11 +54,11 @@ export function readCalendarPrograms(text: string, now: number): CalendarReading
     throw new UploadError(event, `the event on line ${before.event.line} begins at the same time: ${at}`);
   }
   const running = sorted.findLastIndex(({ time }) => time <= now);
-  const programs = sorted.slice(Math.max(0, running)).map(({ event: { name, items }, time }) => ({
+  const programs = sorted.slice(Math.max(0, running)).map(({ event: { name, itemsAt }, time }) => ({
     name,
     scheduled: new Date(time).toISOString(),
     repeat: false,
-    items,
+    items: itemsAt(time),
   }));
   return { programs, until };
 }

@@ -105,6 +105,24 @@ test('each event is a program', (t) => {
   t.true(checkSchedulePatch(EMPTY, JSON.parse(JSON.stringify({ programs })), NOW).ok);
 });
 
+test('a day of DURATION is one of the calendar, an hour is exact, and DTEND makes all occurrences as long as the first', (t) => {
+  const hours = (...lines: string[]): number[] => {
+    const { programs } = readCalendarPrograms(
+      calendar(
+        ...event('DTSTART;TZID=Europe/Berlin:20260327T120000', 'RRULE:FREQ=DAILY;COUNT=3', 'URL:file://a', ...lines),
+      ),
+      NOW,
+    );
+    return programs.map(({ items: [item] }) => Number(item?.duration) / 3_600_000);
+  };
+  // clocks are set forward in the night to the 29th
+  t.deepEqual(hours('DURATION:P1D'), [24, 23, 24]);
+  t.deepEqual(hours('DURATION:P1DT2H'), [26, 25, 26]);
+  t.deepEqual(hours('DURATION:P1W'), [167, 167, 168]);
+  t.deepEqual(hours('DURATION:PT24H'), [24, 24, 24]);
+  t.deepEqual(hours('DTEND;TZID=Europe/Berlin:20260328T120000'), [24, 24, 24]);
+});
+
 test('an event keeps its local time when clocks change', (t) => {
   const wanted = ['2026-03-27T19:15', '2026-03-28T19:15', '2026-03-29T18:15', '2026-03-30T18:15'];
   const daily = (zone: string): string[] => event(`DTSTART;TZID=${zone}:20260327T201500`, 'RRULE:FREQ=DAILY;COUNT=4');
