@@ -10,6 +10,8 @@ const MAX_FRAMERATE = 240;
 const WEIGHT = 1 / 8;
 /** A step beyond this factor of the estimate is a hole or a new rate, told apart by whether it comes again. */
 const SURPRISE = 1.6;
+/** A step that is so much shorter than the estimate says that frames come in no steady rhythm. */
+const FAST = 0.4;
 /** How far the mean from the declared frame duration may be: timestamps in milliseconds make it waver. */
 const AGREEMENT = 0.02;
 /** How much one step moves the mean, which frames that are left out of a faster source must hardly do. */
@@ -19,7 +21,8 @@ const AAC_FRAME_SAMPLES = 1024;
 
 /**
  * How long the newest frame of a track will last, without waiting for the next one:
- * what the source says, what the codec fixes, else what the frames before it took.
+ * what the source says, what the codec fixes, else what the frames before it took. A frame of video lasts until the next
+ * one, whatever was predicted: one of more than a second is never foreseen.
  */
 export class FrameDuration {
   readonly #track: MediaTrack;
@@ -34,6 +37,10 @@ export class FrameDuration {
   #mean: number;
   #surprise = 0;
   #measured = false;
+  /** Frames come as they are expected to. */
+  #steady = true;
+  /** Ticks from the frame before the newest to that. */
+  #newest = 0;
 
   constructor(track: MediaTrack) {
     const { den } = track.timebase;
@@ -44,6 +51,16 @@ export class FrameDuration {
     this.#declared = track.type === 'video' && track.framerate > 0 ? this.#clamp(den / track.framerate) : 0;
     this.#estimate = this.#fixed || this.#declared || den / DEFAULT_FRAMERATE;
     this.#mean = this.#estimate;
+  }
+
+  /** Ticks that the newest frame is believed to last until a key frame comes; what comes later follows a gap. */
+  get longest(): number {
+    return Math.max(this.#longest, 2 * this.#newest);
+  }
+
+  /** Whether the newest frame is likely to last as long as was predicted; else only the next one tells. */
+  get isSure(): boolean {
+    return this.#steady;
   }
 
   /** Ticks, not whole. What was declared rules as long as what is measured does not contradict it. */
@@ -67,7 +84,12 @@ export class FrameDuration {
   }
 
   #learn(step: number): void {
-    if (this.#fixed > 0 || step > this.#longest) return;
+    if (this.#fixed > 0) return;
+    this.#newest = step;
+    if (step > this.#longest) {
+      this.#steady = false;
+      return;
+    }
     const taken = this.#clamp(step);
     this.#mean += (taken - this.#mean) * MEAN_WEIGHT;
     const ratio = taken / this.#estimate;
@@ -75,11 +97,14 @@ export class FrameDuration {
       this.#estimate += (taken - this.#estimate) * (this.#measured ? WEIGHT : 1 / 2);
       this.#measured = true;
       this.#surprise = 0;
+      this.#steady = true;
     } else if (Math.abs(this.#surprise - taken) < taken / 4) {
       this.#estimate = taken;
       this.#surprise = 0;
+      this.#steady = true;
     } else {
       this.#surprise = taken;
+      this.#steady = ratio < 1 && ratio > FAST;
     }
   }
 

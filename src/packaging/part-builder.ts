@@ -68,6 +68,11 @@ export class PartBuilder<Data> {
     return this.#end;
   }
 
+  /** Decode time of the newest frame, in ticks; not of an empty part. */
+  get last(): number {
+    return this.#frames.at(-1)?.dts ?? this.#end;
+  }
+
   /** When its frames are shown, in ticks, if the last one is over at `end`. */
   shown(end: number): { readonly from: number; readonly to: number } {
     let from = Infinity;
@@ -84,18 +89,23 @@ export class PartBuilder<Data> {
     this.#cursor = undefined;
   }
 
-  /** @param duration ticks that the frame is predicted to last */
-  add(packet: Packet, dts: number, pts: number, duration: number): void {
+  /**
+   * @param duration ticks that the frame is predicted to last
+   * @param reach ticks that it takes up at most, where the part before ended earlier than it comes
+   */
+  add(packet: Packet, dts: number, pts: number, duration: number, reach = duration): void {
     if (this.empty) {
       const cursor = this.#cursor;
-      const start = cursor !== undefined && dts <= cursor + duration ? cursor : dts;
+      const start = cursor !== undefined && dts <= cursor + reach ? cursor : dts;
       // shown before it is decoded, a frame would be moved by some players
       this.#start = Math.max(0, Math.min(start, Math.max(dts, pts)));
       this.#end = this.#start;
     }
     this.#frames.push({ packet, dts, pts });
     this.#bytes += packet.data.length;
-    this.#end = Math.max(dts, this.#end - duration) + duration;
+    // frames are in step with what was foreseen, but for one that turned out to be much shorter
+    const foreseen = this.#end - duration;
+    this.#end = (foreseen > dts && foreseen <= dts + duration ? foreseen : Math.max(dts, this.#start)) + duration;
   }
 
   /**

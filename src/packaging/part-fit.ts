@@ -95,10 +95,15 @@ export class PartFit {
     return !this.#isGridded(target, this.#frameSeconds) && end > most && end <= most + hair ? most : end;
   }
 
-  /** Takes note of a part that was made, in seconds. */
+  /**
+   * Takes note of a part that was made, in seconds. Players are told of PART-TARGET with the first one and keep to it (RFC
+   * 8216bis 4.4.3.7): later ones add what whole frames take more, and not what a frame lasts that is as long as several parts.
+   */
   note(duration: number): void {
-    this.#longestPart = Math.max(this.#longestPart, duration);
-    this.#partTarget ||= this.target;
+    const { target } = this;
+    const most = target + UNEVEN * Math.min(target, this.#frameSeconds);
+    if (this.#partTarget === 0 || duration <= most) this.#longestPart = Math.max(this.#longestPart, duration);
+    this.#partTarget ||= target;
   }
 
   /**

@@ -8,6 +8,8 @@ import type { Init } from './segment.ts';
 
 /** What the parts of a package are. */
 export interface PartForm<Data> {
+  /** Whether players get parts before their segment is complete: then one ends, if that is likely enough, before the next frame comes. */
+  readonly early: boolean;
   /** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
   describe(track: MediaTrack, version: number): Init;
   /**
@@ -26,6 +28,7 @@ export interface PartForm<Data> {
 
 /** Fragments of fragmented MP4, each with its bytes. */
 export const FRAGMENTS: PartForm<Buffer> = {
+  early: true,
   describe: (track, version) => {
     if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS`);
     return describe(track, version);

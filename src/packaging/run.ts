@@ -49,6 +49,7 @@ export function isTsPackable({ codec }: { readonly codec: string }): boolean {
 
 /** Parts that stay frames. */
 export const RUNS: PartForm<Run> = {
+  early: false,
   describe: (track, version) => {
     if (!isTsPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS with MPEG-TS`);
     try {

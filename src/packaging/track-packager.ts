@@ -299,21 +299,42 @@ export class TrackPackager<Data = Buffer> {
     const offset = this.#shift * den;
     const dts = packet.dts + offset;
     const pts = (this.#track.type === 'audio' ? packet.dts : packet.pts) + offset;
+    const { longest } = this.#durations;
     const duration = this.#durations.predict(
       packet,
       this.#lastDts === undefined ? undefined : packet.dts - this.#lastDts,
     );
-    if (!builder.empty && !this.#fits(dts, duration)) {
-      // a hole, or slower frames than foreseen: the last frame lasts until this one, where it can
-      this.#closePart(dts <= this.#fit.latestEnd(builder.start) && dts > builder.end - duration ? dts : builder.end);
-    }
+    if (!builder.empty && !this.#fits(dts, duration)) this.#closePart(this.#endBefore(dts));
     this.#lastDts = packet.dts;
     const segment = this.window.open as Segment<Data>;
     if (segment.parts.length === 0 && builder.empty) {
       segment.presentation = pts / den - this.#shift;
     }
-    builder.add(packet, dts, pts, duration);
-    if (builder.full || !this.#fits(builder.end, duration)) this.#closePart(builder.end, this.#isLast());
+    builder.add(packet, dts, pts, duration, this.#reachOf(packet, Math.max(duration, longest)));
+    if (builder.full || (this.#isForeseen && !this.#fits(builder.end, duration)))
+      this.#closePart(builder.end, this.#isLast());
+  }
+
+  /**
+   * Ticks by which the part before a frame may have ended too early. Players drop frames that do not follow, up to the next
+   * key frame (Media Source Extensions, "Coded Frame Processing").
+   */
+  #reachOf({ key, track: { type } }: Packet, longest: number): number | undefined {
+    if (type === 'audio') return undefined;
+    return key ? longest : JUMP_SECONDS * this.#track.timebase.den;
+  }
+
+  /** Whether it is known how long the newest frame will last; else the next one closes the part. */
+  get #isForeseen(): boolean {
+    return this.#track.type === 'audio' || (this.#form.early && this.#durations.isSure);
+  }
+
+  /** Where the growing part ends before a frame of some decode time: video lasts until that, audio where it can. */
+  #endBefore(dts: number): number {
+    const builder = this.#builder;
+    const { last } = builder;
+    if (dts <= last) return builder.end;
+    return this.#track.type === 'video' || dts <= this.#fit.latestEnd(builder.start) ? dts : builder.end;
   }
 
   /** Whether the growing part may take a frame of some ticks at a decode time. */
@@ -361,9 +382,11 @@ export class TrackPackager<Data = Buffer> {
     if (!builder.empty) {
       const at = (next ?? Infinity) + this.#shift * den;
       // the last frame ends where the next begins, if that is a place where it can
-      const near = Math.abs(at - builder.end) < this.#durations.estimate;
-      const exact = !this.#broken && near && at <= this.#fit.latestEnd(builder.start);
-      this.#closePart(exact ? at : builder.end);
+      const near =
+        this.#track.type === 'video'
+          ? at - builder.last <= this.#durations.longest && !this.behind
+          : Math.abs(at - builder.end) < this.#durations.estimate;
+      this.#closePart(!this.#broken && near ? this.#endBefore(at) : builder.end);
     }
     this.#goTo(cut);
   }
@@ -379,6 +402,7 @@ export class TrackPackager<Data = Buffer> {
     // what nothing has come for yet begins here
     const first = kept.length === 0 && open?.parts.length === 0;
     if (open !== undefined && open.parts.length === 0) {
+      if (!first) this.#builder.breakTimeline();
       open.duration = Math.max(this.frameSeconds, cut.discontinuity ? 0 : cut.time - (this.#current as Cut).time);
     }
     if (!first) this.window.complete();
