@@ -13,8 +13,8 @@ export interface StartingElsewhere {
   listen(listener: (name: { readonly vhost: string; readonly app: string }) => void): () => void;
 }
 
-/** How long a viewer waits at most. */
-const HOLD_MS = 10_000;
+/** How long a viewer of a stream that is starting waits at most, from its request on. */
+export const HOLD_MS = 10_000;
 /** How many may wait at once, in all and per address. */
 const MAX_WAITING = 10_000;
 const MAX_WAITING_OF_ONE = 256;

@@ -15,7 +15,7 @@ import { firstMsn } from '../playlists/first-msn.ts';
 import type { PackageOptions } from '../playlists/form.ts';
 import { defaultQuery, nameHash } from '../playlists/names.ts';
 import type { Package, Resource } from '../playlists/package.ts';
-import { Queue } from '../playlists/queue.ts';
+import { Queue, type Awaiting } from '../playlists/queue.ts';
 import { Start } from '../playlists/start.ts';
 import { namedTracks, variants } from '../playlists/variants.ts';
 import { buildMaster } from './master.ts';
@@ -31,7 +31,10 @@ export class TsPackage implements Package, VariantContext {
   readonly query: string;
   readonly #options: PackageOptions;
   readonly #segmenter: Segmenter<Run>;
-  readonly #start = new Start(() => this.#options.onStarted());
+  readonly start = new Start(
+    (playlist) => this.#variantsOf(playlist, this.#variants),
+    () => this.#options.onStarted(),
+  );
   #playlists: readonly Playlist[] = [];
   /** By id. */
   #variants = new Map<string, Variant>();
@@ -79,8 +82,8 @@ export class TsPackage implements Package, VariantContext {
     return this.#segmenter.breaks;
   }
 
-  get waiting(): Iterable<Variant> {
-    return this.#variants.values();
+  get waiting(): Awaiting['waiting'] {
+    return [this.start, ...this.#variants.values()];
   }
 
   get progress(): Progress {
@@ -104,7 +107,8 @@ export class TsPackage implements Package, VariantContext {
       for (const variant of this.#variantsOf(playlist, before)) this.#variants.set(variant.id, variant);
     for (const variant of before.values()) if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
     for (const variant of this.#variants.values()) variant.changed();
-    if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.#start.expect();
+    if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.start.expect();
+    this.start.check();
   }
 
   push(packet: Packet): void {
@@ -142,20 +146,15 @@ export class TsPackage implements Package, VariantContext {
     this.#followers.end();
   }
 
-  wake(): void {
-    this.#start.wake();
-  }
-
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
     if (!playlist.options.enableTsPackaging) throw kilnError('fileNotFound');
     // it may have come to the stream without a change of tracks
     if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
-    const all = this.#variantsOf(playlist, this.#variants);
-    const state = this.#start.stateOf(all);
+    const state = this.start.stateOf(playlist);
     if (state === 'empty') throw kilnError('fileNotFound');
     if (state === 'starting') return undefined;
     return buildMaster(
-      all.filter(({ started }) => started),
+      this.#variantsOf(playlist, this.#variants).filter(({ started }) => started),
       { output, targetDuration: this.targetDuration, uri },
     );
   }
@@ -185,7 +184,7 @@ export class TsPackage implements Package, VariantContext {
     this.#edition = nextEdition();
     // the longest of their segments may have made the target another
     for (const variant of all) variant.changed();
-    this.#start.note(all);
+    this.start.note(all);
     this.#options.onProgress();
   }
 }

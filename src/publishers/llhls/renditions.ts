@@ -19,7 +19,7 @@ import { firstMsn } from '../playlists/first-msn.ts';
 import type { PackageOptions } from '../playlists/form.ts';
 import { defaultQuery } from '../playlists/names.ts';
 import type { Package } from '../playlists/package.ts';
-import { Queue } from '../playlists/queue.ts';
+import { Queue, type Awaiting } from '../playlists/queue.ts';
 import { Start } from '../playlists/start.ts';
 import { namedTracks, renditionsOf, variants } from '../playlists/variants.ts';
 import { Files, type LlhlsResource } from './files.ts';
@@ -38,7 +38,10 @@ export interface RenditionsOptions extends PackageOptions {
 /** The renditions of a stream: packets become files by name, and whoever waits for one is told. */
 export class Renditions implements Package, RenditionContext {
   readonly #files = new Files();
-  readonly #start = new Start(() => this.#options.onStarted());
+  readonly start = new Start(
+    (playlist) => this.#renditionsOf(playlist),
+    () => this.#options.onStarted(),
+  );
   readonly queue = new Queue(this);
   readonly #followers = new Followers();
   readonly continues: boolean;
@@ -103,8 +106,8 @@ export class Renditions implements Package, RenditionContext {
     return this.#segmenter.breaks;
   }
 
-  get waiting(): Iterable<Rendition> {
-    return this.#all.values();
+  get waiting(): Awaiting['waiting'] {
+    return [this.start, ...this.#all.values()];
   }
 
   push(packet: Packet): void {
@@ -121,14 +124,13 @@ export class Renditions implements Package, RenditionContext {
     if (playlist.name === WEBRTC_DEFAULT) throw kilnError('fileNotFound');
     // it may have come to the stream without a change of tracks
     if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
-    const all = this.#renditions;
-    const state = this.#start.stateOf(renditionsOf(variants(playlist, all)));
+    const state = this.start.stateOf(playlist);
     if (state === 'empty') throw kilnError('fileNotFound');
     if (state === 'starting') return undefined;
     return buildMaster(
       variants(
         playlist,
-        all.filter(({ started }) => started),
+        this.#renditions.filter(({ started }) => started),
       ),
       {
         output,
@@ -137,10 +139,6 @@ export class Renditions implements Package, RenditionContext {
         uri: ({ names }) => uri(names.chunklist()),
       },
     );
-  }
-
-  wake(): void {
-    this.#start.wake();
   }
 
   /** Packages what some playlist names; what cannot be packaged the segmenter tells the log of. */
@@ -156,9 +154,10 @@ export class Renditions implements Package, RenditionContext {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
     for (const packager of added) this.#add(packager);
-    if (added.length > 0) this.#start.expect();
+    if (added.length > 0) this.start.expect();
     this.#findPeers();
     this.#edition = nextEdition();
+    this.start.check();
   }
 
   interrupt(): void {
@@ -220,11 +219,15 @@ export class Renditions implements Package, RenditionContext {
     return [...this.#all.values()];
   }
 
+  #renditionsOf(playlist: Playlist): Rendition[] {
+    return renditionsOf(variants(playlist, this.#renditions));
+  }
+
   /** All players share a chunklist: it reports what any of them may change to, by the playlists that name it. */
   #findPeers(): void {
     this.#peers = new Map(this.#renditions.map((rendition) => [rendition, new Set()]));
     for (const playlist of this.#playlists) {
-      const together = renditionsOf(variants(playlist, this.#renditions));
+      const together = this.#renditionsOf(playlist);
       for (const rendition of together) {
         for (const other of together) if (other !== rendition) this.#peers.get(rendition)?.add(other);
       }
@@ -248,7 +251,7 @@ export class Renditions implements Package, RenditionContext {
     window.on('part', (segment, { index }) => {
       rendition.newestAt = Date.now();
       this.#noteDelay(segment, rendition.newestAt);
-      if (index === 0) this.#start.note(this.#renditions);
+      if (index === 0) this.start.note(this.#renditions);
       this.#advance(rendition);
     });
     window.on('complete', (segment) => {

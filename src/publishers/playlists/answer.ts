@@ -71,14 +71,18 @@ export interface MasterRequest {
   readonly grant: Grant;
   /** Aborted when the player leaves: it is not waited for, nor counted, then. */
   readonly signal: AbortSignal;
+  /** When the request came, in milliseconds since the epoch. */
+  readonly since: number;
+  readonly hold: Hold;
 }
 
 /** HLS of one output stream, wherever it is packaged. What is there is answered at once. */
 export interface PlayedStream {
   readonly config: HlsPublisherConfig;
   /**
-   * A master playlist for one player, which is counted from then on; undefined while there is nothing to play yet.
-   * @throws fileNotFound, tooManyConnections, playlistSessionRefused, sessionExists, clientGone
+   * A master playlist for one player, which is counted from then on. The request is held until there is something of each
+   * rendition; undefined when there was nothing to play by the end of that.
+   * @throws fileNotFound, streamNotFound, tooManyConnections, tooManyWaiting, playlistSessionRefused, sessionExists, clientGone
    */
   master(asked: MasterRequest): Master | undefined | Promise<Master | undefined>;
   /**

@@ -1,3 +1,4 @@
+import { checkPresent } from '../../access/request.ts';
 import { limitConnections } from '../../access/connection-limits.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeIdentity } from '#cluster';
@@ -14,7 +15,7 @@ import { sessionId } from '../../core/session.ts';
 import type { OutputStream, Stream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log.ts';
-import type { FileAnswer, Hold, Master, MasterRequest, Media, PlayedStream, Viewer } from './answer.ts';
+import type { FileAnswer, Hold, Master, MasterRequest, Media, OnLeft, PlayedStream, Viewer } from './answer.ts';
 import { answerChunklist } from './chunklist.ts';
 import { handedOn, type Directives } from './directives.ts';
 import { StreamDumps } from './dump/stream-dumps.ts';
@@ -29,6 +30,7 @@ import { Player, Players, toViewer } from './players.ts';
 import { SessionGrants, type HandedSession, type SessionGrant } from './session-grants.ts';
 import { Text } from './text.ts';
 import type { SessionTerms, SessionTokens } from './token.ts';
+import type { Outcome } from './waiters.ts';
 import { WatchingNodes } from './watching-nodes.ts';
 
 const TICK_MS = 500;
@@ -176,7 +178,21 @@ export class OwnStream implements PlayedStream {
     this.#players.takeOver(sessions, Date.now());
   }
 
-  master({ file, query, plays, base, terms, grant }: MasterRequest): Master | undefined {
+  master(asked: MasterRequest): Master | undefined | Promise<Master | undefined> {
+    return this.#master(asked) ?? this.#whenStarted(asked);
+  }
+
+  async #whenStarted(asked: MasterRequest): Promise<Master | undefined> {
+    const { file, since, hold, signal } = asked;
+    for (;;) {
+      const outcome = await hold((onLeft) => this.whenStarted(file, onLeft, since));
+      checkPresent(signal);
+      const master = this.#master(asked);
+      if (master !== undefined || outcome === 'overdue') return master;
+    }
+  }
+
+  #master({ file, query, plays, base, terms, grant }: MasterRequest): Master | undefined {
     const template = this.template(file);
     if (template === undefined) return undefined;
     if (this.config.originMode)
@@ -198,7 +214,7 @@ export class OwnStream implements PlayedStream {
     const playlist = this.#output.playlist(file);
     if (playlist === undefined) throw kilnError('fileNotFound');
     if (resting && !this.interrupted && !this.package.concluded) {
-      this.package.wake();
+      this.package.start.wake();
       this.#output.emit('wanted');
     }
     const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.#options.application.name, name);
@@ -206,6 +222,24 @@ export class OwnStream implements PlayedStream {
     if (text === undefined) return undefined;
     if (!this.config.originMode) this.#limitConnections();
     return new MasterTemplate(text);
+  }
+
+  /**
+   * Resolves when there may be a master playlist of which there was nothing; `overdue` when that was waited for as long as a
+   * request is held, and at once where no publisher brings it.
+   * @param since when the request came, in milliseconds since the epoch
+   * @throws streamNotFound, streamInterrupted when the stream has closed; fileNotFound, tooManyWaiting
+   */
+  async whenStarted(file: string, onLeft: OnLeft, since: number): Promise<Outcome> {
+    const playlist = this.#output.playlist(file);
+    if (playlist === undefined) throw kilnError('fileNotFound');
+    if (this.interrupted) return 'overdue';
+    const outcome = await this.package.queue.waitForStart(this.package.start.waiters, playlist, onLeft, since);
+    if (!this.#closed) return outcome;
+    const { application } = this.#options;
+    throw outcome === 'overdue'
+      ? kilnError('streamInterrupted')
+      : kilnError('streamNotFound', `${application.internalName}/${this.#output.name}`);
   }
 
   /** A token for a session. @throws playlistSessionRefused, sessionExists */
@@ -353,6 +387,7 @@ export class OwnStream implements PlayedStream {
 
   #tick(): void {
     const now = Date.now();
+    this.package.start.check();
     this.package.queue.expire(now);
     const before = now - silenceMs(this.package.targetDuration);
     const { homes } = this.#options;

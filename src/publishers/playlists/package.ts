@@ -7,6 +7,7 @@ import type { Media } from './answer.ts';
 import type { Chunklist } from './chunklist.ts';
 import type { Follower } from './followers.ts';
 import type { Queue } from './queue.ts';
+import type { Start } from './start.ts';
 import type { Text } from './text.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -36,6 +37,8 @@ export interface Package {
   readonly progress: Progress;
   /** Who waits for its playlists. */
   readonly queue: Queue;
+  /** Which of its renditions there are. */
+  readonly start: Start;
   /** Tells which tracks and playlists there are. After an interruption the stream goes on behind a discontinuity. */
   update(output: OutputStream): void;
   push(packet: Packet): void;
@@ -53,8 +56,6 @@ export interface Package {
   follow(follower: Follower): () => void;
   /** Completes the growing segments: nothing follows. */
   close(): void;
-  /** Encoders that rested are asked to go on: what there is is old. */
-  wake(): void;
   /**
    * A master playlist; undefined while there is nothing to play yet.
    * @param uri of a media playlist, as players are to ask for it

@@ -1,6 +1,7 @@
 import { kilnError } from '../../errors.ts';
 import type { OnLeft } from './answer.ts';
 import { waitMs, type Wait } from './wait.ts';
+import type { HeldMasters } from './held-masters.ts';
 import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
 
 /** What is waited for in, as far as it matters here. */
@@ -8,11 +9,11 @@ export interface Awaiting {
   readonly interrupted: boolean;
   /** Seconds. */
   readonly targetDuration: number;
-  /** Those of each media playlist. */
-  readonly waiting: Iterable<{ readonly waiters: Waiters }>;
+  /** Those of each media playlist, and of the master playlists. */
+  readonly waiting: Iterable<{ readonly waiters: Pick<Waiters, 'size' | 'limit' | 'expire' | 'close'> }>;
 }
 
-/** Who waits for the media playlists of a stream of this node: how many, and for how long. */
+/** Who waits for the playlists of a stream of this node: how many, and for how long. */
 export class Queue {
   readonly #of: Awaiting;
 
@@ -28,10 +29,13 @@ export class Queue {
   }
 
   /** @throws tooManyWaiting */
-  wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft, { what }: Wait): Promise<Outcome> {
-    const { interrupted, targetDuration } = this.#of;
-    if (this.size >= MAX_WAITING) throw kilnError('tooManyWaiting');
-    return waiters.wait(ready, waitMs(targetDuration, interrupted, what), onLeft);
+  wait(waiters: Waiters, ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
+    return waiters.wait(ready, this.#msFor(wait), onLeft);
+  }
+
+  /** The same for a master playlist. @param since as of Wait @throws tooManyWaiting */
+  waitForStart<Key>(held: HeldMasters<Key>, key: Key, onLeft: OnLeft, since: number): Promise<Outcome> {
+    return held.wait(key, this.#msFor({ since, what: 'start' }), onLeft);
   }
 
   /** The publisher has gone: nobody is kept for long. */
@@ -43,6 +47,12 @@ export class Queue {
   /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
   expire(now: number): void {
     for (const { waiters } of this.#of.waiting) waiters.expire(now);
+  }
+
+  #msFor({ since, what }: Wait): number {
+    const { interrupted, targetDuration } = this.#of;
+    if (this.size >= MAX_WAITING) throw kilnError('tooManyWaiting');
+    return waitMs(targetDuration, interrupted, what) + since - Date.now();
   }
 
   /** Ends every wait. */

@@ -175,7 +175,9 @@ async function serveMaster(
   const { app, stream: asked } = request.params;
   const { search, isRedirected: _, ...asking } = arrival;
   const query = new URLSearchParams(search);
+  const since = Date.now();
   const signal = goneSignal(reply.raw);
+  const hold = holdOn(reply);
   const viewer = {
     direction: 'outgoing',
     protocol: form.kind,
@@ -200,7 +202,7 @@ async function serveMaster(
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
     const vhost = application.vhost === here ? undefined : application.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
-    const options = { file: playlist, query: search, plays, base, terms, grant, signal };
+    const options = { file: playlist, query: search, plays, base, terms, grant, signal, since, hold };
     return stream && { stream, master: await stream.master(options) };
   });
   const { stream, master } = admitted.found;

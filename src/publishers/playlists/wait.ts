@@ -1,3 +1,4 @@
+import { HOLD_MS } from '../../access/starting.ts';
 import { MAX_SEGMENT_SECONDS } from '../../packaging/segmenter.ts';
 
 /** Targets after which a request that waits is given up, and a silent player counts as gone. */
@@ -14,8 +15,8 @@ const MAX_INTERRUPTED_MS = 5000;
 export interface Wait {
   /** When the request came, in milliseconds since the epoch: on its way from another node it has waited already. */
   readonly since: number;
-  /** What comes next, or a first complete segment, without which many players do not begin. */
-  readonly what: 'next' | 'first';
+  /** What comes next; a first complete segment, without which many players do not begin; or that there is anything to play. */
+  readonly what: 'next' | 'first' | 'start';
 }
 
 /** Milliseconds after which a player that is silent has gone. @param targetDuration seconds */
@@ -30,6 +31,7 @@ export function silenceMs(targetDuration: number): number {
  */
 export function waitMs(targetDuration: number, interrupted: boolean, what: Wait['what'] = 'next'): number {
   if (interrupted) return Math.min(INTERRUPTED_TARGETS * targetDuration * 1000, MAX_INTERRUPTED_MS);
+  if (what === 'start') return HOLD_MS;
   const longest = what === 'first' ? (MAX_SEGMENT_SECONDS + targetDuration) * 1000 : 0;
   return Math.min(Math.max(silenceMs(targetDuration), longest), MAX_MS);
 }

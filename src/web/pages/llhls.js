@@ -5,6 +5,8 @@ const TOO_FAR_BEHIND = 2;
 const JUMP_PAUSE_MS = 8000;
 const RATE_WINDOW_SECONDS = 4;
 const LOAD_TIMES = { maxTimeToFirstByteMs: 10_000, maxLoadTimeMs: 15_000 };
+/** The server holds the master playlist of a stream that begins for 10 s. */
+const MASTER_LOAD_TIMES = { ...LOAD_TIMES, maxTimeToFirstByteMs: 12_000 };
 /**
  * hls.js plays nothing before the first whole segment: until then it asks for playlists again, and must
  * outlast a long segment. It counts the tries of video and audio together.
@@ -52,7 +54,7 @@ export class LlhlsPlayer {
       backBufferLength: 20,
       maxLiveSyncPlaybackRate: 1.1,
       // The panel starts again by itself: one layer retries.
-      manifestLoadPolicy: { default: { ...LOAD_TIMES, timeoutRetry: null, errorRetry: null } },
+      manifestLoadPolicy: { default: { ...MASTER_LOAD_TIMES, timeoutRetry: null, errorRetry: null } },
       playlistLoadPolicy: { default: { ...LOAD_TIMES, timeoutRetry: PLAYLIST_RETRY, errorRetry: PLAYLIST_RETRY } },
     });
     this.#hls = hls;
@@ -218,7 +220,7 @@ function reasonOf({ type, details, response }) {
     return { reason: 'This browser cannot decode the codec of this stream', final: true };
   }
   if (status === 503) return { reason: 'The server cannot play this stream now', final: false };
-  // The server answers 201 without a body until the first picture is there.
+  // The server answers 201 without a body where it has waited in vain for the first picture.
   if (details.startsWith('manifest') || details === 'levelEmptyError') return { reason: undefined, final: false };
   if (type === 'networkError') return { reason: 'The connection to the server was lost', final: false };
   return { reason: 'The video could not be decoded', final: false };

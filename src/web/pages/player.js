@@ -35,7 +35,7 @@ passed.delete('direction');
 /** The mark that is shown while nothing plays, and what is drawn of a stream by its name. */
 const looks = { mark: document.querySelector('link[rel=icon]').href, name: `${app}/${stream}` };
 /** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
-const FIRST_PICTURE_MS = { llhls: 12_000, webrtc: 30_000 };
+const FIRST_PICTURE_MS = { llhls: 15_000, webrtc: 30_000 };
 /** So long a publisher that has gone may return to its stream. */
 const RETURN_MS = 30_000;
 /** So long the stream of a node that has gone may take to come to another one. */
@@ -234,8 +234,14 @@ async function mayReturn() {
   const gone = performance.now() - liveAt;
   if (!everLive || gone > RETURN_MS + LIVE_POLL_MS) return false;
   if (masterUrl === undefined) return gone < MOVE_MS;
-  const { status } = await ask(masterUrl, { method: 'HEAD' });
-  return status !== 404;
+  try {
+    const { status } = await ask(masterUrl, { method: 'HEAD' });
+    return status !== 404;
+  } catch (error) {
+    // a server that has just told what is live does not answer: it waits for the stream
+    if (error.name === 'TimeoutError') return true;
+    throw error;
+  }
 }
 
 let timer;

@@ -48,7 +48,8 @@ export interface PlayerCount {
 
 /** What a node has from the owner of a stream, for others. Each throws AwayError where the owner itself may know more, and what that says. */
 export interface Relayed {
-  readonly master: (file: string) => Promise<MasterState | undefined>;
+  /** As soon as there is one, or when `holdMs` are over. */
+  readonly master: (file: string, holdMs: number) => Promise<MasterState | undefined>;
   /** As soon as it is not as it is known, or when `holdMs` are over. */
   readonly chunklist: (file: string, wanted: WantedChunklist, holdMs: number) => Promise<ChunklistState | undefined>;
   /** @param fetches what is not here; otherwise it is not to be had */
@@ -92,11 +93,11 @@ export function answerNodes(
   const relayed = async (asked: StreamPath, from: NodeIdentity, owner: string, viewers?: number): Promise<Relayed> =>
     demand(await remote(asked), asked).passOn(from, owner, viewers);
   calls.answer(known.master, async (asked, from) => {
-    const { file, session, relayOf } = asked;
+    const { file, session, relayOf, holdMs = 0 } = asked;
     if (relayOf !== undefined)
-      return (await ofRelay(relayed(asked, from, relayOf).then(({ master }) => master(file)))) ?? null;
+      return (await ofRelay(relayed(asked, from, relayOf).then(({ master }) => master(file, holdMs)))) ?? null;
     const stream = await found(asked, new URLSearchParams(session && { session: session.id }));
-    const state = master(stream, file, session);
+    const state = master(stream, file, session) ?? (await heldMaster(stream, file, session, holdMs));
     if (state !== null) stream.watchedBy(from);
     return state;
   });
@@ -154,6 +155,18 @@ function master(stream: OwnStream, file: string, newcomer: Newcomer | undefined)
   const token = stream.issue(id, { ...grant, guarded, vhost });
   if (plays) stream.beginAdopted(token, grant);
   return { ...state, token };
+}
+
+/** The same of one that has nothing to play yet. */
+async function heldMaster(
+  stream: OwnStream,
+  file: string,
+  newcomer: Newcomer | undefined,
+  holdMs: number,
+): Promise<MasterState | null> {
+  if (holdMs === 0) return null;
+  await holdFor(holdMs)((onLeft) => stream.whenStarted(file, onLeft, Date.now()));
+  return master(stream, file, newcomer);
 }
 
 async function chunklist(

@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkPresent } from '../../../access/request.ts';
 import { kilnError } from '../../../errors.ts';
+import type { OnLeft } from '../answer.ts';
+import { HeldMasters } from '../held-masters.ts';
+import { holdFor } from '../hold.ts';
+import { waitMs } from '../wait.ts';
+import type { Outcome } from '../waiters.ts';
 import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
-import type { MasterState, Newcomer } from './wire.ts';
+import { HELD_MS, type MasterState, type Newcomer } from './wire.ts';
 
 const MAX_MASTERS = 64;
 /** For so long the owner is not asked again for players whom it does not count. */
@@ -29,6 +34,8 @@ export class RemoteMasters {
   /** The last ones, for a moment and for when nobody answers. */
   readonly #known = new Map<string, Known>();
   #held = 0;
+  /** Who waits for a playlist of which the owner has nothing to tell yet. */
+  readonly #waiting = new HeldMasters<string>();
 
   /** @param onRun called with the run of the stream that the owner tells of */
   constructor(link: OwnerLink, onRun: (run: string) => void) {
@@ -73,10 +80,39 @@ export class RemoteMasters {
     }
   }
 
-  /** For a node that has the stream from this one; undefined as long as there is nothing to play. @throws AwayError, what the owner says */
-  async state(file: string): Promise<MasterState | undefined> {
+  /**
+   * Resolves when the owner may have something to tell, of which it had nothing. One call waits for it over there, however many
+   * wait here.
+   * @param since when the request came, in milliseconds since the epoch
+   * @throws tooManyWaiting
+   */
+  whenStarted(file: string, onLeft: OnLeft, since: number): Promise<Outcome> {
+    const isFirst = this.#waiting.sizeOf(file) === 0;
+    const outcome = this.#waiting.wait(file, waitMs(1, false, 'start') + since - Date.now(), onLeft);
+    if (isFirst && this.#waiting.sizeOf(file) > 0) void this.#follow(file);
+    return outcome;
+  }
+
+  /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
+  expire(now: number): void {
+    this.#waiting.expire(now);
+  }
+
+  /** Ends every wait. */
+  close(outcome: Outcome): void {
+    this.#waiting.close(outcome);
+  }
+
+  /**
+   * For a node that has the stream from this one; undefined as long as there is nothing to play, for which that is waited.
+   * @throws AwayError, what the owner says
+   */
+  async state(file: string, holdMs: number): Promise<MasterState | undefined> {
     if (this.#link.lost) throw new AwayError('no node has the stream');
-    return this.#fresh(file) ?? (await this.#getOnce(file, false));
+    const state = this.#fresh(file) ?? (await this.#getOnce(file, false));
+    if (state !== undefined || holdMs === 0) return state;
+    await holdFor(holdMs)((onLeft) => this.whenStarted(file, onLeft, Date.now()));
+    return await this.#getOnce(file, false);
   }
 
   /** What is known is of another stream. */
@@ -100,11 +136,35 @@ export class RemoteMasters {
     return asked;
   }
 
-  async #load(file: string, session: Newcomer | undefined, ownerCounts: boolean): Promise<MasterState | undefined> {
+  /** Waits for the beginning of a playlist as long as players do. It never throws. */
+  async #follow(file: string): Promise<void> {
+    while (this.#waiting.sizeOf(file) > 0) {
+      const begun = performance.now();
+      const state = await this.#link
+        .unlessMoved(this.#load(file, undefined, false, HELD_MS))
+        .catch((error: unknown) => {
+          // whoever waits hears of it when asking again
+          if (!(error instanceof AwayError)) this.#waiting.release(file, 'ready');
+        });
+      if (state !== undefined) this.#waiting.release(file, 'ready');
+      // who was asked may not hold the call
+      const early = RETRY_MS - (performance.now() - begun);
+      if (early > 0 && this.#waiting.sizeOf(file) > 0) await this.#link.unlessMoved(delay(early));
+    }
+  }
+
+  async #load(
+    file: string,
+    session: Newcomer | undefined,
+    ownerCounts: boolean,
+    holdMs = 0,
+  ): Promise<MasterState | undefined> {
     const at = performance.now();
     const link = this.#link;
     const { master } = link.calls;
-    const { answer: state } = await (ownerCounts ? link.ask(master, { file, session }) : link.fetch(master, { file }));
+    const { answer: state } = await (ownerCounts
+      ? link.ask(master, { file, session })
+      : link.fetch(master, { file }, holdMs));
     if (state === null) return undefined;
     this.#onRun(state.run);
     if (this.#known.size < MAX_MASTERS || this.#known.has(file)) {

@@ -23,6 +23,7 @@ import type { HlsForm } from '../form.ts';
 import { MasterTemplate } from '../master-template.ts';
 import { Text } from '../text.ts';
 import type { SessionTokens } from '../token.ts';
+import type { Outcome } from '../waiters.ts';
 import { WatchingNodes } from '../watching-nodes.ts';
 import type { PlayerCount, Relayed } from './answers.ts';
 import { Upstream, treeKey } from './upstream.ts';
@@ -90,7 +91,7 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   readonly #media: RemoteMedia;
   #run: string | undefined;
   readonly #relayed: Relayed = {
-    master: (file) => this.#masters.state(file),
+    master: (file, holdMs) => this.#masters.state(file, holdMs),
     chunklist: (file, wanted, holdMs) => this.#chunklists.state(file, wanted, holdMs),
     media: async (file, fetches) => {
       const here = this.#media.get(file);
@@ -161,6 +162,7 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   /** @param now by the monotonic clock */
   tick(now: number): void {
     this.#chunklists.expire(Date.now());
+    this.#masters.expire(Date.now());
     this.#players.tick(now);
     this.#options.homes.tick(now);
     const { targetDuration = this.config.segmentDuration } = this.#chunklists;
@@ -175,6 +177,7 @@ export class RemoteStream implements PlayedStream, PlayerCount {
   /** Nothing more is known of it; idempotent. */
   close(): void {
     this.#feed.close();
+    this.#masters.close('gone');
     this.#chunklists.close('gone');
     this.#media.clear();
     this.#unview('the stream is played here no more');
@@ -182,17 +185,19 @@ export class RemoteStream implements PlayedStream, PlayerCount {
 
   /** Players go on with the stream of this node, or ask again. */
   handOver(): void {
+    this.#masters.close('overdue');
     this.#chunklists.close('overdue');
     this.close();
   }
 
-  async master({ file, query, plays, base, terms, grant, signal }: MasterRequest): Promise<Master | undefined> {
+  async master(asked: MasterRequest): Promise<Master | undefined> {
+    const { file, query, plays, base, terms, grant, signal } = asked;
     this.#use();
     const { tokens, homes } = this.#options;
     const fill = ({ template }: MasterState, token: string | undefined): Text =>
       new Text(new MasterTemplate(template).fill(token, handedOn(query), base));
     if (this.config.originMode) {
-      const state = await this.#masters.get(file, undefined, false, signal);
+      const state = await this.#whenStarted(asked, () => this.#masters.get(file, undefined, false, signal));
       const route = terms.vhost === undefined ? undefined : tokens.route(terms.vhost);
       return state && { text: fill(state, route), viewer: undefined };
     }
@@ -203,8 +208,8 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     // those the owner has to know at once
     const introduced = params.has('session') || (plays && grant.openings.length > 0);
     const state = await (introduced
-      ? this.#introduce(file, id, { plays, terms, grant, signal })
-      : this.#masters.get(file, undefined, !isOwn, signal));
+      ? this.#introduce(id, asked)
+      : this.#whenStarted(asked, () => this.#masters.get(file, undefined, !isOwn, signal)));
     checkPresent(signal);
     if (state === undefined) return undefined;
     const token = state.token ?? tokens.issue(id, { ...terms, home });
@@ -308,14 +313,32 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     this.usedAt = performance.now();
   }
 
-  /** A master playlist for a player that the owner counts; with it goes the grant. @throws what the owner does */
-  async #introduce(
-    file: string,
-    id: string,
-    { plays, terms: { guarded, vhost }, grant, signal }: Pick<MasterRequest, 'plays' | 'terms' | 'grant' | 'signal'>,
+  /** What somebody asks the owner for, held until there is something; undefined when there was nothing by the end of that. */
+  async #whenStarted(
+    { file, since, hold, signal }: MasterRequest,
+    load: () => Promise<MasterState | undefined>,
   ): Promise<MasterState | undefined> {
+    for (let outcome: Outcome = 'ready'; ;) {
+      const state = await load();
+      if (state !== undefined || outcome === 'overdue') return state;
+      outcome = await hold((onLeft) => this.#masters.whenStarted(file, onLeft, since));
+      checkPresent(signal);
+      if (this.ended && outcome === 'overdue') throw kilnError('streamInterrupted');
+      this.#use();
+    }
+  }
+
+  /** A master playlist for a player that the owner counts; with it goes the grant. @throws what the owner does */
+  async #introduce(id: string, asked: MasterRequest): Promise<MasterState | undefined> {
+    const {
+      file,
+      plays,
+      terms: { guarded, vhost },
+      grant,
+      signal,
+    } = asked;
     const introduce = (own: GrantState) =>
-      this.#masters.get(file, { id, plays, guarded, vhost, grant: own }, true, signal);
+      this.#whenStarted(asked, () => this.#masters.get(file, { id, plays, guarded, vhost, grant: own }, true, signal));
     if (!plays) return introduce({ until: grant.until, openings: [] });
     const handed = grant.handOver();
     const end = (reason: string): void => this.#options.access.adopt(handed).end(reason);

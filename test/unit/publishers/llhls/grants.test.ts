@@ -5,6 +5,7 @@ import { feeder } from '../../../support/llhls-nodes.ts';
 import { GUARDED, NotedOpenings } from '../../../support/openings.ts';
 import { audioTrack, videoTrack } from '../../../support/packets.ts';
 import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const TRACKS = [videoTrack(), audioTrack()];
@@ -156,23 +157,27 @@ test('a session that loads its master playlist again has two openings, each of w
   for (const url of [first, second]) t.is((await get(url)).statusCode, 401);
 });
 
-test('HEAD, a stream that has not started, and one that is refused: what was opened is closed at once', async (t) => {
-  const { app, get, openings, goLive } = await open(t, { llhls: { maxConnection: 1 } });
-  const { output } = goLive(TRACKS);
-  t.is((await get(MASTER)).statusCode, 201);
-  t.deepEqual(openings.closed, ['a1: the stream has not started']);
-  feeder(output)(3.1);
-  t.is((await app.inject({ method: 'HEAD', url: MASTER })).statusCode, 200);
-  t.deepEqual(openings.closed.slice(1), ['a2: the playlist itself was not asked for']);
-  t.is((await get('/app/stream/nothing.m3u8')).statusCode, 404);
-  t.deepEqual(openings.closed.slice(2), ['a3: Could not find the file']);
-  t.is(output.sessions.size, 0);
-  t.is((await get(MASTER)).statusCode, 200);
-  t.is((await get(MASTER)).statusCode, 503);
-  t.deepEqual(openings.closed.slice(3), ['a5: Too many connections: at most 1 are allowed']);
-  t.is(output.sessions.size, 1);
-  t.is(openings.opened, 5);
-});
+test.serial(
+  'HEAD, a stream that has not started, and one that is refused: what was opened is closed at once',
+  async (t) => {
+    virtualTime(t);
+    const { app, get, openings, goLive } = await open(t, { llhls: { maxConnection: 1 } });
+    const { output } = goLive(TRACKS);
+    t.is((await get(MASTER)).statusCode, 201);
+    t.deepEqual(openings.closed, ['a1: the stream has not started']);
+    feeder(output)(3.1);
+    t.is((await app.inject({ method: 'HEAD', url: MASTER })).statusCode, 200);
+    t.deepEqual(openings.closed.slice(1), ['a2: the playlist itself was not asked for']);
+    t.is((await get('/app/stream/nothing.m3u8')).statusCode, 404);
+    t.deepEqual(openings.closed.slice(2), ['a3: Could not find the file']);
+    t.is(output.sessions.size, 0);
+    t.is((await get(MASTER)).statusCode, 200);
+    t.is((await get(MASTER)).statusCode, 503);
+    t.deepEqual(openings.closed.slice(3), ['a5: Too many connections: at most 1 are allowed']);
+    t.is(output.sessions.size, 1);
+    t.is(openings.opened, 5);
+  },
+);
 
 test('a name that was thrown out is refused again, and what was opened for it closed', async (t) => {
   const { get, children, openings, output, lines } = await live(t);

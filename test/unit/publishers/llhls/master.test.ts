@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import type { Playlist, Rendition } from '../../../../src/core/playlist.ts';
@@ -7,6 +8,7 @@ import { describeLanguage } from '../../../../src/publishers/llhls/language.ts';
 import { openLlhls } from '../../../support/llhls.ts';
 import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
 import { until } from '../../../support/until.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 5, chunkDuration: 0.5 };
 const OPUS_CONFIG = Buffer.from('000201380000bb80000000', 'hex');
@@ -259,7 +261,7 @@ test('the default playlist takes the AAC sound, Opus only where there is no othe
 });
 
 test('what no playlist names is not packaged, until one names it; WebRTC has its own', async (t) => {
-  const { output, get, children } = await master(t, [source, opus(2), aac(3)], undefined);
+  const { output, get, children, publisher } = await master(t, [source, opus(2), aac(3)], undefined);
   const packaged = async (id: number) => {
     const [one = ''] = await children();
     const { statusCode } = await get(one.replace(/chunklist_\d+/, `chunklist_${id}`));
@@ -271,12 +273,14 @@ test('what no playlist names is not packaged, until one names it; WebRTC has its
   t.false(await packaged(2));
   for (const body of await chunklists()) t.notRegex(body, /chunklist_2_/);
   output.addPlaylist(playlist({ videoVariantName: 'source', audioVariantName: 'opus' }));
-  t.is((await get('/app/stream/ladder.m3u8')).statusCode, 201);
+  const held = get('/app/stream/ladder.m3u8');
+  await until('it is held', () => publisher.waiting === 1);
   for (const packet of interleaved(...[source, opus(2), aac(3)].map((track) => packets(track, 12)))) {
     const { den } = (packet.track as MediaTrack).timebase;
     if (packet.dts >= 7 * den)
       output.write({ ...packet, track: output.tracks.find(({ id }) => id === packet.track.id) ?? packet.track });
   }
+  t.is((await held).statusCode, 200);
   const [sound = '', picture = ''] = (await children('/app/stream/ladder.m3u8')).map((name) => `/app/stream/${name}`);
   t.is(idOf(sound), 2);
   t.regex((await get(picture)).body, /REPORT:URI="chunklist_2_/);
@@ -314,16 +318,17 @@ test('a short segment of nothing but a key frame is no peak', async (t) => {
   t.true(Number(attribute(line, 'BANDWIDTH')) < 8_300_000 / 3, line);
 });
 
-test('a rendition that comes later is waited for when the stream starts, not for ever', async (t) => {
+test.serial('a rendition that comes later is waited for when the stream starts, not for ever', async (t) => {
+  virtualTime(t);
   const server = await openLlhls(t, { llhls: LLHLS, playlists: [LADDER] });
   const { output } = server.goLive([source, small, aac(2)]);
   for (const packet of interleaved(packets(source, 3), packets(aac(2), 3))) output.write(packet);
-  t.is((await server.get('/app/stream/ladder.m3u8')).statusCode, 201);
-  const answer = await until('the playlist is there', async () => {
-    const given = await server.get('/app/stream/ladder.m3u8');
-    return given.statusCode === 200 && given;
-  });
-  t.is(lines(answer.body, '#EXT-X-STREAM-INF').length, 1);
+  await delay(5000);
+  const early = await server.get('/app/stream/ladder.m3u8');
+  t.is(early.statusCode, 200);
+  t.is(lines(early.body, '#EXT-X-STREAM-INF').length, 1);
+  const soon = await server.get('/app/stream/ladder.m3u8');
+  t.is(soon.body.length, early.body.length);
 });
 
 test('a rendition that is away for longer than the window is not offered, and is when it is back', async (t) => {
@@ -347,7 +352,7 @@ test('a rendition that is away for longer than the window is not offered, and is
 });
 
 test('who asks for a playlist wakes encoders that rest, and is told of renditions when they are back', async (t) => {
-  const { output, get, url, read } = await master(t, [source, small, aac(2)], LADDER);
+  const { output, get, url, read, publisher } = await master(t, [source, small, aac(2)], LADDER);
   const write = (tracks: readonly MediaTrack[], from: number, to: number) => {
     for (const packet of interleaved(...tracks.map((track) => packets(track, to)))) {
       if (packet.dts / (packet.track as MediaTrack).timebase.den >= from) output.write(packet);
@@ -360,10 +365,11 @@ test('who asks for a playlist wakes encoders that rest, and is told of rendition
     output.setResting(false);
   });
   output.setResting(true);
-  t.is((await get(url)).statusCode, 201);
-  t.is((await get(url)).statusCode, 201);
+  const held = [get(url), get(url)];
+  await until('they are held', () => publisher.waiting === 2);
   t.is(wanted, 1);
   write([source, small, aac(2)], 60, 66);
+  for (const answer of held) t.is((await answer).statusCode, 200);
   const { body } = await read();
   t.is(lines(body, '#EXT-X-STREAM-INF').length, 2);
   t.is(lines(body, '#EXT-X-MEDIA').length, 1);

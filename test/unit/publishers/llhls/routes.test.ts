@@ -76,23 +76,75 @@ test('an application without LL-HLS: 404', async (t) => {
   t.is((await get(MASTER)).statusCode, 404);
 });
 
-test('a stream that has not started: 201 without a body, until every track has its first part', async (t) => {
-  const { get, output } = await live(t);
-  t.like(await get(MASTER), { statusCode: 201, body: '' });
+test.serial('a master playlist is held until every track has its first part', async (t) => {
+  virtualTime(t);
+  const { get, output, app, publisher } = await live(t);
+  const held = [pending(get(MASTER)), pending(app.inject({ method: 'HEAD', url: MASTER }))];
   for (const packet of videoPackets(VIDEO, { to: 1 })) output.write(packet);
-  t.like(await get(MASTER), { statusCode: 201, body: '' });
+  held.push(pending(get(MASTER)));
+  await delay(4000);
+  t.deepEqual(
+    held.map(({ done }) => done),
+    [false, false, false],
+  );
+  t.is(publisher.waiting, 3);
   for (const packet of audioPackets(AUDIO, { to: 1 })) output.write(packet);
+  for (const { promise } of held) t.is((await promise).statusCode, 200);
+  t.is(publisher.waiting, 0);
   t.is((await get(MASTER)).statusCode, 200);
+});
+
+test.serial('a master playlist of which nothing comes in ten seconds: 201 without a body', async (t) => {
+  virtualTime(t);
+  const { get, advance } = await live(t);
+  const early = pending(get(MASTER));
+  await delay(5000);
+  const late = pending(get(MASTER));
+  await delay(4500);
+  t.false(early.done);
+  t.like(await early.promise, { statusCode: 201, body: '' });
+  t.false(late.done);
+  advance(1);
+  t.is((await late.promise).statusCode, 200);
+});
+
+test.serial(
+  'a viewer of a stream that is starting is held no longer in all than one of a stream that has started',
+  async (t) => {
+    virtualTime(t);
+    const { application, get } = await openLlhls(t, { llhls: LLHLS });
+    const input = application.publish('stream', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
+    const asked = pending(get(MASTER));
+    await delay(8000);
+    input.setTracks([VIDEO]);
+    const output = application.addOutput(input, 'stream');
+    output.setTracks([VIDEO]);
+    application.announce(output);
+    await delay(1500);
+    t.false(asked.done);
+    await delay(1500);
+    t.true(asked.done);
+    t.like(await asked.promise, { statusCode: 201, body: '' });
+  },
+);
+
+test('whoever is held for a master playlist hears when the stream goes before it has begun', async (t) => {
+  const { get, input, publisher } = await live(t);
+  const held = get(MASTER);
+  await until('it is held', () => publisher.waiting === 1);
+  input.continuity.end();
+  input.close('the test ends it');
+  t.is((await held).statusCode, 404);
 });
 
 test.serial('DelayBufferTimeMs: everything comes later', async (t) => {
   virtualTime(t);
   const { get, advance } = await live(t, { llhls: { delayBufferTimeMs: 10_000 } });
   advance(3.1);
+  const held = pending(get(MASTER));
   await delay(9000);
-  t.is((await get(MASTER)).statusCode, 201);
-  await delay(1000);
-  t.is((await get(MASTER)).statusCode, 200);
+  t.false(held.done);
+  t.is((await held.promise).statusCode, 200);
 });
 
 test('the master playlist names picture and sound apart, as hls-parser reads it', async (t) => {
@@ -507,12 +559,14 @@ test('OPTIONS: 200, whatever the origin; other methods: 404, never 405', async (
 });
 
 test('origins of CrossDomains may read every answer, errors too', async (t) => {
-  const { get, advance, children } = await live(t, {
+  const { get, advance, children, publisher } = await live(t, {
     llhls: { crossDomains: { url: ['*'], header: [{ key: 'x-own', value: 'yes' }] } },
   });
   const origin = { origin: 'http://somewhere' };
-  t.is((await get(MASTER, origin)).headers['access-control-allow-origin'], '*');
+  const held = get(MASTER, origin);
+  await until('it is held', () => publisher.waiting === 1);
   advance(3.1);
+  t.is((await held).headers['access-control-allow-origin'], '*');
   const [url = ''] = await children();
   for (const path of [
     MASTER,
@@ -747,6 +801,18 @@ test('a track that comes later joins, one that leaves is gone', async (t) => {
   output.setTracks([VIDEO]);
   t.is((await get(sibling(video, report))).statusCode, 404);
   t.notRegex((await get(video)).body, /RENDITION-REPORT/);
+});
+
+test('a client that leaves takes its held request for a master playlist with it', async (t) => {
+  const { app, publisher } = await live(t);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write(`GET ${MASTER} HTTP/1.1\r\nHost: h\r\n\r\n`.repeat(20));
+  // the others of its connection are refused
+  await until('few are held', () => publisher.waiting === 4);
+  socket.destroy();
+  await until('none is held', () => publisher.waiting === 0);
+  t.pass();
 });
 
 test('a client that leaves takes its held request with it', async (t) => {

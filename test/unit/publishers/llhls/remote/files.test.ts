@@ -1,4 +1,5 @@
 import { gunzipSync } from 'node:zlib';
+import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { LlhlsSetup } from '../../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
@@ -177,11 +178,21 @@ test('a part that was hinted at is held through the hop; one that does not come 
   t.is((await never).statusCode, 404);
 });
 
-test('a stream that has not started: 201, and then it plays', async (t) => {
-  const { b, advance } = await live(t);
-  t.like(await b.get(MASTER), { statusCode: 201, body: '' });
+test('a stream that has not started: held on every node by few calls, 201 after that, and then it plays', async (t) => {
+  const { a, b, c, advance } = await live(t);
+  const masters = ({ asked }: LlhlsNode) => asked.filter((path) => path.includes('/master/')).length;
+  const done: number[] = [];
+  const ask = (node: LlhlsNode, url: string) => node.get(url).finally(() => done.push(1));
+  const held = [b, c].flatMap((node) => ['', '', '?session=me'].map((query) => ask(node, `${MASTER}${query}`)));
+  await delay(6000);
+  t.is(done.length, 0);
+  const calls = masters(b);
+  t.true(calls <= 5, `${calls} calls`);
+  for (const answer of held) t.like(await answer, { statusCode: 201, body: '' });
+  const next = [a, b, c].map((node) => ask(node, MASTER));
+  await until('they are held', () => a.publisher.waiting > 1);
   advance(3.1);
-  t.is((await b.get(MASTER)).statusCode, 200);
+  for (const answer of next) t.is((await answer).statusCode, 200);
 });
 
 test('what does not come in three targets: 503', async (t) => {
