@@ -1,4 +1,5 @@
 import { hostFromUrl } from '../../config/values.ts';
+import { cutsCredentials, FRAGMENT_FAULT } from '../../protocols/outbound/fragment.ts';
 import type { Credentials } from '../../protocols/rtmp/publisher-authentication.ts';
 import { PushError } from './error.ts';
 import { readSrtQuery } from './srt-options.ts';
@@ -38,8 +39,11 @@ export function pushProtocol(name: string): PushProtocol | undefined {
  * @throws PushError with the texts of facts/01-rest-api.md section 8
  */
 export function readDestination(protocol: PushProtocol, given: string, streamKey: string): Destination {
-  if (!URL.canParse(given)) throw new PushError('Could not parse url');
-  const url = new URL(given);
+  const href = protocol === 'srt' ? withWholeQuery(given) : given;
+  if (cutsCredentials(href)) throw new PushError(`Could not parse url: ${FRAGMENT_FAULT}`);
+  if (!URL.canParse(href)) throw new PushError('Could not parse url');
+  const url = new URL(href);
+  if (url.hash !== '') throw new PushError(`Could not parse url: ${FRAGMENT_FAULT}`);
   const scheme = url.protocol.slice(0, -1);
   if (!isSchemeOf(protocol, scheme)) throw new PushError('Unsupported protocol');
   if (url.hostname === '' || url.port === '0' || (protocol === 'rtmp' && appOf(url) === ''))
@@ -50,6 +54,15 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
   if (protocol === 'rtmp') credentialsOf(url);
   const port = url.port === '' ? PORTS[scheme] : Number(url.port);
   return { protocol, scheme, url, host: hostFromUrl(url.hostname), port, streamKey };
+}
+
+/**
+ * A `#` in the query of an SRT URL is part of it: stream ids begin with `#!::` (SRT Access Control Guidelines), and SRT's own tools
+ * and ffmpeg take them as they are.
+ */
+function withWholeQuery(url: string): string {
+  const at = url.indexOf('?');
+  return at < 0 ? url : url.slice(0, at) + url.slice(at).replaceAll('#', '%23');
 }
 
 /**

@@ -49,6 +49,30 @@ test('an application is the path with its query, without a slash at the end', (t
   t.is(appOf(new URL('rtmp://a/live?token=1')), 'live?token=1');
 });
 
+test('a # in the query of an SRT URL is part of it, wherever the stream id stands', (t) => {
+  for (const query of [
+    'streamid=#!::r=live/x,m=publish&latency=300',
+    'latency=300&streamid=#!::r=live/x,m=publish',
+    'latency=300&streamid=%23!::r=live/x,m=publish',
+  ]) {
+    const { url } = readDestination('srt', `srt://127.0.0.1:37000?${query}`, '');
+    const { streamId, options } = readSrtQuery(url);
+    t.is(streamId, '#!::r=live/x,m=publish');
+    t.is(options.length, 1, query);
+  }
+});
+
+test('any other # is named: what follows it would be lost', (t) => {
+  const message = 'Could not parse url: a # begins a fragment, which is not a part of the address: write %23 instead';
+  for (const [protocol, url] of [
+    ['srt', 'srt://example.com:9999#?latency=300'],
+    ['rtmp', 'rtmp://example.com/live#one'],
+    ['rtmp', 'rtmp://user:pa#ss@example.com/live'],
+    ['mpegts', 'udp://example.com:4000#ttl=2'],
+  ] as const)
+    t.throws(() => readDestination(protocol, url, 'key'), { name: 'PushError', message }, url);
+});
+
 for (const [url, message] of [
   ['nonsense', 'Could not parse url'],
   ['rtmp:///live', 'Could not parse url'],
