@@ -14,6 +14,10 @@ export interface StreamId {
   readonly mode?: 'publish' | 'request';
 }
 
+/** Why a caller is rejected whose stream id `readStreamId` does not take: for the log. */
+export const UNREADABLE_STREAM_ID =
+  'its stream id does not name a stream: <virtual host>/<application>/<stream> or #!::r=<virtual host>/<application>/<stream> does';
+
 /** Longest part that is taken, in characters. */
 const MAX_PART = 255;
 const KEYED = '#!::';

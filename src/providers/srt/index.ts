@@ -8,7 +8,7 @@ import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import type { SrtCaller } from '../../protocols/srt/listener.ts';
 import { SrtPorts } from '../../protocols/srt/ports.ts';
 import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
-import type { StreamId } from '../../protocols/srt/stream-id.ts';
+import { UNREADABLE_STREAM_ID, type StreamId } from '../../protocols/srt/stream-id.ts';
 import { HeldMedia } from './held-media.ts';
 import { SrtSession } from './session.ts';
 
@@ -79,7 +79,7 @@ export class SrtProvider {
     };
     const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
     if (objection !== undefined) return told(objection, REJECTION.overload);
-    if (id === undefined) return told('its stream id does not name a stream', REJECTION.badRequest);
+    if (id === undefined) return told(UNREADABLE_STREAM_ID, REJECTION.badRequest);
     if (id.mode === 'request') return told('it asks to play on a port for publishers', REJECTION.badMode);
     this.#makeRoom(id);
     try {

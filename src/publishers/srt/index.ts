@@ -13,7 +13,7 @@ import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import type { SrtCaller } from '../../protocols/srt/listener.ts';
 import { SrtPorts } from '../../protocols/srt/ports.ts';
 import { REJECTION, rejectionOf } from '../../protocols/srt/rejection.ts';
-import type { StreamId } from '../../protocols/srt/stream-id.ts';
+import { UNREADABLE_STREAM_ID, type StreamId } from '../../protocols/srt/stream-id.ts';
 import { TsFeed } from './feed.ts';
 import { addDefaultPlaylist, playlistOf } from './selection.ts';
 import { SrtViewer, type Playable } from './viewer.ts';
@@ -99,7 +99,7 @@ export class SrtPublisher {
     };
     const objection = this.#closed === undefined ? this.#viewers.objection : 'the server is closing';
     if (objection !== undefined) return told(objection, REJECTION.overload);
-    if (id === undefined) return told('its stream id does not name a stream', REJECTION.badRequest);
+    if (id === undefined) return told(UNREADABLE_STREAM_ID, REJECTION.badRequest);
     if (id.mode === 'publish') return told('it asks to publish on a port for viewers', REJECTION.badMode);
     try {
       access.checkViewer(requestOf(id, peer, port), (output) => playlistOf(output, id.playlist));
