@@ -6,6 +6,7 @@ import { Deliveries } from './tasks/record/delivery/deliveries.ts';
 import { Journal } from './tasks/record/journal.ts';
 import { RecordKind } from './tasks/record/kind.ts';
 import { finishLeftovers } from './tasks/record/leftovers.ts';
+import { RecordStarts } from './tasks/record/starts.ts';
 import { Records } from './tasks/record/records.ts';
 import type { Tasks } from './tasks/tasks.ts';
 
@@ -44,11 +45,13 @@ export async function openRecording({ tasks, clusterTasks, registry, node, stora
   const journal = new Journal({ folder: join(folder, `recording-${own}`), log: module, deliver: deliveries.deliver });
   const stop = new AbortController();
   const leftovers = finishLeftovers(await journal.list(), journal, module, stop.signal);
-  tasks.add(new RecordKind({ folder, journal, log }));
+  const starts = new RecordStarts(registry, tasks.definitions);
+  tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
   return {
     records: new Records({ tasks: clusterTasks, folder }),
     start: () => deliveries.start(),
     close: async () => {
+      starts.close();
       stop.abort();
       await leftovers;
       journal.close();

@@ -116,11 +116,11 @@ class StartCache {
   #late: NodeJS.Timeout | undefined;
   #closed = false;
   #media: readonly Track[];
-  /** What was there of other tracks cannot be told of any more; those of events come and go beside it. */
+  /** What was there of tracks that are others now cannot be told of any more; new ones, and those of events, come beside it. */
   readonly #onTracks = (): void => {
     const before = this.#media;
     this.#media = this.#output.tracks.filter(isMedia);
-    if (this.#media.length === before.length && this.#media.every((track, i) => track === before[i])) return;
+    if (before.every((track) => this.#media.includes(track))) return;
     this.#reader.close();
     this.#packets = this.#begin();
     this.#reader = this.#output.read(this.#packets);

@@ -107,25 +107,25 @@ const RECEIVERS: readonly ReceiverShape[] = [
   {
     protocol: 'mpegts',
     url: 'udp://127.0.0.1:PORT?pkt_size=1128',
-    codecs: ['h264', 'opus'],
+    codecs: ['aac', 'h264'],
     command: [...FFMPEG, '-i', 'udp://127.0.0.1:PORT?fifo_size=100000', ...COPY],
   },
   {
     protocol: 'srt',
     url: 'srt://127.0.0.1:PORT?latency=300&passphrase=ten-letters&pbkeylen=32',
-    codecs: ['h264', 'opus'],
+    codecs: ['aac', 'h264'],
     command: [...FFMPEG, '-i', 'srt://127.0.0.1:PORT?mode=listener&passphrase=ten-letters', ...COPY],
   },
   {
     protocol: 'mpegts',
     url: 'tcp://127.0.0.1:PORT',
-    codecs: ['h264', 'opus'],
+    codecs: ['aac', 'h264'],
     command: [...FFMPEG, '-i', 'tcp://127.0.0.1:PORT?listen=1', ...COPY],
   },
   {
     protocol: 'srt',
     url: 'srt://127.0.0.1:PORT?streamid=%23!::r=out',
-    codecs: ['h264', 'opus'],
+    codecs: ['aac', 'h264'],
     command: ['srt-live-transmit', '-q', '-a:no', 'srt://127.0.0.1:PORT?mode=listener', 'file://con'],
   },
   {

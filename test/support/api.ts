@@ -129,7 +129,7 @@ export async function apiOptions(
       log,
     }),
   );
-  tasks.add(new RecordKind({ folder, journal: new Journal({ folder, log }), log }));
+  tasks.add(new RecordKind({ folder, journal: new Journal({ folder, log }), start: () => undefined, log }));
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
   return {
     registry,

@@ -12,6 +12,7 @@ import type { Track } from '../../src/core/track.ts';
 import { ClusterTasks } from '../../src/tasks/cluster-tasks.ts';
 import { Journal, type FinishedFile } from '../../src/tasks/record/journal.ts';
 import { RecordKind } from '../../src/tasks/record/kind.ts';
+import { RecordStarts } from '../../src/tasks/record/starts.ts';
 import { Records } from '../../src/tasks/record/records.ts';
 import type { RecordSpec } from '../../src/tasks/record/spec.ts';
 import { Tasks } from '../../src/tasks/tasks.ts';
@@ -32,12 +33,14 @@ export async function openRecords(t: ExecutionContext, file: Partial<Application
   const handed: FinishedFile[] = [];
   const deliver = async (file: FinishedFile): Promise<void> => void handed.push(file);
   const journal = new Journal({ folder: join(folder, 'journal'), log, deliver });
-  tasks.add(new RecordKind({ folder, journal, log }));
+  const starts = new RecordStarts(registry, tasks.definitions);
+  tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
   const clusterTasks = new ClusterTasks({ cluster, tasks, others: new OtherNodes(cluster, calls), calls, log });
   const records = new Records({ tasks: clusterTasks, folder });
   tasks.start();
   t.teardown(async () => {
     await tasks.close();
+    starts.close();
     await cluster.close();
     rmSync(folder, { recursive: true });
   });

@@ -11,7 +11,8 @@ import { PUSH } from './kind.ts';
  */
 export function keepStarts(registry: Registry, definitions: TaskDefinitions, caches: StartCaches): () => void {
   const onOutput = (output: OutputStream, application: Application): void => {
-    if (definitions.in(PUSH, application).length > 0) caches.hold(output)();
+    const isMapped = application.config.publishers.push?.streamMap?.enable === true;
+    if (isMapped || definitions.in(PUSH, application).length > 0) caches.hold(output)();
   };
   registry.on('output', onOutput);
   return () => registry.off('output', onOutput);

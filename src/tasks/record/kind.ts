@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import type { Json } from '#cluster';
+import type { GopCache } from '../../core/gop-cache.ts';
+import type { OutputStream } from '../../core/stream.ts';
 import { FaultLog, type Logger } from '../../log.ts';
+import type { TaskName } from '../definition.ts';
 import type { StreamKind, StreamTask } from '../kind.ts';
 import { Disks, MAX_BYTES } from './disks.ts';
 import type { Journal } from './journal.ts';
@@ -14,6 +17,8 @@ export interface RecordKindOptions {
   /** That a relative RootPath starts from, and that recordings go to where there is none. */
   readonly folder: string;
   readonly journal: Journal;
+  /** What a stream has brought before a recording of it begins, for one that has waited for it. */
+  readonly start: (task: TaskName, output: OutputStream) => GopCache | undefined;
   readonly log: Logger;
 }
 
@@ -42,7 +47,7 @@ export class RecordKind implements StreamKind {
       if (!signal.aborted) await once(signal, 'abort');
       return;
     }
-    const { folder, journal } = this.#options;
+    const { folder, journal, start } = this.#options;
     const log = this.#options.log.child({
       module: RECORD,
       task: name.id,
@@ -57,7 +62,7 @@ export class RecordKind implements StreamKind {
     const faults = new FaultLog(log);
     const disk = this.#disks.open(paths.root, output.queue('file', { bytes: MAX_BYTES / 2 }));
     try {
-      await new Recorder({ task, spec, paths, disk, journal, faults, log }).run();
+      await new Recorder({ task, spec, paths, start: start(name, output), disk, journal, faults, log }).run();
     } finally {
       disk.close();
       faults.close();

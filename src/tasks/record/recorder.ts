@@ -1,4 +1,5 @@
 import type { Origin } from '../../containers/file-muxer.ts';
+import type { GopCache } from '../../core/gop-cache.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Reader } from '../../core/reader.ts';
 import { isMedia, sameFormat, type Track } from '../../core/track.ts';
@@ -20,6 +21,8 @@ export interface RecorderOptions {
   readonly task: StreamTask;
   readonly spec: RecordSpec;
   readonly paths: RecordPaths;
+  /** What the stream has brought before, which it begins with. */
+  readonly start: GopCache | undefined;
   readonly disk: Disk;
   readonly journal: Journal;
   readonly faults: FaultLog;
@@ -71,7 +74,7 @@ export class Recorder {
 
   /** Resolves when the task ends or the stream is gone, and the last file is complete. */
   async run(): Promise<void> {
-    const { task } = this.#options;
+    const { task, start } = this.#options;
     const { signal, output } = task;
     const onAbort = (): void => this.#over.resolve();
     signal.addEventListener('abort', onAbort, { once: true });
@@ -81,15 +84,15 @@ export class Recorder {
     this.#leaves = [output.addRelay(), output.counters.viewer('file')];
     this.#select();
     this.#plan();
-    this.#reader = output.read({
-      packet: (packet) => {
-        try {
-          this.#take(packet);
-        } catch (error) {
-          this.#fail(error as Error);
-        }
-      },
-    });
+    const packet = (one: Packet): void => {
+      try {
+        this.#take(one);
+      } catch (error) {
+        this.#fail(error as Error);
+      }
+    };
+    start?.replay(packet);
+    this.#reader = output.read({ packet });
     if (!signal.aborted) await this.#over.promise;
     this.#reader.close();
     this.#leave();

@@ -38,7 +38,7 @@ export class Records {
   }
 
   /**
-   * Defines a recording. It begins where its stream is, at the next key frame, or when there is one.
+   * Defines a recording. It begins where its stream is, at the next key frame, or, if there is none yet, with its first picture.
    * @throws publisherNotFound, recordExists, taskInvalid for a path outside the root, clusterUnavailable, changeUnknown,
    * storageFailed
    */

@@ -176,6 +176,25 @@ test.serial('a recording goes on with the next sequence when its stream is back,
   t.deepEqual(await records.list(application), []);
 });
 
+for (const extension of ['mp4', 'ts']) {
+  test.serial(`a recording that was asked for before its stream has its first picture, in ${extension}`, async (t) => {
+    const { records, application, stop, publish, root } = await openRecords(t);
+    await records.create(application, 'r', recordSpec({ filePath: `r.${extension}` }));
+    const output = await publish(TRACKS);
+    const half = PACKETS.length / 2;
+    for (const packet of PACKETS.slice(0, half)) output.write(packet);
+    const isRecording = async () => (await records.list(application, 'r'))[0]?.report?.state === 'recording';
+    await until('it is recorded', isRecording);
+    for (const packet of PACKETS.slice(half)) output.write(packet);
+    await stop('r');
+    const sent = PACKETS.slice(PACKETS.findIndex(({ track }) => track.type === 'video'));
+    for (const type of ['video', 'audio'] as const) {
+      const form = extension === 'mp4' ? canonical : elementary;
+      t.deepEqual(readFrames(['-i', join(root, `r.${extension}`)], type), sentFrames(sent, type, form));
+    }
+  });
+}
+
 test.serial('events go into MPEG-TS from their first on, in the same file, and not into MP4', async (t) => {
   const { records, application, stop, publish, files, root } = await openRecords(t);
   await records.create(application, 'r', recordSpec({ filePath: 'a.ts', infoPath: 'i.xml' }));

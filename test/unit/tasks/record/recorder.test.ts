@@ -36,6 +36,7 @@ function scene() {
     task: task as unknown as StreamTask,
     spec: recordSpec({ interval: 1000 }),
     paths: { root: '/nowhere', file: 'a.mp4', info: 'a.xml' },
+    start: undefined,
     disk,
     journal: {} as Journal,
     faults: new FaultLog(log),
@@ -87,7 +88,9 @@ test('without a FILE publisher nothing is recorded, and the log says so once', a
     progress: undefined,
     signal: stop.signal,
   };
-  const over = new RecordKind({ folder: '/nowhere', journal: {} as Journal, log }).run(task as StreamTask);
+  const over = new RecordKind({ folder: '/nowhere', journal: {} as Journal, start: () => undefined, log }).run(
+    task as StreamTask,
+  );
   t.is(lines.length, 1);
   t.regex(lines.join(), /the application has no FILE publisher/);
   stop.abort(new TaskEnd('streamGone', 'gone'));
