@@ -1,6 +1,7 @@
 import { parse, type MediaDescription } from 'sdp-transform';
 import { isPayloadFormat } from '../rtp/receive/create.ts';
 import { STATIC_FORMATS, type RtpFormat } from '../rtp/receive/format.ts';
+import { sentByServer } from './direction.ts';
 import { RtspError } from './error.ts';
 
 /** One track of a session description that can be taken. */
@@ -38,13 +39,8 @@ const AS_BITS = 1000;
  */
 export function readDescription(text: string): RtspDescription {
   const { control, media, ...session } = parse(cleaned(text));
-  const toClient = media.some(({ direction }) => direction === 'recvonly');
-  const taken = media.slice(0, MAX_MEDIA).flatMap((one) => {
-    const direction = one.direction ?? session.direction;
-    // a back channel is marked as what the client sends, in descriptions that mark the others as what it receives
-    if (direction === 'inactive' || (direction === 'sendonly' && toClient)) return [];
-    return readMedia(one) ?? [];
-  });
+  const sections = media.slice(0, MAX_MEDIA).map((one) => ({ ...one, direction: one.direction ?? session.direction }));
+  const taken = sentByServer(sections).flatMap((one) => readMedia(one) ?? []);
   if (taken.length === 0) throw new RtspError(nothingTaken(media));
   return { control: textOf(control), media: taken };
 }

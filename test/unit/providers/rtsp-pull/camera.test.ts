@@ -2,42 +2,16 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { joinNals, splitAnnexB } from '../../../../src/codecs/nal.ts';
+import { joinNals } from '../../../../src/codecs/nal.ts';
 import { Watchdog } from '../../../../src/core/watchdog.ts';
 import { writeSenderReport } from '../../../../src/protocols/rtp/rtcp.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
+import { NALS, pictures, rtp } from '../../../support/camera-media.ts';
 import { CAMERA_SDP, FakeCamera } from '../../../support/fake-camera.ts';
 import { openGuard, playRtsp } from '../../../support/rtsp-player.ts';
 import { standStill } from '../../../support/stand-still.ts';
 import { until } from '../../../support/until.ts';
-import { vector } from '../../codecs/vectors.ts';
 import { sent, videoOf } from '../../protocols/rtp/receive/support.ts';
-import { writeRtpHeader } from '../../../../src/protocols/rtp/header.ts';
-
-/** Access units of a small picture, with parameter sets. */
-const NALS = splitAnnexB(vector('h264-baseline.h264'));
-
-function rtp(payloadType: number, sequence: number, timestamp: number, payload: Buffer, marker = true): Buffer {
-  const packet = Buffer.alloc(12 + payload.length);
-  writeRtpHeader(packet, { payloadType, marker, sequence, timestamp, ssrc: payloadType });
-  payload.copy(packet, 12);
-  return packet;
-}
-
-/** So many pictures, each an IDR of its own, with the parameter sets. */
-function pictures(count: number, from = 0): Buffer[] {
-  const frames = Array.from({ length: count }, () => ({
-    track: videoOf('H264'),
-    key: false,
-    data: joinNals(NALS.filter((nal) => ((nal[0] as number) & 31) === 5)),
-  }));
-  const sets = NALS.filter((nal) => [7, 8].includes((nal[0] as number) & 31));
-  let sequence = from * 1000;
-  return frames.flatMap((frame, i) => [
-    ...sets.map((nal) => rtp(96, sequence++, (from + i) * 3600, nal, false)),
-    ...sent([frame]).map(({ payload, marker }) => rtp(96, sequence++, (from + i) * 3600, payload, marker)),
-  ]);
-}
 
 /** Plays a camera and its picture and sound, until both are there. */
 async function playing(t: ExecutionContext, camera: FakeCamera, user = '') {
