@@ -34,8 +34,6 @@ export function pictures(count: number, from = 0, payloadType = 96): Buffer[] {
   let sequence = from * 1000;
   return frames.flatMap((frame, i) => [
     ...sets.map((nal) => rtp(payloadType, sequence++, (from + i) * 3600, nal, false)),
-    ...sent([frame]).map(({ payload, marker }) =>
-      rtp(payloadType, sequence++, (from + i) * 3600, payload, marker),
-    ),
+    ...sent([frame]).map(({ payload, marker }) => rtp(payloadType, sequence++, (from + i) * 3600, payload, marker)),
   ]);
 }

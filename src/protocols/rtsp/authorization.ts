@@ -6,9 +6,15 @@ interface Challenge {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-const HASHES: Readonly<Record<string, string>> = { md5: 'md5', 'sha-256': 'sha256' };
+/** Names of OpenSSL by those of RFC 7616 section 6.1, weakest first. */
+const HASHES: Readonly<Record<string, string>> = { md5: 'md5', 'sha-256': 'sha256', 'sha-512-256': 'sha512-256' };
+/** Ways to protect a request, the one that is preferred first: a request has no body, so that they differ in a hash of nothing. */
+const QOPS = ['auth', 'auth-int'] as const;
 /** What a server may make the client hash and send. */
 const MAX_FIELD = 4096;
+/** What is told of it. */
+const MAX_NAMED = 4;
+const MAX_WORDS = 200;
 /** A scheme, or a parameter of the one before. */
 const TOKEN = /([A-Za-z][\w-]*)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,]*)))?\s*,?\s*/y;
 
@@ -17,6 +23,7 @@ export class Authorization {
   readonly #user: string;
   readonly #password: string;
   #challenge: Challenge | undefined;
+  #offered: readonly Challenge[] = [];
   #count = 0;
 
   constructor(user: string, password: string) {
@@ -29,11 +36,8 @@ export class Authorization {
    * @returns false when there is none that can be met, or none but what was met already
    */
   take(fields: readonly string[]): boolean {
-    const challenges = fields
-      .flatMap(parseChallenges)
-      .filter(isMet)
-      .sort((a, b) => strength(b) - strength(a));
-    const [best] = challenges;
+    this.#offered = fields.flatMap(parseChallenges);
+    const [best] = this.#offered.filter(isMet).sort((a, b) => strength(b) - strength(a));
     if (best === undefined) return false;
     const known = this.#challenge;
     const isSame =
@@ -42,6 +46,12 @@ export class Authorization {
     this.#challenge = best;
     this.#count = 0;
     return true;
+  }
+
+  /** What was asked for in vain, as `Digest algorithm=SHA-512, NTLM`; undefined where something of it could be met. */
+  get unmet(): string | undefined {
+    if (this.#offered.length === 0 || this.#offered.some(isMet)) return undefined;
+    return this.#offered.slice(0, MAX_NAMED).map(named).join(', ').slice(0, MAX_WORDS);
   }
 
   /** The field for one request; undefined as long as nothing was asked for. */
@@ -62,8 +72,10 @@ export class Authorization {
     const count = (++this.#count).toString(16).padStart(8, '0');
     const secret = hash(`${this.#user}:${realm}:${this.#password}`);
     const one = isSession(algorithm) ? hash(`${secret}:${nonce}:${own}`) : secret;
-    const two = hash(`${method}:${uri}`);
-    const response = hash(qop === undefined ? `${one}:${nonce}:${two}` : `${one}:${nonce}:${count}:${own}:auth:${two}`);
+    const protection = protectionOf(qop);
+    const two = hash(protection === 'auth-int' ? `${method}:${uri}:${hash('')}` : `${method}:${uri}`);
+    const middle = protection === undefined ? nonce : `${nonce}:${count}:${own}:${protection}`;
+    const response = hash(`${one}:${middle}:${two}`);
     const parts = [
       `username="${escaped(this.#user)}"`,
       `realm="${escaped(realm)}"`,
@@ -73,9 +85,18 @@ export class Authorization {
     ];
     if (algorithm !== undefined) parts.push(`algorithm=${algorithm}`);
     if (opaque !== undefined) parts.push(`opaque="${escaped(opaque)}"`);
-    if (qop !== undefined) parts.push('qop=auth', `nc=${count}`, `cnonce="${own}"`);
+    if (protection !== undefined) parts.push(`qop=${protection}`, `nc=${count}`, `cnonce="${own}"`);
     return `Digest ${parts.join(', ')}`;
   }
+}
+
+/** Why a server answered 401. @param authorization undefined where no user is known */
+export function unauthorized(authorization: Authorization | undefined): string {
+  if (authorization === undefined) return 'the server asks for credentials, and the URL has none (401)';
+  const { unmet } = authorization;
+  return unmet === undefined
+    ? 'the server does not accept the credentials of the URL (401)'
+    : `the server asks for credentials only in ways that are not supported (401): ${unmet}`;
 }
 
 function parseChallenges(field: string): Challenge[] {
@@ -95,15 +116,26 @@ function parseChallenges(field: string): Challenge[] {
 function isMet({ scheme, parameters }: Challenge): boolean {
   if (scheme === 'basic') return true;
   if (scheme !== 'digest' || parameters['nonce'] === undefined) return false;
-  const offered = parameters['qop']
-    ?.toLowerCase()
+  const { qop, algorithm } = parameters;
+  return hashName(algorithm) !== undefined && (qop === undefined || protectionOf(qop) !== undefined);
+}
+
+/** The one that is met of those offered; undefined where there is none. */
+function protectionOf(qop = ''): (typeof QOPS)[number] | undefined {
+  const offered = qop
+    .toLowerCase()
     .split(',')
     .map((one) => one.trim());
-  return hashName(parameters['algorithm']) !== undefined && (offered === undefined || offered.includes('auth'));
+  return QOPS.find((known) => offered.includes(known));
+}
+
+function named({ scheme, parameters: { algorithm, qop } }: Challenge): string {
+  const name = `${scheme.slice(0, 1).toUpperCase()}${scheme.slice(1)}`;
+  return [name, algorithm && `algorithm=${algorithm}`, qop && `qop=${qop}`].filter(Boolean).join(' ');
 }
 
 function strength({ scheme, parameters }: Challenge): number {
-  return scheme === 'basic' ? 0 : hashName(parameters['algorithm']) === 'md5' ? 1 : 2;
+  return scheme === 'basic' ? -1 : Object.values(HASHES).indexOf(hashName(parameters['algorithm']) ?? '');
 }
 
 function isSession(algorithm: string | undefined): boolean {
@@ -111,7 +143,8 @@ function isSession(algorithm: string | undefined): boolean {
 }
 
 function hashName(algorithm = 'MD5'): string | undefined {
-  return HASHES[algorithm.toLowerCase().replace(/-sess$/, '')];
+  const name = algorithm.toLowerCase().replace(/-sess$/, '');
+  return Object.hasOwn(HASHES, name) ? HASHES[name] : undefined;
 }
 
 function hashOf(algorithm: string | undefined): (text: string) => string {

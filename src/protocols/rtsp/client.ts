@@ -106,7 +106,7 @@ export class RtspClient {
     connection.close();
   }
 
-  /** Answers false when the server has sent its clients elsewhere. */
+  /** Answers false when the server is to be asked elsewhere, or over another connection. */
   async #plays(sink: RtspSink): Promise<boolean> {
     try {
       await this.#play(sink);
@@ -131,6 +131,7 @@ export class RtspClient {
   async #play(sink: RtspSink): Promise<void> {
     const { connection, methods } = this.#described;
     let began = false;
+    let plays = false;
     const setup = new Setup(this.#described, this.#options.checkUdp, {
       rtp: (track, data) => began && !this.#closed && sink.rtp(track, data),
       rtcp: (track, data) => began && !this.#closed && sink.rtcp(track, data),
@@ -144,6 +145,8 @@ export class RtspClient {
       garbage: (bytes) => sink.garbage(bytes),
       fault: (error) => sink.fault(error),
       end: (reason) => {
+        // until it plays, the next request fails
+        if (!plays) return;
         this.close();
         sink.end(reason);
       },
@@ -158,7 +161,9 @@ export class RtspClient {
     checkMoved(response);
     const { status, reason, headers } = response;
     if (status !== OK) throw new RtspError(`the server refused to play (${status}): ${reason}`, status);
-    if (this.#closed) throw new RtspError('the connection is gone');
+    // what came behind the answer may have ended it
+    if (connection.ended !== undefined) throw new RtspError(connection.ended);
+    plays = true;
     const starts = startsOf(
       setup.lanes.map(({ url }) => url),
       parseRtpInfo(header(headers, 'rtp-info') ?? ''),

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net';
 import { Watchdog } from '../../core/watchdog.ts';
-import type { Authorization } from './authorization.ts';
+import { unauthorized, type Authorization } from './authorization.ts';
 import { RtspError } from './error.ts';
 import { header, writeRequest, writeResponse, type Fields, type RtspRequest, type RtspResponse } from './message.ts';
 import { RtspReader } from './reader.ts';
+import { RtspAgain } from './redirect.ts';
 
 /** Hears of what comes beside the answers. */
 export interface ConnectionSink {
@@ -46,7 +47,8 @@ export class RtspConnection {
   readonly #asked = new Map<number, Asked>();
   #sequence = 0;
   #session: string | undefined;
-  #closed = false;
+  /** Why it is over; undefined while it is not. */
+  #ended: string | undefined;
 
   /** @param authorization undefined where no user is known */
   constructor(socket: Socket, authorization: Authorization | undefined) {
@@ -64,6 +66,11 @@ export class RtspConnection {
     socket.on('close', () => this.end('the connection is gone'));
   }
 
+  /** Why nothing comes any more; undefined while it may. */
+  get ended(): string | undefined {
+    return this.#ended;
+  }
+
   /** Goes with every request from now on. */
   set session(session: string) {
     this.#session = session;
@@ -76,15 +83,22 @@ export class RtspConnection {
   /**
    * Asks, and asks again with what authorization an answer wants.
    * @returns the answer, whatever it is
-   * @throws RtspError when none comes in time
+   * @throws RtspError when none comes in time; RtspAgain when the server is gone behind an answer that wanted authorization
    */
   async ask(method: string, uri: string, fields: Fields = {}): Promise<RtspResponse> {
-    for (let attempt = 0; ; attempt++) {
-      const response = await this.#ask(method, uri, fields);
+    let response = await this.#ask(method, uri, fields);
+    for (let attempt = 0; attempt < MAX_CHALLENGES; attempt++) {
       const challenges = response.headers.get('www-authenticate');
-      if (response.status !== UNAUTHORIZED || challenges === undefined || attempt === MAX_CHALLENGES) return response;
-      if (this.#authorization?.take(challenges) !== true) return response;
+      if (response.status !== UNAUTHORIZED || challenges === undefined) break;
+      if (this.#authorization?.take(challenges) !== true) break;
+      try {
+        response = await this.#ask(method, uri, fields);
+      } catch {
+        // some servers close each connection on which they refuse something
+        throw new RtspAgain(unauthorized(this.#authorization), UNAUTHORIZED);
+      }
     }
+    return response;
   }
 
   /** Sends a request whose answer nobody waits for. */
@@ -103,7 +117,7 @@ export class RtspConnection {
 
   /** Ends it, and whatever is waited for. @param reason told to the sink */
   end(reason: string): void {
-    if (this.#closed) return;
+    if (this.#ended !== undefined) return;
     this.#shut(reason);
     this.sink?.end(reason);
   }
@@ -116,11 +130,11 @@ export class RtspConnection {
 
   /** Ends it without a word to the sink. What was written leaves. Idempotent. */
   close(): void {
-    if (!this.#closed) this.#shut('closed');
+    if (this.#ended === undefined) this.#shut('the connection is gone');
   }
 
   #shut(reason: string): void {
-    this.#closed = true;
+    this.#ended = reason;
     this.#reader.close();
     const socket = this.#socket;
     socket.end();
@@ -132,7 +146,7 @@ export class RtspConnection {
 
   #ask(method: string, uri: string, fields: Fields): Promise<RtspResponse> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(new RtspError('the connection is gone'));
+      if (this.#ended !== undefined) return reject(new RtspError(this.#ended));
       const sequence = this.#request(method, uri, fields);
       const late = new Watchdog(ANSWER_MS, () => {
         this.#asked.delete(sequence);
@@ -166,7 +180,7 @@ export class RtspConnection {
   }
 
   #receive(bytes: Buffer): void {
-    if (this.#closed) return;
+    if (this.#ended !== undefined) return;
     this.sink?.received(bytes.length);
     try {
       this.#reader.push(bytes, performance.now());
@@ -207,7 +221,7 @@ export class RtspConnection {
   }
 
   #write(data: string | Buffer): void {
-    if (this.#closed) return;
+    if (this.#ended !== undefined) return;
     this.#socket.write(data);
     if (this.#socket.writableLength > MAX_UNSENT_BYTES) this.end('the server does not read what it is sent');
   }

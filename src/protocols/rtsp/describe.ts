@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Authorization } from './authorization.ts';
+import { unauthorized } from './authorization.ts';
 import { RtspConnection } from './connection.ts';
 import { baseUrl } from './control.ts';
 import { readDescription, type RtspDescription } from './description.ts';
@@ -27,42 +27,47 @@ const OK = 200;
 const UNAUTHORIZED = 401;
 
 /**
- * Asks for the description of a stream, wherever the server sends its clients to.
+ * Asks for the description of a stream, wherever the server sends its clients to, and over as many connections as it wants.
  * @throws Error: RtspError of what came, whatever `dial` throws; nothing is left open then
  */
 export async function describe(target: RtspTarget, dial: Dial): Promise<Described> {
   for (;;) {
     try {
-      return await describeAt(target.url, dial);
+      return await describeAt(target, dial);
     } catch (error) {
       target.follow(error);
     }
   }
 }
 
-async function describeAt(url: RtspUrl, dial: Dial): Promise<Described> {
+async function describeAt({ url, authorization }: RtspTarget, dial: Dial): Promise<Described> {
   const socket = await dial(url.host, url.port);
-  const authorization = url.user === undefined ? undefined : new Authorization(url.user, url.password);
   const connection = new RtspConnection(socket, authorization);
   try {
-    const methods = methodsOf(await connection.ask('OPTIONS', url.href));
-    const response = await connection.ask('DESCRIBE', url.href, { Accept: 'application/sdp' });
+    const options = await connection.ask('OPTIONS', url.href);
+    const response = await connection
+      .ask('DESCRIBE', url.href, { Accept: 'application/sdp' })
+      .catch((error: unknown) => {
+        // some close the connection on which they refused something
+        throw options.status === UNAUTHORIZED ? new RtspError(unauthorized(authorization), UNAUTHORIZED) : error;
+      });
     checkMoved(response);
     const { status, reason, headers, body } = response;
-    if (status === UNAUTHORIZED) throw new RtspError(unauthorized(url), status);
+    if (status === UNAUTHORIZED) throw new RtspError(unauthorized(authorization), status);
     if (status !== OK) throw new RtspError(`the server refused (${status}): ${reason}`, status);
     const base = baseUrl(url.href, header(headers, 'content-base'), header(headers, 'content-location'));
-    return { connection, socket, url, methods, base, description: readDescription(body.toString('utf8')) };
+    return {
+      connection,
+      socket,
+      url,
+      methods: methodsOf(options),
+      base,
+      description: readDescription(body.toString('utf8')),
+    };
   } catch (error) {
     connection.close();
     throw error;
   }
-}
-
-function unauthorized({ user }: RtspUrl): string {
-  return user === undefined
-    ? 'the server asks for credentials, and the URL has none (401)'
-    : 'the server does not accept the credentials of the URL (401)';
 }
 
 function methodsOf({ headers }: RtspResponse): Set<string> {

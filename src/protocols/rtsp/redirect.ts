@@ -1,6 +1,7 @@
+import { Authorization } from './authorization.ts';
 import { RtspError } from './error.ts';
 import { header, type RtspResponse } from './message.ts';
-import { parseRtspUrl, type RtspUrl } from './url.ts';
+import { parseRtspUrl, type MediaTransport, type RtspUrl } from './url.ts';
 
 const MAX_REDIRECTS = 4;
 const REDIRECTS = new Set([301, 302, 303, 305, 307]);
@@ -15,39 +16,90 @@ export class RtspRedirect extends RtspError {
   }
 }
 
+/** The same server is to be asked again, over another connection. */
+export class RtspAgain extends RtspError {
+  /** How media is to come then; undefined: as before. */
+  readonly transport: MediaTransport | undefined;
+
+  /** @param message why it failed, should it not be asked again */
+  constructor(message: string, status?: number, transport?: MediaTransport) {
+    super(message, status);
+    this.transport = transport;
+  }
+}
+
 /** @throws RtspRedirect when the answer is one */
 export function checkMoved({ status, headers }: RtspResponse): void {
   const location = header(headers, 'location');
   if (REDIRECTS.has(status) && location !== undefined) throw new RtspRedirect(location);
 }
 
-/** Where a stream is looked for, from the first URL on. */
+/** Where a stream is looked for, from the first URL on, and what one connection leaves to the next. */
 export class RtspTarget {
   #url: RtspUrl;
+  /** Of the server that the URL names; it goes on from one connection to the next. */
+  #authorization: Authorization | undefined;
   #redirects = 0;
+  #isAskedAgain = false;
+  /** Why media does not come in the connection of the requests. */
+  #tcpRefusal: string | undefined;
 
   /** @throws RtspError */
   constructor(href: string) {
     this.#url = parsed(href);
+    this.#authorization = authorizationOf(this.#url);
   }
 
   get url(): RtspUrl {
     return this.#url;
   }
 
+  /** undefined where no user is known. */
+  get authorization(): Authorization | undefined {
+    return this.#authorization;
+  }
+
   /**
-   * Who the user is goes to another server only where the new URL says so.
-   * @throws what is no redirect, or one that is not followed
+   * Takes where, or how, a server wants to be asked instead. Who the user is goes to another server only where the new URL
+   * says so.
+   * @throws what is no such thing, or not followed
    */
   follow(error: unknown): void {
-    if (!(error instanceof RtspRedirect)) throw error;
+    if (error instanceof RtspRedirect) this.#redirect(error);
+    else if (error instanceof RtspAgain) this.#again(error);
+    else throw this.#explained(error);
+  }
+
+  #redirect({ location }: RtspRedirect): void {
     if (++this.#redirects > MAX_REDIRECTS) throw new RtspError('the server redirects its clients too often');
     const from = this.#url;
-    const to = parsed(error.location);
+    const to = parsed(location);
     const isSame = to.host === from.host && to.port === from.port;
     const known = isSame && to.user === undefined ? { user: from.user, password: from.password } : {};
     this.#url = { ...to, ...known, transport: to.transport ?? from.transport };
+    this.#authorization = authorizationOf(this.#url);
   }
+
+  #again(error: RtspAgain): void {
+    if (error.transport !== undefined) {
+      if (this.#url.transport !== undefined) throw this.#explained(error);
+      this.#tcpRefusal = error.message;
+      this.#url = { ...this.#url, transport: error.transport };
+      return;
+    }
+    if (this.#isAskedAgain) throw error;
+    this.#isAskedAgain = true;
+  }
+
+  /** With why the way that was tried before failed, too. */
+  #explained(error: unknown): unknown {
+    if (this.#tcpRefusal === undefined || !(error instanceof RtspError) || error.status === undefined) return error;
+    return new RtspError(`${error.message}; before that, ${this.#tcpRefusal}`, error.status);
+  }
+}
+
+function authorizationOf({ user, password }: RtspUrl): Authorization | undefined {
+  return user === undefined ? undefined : new Authorization(user, password);
 }
 
 function parsed(href: string): RtspUrl {

@@ -4,7 +4,7 @@ import type { Described } from './describe.ts';
 import type { RtspMedia } from './description.ts';
 import { RtspError } from './error.ts';
 import { header, type RtspResponse } from './message.ts';
-import { checkMoved } from './redirect.ts';
+import { checkMoved, RtspAgain } from './redirect.ts';
 import { datagrams, interleaved, parseTransport } from './transport.ts';
 import type { MediaTransport } from './url.ts';
 
@@ -31,6 +31,8 @@ export interface Lane {
 export type CheckUdp = (address: string, port: number) => Promise<unknown>;
 
 const OK = 200;
+/** Of the first of two. */
+const MAX_CHANNEL = 254;
 const UNSUPPORTED_TRANSPORT = 461;
 const UNAUTHORIZED = 401;
 const DEFAULT_TIMEOUT_SECONDS = 60;
@@ -71,19 +73,22 @@ export class Setup {
   /**
    * Sets up every track that the server lets; one that it does not is left out.
    * @param wants whether a track is wanted
-   * @throws Error when there is none
+   * @throws Error when there is none; RtspAgain when they may come in another way
    */
   async run(wants: (media: RtspMedia) => boolean): Promise<void> {
-    let refused: Error | undefined;
+    let refused: RtspError | undefined;
     for (const media of this.#described.description.media.filter(wants)) {
       try {
         this.lanes.push(await this.#setUp(media));
       } catch (error) {
-        if (!(error instanceof RtspError) || error.status === undefined || error.status === UNAUTHORIZED) throw error;
+        if (!(error instanceof RtspError) || error instanceof RtspAgain) throw error;
+        if (error.status === undefined || error.status === UNAUTHORIZED) throw error;
         refused = error;
       }
     }
-    if (this.lanes.length === 0) throw refused ?? new RtspError('the stream has no supported track');
+    if (this.lanes.length > 0) return;
+    if (refused === undefined) throw new RtspError('the stream has no supported track');
+    throw this.#mayChange ? new RtspAgain(refused.message, refused.status, 'udp') : refused;
   }
 
   /** Takes a packet that came in the connection. */
@@ -102,7 +107,7 @@ export class Setup {
         return await (this.#transport === 'tcp' ? this.#setUpTcp(media) : this.#setUpUdp(media));
       } catch (error) {
         const isOther = error instanceof RtspError && error.status === UNSUPPORTED_TRANSPORT;
-        if (!isOther || !this.#mayChange || this.lanes.length > 0) throw error;
+        if (!isOther || error instanceof RtspAgain || !this.#mayChange || this.lanes.length > 0) throw error;
         this.#mayChange = false;
         this.#transport = 'udp';
       }
@@ -112,18 +117,36 @@ export class Setup {
   async #setUpTcp(media: RtspMedia): Promise<Lane> {
     const { connection } = this.#described;
     const track = this.lanes.length;
-    const wanted = 2 * track;
+    const wanted = this.#freeChannels(track);
     // a server may send before it answers
-    this.#listen(wanted, wanted + 1, track);
-    const response = await this.#ask(media, interleaved(wanted));
-    const { channels } = parseTransport(header(response.headers, 'transport') ?? '');
-    const [rtp, rtcp] = channels ?? [wanted, wanted + 1];
-    if (rtp !== wanted) {
-      this.#channels.delete(wanted);
-      this.#channels.delete(wanted + 1);
-      this.#listen(rtp, rtcp, track);
-    }
+    for (const channel of wanted) connection.expect(channel);
+    const response = await this.#ask(media, interleaved(wanted[0]));
+    const field = header(response.headers, 'transport') ?? '';
+    const { channels, isElsewhere } = parseTransport(field);
+    if (isElsewhere) throw this.#otherTransport(field);
+    // a server that tells channels of another track twice does not mean it
+    const [rtp, rtcp] = channels?.every((channel) => !this.#channels.has(channel)) ? channels : wanted;
+    this.#listen(rtp, rtcp, track);
     return { media, url: this.#urlOf(media), report: (data) => connection.media(rtcp, data), close: () => {} };
+  }
+
+  /** The usual ones of a track, unless the server has given them to another: then the next that follow all of them. */
+  #freeChannels(track: number): readonly [number, number] {
+    const usual = 2 * track;
+    if (!this.#channels.has(usual) && !this.#channels.has(usual + 1)) return [usual, usual + 1];
+    const next = Math.max(...this.#channels.keys()) + 1;
+    const even = next + (next % 2);
+    if (even <= MAX_CHANNEL) return [even, even + 1];
+    for (let channel = 0; ; channel += 2)
+      if (!this.#channels.has(channel) && !this.#channels.has(channel + 1)) return [channel, channel + 1];
+  }
+
+  /** The session that the server has made is of no use. */
+  #otherTransport(field: string): RtspError {
+    const message = `the server chose a transport for a track that was not offered (${field.split(';')[0] ?? ''})`;
+    return this.#mayChange && this.lanes.length === 0
+      ? new RtspAgain(message, UNSUPPORTED_TRANSPORT, 'udp')
+      : new RtspError(message, UNSUPPORTED_TRANSPORT);
   }
 
   async #setUpUdp(media: RtspMedia): Promise<Lane> {
@@ -137,8 +160,9 @@ export class Setup {
     });
     try {
       const response = await this.#ask(media, datagrams(pair.port));
-      const { isTcp, source, serverPorts } = parseTransport(header(response.headers, 'transport') ?? '');
-      if (isTcp) throw new RtspError('the server chose a transport that was not offered', UNSUPPORTED_TRANSPORT);
+      const field = header(response.headers, 'transport') ?? '';
+      const { isTcp, source, serverPorts } = parseTransport(field);
+      if (isTcp) throw this.#otherTransport(field);
       pair.hear(source);
       if (serverPorts !== undefined && serverPorts[0] > 0) {
         for (const port of serverPorts) await this.#checkUdp(remoteAddress, port);
@@ -166,8 +190,9 @@ export class Setup {
   }
 
   #listen(rtp: number, rtcp: number, track: number): void {
-    this.#channels.set(rtp, { track, isRtcp: false });
+    // where both are one, what comes there tells which it is
     this.#channels.set(rtcp, { track, isRtcp: true });
+    this.#channels.set(rtp, { track, isRtcp: false });
     this.#described.connection.expect(rtp);
     this.#described.connection.expect(rtcp);
   }
@@ -181,7 +206,10 @@ export class Setup {
     const response = await connection.ask('SETUP', this.#urlOf(media), { Transport: transport });
     checkMoved(response);
     const { status, reason, headers } = response;
-    if (status !== OK) throw new RtspError(`the server refused a track (${status}): ${reason}`, status);
+    if (status !== OK) {
+      const way = this.#transport.toUpperCase();
+      throw new RtspError(`the server refused a track over ${way} (${status}): ${reason}`, status);
+    }
     const [id = '', ...parameters] = (header(headers, 'session') ?? '').split(';').map((part) => part.trim());
     if (id !== '') {
       connection.session = id;

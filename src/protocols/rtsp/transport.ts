@@ -1,6 +1,8 @@
 /** What a server says of the way of one track's media (RFC 2326 section 12.39). */
 export interface TransportAnswer {
   readonly isTcp: boolean;
+  /** Media does not come in the connection of the requests. */
+  readonly isElsewhere: boolean;
   /** Channels of RTP and RTCP in the connection. */
   readonly channels: readonly [number, number] | undefined;
   /** Where packets come from, where that is another address than the server's. */
@@ -25,8 +27,11 @@ export function parseTransport(field: string): TransportAnswer {
       return [name.trim().toLowerCase(), value.trim()];
     }),
   );
+  const isTcp = profile.toUpperCase().endsWith('/TCP');
   return {
-    isTcp: profile.toUpperCase().endsWith('/TCP'),
+    isTcp,
+    // some leave out what they were asked for, or its profile
+    isElsewhere: profile !== '' && !isTcp && !parameters.has('interleaved'),
     channels: pairOf(parameters.get('interleaved'), 255),
     source: parameters.get('source'),
     serverPorts: pairOf(parameters.get('server_port'), 65_535),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import test from 'ava';
-import { Authorization } from '../../../../src/protocols/rtsp/authorization.ts';
+import { Authorization, unauthorized } from '../../../../src/protocols/rtsp/authorization.ts';
 
 const hash = (algorithm: string, text: string) => createHash(algorithm).update(text).digest('hex');
 const fieldOf = (text: string | undefined, name: string) => new RegExp(`${name}="?([^",]*)"?`).exec(text ?? '')?.[1];
@@ -14,7 +14,8 @@ test('nothing is said before it is asked for', (t) => {
       'Negotiate',
       'Digest realm="x"',
       'Digest nonce="1", algorithm=SHA-512',
-      'Digest nonce="1", qop="auth-int"',
+      'Digest nonce="1", algorithm=constructor',
+      'Digest nonce="1", qop="auth-conf"',
       '',
       '=,,="',
     ]),
@@ -43,10 +44,11 @@ test('Digest without qop, as in RFC 2069', (t) => {
   t.is(fieldOf(field, 'cnonce'), undefined);
 });
 
-test('Digest with qop, MD5 and SHA-256, counts the uses of a nonce (RFC 7616 section 3.4)', (t) => {
+test('Digest with qop, MD5, SHA-256 and SHA-512-256, counts the uses of a nonce (RFC 7616 section 3.4)', (t) => {
   for (const [algorithm, name] of [
     ['MD5', 'md5'],
     ['SHA-256', 'sha256'],
+    ['SHA-512-256', 'sha512-256'],
   ] as const) {
     const authorization = new Authorization('Mufasa', 'Circle of Life');
     t.true(
@@ -68,10 +70,13 @@ test('Digest with qop, MD5 and SHA-256, counts the uses of a nonce (RFC 7616 sec
 test('of several challenges, in one field or more, the strongest is met', (t) => {
   const md5 = 'Digest realm="r", nonce="a"';
   const sha = 'Digest realm="r", nonce="b", algorithm=SHA-256';
+  const sha512 = 'Digest realm="r", nonce="c", algorithm=SHA-512-256';
   for (const [fields, expected] of [
     [['Basic realm="r"', md5], /^Digest .*nonce="a"/],
     [[`Basic realm="r", ${md5}, ${sha}`], /^Digest .*nonce="b"/],
     [[sha, 'Basic realm="r"'], /nonce="b"/],
+    [['Basic realm="r"', md5, sha512, sha], /nonce="c"/],
+    [['Digest realm="r", nonce="d", algorithm=SHA-512', md5], /nonce="a"/],
   ] as const) {
     const authorization = new Authorization('u', 'p');
     t.true(authorization.take(fields));
@@ -92,4 +97,25 @@ test('quotes in names stay inside theirs', (t) => {
   const authorization = new Authorization('a"b\\', 'p');
   t.true(authorization.take(['Digest realm="x\\"y", nonce="n"']));
   t.regex(authorization.field('PLAY', '/') ?? '', /username="a\\"b\\\\", realm="x\\"y"/);
+});
+
+test('a request whose body is protected, too, has none (RFC 7616 section 3.4.3)', (t) => {
+  const authorization = new Authorization('u', 'p');
+  t.true(authorization.take(['Digest realm="r", nonce="n", qop="auth-int"']));
+  const field = authorization.field('PLAY', 'rtsp://cam/');
+  const two = hash('md5', `PLAY:rtsp://cam/:${hash('md5', '')}`);
+  const middle = `n:00000001:${fieldOf(field, 'cnonce')}:auth-int`;
+  t.is(fieldOf(field, 'response'), hash('md5', `${hash('md5', 'u:r:p')}:${middle}:${two}`));
+  t.is(fieldOf(field, 'qop'), 'auth-int');
+});
+
+test('why a server did not answer: no user, no way that is known, or not these', (t) => {
+  t.regex(unauthorized(undefined), /the URL has none \(401\)$/);
+  const authorization = new Authorization('u', 'p');
+  t.regex(unauthorized(authorization), /does not accept the credentials of the URL \(401\)$/);
+  t.false(authorization.take(['Digest nonce="1", algorithm=SHA-512, qop="auth"', 'NTLM']));
+  t.regex(unauthorized(authorization), /not supported \(401\): Digest algorithm=SHA-512 qop=auth, Ntlm$/);
+  t.true(authorization.take(['Basic realm="x"']));
+  t.false(authorization.take(['Basic realm="x"']));
+  t.regex(unauthorized(authorization), /does not accept/);
 });

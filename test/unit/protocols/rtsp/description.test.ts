@@ -152,22 +152,27 @@ test('URLs of tracks: absolute, relative, with a query, none', (t) => {
 test('what a server says of the way', (t) => {
   t.deepEqual(parseTransport('RTP/AVP/TCP;unicast;interleaved=2-3;ssrc=1'), {
     isTcp: true,
+    isElsewhere: false,
     channels: [2, 3],
     source: undefined,
     serverPorts: undefined,
   });
   t.deepEqual(parseTransport('RTP/AVP;unicast; client_port=5000-5001 ; source=10.0.0.1; server_port=6000-6001'), {
     isTcp: false,
+    isElsewhere: true,
     channels: undefined,
     source: '10.0.0.1',
     serverPorts: [6000, 6001],
   });
   t.deepEqual(parseTransport('RTP/AVP/UDP;server_port=6000'), {
     isTcp: false,
+    isElsewhere: true,
     channels: undefined,
     source: undefined,
     serverPorts: [6000, 6001],
   });
+  for (const text of ['', ';interleaved=0-1', 'RTP/AVP;unicast;interleaved=0-1', 'RTP/AVP/TCP'])
+    t.false(parseTransport(text).isElsewhere, text);
   for (const text of ['', ';;=', 'RTP/AVP/TCP;interleaved=255-256', 'RTP/AVP/TCP;interleaved=a-b'])
     t.is(parseTransport(text).channels, undefined);
 });

@@ -1,0 +1,39 @@
+import test from 'ava';
+import { Watchdog } from '../../../../src/core/watchdog.ts';
+import { FakeCamera, type CameraRequest } from '../../../support/fake-camera.ts';
+import { playRtsp } from '../../../support/rtsp-player.ts';
+import { until } from '../../../support/until.ts';
+
+const TIMEOUT_SECONDS = 2;
+/** So many are sent in twice the time for which any answer is waited for. */
+const SIGNS = 8;
+
+/** What a server does with GET_PARAMETER, none of which keeps its session. */
+const WAYS: Readonly<Record<string, (request: CameraRequest) => string>> = {
+  'is refused': () => '405 Method Not Allowed\r\n\r\n',
+  'is refused with the number of another request': ({ headers }) =>
+    `RTSP/1.0 405 Method Not Allowed\r\nCSeq: ${Number(headers['cseq']) - 1}\r\n\r\n`,
+  'is refused with the number 0': () => 'RTSP/1.0 501 Not Implemented\r\nCSeq: 0\r\n\r\n',
+  'is not answered': () => '',
+};
+
+for (const [how, answer] of Object.entries(WAYS)) {
+  test(`a session goes on by OPTIONS where GET_PARAMETER ${how}`, async (t) => {
+    let end: Watchdog | undefined;
+    t.teardown(() => end?.close());
+    const camera = await FakeCamera.start(t, {
+      answer: (request, { sockets }) => {
+        if (request.method === 'GET_PARAMETER') return answer(request);
+        end ??= new Watchdog(TIMEOUT_SECONDS * 1000, () => sockets[0]?.destroy());
+        end.heard();
+        if (request.method !== 'SETUP') return undefined;
+        return `200 OK\r\nSession: 7;timeout=${TIMEOUT_SECONDS}\r\nTransport: ${request.headers['transport']}\r\n\r\n`;
+      },
+    });
+    const played = await playRtsp(t, camera.url());
+    const begun = camera.requests.length;
+    await until('signs of life', () => played.ends.length > 0 || camera.requests.length >= begun + SIGNS);
+    t.deepEqual(played.ends, []);
+    t.true(camera.methods().slice(begun).includes('OPTIONS'));
+  });
+}
