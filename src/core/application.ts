@@ -3,6 +3,7 @@ import type { ApplicationConfig } from '../config/model.ts';
 import { outputName } from '../config/output-name.ts';
 import { kilnError } from '../errors.ts';
 import { Counters } from './counters.ts';
+import type { AlertMessage } from './registry.ts';
 import type { Source } from './source.ts';
 import { InputStream, type InputOptions, type OutputStream } from './stream.ts';
 import type { VirtualHost } from './vhost.ts';
@@ -142,6 +143,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     const input = new InputStream(name, source, this.counters, options);
     this.#inputs.set(name, input);
     const uncount = input.counters.source(source.kind);
+    input.on('trouble', (code, description) => this.#alert(input, { code, description }));
     input.once('tracks', () => this.vhost.registry.emit('input', input, this));
     input.once('close', () => {
       uncount();
@@ -151,6 +153,11 @@ export class Application extends EventEmitter<ApplicationEvents> {
     this.vhost.registry.emit('created', input, this);
     this.vhost.registry.emit('starting', this, input);
     return input;
+  }
+
+  #alert(input: InputStream, message: AlertMessage): void {
+    const { name } = input;
+    this.vhost.registry.emit('alert', { application: this, stream: input, name, type: 'INGRESS', messages: [message] });
   }
 
   /** The output streams of an input are made, as far as any are: viewers wait for no other. */

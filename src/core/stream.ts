@@ -28,6 +28,8 @@ interface StreamEvents {
   keyWanted: [];
   /** Of an input stream: whether it may be taken over on another node has changed. */
   handsOver: [];
+  /** Of an input stream: its source does something that an operator should know of, which an alert tells. */
+  trouble: [code: string, description: string];
   /** Of an output stream that rests: somebody is about to watch. */
   wanted: [];
   /** A reader's consumer threw: it is detached, writer and other readers go on. */

@@ -35,6 +35,7 @@ export function setUpRtspIngest(
   const faults = new FaultLog(log);
   const told: (readonly Track[])[] = [];
   const packets: Packet[] = [];
+  const troubles: string[] = [];
   const ingest = new RtspIngest({
     media,
     transport: 'tcp',
@@ -47,6 +48,7 @@ export function setUpRtspIngest(
       setTracks: (tracks) => told.push(tracks),
       write: (packet) => packets.push(packet),
       lost: () => {},
+      trouble: (code) => troubles.push(code),
     },
     report: () => {},
     onEnd: (reason) => t.fail(reason),
@@ -67,5 +69,5 @@ export function setUpRtspIngest(
     payload.copy(packet, 12);
     ingest.rtp(track, packet);
   };
-  return { ingest, told, packets, send };
+  return { ingest, told, packets, troubles, send };
 }

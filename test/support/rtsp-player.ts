@@ -54,6 +54,7 @@ export async function playRtsp(
       bytes += count;
     },
     lost: () => {},
+    trouble: () => {},
     end: (reason) => ends.push(reason),
   });
   return {

@@ -192,6 +192,7 @@ export class Pull {
       packet: (packet) => input.write(packet),
       received: (bytes) => input.counters.received(bytes),
       lost: (packets) => input.counters.lost(packets),
+      trouble: (code, description) => input.emit('trouble', code, description),
       end: onEnd,
     };
   }

@@ -13,6 +13,8 @@ export interface SourceSink {
   received(bytes: number): void;
   /** Packets that never came. */
   lost(packets: number): void;
+  /** The origin does something that an operator should know of: code and text of an alert. */
+  trouble(code: string, description: string): void;
   /** Nothing follows. Not called after `close()`. */
   end(reason: string): void;
 }

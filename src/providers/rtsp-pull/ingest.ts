@@ -14,6 +14,7 @@ import type { LocalClock } from '../intake/local-clock.ts';
 import { PullError } from '../pull/error.ts';
 import type { SourceSink } from '../pull/source.ts';
 import { areAligned } from '../rtp/alignment.ts';
+import { clockDrift } from '../rtp/clock-drift.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import type { LaneEvent } from '../rtp/lane.ts';
 import { AlignmentHold } from './alignment-hold.ts';
@@ -23,7 +24,7 @@ import { RtspTrack } from './track.ts';
 export interface RtspIngestOptions {
   readonly media: readonly RtspMedia[];
   readonly transport: MediaTransport;
-  readonly sink: TrackSink & Pick<SourceSink, 'lost'>;
+  readonly sink: TrackSink & Pick<SourceSink, 'lost' | 'trouble'>;
   /** Goes on from one connection to the next. */
   readonly clock: LocalClock;
   /** Tracks are to each other as they come, whatever sender reports tell. */
@@ -61,7 +62,9 @@ export class RtspIngest {
   constructor(options: RtspIngestOptions) {
     this.#options = options;
     const { sink, silenceMs, clock: local } = options;
-    const clock = new RtpClock(!options.ignoresReports, local.keepsTimes);
+    const clock = new RtpClock(!options.ignoresReports, local.keepsTimes, (share) =>
+      sink.trouble(...clockDrift(share)),
+    );
     const counts = { video: 0, audio: 0 };
     this.#tracks = options.media.map((media) => this.#track(media, clock, counts));
     const lanes = this.#tracks.flatMap((track) => track?.lane ?? []);

@@ -71,6 +71,7 @@ class RtspSource implements PullSource {
             setTracks: (tracks) => sink.tracks(tracks, []),
             write: (packet) => sink.packet(packet),
             lost: (packets) => sink.lost(packets),
+            trouble: (code, description) => sink.trouble(code, description),
           },
           report: (track, data) => this.#client.report(track, data),
         });

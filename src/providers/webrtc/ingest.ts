@@ -12,6 +12,7 @@ import { streamTrackId } from '../intake/track-id.ts';
 import { TrackWriter } from '../intake/track-writer.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import { areAligned, SILENT_WAIT_MS } from '../rtp/alignment.ts';
+import { clockDrift } from '../rtp/clock-drift.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { RtpLane, type LaneEvent } from '../rtp/lane.ts';
 import type { IngestPlan } from './accepted.ts';
@@ -65,7 +66,7 @@ export class Ingest {
     this.#options = options;
     const { input, config, plans, faults } = options;
     const keepsTimes = config.timestampMode === 'Original';
-    this.#clock = new RtpClock(true, keepsTimes);
+    this.#clock = new RtpClock(true, keepsTimes, (share) => input.emit('trouble', ...clockDrift(share)));
     this.#sections = plans.map((plan) => this.#section(plan, faults));
     this.#aligned = !config.rtcpBasedTimestamp;
     const lanes = this.#sections.flatMap((section) => section.lanes);

@@ -207,3 +207,10 @@ test('each alert is logged, and counted by its codes, whether or not it is sent'
     2: { event: 'alert.resolved', msg: 'what OK means' },
   });
 });
+
+test('what a provider finds wrong with a source needs no rule', async (t) => {
+  const { publish, codes } = await open(t, {});
+  publish().emit('trouble', 'INGRESS_CLOCK_DRIFT', 'its clocks differ');
+  await until('the alert', () => codes().length > 0);
+  t.deepEqual(codes(), ['INGRESS_CLOCK_DRIFT']);
+});

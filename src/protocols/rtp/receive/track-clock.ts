@@ -1,3 +1,4 @@
+import { Lateness, type Drift } from './drift.ts';
 import type { SenderTime } from './rtcp.ts';
 
 /** Counts of a source step back by less, where pictures are sent before they are shown. */
@@ -17,8 +18,9 @@ const PAUSE_SECONDS = 0.3;
 const CATCH_UP_MS = 200;
 /** A report tells of a time that is no further from that of the packets. */
 const REPORT_SECONDS = 10;
-/** Clocks drift by less from one report to the next. */
-const MAX_DRIFT_SECONDS = 0.1;
+/** A report is off by less than this, and clocks drift by less than so much of the time since the one before. */
+const REPORT_ERROR_SECONDS = 0.1;
+const MAX_DRIFT = 0.05;
 
 /** A timestamp that is far off, and when its packet came, in milliseconds of the monotonic clock. */
 interface Doubted {
@@ -35,6 +37,9 @@ export class TrackClock {
   seconds = 0;
   /** From its own time to that of the clock; undefined until it begins. */
   offset: number | undefined;
+  readonly lateness = new Lateness();
+  /** How it comes apart from the track that leads; undefined where reports tell, or it is the one. */
+  drift: Drift | undefined;
   readonly #clockRate: number;
   #ticks: number | undefined;
   /** The furthest that it has come, and how far it had come before: what is sent early is shown behind that. */
@@ -50,6 +55,9 @@ export class TrackClock {
   /** From its own time to that of the sender's clock, as is believed, and as the last report told. */
   #wall: number | undefined;
   #candidate: number | undefined;
+  /** When both were told, on the sender's clock. */
+  #wallAt = 0;
+  #candidateAt = 0;
   /** By how much less it has counted than passed, where it stopped for a while, since the last report that was believed. */
   #paused = 0;
   /** When the candidate came, where it tells of just that. */
@@ -122,19 +130,25 @@ export class TrackClock {
     const told = report.ntpMs / 1000 - ticks / this.#clockRate;
     if (this.#isOfPause(told)) {
       this.#candidate = told;
+      this.#candidateAt = report.ntpMs / 1000;
       this.#toldAt ??= this.#at;
       return true;
     }
     this.#toldAt = undefined;
-    const agrees = [this.#wall ?? told, this.#candidate].some(
-      (known) => known !== undefined && Math.abs(told - known) <= MAX_DRIFT_SECONDS,
-    );
+    const at = report.ntpMs / 1000;
+    const agrees =
+      this.#wall === undefined ||
+      continues(told - this.#wall, at - this.#wallAt) ||
+      (this.#candidate !== undefined && continues(told - this.#candidate, at - this.#candidateAt));
     this.#candidate = agrees ? undefined : told;
-    if (agrees) this.#believe(told);
+    this.#candidateAt = at;
+    if (agrees) this.#believe(told, at);
     return true;
   }
 
   restart(): void {
+    this.lateness.restart();
+    this.drift = undefined;
     this.offset = undefined;
     this.#ticks = undefined;
     this.#furthest = -Infinity;
@@ -188,11 +202,12 @@ export class TrackClock {
     if (!this.#isOfPause(told)) return;
     this.offset = (this.offset as number) + told - (this.#wall ?? told);
     this.#candidate = undefined;
-    this.#believe(told);
+    this.#believe(told, this.#candidateAt);
   }
 
-  #believe(told: number): void {
+  #believe(told: number, at: number): void {
     this.#wall = told;
+    this.#wallAt = at;
     this.#paused = 0;
   }
 
@@ -200,4 +215,9 @@ export class TrackClock {
     const range = 2 ** 32;
     return timestamp + Math.round((near - timestamp) / range) * range;
   }
+}
+
+/** Whether a report may be of the same clock as one before it that told another offset. */
+function continues(moved: number, elapsed: number): boolean {
+  return Math.abs(moved) <= REPORT_ERROR_SECONDS + MAX_DRIFT * Math.max(0, elapsed);
 }

@@ -49,7 +49,7 @@ async function converse(
           silenceMs: 0,
           log,
           faults,
-          sink: { setTracks: () => {}, write: () => {}, lost: () => {} },
+          sink: { setTracks: () => {}, write: () => {}, lost: () => {}, trouble: () => {} },
           report: (track, data) => client?.report(track, data),
           onEnd: () => {},
         });

@@ -28,7 +28,7 @@ test('senders are told every five seconds what came of theirs', (t) => {
     silenceMs: 0,
     log,
     faults: new FaultLog(log),
-    sink: { setTracks: () => {}, write: () => {}, lost: () => {} },
+    sink: { setTracks: () => {}, write: () => {}, lost: () => {}, trouble: () => {} },
     report: (track, data) => reports.push([track, data]),
     onEnd: () => t.fail(),
   });

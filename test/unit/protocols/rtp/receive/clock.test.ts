@@ -293,3 +293,62 @@ test('a sender that stood still, and reported when it sent what it had missed, d
     }
   }
 });
+
+/** Pictures and audio for so many seconds, the audio by a clock that is slow by a share: how far they are apart in the end, and how they were. */
+function drift(seconds: number, slow: number, reports: readonly ('video' | 'audio')[], usesReports = true) {
+  const told: number[] = [];
+  const clock = new RtpClock(usesReports, false, (share) => told.push(share));
+  const video = clock.track(90_000, false);
+  const audio = clock.track(16_000, true);
+  let seed = 3;
+  const random = () => (seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0) / 2 ** 32;
+  let furthest = 0;
+  let last = 0;
+  let longest = 0;
+  // by the instant of capture, in milliseconds; a tenth of the packets is late by up to 50 ms
+  for (let at = 0; at < seconds * 1000; at += 20) {
+    const late = random() < 0.1 ? random() * 50 : 0;
+    if (at % 5000 === 2500) {
+      if (reports.includes('video')) video.report(report(500 + at / 1000, Math.round(at * 90)));
+      if (reports.includes('audio')) audio.report(report(500 + at / 1000, Math.round(at * 16 * (1 - slow))));
+    }
+    const sound = audio.time(Math.round(at * 16 * (1 - slow)), at + late) / TICKS;
+    const picture = video.time(at * 90, at + late) / TICKS;
+    longest = Math.max(longest, sound - last);
+    last = sound;
+    furthest = Math.max(furthest, Math.abs(picture - sound));
+  }
+  return { furthest, longest, told };
+}
+
+for (const reports of [[], ['audio'], ['video']] as const) {
+  for (const slow of [0.02, 0.005, -0.02]) {
+    test(`audio by a clock that is ${slow * 100} % slow, and reports of ${reports[0] ?? 'nothing'}: pictures follow, and it is told`, (t) => {
+      const { furthest, longest, told } = drift(600, slow, reports);
+      t.true(furthest < 0.31, `${furthest} s apart`);
+      t.true(longest < 0.1, `a step of ${longest} s`);
+      t.is(told.length, 1);
+      near(t, told[0], slow, 0.002);
+    });
+  }
+}
+
+test('what reports tell of a slow clock is followed, and not told', (t) => {
+  for (const slow of [0.02, 0.005]) {
+    const { furthest, told } = drift(600, slow, ['audio', 'video']);
+    t.true(furthest < 0.15, `${slow}: ${furthest} s apart`);
+    t.deepEqual(told, []);
+  }
+});
+
+test('where reports are ignored a slow clock is followed as well', (t) => {
+  const { furthest, told } = drift(300, 0.02, ['audio', 'video'], false);
+  t.true(furthest < 0.31, `${furthest} s apart`);
+  t.is(told.length, 1);
+});
+
+test('tracks of one clock that nobody reports stay as they came', (t) => {
+  const { furthest, told } = drift(600, 0, []);
+  t.true(furthest < 0.06, `${furthest} s apart`);
+  t.deepEqual(told, []);
+});
