@@ -170,11 +170,15 @@ async function removeTemporaries(path: string): Promise<void> {
   }
 }
 
-/** When a process started, in ticks since boot; undefined when there is none, its number alone where /proc is missing. */
+/**
+ * When a process started, in ticks since boot; undefined when there is none, or one that has ended and that nobody has waited
+ * for (proc(5): Z, X). Only whether there is one where /proc is missing.
+ */
 async function startOf(pid: number): Promise<string | undefined> {
   try {
     const stat = await readFile(join('/proc', String(pid), 'stat'), 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const [state = '', ...rest] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return /^[ZXx]/.test(state) ? undefined : rest[18];
   } catch {
     const proc = await access('/proc/self/stat').then(
       () => true,

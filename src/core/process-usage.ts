@@ -25,6 +25,17 @@ export function usageOf(pid: number): ProcessUsage | undefined {
   return cpuSeconds === undefined ? undefined : { cpuSeconds, residentBytes: Number(kibibytes ?? 0) * 1024 };
 }
 
+/** Whether a process lives, whoever it belongs to: one that has ended, and that nobody has waited for, does not (proc(5): Z, X). */
+export function isAlive(pid: number): boolean {
+  const stat = readProc(`/proc/${pid}/stat`);
+  if (stat !== undefined) return !/^[ZXx]/.test(stat.slice(stat.lastIndexOf(')') + 2));
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
 /** A file of a process, undefined when that has ended. Nothing in /proc waits for a disk: it is read at once. */
 export function readProc(path: string): string | undefined {
   return unlessEnded(() => readFileSync(path, 'latin1').trim());

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { portsInUse, unusedPorts } from '../../deploy/cluster/ports.ts';
+import { isAlive } from '../../src/core/process-usage.ts';
 import { until } from './until.ts';
 
 /**
@@ -50,8 +51,8 @@ function isHeld(file: string): boolean {
   try {
     const pid = Number(readFileSync(file, 'utf8'));
     // one that is being written is held, too
-    return pid === 0 || process.kill(pid, 0);
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
+    return pid === 0 || isAlive(pid);
+  } catch {
+    return false;
   }
 }

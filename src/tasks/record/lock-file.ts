@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises';
+import { isAlive } from '../../core/process-usage.ts';
 import { pause } from '../pause.ts';
 import { KeyedTurns } from './keyed-turns.ts';
 import { temporaryBeside } from './paths.ts';
@@ -65,13 +66,7 @@ async function isOfDead(path: string, home: string): Promise<boolean> {
   const holder = (await readFile(path, 'utf8').catch(unless('ENOENT'))) ?? '';
   const pid = holder.startsWith(`${home} `) ? Number(holder.slice(home.length)) : 0;
   if (!Number.isInteger(pid) || pid <= 0) return false;
-  if (pid === process.pid) return true;
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
+  return pid === process.pid || !isAlive(pid);
 }
 
 /** Another process may remove it at the same time, and already have one of its own there. */

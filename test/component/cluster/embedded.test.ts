@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { ConflictError, joinKey, openEmbedded, splitKey, StorageError, type Cluster, type Json } from '#cluster';
+import { zombie } from '../../support/zombie.ts';
 
 function place(t: ExecutionContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-store-'));
@@ -193,4 +194,15 @@ test('a write that fails leaves the old file, no other file, and the old entries
   writeFileSync(file, before);
   await config.write(put('b', 2));
   t.deepEqual(values({ config }), { a: 1, b: 2 });
+});
+
+test('a server that was killed has no lock, though nobody has waited for it', async (t) => {
+  const file = place(t);
+  const { pid, stat } = await zombie(t);
+  const lock = `${pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;
+  mkdirSync(join(file, '..'));
+  writeFileSync(`${file}.lock`, lock);
+  const { cluster } = await open(t, file);
+  await cluster.config.write(put('v', 1));
+  t.deepEqual(values(cluster), { v: 1 });
 });
