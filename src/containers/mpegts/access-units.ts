@@ -10,7 +10,7 @@ export interface AccessUnit {
   readonly data: Buffer;
   /** Of decoding. */
   readonly time: number;
-  /** From there to presentation. */
+  /** From there to presentation; negative where the source tells it so. */
   readonly compositionTime: number;
 }
 
@@ -114,7 +114,7 @@ export class AccessUnits {
         return;
       }
       const time = wrapped(dts + i * this.#step);
-      this.#events.unit({ data: joinNals(picture), time, compositionTime: Math.max(0, ticksBetween(dts, pts)) });
+      this.#events.unit({ data: joinNals(picture), time, compositionTime: ticksBetween(dts, pts) });
       this.#follow(time);
     }
   }

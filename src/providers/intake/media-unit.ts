@@ -7,7 +7,7 @@ export interface MediaUnit {
   readonly key: boolean;
   /** Of decoding; as the source tells it, wrapped where its timestamps wrap. May be a fraction. */
   readonly time: number;
-  /** From decoding to presentation; 0 for everything but pictures. */
+  /** From decoding to presentation, negative where the source has it so; 0 for everything but pictures. */
   readonly compositionTime: number;
   /** Ticks of the track; 0 for what does not tell, as pictures do. */
   readonly duration: number;

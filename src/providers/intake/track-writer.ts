@@ -2,6 +2,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { Timebase } from '../../core/timebase.ts';
 import type { SourceClock, TrackTimeline } from '../../core/timeline.ts';
 import { sameFormat, type Track } from '../../core/track.ts';
+import { DecodeLead } from './decode-lead.ts';
 import type { MediaUnit } from './media-unit.ts';
 
 /** Each change makes every viewer start anew: a source with more of them is broken. */
@@ -40,6 +41,7 @@ interface Lane {
   readonly timeline: TrackClock;
   /** Ticks of the track in one of the source's clock. */
   ticks: number;
+  readonly lead: DecodeLead;
 }
 
 /** Units to packets of a stream, on one timeline, with the tracks that they bring. */
@@ -68,11 +70,19 @@ export class TrackWriter {
       clock: { bits },
       timeline,
     } = this.#options;
-    let first = units[0]?.time;
-    for (const { time } of units) if (first !== undefined && isBefore(time, first, 2 ** bits)) first = time;
-    if (first !== undefined) timeline.start(first);
     for (const track of [...units.map((unit) => unit.track), ...tracks])
       if (!this.#lanes.has(track.id)) this.#open(track);
+    for (const { track, key, compositionTime } of units) {
+      const { lead, ticks } = this.#lanes.get(track.id) as Lane;
+      lead.note(track, key, Math.round(compositionTime * ticks));
+    }
+    let first: number | undefined;
+    for (const { track, time } of units) {
+      const { lead, ticks } = this.#lanes.get(track.id) as Lane;
+      const decoded = time - lead.ticks / ticks;
+      if (first === undefined || isBefore(decoded, first, 2 ** bits)) first = decoded;
+    }
+    if (first !== undefined) timeline.start(first);
     this.#announce();
     for (const unit of units) this.write(unit);
   }
@@ -86,10 +96,12 @@ export class TrackWriter {
   write({ track, data, key, time, compositionTime, duration }: MediaUnit): void {
     let lane = this.#lanes.get(track.id);
     if (lane?.track !== track) lane = this.#replace(lane, track);
-    const { timeline, ticks } = lane;
-    const dts = duration > 0 ? timeline.nextFrame(time, duration) : timeline.next(time);
-    const pts = compositionTime > 0 ? dts + Math.round(compositionTime * ticks) : dts;
-    this.#options.sink.write({ track, dts, pts, duration, key, data });
+    const { timeline, ticks, lead } = lane;
+    const told = duration > 0 ? timeline.nextFrame(time, duration) : timeline.next(time);
+    const offset = Math.round(compositionTime * ticks);
+    lead.note(track, key, offset);
+    const dts = lead.next(told);
+    this.#options.sink.write({ track, dts, pts: Math.max(dts, told + offset), duration, key, data });
   }
 
   /** Leaves out the tracks that the source has no longer. @param ids of those that it has */
@@ -106,6 +118,7 @@ export class TrackWriter {
       track,
       timeline: this.#options.timeline.track(track.timebase),
       ticks: this.#ticksOf(track.timebase),
+      lead: new DecodeLead(),
     };
     this.#lanes.set(track.id, lane);
     return lane;

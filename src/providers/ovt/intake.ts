@@ -11,6 +11,7 @@ import { OvtError } from '../../protocols/ovt/error.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 import { playlistOf, trackOf } from '../../protocols/ovt/tracks.ts';
 import { eventTarget } from '../../protocols/ovt/wire-form.ts';
+import { DecodeLead } from '../intake/decode-lead.ts';
 import { trackSource, type SourceUnit, type TrackSource } from './track-source.ts';
 
 export interface IntakeSink {
@@ -63,6 +64,8 @@ export interface IntakeOptions {
 interface Entry {
   readonly described: Track;
   readonly source: TrackSource;
+  /** Nodes of this cluster have what is decoded before it is shown. */
+  readonly lead: DecodeLead | undefined;
 }
 
 /** How long a track is waited for that is not known from its description; then the others begin. */
@@ -153,11 +156,11 @@ export class Intake {
     const track = whole?.type === 'data' && units.length > 0 ? this.#eventTrack(whole, frame) : whole;
     if (track === undefined || !this.#told.includes(track)) return;
     const now = performance.now();
-    for (const unit of units) this.#pass(entry.described, track, frame, unit, now);
+    for (const unit of units) this.#pass(entry, track, frame, unit, now);
   }
 
   #pass(
-    { id, timebase }: Track,
+    { described: { id, timebase }, lead }: Entry,
     track: Track,
     { dts, pts }: Frame,
     { data, key, duration, offset }: SourceUnit,
@@ -170,8 +173,11 @@ export class Intake {
     const time = clock.next(id, dts + ahead, timebase, track.timebase, samples, now);
     if (this.#gate !== undefined && !this.#passesGate(this.#gate, { track, key })) return;
     if (time === undefined) return;
-    const shown = time + rescale(pts - dts, timebase, track.timebase);
-    this.#sink.packet({ track, dts: time, pts: shown, duration, key, data });
+    const shown = rescale(pts - dts, timebase, track.timebase);
+    if (lead === undefined) return this.#sink.packet({ track, dts: time, pts: time + shown, duration, key, data });
+    lead.note(track, key, shown);
+    const decoded = lead.next(time);
+    this.#sink.packet({ track, dts: decoded, pts: Math.max(decoded, time + shown), duration, key, data });
   }
 
   #passesGate(gate: KeyGate, packet: Pick<Packet, 'track' | 'key'>): boolean {
@@ -196,7 +202,8 @@ export class Intake {
     const known = this.#entries.get(described.id);
     if (known !== undefined && JSON.stringify(known.described) === JSON.stringify(described)) return known;
     if (known === undefined || !sameFormat(known.described, described)) this.#loseTrack(described);
-    return { described, source: trackSource(described, this.#options.plain) };
+    const { plain } = this.#options;
+    return { described, source: trackSource(described, plain), lead: plain ? undefined : new DecodeLead() };
   }
 
   #loseTrack(track: Track): void {

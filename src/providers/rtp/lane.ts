@@ -177,7 +177,7 @@ export class RtpLane implements ReceiverSink, Waiting {
       this.lastKey = now;
       this.#isBroken = false;
     }
-    return this.#isBroken ? undefined : { ...unit, time: dts, compositionTime: Math.max(0, time - dts) };
+    return this.#isBroken ? undefined : { ...unit, time: dts, compositionTime: time - dts };
   }
 
   #restart(): void {

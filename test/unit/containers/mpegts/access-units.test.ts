@@ -34,7 +34,7 @@ test('a picture in a packet, with its times', (t) => {
   t.deepEqual(units, [
     { data: lengths(1), time: 3600, compositionTime: 7200 },
     { data: lengths(2), time: 2 ** 33 - 10, compositionTime: 15 },
-    { data: lengths(3), time: 200, compositionTime: 0 },
+    { data: lengths(3), time: 200, compositionTime: -100 },
   ]);
 });
 

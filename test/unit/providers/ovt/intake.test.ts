@@ -8,12 +8,11 @@ import { wireTrack } from '../../../../src/protocols/ovt/tracks.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
 import { Intake } from '../../../../src/providers/ovt/intake.ts';
 import { Recorder } from '../../../support/ovt.ts';
-import { audioTrack, dataTrack } from '../../../support/packets.ts';
+import { audioTrack, dataTrack, videoTrack } from '../../../support/packets.ts';
 
-/** The intake of a stream with audio and events, as OvenMediaEngine describes it. */
-function open() {
+/** The intake of a stream, with audio and events if nothing else is said, as OvenMediaEngine describes it. */
+function open(tracks: readonly Track[] = [audioTrack({ codec: 'MP2', config: undefined }), dataTrack({ id: 2 })]) {
   const recorder = new Recorder();
-  const tracks: readonly Track[] = [audioTrack({ codec: 'MP2', config: undefined }), dataTrack({ id: 2 })];
   const description = descriptionOf({
     appName: '#default#app',
     streamName: 'live',
@@ -65,4 +64,25 @@ test('no tracks are made of events that are not taken', (t) => {
   event(PACKET_TYPE.audioEvent, 0, '{}', BITSTREAM.cue);
   t.deepEqual(recorder.packets, []);
   t.is(recorder.told.length, 1);
+});
+
+test('pictures that an origin shows before it decodes them are decoded before, and shown at their times', (t) => {
+  const { recorder, intake } = open([videoTrack({ codec: 'VP8', config: undefined })]);
+  const key = Buffer.from('1000009d012a80026801', 'hex');
+  for (const [i, frames] of [-1, 1, -2, -2, -1, 1, -2, -2].entries()) {
+    const dts = 90_000 + 3000 * i;
+    const pts = dts + 3000 * frames;
+    intake.frame({
+      ...{ track: 0, pts, dts, duration: 0, mediaType: MEDIA_TYPE.video, key: i % 4 === 0, bitstream: BITSTREAM.vp8 },
+      ...{ packetType: PACKET_TYPE.raw, data: i % 4 === 0 ? key : Buffer.of(0x11, 0, 0) },
+    });
+  }
+  const { packets } = recorder;
+  const [first] = packets.map(({ pts }) => pts);
+  t.deepEqual(
+    packets.map(({ pts }) => Math.round((pts - Number(first)) / 3000)),
+    [0, 3, 1, 2, 4, 7, 5, 6],
+  );
+  for (const [i, { dts, pts }] of packets.entries())
+    t.true(dts <= pts && (i === 0 || dts > Number(packets[i - 1]?.dts)));
 });

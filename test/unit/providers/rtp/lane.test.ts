@@ -4,6 +4,7 @@ import { FaultLog } from '../../../../src/log.ts';
 import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import type { RtpPacket } from '../../../../src/protocols/rtp/receive/packet.ts';
 import { AudioIntake } from '../../../../src/providers/intake/audio-intake.ts';
+import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';
 import { GapTimer, type Waiting } from '../../../../src/providers/rtp/gap-timer.ts';
 import { RtpLane } from '../../../../src/providers/rtp/lane.ts';
 import { until } from '../../../support/until.ts';
@@ -84,6 +85,31 @@ test('packets that never came are told', (t) => {
   const [one] = setUp(t);
   for (const sequence of [65_534, 65_535, 3, 4]) one.send(sequence, sequence, 0);
   t.deepEqual(one.lost, [3]);
+});
+
+test('pictures are shown at their times, also where nothing tells that they are reordered', (t) => {
+  const shown: number[] = [];
+  const faults = new FaultLog(pino({ level: 'silent' }));
+  t.teardown(() => faults.close());
+  const lane: RtpLane = new RtpLane({
+    kind: 'video',
+    format: { encoding: 'VP8', clockRate: 90_000, parameters: {} },
+    waitMs: 0,
+    faults,
+    source: new VideoIntake({ id: 0, codec: 'VP8' }),
+    clock: new RtpClock(true).track(90_000, true),
+    onEvent: (event) => {
+      const unit = lane.unit(event);
+      if (unit !== undefined) shown.push(Math.round((unit.time + unit.compositionTime) / 3000));
+    },
+    onLost: () => {},
+  });
+  const [key, other] = [Buffer.from('101000009d012a80026801', 'hex'), Buffer.of(0x10, 0x11, 0, 0)];
+  for (const [i, frame] of [0, 3, 1, 2, 6, 4, 5].entries()) {
+    const payload = i === 0 ? key : other;
+    lane.push({ payloadType: 96, marker: true, sequence: i, timestamp: frame * 3000, ssrc: 1, payload }, i * 33);
+  }
+  t.deepEqual(shown, [0, 3, 1, 2, 6, 4, 5]);
 });
 
 test('the gap timer drives what waits, as long as anything does', async (t) => {
