@@ -125,13 +125,20 @@ export class FaultLog {
   readonly #module: string;
   readonly #counts = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
+  #latest: string | undefined;
 
   constructor(log: Logger) {
     this.#log = log;
     this.#module = String(log.bindings().module ?? 'server');
   }
 
+  /** What was counted last, ever; undefined when nothing was. */
+  get latest(): string | undefined {
+    return this.#latest;
+  }
+
   count(fault: string): void {
+    this.#latest = fault;
     addOne(logCounts.faults, this.#module);
     const kind = this.#counts.has(fault) || this.#counts.size < MAX_KINDS ? fault : OTHER;
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);

@@ -18,6 +18,7 @@ export function described(
   return {
     kind,
     payloadType,
+    others: [],
     channels: 1,
     bitrate: 0,
     control: undefined,

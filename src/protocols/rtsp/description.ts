@@ -4,13 +4,19 @@ import { STATIC_FORMATS, type RtpFormat } from '../rtp/receive/format.ts';
 import { sentByServer } from './direction.ts';
 import { RtspError } from './error.ts';
 
-/** One track of a session description that can be taken. */
-export interface RtspMedia {
-  readonly kind: 'video' | 'audio';
+/** One format of a track, as the description has it. */
+export interface RtspFormat {
   readonly payloadType: number;
   readonly format: RtpFormat;
   /** 0 when it is not told. */
   readonly channels: number;
+}
+
+/** One track of a session description that can be taken, in the format that comes first. */
+export interface RtspMedia extends RtspFormat {
+  readonly kind: 'video' | 'audio';
+  /** In which it may come as well, and change between (RFC 8866 section 5.14). */
+  readonly others: readonly RtspFormat[];
   /** Bits per second, 0 when it is not told. */
   readonly bitrate: number;
   /** As the description has it. */
@@ -34,7 +40,7 @@ const AS_BITS = 1000;
 
 /**
  * Reads what a server describes (RFC 4566, and what cameras make of it): pictures and sound in payload formats that
- * are taken, each in the first that is. Metadata, and what the client would have to send, are left out.
+ * are taken. Metadata, and what the client would have to send, are left out.
  * @throws RtspError when nothing can be taken, or it is too long
  */
 export function readDescription(text: string): RtspDescription {
@@ -67,37 +73,33 @@ function cleaned(text: string): string {
 function readMedia(media: MediaDescription): RtspMedia | undefined {
   const { type, payloads, protocol } = media;
   if ((type !== 'video' && type !== 'audio') || !/^RTP\/A?VP/i.test(protocol)) return undefined;
-  for (const payloadType of String(payloads ?? '')
+  const [first, ...others] = String(payloads ?? '')
     .trim()
     .split(/\s+/, MAX_FORMATS)
-    .map(Number)) {
-    const read = readFormat(media, payloadType);
-    if (read === undefined || !isPayloadFormat(read.format.encoding)) continue;
-    const limit = media.bandwidth?.find((one) => one.type === 'AS')?.limit;
-    return {
-      kind: type,
-      payloadType,
-      ...read,
-      bitrate: (Number(limit) || 0) * AS_BITS,
-      control: textOf(media.control),
-    };
-  }
-  return undefined;
+    .flatMap((payloadType) => readFormat(media, Number(payloadType)) ?? [])
+    .filter(({ format }) => isPayloadFormat(format.encoding));
+  if (first === undefined) return undefined;
+  const limit = media.bandwidth?.find((one) => one.type === 'AS')?.limit;
+  return {
+    kind: type,
+    ...first,
+    others,
+    bitrate: (Number(limit) || 0) * AS_BITS,
+    control: textOf(media.control),
+  };
 }
 
-function readFormat(
-  { type, rtp, fmtp }: MediaDescription,
-  payloadType: number,
-): Pick<RtspMedia, 'format' | 'channels'> | undefined {
+function readFormat({ type, rtp, fmtp }: MediaDescription, payloadType: number): RtspFormat | undefined {
   const parameters = readParameters(textOf(fmtp.find(({ payload }) => payload === payloadType)?.config) ?? '');
   const map = rtp.find(({ payload }) => payload === payloadType);
   const known = STATIC_FORMATS[payloadType];
-  if (map === undefined) return known && { format: { ...known, parameters }, channels: 1 };
+  if (map === undefined) return known && { payloadType, format: { ...known, parameters }, channels: 1 };
   const encoding = String(map.codec).toUpperCase();
   const clockRate =
     map.rate !== undefined && map.rate > 0 ? map.rate : type === 'video' ? VIDEO_CLOCK : (known?.clockRate ?? 0);
   // the clock of MPEG audio is its own, whatever is written there (RFC 3551 section 4.5.13)
   return {
+    payloadType,
     format: { encoding, clockRate: encoding === 'MPA' ? VIDEO_CLOCK : clockRate, parameters },
     channels: Number(map.encoding) || 0,
   };

@@ -145,7 +145,7 @@ export class Pull {
     const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
     const onAbort = (): void => end({ reason: 'the pull was ended' });
     signal.addEventListener('abort', onAbort, { once: true });
-    const late = setTimeout(() => end({ reason: 'the origin did not describe its tracks in time' }), TRACKS_MS);
+    const late = setTimeout(() => end({ reason: lateReason(this.#source) }), TRACKS_MS);
     let playedSince: number | undefined;
     let stopProbing: (() => void) | undefined;
     let source: PullSource | undefined;
@@ -218,6 +218,11 @@ export class Pull {
     void probe();
     return () => stop.abort();
   }
+}
+
+function lateReason(source: PullSource | undefined): string {
+  const late = 'the origin did not describe its tracks in time';
+  return source?.trouble === undefined ? late : `${late} (${source.trouble})`;
 }
 
 /** @returns undefined when it is over before the origin answers. @throws Error */

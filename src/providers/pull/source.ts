@@ -22,6 +22,8 @@ export interface SourceSink {
 /** One connection to an origin, which has described its stream. */
 export interface PullSource {
   readonly connection: Connection | undefined;
+  /** What was wrong last with what it received; undefined where nothing was. */
+  readonly trouble?: string | undefined;
   /** Resolves when it plays. @throws Error */
   play(sink: SourceSink): Promise<void>;
   /** Idempotent. */

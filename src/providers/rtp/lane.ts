@@ -108,6 +108,12 @@ export class RtpLane implements ReceiverSink, Waiting {
     this.#receiver.push(packet, now);
   }
 
+  /** Takes note of a packet that is none of its format. @returns whether it may be of the same source and count */
+  other(packet: RtpPacket, now: number): boolean {
+    this.#now = now;
+    return this.#receiver.other(packet, now);
+  }
+
   tick(now: number): void {
     this.#now = now;
     this.#receiver.tick(now);

@@ -67,8 +67,8 @@ export class RtspIngest {
     );
     const counts = { video: 0, audio: 0 };
     this.#tracks = options.media.map((media) => this.#track(media, clock, counts));
-    const lanes = this.#tracks.flatMap((track) => track?.lane ?? []);
-    this.#gaps = new GapTimer(lanes);
+    const tracks = this.#tracks.flatMap((track) => track ?? []);
+    this.#gaps = new GapTimer(tracks);
     if (counts.video + counts.audio === 0) {
       clearInterval(this.#reports);
       throw new PullError('none of its tracks is supported');
@@ -83,13 +83,18 @@ export class RtspIngest {
       writer,
       silenceMs,
       ...(counts.video > 0 && { pictureWaitMs: PICTURE_WAIT_MS }),
-      tracks: () => this.#tracks.flatMap((track) => track?.lane.track ?? []),
+      tracks: () => tracks.flatMap(({ lane }) => lane.track ?? []),
       onFailure: (reason) => this.#end(reason),
     });
     const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
     this.#intake.announce({ video: indices(counts.video), audio: indices(counts.audio) });
     this.#hold = new AlignmentHold({
-      isAligned: (waitsForSilent) => options.ignoresReports || areAligned(lanes, waitsForSilent),
+      isAligned: (waitsForSilent) =>
+        options.ignoresReports ||
+        areAligned(
+          tracks.map(({ lane }) => lane),
+          waitsForSilent,
+        ),
       onSilent: () => this.#leaveOutSilent(),
       output: (event) => this.#enter(event),
     });
@@ -108,7 +113,7 @@ export class RtspIngest {
       if (!(error instanceof RtpError)) throw error;
       this.#options.faults.count(error.message);
     }
-    this.#gaps.heard(taken.lane, now);
+    this.#gaps.heard(taken, now);
   }
 
   /** The server says which RTP time of a track is that of the beginning of all. */

@@ -47,6 +47,10 @@ class RtspSource implements PullSource {
     return connectionBy(this.#client.socket, this.#client.transport === 'udp' ? 'UDP' : 'TCP');
   }
 
+  get trouble(): string | undefined {
+    return this.#faults.latest;
+  }
+
   async play(sink: SourceSink): Promise<void> {
     const { clock, ignoresReports, silenceMs = 0, log } = this.#options;
     const end = (reason: string): void => {

@@ -10,9 +10,12 @@ import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
 /** Who its encoding name says it is: a transport stream in RTP (RFC 2250 section 2). */
 export const TRANSPORT_STREAM = 'MP2T';
 
+const SYNC_BYTE = 0x47;
+
 /** A transport stream of one session to packets of a stream. Its clocks are in itself. */
 export class TsIngest {
   readonly #track: number;
+  readonly #payloadType: number;
   readonly #options: RtspIngestOptions;
   readonly #receiver: RtpReceiver;
   readonly #source: TsSource;
@@ -23,6 +26,7 @@ export class TsIngest {
     this.#options = options;
     const { media, transport, sink, clock, silenceMs, log, faults, onEnd } = options;
     this.#track = media.findIndex(({ format }) => format.encoding === TRANSPORT_STREAM);
+    this.#payloadType = media[this.#track]?.payloadType ?? NaN;
     clock.restart();
     this.#source = new TsSource({
       log,
@@ -53,7 +57,10 @@ export class TsIngest {
     if (this.#closed || track !== this.#track) return;
     const now = performance.now();
     try {
-      this.#receiver.push(parseRtp(data), now);
+      const packet = parseRtp(data);
+      // what is one is taken under any number
+      if (packet.payloadType === this.#payloadType || packet.payload[0] === SYNC_BYTE) this.#receiver.push(packet, now);
+      else this.#receiver.other(packet, now);
     } catch (error) {
       if (!(error instanceof RtpError)) throw error;
       this.#options.faults.count(error.message);

@@ -39,6 +39,13 @@ export class RtpReceiver implements ReorderSink {
     this.#window.tick(now);
   }
 
+  /** Takes note of a packet that is none of the format. @returns whether it may be of the same source and count */
+  other(packet: RtpPacket, now: number): boolean {
+    const isOurs = this.#window.other(packet);
+    this.#window.tick(now);
+    return isOurs;
+  }
+
   /** When `tick` has something to do; undefined when nothing is held up. */
   get deadline(): number | undefined {
     return this.#window.deadline;

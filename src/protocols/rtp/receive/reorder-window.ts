@@ -31,6 +31,8 @@ export class ReorderWindow {
   #count = 0;
   #ssrc: number | undefined;
   #next = 0;
+  /** Numbers that packets of no use had, modulo the capacity; undefined before the first of them. */
+  #others: Int32Array | undefined;
   /** The first packet of what may be a new count or source. */
   #stray: RtpPacket | undefined;
 
@@ -47,15 +49,33 @@ export class ReorderWindow {
 
   push(packet: RtpPacket, now: number): void {
     if (this.#ssrc === undefined) this.#begin(packet);
-    const ahead = packet.ssrc === this.#ssrc ? distance(this.#next, packet.sequence) : Infinity;
+    let ahead = packet.ssrc === this.#ssrc ? distance(this.#next, packet.sequence) : Infinity;
     if (ahead > MAX_DROPOUT || ahead < -MAX_MISORDER) {
       this.#strayed(packet, now);
       return;
     }
     this.#stray = undefined;
+    if (ahead > 0 && this.#others !== undefined) {
+      this.#passOthers(packet.sequence);
+      ahead = distance(this.#next, packet.sequence);
+    }
     if (ahead < 0) this.dropped++;
     else if (ahead === 0) this.#pass(packet);
     else this.#hold(packet, ahead, now);
+  }
+
+  /**
+   * Takes note of a packet that is nothing to the sink, as of a payload type that is not taken: where it is of the same count
+   * its number is no gap. Only a gap in the others shows whether it is, so it moves nothing by itself.
+   * @returns false when it is surely of another source or count
+   */
+  other({ ssrc, sequence }: RtpPacket): boolean {
+    const ahead = ssrc === this.#ssrc ? distance(this.#next, sequence) : -1;
+    if (ahead < 0 || ahead >= CAPACITY) return false;
+    this.#others ??= new Int32Array(CAPACITY).fill(-1);
+    this.#others[sequence % CAPACITY] = sequence;
+    this.#passHeld();
+    return true;
   }
 
   /** Gives up gaps that were waited for long enough. To be called when `deadline` has come. */
@@ -76,6 +96,7 @@ export class ReorderWindow {
   #begin({ ssrc, sequence }: RtpPacket): void {
     this.#ssrc = ssrc;
     this.#next = sequence;
+    this.#others = undefined;
   }
 
   #strayed(packet: RtpPacket, now: number): void {
@@ -96,8 +117,7 @@ export class ReorderWindow {
 
   #hold(packet: RtpPacket, ahead: number, now: number): void {
     if (this.#waitMs === 0) {
-      this.#sink.lost(ahead);
-      this.#next = packet.sequence;
+      this.#skip(ahead);
       this.#pass(packet);
       return;
     }
@@ -120,17 +140,37 @@ export class ReorderWindow {
 
   /** Hands over a packet whose turn it is, and what waited for it. */
   #pass(packet: RtpPacket): void {
-    let turn: RtpPacket | undefined = packet;
-    while (turn !== undefined) {
-      this.#next = (this.#next + 1) & 0xffff;
-      this.#sink.packet(turn);
-      if (this.#count === 0) return;
-      const at: number = this.#next % CAPACITY;
-      turn = this.#held[at];
+    if (this.#others !== undefined) this.#others[this.#next % CAPACITY] = -1;
+    this.#next = following(this.#next);
+    this.#sink.packet(packet);
+    this.#passHeld();
+  }
+
+  #passHeld(): void {
+    while (this.#count > 0) {
+      this.#passOthers();
+      const at = this.#next % CAPACITY;
+      const turn = this.#held[at];
       if (turn === undefined) return;
       this.#held[at] = undefined;
       this.#count--;
+      this.#next = following(this.#next);
+      this.#sink.packet(turn);
     }
+  }
+
+  /** Goes over numbers of packets of no use, but for one that a packet has, too. @param own that of a packet which is not held */
+  #passOthers(own?: number): void {
+    while (this.#next !== own && this.#held[this.#next % CAPACITY] === undefined && this.#takeOther())
+      this.#next = following(this.#next);
+  }
+
+  /** Whether the next number is that of a packet of no use, which is forgotten then. */
+  #takeOther(): boolean {
+    const at = this.#next % CAPACITY;
+    if (this.#others?.[at] !== this.#next) return false;
+    this.#others[at] = -1;
+    return true;
   }
 
   /** When the packet behind the first gap came: those behind it are in order of their numbers, not of their coming. */
@@ -158,9 +198,17 @@ export class ReorderWindow {
   }
 
   #skip(count: number): void {
-    this.#sink.lost(count);
-    this.#next = (this.#next + count) & 0xffff;
+    const end = (this.#next + count) & 0xffff;
+    let lost = count;
+    for (; this.#others !== undefined && this.#next !== end; this.#next = following(this.#next))
+      if (this.#takeOther()) lost--;
+    this.#next = end;
+    if (lost > 0) this.#sink.lost(lost);
   }
+}
+
+function following(sequence: number): number {
+  return (sequence + 1) & 0xffff;
 }
 
 /** From one sequence number to another, -2^15 to 2^15 - 1. */

@@ -46,6 +46,7 @@ test('a camera with a byte order mark, bare line feeds, blanks, metadata and a b
       kind: 'video',
       payloadType: 96,
       channels: 0,
+      others: [],
       bitrate: 4_096_000,
       control: 'trackID=1',
       format: {
@@ -62,6 +63,7 @@ test('a camera with a byte order mark, bare line feeds, blanks, metadata and a b
       kind: 'audio',
       payloadType: 0,
       channels: 1,
+      others: [],
       bitrate: 0,
       control: '2',
       format: { encoding: 'PCMU', clockRate: 8000, parameters: {} },
@@ -70,6 +72,7 @@ test('a camera with a byte order mark, bare line feeds, blanks, metadata and a b
       kind: 'audio',
       payloadType: 14,
       channels: 2,
+      others: [],
       bitrate: 0,
       control: undefined,
       format: { encoding: 'MPA', clockRate: 90_000, parameters: {} },
@@ -77,11 +80,12 @@ test('a camera with a byte order mark, bare line feeds, blanks, metadata and a b
   ]);
 });
 
-test('of several formats the first that is taken; clocks that are missing', (t) => {
+test('of several formats all that are taken, in their order; clocks that are missing', (t) => {
   const { media } = readDescription(
     'v=0\r\nm=video 0 RTP/AVP 100 101 102\r\na=rtpmap:100 JPEG/90000\r\na=rtpmap:101 H265\r\na=rtpmap:102 H264/90000\r\n',
   );
   t.like(media[0], { payloadType: 101, format: { encoding: 'H265', clockRate: 90_000 } });
+  t.like(media[0]?.others, { length: 1, 0: { payloadType: 102, format: { encoding: 'H264', clockRate: 90_000 } } });
 });
 
 test('what has nothing that can be taken is refused, whatever it is', (t) => {

@@ -272,3 +272,15 @@ test.serial(
     await until('it is noticed', () => unused);
   },
 );
+
+test.serial('an origin of which nothing can be used fails for the reason that its source tells', async (t) => {
+  virtualTime(t);
+  const mute = { connection: undefined, play: async () => {}, close: () => {} };
+  for (const [trouble, expected] of [
+    [undefined, /tracks in time$/],
+    ['H264: no SPS', /tracks in time \(H264: no SPS\)$/],
+  ] as const) {
+    const { run } = begin(t, {}, { isNew: true, open: async () => ({ ...mute, trouble }) });
+    await t.throwsAsync(run, { name: 'PullError', message: expected });
+  }
+});

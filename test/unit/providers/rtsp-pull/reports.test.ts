@@ -15,6 +15,7 @@ test('senders are told every five seconds what came of theirs', (t) => {
     ({
       kind: 'audio',
       payloadType,
+      others: [],
       channels: 1,
       bitrate: 0,
       control: undefined,

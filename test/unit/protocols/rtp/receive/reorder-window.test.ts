@@ -123,3 +123,61 @@ test('any order of any packets: numbers go up, and nothing waits for longer than
     }
   }
 });
+
+test('numbers of packets of no use are no gaps, whenever those come', (t) => {
+  for (const waitMs of [0, 50]) {
+    const { window, push, taken } = open(waitMs);
+    const other = (sequence: number, ssrc = 1) => window.other(packet(sequence, ssrc));
+    push(0, 65_533);
+    t.true(other(65_534));
+    push(0, 65_535);
+    t.true(other(0));
+    t.true(other(1));
+    push(0, 2, 3);
+    t.deepEqual(taken(), [65_533, 65_535, 2, 3]);
+    // of several that are missing some
+    other(5);
+    push(0, 7);
+    window.tick(100);
+    t.deepEqual(taken(), ['-2', 7]);
+  }
+});
+
+test('a number of no use that comes late fills the gap that held up the others', (t) => {
+  const { window, push, taken } = open(50);
+  push(0, 1, 3, 6);
+  t.deepEqual(taken(), [1]);
+  window.other(packet(2));
+  t.deepEqual(taken(), [3]);
+  window.other(packet(5));
+  t.deepEqual(taken(), []);
+  push(0, 4);
+  t.deepEqual(taken(), [4, 6]);
+  t.is(window.deadline, undefined);
+});
+
+test('packets of no use that count by themselves are no matter', (t) => {
+  for (const waitMs of [0, 50]) {
+    const { window, push, taken } = open(waitMs);
+    t.false(window.other(packet(1)));
+    push(0, 100);
+    t.false(window.other(packet(101, 2)));
+    t.false(window.other(packet(99)));
+    t.false(window.other(packet(30_000)));
+    // the numbers that come next, and those
+    for (let sequence = 101; sequence < 2000; sequence++) {
+      t.true(window.other(packet(sequence + (sequence % 3))));
+      push(0, sequence);
+    }
+    t.deepEqual(
+      taken(),
+      Array.from({ length: 1900 }, (_, i) => 100 + i),
+    );
+    t.is(window.dropped, 0);
+    // what was noted is forgotten once it is past
+    push(0, 2500);
+    window.tick(100);
+    const lost = taken().filter((one) => typeof one === 'string');
+    t.true(lost.length === 1 && Number(lost[0]) <= -498, String(lost));
+  }
+});
