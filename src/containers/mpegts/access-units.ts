@@ -1,7 +1,6 @@
 import { tolerant } from '../../codecs/bits.ts';
-import { NAL as H264_NAL, nalType as h264Type, parseSps } from '../../codecs/h264.ts';
-import { NAL as H265_NAL, nalType as h265Type } from '../../codecs/h265.ts';
 import { joinNals, splitAnnexB } from '../../codecs/nal.ts';
+import { H264Bounds, H265Bounds, type PictureBounds } from '../../codecs/picture-bounds.ts';
 import type { PesHeader } from './pes-header.ts';
 import { ticksBetween, wrapped } from './times.ts';
 
@@ -31,40 +30,66 @@ const MAX_UNIT_BYTES = 8 * 1024 * 1024;
 const USUAL_STEP = 3600;
 const MAX_STEP = 90_000;
 
+const START_CODE = Buffer.of(0, 0, 1);
+/** Slice headers are read no further. */
+const HEAD_BYTES = 64;
+
+/** The beginning of a packet's first slice. */
+interface SliceHead {
+  readonly nal: Buffer;
+  /** A delimiter is in front of it. */
+  readonly delimited: boolean;
+}
+
+/** What may be continued: bytes of one or several packets. */
+interface Held {
+  readonly header: PesHeader;
+  readonly pieces: Buffer[];
+  bytes: number;
+  /** There is a picture in it, and not only what is in front of one. */
+  hasSlice: boolean;
+}
+
 /**
- * Pictures of H.264 or H.265 out of PES packets. Nearly every packet holds one picture; one that is too long for the
- * length field may be in several, and several pictures may be in one, each behind its access unit delimiter.
+ * Pictures of H.264 or H.265 out of PES packets. Nearly every packet holds one picture; one may be in several, for it is too
+ * long for the length field, or each of its slices or fields has a packet of its own; and several pictures may be in one, with
+ * access unit delimiters between them or without. A packet's time is that of the first picture that begins in it.
  */
 export class AccessUnits {
-  readonly #isH264: boolean;
+  readonly #bounds: PictureBounds;
   readonly #events: AccessUnitsEvents;
-  /** Pieces of a picture that may be continued. */
-  #held: { readonly header: PesHeader; readonly pieces: Buffer[]; bytes: number } | undefined;
-  /** Pictures that are still held back because this sender continued one of any length. */
-  #remembered = 0;
+  #held: Held | undefined;
+  /** Pictures that are still held back because this sender continued one of any length, or because they are the first. */
+  #remembered = 1;
   /** What goes on now may be of a picture that is missing. */
   #lost = false;
+  /** Times of the last packet that told them. */
+  #told: Pick<PesHeader, 'pts' | 'dts'> | undefined;
+  /** Decoding time of the last packet that told one, and how many pictures began since then. */
+  #since: { readonly time: number; pictures: number } | undefined;
   #last: number | undefined;
   #step = USUAL_STEP;
-  #sps: Buffer | undefined;
-  #interlaced = false;
 
   constructor(codec: 'H264' | 'H265', events: AccessUnitsEvents) {
-    this.#isH264 = codec === 'H264';
+    this.#bounds = codec === 'H264' ? new H264Bounds() : new H265Bounds();
     this.#events = events;
   }
 
   /** @param payload of a PES packet; it is not kept */
   push(header: PesHeader, payload: Buffer): void {
-    if (header.pts === undefined && !startsWithCode(payload)) {
-      this.#continue(payload);
+    const first = this.#firstSlice(payload);
+    if (this.#continues(header, payload, first)) {
+      this.#continue(payload, first !== undefined);
       return;
     }
-    this.flush();
+    this.#flush(header.dts);
     this.#lost = false;
-    if (this.#remembered > 0 || isLong(header)) {
-      this.#remembered = Math.max(0, this.#remembered - 1);
-      this.#held = { header, pieces: [Buffer.from(payload)], bytes: payload.length };
+    this.#told = header;
+    if (this.#remembered > 0 || isLong(header) || first === undefined) {
+      if (first !== undefined) this.#remembered = Math.max(0, this.#remembered - 1);
+      this.#held = { header, pieces: [Buffer.from(payload)], bytes: payload.length, hasSlice: first !== undefined };
+      this.#bounds.restart();
+      this.#pictures(tolerant(() => splitAnnexB(payload, MAX_NALS)) ?? []);
     } else {
       this.#deliver(header, payload);
     }
@@ -72,9 +97,7 @@ export class AccessUnits {
 
   /** What is held is complete. */
   flush(): void {
-    const held = this.#held;
-    this.#held = undefined;
-    if (held !== undefined) this.#deliver(held.header, Buffer.concat(held.pieces));
+    this.#flush(undefined);
   }
 
   /** What came before the next payload is missing. */
@@ -83,28 +106,49 @@ export class AccessUnits {
     this.#lost = true;
   }
 
-  #continue(payload: Buffer): void {
-    if (!this.#lost && !isLong(this.#held?.header)) this.#remembered = MEMORY;
-    if (this.#held === undefined) {
+  /** @param next decoding time of the packet behind, where that tells one */
+  #flush(next: number | undefined): void {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined) this.#deliver(held.header, Buffer.concat(held.pieces), next);
+  }
+
+  #continues({ pts, dts }: PesHeader, payload: Buffer, first: SliceHead | undefined): boolean {
+    if (!startsWithCode(payload)) return pts === undefined;
+    if (this.#held !== undefined && !this.#held.hasSlice) return true;
+    if (first === undefined) return false;
+    const belongs = this.#bounds.belongs(first.nal, first.delimited);
+    if (belongs === 'slice') return pts === undefined || (pts === this.#told?.pts && dts === this.#told?.dts);
+    return belongs === 'field';
+  }
+
+  #continue(payload: Buffer, hasSlice: boolean): void {
+    const held = this.#held;
+    if (!this.#lost && held?.hasSlice !== false && !isLong(held?.header)) this.#remembered = MEMORY;
+    if (held === undefined) {
       this.#events.damaged('a video frame that continues in another PES packet');
       return;
     }
-    this.#held.bytes += payload.length;
-    if (this.#held.bytes <= MAX_UNIT_BYTES) {
-      this.#held.pieces.push(Buffer.from(payload));
+    held.bytes += payload.length;
+    if (held.bytes > MAX_UNIT_BYTES) {
+      this.#held = undefined;
+      this.#events.damaged('a video frame of too many bytes');
       return;
     }
-    this.#held = undefined;
-    this.#events.damaged('a video frame of too many bytes');
+    held.pieces.push(Buffer.from(payload));
+    held.hasSlice ||= hasSlice;
+    if (startsWithCode(payload)) this.#pictures(tolerant(() => splitAnnexB(payload, MAX_NALS)) ?? []);
   }
 
-  #deliver(header: PesHeader, payload: Buffer): void {
+  #deliver(header: PesHeader, payload: Buffer, following?: number): void {
     const nals = tolerant(() => splitAnnexB(payload, MAX_NALS));
     if (nals === undefined) {
       this.#events.damaged('a video frame of too many NAL units');
       return;
     }
+    this.#bounds.restart();
     const pictures = this.#pictures(nals);
+    this.#measure(header.dts, pictures.length, following);
     // one without times follows the one before
     const next = this.#last === undefined ? undefined : this.#last + this.#step;
     const { dts = next, pts = dts } = header;
@@ -115,48 +159,58 @@ export class AccessUnits {
       }
       const time = wrapped(dts + i * this.#step);
       this.#events.unit({ data: joinNals(picture), time, compositionTime: ticksBetween(dts, pts) });
-      this.#follow(time);
+      this.#last = time;
     }
   }
 
-  #follow(time: number): void {
-    const step = this.#last === undefined ? 0 : ticksBetween(this.#last, time);
+  /** How far pictures are from each other, by the times that packets tell. */
+  #measure(time: number | undefined, pictures: number, following: number | undefined): void {
+    if (time !== undefined) {
+      if (this.#since !== undefined) this.#setStep(ticksBetween(this.#since.time, time) / this.#since.pictures);
+      this.#since = { time, pictures: 0 };
+      if (following !== undefined) this.#setStep(ticksBetween(time, following) / pictures);
+    }
+    if (this.#since !== undefined) this.#since.pictures += pictures;
+  }
+
+  #setStep(step: number): void {
     if (step > 0 && step <= MAX_STEP) this.#step = step;
-    this.#last = time;
   }
 
   #pictures(nals: readonly Buffer[]): (readonly Buffer[])[] {
-    const pictures: Buffer[][] = [];
+    const bounds = this.#bounds;
+    const pictures: Buffer[][] = [[]];
+    let hasSlice = false;
+    /** What is behind a slice: of the picture before, or of the next. */
+    let between: Buffer[] = [];
     for (const nal of nals) {
-      this.#lookAt(nal);
-      const last = pictures.at(-1);
-      // two fields, each behind its delimiter, are one picture
-      if (
-        last === undefined ||
-        (this.#isDelimiter(nal) && !this.#interlaced && last.some((other) => this.#isCoded(other)))
-      ) {
-        pictures.push([nal]);
+      if (bounds.isSlice(nal)) {
+        const belongs = bounds.take(nal, between.some(bounds.isDelimiter));
+        if (hasSlice && belongs === 'none') pictures.push(between);
+        else pictures.at(-1)?.push(...between);
+        between = [];
+        hasSlice = true;
+        pictures.at(-1)?.push(nal);
       } else {
-        last.push(nal);
+        bounds.note(nal);
+        if (between.length > 0 || (hasSlice && bounds.isLeading(nal))) between.push(nal);
+        else pictures.at(-1)?.push(nal);
       }
     }
+    pictures.at(-1)?.push(...between);
     return pictures;
   }
 
-  #lookAt(nal: Buffer): void {
-    if (!this.#isH264 || h264Type(nal) !== H264_NAL.sps || this.#sps?.equals(nal)) return;
-    this.#sps = Buffer.from(nal);
-    this.#interlaced = tolerant(() => parseSps(nal))?.interlaced ?? false;
-  }
-
-  #isDelimiter(nal: Buffer): boolean {
-    return this.#isH264 ? h264Type(nal) === H264_NAL.delimiter : h265Type(nal) === H265_NAL.delimiter;
-  }
-
-  #isCoded(nal: Buffer): boolean {
-    if (!this.#isH264) return h265Type(nal) <= H265_NAL.lastVcl;
-    const type = h264Type(nal);
-    return type >= H264_NAL.slice && type <= H264_NAL.idr;
+  #firstSlice(payload: Buffer): SliceHead | undefined {
+    let delimited = false;
+    for (let at = payload.indexOf(START_CODE); at >= 0; at = payload.indexOf(START_CODE, at)) {
+      at += START_CODE.length;
+      const nal = payload.subarray(at, at + HEAD_BYTES);
+      if (nal.length === 0) break;
+      if (this.#bounds.isSlice(nal)) return { nal, delimited };
+      delimited ||= this.#bounds.isDelimiter(nal);
+    }
+    return undefined;
   }
 }
 

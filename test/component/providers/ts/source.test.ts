@@ -106,9 +106,10 @@ test('names of sound come from the map, languages from there or from the table',
 });
 
 test('a table that changes: tracks go and come, and keep their ids with their PIDs', async (t) => {
-  const { scene, picture, sound, tracks, ids, written } = await setUpScene(t);
+  const { scene, source, picture, sound, tracks, ids, written } = await setUpScene(t);
   scene.tables([VIDEO, AUDIO, { ...AUDIO, pid: 258 }]);
   picture(0, 0);
+  source.flush();
   sound(0, 0);
   sound(0, 0, 258);
   t.deepEqual(ids(), [0, 1, 3]);
@@ -125,9 +126,10 @@ test('a table that changes: tracks go and come, and keep their ids with their PI
 });
 
 test('another codec in the place of one', async (t) => {
-  const { scene, picture, sound, tracks, packets } = await setUpScene(t);
+  const { scene, source, picture, sound, tracks, packets } = await setUpScene(t);
   scene.tables([VIDEO, AUDIO]);
   picture(0, 0);
+  source.flush();
   sound(0, 0);
   scene.tables([VIDEO, { pid: AUDIO.pid, type: 3 }]);
   const layer3 = Buffer.concat([Buffer.from('fffb9464', 'hex'), Buffer.alloc(380)]);
@@ -179,9 +181,10 @@ test('times go on where those of the source wrap, and where its clock jumps', as
 });
 
 test('times of the source are kept where that is configured', async (t) => {
-  const { scene, picture, written } = await setUpScene(t, { timestampMode: 'Original' });
+  const { scene, source, picture, written } = await setUpScene(t, { timestampMode: 'Original' });
   scene.tables([VIDEO]);
   picture(0, 7_000_000);
+  source.flush();
   t.is(written(0)[0]?.dts, 7_000_000);
 });
 
@@ -212,9 +215,10 @@ test('timed metadata and splices are events of tracks of their own', async (t) =
 });
 
 test('what is not taken is told once', async (t) => {
-  const { scene, lines, picture, tracks } = await setUpScene(t);
+  const { scene, source, lines, picture, tracks } = await setUpScene(t);
   for (let i = 0; i < 3; i++) scene.tables([VIDEO, { pid: 300, type: 2 }]);
   picture(0, 0);
+  source.flush();
   t.deepEqual(lines, ['MPEG-2 video is not supported: the track is ignored']);
   t.is(tracks.length, 1);
 });
