@@ -4,7 +4,7 @@ import * as av1 from '../codecs/av1.ts';
 import { BitstreamError } from '../codecs/bits.ts';
 import { annexBToLengths } from '../codecs/nal.ts';
 import { avifFile } from '../containers/avif.ts';
-import { audioState, type AudioState } from '../containers/elementary/audio.ts';
+import { audioState, pcmForm, type AudioState } from '../containers/elementary/audio.ts';
 import { videoState, type VideoState } from '../containers/elementary/video.ts';
 import type { NutStream } from '../containers/nut/format.ts';
 import { rescale, type Timebase } from '../core/timebase.ts';
@@ -119,8 +119,9 @@ class AudioForm implements CodecForm {
   /** Frames of AAC without a configuration have headers of their own, as in MPEG-TS. */
   readonly #isAdts: boolean;
 
-  constructor(codec: AudioCodec, { extradata, timebase }: NutStream) {
-    this.#state = audioState(codec);
+  constructor(codec: AudioCodec, stream: NutStream) {
+    const { extradata, timebase } = stream;
+    this.#state = audioState(codec, stream.kind === 'audio' ? pcmForm(stream) : undefined);
     this.#timebase = timebase;
     this.#isAdts = codec === 'AAC' && extradata.length === 0;
     this.configure(extradata);

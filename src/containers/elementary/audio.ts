@@ -22,7 +22,11 @@ export interface AudioState {
   samples(frame: Buffer): number;
 }
 
-export function audioState(codec: AudioCodec): AudioState {
+/** What is told beside a bitstream that tells neither. */
+export type PcmForm = Pick<AudioFormat, 'samplerate' | 'channels'>;
+
+/** @param pcm of G.711 alone; undefined: as it usually is, 8000 Hz in one channel */
+export function audioState(codec: AudioCodec, pcm?: PcmForm): AudioState {
   switch (codec) {
     case 'AAC':
       return new AacState();
@@ -37,7 +41,7 @@ export function audioState(codec: AudioCodec): AudioState {
       return new FramedState(parseAc3Frame);
     case 'PCMA':
     case 'PCMU':
-      return new PcmState();
+      return new PcmState(pcm);
   }
 }
 
@@ -63,7 +67,11 @@ class AacState implements AudioState {
 
 const OPUS_TAGS = Buffer.from('OpusTags');
 const OPUS_RATE = 48_000;
-const STEREO_BIT = 4;
+/**
+ * Where no header tells: packets may change between mono and stereo at any time, each telling for itself alone (RFC 6716
+ * section 3.1), and a decoder of two channels plays both (RFC 7587 section 3.4).
+ */
+const PLAYED_CHANNELS = 2;
 
 class OpusState implements AudioState {
   format: AudioFormat | undefined;
@@ -79,16 +87,15 @@ class OpusState implements AudioState {
     if (frame.length === 0) return 0;
     const samples = packetSamples(frame);
     if (this.format === undefined) {
-      const channels = ((frame[0] as number) & STEREO_BIT) === 0 ? 1 : 2;
       const config = buildOpusConfig({
-        channels,
+        channels: PLAYED_CHANNELS,
         preSkip: 0,
         inputSamplerate: OPUS_RATE,
         outputGain: 0,
         mappingFamily: 0,
         mapping: undefined,
       });
-      this.#adopt(config, channels);
+      this.#adopt(config, PLAYED_CHANNELS);
     }
     return samples;
   }
@@ -133,17 +140,32 @@ function mpegAudio(frame: Buffer, expected: 2 | 3): FrameHeader {
   return header;
 }
 
-const G711 = Object.freeze({ samplerate: 8000, channels: 1 });
+const G711: PcmForm = Object.freeze({ samplerate: 8000, channels: 1 });
+const MIN_RATE = 4000;
+const MAX_RATE = 192_000;
+const MAX_CHANNELS = 8;
 
-/** G.711 as everybody sends it: one channel, a byte for each sample. */
+/** What is told of G.711, as far as it can be; the usual instead of what cannot. */
+export function pcmForm({ samplerate, channels }: PcmForm): PcmForm {
+  return {
+    samplerate: samplerate >= MIN_RATE && samplerate <= MAX_RATE ? samplerate : G711.samplerate,
+    channels: channels >= 1 && channels <= MAX_CHANNELS ? channels : G711.channels,
+  };
+}
+
+/** G.711: a byte for each sample of each channel (RFC 3551 section 4.5.14). */
 class PcmState implements AudioState {
-  readonly format = G711;
+  readonly format: PcmForm;
+
+  constructor({ samplerate, channels }: PcmForm = G711) {
+    this.format = Object.freeze({ samplerate, channels });
+  }
 
   configure(): void {
     // nothing to take
   }
 
   samples(frame: Buffer): number {
-    return frame.length;
+    return Math.floor(frame.length / this.format.channels);
   }
 }

@@ -25,6 +25,8 @@ import type { MediaTransport } from './url.ts';
 export interface RtspSink extends MediaSink, Pick<ConnectionSink, 'garbage' | 'fault' | 'end'> {
   /** Before any packet, and anew where the server redirects its clients. @throws Error: then it is not played */
   begin(media: readonly RtspMedia[], transport: MediaTransport): void;
+  /** A track does not come: the server refused it, or without a reason its codec is not taken. */
+  ignored(encoding: string, reason: string | undefined): void;
   /** Which RTP time of a track is that of the instant that all begin with, as the server says. Packets may have come before. */
   start(track: number, rtpTime: number): void;
 }
@@ -157,6 +159,8 @@ export class RtspClient {
       setup.transport,
     );
     began = true;
+    for (const encoding of this.#described.description.ignored) sink.ignored(encoding, undefined);
+    for (const { media, reason } of setup.refused) sink.ignored(media.format.encoding, reason);
     const response = await connection.ask('PLAY', this.#aggregate, { Range: 'npt=0.000-' });
     checkMoved(response);
     const { status, reason, headers } = response;

@@ -28,13 +28,19 @@ export interface RtspDescription {
   readonly control: string | undefined;
   /** At least one. */
   readonly media: readonly RtspMedia[];
+  /** Names of the codecs of each track of which none is taken. */
+  readonly ignored: readonly string[];
 }
 
 const MAX_LINES = 1000;
 const MAX_MEDIA = 32;
+/** Characters of names that are told of one track. */
+const MAX_NAMES = 100;
 /** There are no more payload types. */
 const MAX_FORMATS = 128;
 const VIDEO_CLOCK = 90_000;
+/** Of encodings that have a usual one (RFC 3551 section 6, RFC 7587 section 4.1). */
+const AUDIO_CLOCKS: Readonly<Record<string, number>> = { PCMA: 8000, PCMU: 8000, OPUS: 48_000 };
 /** Kilobits, as `b=AS` counts. */
 const AS_BITS = 1000;
 
@@ -46,17 +52,25 @@ const AS_BITS = 1000;
 export function readDescription(text: string): RtspDescription {
   const { control, media, ...session } = parse(cleaned(text));
   const sections = media.slice(0, MAX_MEDIA).map((one) => ({ ...one, direction: one.direction ?? session.direction }));
-  const taken = sentByServer(sections).flatMap((one) => readMedia(one) ?? []);
+  const sent = sentByServer(sections);
+  const read = sent.map(readMedia);
+  const taken = read.flatMap((one) => one ?? []);
   if (taken.length === 0) throw new RtspError(nothingTaken(media));
-  return { control: textOf(control), media: taken };
+  const ignored = sent.filter(({ type }, place) => read[place] === undefined && (type === 'video' || type === 'audio'));
+  return {
+    control: textOf(control),
+    media: taken,
+    ignored: ignored.map((one) => codecsOf(one).join(', ').slice(0, MAX_NAMES)),
+  };
+}
+
+function codecsOf({ type, rtp, payloads }: MediaDescription): string[] {
+  return rtp.length > 0 ? rtp.map(({ codec }) => codec) : [`${type} of payload type ${payloads ?? 'unknown'}`];
 }
 
 /** Names the codecs of a stream of which none can be taken. */
 function nothingTaken(media: readonly MediaDescription[]): string {
-  const formats = media.flatMap(({ type, rtp, payloads }) =>
-    rtp.length > 0 ? rtp.map(({ codec }) => codec) : `${type} of payload type ${payloads ?? 'unknown'}`,
-  );
-  const offered = [...new Set(formats)].slice(0, MAX_MEDIA).join(', ');
+  const offered = [...new Set(media.flatMap(codecsOf))].slice(0, MAX_MEDIA).join(', ');
   return `the stream has no track in a supported codec${offered === '' ? '' : `, only ${offered}`}`;
 }
 
@@ -71,12 +85,18 @@ function cleaned(text: string): string {
 }
 
 function readMedia(media: MediaDescription): RtspMedia | undefined {
-  const { type, payloads, protocol } = media;
+  const { type, protocol, payloads, rtp, fmtp } = media;
   if ((type !== 'video' && type !== 'audio') || !/^RTP\/A?VP/i.test(protocol)) return undefined;
-  const [first, ...others] = String(payloads ?? '')
+  const numbers = String(payloads ?? '')
     .trim()
     .split(/\s+/, MAX_FORMATS)
-    .flatMap((payloadType) => readFormat(media, Number(payloadType)) ?? [])
+    .map(Number);
+  const maps = byFormat(rtp, numbers, numbers);
+  const mapped = new Set(numbers.map((number) => maps.get(number)?.payload));
+  const unlisted = rtp.map(({ payload }) => payload).filter((payload) => !mapped.has(payload));
+  const parameters = byFormat(fmtp, numbers, [...numbers, ...unlisted]);
+  const [first, ...others] = numbers
+    .flatMap((number) => readFormat(type, number, maps.get(number), textOf(parameters.get(number)?.config)) ?? [])
     .filter(({ format }) => isPayloadFormat(format.encoding));
   if (first === undefined) return undefined;
   const limit = media.bandwidth?.find((one) => one.type === 'AS')?.limit;
@@ -89,20 +109,44 @@ function readMedia(media: MediaDescription): RtspMedia | undefined {
   };
 }
 
-function readFormat({ type, rtp, fmtp }: MediaDescription, payloadType: number): RtspFormat | undefined {
-  const parameters = readParameters(textOf(fmtp.find(({ payload }) => payload === payloadType)?.config) ?? '');
-  const map = rtp.find(({ payload }) => payload === payloadType);
+function readFormat(
+  kind: RtspMedia['kind'],
+  payloadType: number,
+  map: MediaDescription['rtp'][number] | undefined,
+  fmtp = '',
+): RtspFormat | undefined {
+  const parameters = readParameters(fmtp);
   const known = STATIC_FORMATS[payloadType];
   if (map === undefined) return known && { payloadType, format: { ...known, parameters }, channels: 1 };
   const encoding = String(map.codec).toUpperCase();
-  const clockRate =
-    map.rate !== undefined && map.rate > 0 ? map.rate : type === 'video' ? VIDEO_CLOCK : (known?.clockRate ?? 0);
-  // the clock of MPEG audio is its own, whatever is written there (RFC 3551 section 4.5.13)
+  const usual = kind === 'video' ? VIDEO_CLOCK : (known?.clockRate ?? AUDIO_CLOCKS[encoding] ?? 0);
+  const clockRate = map.rate !== undefined && map.rate > 0 ? map.rate : usual;
   return {
     payloadType,
+    // the clock of MPEG audio is its own, whatever is written there (RFC 3551 section 4.5.13)
     format: { encoding, clockRate: encoding === 'MPA' ? VIDEO_CLOCK : clockRate, parameters },
     channels: Number(map.encoding) || 0,
   };
+}
+
+/**
+ * What a section says of its formats: lines by number. Cameras change a number in one place and forget the other: the only
+ * line with a number of no format is that of the only format without one.
+ * @param listed the formats that the section lists
+ * @param known numbers that are of a format, listed or not
+ */
+function byFormat<T extends { readonly payload: number }>(
+  lines: readonly T[],
+  listed: readonly number[],
+  known: readonly number[],
+): ReadonlyMap<number, T> {
+  const found = new Map<number, T>();
+  for (const line of lines) if (!found.has(line.payload)) found.set(line.payload, line);
+  const [without, ...more] = listed.filter((number) => !found.has(number) && !Object.hasOwn(STATIC_FORMATS, number));
+  const numbers = new Set(known);
+  const [stray, ...others] = lines.filter(({ payload }) => !numbers.has(payload));
+  if (without !== undefined && stray !== undefined && more.length + others.length === 0) found.set(without, stray);
+  return found;
 }
 
 function readParameters(text: string): Record<string, string> {

@@ -42,6 +42,8 @@ const MAX_TIMEOUT_SECONDS = 3600;
 /** The tracks of one session (RFC 2326 section 10.4). */
 export class Setup {
   readonly lanes: Lane[] = [];
+  /** Tracks that the server did not let, and why. */
+  readonly refused: { readonly media: RtspMedia; readonly reason: string }[] = [];
   /** How long the server waits for a sign of life. */
   timeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
   readonly #described: Described;
@@ -84,6 +86,7 @@ export class Setup {
         if (!(error instanceof RtspError) || error instanceof RtspAgain) throw error;
         if (error.status === undefined || error.status === UNAUTHORIZED) throw error;
         refused = error;
+        this.refused.push({ media, reason: error.message });
       }
     }
     if (this.lanes.length > 0) return;

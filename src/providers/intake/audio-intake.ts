@@ -1,7 +1,7 @@
 import { adtsBytes, parseAdtsHeader } from '../../codecs/aac-adts.ts';
 import { configOfAdts } from '../../codecs/aac-program.ts';
 import { BitstreamError } from '../../codecs/bits.ts';
-import { audioState, type AudioFormat, type AudioState } from '../../containers/elementary/audio.ts';
+import { audioState, type AudioFormat, type AudioState, type PcmForm } from '../../containers/elementary/audio.ts';
 import type { AudioCodec, AudioTrack } from '../../core/track.ts';
 import { UNDECLARED, type DeclaredTrack } from './declared.ts';
 import type { MediaUnit } from './media-unit.ts';
@@ -15,6 +15,8 @@ export interface AudioIntakeOptions {
   readonly name?: string;
   readonly characteristics?: string;
   readonly declared?: DeclaredTrack;
+  /** Of G.711; 8000 Hz in one channel unless it is given. */
+  readonly pcm?: PcmForm;
 }
 
 /** One audio track of a source, in one codec: what it sends to frames in canonical form. */
@@ -31,7 +33,7 @@ export class AudioIntake {
     this.codec = options.codec;
     this.#options = options;
     this.#declared = options.declared ?? UNDECLARED;
-    this.#state = audioState(options.codec);
+    this.#state = audioState(options.codec, options.pcm);
   }
 
   /** undefined until the source told what it is; another object after each change. */

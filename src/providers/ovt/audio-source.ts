@@ -1,7 +1,7 @@
 import { adtsFrames, buildAudioSpecificConfig } from '../../codecs/aac.ts';
 import { tolerant } from '../../codecs/bits.ts';
 import { buildOpusHead, parseOpusConfig } from '../../codecs/opus.ts';
-import { audioState, type AudioFormat, type AudioState } from '../../containers/elementary/audio.ts';
+import { audioState, pcmForm, type AudioFormat, type AudioState } from '../../containers/elementary/audio.ts';
 import type { AudioTrack } from '../../core/track.ts';
 import { BITSTREAM } from '../../protocols/ovt/enumerations.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
@@ -19,7 +19,7 @@ export class AudioSource implements TrackSource {
 
   constructor(described: AudioTrack) {
     this.#described = described;
-    this.#state = audioState(described.codec);
+    this.#state = audioState(described.codec, pcmForm(described));
     // what is wrong in a record may be right in the frames
     const { config } = described;
     if (config !== undefined) tolerant(() => this.#configure(config));

@@ -80,6 +80,11 @@ class RtspSource implements PullSource {
           report: (track, data) => this.#client.report(track, data),
         });
       },
+      ignored: (encoding, reason) => {
+        if (reason === undefined)
+          log.warn({ encoding }, 'a track of the pulled stream is not supported and is ignored');
+        else log.warn({ encoding, reason }, 'the server refused a track of the pulled stream, which is ignored');
+      },
       start: (track, rtpTime) => this.#ingest?.start(track, rtpTime),
       rtp: (track, data) => this.#ingest?.rtp(track, data),
       rtcp: (track, data) => this.#ingest?.rtcp(track, data),

@@ -2,6 +2,7 @@ import { buildAudioSpecificConfig } from '../../codecs/aac.ts';
 import { tolerant } from '../../codecs/bits.ts';
 import { parseMpegAudioFrame } from '../../codecs/mpeg-audio.ts';
 import { joinNals } from '../../codecs/nal.ts';
+import { pcmForm } from '../../containers/elementary/audio.ts';
 import type { AudioCodec, VideoCodec } from '../../core/track.ts';
 import type { RtspMedia } from '../../protocols/rtsp/description.ts';
 import { AudioIntake } from '../intake/audio-intake.ts';
@@ -41,7 +42,8 @@ export function trackSource(media: RtspMedia, id: number): VideoIntake | AudioIn
     return codec && videoSource(media, new VideoIntake({ id, codec, declared }));
   }
   const codec = AUDIO[encoding];
-  return codec && audioSource(media, new AudioIntake({ id, codec, declared }));
+  const pcm = pcmForm({ samplerate: media.format.clockRate, channels: media.channels });
+  return codec && audioSource(media, new AudioIntake({ id, codec, declared, pcm }));
 }
 
 /** Whether a track of this kind can be taken. */

@@ -18,15 +18,23 @@ interface HeaderFields {
 
 const HBR = { size: 13, index: 3, indexDelta: 3 };
 const LBR = { size: 6, index: 2, indexDelta: 2 };
+/** Of AAC-hbr, with its index. */
+const HBR_HEADER_BITS = 16;
 const USUAL_SAMPLES = 1024;
 /** Access units of a packet: nobody waits for two seconds of sound to send them. */
 const MAX_UNITS = 128;
 const MAX_UNIT_BYTES = 64 * 1024;
 
-/** AAC as mpeg4-generic (RFC 3640), modes AAC-hbr and AAC-lbr and what has no other headers than theirs. */
+/**
+ * AAC as mpeg4-generic (RFC 3640), modes AAC-hbr and AAC-lbr and what has no other headers than theirs. Where the description
+ * tells neither mode nor headers, packets tell whether they have those of AAC-hbr.
+ */
 export class Mpeg4Audio implements Depacketizer {
   readonly #sink: FrameSink;
-  readonly #fields: HeaderFields;
+  #fields: HeaderFields;
+  /** Packets may still tell that they have headers. */
+  #isUntold: boolean;
+  readonly #isConfigured: boolean;
   readonly #auxiliaryBits: number;
   /** From one access unit to the next, in RTP time. */
   readonly #step: number;
@@ -40,6 +48,9 @@ export class Mpeg4Audio implements Depacketizer {
   constructor(format: RtpFormat, sink: FrameSink) {
     this.#sink = sink;
     this.#fields = headerFields(format);
+    const { mode, sizelength, config } = format.parameters;
+    this.#isUntold = mode === undefined && sizelength === undefined;
+    this.#isConfigured = (config ?? '') !== '';
     this.#auxiliaryBits = numberOf(format, 'auxiliarydatasizelength') ?? 0;
     this.#step = unitStep(format);
   }
@@ -47,6 +58,7 @@ export class Mpeg4Audio implements Depacketizer {
   push({ payload, timestamp, marker }: RtpPacket): void {
     if (payload.length === 0) return;
     try {
+      if (this.#isUntold) this.#tell(payload, marker);
       this.#take(payload, timestamp, marker);
     } catch (error) {
       if (!(error instanceof RtpError || error instanceof BitstreamError)) throw error;
@@ -58,6 +70,16 @@ export class Mpeg4Audio implements Depacketizer {
   lose(): void {
     this.#forget();
     this.#sink.damaged('packets were lost');
+  }
+
+  #tell(payload: Buffer, marker: boolean): void {
+    if (hasHbrHeaders(payload, marker)) {
+      this.#fields = { ...this.#fields, ...HBR };
+      this.#isUntold = false;
+      return;
+    }
+    // what has a configuration may have nothing else (RFC 3640 section 4.1: without `sizeLength` there are no headers)
+    if (!this.#isConfigured) throw new RtpError('AAC without headers of its units and without a configuration');
   }
 
   #take(payload: Buffer, timestamp: number, marker: boolean): void {
@@ -131,6 +153,23 @@ export class Mpeg4Audio implements Depacketizer {
     this.#parts = [];
     this.#missing = 0;
   }
+}
+
+/** Whether a payload begins with headers of AAC-hbr whose sizes are those of what follows, or of a unit in pieces. */
+function hasHbrHeaders(payload: Buffer, marker: boolean): boolean {
+  if (payload.length < 4) return false;
+  const bits = payload.readUInt16BE(0);
+  const units = bits / HBR_HEADER_BITS;
+  const start = 2 + units * 2;
+  if (!Number.isInteger(units) || units === 0 || units > MAX_UNITS || start > payload.length) return false;
+  let bytes = 0;
+  for (let at = 2; at < start; at += 2) {
+    const header = payload.readUInt16BE(at);
+    if ((header & 7) !== 0) return false;
+    bytes += header >> 3;
+  }
+  const rest = payload.length - start;
+  return bytes === rest || (units === 1 && bytes > rest && !marker);
 }
 
 function headerFields(format: RtpFormat): HeaderFields {

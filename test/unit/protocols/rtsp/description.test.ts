@@ -88,6 +88,66 @@ test('of several formats all that are taken, in their order; clocks that are mis
   t.like(media[0]?.others, { length: 1, 0: { payloadType: 102, format: { encoding: 'H264', clockRate: 90_000 } } });
 });
 
+/** The first format of a section of one line each. */
+function described(...lines: readonly string[]) {
+  return readDescription(['v=0', ...lines, ''].join('\r\n')).media[0];
+}
+
+test('lines of another number are those of the only format without', (t) => {
+  const config = { config: '1190' };
+  const aac = ['m=audio 0 RTP/AVP 104', 'a=rtpmap:104 mpeg4-generic/48000/2'];
+  t.deepEqual(described(...aac, 'a=fmtp:97 config=1190')?.format.parameters, config);
+  t.deepEqual(described(...aac, 'a=fmtp:104 x=1', 'a=fmtp:97 config=1190')?.format.parameters, { x: '1' });
+  // two strays, and one that is of another format
+  t.deepEqual(described(...aac, 'a=fmtp:97 config=1190', 'a=fmtp:98 config=1210')?.format.parameters, {});
+  t.deepEqual(described(...aac, 'a=rtpmap:97 opus/48000/2', 'a=fmtp:97 config=1190')?.format.parameters, {});
+  const two = ['m=audio 0 RTP/AVP 104 105', 'a=rtpmap:104 mpeg4-generic/48000/2', 'a=rtpmap:105 mpeg4-generic/16000'];
+  t.deepEqual(described(...two, 'a=fmtp:97 config=1190')?.format.parameters, {});
+  t.deepEqual(described(...two, 'a=fmtp:105 x=1', 'a=fmtp:97 config=1190')?.format.parameters, config);
+  // one that needs none is none without
+  t.deepEqual(
+    described('m=audio 0 RTP/AVP 104 8', aac[1] as string, 'a=fmtp:97 config=1190')?.format.parameters,
+    config,
+  );
+  t.like(described('m=video 0 RTP/AVP 96', 'a=rtpmap:97 H264/90000', 'a=fmtp:97 packetization-mode=1'), {
+    payloadType: 96,
+    format: { encoding: 'H264', clockRate: 90_000, parameters: { 'packetization-mode': '1' } },
+  });
+  t.is(described('m=audio 0 RTP/AVP 0', 'a=rtpmap:97 opus/48000/2')?.format.encoding, 'PCMU');
+});
+
+test('G.711 has the rate and the channels of its line, and the usual ones without', (t) => {
+  const g711 = (line: string) => {
+    const read = described('m=audio 0 RTP/AVP 98', `a=rtpmap:98 ${line}`);
+    return [read?.format.encoding, read?.format.clockRate, read?.channels];
+  };
+  t.deepEqual(g711('PCMU/16000'), ['PCMU', 16_000, 0]);
+  t.deepEqual(g711('PCMU/16000/1'), ['PCMU', 16_000, 1]);
+  t.deepEqual(g711('pcma/8000/2'), ['PCMA', 8000, 2]);
+  t.deepEqual(g711('PCMA'), ['PCMA', 8000, 0]);
+});
+
+test('tracks of which no codec is taken are named', (t) => {
+  const { media, ignored } = readDescription(
+    [
+      'v=0',
+      'm=video 0 RTP/AVP 96',
+      'a=rtpmap:96 H264/90000',
+      'm=audio 0 RTP/AVP 98 99',
+      'a=rtpmap:98 L16/44100/2',
+      'a=rtpmap:99 G726-32/8000',
+      'm=audio 0 RTP/AVP 9',
+      'm=application 0 RTP/AVP 107',
+      'a=rtpmap:107 vnd.onvif.metadata/90000',
+      'm=audio 0 RTP/AVP 0',
+      'a=sendonly',
+      '',
+    ].join('\r\n'),
+  );
+  t.is(media.length, 1);
+  t.deepEqual(ignored, ['L16, G726-32', 'audio of payload type 9']);
+});
+
 test('what has nothing that can be taken is refused, whatever it is', (t) => {
   for (const text of [
     '',

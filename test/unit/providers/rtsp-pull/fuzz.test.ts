@@ -54,6 +54,7 @@ async function converse(
           onEnd: () => {},
         });
       },
+      ignored: () => {},
       start: (track, time) => ingest?.start(track, time),
       rtp: (track, data) => ingest?.rtp(track, data),
       rtcp: (track, data) => ingest?.rtcp(track, data),

@@ -26,6 +26,44 @@ test('AAC: several units of a packet, each at its time (RFC 3640 section 3.3.6)'
   ]);
 });
 
+test('AAC of which nothing is told: packets tell whether their units have headers', (t) => {
+  const { depacketizer, out } = take('mpeg4-generic', {}, 48_000);
+  depacketizer.push(packet('2101 0203 0405', { marker: true }));
+  t.is(typeof out[0], 'string');
+  // cut off, of another index, and longer than what follows
+  for (const odd of ['0010', '0010 0018', '0010 0011 aabb', '0018 0018 aabbcc', '0010 0020 aabbcc', '0000'])
+    depacketizer.push(packet(odd, { marker: true }));
+  t.true(out.every((one) => typeof one === 'string'));
+  depacketizer.push(packet('0020 0018 0010 aabbcc ddee', { timestamp: 1024, marker: true }));
+  depacketizer.push(packet('0010 0020 aabb', { timestamp: 4096 }));
+  depacketizer.push(packet('0010 0020 ccdd', { timestamp: 4096, marker: true }));
+  t.deepEqual(out.slice(-3), [
+    [bytes('aabbcc'), 1024],
+    [bytes('ddee'), 2048],
+    [bytes('aabbccdd'), 4096],
+  ]);
+});
+
+test('AAC of which a configuration alone is told: with headers, or without', (t) => {
+  const bare = take('mpeg4-generic', { config: '1190' }, 48_000);
+  bare.depacketizer.push(packet('2101 0203', { marker: true }));
+  const headed = take('mpeg4-generic', { config: '1190' }, 48_000);
+  headed.depacketizer.push(packet('0010 0020 2101 0203', { marker: true }));
+  headed.depacketizer.push(packet('0010 0010 2101', { timestamp: 1024, marker: true }));
+  t.deepEqual(
+    [...bare.out, ...headed.out],
+    [
+      [bytes('21010203'), 0],
+      [bytes('21010203'), 0],
+      [bytes('2101'), 1024],
+    ],
+  );
+  // a mode without headers has none
+  const generic = take('mpeg4-generic', { mode: 'generic', config: '1190' }, 48_000);
+  generic.depacketizer.push(packet('0010 0010 2101', { marker: true }));
+  t.deepEqual(generic.out, [[bytes('001000102101'), 0]]);
+});
+
 test('AAC: a packet of more units than anybody sends is dropped', (t) => {
   const { depacketizer, out, frames } = take('mpeg4-generic', HBR, 48_000);
   const units = (count: number) =>
