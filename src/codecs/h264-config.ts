@@ -1,9 +1,15 @@
 import { BitReader, BitstreamError } from './bits.ts';
 import { ByteReader } from './byte-reader.ts';
 import { parsePps } from './h264-pps.ts';
-import { hasChromaFormat, parseSps } from './h264-sps.ts';
+import { hasChromaFormat, parseSps, spsMeaning } from './h264-sps.ts';
 import { unescapeNal, type LengthSize } from './nal.ts';
-import { mergeById, readParameterSets, writeParameterSets } from './parameter-sets.ts';
+import {
+  readParameterSets,
+  writeParameterSets,
+  type ActiveSets,
+  type ParameterSets,
+  type SetPlace,
+} from './parameter-sets.ts';
 
 /** AVCDecoderConfigurationRecord (ISO/IEC 14496-15 5.3.3.1.2). */
 export interface AvcConfig {
@@ -18,6 +24,9 @@ export interface AvcConfig {
   readonly spsExtensions: readonly Buffer[];
 }
 
+const SPS = 7;
+const PPS = 8;
+const SPS_EXTENSION = 13;
 const MAX_SPS = 31;
 const MAX_PPS = 255;
 
@@ -70,29 +79,42 @@ export function buildAvcConfig({
   return Buffer.concat(parts);
 }
 
+/** Where a parameter set has its place. @throws BitstreamError when it is malformed */
+export function placeOfSet(nal: Buffer): SetPlace {
+  const kind = (nal[0] as number) & 0x1f;
+  if (kind === SPS) return { kind, id: parseSps(nal).id, of: 0 };
+  if (kind === PPS) {
+    const { id, sps } = parsePps(nal);
+    return { kind, id, of: sps };
+  }
+  const sps = new BitReader(unescapeNal(nal.subarray(1, 16))).ueMax(31, 'seq_parameter_set_id');
+  return { kind, id: sps, of: sps };
+}
+
 /**
- * The configuration after in-band parameter sets: each takes the place of the one with its id.
- * Answers the same object when they change nothing.
- * @throws BitstreamError when one is malformed
+ * The sets that a picture with this PPS needs: it makes an SPS the active one (H.264 7.4.1.2.1), and pictures up to the next
+ * IDR picture have no PPS of another. Undefined while one is missing.
  */
-export function withParameterSets(config: AvcConfig, sets: readonly Buffer[]): AvcConfig {
-  const ofType = (type: number) => sets.filter((nal) => ((nal[0] as number) & 0x1f) === type);
-  const sps = mergeById(config.sps, ofType(7), (nal) => parseSps(nal).id);
-  const pps = mergeById(config.pps, ofType(8), (nal) => parsePps(nal).id);
-  const spsExtensions = mergeById(config.spsExtensions, ofType(13), extensionId);
-  if (sps === config.sps && pps === config.pps && spsExtensions === config.spsExtensions) return config;
-  const [first] = sps;
-  if (first === undefined) return { ...config, pps, spsExtensions };
-  const { profile, constraints, level } = parseSps(first);
-  return { ...config, profile, constraints, level, sps, pps, spsExtensions };
+export function activeSets(known: ParameterSets, ppsId: number): ActiveSets | undefined {
+  const pps = known.get(PPS, ppsId);
+  const id = pps && parsePps(pps).sps;
+  const sps = id === undefined ? undefined : known.get(SPS, id);
+  if (id === undefined || sps === undefined) return undefined;
+  const all = (kind: number): Buffer[] => known.all(kind, id).map(({ nal }) => nal);
+  const [spsExtensions, ppss] = [all(SPS_EXTENSION), all(PPS)];
+  return {
+    nals: [sps, ...spsExtensions, ...ppss],
+    sps,
+    meaning: spsMeaning(sps),
+    record: buildAvcConfig({ sps: [sps], pps: ppss.slice(0, MAX_PPS), spsExtensions }),
+  };
 }
 
-/** RFC 6381: `avc1.PPCCLL`. */
-export function codecString(config: Pick<AvcConfig, 'profile' | 'constraints' | 'level'>): string {
+/** RFC 6381: `avc1.PPCCLL`. @param entry sample entry: `avc3` where parameter sets come in samples */
+export function codecString(
+  config: Pick<AvcConfig, 'profile' | 'constraints' | 'level'>,
+  entry: 'avc1' | 'avc3' = 'avc1',
+): string {
   const { profile, constraints, level } = config;
-  return `avc1.${Buffer.of(profile, constraints, level).toString('hex')}`;
-}
-
-function extensionId(nal: Buffer): number {
-  return new BitReader(unescapeNal(nal.subarray(1, 16))).ueMax(31, 'seq_parameter_set_id');
+  return `${entry}.${Buffer.of(profile, constraints, level).toString('hex')}`;
 }

@@ -1,5 +1,6 @@
 import { BitReader, BitstreamError, tolerant } from './bits.ts';
 import { unescapeNal } from './nal.ts';
+import { withoutIds } from './parameter-sets.ts';
 import { readVuiHead, type Colour, type Ratio, type VuiHead } from './vui.ts';
 
 export interface H264Sps {
@@ -38,6 +39,8 @@ const HIGH_PROFILES = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 13
 /** Profiles that constraint_set3 makes intra-only (E.2.1, max_num_reorder_frames). */
 const INTRA_CAPABLE = new Set([44, 86, 100, 110, 122, 244]);
 const BASELINE = 66;
+/** Bits in front of seq_parameter_set_id: the NAL header, profile, constraints and level. */
+const ID_AT = 32;
 const MAX_MACROBLOCKS_ACROSS = 1024;
 
 export function hasChromaFormat(profile: number): boolean {
@@ -114,6 +117,14 @@ export function parseSps(nal: Buffer): H264Sps {
     maxReorderFrames,
     mayHaveBFrames: maxReorderFrames !== 0,
   };
+}
+
+/** What an SPS tells but for its id: two that tell the same set up decoders alike. @throws BitstreamError */
+export function spsMeaning(nal: Buffer): string {
+  const reader = new BitReader(unescapeNal(nal));
+  reader.skip(ID_AT);
+  reader.ue();
+  return withoutIds(nal, [[ID_AT, reader.position]]);
 }
 
 function skipScalingLists(reader: BitReader, count: number): void {

@@ -2,7 +2,7 @@ import { BitReader, tolerant } from './bits.ts';
 import { parseSliceStart, SLICE } from './h264-slice.ts';
 import { canonicalizeNals, nalUnits, unescapeNal, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
 
-export { buildAvcConfig, codecString, parseAvcConfig, withParameterSets, type AvcConfig } from './h264-config.ts';
+export { activeSets, buildAvcConfig, codecString, parseAvcConfig, placeOfSet, type AvcConfig } from './h264-config.ts';
 export { parseSps, type H264Sps } from './h264-sps.ts';
 
 /** NAL unit types (H.264 table 7-1). */
@@ -57,15 +57,30 @@ export function isKeyAccessUnit(data: Buffer, gradual = false): boolean {
 
 /**
  * Brings an access unit into the canonical form of `Packet`.
+ * @param trusts slices are what they should be: no start codes are looked for in them
  * @throws BitstreamError
  */
-export function canonicalize(data: Buffer, lengthSize: LengthSize): CanonicalUnit {
-  return canonicalizeNals(data, lengthSize, role);
+export function canonicalize(data: Buffer, lengthSize: LengthSize, trusts = false): CanonicalUnit {
+  return canonicalizeNals(data, lengthSize, role, trusts);
+}
+
+/**
+ * Id of the PPS that the picture in an access unit of 4-byte length-prefixed NAL units refers to; undefined when it has no
+ * slice.
+ * @throws BitstreamError when the unit is malformed up to the first one
+ */
+export function pictureParameterSet(data: Buffer): number | undefined {
+  for (const nal of nalUnits(data)) {
+    const type = nalType(nal);
+    if (type === NAL.slice || type === NAL.partitionA || type === NAL.idr) return parseSliceStart(nal).pps;
+  }
+  return undefined;
 }
 
 function role(nal: Buffer): NalRole {
   if (isParameterSet(nal)) return 'parameterSet';
   const type = nalType(nal);
+  if (type >= NAL.slice && type <= NAL.idr) return 'slice';
   return type === NAL.delimiter || type === NAL.filler ? 'disposable' : 'media';
 }
 

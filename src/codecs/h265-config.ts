@@ -1,9 +1,16 @@
 import { BitReader, BitstreamError } from './bits.ts';
 import { ByteReader } from './byte-reader.ts';
 import { parsePps } from './h265-pps.ts';
-import { parseSps, type H265Sps, type ProfileTierLevel } from './h265-sps.ts';
+import { parseSps, spsMeaning, type H265Sps, type ProfileTierLevel } from './h265-sps.ts';
 import type { LengthSize } from './nal.ts';
-import { mergeById, readParameterSets, writeParameterSets } from './parameter-sets.ts';
+import {
+  readParameterSets,
+  withoutIds,
+  writeParameterSets,
+  type ActiveSets,
+  type ParameterSets,
+  type SetPlace,
+} from './parameter-sets.ts';
 
 /** HEVCDecoderConfigurationRecord (ISO/IEC 14496-15 8.3.3.1.2). */
 export interface HevcConfig extends ProfileTierLevel {
@@ -17,6 +24,10 @@ export interface HevcConfig extends ProfileTierLevel {
 const VPS = 32;
 const SPS = 33;
 const PPS = 34;
+/** Where a VPS has its id, in bits. */
+const VPS_ID = [16, 20] as const;
+/** Bytes in front of the number of arrays. */
+const ARRAYS_AT = 22;
 const MAX_ARRAYS = 64;
 
 /**
@@ -99,25 +110,56 @@ function recordHead(sps: H265Sps): Buffer {
   return head;
 }
 
-/**
- * The configuration after in-band parameter sets: each takes the place of the one with its id.
- * Answers the same object when they change nothing.
- * @throws BitstreamError when one is malformed
- */
-export function withParameterSets(config: HevcConfig, sets: readonly Buffer[]): HevcConfig {
-  const ofType = (type: number) => sets.filter((nal) => (((nal[0] as number) >> 1) & 0x3f) === type);
-  const vps = mergeById(config.vps, ofType(VPS), vpsId);
-  const sps = mergeById(config.sps, ofType(SPS), (nal) => parseSps(nal).id);
-  const pps = mergeById(config.pps, ofType(PPS), (nal) => parsePps(nal).id);
-  if (vps === config.vps && sps === config.sps && pps === config.pps) return config;
-  const [first] = sps;
-  if (first === undefined) return { ...config, vps, pps };
-  const { profileSpace, tier, profile, compatibility, constraints, level } = parseSps(first);
-  return { ...config, profileSpace, tier, profile, compatibility, constraints, level, vps, sps, pps };
+/** Where a parameter set has its place. @throws BitstreamError when it is malformed */
+export function placeOfSet(nal: Buffer): SetPlace {
+  const kind = ((nal[0] as number) >> 1) & 0x3f;
+  if (kind === VPS) return { kind, id: fourBits(nal), of: 0 };
+  if (kind === SPS) return { kind, id: parseSps(nal).id, of: fourBits(nal) };
+  const { id, sps } = parsePps(nal);
+  return { kind, id, of: sps };
 }
 
-/** ISO/IEC 14496-15 annex E.3: `hvc1.<profile>.<compatibility, reversed>.<tier and level>.<constraints>`. */
-export function codecString(config: ProfileTierLevel): string {
+/**
+ * The sets that a picture with this PPS needs: it makes an SPS and its VPS the active ones (H.265 7.4.2.4.2), and pictures
+ * up to the next that starts a coded video sequence have no PPS of another. Undefined while one is missing.
+ */
+export function activeSets(known: ParameterSets, ppsId: number): ActiveSets | undefined {
+  const pps = known.get(PPS, ppsId);
+  const id = pps && parsePps(pps).sps;
+  const sps = id === undefined ? undefined : known.get(SPS, id);
+  const vps = sps && known.get(VPS, fourBits(sps));
+  if (id === undefined || sps === undefined || vps === undefined) return undefined;
+  const ppss = known.all(PPS, id).map(({ nal }) => nal);
+  return {
+    nals: [vps, sps, ...ppss],
+    sps,
+    meaning: withoutIds(vps, [VPS_ID]) + spsMeaning(sps),
+    record: buildHevcConfig({ vps: [vps], sps: [sps], pps: ppss }),
+  };
+}
+
+/**
+ * A record whose arrays do not hold all sets, for the others come in samples (sample entry `hev1`: array_completeness 0).
+ * @throws BitstreamError when it is malformed
+ */
+export function withOpenArrays(record: Buffer): Buffer {
+  const open = Buffer.from(record);
+  const reader = new ByteReader(record);
+  reader.bytes(ARRAYS_AT);
+  let at = ARRAYS_AT + 1;
+  for (let arrays = reader.u8(); arrays > 0; arrays--) {
+    open[at] = reader.u8() & 0x7f;
+    const nals = readParameterSets(reader, reader.u16());
+    at += nals.reduce((size, { length }) => size + 2 + length, 3);
+  }
+  return open;
+}
+
+/**
+ * ISO/IEC 14496-15 annex E.3: `hvc1.<profile>.<compatibility, reversed>.<tier and level>.<constraints>`.
+ * @param entry sample entry: `hev1` where parameter sets come in samples
+ */
+export function codecString(config: ProfileTierLevel, entry: 'hvc1' | 'hev1' = 'hvc1'): string {
   const space = ['', 'A', 'B', 'C'][config.profileSpace] ?? '';
   let reversed = 0;
   for (let bit = 0; bit < 32; bit++) reversed = reversed * 2 + ((config.compatibility >>> bit) & 1);
@@ -125,13 +167,14 @@ export function codecString(config: ProfileTierLevel): string {
   while (used > 0 && config.constraints[used - 1] === 0) used--;
   const constraints = [...config.constraints.subarray(0, used)].map((byte) => `.${hex(byte)}`).join('');
   const tier = config.tier === 0 ? 'L' : 'H';
-  return `hvc1.${space}${config.profile}.${hex(reversed)}.${tier}${config.level}${constraints}`;
+  return `${entry}.${space}${config.profile}.${hex(reversed)}.${tier}${config.level}${constraints}`;
 }
 
 function hex(value: number): string {
   return value.toString(16).toUpperCase();
 }
 
-function vpsId(nal: Buffer): number {
+/** Id of a VPS, or that of an SPS's VPS: both are the first four bits. */
+function fourBits(nal: Buffer): number {
   return new BitReader(nal.subarray(2)).read(4);
 }

@@ -1,5 +1,6 @@
 import { BitReader, BitstreamError, tolerant } from './bits.ts';
 import { unescapeNal } from './nal.ts';
+import { withoutIds } from './parameter-sets.ts';
 import { readVuiHead, type Colour, type Ratio, type VuiHead } from './vui.ts';
 
 /** profile_tier_level() without its sub-layers (H.265 7.3.3). */
@@ -95,6 +96,21 @@ export function parseSps(nal: Buffer): H265Sps {
     mayHaveBFrames: maxReorderFrames > 0,
     minSpatialSegmentation: vui?.minSpatialSegmentation ?? 0,
   };
+}
+
+/** What an SPS tells but for its own id and its VPS's: two that tell the same set up decoders alike. @throws BitstreamError */
+export function spsMeaning(nal: Buffer): string {
+  const reader = new BitReader(unescapeNal(nal));
+  reader.skip(NAL_HEADER_BYTES * 8 + 4);
+  const subLayers = reader.read(3);
+  reader.skip(1);
+  readProfileTierLevel(reader, subLayers);
+  const at = reader.position;
+  reader.ue();
+  return withoutIds(nal, [
+    [NAL_HEADER_BYTES * 8, NAL_HEADER_BYTES * 8 + 4],
+    [at, reader.position],
+  ]);
 }
 
 function readProfileTierLevel(reader: BitReader, subLayers: number): ProfileTierLevel {

@@ -1,6 +1,15 @@
+import { parseSliceStart } from './h265-slice.ts';
 import { canonicalizeNals, nalUnits, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
 
-export { buildHevcConfig, codecString, parseHevcConfig, withParameterSets, type HevcConfig } from './h265-config.ts';
+export {
+  activeSets,
+  buildHevcConfig,
+  codecString,
+  parseHevcConfig,
+  placeOfSet,
+  withOpenArrays,
+  type HevcConfig,
+} from './h265-config.ts';
 /** @public */
 export { parseSliceHead, parseSliceStart } from './h265-slice.ts';
 export { parseSps, type H265Sps } from './h265-sps.ts';
@@ -48,10 +57,21 @@ export function isKeyAccessUnit(data: Buffer): boolean {
 
 /**
  * Brings an access unit into the canonical form of `Packet`.
+ * @param trusts slices are what they should be: no start codes are looked for in them
  * @throws BitstreamError
  */
-export function canonicalize(data: Buffer, lengthSize: LengthSize): CanonicalUnit {
-  return canonicalizeNals(data, lengthSize, role);
+export function canonicalize(data: Buffer, lengthSize: LengthSize, trusts = false): CanonicalUnit {
+  return canonicalizeNals(data, lengthSize, role, trusts);
+}
+
+/**
+ * Id of the PPS that the picture in an access unit of 4-byte length-prefixed NAL units refers to; undefined when it has no
+ * slice.
+ * @throws BitstreamError when the unit is malformed up to the first one
+ */
+export function pictureParameterSet(data: Buffer): number | undefined {
+  for (const nal of nalUnits(data)) if (nalType(nal) <= NAL.lastVcl) return parseSliceStart(nal).pps;
+  return undefined;
 }
 
 function role(nal: Buffer): NalRole {
@@ -59,6 +79,8 @@ function role(nal: Buffer): NalRole {
   if (layer(nal) > 0) return 'disposable';
   if (isParameterSet(nal)) return 'parameterSet';
   const type = nalType(nal);
+  // a temporal id of -1 is that of a start code
+  if (type <= NAL.lastVcl && nal[1] !== 0) return 'slice';
   return type === NAL.delimiter || type === NAL.filler ? 'disposable' : 'media';
 }
 

@@ -9,13 +9,15 @@ export const MAX_NALS = 8192;
 export type LengthSize = 1 | 2 | 3 | 4;
 
 /** What an ingest adapter does with a NAL unit. */
-export type NalRole = 'media' | 'parameterSet' | 'disposable';
+export type NalRole = 'slice' | 'media' | 'parameterSet' | 'disposable';
 
 export interface CanonicalUnit {
   /** 4-byte length-prefixed NAL units without parameter sets; empty when nothing else was there. */
   readonly data: Buffer;
   /** Parameter sets that came with the unit, in order. */
   readonly parameterSets: Buffer[];
+  /** A NAL unit of the source was several, with start codes between them. */
+  readonly hadStartCodes?: true;
 }
 
 /**
@@ -48,6 +50,20 @@ export function splitAnnexB(data: Buffer, most = MAX_NALS): Buffer[] {
     nals.push(data.subarray(start, end));
   }
   return nals;
+}
+
+/** Whether a byte stream (Annex B) begins here. */
+export function startsWithCode(data: Buffer): boolean {
+  return data.length >= 4 && data[0] === 0 && data[1] === 0 && (data[2] === 1 || (data[2] === 0 && data[3] === 1));
+}
+
+/** The NAL units that stand where one belongs: itself, or those of a byte stream without its first start code. */
+export function bareNals(nal: Buffer): Buffer[] {
+  const code = nal.indexOf(START_CODE);
+  if (code < 0) return [nal];
+  let end = code;
+  while (end > 0 && nal[end - 1] === 0) end--;
+  return end === 0 ? splitAnnexB(nal) : [nal.subarray(0, end), ...splitAnnexB(nal.subarray(code))];
 }
 
 /** One buffer of NAL units, each behind its length in 4 bytes. */
@@ -102,9 +118,17 @@ export function unescapeNal(nal: Buffer): Buffer {
  * Brings a length-prefixed access unit into the canonical form. The bytes stay where they are when
  * what must leave is at the ends and lengths are in 4 bytes, as nearly always; else they are copied once.
  * Disposable units (access unit delimiters, filler) leave when that costs no copy of its own.
+ * Some senders put a whole byte stream where one NAL unit belongs: no NAL unit holds a start code (H.264 7.4.1, H.265
+ * 7.4.2), so it is split at each.
+ * @param trusts no start codes are looked for in slices
  * @throws BitstreamError when a length points past the end, or there are more than any picture has
  */
-export function canonicalizeNals(data: Buffer, lengthSize: LengthSize, role: (nal: Buffer) => NalRole): CanonicalUnit {
+export function canonicalizeNals(
+  data: Buffer,
+  lengthSize: LengthSize,
+  role: (nal: Buffer) => NalRole,
+  trusts = false,
+): CanonicalUnit {
   const parameterSets: Buffer[] = [];
   const media: Buffer[] = [];
   let first = -1;
@@ -117,7 +141,11 @@ export function canonicalizeNals(data: Buffer, lengthSize: LengthSize, role: (na
     const end = nalEnd(data, at, lengthSize);
     const nal = data.subarray(at + lengthSize, end);
     const kind = nal.length === 0 ? 'empty' : role(nal);
-    if (kind === 'media') {
+    if (!(kind === 'slice' && trusts) && nal.includes(START_CODE)) {
+      const plain = joinNals([...nalUnits(data, lengthSize)].flatMap(bareNals));
+      return { ...canonicalizeNals(plain, 4, role, true), hadStartCodes: true };
+    }
+    if (kind === 'media' || kind === 'slice') {
       if (first < 0) first = at;
       else holes ||= pending;
       pending = false;

@@ -2,7 +2,8 @@ import type { Track } from './track.ts';
 
 /**
  * One access unit, audio frame or event, in the canonical form of its codec:
- * - H264, H265: 4-byte length-prefixed NAL units without parameter sets
+ * - H264, H265: 4-byte length-prefixed NAL units without parameter sets, but for those that the track's configuration
+ *   lacks (VideoTrack.inBandSets), which come first
  * - AV1: one temporal unit of OBUs with size fields, without temporal delimiters
  * - VP8, VP9: one frame
  * - AAC: one raw frame without ADTS; Opus: one packet (RFC 6716)

@@ -52,6 +52,11 @@ export interface VideoTrack extends PictureTrack {
   readonly codec: VideoCodec;
   /** avcC, hvcC, av1C or vpcC payload; absent for VP8. */
   readonly config?: Buffer;
+  /**
+   * Parameter sets of H.264 and H.265 that the configuration lacks come in packets, all that are active in front of key
+   * frames. Once it is said it stays until the configuration changes; it makes no other format of the track.
+   */
+  readonly inBandSets?: true;
 }
 
 export interface AudioTrack extends TrackBase {
@@ -115,4 +120,10 @@ export function sameFormat(one: Track, other: Track): boolean {
   const config = isMedia(one) ? one.config : undefined;
   const otherConfig = isMedia(other) ? other.config : undefined;
   return config === undefined || otherConfig === undefined ? config === otherConfig : config.equals(otherConfig);
+}
+
+/** Whether the packets of both have parameter sets that the configuration lacks, or neither's. */
+export function sameSets(one: Track, other: Track): boolean {
+  const [inBand, otherInBand] = [one, other].map((track) => track.type === 'video' && track.inBandSets === true);
+  return inBand === otherInBand;
 }

@@ -10,6 +10,7 @@ export interface BitstreamFormat {
   readonly timebase: Timebase;
   /** As a track has it. */
   readonly config?: Buffer;
+  readonly inBandSets?: true;
   /** Of pictures. */
   readonly width?: number;
   readonly height?: number;
@@ -68,8 +69,9 @@ export class OutputAdapter {
       if (this.#order !== undefined && reorderedFrames !== this.#reordered) this.#order.restart(reorderedFrames);
       this.#reordered = reorderedFrames;
       this.#format = format;
-      const { config, width, height, samplerate, channels } = format;
-      this.#sink.format({ timebase: this.#stream.timebase, config, width, height, samplerate, channels });
+      const { config, inBandSets, width, height, samplerate, channels } = format;
+      const told = { timebase: this.#stream.timebase, config, width, height, samplerate, channels };
+      this.#sink.format(inBandSets ? { ...told, inBandSets } : told);
     }
     this.#order ??= new DecodeOrder(this.#reordered, (packet) => this.#sink.packet(packet));
     this.#order.push({ dts: pts, pts, duration: unit.duration, key: unit.key, data: unit.data });

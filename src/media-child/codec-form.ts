@@ -16,6 +16,7 @@ export type CodedForm = VideoCodec | AudioCodec | ImageCodec;
 
 interface CodecFormat {
   readonly config?: Buffer;
+  readonly inBandSets?: true;
   readonly width?: number;
   readonly height?: number;
   readonly samplerate?: number;

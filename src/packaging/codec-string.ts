@@ -10,14 +10,16 @@ import type { MediaTrack } from '../core/track.ts';
  * What a track needs of a decoder, in the form of RFC 6381.
  * @throws UnsupportedTrackError, BitstreamError
  */
-export function codecString({ codec, config }: MediaTrack): string {
+export function codecString(track: MediaTrack): string {
+  const { codec, config } = track;
+  const isOpen = track.type === 'video' && track.inBandSets === true;
   if (codec === 'OPUS') return 'opus';
   if (config === undefined) throw new UnsupportedTrackError(`${codec} track without configuration`);
   switch (codec) {
     case 'H264':
-      return h264.codecString(h264.parseAvcConfig(config));
+      return h264.codecString(h264.parseAvcConfig(config), isOpen ? 'avc3' : 'avc1');
     case 'H265':
-      return h265.codecString(h265.parseHevcConfig(config));
+      return h265.codecString(h265.parseHevcConfig(config), isOpen ? 'hev1' : 'hvc1');
     case 'AV1':
       return av1.codecString(av1.parseAv1Config(config));
     case 'VP9':

@@ -74,6 +74,7 @@ function codecOf(track: MediaTrack): string {
     case 'EAC3':
       return 'ec-3';
     default:
-      return codecString(track);
+      // a transport stream has its parameter sets in band anyway
+      return codecString(track.type === 'video' ? { ...track, inBandSets: undefined } : track);
   }
 }

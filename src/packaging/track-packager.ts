@@ -1,6 +1,6 @@
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
-import type { MediaTrack } from '../core/track.ts';
+import { sameSets, type MediaTrack } from '../core/track.ts';
 import type { Cut } from './cut.ts';
 import { differs } from './description.ts';
 import { FrameDuration } from './frame-duration.ts';
@@ -37,6 +37,8 @@ export class TrackPackager<Data = Buffer> {
   readonly #builder: PartBuilder<Data>;
   #track: MediaTrack;
   #init: Init;
+  /** Of the segments that begin from now on, which decoders go on with as they are. */
+  #nextInit: Init | undefined;
   #durations: FrameDuration;
   readonly #fit: PartFit;
   readonly #events = new WaitingEvents();
@@ -406,6 +408,8 @@ export class TrackPackager<Data = Buffer> {
       open.duration = Math.max(this.frameSeconds, cut.discontinuity ? 0 : cut.time - (this.#current as Cut).time);
     }
     if (!first) this.window.complete();
+    this.#init = this.#nextInit ?? this.#init;
+    this.#nextInit = undefined;
     if (this.#broken || cut.discontinuity) this.#builder.breakTimeline();
     if (cut.jump) this.#events.release();
     this.#broken = false;
@@ -428,10 +432,14 @@ export class TrackPackager<Data = Buffer> {
       const init = this.#form.describe(track, this.#init.version + 1);
       this.#closePart(this.#builder.end);
       this.#init = init;
+      this.#nextInit = undefined;
       this.#durations = new FrameDuration(track);
       this.#lastDts = undefined;
       this.#needKey = track.type === 'video';
       this.#broken = true;
+    } else if (!sameSets(track, this.#track)) {
+      const next = this.#form.describe(track, this.#init.version + 1);
+      if (next.codec !== this.#init.codec) this.#nextInit = next;
     }
     this.#track = track;
     this.#fit.reconfigure(track, this.#durations);

@@ -40,7 +40,8 @@ export function encodedTrack(
     return { ...picture, type: 'image', codec: encoding.codec, bitrate: 0, keyFrameInterval: 0 };
   }
   const { codec, bitrate, keyFrameInterval } = encoding;
-  return { ...picture, type: 'video', codec, bitrate, keyFrameInterval };
+  const { inBandSets } = format ?? {};
+  return { ...picture, type: 'video', codec, bitrate, keyFrameInterval, ...(inBandSets && { inBandSets }) };
 }
 
 /** A track with the language that its input is said to be in now; the same object where it is already. */

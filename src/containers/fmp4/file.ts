@@ -20,7 +20,8 @@ const MAX_TICKS = 0xffff_ffff;
 
 interface Part {
   readonly id: number;
-  readonly track: MediaTrack;
+  /** As the final index tells of it. */
+  track: MediaTrack;
   readonly table: SampleTable;
   run: Sample[];
   /** Decode time of the first sample of the run. */
@@ -74,6 +75,8 @@ export class Mp4File implements FileMuxer {
     const part = this.#parts.get(packet.track.id);
     if (part === undefined || this.#isBefore(packet)) return [];
     const { last } = part;
+    if ('inBandSets' in packet.track && part.track.type === 'video' && part.track.inBandSets !== true)
+      part.track = { ...part.track, inBandSets: true };
     const dts = last === undefined ? packet.dts : Math.max(packet.dts, last.dts);
     if (last !== undefined) this.#complete(part, dts - last.dts);
     const seconds = part.run.length === 0 ? 0 : toSeconds(dts - part.start, part.track.timebase);

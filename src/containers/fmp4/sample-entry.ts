@@ -1,3 +1,4 @@
+import { withOpenArrays } from '../../codecs/h265.ts';
 import type { AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
 import { box, fitting, fullBox, u16, u32, u8, zeros } from './box.ts';
 
@@ -9,13 +10,16 @@ export class UnsupportedTrackError extends Error {
   }
 }
 
-/** Sample entry and configuration box; parameter sets are in the entry only, never in the samples. */
+/** Sample entry and configuration box: parameter sets are in the entry alone. */
 const VIDEO_ENTRIES: Partial<Record<VideoCodec, readonly [entry: string, config: string]>> = {
   H264: ['avc1', 'avcC'],
   H265: ['hvc1', 'hvcC'],
   AV1: ['av01', 'av1C'],
   VP9: ['vp09', 'vpcC'],
 };
+
+/** The same where samples have parameter sets that the entry lacks (ISO/IEC 14496-15 5.4.2.1 and 8.3.2). */
+const OPEN_ENTRIES: typeof VIDEO_ENTRIES = { H264: ['avc3', 'avcC'], H265: ['hev1', 'hvcC'] };
 
 /** Object types of ISO/IEC 14496-1, table 5: AAC, MP3, and MP3 of half the sample rates. */
 const AUDIO_ISO_14496_3 = 0x40;
@@ -37,7 +41,8 @@ export function sampleEntry(track: MediaTrack): Buffer {
 
 /** ISO/IEC 14496-12, 12.1.3; 14496-15 for avcC and hvcC; the AV1 and VP9 ISOBMFF bindings. */
 function videoEntry(track: VideoTrack): Buffer {
-  const names = VIDEO_ENTRIES[track.codec];
+  const isOpen = track.inBandSets === true;
+  const names = (isOpen && OPEN_ENTRIES[track.codec]) || VIDEO_ENTRIES[track.codec];
   if (names === undefined) throw new UnsupportedTrackError(`${track.codec} cannot be carried in fragmented MP4`);
   const [entry, configBox] = names;
   return box(
@@ -50,7 +55,9 @@ function videoEntry(track: VideoTrack): Buffer {
     u16(1),
     zeros(32),
     u16(24, 0xffff),
-    configBox === 'vpcC' ? fullBox(configBox, 1, 0, configuration(track)) : box(configBox, configuration(track)),
+    configBox === 'vpcC'
+      ? fullBox(configBox, 1, 0, configuration(track))
+      : box(configBox, entry === 'hev1' ? withOpenArrays(configuration(track)) : configuration(track)),
   );
 }
 

@@ -1,5 +1,5 @@
 import { tolerant } from '../../codecs/bits.ts';
-import { joinNals, splitAnnexB } from '../../codecs/nal.ts';
+import { joinNals, splitAnnexB, startsWithCode } from '../../codecs/nal.ts';
 import { H264Bounds, H265Bounds, type PictureBounds } from '../../codecs/picture-bounds.ts';
 import type { PesHeader } from './pes-header.ts';
 import { ticksBetween, wrapped } from './times.ts';
@@ -216,8 +216,4 @@ export class AccessUnits {
 
 function isLong(header: PesHeader | undefined): boolean {
   return header !== undefined && header.told >= MAY_CONTINUE_BYTES;
-}
-
-function startsWithCode(data: Buffer): boolean {
-  return data.length >= 4 && data[0] === 0 && data[1] === 0 && (data[2] === 1 || (data[2] === 0 && data[3] === 1));
 }

@@ -1,5 +1,5 @@
-import { parseAvcConfig } from '../../codecs/h264.ts';
-import { parseHevcConfig } from '../../codecs/h265.ts';
+import { isParameterSet as isAvcSet, parseAvcConfig } from '../../codecs/h264.ts';
+import { isParameterSet as isHevcSet, parseHevcConfig } from '../../codecs/h265.ts';
 import { nalUnits } from '../../codecs/nal.ts';
 import type { ElementaryForm } from './elementary-form.ts';
 import { STREAM_ID, STREAM_TYPE } from './stream-types.ts';
@@ -15,14 +15,17 @@ const DELIMITER = { H264: Buffer.of(0, 0, 0, 1, 0x09, 0xf0), H265: Buffer.of(0, 
  */
 export function nalForm(codec: 'H264' | 'H265', config: Buffer): ElementaryForm {
   const delimiter = DELIMITER[codec];
+  const isSet = codec === 'H264' ? isAvcSet : isHevcSet;
+  // pictures may bring sets of their own, which are all that they need
+  const head = (data: Buffer, key: boolean): Buffer => (key && !isSet(data.subarray(4, 6)) ? keyHead : delimiter);
   const keyHead = Buffer.concat([delimiter, ...parameterSets(codec, config).flatMap((nal) => [START_CODE, nal])]);
   return {
     streamType: codec === 'H264' ? STREAM_TYPE.h264 : STREAM_TYPE.h265,
     streamId: STREAM_ID.video,
     descriptors: [],
-    size: (data, key) => (key ? keyHead : delimiter).length + byteStreamSize(data),
+    size: (data, key) => head(data, key).length + byteStreamSize(data),
     payload: (data, key, pieces) => {
-      pieces.push(key ? keyHead : delimiter);
+      pieces.push(head(data, key));
       for (const nal of nalUnits(data)) pieces.push(START_CODE, nal);
     },
   };

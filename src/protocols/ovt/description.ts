@@ -75,6 +75,8 @@ const WireTrack = Type.Object({
   eventTarget: name(),
   /** Base64. */
   decoderConfig: Type.Optional(Type.String({ maxLength: MAX_CONFIG })),
+  /** Ours: parameter sets that the configuration lacks come in frames. */
+  inBandSets: Type.Optional(Type.Boolean()),
 });
 
 const WireDescription = Type.Object({

@@ -33,6 +33,7 @@ export function wireTrack(track: Track): WireTrack {
     },
     ...(track.type === 'data' && track.target && { eventTarget: track.target }),
     ...(config && { decoderConfig: config.toString('base64') }),
+    ...(track.type === 'video' && track.inBandSets && { inBandSets: track.inBandSets }),
   };
 }
 
@@ -56,7 +57,13 @@ export function trackOf(wire: WireTrack): Track | undefined {
   const picture = { width, height, bitrate: wire.bitrate, framerate, keyFrameInterval: 0 };
   switch (kind.type) {
     case 'video':
-      return Object.freeze({ ...base, ...kind, ...picture, ...(config && { config }) });
+      return Object.freeze({
+        ...base,
+        ...kind,
+        ...picture,
+        ...(config && { config }),
+        ...(wire.inBandSets === true && { inBandSets: wire.inBandSets }),
+      });
     case 'image':
       return Object.freeze({ ...base, ...kind, ...picture });
     case 'audio':

@@ -1,6 +1,6 @@
 import { buildAdtsHeader, parseAudioSpecificConfig } from '../../codecs/aac.ts';
-import { parseAvcConfig } from '../../codecs/h264.ts';
-import { parseHevcConfig } from '../../codecs/h265.ts';
+import { isParameterSet as isAvcSet, parseAvcConfig } from '../../codecs/h264.ts';
+import { isParameterSet as isHevcSet, parseHevcConfig } from '../../codecs/h265.ts';
 import { nalUnits } from '../../codecs/nal.ts';
 import { tolerant } from '../../codecs/bits.ts';
 import type { Packet } from '../../core/packet.ts';
@@ -65,8 +65,8 @@ const OWN: ReadonlySet<Codec> = new Set<Codec>(['VP9', 'AC3', 'EAC3', 'PCMA', 'P
 export function wireForm(track: Track, forms: WireForms): WireForm | undefined {
   if (forms === 'framed') {
     if (OWN.has(track.codec)) return undefined;
-    if (track.codec === 'H264') return new AnnexBForm(BITSTREAM.h264AnnexB, avcSets(track.config));
-    if (track.codec === 'H265') return new AnnexBForm(BITSTREAM.h265AnnexB, hevcSets(track.config));
+    if (track.codec === 'H264') return new AnnexBForm(BITSTREAM.h264AnnexB, avcSets(track.config), isAvcSet);
+    if (track.codec === 'H265') return new AnnexBForm(BITSTREAM.h265AnnexB, hevcSets(track.config), isHevcSet);
     if (track.codec === 'AAC') return adtsForm(track.config) ?? plainForm(track);
   }
   return plainForm(track);
@@ -90,16 +90,20 @@ class AnnexBForm implements WireForm {
   readonly packetType = PACKET_TYPE.nalUnits;
   /** What a decoder needs that starts at a key frame. */
   readonly #sets: Buffer;
+  readonly #isSet: (nal: Buffer) => boolean;
 
-  constructor(bitstream: number, sets: readonly Buffer[]) {
+  constructor(bitstream: number, sets: readonly Buffer[], isSet: (nal: Buffer) => boolean) {
     this.bitstream = bitstream;
+    this.#isSet = isSet;
     this.#sets = Buffer.concat(sets.flatMap((nal) => [START_CODE, nal]));
   }
 
   pieces({ data, key }: Packet): readonly Buffer[] {
-    const pieces = key && this.#sets.length > 0 ? [this.#sets] : [];
+    // key frames may bring sets of their own, which are all that they need
+    const before = key && this.#sets.length > 0 && !this.#isSet(data.subarray(4, 6)) ? [this.#sets] : [];
+    const pieces = [...before];
     for (const nal of nalUnits(data)) {
-      if (pieces.length >= MAX_PIECES) return [...(key ? [this.#sets] : []), withStartCodes(data)];
+      if (pieces.length >= MAX_PIECES) return [...before, withStartCodes(data)];
       pieces.push(START_CODE, nal);
     }
     return pieces;

@@ -27,7 +27,9 @@ export class H264Packetizer {
   packetize(packet: Packet, sink: PayloadSink): void {
     if (packet.track !== this.#track) this.#configure(packet.track);
     this.#units = 0;
-    if (packet.key) for (const nal of this.#parameterSets) this.#add(nal, sink, false);
+    // key frames may bring sets of their own, which are all that they need
+    if (packet.key && !isParameterSet(packet.data.subarray(4, 5)))
+      for (const nal of this.#parameterSets) this.#add(nal, sink, false);
     let held: Buffer | undefined;
     for (const nal of nalUnits(packet.data)) {
       if (isSkipped(nal)) continue;
@@ -79,10 +81,10 @@ export class H264Packetizer {
   }
 }
 
-/** Parameter sets come from the track; delimiters and filler say nothing to a decoder. */
+/** Delimiters and filler say nothing to a decoder. */
 function isSkipped(nal: Buffer): boolean {
   const type = nalType(nal);
-  return type === NAL.delimiter || type === NAL.filler || isParameterSet(nal);
+  return type === NAL.delimiter || type === NAL.filler;
 }
 
 /** One NAL unit that fits no STAP-A: alone when it fits a packet, else in fragments of equal size. */

@@ -1,7 +1,7 @@
 import type { Packet } from '../../core/packet.ts';
 import type { Timebase } from '../../core/timebase.ts';
 import type { SourceClock, TrackTimeline } from '../../core/timeline.ts';
-import { sameFormat, type Track } from '../../core/track.ts';
+import { sameFormat, sameSets, type Track } from '../../core/track.ts';
 import { DecodeLead } from './decode-lead.ts';
 import type { MediaUnit } from './media-unit.ts';
 
@@ -64,7 +64,9 @@ export class TrackWriter {
     const latest = new Map(tracks.map((track) => [track.id, track]));
     const units = held.map((unit) => {
       const track = latest.get(unit.track.id);
-      return track !== undefined && sameFormat(track, unit.track) ? { ...unit, track } : unit;
+      return track !== undefined && sameFormat(track, unit.track) && sameSets(track, unit.track)
+        ? { ...unit, track }
+        : unit;
     });
     const {
       clock: { bits },

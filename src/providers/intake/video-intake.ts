@@ -80,7 +80,7 @@ export class VideoIntake {
 
   #describe(): void {
     if (this.#format === undefined) return;
-    const { config, width, height, framerate } = this.#format;
+    const { config, width, height, framerate, inBandSets } = this.#format;
     const declared = this.#declared;
     this.#track = Object.freeze({
       id: this.#id,
@@ -90,6 +90,7 @@ export class VideoIntake {
       bypass: false,
       codec: this.codec,
       ...(config && { config }),
+      ...(inBandSets && { inBandSets }),
       width: width || declared.width,
       height: height || declared.height,
       bitrate: declared.bitrate,

@@ -75,6 +75,7 @@ export class VideoSource implements TrackSource {
       ...described,
       timebase: VIDEO_TIMEBASE,
       ...(format.config && { config: format.config }),
+      ...(format.inBandSets && { inBandSets: format.inBandSets }),
       width: format.width || described.width,
       height: format.height || described.height,
       framerate: described.framerate || format.framerate,

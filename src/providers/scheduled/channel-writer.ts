@@ -1,6 +1,6 @@
 import type { Packet } from '../../core/packet.ts';
 import { rescale } from '../../core/timebase.ts';
-import { isMedia, sameFormat, type Track } from '../../core/track.ts';
+import { isMedia, sameFormat, sameSets, type Track } from '../../core/track.ts';
 import type { TrackSink } from '../intake/track-writer.ts';
 import type { ItemUnit } from './item-source.ts';
 
@@ -154,6 +154,7 @@ export class ChannelWriter {
 function isSame(known: Track, own: Track): boolean {
   return (
     sameFormat(known, own) &&
+    sameSets(known, own) &&
     known.name === own.name &&
     known.language === own.language &&
     known.characteristics === own.characteristics

@@ -13,6 +13,7 @@ import { annexBToLengths, nalUnits, splitAnnexB, unescapeNal } from '../../../sr
 import * as opus from '../../../src/codecs/opus.ts';
 import * as vp8 from '../../../src/codecs/vp8.ts';
 import * as vp9 from '../../../src/codecs/vp9.ts';
+import { ParameterSets } from '../../../src/codecs/parameter-sets.ts';
 import { box, ivfFrames, samples, seeded, vector } from './vectors.ts';
 
 const avc = h264.parseAvcConfig(box(vector('h264-interlaced-hrd.mp4'), 'avcC'));
@@ -40,6 +41,12 @@ const muxConfig = new BitWriter()
 const adtsHeader = adts.parseAdtsHeader(vector('aac-stereo.adts'));
 const av1Unit = samples(vector('av1-aom-444.mp4'))[0] as Buffer;
 
+function inBand({ placeOfSet, activeSets }: typeof h264 | typeof h265, sets: readonly Buffer[]): unknown {
+  const known = new ParameterSets(placeOfSet);
+  known.add(sets);
+  return activeSets(known, 0);
+}
+
 /** A parser, and valid input to start from. */
 const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]]> = {
   'H.264 SPS': [h264.parseSps, [...avc.sps, ...avcMatrix.sps]],
@@ -47,7 +54,7 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
     (data) => h264.buildAvcConfig(h264.parseAvcConfig(data)),
     [box(vector('h264-baseline.mp4'), 'avcC')],
   ],
-  'H.264 in-band sets': [(data) => h264.withParameterSets(avc, [data]), [...avcMatrix.sps, ...avcMatrix.pps]],
+  'H.264 in-band sets': [(data) => inBand(h264, [...avc.sps, ...avc.pps, data]), [...avcMatrix.sps, ...avcMatrix.pps]],
   'H.264 key frame': [h264.isKeyAccessUnit, samples(vector('h264-open-gop.mp4')).slice(4, 7)],
   'H.264 canonical form': [
     (data) => ([1, 2, 4] as const).map((size) => bounded(h264.canonicalize(data, size).data, data.length * 4 + 4)),
@@ -61,7 +68,11 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
     },
     [box(vector('h265-main.mp4'), 'hvcC')],
   ],
-  'H.265 in-band sets': [(data) => h265.withParameterSets(hevc, [data]), [...hevc.vps, ...hevc.sps, ...hevc.pps]],
+  'H.265 in-band sets': [
+    (data) => inBand(h265, [...hevc.vps, ...hevc.sps, ...hevc.pps, data]),
+    [...hevc.vps, ...hevc.sps, ...hevc.pps],
+  ],
+  'H.265 open arrays': [h265.withOpenArrays, [box(vector('h265-main.mp4'), 'hvcC')]],
   'H.265 key frame': [h265.isKeyAccessUnit, samples(vector('h265-main.mp4')).slice(3, 5)],
   'H.265 canonical form': [(data) => h265.canonicalize(data, 4), samples(vector('h265-main.mp4')).slice(3, 5)],
   'NAL units': [(data) => [...nalUnits(data)].length, samples(vector('h264-baseline.mp4'))],

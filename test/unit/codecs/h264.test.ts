@@ -2,6 +2,9 @@ import test from 'ava';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h264 from '../../../src/codecs/h264.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
+import { spsMeaning } from '../../../src/codecs/h264-sps.ts';
+import { ParameterSets } from '../../../src/codecs/parameter-sets.ts';
+import { h264Pps, h264Sps } from '../../support/nal-build.ts';
 import { box, samples, vector } from './vectors.ts';
 
 const ORDINARY = {
@@ -163,18 +166,28 @@ test('filler data at the end leaves', (t) => {
   t.is(h264.canonicalize(unit, 4).data.toString('hex'), '000000026588');
 });
 
-test('in-band parameter sets replace those with their id', (t) => {
+test('the sets of a picture: its SPS, and all PPS of that', (t) => {
   const first = h264.parseAvcConfig(box(vector('h264-high-bframes.mp4'), 'avcC'));
   const second = h264.parseAvcConfig(box(vector('h264-baseline.mp4'), 'avcC'));
-  t.is(h264.withParameterSets(first, [...first.sps, ...first.pps]), first);
-  t.is(h264.withParameterSets(first, []), first);
-  const changed = h264.withParameterSets(first, [...second.sps, ...second.pps]);
-  t.deepEqual(changed, { ...second, lengthSize: first.lengthSize });
-  t.deepEqual(h264.buildAvcConfig(changed), box(vector('h264-baseline.mp4'), 'avcC'));
-  const other = Buffer.concat([Buffer.of(0x68), new BitWriter().ue(5).ue(0).finish()]);
-  t.deepEqual(h264.withParameterSets(first, [other]).pps, [...first.pps, other]);
-  const none = { ...first, sps: [], pps: [] };
-  t.deepEqual(h264.withParameterSets(none, first.sps).sps, first.sps);
+  const known = new ParameterSets(h264.placeOfSet);
+  known.add([...first.sps, ...first.pps]);
+  t.deepEqual(h264.activeSets(known, 0)?.record, box(vector('h264-high-bframes.mp4'), 'avcC'));
+  t.is(h264.activeSets(known, 1), undefined);
+  known.add([...second.sps, ...second.pps]);
+  t.deepEqual(h264.activeSets(known, 0)?.record, box(vector('h264-baseline.mp4'), 'avcC'));
+  const [mine, other] = [h264Pps(5), h264Pps(6, 1)];
+  known.add([mine, other]);
+  t.deepEqual(h264.activeSets(known, 5)?.nals, [...second.sps, ...second.pps, mine]);
+  t.is(h264.activeSets(known, 6), undefined);
+});
+
+test('what an SPS tells but for its id', (t) => {
+  const [sps] = h264.parseAvcConfig(box(vector('h264-interlaced-hrd.mp4'), 'avcC')).sps as [Buffer];
+  const meanings = Array.from({ length: 32 }, (_, id) => spsMeaning(h264Sps({ id })));
+  t.is(new Set(meanings).size, 1);
+  t.not(spsMeaning(h264Sps({ across: 21 })), meanings[0]);
+  t.not(spsMeaning(h264Sps({ profile: 66 })), meanings[0]);
+  t.is(spsMeaning(Buffer.concat([sps, Buffer.alloc(2)])), spsMeaning(sps));
 });
 
 test('a record without the fields behind the PPS, and one of short lengths', (t) => {

@@ -2,6 +2,8 @@ import test from 'ava';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h265 from '../../../src/codecs/h265.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
+import { spsMeaning } from '../../../src/codecs/h265-sps.ts';
+import { ParameterSets } from '../../../src/codecs/parameter-sets.ts';
 import { box, samples, vector } from './vectors.ts';
 
 const ORDINARY = {
@@ -144,12 +146,43 @@ test('parameter sets, delimiters and other layers leave', (t) => {
   t.deepEqual(layered.data, data);
 });
 
-test('in-band parameter sets replace those with their id', (t) => {
-  const first = h265.parseHevcConfig(box(vector('h265-main.mp4'), 'hvcC'));
+test('the sets of a picture: its SPS, the VPS of that, and all PPS', (t) => {
+  const record = box(vector('h265-main.mp4'), 'hvcC');
+  const first = h265.parseHevcConfig(record);
   const second = h265.parseHevcConfig(box(vector('h265-main10-hdr.mp4'), 'hvcC'));
-  t.is(h265.withParameterSets(first, [...first.vps, ...first.sps, ...first.pps]), first);
-  t.deepEqual(h265.withParameterSets(first, [...second.vps, ...second.sps, ...second.pps]), second);
-  t.is(h265.codecString(h265.withParameterSets(first, second.sps)), 'hvc1.2.4.H153.90');
+  const known = new ParameterSets(h265.placeOfSet);
+  known.add([...first.sps, ...first.pps]);
+  t.is(h265.activeSets(known, 0), undefined);
+  known.add(first.vps);
+  const active = h265.activeSets(known, 0);
+  t.deepEqual(active?.record, record);
+  known.add([...second.vps, ...second.sps, ...second.pps]);
+  t.not(h265.activeSets(known, 0)?.meaning, active?.meaning);
+  t.deepEqual(h265.activeSets(known, 0)?.sps, second.sps[0]);
+});
+
+test('what an SPS tells but for its id and that of its VPS', (t) => {
+  const [sps] = h265.parseHevcConfig(box(vector('h265-main.mp4'), 'hvcC')).sps as [Buffer];
+  const other = Buffer.from(sps);
+  other[2] = (other[2] as number) | 0x30;
+  t.is(spsMeaning(other), spsMeaning(sps));
+  other[2] ^= 1;
+  t.not(spsMeaning(other), spsMeaning(sps));
+});
+
+test('a record whose sets come in samples, too', (t) => {
+  const record = box(vector('h265-main.mp4'), 'hvcC');
+  const open = h265.withOpenArrays(record);
+  t.deepEqual(h265.parseHevcConfig(open), h265.parseHevcConfig(record));
+  const changed = [...record.keys()].filter((at) => record[at] !== open[at]);
+  t.deepEqual(
+    changed.map((at) => [record[at], open[at]]),
+    [
+      [0xa0, 0x20],
+      [0xa1, 0x21],
+      [0xa2, 0x22],
+    ],
+  );
 });
 
 test('arrays of other units and records of version 0 are read', (t) => {

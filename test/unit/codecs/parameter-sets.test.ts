@@ -1,23 +1,63 @@
 import test from 'ava';
-import { mergeById } from '../../../src/codecs/parameter-sets.ts';
+import { ParameterSets, withoutIds } from '../../../src/codecs/parameter-sets.ts';
 import { costOf } from '../../support/cost.ts';
 
 const set = (id: number, rest = 0) => Buffer.of(0x68, id, rest, 0x80);
-const idOf = (nal: Buffer) => nal[1] as number;
+const setsOf = (...nals: Buffer[]): ParameterSets => {
+  const sets = new ParameterSets((nal) => ({ kind: 8, id: nal[1] as number, of: (nal[1] as number) % 2 }));
+  sets.add(nals);
+  return sets;
+};
+const all = (sets: ParameterSets, of?: number) => sets.all(8, of).map(({ nal }) => nal);
 
 test('a set takes the place of the one with its id, or comes behind the others', (t) => {
-  const known = [set(1), set(2)];
-  t.is(mergeById(known, [set(2), set(1)], idOf), known);
-  t.is(mergeById(known, [], idOf), known);
-  t.deepEqual(mergeById(known, [set(3), set(1, 7)], idOf), [set(1, 7), set(2), set(3)]);
+  const sets = setsOf(set(1), set(2));
+  const { version } = sets;
+  t.deepEqual(sets.add([set(2), set(1)]), []);
+  t.is(sets.version, version);
+  t.deepEqual(sets.add([set(3), set(1, 7)]), [set(3), set(1, 7)]);
+  t.deepEqual(all(sets), [set(1, 7), set(2), set(3)]);
+  t.deepEqual(all(sets, 1), [set(1, 7), set(3)]);
+  t.deepEqual(sets.get(8, 1), set(1, 7));
+  t.deepEqual(sets.add([set(1)]), [set(1)]);
+  t.is(sets.get(7, 1), undefined);
+});
+
+test('what takes too much memory is forgotten, the oldest first', (t) => {
+  const large = (id: number) => Buffer.concat([set(id), Buffer.alloc(100_000, id)]);
+  const sets = setsOf(large(1), large(2), large(3));
+  t.deepEqual(
+    sets.all(8).map(({ id }) => id),
+    [2, 3],
+  );
+  t.deepEqual(sets.add([large(1)]).length, 1);
+  t.deepEqual(sets.add([Buffer.concat([set(9), Buffer.alloc(1_000_000)])]).length, 1);
+  t.deepEqual(
+    sets.all(8).map(({ id }) => id),
+    [9],
+  );
+});
+
+test('bits without those of ids', (t) => {
+  const nal = Buffer.from('67ff00000301a0', 'hex');
+  const hex = (ids: [number, number][]) => Buffer.from(withoutIds(nal, ids), 'latin1').toString('hex');
+  t.is(hex([]), '67ff000001a0');
+  t.is(hex([[8, 16]]), '67000001a0');
+  t.is(
+    hex([
+      [8, 12],
+      [16, 20],
+    ]),
+    '67f00001a0',
+  );
 });
 
 test('many sets that are there already cost no more than few', (t) => {
   const cost = (kept: number): number => {
-    const known = Array.from({ length: kept }, (_, id) => set(id));
+    const sets = setsOf(...Array.from({ length: kept }, (_, id) => set(id)));
     const found = Array.from({ length: 1000 }, () => set(kept - 1));
     return costOf(() => {
-      for (let picture = 0; picture < 20; picture++) mergeById(known, found, idOf);
+      for (let picture = 0; picture < 20; picture++) sets.add(found);
     });
   };
   const usual = cost(1);

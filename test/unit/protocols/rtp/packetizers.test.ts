@@ -90,13 +90,23 @@ test('H.264: units of every size around the limits come back as they were', (t) 
   }
 });
 
-test('H.264: small units of one frame share packets, in order; delimiters, filler and parameter sets stay out', (t) => {
+test('H.264: small units of one frame share packets, in order; delimiters and filler stay out', (t) => {
   const units = [nal(6, 20), ...Array.from({ length: 30 }, (_, i) => nal(1, 100 + i)), nal(1, 4000), nal(1, 10)];
-  const noise = [nal(9, 2), SPS, nal(12, 40)];
+  const noise = [nal(9, 2), nal(12, 40)];
   const data = joinNals([...noise, ...units, nal(12, 8)]);
   const payloads = send(t, createPacketizer('H264'), packet(H264, data, false));
   t.deepEqual(depacketizeH264(payloads), units);
   t.true(payloads.length < 10);
+});
+
+test('H.264: parameter sets that come with a frame go along, with a key frame in place of those of the track', (t) => {
+  const packetizer = createPacketizer('H264');
+  const [sps, pps, idr, slice] = [nal(7, 20), nal(8, 6), nal(5, 100), nal(1, 50)];
+  const sent = (key: boolean, ...nals: Buffer[]) =>
+    depacketizeH264(send(t, packetizer, packet(H264, joinNals(nals), key)));
+  t.deepEqual(sent(true, sps, pps, idr), [sps, pps, idr]);
+  t.deepEqual(sent(false, pps, slice), [pps, slice]);
+  t.deepEqual(sent(true, idr), [SPS, PPS, idr]);
 });
 
 test('H.264: a new configuration of the track is sent with its first key frame', (t) => {

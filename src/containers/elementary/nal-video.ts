@@ -1,0 +1,229 @@
+import { BitstreamError, tolerant } from '../../codecs/bits.ts';
+import * as h264 from '../../codecs/h264.ts';
+import * as h265 from '../../codecs/h265.ts';
+import {
+  bareNals,
+  joinNals,
+  nalUnits,
+  splitAnnexB,
+  startsWithCode,
+  type CanonicalUnit,
+  type LengthSize,
+} from '../../codecs/nal.ts';
+import { ParameterSets, type ActiveSets, type SetPlace } from '../../codecs/parameter-sets.ts';
+import type { VideoFormat, VideoState } from './video.ts';
+
+/** What H.264 and H.265 do alike, each in its own way. */
+interface NalCodec {
+  /** What is said where a set is missing. */
+  readonly needs: string;
+  /** NAL unit types. */
+  readonly spsType: number;
+  readonly ppsType: number;
+  readRecord(record: Buffer): { readonly lengthSize: LengthSize; readonly sets: readonly Buffer[] };
+  placeOfSet(nal: Buffer): SetPlace;
+  activeSets(known: ParameterSets, pps: number): ActiveSets | undefined;
+  parseSps(nal: Buffer): { readonly width: number; readonly height: number; readonly framerate: number };
+  canonicalize(data: Buffer, lengthSize: LengthSize, trusts: boolean): CanonicalUnit;
+  /** Id of the PPS of the picture. */
+  pictureParameterSet(data: Buffer): number | undefined;
+  /** @param gradual a gradual refresh is meant as well, where the codec can tell */
+  isKeyAccessUnit(data: Buffer, gradual: boolean): boolean;
+}
+
+const H264: NalCodec = {
+  needs: 'H.264 needs an SPS and a PPS',
+  spsType: h264.NAL.sps,
+  ppsType: h264.NAL.pps,
+  readRecord: (record) => {
+    const { lengthSize, sps, spsExtensions, pps } = h264.parseAvcConfig(record);
+    return { lengthSize, sets: [...sps, ...spsExtensions, ...pps] };
+  },
+  placeOfSet: h264.placeOfSet,
+  activeSets: h264.activeSets,
+  parseSps: h264.parseSps,
+  canonicalize: h264.canonicalize,
+  pictureParameterSet: h264.pictureParameterSet,
+  isKeyAccessUnit: h264.isKeyAccessUnit,
+};
+
+const H265: NalCodec = {
+  needs: 'H.265 needs a VPS, an SPS and a PPS',
+  spsType: h265.NAL.sps,
+  ppsType: h265.NAL.pps,
+  readRecord: (record) => {
+    const { lengthSize, vps, sps, pps } = h265.parseHevcConfig(record);
+    return { lengthSize, sets: [...vps, ...sps, ...pps] };
+  },
+  placeOfSet: h265.placeOfSet,
+  activeSets: h265.activeSets,
+  parseSps: h265.parseSps,
+  canonicalize: h265.canonicalize,
+  pictureParameterSet: h265.pictureParameterSet,
+  isKeyAccessUnit: h265.isKeyAccessUnit,
+};
+
+/**
+ * Pictures without a key frame, after which the beginning of a gradual refresh is taken for one: a stream that refreshes bit
+ * by bit (x264's intra-refresh) has one key frame at its beginning, or none where it is joined.
+ */
+const REFRESHES_BEHIND = 125;
+/** Pictures, after which slices of a source are not looked through any more for start codes, where none had one. */
+const LOOKED_THROUGH = 250;
+const NONE: readonly Buffer[] = [];
+
+/**
+ * The pictures of H.264 and H.265, and the parameter sets that they need. Only what the active SPS (and VPS) tells makes a new
+ * format when it is another at a key frame. Other sets may change as they like: their record stays as it is then, and they go
+ * in front of the pictures, all that are active in front of each key frame.
+ */
+export class NalState implements VideoState {
+  readonly #codec: NalCodec;
+  #sets: ParameterSets;
+  #lengthSize: LengthSize = 4;
+  /** As the source sent it last, while that is all that it tells. */
+  #record: Buffer | undefined;
+  /** What the format's record has. */
+  #told: ActiveSets | undefined;
+  /** Those of the last key frame, which were held against what is told. */
+  #checked: ActiveSets | undefined;
+  #format: VideoFormat | undefined;
+  /** A key frame has that format. */
+  #shown = false;
+  /** Of the pictures since the last key frame. */
+  #active: { readonly pps: number; readonly sets: ActiveSets | undefined; readonly version: number } | undefined;
+  #sinceKey = 0;
+  #looked = 0;
+
+  constructor(codec: 'H264' | 'H265') {
+    this.#codec = codec === 'H264' ? H264 : H265;
+    this.#sets = new ParameterSets(this.#codec.placeOfSet);
+  }
+
+  get format(): VideoFormat | undefined {
+    return this.#format;
+  }
+
+  /** Takes a decoder configuration record, or the parameter sets as a byte stream, which some senders have in its place. */
+  configure(record: Buffer): void {
+    if (this.#record?.equals(record)) return;
+    // Copied, for the record outlives the message it is a slice of.
+    const copy = Buffer.from(record);
+    const read = startsWithCode(copy) ? { lengthSize: 4 as const, sets: [copy] } : this.#codec.readRecord(copy);
+    const known = new ParameterSets(this.#codec.placeOfSet);
+    known.add(read.sets.flatMap(bareNals));
+    // A record without parameter sets announces them in-band.
+    if (known.all(this.#codec.spsType).length > 0) {
+      const first = this.#first(known);
+      if (first === undefined) throw new BitstreamError(this.#codec.needs);
+      this.#sets = known;
+      this.#active = undefined;
+      if (!this.#shown || first.meaning !== this.#told?.meaning) this.#tell(first);
+    }
+    this.#lengthSize = read.lengthSize;
+    this.#record = copy;
+  }
+
+  frame(data: Buffer): { data: Buffer; key: boolean } | undefined {
+    const unit = this.#canonical(data);
+    const fresh = unit.parameterSets.length > 0 ? this.#sets.add(unit.parameterSets) : NONE;
+    if (fresh.length > 0) {
+      // that record, should it come again, tells something else
+      this.#record = undefined;
+      if (this.#format === undefined) {
+        const first = this.#first(this.#sets);
+        if (first !== undefined) this.#tell(first);
+      }
+    }
+    if (this.#format === undefined || unit.data.length === 0) return undefined;
+    const key = this.#isKey(unit.data);
+    const before = key ? this.#activate(unit.data) : this.#changed(fresh);
+    return { data: before.length > 0 ? Buffer.concat([joinNals(before), unit.data]) : unit.data, key };
+  }
+
+  #canonical(data: Buffer): CanonicalUnit {
+    const lengthSize = this.#lengthSize;
+    const trusts = this.#looked > LOOKED_THROUGH;
+    if (!trusts) this.#looked++;
+    // Some encoders send start codes where lengths belong; no NAL unit of one byte begins a picture.
+    const annexB = lengthSize === 4 && startsWithCode(data) && (data[2] === 0 || !isWalkable(data));
+    if (annexB) return this.#codec.canonicalize(joinNals(splitAnnexB(data)), 4, true);
+    const unit = this.#codec.canonicalize(data, lengthSize, trusts);
+    if (unit.hadStartCodes) this.#looked = -Infinity;
+    return unit;
+  }
+
+  /** The sets that the first pictures are likely to have. */
+  #first(known: ParameterSets): ActiveSets | undefined {
+    const { spsType, ppsType, activeSets } = this.#codec;
+    for (const { id } of known.all(spsType)) {
+      const [pps] = known.all(ppsType, id);
+      const sets = pps && activeSets(known, pps.id);
+      if (sets !== undefined) return sets;
+    }
+    return undefined;
+  }
+
+  /** Answers what goes in front of a key frame. */
+  #activate(data: Buffer): readonly Buffer[] {
+    const pps = tolerant(() => this.#codec.pictureParameterSet(data));
+    const sets = pps === undefined ? undefined : this.#activeOf(pps);
+    if (sets !== undefined && sets !== this.#checked) {
+      const isSame = sets.meaning === this.#told?.meaning;
+      if (!isSame || !holds(this.#told, sets.nals)) {
+        if (isSame && this.#shown) this.#sendInBand();
+        else this.#tell(sets);
+      }
+      this.#checked = sets;
+    }
+    this.#shown = true;
+    return this.#format?.inBandSets === true ? (this.#active?.sets?.nals ?? NONE) : NONE;
+  }
+
+  /** Answers what goes in front of another picture, of the sets that came with it. */
+  #changed(fresh: readonly Buffer[]): readonly Buffer[] {
+    const pps = fresh.length === 0 ? undefined : this.#active?.pps;
+    const sets = pps === undefined ? undefined : this.#activeOf(pps);
+    if (sets === undefined || sets.meaning !== this.#told?.meaning) return NONE;
+    const needed = fresh.filter((nal) => nal !== sets.sps && sets.nals.includes(nal));
+    if (needed.length > 0) this.#sendInBand();
+    return needed;
+  }
+
+  #activeOf(pps: number): ActiveSets | undefined {
+    const { version } = this.#sets;
+    if (this.#active?.pps !== pps || this.#active.version !== version)
+      this.#active = { pps, version, sets: this.#codec.activeSets(this.#sets, pps) };
+    return this.#active.sets;
+  }
+
+  #sendInBand(): void {
+    if (this.#format !== undefined && this.#format.inBandSets !== true)
+      this.#format = { ...this.#format, inBandSets: true };
+  }
+
+  #isKey(data: Buffer): boolean {
+    this.#sinceKey++;
+    if (this.#codec.isKeyAccessUnit(data, false)) this.#sinceKey = 0;
+    return this.#sinceKey === 0 || (this.#sinceKey > REFRESHES_BEHIND && this.#codec.isKeyAccessUnit(data, true));
+  }
+
+  #tell(sets: ActiveSets): void {
+    this.#told = sets;
+    this.#checked = undefined;
+    this.#shown = false;
+    const { record: config } = sets;
+    if (this.#format?.config?.equals(config) && this.#format.inBandSets !== true) return;
+    const { width, height, framerate } = this.#codec.parseSps(sets.sps);
+    this.#format = { config, width, height, framerate };
+  }
+}
+
+function holds(known: ActiveSets | undefined, wanted: readonly Buffer[]): boolean {
+  return wanted.every((nal) => known?.nals.some((other) => other.equals(nal)));
+}
+
+/** Whether it can be units behind lengths: 00 00 01 may be the beginning of a length. */
+function isWalkable(data: Buffer): boolean {
+  return tolerant(() => [...nalUnits(data)].length) !== undefined;
+}
