@@ -1,7 +1,7 @@
 import { BitstreamError } from '../../codecs/bits.ts';
 import * as h264 from '../../codecs/h264.ts';
 import * as h265 from '../../codecs/h265.ts';
-import { nalUnits } from '../../codecs/nal.ts';
+import { bareNals, nalUnits } from '../../codecs/nal.ts';
 import { reorderedFrames } from '../../core/reordering.ts';
 import type { Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log.ts';
@@ -170,7 +170,7 @@ export class RtpLane implements ReceiverSink, Waiting {
       unit = source.frame(data, time, 0);
     } catch (error) {
       // some send parameter sets as frames of their own
-      if (source.track !== undefined && hasNoPicture(source.codec, data)) return undefined;
+      if (hasNoPicture(source.codec, data)) return undefined;
       this.#isBroken = true;
       throw error;
     }
@@ -212,7 +212,7 @@ export class RtpLane implements ReceiverSink, Waiting {
 
 function hasNoPicture(codec: VideoIntake['codec'], data: Buffer): boolean {
   if (codec !== 'H264' && codec !== 'H265') return false;
-  for (const nal of nalUnits(data)) {
+  for (const nal of [...nalUnits(data)].flatMap(bareNals)) {
     const isPicture = codec === 'H264' ? h264.nalType(nal) < h264.NAL.sei : h265.nalType(nal) <= h265.NAL.lastVcl;
     if (isPicture) return false;
   }

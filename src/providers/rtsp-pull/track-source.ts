@@ -62,9 +62,9 @@ function videoSource({ format: { parameters } }: RtspMedia, source: VideoIntake)
   const sets = PARAMETER_SETS.flatMap((name) => (parameters[name] ?? '').split(','))
     .map((text) => Buffer.from(text, 'base64'))
     .filter(({ length }) => length > 2);
-  // there is no picture in them: what is learnt is the track
-  if (sets.length > 0 && (source.codec === 'H264' || source.codec === 'H265'))
-    tolerant(() => source.frame(joinNals(sets), 0, 0));
+  // there is no picture in them: what is learnt is the track, also where one of them is wrong
+  if (source.codec === 'H264' || source.codec === 'H265')
+    for (const set of sets) tolerant(() => source.frame(joinNals([set]), 0, 0));
   return source;
 }
 

@@ -1,7 +1,8 @@
 import { NAL } from '../../../codecs/h264.ts';
+import { startsWithCode } from '../../../codecs/nal.ts';
 import { RtpError } from './error.ts';
 import type { Place } from './frame-assembler.ts';
-import { NalFormat } from './nal-format.ts';
+import { behindStartCode, NalFormat } from './nal-format.ts';
 
 const STAP_A = 24;
 const FU_A = 28;
@@ -14,7 +15,8 @@ const FIRST_MB_IS_0 = 0x80;
 
 /** H.264 in packetization modes 0 and 1 (RFC 6184): single NAL units, STAP-A, FU-A. */
 export class H264Format extends NalFormat {
-  place(payload: Buffer): Place {
+  place(sent: Buffer): Place {
+    const payload = behindStartCode(sent);
     const type = (payload[0] as number) & TYPE;
     if (type === STAP_A) return placeOfNal(payload[3] ?? 0, payload[4] ?? 0);
     if (type !== FU_A) return placeOfNal(type, payload[1] ?? 0);
@@ -29,7 +31,7 @@ export class H264Format extends NalFormat {
       this.aggregated(payload, 1);
     } else if (type === FU_A) {
       this.#fragment(payload, indicator);
-    } else if (type > 0 && type < STAP_A) {
+    } else if ((type > 0 && type < STAP_A) || startsWithCode(payload)) {
       this.unit(payload);
     } else {
       throw new RtpError(`H.264 payload of type ${type}`);

@@ -1,7 +1,7 @@
 import { NAL } from '../../../codecs/h265.ts';
 import { RtpError } from './error.ts';
 import type { Place } from './frame-assembler.ts';
-import { NalFormat } from './nal-format.ts';
+import { behindStartCode, NalFormat } from './nal-format.ts';
 
 const HEADER_BYTES = 2;
 const AGGREGATION = 48;
@@ -16,11 +16,14 @@ const FIRST_SLICE = 0x80;
 
 /** H.265 (RFC 7798) as it is sent without interleaving: single NAL units, aggregation packets, fragments. */
 export class H265Format extends NalFormat {
-  place(payload: Buffer): Place {
+  place(sent: Buffer): Place {
+    const payload = behindStartCode(sent);
     const type = typeOf(payload[0] as number);
     if (type === AGGREGATION) return placeOfNal(typeOf(payload[4] ?? 0), payload[6] ?? 0);
     if (type !== FRAGMENT) return placeOfNal(type, payload[2] ?? 0);
     const header = payload[2] ?? 0;
+    // no NAL unit has a temporal id of -1: a start code has
+    if (payload[1] === 0) return 'first';
     return (header & FU_START) !== 0 ? placeOfNal(header & FU_TYPE, payload[3] ?? 0) : 'later';
   }
 

@@ -1,4 +1,4 @@
-import { MAX_NALS } from '../../../codecs/nal.ts';
+import { MAX_NALS, startsWithCode } from '../../../codecs/nal.ts';
 import { RtpError } from './error.ts';
 import type { PayloadFormat, Place } from './frame-assembler.ts';
 
@@ -85,4 +85,9 @@ export abstract class NalFormat implements PayloadFormat {
     this.#counts.push(1);
     this.#bytes += part.length;
   }
+}
+
+/** A NAL unit behind the start code that some senders leave in front of it. */
+export function behindStartCode(payload: Buffer): Buffer {
+  return startsWithCode(payload) ? payload.subarray(payload[2] === 1 ? 3 : 4) : payload;
 }

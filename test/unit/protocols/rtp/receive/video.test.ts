@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import test from 'ava';
 import { canonicalize } from '../../../../../src/codecs/av1.ts';
-import { joinNals } from '../../../../../src/codecs/nal.ts';
+import { joinNals, splitAnnexB } from '../../../../../src/codecs/nal.ts';
 import { RtpError } from '../../../../../src/protocols/rtp/receive/error.ts';
 import { createDepacketizer } from '../../../../../src/protocols/rtp/receive/create.ts';
 import { samples, vector } from '../../../codecs/vectors.ts';
@@ -355,4 +355,29 @@ test('what is interleaved, or no payload format, is refused', (t) => {
     ['', {}],
   ] as const)
     t.throws(() => createDepacketizer({ encoding, clockRate: 90_000, parameters }, sink), { instanceOf: RtpError });
+});
+
+test('start codes in front of units, whole and in fragments, stay for whoever splits at them', (t) => {
+  const forms: Record<string, readonly (readonly [string, ...string[]])[]> = {
+    // RFC 6184: a single unit, and FU-A of a unit that begins with 00 00 00 01
+    H264: [['0000000165 88aa'], ['00000165 88aa'], ['1c 80 000001 65', '1c 00 88', '1c 40 aa']],
+    // RFC 7798
+    H265: [['00000001 2601 80'], ['000001 2601 80'], ['6200 80 0001 26', '6200 00 01', '6200 40 80']],
+  };
+  for (const [codec, all] of Object.entries(forms)) {
+    for (const parts of all) {
+      const { depacketizer, frames } = take(codec);
+      for (const timestamp of [1, 2]) {
+        for (const [i, part] of parts.entries())
+          depacketizer.push(packet(part, { timestamp, marker: i === parts.length - 1 }));
+      }
+      const [first, second] = frames();
+      t.deepEqual(first, second, String(parts));
+      const sent = codec === 'H264' ? '6588aa' : '260180';
+      t.deepEqual(splitAnnexB(first?.subarray(4) ?? Buffer.alloc(0)), [Buffer.from(sent, 'hex')], String(parts));
+    }
+  }
+  const { depacketizer, frames } = take('H264');
+  depacketizer.push(packet('00 1122', { timestamp: 1, marker: true }));
+  t.deepEqual(frames(), []);
 });
