@@ -2,7 +2,7 @@ import { BitReader, tolerant } from './bits.ts';
 import { parseSliceStart, SLICE } from './h264-slice.ts';
 import { canonicalizeNals, nalUnits, unescapeNal, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
 
-export { activeSets, buildAvcConfig, codecString, parseAvcConfig, placeOfSet, type AvcConfig } from './h264-config.ts';
+export { activeSets, codecString, parseAvcConfig, placeOfSet, type AvcConfig } from './h264-config.ts';
 export { parseSps, type H264Sps } from './h264-sps.ts';
 
 /** NAL unit types (H.264 table 7-1). */

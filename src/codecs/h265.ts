@@ -3,7 +3,6 @@ import { canonicalizeNals, nalUnits, type CanonicalUnit, type LengthSize, type N
 
 export {
   activeSets,
-  buildHevcConfig,
   codecString,
   parseHevcConfig,
   placeOfSet,

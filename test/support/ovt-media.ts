@@ -1,3 +1,4 @@
+import { buildHevcConfig } from '../../src/codecs/h265-config.ts';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import * as av1 from '../../src/codecs/av1.ts';
@@ -50,7 +51,7 @@ export async function h265(id = 0): Promise<Media<VideoTrack>> {
   );
   const nals = splitAnnexB(stdout);
   const first = (type: number) => nals.filter((nal) => hevc.nalType(nal) === type).slice(0, 1);
-  const config = hevc.buildHevcConfig({ vps: first(hevc.NAL.vps), sps: first(hevc.NAL.sps), pps: first(hevc.NAL.pps) });
+  const config = buildHevcConfig({ vps: first(hevc.NAL.vps), sps: first(hevc.NAL.sps), pps: first(hevc.NAL.pps) });
   const units: Buffer[][] = [];
   for (const nal of nals) {
     if (hevc.nalType(nal) === hevc.NAL.delimiter) units.push([]);

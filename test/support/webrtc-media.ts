@@ -1,6 +1,7 @@
+import { buildAvcConfig } from '../../src/codecs/h264-config.ts';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { canonicalize, buildAvcConfig, isKeyNal, isParameterSet, nalType, NAL } from '../../src/codecs/h264.ts';
+import { canonicalize, isKeyNal, isParameterSet, nalType, NAL } from '../../src/codecs/h264.ts';
 import { joinNals, splitAnnexB } from '../../src/codecs/nal.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import type { AudioTrack, VideoTrack } from '../../src/core/track.ts';

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
 import test from 'ava';
+import { buildAvcConfig } from '../../../src/codecs/h264-config.ts';
 import { BitstreamError } from '../../../src/codecs/bits.ts';
-import { buildAvcConfig, parseAvcConfig } from '../../../src/codecs/h264.ts';
+import { parseAvcConfig } from '../../../src/codecs/h264.ts';
 import { annexBToLengths, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
 import { initSegment } from '../../../src/containers/fmp4/init.ts';
 import type { NutStream } from '../../../src/containers/nut/format.ts';

@@ -1,4 +1,5 @@
-import { buildAvcConfig, canonicalize, isKeyNal, isParameterSet, NAL, nalType } from '../../../src/codecs/h264.ts';
+import { buildAvcConfig } from '../../../src/codecs/h264-config.ts';
+import { canonicalize, isKeyNal, isParameterSet, NAL, nalType } from '../../../src/codecs/h264.ts';
 import { joinNals } from '../../../src/codecs/nal.ts';
 import type { AudioTrack, VideoTrack } from '../../../src/core/track.ts';
 import { depacketizeH264, depacketizeVp8, type Rtp, type SentAt } from '../rtp.ts';

@@ -1,4 +1,6 @@
 import test from 'ava';
+import { buildHevcConfig } from '../../../src/codecs/h265-config.ts';
+import { buildAvcConfig } from '../../../src/codecs/h264-config.ts';
 import * as adts from '../../../src/codecs/aac-adts.ts';
 import { LatmReader } from '../../../src/codecs/aac-latm.ts';
 import { configOfAdts } from '../../../src/codecs/aac-program.ts';
@@ -50,10 +52,7 @@ function inBand({ placeOfSet, activeSets }: typeof h264 | typeof h265, sets: rea
 /** A parser, and valid input to start from. */
 const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]]> = {
   'H.264 SPS': [h264.parseSps, [...avc.sps, ...avcMatrix.sps]],
-  'H.264 record': [
-    (data) => h264.buildAvcConfig(h264.parseAvcConfig(data)),
-    [box(vector('h264-baseline.mp4'), 'avcC')],
-  ],
+  'H.264 record': [(data) => buildAvcConfig(h264.parseAvcConfig(data)), [box(vector('h264-baseline.mp4'), 'avcC')]],
   'H.264 in-band sets': [(data) => inBand(h264, [...avc.sps, ...avc.pps, data]), [...avcMatrix.sps, ...avcMatrix.pps]],
   'H.264 key frame': [h264.isKeyAccessUnit, samples(vector('h264-open-gop.mp4')).slice(4, 7)],
   'H.264 canonical form': [
@@ -64,7 +63,7 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
   'H.265 record': [
     (data) => {
       const config = h265.parseHevcConfig(data);
-      return [h265.codecString(config), h265.buildHevcConfig(config)];
+      return [h265.codecString(config), buildHevcConfig(config)];
     },
     [box(vector('h265-main.mp4'), 'hvcC')],
   ],

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { buildAvcConfig } from '../../../src/codecs/h264-config.ts';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h264 from '../../../src/codecs/h264.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
@@ -108,7 +109,7 @@ for (const [name, { sps, codec }] of Object.entries(streams)) {
     t.deepEqual(h264.parseSps(config.sps[0] as Buffer), sps);
     t.is(h264.codecString(config), codec);
     t.is(config.lengthSize, 4);
-    t.deepEqual(h264.buildAvcConfig(config), record);
+    t.deepEqual(buildAvcConfig(config), record);
     const nals = splitAnnexB(vector(`h264-${name}.h264`));
     t.deepEqual(config.sps, [nals.find((nal) => h264.nalType(nal) === h264.NAL.sps)] as Buffer[]);
     t.deepEqual(config.pps, [nals.find((nal) => h264.nalType(nal) === h264.NAL.pps)] as Buffer[]);
@@ -197,13 +198,13 @@ test('a record without the fields behind the PPS, and one of short lengths', (t)
   const config = h264.parseAvcConfig(short);
   t.is(config.lengthSize, 2);
   t.deepEqual(config.spsExtensions, []);
-  t.deepEqual(h264.buildAvcConfig(config), record);
+  t.deepEqual(buildAvcConfig(config), record);
 });
 
 test('SPS extensions survive a round', (t) => {
   const { sps, pps } = h264.parseAvcConfig(box(vector('h264-high-bframes.mp4'), 'avcC'));
   const spsExtensions = [Buffer.of(0x6d, 0x80)];
-  t.deepEqual(h264.parseAvcConfig(h264.buildAvcConfig({ sps, pps, spsExtensions })).spsExtensions, spsExtensions);
+  t.deepEqual(h264.parseAvcConfig(buildAvcConfig({ sps, pps, spsExtensions })).spsExtensions, spsExtensions);
 });
 
 test('wrong records are refused', (t) => {
@@ -214,9 +215,9 @@ test('wrong records are refused', (t) => {
   const version2 = Buffer.concat([Buffer.of(2), record.subarray(1)]);
   t.throws(() => h264.parseAvcConfig(version2), { instanceOf: BitstreamError });
   const { sps, pps } = h264.parseAvcConfig(record);
-  t.throws(() => h264.buildAvcConfig({ sps: [], pps }), { instanceOf: BitstreamError });
-  t.throws(() => h264.buildAvcConfig({ sps, pps: [] }), { instanceOf: BitstreamError });
-  t.throws(() => h264.buildAvcConfig({ sps: pps, pps }), { instanceOf: BitstreamError });
+  t.throws(() => buildAvcConfig({ sps: [], pps }), { instanceOf: BitstreamError });
+  t.throws(() => buildAvcConfig({ sps, pps: [] }), { instanceOf: BitstreamError });
+  t.throws(() => buildAvcConfig({ sps: pps, pps }), { instanceOf: BitstreamError });
 });
 
 /** An SPS of the main profile, 64x64, up to the cropping flag. */

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { buildHevcConfig } from '../../../src/codecs/h265-config.ts';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h265 from '../../../src/codecs/h265.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
@@ -111,7 +112,7 @@ for (const [name, { sps, codec }] of Object.entries(streams)) {
     t.deepEqual(h265.parseSps(config.sps[0] as Buffer), sps);
     t.is(h265.codecString(config), codec);
     t.is(config.lengthSize, 4);
-    t.deepEqual(h265.buildHevcConfig(config), record);
+    t.deepEqual(buildHevcConfig(config), record);
     const nals = splitAnnexB(vector(`h265-${name}.h265`));
     const { vps, sps: spss, pps } = config;
     for (const [type, kept] of [
@@ -206,7 +207,7 @@ test('wrong records are refused', (t) => {
     { vps, sps, pps: [] },
     { vps, sps: pps, pps },
   ]) {
-    t.throws(() => h265.buildHevcConfig(sets), { instanceOf: BitstreamError });
+    t.throws(() => buildHevcConfig(sets), { instanceOf: BitstreamError });
   }
 });
 

@@ -1,4 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
+import { buildHevcConfig } from '../../../../src/codecs/h265-config.ts';
+import { buildAvcConfig } from '../../../../src/codecs/h264-config.ts';
 import { BitstreamError } from '../../../../src/codecs/bits.ts';
 import * as h264 from '../../../../src/codecs/h264.ts';
 import * as h265 from '../../../../src/codecs/h265.ts';
@@ -27,7 +29,7 @@ test('ordinary streams: the record has the sets, the pictures have none', (t) =>
     t.deepEqual(picture(state, sps, pps, key()), [key()]);
     t.deepEqual(picture(state, later()), [later()]);
   }
-  t.deepEqual(state.format?.config, h264.buildAvcConfig({ sps: [sps], pps: [pps] }));
+  t.deepEqual(state.format?.config, buildAvcConfig({ sps: [sps], pps: [pps] }));
   t.is(state.format?.inBandSets, undefined);
 });
 
@@ -65,7 +67,7 @@ test('the active SPS tells the format: another id with another size is another f
 test('the active SPS of a record with several is that of the first picture', (t) => {
   const state = videoState('H264');
   const [small, big] = [h264Sps(), h264Sps({ id: 1, across: 40 })];
-  state.configure(h264.buildAvcConfig({ sps: [small, big], pps: [h264Pps(), h264Pps(1, 1)] }));
+  state.configure(buildAvcConfig({ sps: [small, big], pps: [h264Pps(), h264Pps(1, 1)] }));
   t.is(state.format?.width, 320);
   t.deepEqual(picture(state, key(1)), [key(1)]);
   t.is(state.format?.width, 640);
@@ -100,7 +102,7 @@ test('PPS that change: no other format, and the picture brings what it needs', (
 test('a record with other PPS makes no other format either', (t) => {
   const state = videoState('H264');
   const sps = h264Sps();
-  const records = [1, 2].map((qp) => h264.buildAvcConfig({ sps: [sps], pps: [h264Pps(0, 0, qp)] })) as [Buffer, Buffer];
+  const records = [1, 2].map((qp) => buildAvcConfig({ sps: [sps], pps: [h264Pps(0, 0, qp)] })) as [Buffer, Buffer];
   for (const sent of [...records, ...records]) {
     state.configure(sent);
     t.truthy(picture(state, key()));
@@ -108,7 +110,7 @@ test('a record with other PPS makes no other format either', (t) => {
   }
   t.deepEqual(picture(state, key()), [sps, h264Pps(0, 0, 2), key()]);
   // another SPS is told at once
-  state.configure(h264.buildAvcConfig({ sps: [h264Sps({ across: 30 })], pps: [h264Pps()] }));
+  state.configure(buildAvcConfig({ sps: [h264Sps({ across: 30 })], pps: [h264Pps()] }));
   t.like(state.format, { width: 480, inBandSets: undefined });
 });
 
@@ -123,7 +125,7 @@ test('sets of H.265 that change: PPS alone make no other format, SPS do', (t) =>
   changed[2] = (changed[2] as number) ^ 0x02;
   const state = videoState('H265');
   t.deepEqual(picture(state, vps, sps, pps, ...idr), idr);
-  t.deepEqual(state.format?.config, h265.buildHevcConfig({ vps: [vps], sps: [sps], pps: [pps] }));
+  t.deepEqual(state.format?.config, buildHevcConfig({ vps: [vps], sps: [sps], pps: [pps] }));
   t.deepEqual(picture(state, vps, sps, changed, ...idr), [vps, sps, changed, ...idr]);
   t.deepEqual(picture(state, vps, sps, pps, ...idr), [vps, sps, pps, ...idr]);
   t.like(state.format, { width: 1920, inBandSets: true });
@@ -180,8 +182,8 @@ test('start codes inside of H.265, of sets alone, and of a record', (t) => {
   const state = videoState('H264');
   t.is(state.frame(joinNals([annexB([h264Sps(), h264Pps()])])), undefined);
   t.is(state.format?.width, 320);
-  const wanted = h264.buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()] });
-  const coded = h264.buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()].map((nal) => annexB([nal])) });
+  const wanted = buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()] });
+  const coded = buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()].map((nal) => annexB([nal])) });
   for (const config of [coded, annexB([h264Sps(), h264Pps()])]) {
     const configured = videoState('H264');
     configured.configure(config);
@@ -191,7 +193,7 @@ test('start codes inside of H.265, of sets alone, and of a record', (t) => {
 
 test('lengths that look like a start code are lengths', (t) => {
   const state = videoState('H264');
-  state.configure(h264.buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()] }));
+  state.configure(buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()] }));
   for (const bytes of [250, 300, 500]) {
     const slice = h264Slice({ idr: true, bytes });
     t.deepEqual(picture(state, slice), [slice]);

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import test, { type ExecutionContext } from 'ava';
+import { buildAvcConfig } from '../../../../src/codecs/h264-config.ts';
 import { BitstreamError } from '../../../../src/codecs/bits.ts';
-import { buildAvcConfig } from '../../../../src/codecs/h264.ts';
+
 import { joinNals, splitAnnexB } from '../../../../src/codecs/nal.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';

@@ -1,5 +1,6 @@
 import test from 'ava';
-import * as h264 from '../../../../src/codecs/h264.ts';
+import { buildHevcConfig } from '../../../../src/codecs/h265-config.ts';
+import { buildAvcConfig } from '../../../../src/codecs/h264-config.ts';
 import * as h265 from '../../../../src/codecs/h265.ts';
 import type { VideoTrack } from '../../../../src/core/track.ts';
 import type { RtspMedia } from '../../../../src/protocols/rtsp/description.ts';
@@ -15,7 +16,7 @@ function described(encoding: string, parameters: Record<string, string>): VideoT
 
 test('sets of a description may have start codes', (t) => {
   const [sps, pps] = [h264Sps(), h264Pps()];
-  const record = h264.buildAvcConfig({ sps: [sps], pps: [pps] });
+  const record = buildAvcConfig({ sps: [sps], pps: [pps] });
   const code = Buffer.of(0, 0, 0, 1);
   const lists: Record<string, readonly Buffer[]> = {
     bare: [sps, pps],
@@ -34,7 +35,7 @@ test('sets of a description may have start codes', (t) => {
 
 test('sets of H.265 in a description may have start codes', (t) => {
   const { vps, sps, pps } = h265.parseHevcConfig(box(vector('h265-main.mp4'), 'hvcC'));
-  const record = h265.buildHevcConfig({ vps, sps, pps });
+  const record = buildHevcConfig({ vps, sps, pps });
   for (const form of [(nals: readonly Buffer[]) => nals[0] as Buffer, annexB]) {
     const parameters = {
       'sprop-vps': form(vps).toString('base64'),

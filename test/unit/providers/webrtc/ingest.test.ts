@@ -1,4 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
+import { buildAvcConfig } from '../../../../src/codecs/h264-config.ts';
 import { pino } from 'pino';
 import { joinNals, nalUnits, splitAnnexB } from '../../../../src/codecs/nal.ts';
 import * as h264 from '../../../../src/codecs/h264.ts';
@@ -30,7 +31,7 @@ const plan = (kind: 'video' | 'audio', codec: string, rids: string[] = []) =>
 
 const NALS = splitAnnexB(vector('h264-baseline.h264'));
 const ofType = (...types: number[]) => NALS.filter((nal) => types.includes(h264.nalType(nal)));
-const CONFIG_RECORD = h264.buildAvcConfig({
+const CONFIG_RECORD = buildAvcConfig({
   sps: ofType(h264.NAL.sps).slice(0, 1),
   pps: ofType(h264.NAL.pps).slice(0, 1),
 });
