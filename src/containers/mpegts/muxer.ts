@@ -5,6 +5,7 @@ import { formOf, isForeseen, programDescriptors, type ElementaryForm } from './e
 import { packetCount } from './packet-writer.ts';
 import { checkLength, pesHeaderBytes } from './pes-writer.ts';
 import { writePlanned, type PlannedUnit, type TsUnit } from './planned-unit.ts';
+import { Pids } from './pids.ts';
 import { ProgramClock } from './program-clock.ts';
 import { ProgramTables, writeTables } from './program-tables.ts';
 import { buildPmt, PROGRAM, sectionPackets, type ListedProgram } from './section-writer.ts';
@@ -24,7 +25,6 @@ interface TsStream {
   packets: number;
 }
 
-const FIRST_PID = 0x100;
 /** Ticks of 90 kHz that all times are moved by: streams begin at 0, and the PCR in front of that would wrap at once. */
 const OFFSET = 90_000;
 /** Ticks of 90 kHz after which the tables come again. */
@@ -41,7 +41,9 @@ export class TsMuxer {
   #streams = new Map<number, TsStream>();
   #omitted: Omitted[] = [];
   #leader: TsStream | undefined;
-  #lastPid = FIRST_PID - 1;
+  readonly #pids: Pids;
+  /** By PID: packets with payload so far of what is not carried now. */
+  readonly #counts = new Map<number, number>();
   readonly #tables = new ProgramTables();
   readonly #clock = new ProgramClock();
   /** Program time of the last tables. */
@@ -49,7 +51,9 @@ export class TsMuxer {
   /** The tables as they are were written. */
   #told = false;
 
-  constructor(tracks: readonly Track[]) {
+  /** @param pids of the tracks, where others write the same program */
+  constructor(tracks: readonly Track[], pids = new Pids()) {
+    this.#pids = pids;
     this.setTracks(tracks);
   }
 
@@ -58,16 +62,18 @@ export class TsMuxer {
     return this.#omitted;
   }
 
-  /** Sets or replaces the tracks. A PID stays that of its track, by id, and of events as long as their codec is the same. */
+  /** Sets or replaces the tracks. A PID stays that of its track, by id, or of events of their codec, also when they leave and return. */
   setTracks(tracks: readonly Track[]): void {
     const streams: TsStream[] = [];
     const byTrack = new Map<number, TsStream>();
+    const before = new Set(this.#streams.values());
+    const used = new Set<number>();
     this.#tracks = tracks;
     this.#omitted = [];
     for (const track of tracks) {
       const isEvents = track.type === 'data';
       const shared = isEvents ? streams.find((stream) => stream.track.codec === track.codec) : undefined;
-      const stream = shared ?? this.#streamOf(track);
+      const stream = shared ?? this.#streamOf(track, used);
       if (stream === undefined) continue;
       if (shared === undefined) {
         if (buildPmt({ version: 0, ...programOf([...streams, stream]) }) === undefined) {
@@ -75,10 +81,12 @@ export class TsMuxer {
           continue;
         }
         streams.push(stream);
+        used.add(stream.pid);
       }
       byTrack.set(track.id, stream);
     }
     this.#streams = byTrack;
+    for (const { pid, packets } of before) if (!used.has(pid)) this.#counts.set(pid, packets);
     this.#leader = leaderOf(streams);
     if (this.#tables.set(programOf(streams)) !== false) this.#told = false;
   }
@@ -187,26 +195,20 @@ export class TsMuxer {
     return this.#streams.get(track.id);
   }
 
-  #streamOf(track: Track): TsStream | undefined {
-    const before = this.#streams.get(track.id);
-    if (before?.track === track) return before;
-    const known = track.type === 'data' && before?.track.codec !== track.codec ? undefined : before;
+  /** @param used PIDs of the tracks before it */
+  #streamOf(track: Track, used: ReadonlySet<number>): TsStream | undefined {
+    const known = this.#streams.get(track.id);
+    if (known?.track === track) return known;
     try {
       const form = formOf(track);
-      return { pid: known?.pid ?? this.#freePid(), track, form, packets: known?.packets ?? 0 };
+      const pid = this.#pids.of(track, used);
+      const packets = known?.pid === pid ? known.packets : (this.#counts.get(pid) ?? 0);
+      return { pid, track, form, packets };
     } catch (error) {
       if (!isForeseen(error)) throw error;
       this.#omitted.push({ track, reason: error.message });
       return undefined;
     }
-  }
-
-  /** One that no track has, or has had lately. */
-  #freePid(): number {
-    const used = new Set([...this.#streams.values()].map(({ pid }) => pid));
-    do this.#lastPid = this.#lastPid + 1 < PROGRAM.pid ? this.#lastPid + 1 : FIRST_PID;
-    while (used.has(this.#lastPid));
-    return this.#lastPid;
   }
 }
 

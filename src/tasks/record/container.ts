@@ -3,6 +3,7 @@ import type { FileMuxer, Origin } from '../../containers/file-muxer.ts';
 import { Mp4File } from '../../containers/fmp4/file.ts';
 import { initSegment } from '../../containers/fmp4/init.ts';
 import { formOf } from '../../containers/mpegts/elementary-form.ts';
+import { Pids } from '../../containers/mpegts/pids.ts';
 import { WebmFile } from '../../containers/webm/file.ts';
 import { isWebm, trackEntry } from '../../containers/webm/tracks.ts';
 import { isMedia, type Codec, type MediaTrack, type Track } from '../../core/track.ts';
@@ -39,15 +40,22 @@ const WEBM: Container = {
   open: (tracks, _onFault, origin) => new WebmFile(tracks as readonly MediaTrack[], origin),
 };
 
-const TS: Container = {
-  name: 'MPEG-TS',
-  waitMs: 500,
-  followsChanges: true,
-  objection: (track) => refused('MPEG-TS', track, isMedia(track) || track.type === 'data', () => formOf(track)),
-  open: (tracks, onFault, origin) => new TsFile(tracks, onFault, origin),
-};
+/** All files have the same PIDs, so they can be put together. */
+function ts(): Container {
+  const pids = new Pids();
+  return {
+    name: 'MPEG-TS',
+    waitMs: 500,
+    followsChanges: true,
+    objection: (track) => refused('MPEG-TS', track, isMedia(track) || track.type === 'data', () => formOf(track)),
+    open: (tracks, onFault, origin) => new TsFile(tracks, { pids, onFault, origin }),
+  };
+}
 
-/** The container that the extension of a file name asks for (facts/08-recording-push-dump.md): MPEG-TS if none does. */
+/**
+ * The container that the extension of a file name asks for (facts/08-recording-push-dump.md): MPEG-TS if none does. It is for
+ * the files of one recording.
+ */
 export function containerOf(path: string): Container {
   switch (extname(path).toLowerCase()) {
     case '.mp4':
@@ -55,7 +63,7 @@ export function containerOf(path: string): Container {
     case '.webm':
       return WEBM;
     default:
-      return TS;
+      return ts();
   }
 }
 

@@ -1,11 +1,20 @@
 import { BitstreamError } from '../../codecs/bits.ts';
 import { timeIn, type FileMuxer, type Origin } from '../../containers/file-muxer.ts';
 import { TsMuxer } from '../../containers/mpegts/muxer.ts';
+import type { Pids } from '../../containers/mpegts/pids.ts';
 import type { TsUnit } from '../../containers/mpegts/planned-unit.ts';
 import type { Packet } from '../../core/packet.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { MediaTrack, Track } from '../../core/track.ts';
 import { LiveSound } from '../../packaging/sound-group.ts';
+
+export interface TsFileOptions {
+  /** Of all files of a recording. */
+  readonly pids?: Pids;
+  /** Called for frames that cannot be carried, which are left out. */
+  readonly onFault: (fault: string) => void;
+  readonly origin?: Origin | undefined;
+}
 
 /** An MPEG-TS file. One PES packet carries several audio frames. */
 export class TsFile implements FileMuxer {
@@ -16,9 +25,8 @@ export class TsFile implements FileMuxer {
   readonly #onFault: (fault: string) => void;
   #origin: Origin | undefined;
 
-  /** @param onFault called for frames that cannot be carried, which are left out */
-  constructor(tracks: readonly Track[], onFault: (fault: string) => void, origin?: Origin) {
-    this.#muxer = new TsMuxer(tracks);
+  constructor(tracks: readonly Track[], { pids, onFault, origin }: TsFileOptions) {
+    this.#muxer = new TsMuxer(tracks, pids);
     this.#tracks = new Set(tracks.map(({ id }) => id));
     this.#onFault = onFault;
     this.#origin = origin;

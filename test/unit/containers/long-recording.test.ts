@@ -141,7 +141,7 @@ test('27 h of MPEG-TS: times wrap in 33 bits and go on, and the clock with them'
     last.set(pid, now);
     return now / 90_000;
   };
-  const written = write(new TsFile([from.video, from.audio], fault), from, 27 * HOUR, (pieces) => {
+  const written = write(new TsFile([from.video, from.audio], { onFault: fault }), from, 27 * HOUR, (pieces) => {
     for (const piece of pieces) {
       for (let at = 0; at < piece.length; at += PACKET_BYTES) {
         const pcr = pcrOf(piece, at);

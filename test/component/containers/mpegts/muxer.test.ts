@@ -7,7 +7,8 @@ import { TsMuxer } from '../../../../src/containers/mpegts/muxer.ts';
 import { writePlanned } from '../../../../src/containers/mpegts/planned-unit.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { rescale, VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
-import type { DataTrack, Track } from '../../../../src/core/track.ts';
+import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../../../src/core/track.ts';
+import { containerOf } from '../../../../src/tasks/record/container.ts';
 import { codedPackets, tracksOf, type Coded } from '../../../support/coded-packets.ts';
 import { decode } from '../../../support/decoder.ts';
 import {
@@ -204,6 +205,58 @@ test('a change of tracks is a new version of the PMT, with the PIDs of those tha
     ],
   );
   t.is(analyse(after).pats[0], 0);
+});
+
+test('tracks that leave and return have the PIDs that they had, and their counters go on', (t) => {
+  const video = videoTrack();
+  const [one, two] = [audioTrack({ id: 1 }), audioTrack({ id: 3 })];
+  const id3 = dataTrack({ id: 7 });
+  const all = [video, one, two, id3];
+  const muxer = new TsMuxer(all);
+  const bytes: Buffer[] = [];
+  for (const [at, tracks] of [
+    all,
+    [two],
+    [video, two, dataTrack({ id: 9 })],
+    [video, two],
+    [id3, two, one, video],
+  ].entries()) {
+    muxer.setTracks(tracks);
+    const span = { from: at, to: at + 1 };
+    const of = (track: Track): Packet[] => {
+      if (track.type === 'video') return videoPackets(track, span).map(withNal);
+      return track.type === 'audio' ? audioPackets(track, span) : [eventPacket(track as DataTrack, at * 90_000, 'ID3')];
+    };
+    bytes.push(mux(interleaved(...tracks.map(of)), muxer));
+  }
+  const { errors, pmts } = analyse(Buffer.concat(bytes));
+  t.deepEqual(
+    errors.filter((error) => error.includes('counter')),
+    [],
+  );
+  const told = pmts.map(({ streams }) => [...streams.keys()].join(' '));
+  t.deepEqual(
+    told.filter((pids, at) => pids !== told[at - 1]),
+    ['256 257 258 259', '258', '256 258 259', '256 258', '259 258 257 256'],
+  );
+});
+
+test('a recording in several files has the same PIDs in all of them', (t) => {
+  const tracks = [videoTrack(), audioTrack()];
+  const container = containerOf('a.ts');
+  const pids = [tracks, tracks.slice(1), tracks].map((some) => {
+    const file = container.open(some, (fault) => t.fail(fault), undefined);
+    const media = interleaved(
+      ...some.map((track) =>
+        track.type === 'video'
+          ? videoPackets(track as VideoTrack, { to: 1 }).map(withNal)
+          : audioPackets(track as AudioTrack, { to: 1 }),
+      ),
+    );
+    const bytes = [...media.flatMap((packet) => file.write(packet)), ...file.end().tail];
+    return [...(analyse(Buffer.concat(bytes)).pmts[0]?.streams.keys() ?? [])];
+  });
+  t.deepEqual(pids, [[0x100, 0x101], [0x101], [0x100, 0x101]]);
 });
 
 test('a configuration that changes with a key frame puts its own parameter sets in front, and the PMT stays', (t) => {
