@@ -55,6 +55,15 @@ export function isKeyAccessUnit(data: Buffer, gradual = false): boolean {
   return false;
 }
 
+/** Whether an access unit is an IDR picture. @throws BitstreamError when it is malformed up to its first slice */
+export function isIdrAccessUnit(data: Buffer): boolean {
+  for (const nal of nalUnits(data)) {
+    if (isKeyNal(nal)) return true;
+    if (nalType(nal) < NAL.idr) return false;
+  }
+  return false;
+}
+
 /**
  * Brings an access unit into the canonical form of `Packet`.
  * @param trusts slices are what they should be: no start codes are looked for in them

@@ -16,6 +16,8 @@ export { parseSps, type H265Sps } from './h265-sps.ts';
 /** NAL unit types (H.265 table 7-1). */
 export const NAL = Object.freeze({
   firstIrap: 16,
+  idrWithLeading: 19,
+  idr: 20,
   cra: 21,
   lastIrap: 23,
   lastVcl: 31,
@@ -51,6 +53,15 @@ export function isParameterSet(nal: Buffer): boolean {
  */
 export function isKeyAccessUnit(data: Buffer): boolean {
   for (const nal of nalUnits(data)) if (nalType(nal) <= NAL.lastVcl) return isKeyNal(nal);
+  return false;
+}
+
+/** Whether an access unit is an IDR picture. @throws BitstreamError when it is malformed before its first slice */
+export function isIdrAccessUnit(data: Buffer): boolean {
+  for (const nal of nalUnits(data)) {
+    const type = nalType(nal);
+    if (type <= NAL.lastVcl) return type === NAL.idrWithLeading || type === NAL.idr;
+  }
   return false;
 }
 

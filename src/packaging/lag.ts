@@ -1,6 +1,6 @@
 /**
- * So many seconds a track may be behind the others. Then they go on without it: its playlist shows gaps, and it
- * comes back to the segment that the others have come to.
+ * So many seconds a track may be behind the others. Then they go on without it: where nothing can take its place, its
+ * playlist shows gaps, and it comes back to the segment that the others have come to.
  */
 export const MAX_LAG_SECONDS = 4;
 
@@ -18,6 +18,11 @@ export class Lag {
   readonly #awaited: Awaited[] = [];
   /** Of the newest packet. */
   #newest = -Infinity;
+
+  /** Media time of the newest packet of any track; -Infinity while there is none. */
+  get newest(): number {
+    return this.#newest;
+  }
 
   /** What has brought nothing since then is too far behind. */
   get horizon(): number {

@@ -9,8 +9,9 @@ const AS_RARE = 0.9;
  * @param since media time, in seconds: what has brought nothing since then has gone, or has not come yet
  */
 export function electLeaders<Data>(all: readonly TrackPackager<Data>[], since: number): readonly TrackPackager<Data>[] {
-  const pictures = all.filter(({ track }) => track.type === 'video');
-  if (pictures.length === 0) return all.slice(0, 1);
+  const present = all.filter(({ hasLeft }) => !hasLeft);
+  const pictures = present.filter(({ track }) => track.type === 'video');
+  if (pictures.length === 0) return present.slice(0, 1);
   const coming = pictures.filter(({ lastTime = -Infinity }) => lastTime >= since);
   const candidates = coming.length > 0 ? coming : pictures;
   const rarest = Math.max(...candidates.map((one) => rarity(one, candidates)));

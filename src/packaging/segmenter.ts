@@ -111,7 +111,8 @@ export class Segmenter<Data = Buffer> {
   }
 
   /**
-   * Tells which tracks there are.
+   * Tells which tracks there are. What players know of a track that has left stays, as if it paused: a server keeps what it
+   * has announced (RFC 8216bis 6.2.1).
    * @param clock when their media arrived; what is packaged counts as arriving now, where that is not known
    * @returns packagers of tracks that are new, by track id
    */
@@ -120,8 +121,11 @@ export class Segmenter<Data = Buffer> {
     this.#clock = clock;
     for (const [id, packager] of this.#packagers) {
       const track = tracks.find((one) => one.id === id);
-      if (track !== undefined && (track === packager.track || this.#canBecome(packager, track))) {
-        if (!this.#started) packager.adopt(track as MediaTrack);
+      if (
+        track === undefined ? livesOn(packager, tracks) : track === packager.track || this.#canBecome(packager, track)
+      ) {
+        packager.stay(track !== undefined);
+        if (!this.#started && track !== undefined) packager.adopt(track as MediaTrack);
         continue;
       }
       this.#packagers.delete(id);
@@ -136,7 +140,7 @@ export class Segmenter<Data = Buffer> {
     const known = this.#cut;
     this.#elect();
     if (!this.#started || known === undefined) return added;
-    if (this.#packagers.size > added.length) {
+    if ([...this.#packagers.values()].some((packager) => !packager.hasLeft && !added.includes(packager))) {
       for (const packager of added) packager.start(known, this.#shift);
     } else {
       this.#started = false;
@@ -186,6 +190,7 @@ export class Segmenter<Data = Buffer> {
     const packager = this.#packagers.get(track.id);
     if (packager === undefined || !isMedia(track)) return;
     if (!this.#started && !this.#start(packager, packet)) return;
+    packager.arrived(packet, this.#lag.newest);
     const finding = packager.inspect(packet);
     if (finding === 'late') {
       packager.missed(this.#lag.isNear(seconds(packet)));
@@ -204,7 +209,39 @@ export class Segmenter<Data = Buffer> {
       if (!isRefusal(error)) throw error;
       this.#faults.count(`HLS: dropped a packet that cannot be packaged: ${error.message}`);
     }
-    if (!packager.awaitsJump) this.#goOn(time);
+    if (packager.awaitsJump) return;
+    this.#goOn(time);
+    this.#standIn();
+  }
+
+  /** What does not come is replaced, so that players go on with what does: video only where none of the stream comes. */
+  #standIn(): void {
+    const { newest } = this.#lag;
+    let pictures: boolean | undefined;
+    for (const packager of this.#packagers.values()) {
+      if (!packager.isMissing(newest)) continue;
+      if (packager.track.type === 'video' && (pictures ??= this.#picturesCome(newest))) continue;
+      try {
+        do {
+          const packet = packager.standIn();
+          if (packet === undefined) break;
+          // not in the past: the others have been there already
+          if (!packager.isMissing(newest - packet.duration / packager.track.timebase.den))
+            this.#cutWhereDue(packager, packet);
+          if (this.#concluded) return;
+          packager.push(packet, true);
+        } while (packager.isMissing(newest));
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        this.#faults.count(`HLS: dropped a packet that cannot be packaged: ${error.message}`);
+      }
+    }
+  }
+
+  #picturesCome(newest: number): boolean {
+    for (const one of this.#packagers.values())
+      if (one.track.type === 'video' && !one.isReplaced && !one.isMissing(newest)) return true;
+    return false;
   }
 
   /** An event goes out with the parts of every track that it belongs beside. */
@@ -402,6 +439,12 @@ export class Segmenter<Data = Buffer> {
     if (noted === undefined || noted.interval > this.#maxSeconds || !this.#leaders.includes(packager)) return;
     this.#target.noteInterval(noted.interval, noted.first, frameSeconds);
   }
+}
+
+/** Whether players need a track that has left: audio, and video where they have no other. */
+function livesOn<Data>({ track, window }: TrackPackager<Data>, tracks: readonly Track[]): boolean {
+  if (window.last === undefined || !tracks.some(isMedia)) return false;
+  return track.type === 'audio' || tracks.every(({ type }) => type !== 'video');
 }
 
 /** Whole seconds that make a time positive: decode times in MP4 know no sign. */

@@ -10,6 +10,7 @@ import { WaitingEvents, type TimedEvent } from './part-events.ts';
 import { PartFit, type PartLimits } from './part-fit.ts';
 import type { PartForm } from './part-form.ts';
 import { Segment, type Init } from './segment.ts';
+import { StandIn } from './stand-in.ts';
 import { Window, type WindowLimits } from './window.ts';
 
 export interface PackagerLimits extends PartLimits, WindowLimits {
@@ -27,6 +28,8 @@ const JUMP_SECONDS = 10;
 const FOLLOWING_SHARE = 0.5;
 /** Audio that is ahead of the video by this share of a part has parts there before it is known where a segment ends. */
 const AHEAD_SHARE = 0.9;
+/** How long a picture stands that takes the place of video that does not come. */
+const STILL_SECONDS = 0.5;
 const NO_EVENTS: readonly TimedEvent[] = [];
 
 /** Makes parts and segments of one track, cut where the stream's segmenter says. */
@@ -47,6 +50,14 @@ export class TrackPackager<Data = Buffer> {
   readonly #pending: Cut[] = [];
   #current: Cut | undefined;
   #lastDts: number | undefined;
+  /** Media time of the newest packet that came, in seconds. */
+  #arrivedAt = Infinity;
+  /** Media time of the newest frame that came, if others have taken the place of what follows it. */
+  #replacedFrom: number | undefined;
+  /** Ticks that the newest frame was predicted to last. */
+  #lastDuration = 0;
+  readonly #standIn: StandIn;
+  #hasLeft = false;
   /** Seconds added to the source's times, to keep decode times from being negative. */
   #shift = 0;
   #needKey: boolean;
@@ -74,6 +85,18 @@ export class TrackPackager<Data = Buffer> {
     this.#fit = new PartFit(limits, track, this.#durations);
     this.#nextCut = limits.nextCut;
     this.#needKey = track.type === 'video';
+    this.#standIn = new StandIn(track);
+  }
+
+  /** The stream has the track no more. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** Whether its track is one of the stream's; what is not comes no more, and is not waited for. */
+  stay(isThere: boolean): void {
+    if (!isThere && !this.#hasLeft) this.#standIn.begin();
+    this.#hasLeft = !isThere;
   }
 
   get track(): MediaTrack {
@@ -168,6 +191,7 @@ export class TrackPackager<Data = Buffer> {
     }
     this.#builder.breakTimeline();
     this.#events.clear();
+    if (!this.#hasLeft) this.#standIn.stop();
     this.#lastDts = undefined;
     this.#needKey = this.#track.type === 'video';
     this.#broken = false;
@@ -192,10 +216,42 @@ export class TrackPackager<Data = Buffer> {
     return time > lastTime ? 'next' : 'late';
   }
 
+  /** Takes note of a packet that came, whatever is done with it. @param newest time of the newest packet of any track, in seconds */
+  arrived(packet: Packet, newest: number): void {
+    const time = this.#seconds(packet);
+    if (this.#needKey && !packet.key) this.#standIn.noteLost(time - this.#arrivedAt);
+    else this.#standIn.note(packet, Math.max(0, newest - time));
+    this.#arrivedAt = time;
+  }
+
+  /** Whether nothing has come for so long that something has to take its place. @param newest as of `arrived` */
+  isMissing(newest: number): boolean {
+    const reached = this.#reached;
+    return (
+      reached !== undefined &&
+      !this.awaitsJump &&
+      this.#standIn.isDue(
+        newest - toSeconds(reached, this.#track.timebase),
+        this.#standInTicks / this.#track.timebase.den,
+      )
+    );
+  }
+
+  /** Whether something has taken the place of what does not come. */
+  get isReplaced(): boolean {
+    return this.#standIn.isActive;
+  }
+
+  /** The next packet in the place of what is missing; undefined where there is none. It is for `push`. */
+  standIn(): Packet | undefined {
+    const reached = this.#reached;
+    return reached === undefined ? undefined : this.#standIn.packet(this.#track, reached, this.#standInTicks);
+  }
+
   /** Whether a packet's time does not go on from the one before. */
   jumps(packet: Packet): boolean {
     const { lastTime } = this;
-    if (lastTime === undefined) return false;
+    if (lastTime === undefined || this.#isReplacedAt(this.#seconds(packet))) return false;
     const step = toSeconds(packet.dts, packet.track.timebase) - lastTime;
     const share = this.awaitsJump ? FOLLOWING_SHARE : 1;
     return step <= -BACK_SECONDS * share || step > JUMP_SECONDS * share;
@@ -261,9 +317,10 @@ export class TrackPackager<Data = Buffer> {
 
   /**
    * Takes a packet that `inspect` did not call late.
+   * @param standsIn it is one of `standIn`
    * @throws UnsupportedTrackError, BitstreamError when it brings a configuration that cannot be used
    */
-  push(packet: Packet): void {
+  push(packet: Packet, standsIn = false): void {
     if (packet.track !== this.#track) this.#reconfigure(packet.track as MediaTrack);
     if (this.#needKey && !packet.key) return;
     const time = this.#seconds(packet);
@@ -278,8 +335,32 @@ export class TrackPackager<Data = Buffer> {
       if (this.#owesPart) break;
       this.#startSegment(packet.dts);
     }
-    this.#needKey = false;
-    this.#append(packet);
+    // what comes after a picture that was repeated cannot follow it
+    this.#needKey = standsIn && this.#track.type === 'video';
+    this.#replacedFrom = standsIn ? (this.#replacedFrom ?? this.lastTime) : undefined;
+    this.#append(packet, standsIn);
+  }
+
+  /** Up to where there is something, in ticks of packets; undefined as long as players know nothing of the track. */
+  get #reached(): number | undefined {
+    if (!this.#begun || this.#current === undefined) return undefined;
+    const { den } = this.#track.timebase;
+    const begin = Math.round(this.#current.time * den);
+    if (this.#lastDts === undefined) return begin;
+    const end = this.#lastDts + this.#lastDuration;
+    return this.#absent ? Math.max(begin, end) : end;
+  }
+
+  /** Ticks that a packet lasts which takes the place of others. */
+  get #standInTicks(): number {
+    const seconds = this.#track.type === 'audio' ? this.frameSeconds : Math.min(STILL_SECONDS, this.target);
+    return Math.round(seconds * this.#track.timebase.den);
+  }
+
+  /** Whether something stands already where a packet comes that goes on from what came before that. */
+  #isReplacedAt(time: number): boolean {
+    const { lastTime } = this;
+    return this.#replacedFrom !== undefined && lastTime !== undefined && time > this.#replacedFrom && time <= lastTime;
   }
 
   /** Audio may end its segment at any frame: one more makes the part that the preload hint named. */
@@ -295,7 +376,7 @@ export class TrackPackager<Data = Buffer> {
     this.#returns = false;
   }
 
-  #append(packet: Packet): void {
+  #append(packet: Packet, standsIn: boolean): void {
     const builder = this.#builder;
     const { den } = this.#track.timebase;
     const offset = this.#shift * den;
@@ -304,16 +385,17 @@ export class TrackPackager<Data = Buffer> {
     const { longest } = this.#durations;
     const duration = this.#durations.predict(
       packet,
-      this.#lastDts === undefined ? undefined : packet.dts - this.#lastDts,
+      this.#lastDts === undefined || standsIn ? undefined : packet.dts - this.#lastDts,
     );
     if (!builder.empty && !this.#fits(dts, duration)) this.#closePart(this.#endBefore(dts));
     this.#lastDts = packet.dts;
+    this.#lastDuration = duration;
     const segment = this.window.open as Segment<Data>;
     if (segment.parts.length === 0 && builder.empty) {
       segment.presentation = pts / den - this.#shift;
     }
     builder.add(packet, dts, pts, duration, this.#reachOf(packet, Math.max(duration, longest)));
-    if (builder.full || (this.#isForeseen && !this.#fits(builder.end, duration)))
+    if (builder.full || ((standsIn || this.#isForeseen) && !this.#fits(builder.end, duration)))
       this.#closePart(builder.end, this.#isLast());
   }
 

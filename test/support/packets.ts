@@ -13,6 +13,8 @@ export const AVC_HIGH = Buffer.from(
 );
 /** AudioSpecificConfig of AAC LC, 48 kHz, stereo. */
 export const AAC_LC = Buffer.from('1190', 'hex');
+/** The same of the object type SSR, for which there is no silence. */
+export const AAC_SSR = Buffer.from('1990', 'hex');
 
 export function videoTrack(shape: Partial<VideoTrack> = {}): VideoTrack {
   return {

@@ -1,7 +1,7 @@
 import type { Packet } from '../../core/packet.ts';
 import type { Timebase } from '../../core/timebase.ts';
 import type { SourceClock, TrackTimeline } from '../../core/timeline.ts';
-import { sameFormat, sameSets, type Track } from '../../core/track.ts';
+import { isMedia, sameFormat, sameSets, type Track } from '../../core/track.ts';
 import { DecodeLead } from './decode-lead.ts';
 import type { MediaUnit } from './media-unit.ts';
 
@@ -106,9 +106,13 @@ export class TrackWriter {
     this.#options.sink.write({ track, dts, pts: Math.max(dts, told + offset), duration, key, data });
   }
 
-  /** Leaves out the tracks that the source has no longer. @param ids of those that it has */
+  /**
+   * Leaves out the tracks of events that the source has no longer. Audio and video that it has no longer may come again, and
+   * so pause: what was made of them stays.
+   * @param ids of those that it has
+   */
   keep(ids: ReadonlySet<number>): void {
-    const gone = [...this.#lanes.keys()].filter((id) => !ids.has(id));
+    const gone = [...this.#lanes].flatMap(([id, { track }]) => (ids.has(id) || isMedia(track) ? [] : id));
     if (gone.length === 0) return;
     for (const id of gone) this.#lanes.delete(id);
     this.#countChange();

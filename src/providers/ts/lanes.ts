@@ -12,16 +12,18 @@ const FIRST_DATA_ID = 512;
 
 /**
  * Lanes for the streams of a program, in its order: those that are there already go on, others get the lowest numbers
- * that are free among their kind. A stream that takes the place of another on its PID gets its number.
+ * that are free among their kind. A stream that takes the place of another on its PID, or returns to its own, gets its number.
+ * @param former lanes that are there no more, the newest first: none of a number that two have had
  */
 export function assignLanes(
   present: readonly Lane[],
   streams: readonly ElementaryStream[],
   open: (stream: ElementaryStream, ids: Ids) => Lane,
+  former: readonly Lane[] = [],
 ): Lane[] {
   const reserved = new Map(
     streams.flatMap((stream) => {
-      const lane = present.find(
+      const lane = [...present, ...former].find(
         (candidate) => candidate.stream.pid === stream.pid && candidate.stream.kind === stream.kind,
       );
       return lane === undefined ? [] : [[stream, lane] as const];

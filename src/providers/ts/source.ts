@@ -54,6 +54,8 @@ export class TsSource {
   readonly #writer: TrackWriter;
   readonly #intake: Intake;
   #lanes: readonly Lane[] = [];
+  /** Whose streams are not in the PMT any more: one for each number that no other stream has. */
+  #former: readonly Lane[] = [];
   readonly #byStream = new Map<ElementaryStream, Lane>();
   readonly #told = new Set<string>();
   /** Time of the last picture or sound. */
@@ -125,12 +127,15 @@ export class TsSource {
   #follow(streams: readonly ElementaryStream[], unknown: readonly UnknownStream[]): void {
     for (const { pid, unsupported } of unknown) this.#tell(pid, unsupported);
     const { audioMap } = this.#options.config;
-    this.#lanes = assignLanes(this.#lanes, streams, (stream, ids) =>
+    const before = this.#lanes;
+    const open = (stream: ElementaryStream, ids: Pick<Lane, 'id' | 'index'>): Lane =>
       openLane(stream, ids, audioMap, {
         unit: (unit) => this.#take(unit),
         fault: (reason) => this.#options.faults.count(reason),
-      }),
-    );
+      });
+    this.#lanes = assignLanes(before, streams, open, this.#former);
+    const ids = new Set(this.#lanes.map(({ id }) => id));
+    this.#former = [...before, ...this.#former].filter(({ id }) => !ids.has(id) && ids.add(id));
     this.#byStream.clear();
     for (const lane of this.#lanes) this.#byStream.set(lane.stream, lane);
     const indexes = (kind: ElementaryStream['kind']) =>

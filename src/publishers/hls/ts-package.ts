@@ -105,7 +105,12 @@ export class TsPackage implements Package, VariantContext {
     this.#variants = new Map();
     for (const playlist of this.#playlists)
       for (const variant of this.#variantsOf(playlist, before)) this.#variants.set(variant.id, variant);
-    for (const variant of before.values()) if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
+    for (const variant of before.values()) {
+      // what players have loaded stays as long as it can be made
+      if (!this.#variants.has(variant.id) && variant.started && this.#isMade(variant))
+        this.#variants.set(variant.id, variant);
+      if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
+    }
     for (const variant of this.#variants.values()) variant.changed();
     if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.start.expect();
     this.start.check();
@@ -175,6 +180,10 @@ export class TsPackage implements Package, VariantContext {
       const present = known.get(id);
       return present !== undefined && isMadeOf(present, own) ? present : new Variant(id, own, this);
     });
+  }
+
+  #isMade({ packagers }: Variant): boolean {
+    return packagers.every((packager) => this.#segmenter.packagers.get(packager.track.id) === packager);
   }
 
   #advance(packager: TrackPackager<Run>): void {

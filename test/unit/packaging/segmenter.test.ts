@@ -2,7 +2,15 @@ import test from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
 import { parseFragment } from '../../support/boxes.ts';
-import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
+import {
+  AAC_SSR,
+  audioPackets,
+  audioTrack,
+  AVC_HIGH,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../support/packets.ts';
 import { arriving, mediaTime, startSegmenter as start } from '../../support/segmenter.ts';
 
 const durations = (segments: readonly Segment[]) => segments.map(({ duration }) => Math.round(duration * 1000) / 1000);
@@ -369,7 +377,7 @@ test('a hole in the picture ends the part before it and leaves the timeline true
 
 test('a track that is silent for long keeps its numbers in step by gaps', (t) => {
   const video = videoTrack();
-  const sound = audioTrack();
+  const sound = audioTrack({ config: AAC_SSR });
   const { push, segments } = start([video, sound]);
   push(
     interleaved(videoPackets(video, { to: 16 }), [

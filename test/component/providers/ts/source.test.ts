@@ -105,7 +105,7 @@ test('names of sound come from the map, languages from there or from the table',
   );
 });
 
-test('a table that changes: tracks go and come, and keep their ids with their PIDs', async (t) => {
+test('a table that changes: what leaves it pauses, and what comes on another PID then takes its place', async (t) => {
   const { scene, source, picture, sound, tracks, ids, written } = await setUpScene(t);
   scene.tables([VIDEO, AUDIO, { ...AUDIO, pid: 258 }]);
   picture(0, 0);
@@ -114,15 +114,54 @@ test('a table that changes: tracks go and come, and keep their ids with their PI
   sound(0, 0, 258);
   t.deepEqual(ids(), [0, 1, 3]);
   scene.tables([VIDEO, { ...AUDIO, pid: 258 }]);
-  t.deepEqual(ids(), [0, 3]);
+  t.deepEqual(ids(), [0, 1, 3]);
   picture(1, PICTURE);
   sound(1, FRAME, 258);
   t.is(written(3).length, 2);
   scene.tables([{ ...AUDIO, pid: 300 }, VIDEO, { ...AUDIO, pid: 258 }]);
   sound(2, 2 * FRAME, 300);
   t.deepEqual(ids(), [0, 1, 3]);
-  t.is(tracks.length, 3);
+  t.is(tracks.length, 2);
   t.is(written(1).length, 2);
+});
+
+test('tracks that leave the table and return have the ids of their PIDs, in whatever order', async (t) => {
+  const { scene, source, picture, sound, tracks, ids, written } = await setUpScene(t);
+  const both = [AUDIO, { ...AUDIO, pid: 258 }];
+  scene.tables([VIDEO, ...both]);
+  picture(0, 0);
+  source.flush();
+  for (const { pid } of both) sound(0, 0, pid);
+  scene.tables([VIDEO]);
+  for (let i = 1; i < 50; i++) picture(i, i * PICTURE);
+  scene.tables([VIDEO, { ...AUDIO, pid: 258 }]);
+  const late = 50 * PICTURE;
+  sound(1, late, 258);
+  scene.tables([{ ...AUDIO, pid: 258 }, VIDEO, AUDIO]);
+  sound(1, late + FRAME);
+  t.deepEqual(ids(), [0, 1, 3]);
+  t.true(tracks.every((list) => list.length === 3));
+  for (const [id, time] of [
+    [3, late],
+    [1, late + FRAME],
+  ] as const)
+    t.true(Math.abs((written(id)[1]?.dts ?? 0) / 48_000 - time / 90_000) < 0.03, `${id}`);
+});
+
+test('video leaves the table: its track stays, and goes on with its next key frame', async (t) => {
+  const { scene, source, picture, sound, ids, written } = await setUpScene(t);
+  scene.tables([VIDEO, AUDIO]);
+  picture(0, 0);
+  source.flush();
+  sound(0, 0);
+  scene.tables([AUDIO]);
+  for (let i = 1; i < 300; i++) sound(i, i * FRAME);
+  t.deepEqual(ids(), [0, 1]);
+  scene.tables([VIDEO, AUDIO]);
+  for (let i = 0; i < 2; i++) picture(i, 300 * FRAME + i * PICTURE);
+  source.flush();
+  t.is(written(0).length, 3);
+  t.is(written(0)[1]?.dts, 300 * FRAME);
 });
 
 test('another codec in the place of one', async (t) => {
