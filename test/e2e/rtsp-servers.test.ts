@@ -1,3 +1,8 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { startGst, GST } from '../support/gst-rtsp.ts';
 import { long } from '../support/long.ts';
@@ -73,6 +78,27 @@ for (const method of ['digest', 'basic'] as const) {
     await t.throwsAsync(playRtsp(t, server.url('/none', 'viewer:s%20p%40ce@')), { message: /404/ });
   });
 }
+
+long('a file that GStreamer plays to several clients goes on for those that it has', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-test-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'a.mp4');
+  const pictures = ['-f', 'lavfi', '-i', 'testsrc2=size=160x90:rate=25', '-t', '60', '-pix_fmt', 'yuv420p'];
+  await promisify(execFile)('ffmpeg', ['-v', 'error', ...pictures, '-c:v', 'libx264', '-g', '25', '-bf', '0', file]);
+  const server = await startGst(t, {
+    mounts: { '/file': `( filesrc location=${file} ! qtdemux ! h264parse ! rtph264pay name=pay0 pt=96 )` },
+  });
+  const one = await playRtsp(t, server.url('/file'));
+  await until('three seconds', () => one.of('video').length >= 75);
+  const other = await playRtsp(t, server.url('/file'));
+  const before = one.of('video').length;
+  await until('both play', () => other.of('video').length >= 50 && one.of('video').length >= before + 50);
+  const [first, ...later] = one.of('video').map(({ data }) => data);
+  t.false(
+    later.some((data) => data.equals(first as Buffer)),
+    'the beginning comes again',
+  );
+});
 
 for (const [name, mux] of [
   ['tracks', undefined],

@@ -15,7 +15,8 @@ import { describe, type Described, type Dial } from './describe.ts';
 import type { RtspMedia } from './description.ts';
 import { RtspError } from './error.ts';
 import { KeepAlive } from './keep-alive.ts';
-import { header } from './message.ts';
+import { header, type RtspResponse } from './message.ts';
+import { playRanges } from './range.ts';
 import { checkMoved, RtspTarget } from './redirect.ts';
 import { parseRtpInfo, startsOf } from './rtp-info.ts';
 import { Setup, type CheckUdp, type MediaSink } from './setup.ts';
@@ -39,6 +40,8 @@ export interface RtspClientOptions {
 }
 
 const OK = 200;
+/** Answers of servers that may play from elsewhere: they want another range, or any, or none. */
+const NOT_SO = new Set([400, 451, 456, 457, 500, 501]);
 
 /** See the top of the file. */
 export class RtspClient {
@@ -108,6 +111,18 @@ export class RtspClient {
     connection.close();
   }
 
+  /** @returns the answer to the first `Range` that is not refused, or to the last */
+  async #askToPlay(): Promise<RtspResponse> {
+    const { connection, description } = this.#described;
+    const [first, ...others] = playRanges(description.range);
+    let response = await connection.ask('PLAY', this.#aggregate, { Range: first });
+    for (const range of others) {
+      if (!NOT_SO.has(response.status)) break;
+      response = await connection.ask('PLAY', this.#aggregate, { Range: range });
+    }
+    return response;
+  }
+
   /** Answers false when the server is to be asked elsewhere, or over another connection. */
   async #plays(sink: RtspSink): Promise<boolean> {
     try {
@@ -161,7 +176,7 @@ export class RtspClient {
     began = true;
     for (const encoding of this.#described.description.ignored) sink.ignored(encoding, undefined);
     for (const { media, reason } of setup.refused) sink.ignored(media.format.encoding, reason);
-    const response = await connection.ask('PLAY', this.#aggregate, { Range: 'npt=0.000-' });
+    const response = await this.#askToPlay();
     checkMoved(response);
     const { status, reason, headers } = response;
     if (status !== OK) throw new RtspError(`the server refused to play (${status}): ${reason}`, status);

@@ -3,6 +3,7 @@ import { isPayloadFormat } from '../rtp/receive/create.ts';
 import { STATIC_FORMATS, type RtpFormat } from '../rtp/receive/format.ts';
 import { sentByServer } from './direction.ts';
 import { RtspError } from './error.ts';
+import { toldRange } from './range.ts';
 
 /** One format of a track, as the description has it. */
 export interface RtspFormat {
@@ -26,6 +27,8 @@ export interface RtspMedia extends RtspFormat {
 export interface RtspDescription {
   /** Of the whole, as the description has it. */
   readonly control: string | undefined;
+  /** `a=range` of the whole, or of the first track that has one. */
+  readonly range: string | undefined;
   /** At least one. */
   readonly media: readonly RtspMedia[];
   /** Names of the codecs of each track of which none is taken. */
@@ -59,6 +62,7 @@ export function readDescription(text: string): RtspDescription {
   const ignored = sent.filter(({ type }, place) => read[place] === undefined && (type === 'video' || type === 'audio'));
   return {
     control: textOf(control),
+    range: toldRange([session, ...media]),
     media: taken,
     ignored: ignored.map((one) => codecsOf(one).join(', ').slice(0, MAX_NAMES)),
   };
