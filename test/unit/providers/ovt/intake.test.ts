@@ -86,3 +86,26 @@ test('pictures that an origin shows before it decodes them are decoded before, a
   for (const [i, { dts, pts }] of packets.entries())
     t.true(dts <= pts && (i === 0 || dts > Number(packets[i - 1]?.dts)));
 });
+
+test('G.711 has the rate and the channels that its origin describes', (t) => {
+  const timebase = { num: 1, den: 16_000 };
+  const { recorder, intake } = open([
+    audioTrack({ codec: 'PCMU', config: undefined, samplerate: 16_000, channels: 2, timebase }),
+  ]);
+  const { id } = audioTrack();
+  for (const pts of [0, 320, 640])
+    intake.frame({
+      ...{ track: id, pts, dts: pts, duration: 320, mediaType: MEDIA_TYPE.audio, key: true },
+      ...{ bitstream: BITSTREAM.pcmu, packetType: PACKET_TYPE.raw, data: Buffer.alloc(640) },
+    });
+  const [first] = recorder.packets;
+  t.like(first?.track, { codec: 'PCMU', samplerate: 16_000, channels: 2, timebase });
+  t.deepEqual(
+    recorder.packets.map(({ dts, duration }) => [dts - (first?.dts ?? 0), duration]),
+    [
+      [0, 320],
+      [320, 320],
+      [640, 320],
+    ],
+  );
+});
