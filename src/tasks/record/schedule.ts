@@ -1,25 +1,75 @@
-import { CronExpressionParser, type CronExpression } from 'cron-parser';
-
 /** `second minute hour`, each `*`, a number or a step such as `*` + `/5` (facts/08-recording-push-dump.md). */
-const FIELD = /^(?:\*|(?:\*\/)?\d{1,2})$/;
+const FIELD = /^(?:\*|(\*\/)?(\d{1,2}))$/;
+const SECOND_MS = 1000;
+const MINUTE_MS = 60_000;
+const HOURS = 24;
+/** Longer than clocks are set forward for, but at the date line. */
+const JUMP_MS = 3 * 3_600_000;
+/** Each time of day comes within that, wherever. */
+const HORIZON_MS = 3 * 24 * 3_600_000;
 
-/** When files end, in local time. */
-export type Schedule = CronExpression;
+/** When files end, in local time: the numbers that each field takes. */
+export interface Schedule {
+  readonly seconds: ReadonlySet<number>;
+  readonly minutes: ReadonlySet<number>;
+  readonly hours: ReadonlySet<number>;
+}
 
 /** undefined for a text that is none. */
 export function parseSchedule(text: string): Schedule | undefined {
-  const fields = text.trim().split(/\s+/);
-  if (fields.length !== 3 || !fields.every((field) => FIELD.test(field))) return undefined;
-  try {
-    return CronExpressionParser.parse(`${fields.join(' ')} * * *`);
-  } catch {
-    // a number that is out of range
-    return undefined;
-  }
+  const [second = '', minute = '', hour = '', ...more] = text.trim().split(/\s+/);
+  const [seconds, minutes, hours] = [parseField(second, 60), parseField(minute, 60), parseField(hour, HOURS)];
+  if (seconds === undefined || minutes === undefined || hours === undefined || more.length > 0) return undefined;
+  return { seconds, minutes, hours };
 }
 
-/** The next time after a given one, both in milliseconds since the epoch. */
-export function nextOf(schedule: Schedule, after: number): number {
-  schedule.reset(new Date(after));
-  return schedule.next().getTime();
+/**
+ * The next time after a given one, both in milliseconds since the epoch. Where every hour is meant it goes by what the clock
+ * reads. A time of certain hours is due once a day: where the clock is set back, when it is read first; where the clock is
+ * set forward past it, as much later.
+ */
+export function nextOf({ seconds, minutes, hours }: Schedule, after: number): number {
+  const isHourly = hours.size === HOURS;
+  const start = (Math.floor(after / SECOND_MS) + 1) * SECOND_MS;
+  let at = start;
+  while (at < start + HORIZON_MS) {
+    const time = new Date(at);
+    const due = (isHourly ? [wallClock(time)] : wallClocks(time)).filter(
+      (clock) =>
+        hours.has(clock.getUTCHours()) && minutes.has(clock.getUTCMinutes()) && (isHourly || instantOf(clock) === at),
+    );
+    if (due.some((clock) => seconds.has(clock.getUTCSeconds()))) return at;
+    at += due.length > 0 ? SECOND_MS : MINUTE_MS - time.getSeconds() * SECOND_MS;
+  }
+  return at;
+}
+
+/** What the clock reads, as the UTC fields of a Date. */
+function wallClock(time: Date): Date {
+  return new Date(time.getTime() - time.getTimezoneOffset() * MINUTE_MS);
+}
+
+/** The same, and what it would read if it had not been set forward shortly before. */
+function wallClocks(time: Date): readonly Date[] {
+  const now = wallClock(time);
+  const jump = new Date(time.getTime() - JUMP_MS).getTimezoneOffset() - time.getTimezoneOffset();
+  return jump > 0 ? [now, new Date(now.getTime() - jump * MINUTE_MS)] : [now];
+}
+
+/**
+ * When the clock reads something: the first time where it does so twice. What it passes over is counted as if it had not
+ * been set forward (ECMA-262, "LocalTime and UTC").
+ */
+function instantOf(clock: Date): number {
+  const day = [clock.getUTCFullYear(), clock.getUTCMonth(), clock.getUTCDate()] as const;
+  return new Date(...day, clock.getUTCHours(), clock.getUTCMinutes(), clock.getUTCSeconds()).getTime();
+}
+
+function parseField(text: string, count: number): ReadonlySet<number> | undefined {
+  const [isField, isStep, digits] = FIELD.exec(text) ?? [];
+  if (isField === undefined) return undefined;
+  const number = digits === undefined ? 1 : Number(digits);
+  if (digits !== undefined && isStep === undefined) return number < count ? new Set([number]) : undefined;
+  if (number === 0) return undefined;
+  return new Set(Array.from({ length: Math.ceil(count / number) }, (_, index) => index * number));
 }
