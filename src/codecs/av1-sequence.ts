@@ -20,6 +20,27 @@ export interface Av1SequenceHeader {
   readonly colour: Colour;
   /** Frames per second, 0 when unknown or variable. */
   readonly framerate: number;
+  readonly frames: Av1FrameSyntax;
+}
+
+/** What the headers of a sequence's frames are read by (AV1 5.9.2); of what is present, and lengths in bits. */
+export interface Av1FrameSyntax {
+  readonly widthBits: number;
+  readonly heightBits: number;
+  readonly superres: boolean;
+  /** 0 where frames have no number. */
+  readonly frameIdBits: number;
+  /** 0 where there is none. */
+  readonly orderHintBits: number;
+  /** seq_force_screen_content_tools and seq_force_integer_mv. */
+  readonly screenContent: number;
+  readonly integerMotion: number;
+  /** 0 where shown frames have no presentation time. */
+  readonly presentationTimeBits: number;
+  /** 0 where there is no decoder model. */
+  readonly removalTimeBits: number;
+  /** Of each operating point that has a decoder model: its operating_point_idc. */
+  readonly modelled: readonly number[];
 }
 
 const UNSPECIFIED = 2;
@@ -27,11 +48,19 @@ const SRGB = { primaries: 1, transfer: 13, matrix: 0 };
 /** seq_level_idx from which on a tier bit follows. */
 const FIRST_LEVEL_WITH_TIER = 8;
 
+/** Of screenContent and integerMotion: each frame chooses. */
+export const FRAME_CHOOSES = 2;
+
+type Model = Pick<Av1FrameSyntax, 'presentationTimeBits' | 'removalTimeBits' | 'modelled'>;
+
 interface Operating {
   readonly level: number;
   readonly tier: number;
   readonly framerate: number;
+  readonly model: Model;
 }
+
+const NO_MODEL: Model = { presentationTimeBits: 0, removalTimeBits: 0, modelled: [] };
 
 /**
  * Reads the payload of a sequence header OBU (AV1 5.5).
@@ -43,56 +72,75 @@ export function parseSequenceHeader(payload: Buffer): Av1SequenceHeader {
   if (profile > 2) throw new BitstreamError('an unknown AV1 profile');
   const stillPicture = reader.flag();
   const reducedStillPicture = reader.flag();
-  const operating = reducedStillPicture ? { level: reader.read(5), tier: 0, framerate: 0 } : readOperating(reader);
+  const { model, ...operating } = reducedStillPicture
+    ? { level: reader.read(5), tier: 0, framerate: 0, model: NO_MODEL }
+    : readOperating(reader);
   const widthBits = reader.read(4) + 1;
   const heightBits = reader.read(4) + 1;
   const width = reader.read(widthBits) + 1;
   const height = reader.read(heightBits) + 1;
-  if (!reducedStillPicture && reader.flag()) reader.skip(7);
+  // delta_frame_id_length_minus_2 and additional_frame_id_length_minus_1
+  const frameIdBits = !reducedStillPicture && reader.flag() ? reader.read(4) + 2 + reader.read(3) + 1 : 0;
   reader.skip(3);
-  if (!reducedStillPicture) skipTools(reader);
-  reader.skip(3);
-  return { profile, ...operating, stillPicture, reducedStillPicture, width, height, ...readColour(reader, profile) };
+  const tools = reducedStillPicture ? NO_TOOLS : readTools(reader);
+  const superres = reader.flag();
+  reader.skip(2);
+  const frames = { widthBits, heightBits, superres, frameIdBits, ...tools, ...model };
+  const colour = readColour(reader, profile);
+  return { profile, ...operating, stillPicture, reducedStillPicture, width, height, ...colour, frames };
 }
 
 /** From timing_info_present_flag to the last operating point. */
 function readOperating(reader: BitReader): Operating {
   let framerate = 0;
   let delayBits = 0;
-  let hasDecoderModel = false;
+  let removalTimeBits = 0;
+  let presentationTimeBits = 0;
   if (reader.flag()) {
     const unitsInTick = reader.read(32);
     const timeScale = reader.read(32);
     const ticksPerPicture = reader.flag() ? reader.ue() + 1 : 0;
     if (unitsInTick > 0 && ticksPerPicture > 0) framerate = timeScale / (unitsInTick * ticksPerPicture);
-    hasDecoderModel = reader.flag();
-    if (hasDecoderModel) {
+    if (reader.flag()) {
       delayBits = reader.read(5) + 1;
-      reader.skip(42);
+      reader.skip(32);
+      removalTimeBits = reader.read(5) + 1;
+      const timeBits = reader.read(5) + 1;
+      presentationTimeBits = ticksPerPicture > 0 ? 0 : timeBits;
     }
   }
   const hasDisplayDelay = reader.flag();
   const points = reader.read(5) + 1;
-  let first: Operating | undefined;
+  let first: Pick<Operating, 'level' | 'tier'> | undefined;
+  const modelled: number[] = [];
   for (let i = 0; i < points; i++) {
-    reader.skip(12);
+    const layers = reader.read(12);
     const level = reader.read(5);
     const tier = level >= FIRST_LEVEL_WITH_TIER ? reader.read(1) : 0;
-    first ??= { level, tier, framerate };
-    if (hasDecoderModel && reader.flag()) reader.skip(2 * delayBits + 1);
+    first ??= { level, tier };
+    if (removalTimeBits > 0 && reader.flag()) {
+      modelled.push(layers);
+      reader.skip(2 * delayBits + 1);
+    }
     if (hasDisplayDelay && reader.flag()) reader.skip(4);
   }
-  return first as Operating;
+  const model = { presentationTimeBits, removalTimeBits, modelled };
+  return { ...(first as Pick<Operating, 'level' | 'tier'>), framerate, model };
 }
 
+type Tools = Pick<Av1FrameSyntax, 'orderHintBits' | 'screenContent' | 'integerMotion'>;
+
+const NO_TOOLS: Tools = { orderHintBits: 0, screenContent: FRAME_CHOOSES, integerMotion: FRAME_CHOOSES };
+
 /** From enable_interintra_compound to order_hint_bits. */
-function skipTools(reader: BitReader): void {
+function readTools(reader: BitReader): Tools {
   reader.skip(4);
   const orderHint = reader.flag();
   if (orderHint) reader.skip(2);
-  const screenContent = reader.flag() || reader.flag();
-  if (screenContent && !reader.flag()) reader.skip(1);
-  if (orderHint) reader.skip(3);
+  const screenContent = reader.flag() ? FRAME_CHOOSES : reader.read(1);
+  const integerMotion = screenContent === 0 || reader.flag() ? FRAME_CHOOSES : reader.read(1);
+  const orderHintBits = orderHint ? reader.read(3) + 1 : 0;
+  return { orderHintBits, screenContent, integerMotion };
 }
 
 type ColourConfig = Pick<

@@ -1,10 +1,12 @@
-import { BitReader } from './bits.ts';
+import { BitReader, tolerant } from './bits.ts';
+import { keyFrameShape } from './av1-frame-size.ts';
 import { OBU, obus, writeLeb128, type Obu } from './av1-obu.ts';
-import { parseSequenceHeader } from './av1-sequence.ts';
+import { parseSequenceHeader, type Av1SequenceHeader } from './av1-sequence.ts';
+import type { Ratio } from './vui.ts';
 
 export { buildAv1Config, codecString, parseAv1Config } from './av1-config.ts';
 export { OBU, obus, type Obu } from './av1-obu.ts';
-export { parseSequenceHeader } from './av1-sequence.ts';
+export { parseSequenceHeader, type Av1SequenceHeader } from './av1-sequence.ts';
 
 const KEY_FRAME = 0;
 
@@ -53,6 +55,16 @@ export function isKeyUnit(data: Buffer): boolean {
     return !showExisting && reader.read(2) === KEY_FRAME && reader.flag();
   }
   return false;
+}
+
+/**
+ * The shape of samples by the first frame of a key unit; undefined where they are square, or where it cannot be read.
+ */
+export function keyUnitShape(data: Buffer, sequence: Av1SequenceHeader): Ratio | undefined {
+  for (const obu of obus(data)) {
+    if (obu.type === OBU.frame || obu.type === OBU.frameHeader) return tolerant(() => keyFrameShape(obu, sequence));
+  }
+  return undefined;
 }
 
 function withSize({ data, payload }: Obu): Buffer[] {

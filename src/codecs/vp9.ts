@@ -1,5 +1,6 @@
-import { BitReader, BitstreamError } from './bits.ts';
+import { BitReader, BitstreamError, tolerant } from './bits.ts';
 import { ByteReader } from './byte-reader.ts';
+import { renderedShape, type Colour, type Ratio } from './vui.ts';
 
 export interface Vp9KeyFrame {
   readonly profile: number;
@@ -11,20 +12,18 @@ export interface Vp9KeyFrame {
   readonly subsamplingY: boolean;
   readonly width: number;
   readonly height: number;
+  /** Shape of its samples, by the size that it is to be shown in; absent where they are square. */
+  readonly sar?: Ratio;
 }
 
 /** VPCodecConfigurationRecord ("VP Codec ISO Media File Format Binding"), without the vpcC box's version and flags. */
-export interface VpcConfig {
+export interface VpcConfig extends Colour {
   readonly profile: number;
   /** Ten times the level; 0 unknown. */
   readonly level: number;
   readonly bitDepth: number;
   /** 0 4:2:0 vertical, 1 4:2:0 colocated, 2 4:2:2, 3 4:4:4. */
   readonly chromaSubsampling: number;
-  readonly fullRange: boolean;
-  readonly primaries: number;
-  readonly transfer: number;
-  readonly matrix: number;
 }
 
 const SYNC_CODE = 0x498342;
@@ -90,7 +89,14 @@ export function parseKeyFrame(frame: Buffer): Vp9KeyFrame {
   }
   const width = reader.read(16) + 1;
   const height = reader.read(16) + 1;
-  return { profile, bitDepth, colourSpace, fullRange, subsamplingX, subsamplingY, width, height };
+  const sar = tolerant(() => readShape(reader, { width, height }));
+  return { ...(sar && { sar }), profile, bitDepth, colourSpace, fullRange, subsamplingX, subsamplingY, width, height };
+}
+
+/** render_size(): VP9 6.2. */
+function readShape(reader: BitReader, size: { width: number; height: number }): Ratio | undefined {
+  if (!reader.flag()) return undefined;
+  return renderedShape(size, { width: reader.read(16) + 1, height: reader.read(16) + 1 });
 }
 
 /**

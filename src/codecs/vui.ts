@@ -13,6 +13,79 @@ export interface Colour {
   readonly fullRange: boolean;
 }
 
+const UNSPECIFIED = 2;
+const BT709 = 1;
+/** Transfer characteristics: SMPTE ST 2084, and the hybrid log-gamma of ARIB STD-B67. */
+const PQ = 16;
+const HLG = 18;
+
+/** Widest samples that are believed, and the narrowest the other way: the most that a table of a codec has is 80:33. */
+const MAX_RATIO = 4;
+/** Samples that differ less from square ones are those of pictures whose sides were rounded. */
+const ROUNDED = 0.05;
+
+/**
+ * The shape of samples in lowest terms; undefined where they are square, or where their ratio is one that no camera
+ * has: whoever makes pictures of the shown size would make huge ones.
+ */
+export function sampleShape({ num, den }: Ratio): Ratio | undefined {
+  const ratio = num / den;
+  if (ratio > MAX_RATIO || 1 / ratio > MAX_RATIO || Math.abs(ratio - 1) < ROUNDED) return undefined;
+  const divisor = greatestDivisor(num, den);
+  return { num: num / divisor, den: den / divisor };
+}
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** The shape of samples where a stream tells its coded size and the size that it is to be shown in (VP9, AV1). */
+export function renderedShape(coded: Size, shown: Size): Ratio | undefined {
+  return sampleShape({ num: shown.width * coded.height, den: shown.height * coded.width });
+}
+
+/** Of two numbers above 0. */
+function greatestDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestDivisor(b, a % b);
+}
+
+/** Whether two shapes of samples are one; undefined for square ones. */
+export function isSameShape(one: Ratio | undefined, other: Ratio | undefined): boolean {
+  return one?.num === other?.num && one?.den === other?.den;
+}
+
+/** What is told of pictures beside their size. */
+export interface Look {
+  /** Shape of the samples in lowest terms; absent where they are square, or nothing tells. */
+  readonly sar?: Ratio;
+  /** Absent where nothing tells. */
+  readonly colour?: Colour;
+}
+
+/** What of a look is told, and nothing else. */
+export function lookOf({ sar, colour }: Partial<{ readonly [K in keyof Look]: Look[K] | undefined }>): Look {
+  const shape = sar && { sar };
+  if (colour === undefined) return { ...shape };
+  const { primaries, transfer, matrix, fullRange } = colour;
+  const isTold = fullRange || [primaries, transfer, matrix].some((code) => code !== UNSPECIFIED);
+  return { ...shape, ...(isTold && { colour: { primaries, transfer, matrix, fullRange } }) };
+}
+
+/** The colour that players assume where a container tells none, BT.709 in limited range, as far as it is told at all. */
+export function isUsual({ primaries, transfer, matrix, fullRange }: Colour): boolean {
+  return !fullRange && [primaries, transfer, matrix].every((code) => code === BT709 || code === UNSPECIFIED);
+}
+
+/** What HLS calls a range of video (draft-pantos-hls-rfc8216bis, 4.4.6.2, VIDEO-RANGE). */
+export type VideoRange = 'SDR' | 'HLG' | 'PQ';
+
+/** By transfer_characteristics; SDR where nothing is told. */
+export function videoRange(colour: Colour | undefined): VideoRange {
+  if (colour?.transfer === PQ) return 'PQ';
+  return colour?.transfer === HLG ? 'HLG' : 'SDR';
+}
+
 /** By aspect_ratio_idc, the same for H.264 (table E-1) and H.265 (table E.1); 0 is unspecified. */
 const SAMPLE_ASPECT_RATIOS: readonly (readonly [number, number])[] = [
   [0, 0],

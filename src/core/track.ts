@@ -1,3 +1,4 @@
+import { isSameShape, type Look } from '../codecs/vui.ts';
 import type { Timebase } from './timebase.ts';
 
 /** Codec names as the management API spells them. */
@@ -47,7 +48,7 @@ interface PictureTrack extends TrackBase {
   readonly keyFrameInterval: number;
 }
 
-export interface VideoTrack extends PictureTrack {
+export interface VideoTrack extends PictureTrack, Look {
   readonly type: 'video';
   readonly codec: VideoCodec;
   /** avcC, hvcC, av1C or vpcC payload; absent for VP8. */
@@ -96,6 +97,11 @@ export function isMedia(track: Track): track is MediaTrack {
   return track.type === 'video' || track.type === 'audio';
 }
 
+/** The size that a video is shown in, in square pixels and not rounded: as high as it is coded, and as wide as its samples make it. */
+export function shownSize({ width, height, sar }: VideoTrack): { readonly width: number; readonly height: number } {
+  return sar === undefined ? { width, height } : { width: (width * sar.num) / sar.den, height };
+}
+
 /** Whether an event of a data track belongs beside a track of audio or video. */
 export function isBeside({ target }: DataTrack, type: Track['type']): boolean {
   return target === undefined || target === type;
@@ -114,6 +120,7 @@ export function sameFormat(one: Track, other: Track): boolean {
     return false;
   }
   if ('width' in one && 'width' in other && (one.width !== other.width || one.height !== other.height)) return false;
+  if (one.type === 'video' && other.type === 'video' && !isSameShape(one.sar, other.sar)) return false;
   if (one.type === 'audio' && other.type === 'audio') {
     if (one.samplerate !== other.samplerate || one.channels !== other.channels) return false;
   }

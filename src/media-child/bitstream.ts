@@ -1,3 +1,4 @@
+import { lookOf, type Look } from '../codecs/vui.ts';
 import { BitstreamError } from '../codecs/bits.ts';
 import type { NutStream } from '../containers/nut/format.ts';
 import type { NutFrame } from '../containers/nut/reader.ts';
@@ -6,7 +7,7 @@ import { DecodeOrder } from './decode-order.ts';
 import { codecForm, type CodecForm, type CodedForm } from './codec-form.ts';
 
 /** What a decoder must know of encoded packets, as the encoder's bitstream tells; a change makes a new object. */
-export interface BitstreamFormat {
+export interface BitstreamFormat extends Look {
   readonly timebase: Timebase;
   /** As a track has it. */
   readonly config?: Buffer;
@@ -70,7 +71,7 @@ export class OutputAdapter {
       this.#reordered = reorderedFrames;
       this.#format = format;
       const { config, inBandSets, width, height, samplerate, channels } = format;
-      const told = { timebase: this.#stream.timebase, config, width, height, samplerate, channels };
+      const told = { timebase: this.#stream.timebase, config, width, height, ...lookOf(format), samplerate, channels };
       this.#sink.format(inBandSets ? { ...told, inBandSets } : told);
     }
     this.#order ??= new DecodeOrder(this.#reordered, (packet) => this.#sink.packet(packet));

@@ -3,6 +3,7 @@ import { configOfAdts } from '../codecs/aac-program.ts';
 import * as av1 from '../codecs/av1.ts';
 import { BitstreamError } from '../codecs/bits.ts';
 import { annexBToLengths } from '../codecs/nal.ts';
+import type { Look } from '../codecs/vui.ts';
 import { avifFile } from '../containers/avif.ts';
 import { audioState, pcmForm, type AudioState } from '../containers/elementary/audio.ts';
 import { videoState, type VideoState } from '../containers/elementary/video.ts';
@@ -14,7 +15,7 @@ import { reorderedFrames } from '../core/reordering.ts';
 /** Codecs whose packets are brought into a canonical form. */
 export type CodedForm = VideoCodec | AudioCodec | ImageCodec;
 
-interface CodecFormat {
+interface CodecFormat extends Look {
   readonly config?: Buffer;
   readonly inBandSets?: true;
   readonly width?: number;

@@ -1,3 +1,4 @@
+import { lookOf } from '../codecs/vui.ts';
 import { VIDEO_TIMEBASE } from '../core/timebase.ts';
 import type { Encoder, ImageTrack, MediaTrack, Track } from '../core/track.ts';
 import type { Encoding } from './encoding.ts';
@@ -41,7 +42,8 @@ export function encodedTrack(
   }
   const { codec, bitrate, keyFrameInterval } = encoding;
   const { inBandSets } = format ?? {};
-  return { ...picture, type: 'video', codec, bitrate, keyFrameInterval, ...(inBandSets && { inBandSets }) };
+  const told = { ...(format && lookOf(format)), ...(inBandSets && { inBandSets }) };
+  return { ...picture, ...told, type: 'video', codec, bitrate, keyFrameInterval };
 }
 
 /** A track with the language that its input is said to be in now; the same object where it is already. */

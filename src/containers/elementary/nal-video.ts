@@ -11,6 +11,7 @@ import {
   type LengthSize,
 } from '../../codecs/nal.ts';
 import { ParameterSets, type ActiveSets, type SetPlace } from '../../codecs/parameter-sets.ts';
+import { lookOf, sampleShape, type Colour, type Ratio } from '../../codecs/vui.ts';
 import type { VideoFormat, VideoState } from './video.ts';
 
 /** What H.264 and H.265 do alike, each in its own way. */
@@ -23,7 +24,13 @@ interface NalCodec {
   readRecord(record: Buffer): { readonly lengthSize: LengthSize; readonly sets: readonly Buffer[] };
   placeOfSet(nal: Buffer): SetPlace;
   activeSets(known: ParameterSets, pps: number): ActiveSets | undefined;
-  parseSps(nal: Buffer): { readonly width: number; readonly height: number; readonly framerate: number };
+  parseSps(nal: Buffer): {
+    readonly width: number;
+    readonly height: number;
+    readonly framerate: number;
+    readonly sar: Ratio;
+    readonly colour: Colour | undefined;
+  };
   canonicalize(data: Buffer, lengthSize: LengthSize, trusts: boolean): CanonicalUnit;
   /** Id of the PPS of the picture. */
   pictureParameterSet(data: Buffer): number | undefined;
@@ -214,8 +221,8 @@ export class NalState implements VideoState {
     this.#shown = false;
     const { record: config } = sets;
     if (this.#format?.config?.equals(config) && this.#format.inBandSets !== true) return;
-    const { width, height, framerate } = this.#codec.parseSps(sets.sps);
-    this.#format = { config, width, height, framerate };
+    const { width, height, framerate, sar, colour } = this.#codec.parseSps(sets.sps);
+    this.#format = { config, width, height, framerate, ...lookOf({ sar: sampleShape(sar), colour }) };
   }
 }
 

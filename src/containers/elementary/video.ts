@@ -1,11 +1,12 @@
 import * as av1 from '../../codecs/av1.ts';
 import * as vp8 from '../../codecs/vp8.ts';
 import * as vp9 from '../../codecs/vp9.ts';
+import { isSameShape, lookOf, type Look } from '../../codecs/vui.ts';
 import type { VideoCodec } from '../../core/track.ts';
 import { NalState } from './nal-video.ts';
 
 /** What a decoder must know of a video track; a change makes a new object. */
-export interface VideoFormat {
+export interface VideoFormat extends Look {
   readonly config?: Buffer;
   /** 0 where the stream does not tell. */
   readonly width: number;
@@ -43,6 +44,7 @@ class Av1State implements VideoState {
   format: VideoFormat | undefined;
   #record: Buffer | undefined;
   #sequence: Buffer | undefined;
+  #header: av1.Av1SequenceHeader | undefined;
 
   configure(record: Buffer): void {
     av1.parseAv1Config(record);
@@ -58,6 +60,7 @@ class Av1State implements VideoState {
     if (unit.length === 0) return undefined;
     const key = av1.isKeyUnit(unit);
     if (key && !this.#adopt(unit) && this.#record !== undefined) this.#adopt(this.#record);
+    if (key) this.#follow(unit);
     return this.format && { data: unit, key };
   }
 
@@ -66,32 +69,46 @@ class Av1State implements VideoState {
     for (const { type, payload } of av1.obus(data)) {
       if (type !== av1.OBU.sequenceHeader) continue;
       if (this.#sequence?.equals(payload)) return true;
-      const { width, height, framerate } = av1.parseSequenceHeader(payload);
-      this.format = { config: av1.buildAv1Config(data), width, height, framerate };
+      const header = av1.parseSequenceHeader(payload);
+      const { width, height, framerate, colour } = header;
+      this.format = { config: av1.buildAv1Config(data), width, height, framerate, ...lookOf({ colour }) };
+      this.#header = header;
       this.#sequence = Buffer.from(payload);
       return true;
     }
     return false;
   }
+
+  /** The shape of samples is told by the key frames themselves. */
+  #follow(unit: Buffer): void {
+    const { format } = this;
+    if (format === undefined || this.#header === undefined) return;
+    const sar = av1.keyUnitShape(unit, this.#header);
+    if (isSameShape(sar, format.sar)) return;
+    const { sar: _, ...rest } = format;
+    this.format = { ...rest, ...lookOf({ sar }) };
+  }
 }
 
 class Vp9State implements VideoState {
   format: VideoFormat | undefined;
-  #record: Buffer | undefined;
+  #record: vp9.VpcConfig | undefined;
 
   configure(record: Buffer): void {
-    this.#record = vp9.buildVpcConfig(vp9.parseVpcConfig(record));
+    this.#record = vp9.parseVpcConfig(record);
   }
 
   frame(data: Buffer): { data: Buffer; key: boolean } | undefined {
     const key = vp9.isKey(data);
     if (key) {
       const header = vp9.parseKeyFrame(data);
-      const config = this.#record ?? vp9.buildVpcConfig(vp9.vpcConfigOf(header, 0));
+      const { width, height, sar } = header;
+      const record = this.#record ?? vp9.vpcConfigOf(header, 0);
+      const config = vp9.buildVpcConfig(record);
       const { format } = this;
-      if (!format?.config?.equals(config) || format.width !== header.width || format.height !== header.height) {
-        this.format = { config, width: header.width, height: header.height, framerate: 0 };
-      }
+      const isSameSize = format?.width === width && format.height === height && isSameShape(format.sar, sar);
+      if (!isSameSize || !format.config?.equals(config))
+        this.format = { config, width, height, framerate: 0, ...lookOf({ sar, colour: record }) };
     }
     return this.format && { data, key };
   }

@@ -1,4 +1,4 @@
-import type { MediaTrack } from '../../core/track.ts';
+import { shownSize, type MediaTrack } from '../../core/track.ts';
 import { ascii, box, fitting, fullBox, u16, u32, u64, zeros } from './box.ts';
 import { sampleEntry } from './sample-entry.ts';
 
@@ -39,7 +39,7 @@ export function movieHeader(timescale: number, duration: number, nextTrackId: nu
  */
 export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits, tables }: TrackPlace): Buffer {
   const video = track.type === 'video';
-  const size = video ? u32(fitting(track.width, 16) * 0x10000, fitting(track.height, 16) * 0x10000) : u32(0, 0);
+  const shown = video ? shownSize(track) : { width: 0, height: 0 };
   const tkhd = timedBox(
     'tkhd',
     7, // enabled, in movie, in preview
@@ -48,7 +48,7 @@ export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits
     u32(0, 0),
     u16(0, 0, video ? 0 : 0x100, 0),
     UNITY_MATRIX,
-    size,
+    u32(fixed(shown.width), fixed(shown.height)),
   );
   const hdlr = fullBox('hdlr', 0, 0, u32(0), ascii(video ? 'vide' : 'soun'), zeros(12), ascii('Kiln\0'));
   const mdhd = timedBox('mdhd', 0, u32(track.timebase.den), mediaDuration, u16(language(track.language), 0));
@@ -57,6 +57,11 @@ export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits
   const stbl = box('stbl', fullBox('stsd', 0, 0, u32(1), sampleEntry(track)), ...tables);
   const mdia = box('mdia', mdhd, hdlr, box('minf', header, dinf, stbl));
   return box('trak', tkhd, ...(edits === undefined ? [] : [edits]), mdia);
+}
+
+/** A number of 16 bits before the point and 16 behind it. */
+function fixed(value: number): number {
+  return fitting(Math.round(value * 0x10000), 32);
 }
 
 /** A box with creation and modification times, which are not told, and a duration that may need 64 bits. */

@@ -1,6 +1,7 @@
 import { withOpenArrays } from '../../codecs/h265.ts';
+import { isUsual } from '../../codecs/vui.ts';
 import type { AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
-import { box, fitting, fullBox, u16, u32, u8, zeros } from './box.ts';
+import { ascii, box, fitting, fullBox, u16, u32, u8, zeros } from './box.ts';
 
 /** A track that fragmented MP4 as this server writes it has no place for. */
 export class UnsupportedTrackError extends Error {
@@ -25,6 +26,8 @@ const OPEN_ENTRIES: typeof VIDEO_ENTRIES = { H264: ['avc3', 'avcC'], H265: ['hev
 const AUDIO_ISO_14496_3 = 0x40;
 const AUDIO_11172_3 = 0x6b;
 const AUDIO_13818_3 = 0x69;
+
+const FULL_RANGE = 0x80;
 
 /** Whether `initSegment` can describe tracks of this codec. */
 export function isPackable({ codec }: { readonly codec: string }): boolean {
@@ -58,7 +61,20 @@ function videoEntry(track: VideoTrack): Buffer {
     configBox === 'vpcC'
       ? fullBox(configBox, 1, 0, configuration(track))
       : box(configBox, entry === 'hev1' ? withOpenArrays(configuration(track)) : configuration(track)),
+    ...look(track),
   );
+}
+
+/** `colr` and `pasp` (ISO/IEC 14496-12, 12.1.5 and 12.1.4) where a video is not what players assume without them. */
+function look({ codec, colour, sar }: VideoTrack): Buffer[] {
+  const boxes: Buffer[] = [];
+  // vpcC has it already
+  if (codec !== 'VP9' && colour !== undefined && !isUsual(colour)) {
+    const { primaries, transfer, matrix, fullRange } = colour;
+    boxes.push(box('colr', ascii('nclx'), u16(primaries, transfer, matrix), u8(fullRange ? FULL_RANGE : 0)));
+  }
+  if (sar !== undefined) boxes.push(box('pasp', u32(sar.num, sar.den)));
+  return boxes;
 }
 
 /** ISO/IEC 14496-12, 12.2.3. A rate that 16 bits cannot hold is left to the decoder configuration. */

@@ -1,10 +1,13 @@
 import { buildOpusHead, parseOpusConfig } from '../../codecs/opus.ts';
-import type { AudioTrack, Codec, MediaTrack } from '../../core/track.ts';
+import { isUsual } from '../../codecs/vui.ts';
+import { shownSize, type AudioTrack, type Codec, type MediaTrack, type VideoTrack } from '../../core/track.ts';
 import { element, float, ID, text, uint } from './ebml.ts';
 
 const CODEC_IDS: Partial<Record<Codec, string>> = { VP8: 'V_VP8', VP9: 'V_VP9', AV1: 'V_AV1', OPUS: 'A_OPUS' };
 const VIDEO = 1;
 const AUDIO = 2;
+const LIMITED_RANGE = 1;
+const FULL_RANGE = 2;
 const OPUS_RATE = 48_000;
 /** Decoders of Opus want 80 ms before the place that they begin at (RFC 9559, 28.5). */
 const OPUS_PREROLL_NS = 80_000_000;
@@ -28,10 +31,32 @@ export function trackEntry(track: MediaTrack, trackNumber: number): Buffer {
     ...(track.type === 'video'
       ? [
           ...(track.codec === 'AV1' && track.config !== undefined ? [element(ID.CodecPrivate, track.config)] : []),
-          element(ID.Video, uint(ID.PixelWidth, track.width), uint(ID.PixelHeight, track.height)),
+          element(ID.Video, uint(ID.PixelWidth, track.width), uint(ID.PixelHeight, track.height), ...look(track)),
         ]
       : opus(track)),
   );
+}
+
+/** Shown size and colour (RFC 9559, 5.1.4.1.28) where a video is not what players assume without them. */
+function look(track: VideoTrack): Buffer[] {
+  const elements: Buffer[] = [];
+  const { colour } = track;
+  if (track.sar !== undefined) {
+    const { width, height } = shownSize(track);
+    elements.push(uint(ID.DisplayWidth, Math.round(width)), uint(ID.DisplayHeight, height));
+  }
+  if (colour !== undefined && !isUsual(colour)) {
+    elements.push(
+      element(
+        ID.Colour,
+        uint(ID.MatrixCoefficients, colour.matrix),
+        uint(ID.Range, colour.fullRange ? FULL_RANGE : LIMITED_RANGE),
+        uint(ID.TransferCharacteristics, colour.transfer),
+        uint(ID.Primaries, colour.primaries),
+      ),
+    );
+  }
+  return elements;
 }
 
 function opus({ config, channels, samplerate }: AudioTrack): Buffer[] {

@@ -1,5 +1,6 @@
 import { BitstreamError } from '../../codecs/bits.ts';
 import { videoState, type VideoFormat, type VideoState } from '../../containers/elementary/video.ts';
+import { lookOf } from '../../codecs/vui.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { VideoCodec, VideoTrack } from '../../core/track.ts';
 import { UNDECLARED, type DeclaredTrack } from './declared.ts';
@@ -91,6 +92,7 @@ export class VideoIntake {
       codec: this.codec,
       ...(config && { config }),
       ...(inBandSets && { inBandSets }),
+      ...lookOf(this.#format),
       width: width || declared.width,
       height: height || declared.height,
       bitrate: declared.bitrate,

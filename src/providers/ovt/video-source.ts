@@ -3,6 +3,7 @@ import { parseAvcConfig } from '../../codecs/h264.ts';
 import { parseHevcConfig } from '../../codecs/h265.ts';
 import { annexBToLengths, joinNals, nalUnits, type LengthSize } from '../../codecs/nal.ts';
 import { videoState, type VideoFormat, type VideoState } from '../../containers/elementary/video.ts';
+import { lookOf } from '../../codecs/vui.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { VideoTrack } from '../../core/track.ts';
 import { BITSTREAM } from '../../protocols/ovt/enumerations.ts';
@@ -76,6 +77,7 @@ export class VideoSource implements TrackSource {
       timebase: VIDEO_TIMEBASE,
       ...(format.config && { config: format.config }),
       ...(format.inBandSets && { inBandSets: format.inBandSets }),
+      ...lookOf(format),
       width: format.width || described.width,
       height: format.height || described.height,
       framerate: described.framerate || format.framerate,

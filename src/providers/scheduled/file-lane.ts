@@ -1,4 +1,5 @@
 import { BitstreamError } from '../../codecs/bits.ts';
+import { lookOf } from '../../codecs/vui.ts';
 import type { NutStream } from '../../containers/nut/format.ts';
 import type { NutFrame } from '../../containers/nut/reader.ts';
 import { VIDEO_TIMEBASE, type Timebase } from '../../core/timebase.ts';
@@ -71,7 +72,8 @@ export class FileLane {
     this.#track = track;
   }
 
-  #trackOf({ config, width = 0, height = 0, samplerate = 0, channels = 0 }: BitstreamFormat): MediaTrack {
+  #trackOf(format: BitstreamFormat): MediaTrack {
+    const { config, width = 0, height = 0, samplerate = 0, channels = 0 } = format;
     const { taken, place, wishes, stream } = this.#options;
     const common = { bypass: false, bitrate: 0, ...(config && { config }) };
     if (taken.type === 'video') {
@@ -80,6 +82,7 @@ export class FileLane {
       return Object.freeze({
         ...{ id: VIDEO_ID, name: 'Video', type: 'video', codec, timebase: VIDEO_TIMEBASE, framerate: 0 },
         ...{ width: width || size.width, height: height || size.height, keyFrameInterval: 0 },
+        ...lookOf(format),
         ...common,
       } satisfies MediaTrack);
     }

@@ -1,7 +1,7 @@
 import type { OutputStream } from '../../core/stream.ts';
-import type { VideoTrack } from '../../core/track.ts';
+import type { MediaTrack, VideoTrack } from '../../core/track.ts';
 import { bitrates } from '../playlists/bandwidth.ts';
-import { bandwidthOf, pictureOf } from '../playlists/stream-inf.ts';
+import { bandwidthOf, pictureOf, rangeOf } from '../playlists/stream-inf.ts';
 import type { Variant } from './variant.ts';
 
 /** What a master playlist is made of. */
@@ -16,12 +16,17 @@ export interface MasterOptions {
 /** Builds a master playlist of version 3 (RFC 8216 4.3.4): picture and sound of a variant come together. */
 export function buildMaster(variants: readonly Variant[], { output, targetDuration, uri }: MasterOptions): string {
   let text = '#EXTM3U\n#EXT-X-VERSION:3\n';
+  const videos = variants.flatMap(({ tracks }) => tracks.find(isVideo) ?? []);
   for (const variant of variants) {
     const { tracks, packagers, listed } = variant;
-    const video = tracks.find((track): track is VideoTrack => track.type === 'video');
+    const video = tracks.find(isVideo);
     const codecs = [...new Set(packagers.map(({ init }) => init.codec))].join(',');
-    const picture = video === undefined ? '' : pictureOf(video, output);
+    const picture = video === undefined ? '' : pictureOf(video, output) + rangeOf(video, videos);
     text += `#EXT-X-STREAM-INF:${bandwidthOf(bitrates(tracks, listed, output, targetDuration))}${picture},CODECS="${codecs}"\n${uri(variant.uri)}\n`;
   }
   return text;
+}
+
+function isVideo(track: MediaTrack): track is VideoTrack {
+  return track.type === 'video';
 }

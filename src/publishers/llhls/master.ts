@@ -1,7 +1,7 @@
 import type { OutputStream } from '../../core/stream.ts';
 import type { AudioTrack, VideoTrack } from '../../core/track.ts';
 import { bitrates, type Rates } from '../playlists/bandwidth.ts';
-import { bandwidthOf, pictureOf } from '../playlists/stream-inf.ts';
+import { bandwidthOf, pictureOf, rangeOf } from '../playlists/stream-inf.ts';
 import { renditionsOf, type Variant } from '../playlists/variants.ts';
 import { describeLanguage } from './language.ts';
 import type { Rendition } from './rendition.ts';
@@ -31,6 +31,7 @@ export function buildMaster(
   const groups: Groups = new Map();
   // players that are not told look for some in a segment, which a young stream may not have (Shaka Player)
   const hasNoCaptions = !captions && variants.some(({ video }) => video !== undefined);
+  const videos = variants.flatMap(({ video }) => (video === undefined ? [] : [video.track as VideoTrack]));
   let streams = '';
   for (const { video, audios } of variants) {
     const leading = video ?? audios[0];
@@ -39,6 +40,7 @@ export function buildMaster(
       audios.length === 0 || (video === undefined && audios.length === 1) ? undefined : groupOf(audios, groups);
     let line = bandwidth(video, audios, rates);
     if (video !== undefined) line += pictureOf(video.track as VideoTrack, output);
+    if (video !== undefined) line += rangeOf(video.track as VideoTrack, videos);
     const codecs = new Set(renditionsOf([{ video, audios }]).map(({ packager }) => packager.init.codec));
     line += `,CODECS="${[...codecs].join(',')}"`;
     if (group !== undefined) line += `,AUDIO="${group}"`;

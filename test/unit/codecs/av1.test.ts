@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as av1 from '../../../src/codecs/av1.ts';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
-import { box, samples, vector } from './vectors.ts';
+import { box, samples, vector, withRenderSize } from './vectors.ts';
 
 const types = (data: Buffer) => [...av1.obus(data)].map(({ type }) => type);
 const DELIMITER = Buffer.of(0x12, 0);
@@ -25,6 +25,10 @@ test("the judge's records and temporal units: svt-av1, main profile", (t) => {
     subsamplingY: true,
     chromaSamplePosition: 0,
     colour: { primaries: 2, transfer: 2, matrix: 2, fullRange: false },
+    frames: {
+      ...{ widthBits: 11, heightBits: 10, superres: false, frameIdBits: 0, orderHintBits: 7 },
+      ...{ screenContent: 2, integerMotion: 2, presentationTimeBits: 0, removalTimeBits: 0, modelled: [] },
+    },
   });
   t.is(av1.codecString(config), 'av01.0.05M.08');
   t.deepEqual(av1.buildAv1Config(units[0] as Buffer), record);
@@ -136,11 +140,63 @@ test('frame rate, tier and colour of a header with everything in it', (t) => {
     subsamplingY: true,
     chromaSamplePosition: 2,
     colour: { primaries: 1, transfer: 13, matrix: 6, fullRange: true },
+    frames: {
+      ...{ widthBits: 11, heightBits: 11, superres: false, frameIdBits: 3, orderHintBits: 7 },
+      ...{ screenContent: 1, integerMotion: 1, presentationTimeBits: 0, removalTimeBits: 5, modelled: [0x101] },
+    },
   });
   const obu = Buffer.concat([Buffer.of(0x0a, payload.length), payload]);
   const config = av1.parseAv1Config(av1.buildAv1Config(obu));
   t.like(config, { profile: 0, level: 13, tier: 1, bitDepth: 10, chromaSamplePosition: 2 });
   t.is(av1.codecString(config), 'av01.0.13H.10.0.112.01.13.06.1');
+});
+
+/** Where dav1d reads render_and_frame_size_different in the first frame of a vector, in bits. */
+const SHAPE_FLAGS = [
+  ['av1-aom-444.mp4', 15],
+  ['av1-svt.mp4', 14],
+] as const;
+
+/** A key unit whose frame tells the size that it is to be shown in. */
+function shownAs(unit: Buffer, flag: number, width: number, height: number): Buffer {
+  const parts = [...av1.obus(unit)].map(({ type, data, payload }) => {
+    if (type !== av1.OBU.frame) return data;
+    const shown = withRenderSize(payload, flag, width, height);
+    const writer = new BitWriter().write(data[0] as number, 8);
+    writer.write(0x80 | (shown.length & 0x7f), 8).write(shown.length >> 7, 8);
+    return Buffer.concat([writer.finish(), shown]);
+  });
+  return Buffer.concat(parts);
+}
+
+test('the shape of samples by the render size of a key frame', (t) => {
+  for (const [name, flag] of SHAPE_FLAGS) {
+    const [unit] = samples(vector(name)) as [Buffer];
+    const sequence = av1.parseAv1Config(av1.buildAv1Config(unit)).sequenceHeader as av1.Av1SequenceHeader;
+    t.is(av1.keyUnitShape(unit, sequence), undefined, name);
+    const { width, height } = sequence;
+    const wide = shownAs(unit, flag, (width * 3) / 2, height);
+    t.true(av1.isKeyUnit(wide));
+    t.deepEqual(av1.keyUnitShape(wide, sequence), { num: 3, den: 2 }, name);
+    t.is(av1.keyUnitShape(shownAs(unit, flag, width * 2, height * 2), sequence), undefined, 'scaled as a whole');
+    t.is(av1.keyUnitShape(shownAs(unit, flag, width * 5, height), sequence), undefined, 'no camera has such samples');
+  }
+});
+
+test('the shape of samples where a frame has everything in front of it', (t) => {
+  const payload = timedHeader();
+  const sequence = av1.parseSequenceHeader(payload);
+  const frame = new BitWriter();
+  // shown key frame, disable_cdf_update, frame id, own size, order hint, a removal time of the one operating point
+  frame.flag(false).write(0, 2).flag(true).flag(false).write(5, 3).flag(true).write(9, 7).flag(true).write(3, 5);
+  frame.write(1919, 11).write(1079, 11).flag(true).write(2559, 16).write(1079, 16);
+  const body = frame.finish();
+  const unit = Buffer.concat([Buffer.of(0x0a, payload.length), payload, Buffer.of(0x32, body.length), body]);
+  t.deepEqual(av1.keyUnitShape(unit, sequence), { num: 4, den: 3 });
+  for (let size = 0; size < body.length; size++) {
+    const cut = Buffer.concat([Buffer.of(0x32, size), body.subarray(0, size)]);
+    t.is(av1.keyUnitShape(cut, sequence), undefined);
+  }
 });
 
 test('a record without OBUs, and wrong records', (t) => {

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { BitReader, BitWriter } from '../../../src/codecs/bits.ts';
 
 /** A file that test/vectors/codecs/make made. */
 export function vector(name: string): Buffer {
@@ -35,6 +36,24 @@ export function ivfFrames(ivf: Buffer): Buffer[] {
     at = end;
   }
   return frames;
+}
+
+/**
+ * A frame of VP9 or AV1 that tells the size it is to be shown in: 32 bits more, so that what is behind them stays at
+ * whole bytes.
+ * @param flag where the bit is that says whether it does, which is 0
+ */
+export function withRenderSize(frame: Buffer, flag: number, width: number, height: number): Buffer {
+  const reader = new BitReader(frame);
+  const writer = new BitWriter();
+  for (let i = 0; i < flag; i++) writer.flag(reader.flag());
+  if (reader.flag()) throw new Error('not the flag of a render size');
+  writer
+    .flag(true)
+    .write(width - 1, 16)
+    .write(height - 1, 16);
+  while (reader.bitsLeft > 0) writer.flag(reader.flag());
+  return writer.finish();
 }
 
 /** Numbers in [0, 1) from a seed, the same everywhere (mulberry32). */

@@ -2,7 +2,7 @@ import test from 'ava';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as vp8 from '../../../src/codecs/vp8.ts';
 import * as vp9 from '../../../src/codecs/vp9.ts';
-import { box, ivfFrames, vector } from './vectors.ts';
+import { box, ivfFrames, vector, withRenderSize } from './vectors.ts';
 
 test('VP8: key frames and their size', (t) => {
   const frames = ivfFrames(vector('vp8.ivf'));
@@ -44,6 +44,23 @@ test('VP9: key frames and their format', (t) => {
     width: 66,
     height: 50,
   });
+});
+
+test('VP9: the shape of samples by the render size', (t) => {
+  // of a key frame of profile 0: marker, profile, type, flags, sync code, colour, and both sides in 16 bits
+  const flag = 2 + 2 + 4 + 24 + 4 + 32;
+  const [frame] = ivfFrames(vector('vp9-profile0.ivf')) as [Buffer];
+  const shape = (width: number, height: number) => vp9.parseKeyFrame(withRenderSize(frame, flag, width, height));
+  t.like(shape(240, 180), { width: 320, height: 180, sar: { num: 3, den: 4 } });
+  t.like(shape(427, 180), { sar: { num: 427, den: 320 } });
+  for (const [width, height] of [
+    [320, 180],
+    [640, 360],
+    [214, 120],
+    [1, 65_536],
+  ] as const)
+    t.is(shape(width, height).sar, undefined, `${width}x${height}`);
+  t.is(vp9.parseKeyFrame(frame.subarray(0, 10)).sar, undefined, 'what is not there is not told');
 });
 
 test("VP9: the judge's records from a key frame", (t) => {

@@ -48,6 +48,37 @@ test('mp4box reads Opus, AV1 and HEVC', (t) => {
   t.regex(judge(initSegment(videoTrack({ codec: 'VP9', config: vpcc }))).tracks[0]?.codec ?? '', /^vp09\.00\.10\.08/);
 });
 
+/** Content of a box in the sample entry of a video. */
+function inEntry(bytes: Buffer, wanted: string): string | undefined {
+  const [entry] = parseBoxes((findBox(bytes, 'stsd') as Buffer).subarray(8));
+  const boxes = parseBoxes((entry?.content as Buffer).subarray(78));
+  return boxes.find(({ type }) => type === wanted)?.content.toString('hex');
+}
+
+test('anamorphic video tells its shape and the size that it is shown in', (t) => {
+  const square = videoTrack({ config: AVC_HIGH, width: 720, height: 576 });
+  const bytes = initSegment({ ...square, sar: { num: 64, den: 45 } });
+  const [track] = judge(bytes).tracks;
+  t.like(track, { track_width: 1024, track_height: 576 });
+  t.like(track?.video, { width: 720, height: 576 });
+  t.is(inEntry(bytes, 'pasp'), '000000400000002d');
+  const narrow = judge(initSegment({ ...square, height: 480, sar: { num: 10, den: 11 } })).tracks[0];
+  t.is(Math.round((narrow?.track_width ?? 0) * 11), 7200);
+  t.is(inEntry(initSegment(square), 'pasp'), undefined);
+});
+
+test('colour is told where it is not what players assume', (t) => {
+  const track = videoTrack({ config: AVC_HIGH });
+  const colour = { primaries: 9, transfer: 16, matrix: 9, fullRange: false };
+  const colr = (shape: Partial<typeof track>) => inEntry(initSegment({ ...track, ...shape }), 'colr');
+  t.is(colr({ colour }), '6e636c7800090010000900');
+  t.is(colr({ colour: { ...colour, fullRange: true } }), '6e636c7800090010000980');
+  const vpcc = Buffer.from('020a a2 09 10 09 0000'.replaceAll(' ', ''), 'hex');
+  t.is(colr({ codec: 'VP9', config: vpcc, colour }), undefined, 'vpcC has it');
+  const usual = { primaries: 1, transfer: 1, matrix: 1, fullRange: false };
+  t.deepEqual(initSegment({ ...track, colour: usual }), initSegment(track));
+});
+
 test('the decoder configuration is carried as it is', (t) => {
   const stsd = findBox(initSegment(videoTrack({ config: AVC_HIGH })), 'stsd') as Buffer;
   t.true(stsd.includes(AVC_HIGH));

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { size64, vint } from '../../../../src/containers/webm/ebml.ts';
 import { WebmFile } from '../../../../src/containers/webm/file.ts';
+import { trackEntry } from '../../../../src/containers/webm/tracks.ts';
 import { videoPackets, videoTrack } from '../../../support/packets.ts';
 
 const TRACK = videoTrack({ codec: 'VP8', config: undefined });
@@ -66,4 +67,18 @@ test('payload is put out as it is, not as a copy', (t) => {
   const file = new WebmFile([TRACK]);
   const out = new Set(sent.flatMap((one) => file.write(one)).concat(file.end().tail));
   t.true(sent.every(({ data }) => out.has(data)));
+});
+
+test('shown size and colour are told where they are not what players assume', (t) => {
+  const head = (shape: Partial<typeof TRACK>) => trackEntry({ ...TRACK, ...shape }, 1).toString('hex');
+  const plain = head({ width: 720, height: 576 });
+  const video = (elements: string) => `e0${vint(elements.length / 2).toString('hex')}${elements}`;
+  const pixels = 'b08202d0ba820240';
+  t.true(plain.endsWith(video(pixels)));
+  const wide = head({ width: 720, height: 576, sar: { num: 64, den: 45 } });
+  t.true(wide.endsWith(video(`${pixels}54b082040054ba820240`)));
+  const colour = { primaries: 9, transfer: 16, matrix: 9, fullRange: false };
+  const hdr = head({ width: 720, height: 576, colour });
+  t.true(hdr.endsWith(video(`${pixels}55b09055b1810955b9810155ba811055bb8109`)));
+  t.is(head({ width: 720, height: 576, colour: { primaries: 1, transfer: 1, matrix: 1, fullRange: false } }), plain);
 });

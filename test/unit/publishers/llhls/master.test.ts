@@ -421,3 +421,21 @@ test('languages by the tag and the name of RFC 5646, whatever the source calls t
   t.deepEqual(describeLanguage('Stadium, left'), { name: 'Stadium, left' });
   for (const none of [undefined, '', 'und', 'mul']) t.deepEqual(describeLanguage(none), { name: 'Audio' });
 });
+
+test('a resolution is the size that video is shown in', async (t) => {
+  const wide = { ...source, width: 720, height: 576, sar: { num: 64, den: 45 } };
+  const { body } = await master(t, [wide, aac(2)], undefined);
+  t.is(attribute(lines(body, '#EXT-X-STREAM-INF')[0] ?? '', 'RESOLUTION'), '1024x576');
+});
+
+test('the range of video is told of every variant where one is not SDR (RFC 8216bis 4.4.6.2)', async (t) => {
+  const ranges = async (...tracks: MediaTrack[]) => {
+    const { body } = await master(t, [...tracks, aac(2)], LADDER);
+    return lines(body, '#EXT-X-STREAM-INF').map((line) => attribute(line, 'VIDEO-RANGE'));
+  };
+  const colour = { primaries: 9, transfer: 16, matrix: 9, fullRange: false };
+  const usual = { primaries: 1, transfer: 1, matrix: 1, fullRange: false };
+  t.deepEqual(await ranges({ ...source, colour }, { ...small, colour: usual }), ['PQ', 'SDR']);
+  t.deepEqual(await ranges({ ...source, colour: { ...colour, transfer: 18 } }, small), ['HLG', 'SDR']);
+  t.deepEqual(await ranges({ ...source, colour: usual }, small), [undefined, undefined]);
+});
