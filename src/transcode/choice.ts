@@ -23,6 +23,8 @@ export interface ChosenJob {
    * Undefined: all of it.
    */
   readonly resumeAt?: number | undefined;
+  /** Pictures of an HDR source are mapped to SDR. */
+  readonly mapsTones?: boolean;
 }
 
 /** What was chosen, with the configured modules that could not be; or why nothing could. */

@@ -1,8 +1,8 @@
 import type { AudioEncodeConfig, ImageEncodeConfig, VideoEncodeConfig } from '../config/model.ts';
-import type { AudioTrack, ImageCodec, VideoTrack } from '../core/track.ts';
+import type { AudioTrack, ImageCodec, VideoCodec, VideoTrack } from '../core/track.ts';
 import { audioCodec, videoCodec } from './codec-name.ts';
 import type { AudioEncoding, ImageEncoding, VideoEncoding } from './encoding.ts';
-import { isSameRate, pictureSize, sourceFramerate } from './picture.ts';
+import { isSameRate, pictureSize, sourceFramerate, squareSize } from './picture.ts';
 
 /** An encoding, or why there can be none. */
 export type Decision<E> = { readonly encoding: E } | { readonly problem: string };
@@ -18,6 +18,8 @@ export interface PictureSource {
 
 /** Pictures per second where an image encode names no rate: thumbnails are looked at, not played. */
 const IMAGE_FRAMERATE = 1;
+/** Codecs whose encoders tell the shape of samples; what others encode has square ones. */
+const TELLS_SHAPE: ReadonlySet<VideoCodec> = new Set(['H264', 'H265']);
 const OPUS_SAMPLERATE = 48_000;
 
 /** What a video encode makes of an input; undefined as long as it takes the input's size and that is not known. */
@@ -25,7 +27,7 @@ export function decideVideo(encode: VideoEncodeConfig, source: PictureSource): D
   const { codec: name = '', framerate, profile, preset, lookahead, extraOptions, modules } = encode;
   const named = videoCodec(name);
   if (named === undefined) return { problem: notVideo(name) };
-  const size = pictureSize(encode, source.input);
+  const size = pictureSize(encode, TELLS_SHAPE.has(named.codec) ? source.input : squareSize(source.input));
   if (size === undefined) return undefined;
   const rate = sourceFramerate(source.input, source.measured);
   const skipFrames = encode.skipFrames < 0 ? undefined : encode.skipFrames;
@@ -70,7 +72,7 @@ export function decideAudio(encode: AudioEncodeConfig, input: AudioTrack): Decis
 
 /** What an image encode makes of an input; undefined as for a video. */
 export function decideImage(encode: ImageEncodeConfig, input: VideoTrack): Decision<ImageEncoding> | undefined {
-  const size = pictureSize(encode, input);
+  const size = pictureSize(encode, squareSize(input));
   if (size === undefined) return undefined;
   const skipFrames = encode.skipFrames < 0 ? undefined : encode.skipFrames;
   const framerate = skipFrames === undefined ? encode.framerate || IMAGE_FRAMERATE : 0;

@@ -4,11 +4,14 @@ import { chooseDecoder, chooseEncoder, type Choice, type Offer } from './choice.
 import { readExtraOptions } from './encoders/extra-options.ts';
 import type { EncodeJob } from './encoding.ts';
 import { nutStreamOf } from './nut-stream.ts';
+import { canMapTones, isHdr } from './tone-filter.ts';
 
 /** What does a job. */
 export interface Means {
   readonly encoder: Choice;
   readonly decoder: Choice;
+  /** Whether it is able to map HDR to SDR. */
+  readonly mapsTones: boolean;
 }
 
 /**
@@ -39,5 +42,11 @@ export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefine
     if (error instanceof BitstreamError) return `the input cannot be decoded: ${error.message}`;
     throw error;
   }
-  return { encoder, decoder: decoding.choice };
+  const mapsTones = canMapTones(offer.capabilities.filters);
+  if (from.type === 'video' && isHdr(from) && !mapsTones)
+    log.warn(
+      { module, codec: encoding.codec },
+      'the source is HDR, and this ffmpeg has no filters (zscale, tonemap) to map it to SDR: what is encoded stays HDR in 8 bits',
+    );
+  return { encoder, decoder: decoding.choice, mapsTones };
 }

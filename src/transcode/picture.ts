@@ -1,4 +1,4 @@
-import type { VideoTrack } from '../core/track.ts';
+import { shownSize, type VideoTrack } from '../core/track.ts';
 
 interface Size {
   readonly width: number;
@@ -22,6 +22,12 @@ export function pictureSize(configured: Size, source: Size): Size | undefined {
   if (width > 0) return { width: align(width), height: align(even((width * source.height) / source.width)) };
   if (height > 0) return { width: align(even((height * source.width) / source.height)), height: align(height) };
   return { width: align(source.width), height: align(source.height) };
+}
+
+/** The size of a source in square pixels, for what has no other. */
+export function squareSize(source: VideoTrack): Size {
+  const { width, height } = shownSize(source);
+  return { width: Math.round(width), height };
 }
 
 /** Whether a rate of frames means a source's own; false where the source's is not known (0). */

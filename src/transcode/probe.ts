@@ -1,6 +1,8 @@
 import { runProgram } from '../run-program.ts';
 
 const LIMIT_MS = 10_000;
+/** Its flags have a letter less from ffmpeg 8 on. */
+const LISTED_FILTER = /^ [TSC.]{2,3} (\S+) +\S+->\S+ /gm;
 const LISTED = /^ [VAS][A-Z.]{5} (\S+) /gm;
 
 /** Names of what an ffmpeg was built with. */
@@ -8,15 +10,20 @@ export interface Capabilities {
   readonly path: string;
   readonly encoders: ReadonlySet<string>;
   readonly decoders: ReadonlySet<string>;
+  readonly filters: ReadonlySet<string>;
 }
 
 /** Asks an ffmpeg what it was built with. @throws Error when it does not answer within the time limit */
 export async function probeFfmpeg(path: string): Promise<Capabilities> {
-  const [encoders, decoders] = await Promise.all([list(path, '-encoders'), list(path, '-decoders')]);
-  return { path, encoders, decoders };
+  const [encoders, decoders, filters] = await Promise.all([
+    list(path, '-encoders', LISTED),
+    list(path, '-decoders', LISTED),
+    list(path, '-filters', LISTED_FILTER),
+  ]);
+  return { path, encoders, decoders, filters };
 }
 
-async function list(path: string, what: string): Promise<Set<string>> {
+async function list(path: string, what: string, row: RegExp): Promise<Set<string>> {
   const stdout = await runProgram(path, ['-hide_banner', what], { timeoutMs: LIMIT_MS });
-  return new Set(Array.from(stdout.matchAll(LISTED), ([, name]) => name as string));
+  return new Set(Array.from(stdout.matchAll(row), ([, name]) => name as string));
 }

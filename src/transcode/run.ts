@@ -80,7 +80,9 @@ export class Run implements EncoderRun {
     const decoding = new Map(this.#outputs.map(({ job, means }) => [job.from, means.decoder]));
     const tracks = [...decoding.keys()];
     const decoders = [...decoding.values()];
-    const jobs = this.#outputs.map(({ job, means, resumeAt }) => ({ job, choice: means.encoder, resumeAt }));
+    const jobs = this.#outputs.map(({ job, means, resumeAt }) => {
+      return { job, choice: means.encoder, resumeAt, mapsTones: means.mapsTones };
+    });
     this.#child = new FfmpegChild({
       path,
       faults,

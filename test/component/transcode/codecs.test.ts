@@ -28,6 +28,7 @@ Encoders:
 ${list(shape.encoders)}
 END
     ;;
+  *-filters) ;;
   *-decoders) cat <<'END'
 Decoders:
  ------
@@ -128,7 +129,12 @@ test('the machine is asked once, however many ask at once', async (t) => {
   const [first, second] = await Promise.all([inventory.read(), inventory.read()]);
   t.deepEqual(first, second);
   await inventory.read();
-  t.deepEqual((await calls()).sort(), ['-hide_banner -decoders', '-hide_banner -encoders', '-version']);
+  t.deepEqual((await calls()).sort(), [
+    '-hide_banner -decoders',
+    '-hide_banner -encoders',
+    '-hide_banner -filters',
+    '-version',
+  ]);
 });
 
 test('encoders and decoders at work are counted by module, direction and kind of media', async (t) => {

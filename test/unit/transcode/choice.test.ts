@@ -18,7 +18,12 @@ const card = (id: number): Device => ({
 });
 
 const OFFER: Offer = {
-  capabilities: { path: 'ffmpeg', encoders: new Set(ENCODERS), decoders: new Set(['h264', 'aac', 'libdav1d']) },
+  capabilities: {
+    path: 'ffmpeg',
+    encoders: new Set(ENCODERS),
+    decoders: new Set(['h264', 'aac', 'libdav1d']),
+    filters: new Set<string>(),
+  },
   devices: [
     { device: card(0), encodes: ['H265'], decodes: [] },
     { device: card(1), encodes: ['H264'], decodes: ['H264'] },

@@ -89,6 +89,17 @@ test("a size is the source's, or keeps its aspect, and is a multiple of 4", (t) 
   t.deepEqual(sizeOf({ width: 4 }, { width: 4000, height: 2 }), [4, 4]);
 });
 
+test('anamorphic video keeps its samples where the codec tells their shape, and images and other codecs have square ones', (t) => {
+  const wide = { width: 720, height: 576, sar: { num: 64, den: 45 } };
+  t.deepEqual(sizeOf({ height: 288 }, wide), [360, 288]);
+  t.deepEqual(sizeOf({ codec: 'vp8', height: 288 }, wide), [512, 288]);
+  t.deepEqual(sizeOf({ codec: 'av1' }, wide), [1024, 576]);
+  t.deepEqual(sizeOf({ codec: 'vp9', width: 360, height: 288 }, wide), [360, 288], 'what is asked for');
+  const images = [{ name: 'i', codec: 'jpeg', height: 288 }];
+  const plan = planTracks(profile({ encodes: { videos: [{ bypass: true }], images } }), [{ ...VIDEO, ...wide }, AUDIO]);
+  t.like(plan[1]?.encoding, { width: 512, height: 288 });
+});
+
 test('an encode waits for a size that it takes from the source, and for no other', (t) => {
   const unknown = { width: 0, height: 0 };
   t.is(video({ width: 640 }, unknown), undefined);

@@ -10,6 +10,7 @@ import { ffmpegArguments, type Command } from '../../../src/transcode/command.ts
 import type { EncodeJob } from '../../../src/transcode/encoding.ts';
 import { sourceFramerate } from '../../../src/transcode/picture.ts';
 import { probeFfmpeg, type Capabilities } from '../../../src/transcode/probe.ts';
+import { canMapTones } from '../../../src/transcode/tone-filter.ts';
 
 /** What a NUT holds. */
 export interface Recording {
@@ -49,12 +50,14 @@ const known = new Map<string, Promise<Capabilities>>();
 export async function commandFor(ffmpeg: string, { tracks, jobs, decodes = DECODES }: Work): Promise<string[]> {
   const probing = known.get(ffmpeg) ?? probeFfmpeg(ffmpeg);
   known.set(ffmpeg, probing);
-  const offer = { capabilities: await probing, devices: [] };
+  const capabilities = await probing;
+  const offer = { capabilities, devices: [] };
+  const mapsTones = canMapTones(capabilities.filters);
   const decoders = tracks.map(({ codec }) => choiceOf(chooseDecoder(codec, offer)));
   const chosen = jobs.map(({ from, encoding, resumeAt }) => {
     const modules = encoding.type === 'image' ? undefined : encoding.modules;
     const choice = choiceOf(chooseEncoder(encoding.codec, modules, offer));
-    return { job: { from, encoding }, choice, resumeAt };
+    return { job: { from, encoding }, choice, resumeAt, mapsTones };
   });
   return ffmpegArguments({ tracks, decoders, jobs: chosen, decodes });
 }
