@@ -414,7 +414,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Options/WebRtcAutoAbr': 'The server switches renditions by the bandwidth of a WebRTC viewer.',
   'Options/WebrtcAudioOnlyFallback': 'WebRTC viewers get audio alone where the bandwidth is enough for nothing else.',
   'Options/HLSChunklistPathDepth':
-    'Which URIs master playlists have: `0` file names, `1` from the application on, `2` from the root on, relative; -1 absolute paths.',
+    'Which URIs master playlists have, all of them relative: `1` from the application on, `2` from the root on, otherwise beside the master playlist.',
   'Options/EnableTsPackaging': 'Also for HLS with MPEG-TS.',
   'Options/EnableSubtitles': 'Not available.',
   'Playlist/Rendition': 'One quality.',

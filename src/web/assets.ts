@@ -94,11 +94,44 @@ class Asset {
   }
 }
 
+/** The page that is served deepest below the root, and all that are deeper, name their files by absolute paths. */
+const MAX_DEPTH = 8;
+
+/**
+ * One page. A proxy may have the server below a path of its own, which only the browser knows: what the page names, `{root}` in front, it
+ * names relatively to the path that it was asked for by.
+ */
+class Page {
+  readonly #html: string;
+  readonly #forms = new Map<string, Asset>();
+
+  constructor(html: string) {
+    this.#html = html;
+  }
+
+  /** As that of `Asset`. */
+  send(request: FastifyRequest, reply: FastifyReply, cacheControl: string): Promise<FastifyReply> {
+    const root = rootFrom(request.url);
+    let form = this.#forms.get(root);
+    if (form === undefined)
+      this.#forms.set(root, (form = new Asset('.html', Buffer.from(this.#html.replaceAll('{root}', root)))));
+    return form.send(request, reply, cacheControl);
+  }
+}
+
+/** What leads from a path to the root of the server. @param url path and query of a request */
+function rootFrom(url: string): string {
+  const [path = ''] = url.split('?', 1);
+  const depth = path.split('/').length - 2;
+  if (depth < 0 || depth > MAX_DEPTH) return '/';
+  return depth === 0 ? './' : '../'.repeat(depth);
+}
+
 /** The pages and the files they load, read once. `build` changes with any of the files. */
 export interface Assets {
   readonly build: string;
   readonly files: ReadonlyMap<string, Asset>;
-  readonly pages: Readonly<Record<PageName, Asset>>;
+  readonly pages: Readonly<Record<PageName, Page>>;
 }
 
 /**
@@ -113,13 +146,13 @@ export async function loadAssets(): Promise<Assets> {
   const build = digest(Buffer.concat([...contents.values()]));
   const files = new Map([...contents].map(([name, data]) => [name, new Asset(name, data)]));
   const frame = await readFile(new URL('frame.html', HERE), 'utf8');
-  const page = async (name: PageName): Promise<[PageName, Asset]> => {
+  const page = async (name: PageName): Promise<[PageName, Page]> => {
     const content = await readFile(new URL(name, HERE), 'utf8');
     const title = TEXTS[name];
     const html = title === undefined ? content : frame.replace('{title}', title).replace('{content}', content);
-    return [name, new Asset(name, Buffer.from(html.replaceAll('{assets}', `/-/assets/${build}`)))];
+    return [name, new Page(html.replaceAll('{assets}', `{root}-/assets/${build}`))];
   };
-  const pages = Object.fromEntries(await Promise.all(PAGES.map(page))) as Record<PageName, Asset>;
+  const pages = Object.fromEntries(await Promise.all(PAGES.map(page))) as Record<PageName, Page>;
   return { build, files, pages };
 }
 

@@ -11,6 +11,7 @@ import { openApi } from '../support/api.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../support/packets.ts';
 import { startWebrtc } from '../support/webrtc-server.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();
@@ -44,8 +45,8 @@ async function start(t: ExecutionContext) {
   const get = async (path: string) => viewers.inject(path);
   /** Loads a playlist and one of its chunklists; answers the URL of that. */
   const play = async (query = '', output = 's') => {
-    const { body } = await get(`/app/${output}/llhls.m3u8${query}`);
-    const [, child = ''] = /^(\/[^#\n]+)$/m.exec(body) ?? [];
+    const master = `/app/${output}/llhls.m3u8${query}`;
+    const child = urisOf((await get(master)).body, master).at(-1) ?? '';
     await get(child);
     return child;
   };

@@ -5,7 +5,7 @@ import { aac } from '../support/aac.ts';
 import { admissionsXml, startAdmissions } from '../support/admissions.ts';
 import { BEHIND_BALANCER, startBalancer } from '../support/balancer.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { urisOf } from '../support/load/llhls-player.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
@@ -91,7 +91,7 @@ function ask(url: string, port = Number(new URL(url).port)): Promise<Answer> {
 async function children(t: ExecutionContext, master: string, port?: number): Promise<string[]> {
   const { status, body } = await ask(master, port);
   t.is(status, 200, body);
-  return urisOf(body).map((uri) => new URL(uri, master).href);
+  return urisOf(body, master);
 }
 
 /** A player that asks for the chunklists of its session, each time at another of the ports. */

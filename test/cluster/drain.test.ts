@@ -59,7 +59,8 @@ long('who publishes or watches over WebRTC stays until the node is stopping', as
   const seen = viewer.frames().length;
   await until('pictures go on', () => viewer.frames().length > seen + 60);
   t.deepEqual([peer.state, viewer.state], ['connected', 'connected']);
-  t.is((await fetch(node.httpUrl(response.headers.get('location') ?? ''), { method: 'DELETE' })).status, 200);
+  const session = new URL(response.headers.get('location') ?? '', node.httpUrl('/app/cam'));
+  t.is((await fetch(session, { method: 'DELETE' })).status, 200);
   t.is(await node.exited(), 0);
   t.notRegex(node.log, /worker died/);
 });

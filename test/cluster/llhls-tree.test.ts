@@ -5,7 +5,8 @@ import test, { type ExecutionContext } from 'ava';
 import { joinKey, weighing } from '#cluster';
 import { encodeClip, loadClip } from '../support/load/clip.ts';
 import { LivePublisher } from '../support/load/live-publisher.ts';
-import { LlhlsPlayer, urisOf } from '../support/load/llhls-player.ts';
+import { LlhlsPlayer } from '../support/load/llhls-player.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import type { Kiln } from '../support/kiln.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
 import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
@@ -119,7 +120,7 @@ test.serial(
       [owner, ...edges].map(async (node) => (await fetch(node.httpUrl(MASTER))).text()),
     );
     t.is(new Set(masters).size, 1);
-    const uris = urisOf(String(masters[0]));
+    const uris = urisOf(String(masters[0]), MASTER);
     t.true(uris.length > 0);
     for (const uri of uris) t.regex(uri, /^\/app\/live\/chunklist_[^/?]+\.m3u8$/, 'no token');
     t.deepEqual((await compareFiles(owner, edges, MASTER)).differing, []);

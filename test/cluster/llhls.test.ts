@@ -9,6 +9,7 @@ import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
 import { long } from '../support/long.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { startNode, usedRedis } from '../support/nodes.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { until } from '../support/until.ts';
 
 const { resolve } = createRequire(import.meta.url);
@@ -54,7 +55,7 @@ const master = (node: Kiln, query = '') =>
 
 /** Paths of the chunklists that a node names: of the sound, and of the picture. */
 async function chunklists(node: Kiln, query = ''): Promise<readonly [string, string]> {
-  const [sound, picture] = [...(await master(node, query)).matchAll(/[^"\n]*chunklist_[^"\n]*/g)].map(([path]) => path);
+  const [sound, picture] = urisOf(await master(node, query), MASTER);
   if (sound === undefined || picture === undefined) throw new Error('no chunklists');
   return [sound, picture];
 }

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { loopedScene } from '../support/looped-scene.ts';
 import { launchBrowser } from '../support/browser.ts';
 import type { Kiln } from '../support/kiln.ts';
-import { urisOf } from '../support/load/llhls-player.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { MediaPublisher } from '../support/media-publisher.ts';
 import { clusterXml, nodesOf, startNode, usedRedis } from '../support/nodes.ts';
 import { freePorts } from '../support/ports.ts';
@@ -56,7 +56,7 @@ test('viewers of a full node come to another one: players, peers, and the page o
     return followed.status === 200 && followed;
   });
   t.true(master.url.startsWith(other.httpUrl(MASTER)));
-  for (const uri of urisOf(await master.text())) t.is((await fetch(new URL(uri, master.url))).status, 200);
+  for (const uri of urisOf(await master.text(), master.url)) t.is((await fetch(uri)).status, 200);
 
   const peer = new ViewerPeer();
   t.teardown(() => peer.close());

@@ -6,6 +6,7 @@ import { MediaPublisher } from '../support/media-publisher.ts';
 import { sharedNodes } from '../support/shared-nodes.ts';
 import { H264_VIDEO, offerOf } from '../support/offers.ts';
 import { playOvt } from '../support/ovt.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264 } from '../support/webrtc-media.ts';
@@ -108,8 +109,8 @@ test.serial(
     const { publish, whep, statuses, llhls, named, kick } = streamOf('protocols');
     const [a, b, c] = nodes;
     await publish(t, a, nodes);
-    const { headers } = await whep(b, 'back');
-    t.is((await fetch(b.httpUrl(headers.get('location') ?? ''), { method: 'DELETE' })).status, 200);
+    const { headers, url } = await whep(b, 'back');
+    t.is((await fetch(new URL(headers.get('location') ?? '', url), { method: 'DELETE' })).status, 200);
     await until('the name is free', async () => (await whep(c, 'back')).status === 201);
 
     t.is((await whep(b, 'web')).status, 201);
@@ -118,7 +119,7 @@ test.serial(
       const answer = await llhls(c, 'hls');
       return answer.status === 200 && answer.text();
     });
-    await fetch(c.httpUrl(/^(\/[^#\n]+)$/m.exec(master)?.[1] ?? ''));
+    await fetch(urisOf(master, c.httpUrl('/app/protocols/llhls.m3u8')).at(-1) ?? '');
     t.deepEqual(await statuses(nodes, 'hls'), [409, 409, 409]);
     t.is((await llhls(b, 'hls')).status, 200, 'a player goes on under its name');
 

@@ -30,7 +30,7 @@ test('a stream that one node got by WHIP plays on another, which changes and end
   await viewer.play(two.httpUrl('/app/talk?direction=whep'));
   await viewer.until(() => viewer.frames().length >= 20 && viewer.packets.audio.length >= 20);
 
-  const location = two.httpUrl(response.headers.get('location') ?? '');
+  const location = new URL(response.headers.get('location') ?? '', two.httpUrl('/app/talk'));
   const etag = response.headers.get('etag') ?? '';
   const patch = (match: string, body: string) =>
     fetch(location, { method: 'PATCH', headers: { ...FRAGMENT, 'if-match': match }, body });

@@ -3,6 +3,7 @@ import { Matrix } from '../support/matrix/matrix.ts';
 import type { PublisherName } from '../support/matrix/publishers.ts';
 import { playOvt } from '../support/ovt.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 
@@ -111,7 +112,7 @@ async function playlists(t: ExecutionContext, path: string): Promise<Guest> {
     const answer = await fetch(matrix.kiln.httpUrl(path));
     return answer.status === 200 && answer.text();
   });
-  const list = matrix.kiln.httpUrl(/^\/[^#\n]+$/m.exec(master)?.[0] ?? '');
+  const list = urisOf(master, matrix.kiln.httpUrl(path)).at(-1) ?? '';
   let { status } = await fetch(list);
   if (status !== 200) throw new Error(`${status} for ${list}`);
   let asking = Promise.resolve();

@@ -5,6 +5,7 @@ import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { LlhlsPlayer } from '../support/load/llhls-player.ts';
 import { long } from '../support/long.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { until } from '../support/until.ts';
 
 const kiln = await Kiln.start({
@@ -69,13 +70,13 @@ test('segments are dated by when they came, from the first on', async (t) => {
     const answer = await fetch(master);
     return answer.status === 200 && answer.text();
   });
-  const uris = [...text.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => quoted ?? line ?? '');
+  const uris = urisOf(text, master);
   const dates = uris.map(async (uri) => {
     const known = new Map<number, number>();
     const early: number[] = [];
     let query = '';
     while (early.length < 40) {
-      const answer = await fetch(new URL(uri, master).href + query);
+      const answer = await fetch(uri + query);
       const { segments, newest } = datesOf(await answer.text());
       // its last frame came at its time, which is that of a frame before the end
       const sinceLast = Date.now() - (newest.ends - FRAME_MS);

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 
@@ -31,7 +32,7 @@ test('players of a published stream are listed and measured; one that is kicked 
     const answer = await fetch(kiln.httpUrl('/app/live/llhls.m3u8?session=player'));
     return answer.status === 200 && answer.text();
   });
-  const chunklist = kiln.httpUrl(/^\/[^#\n]+$/m.exec(master)?.[0] ?? '');
+  const chunklist = urisOf(master, kiln.httpUrl('/app/live/llhls.m3u8')).at(-1) ?? '';
   t.is((await fetch(chunklist)).status, 200);
   t.deepEqual((await list()).toSorted(), ['kicked', 'player', 'staying']);
 

@@ -11,6 +11,7 @@ import { LiveStream } from '../support/live-stream.ts';
 import { long } from '../support/long.ts';
 import { SignallingClient } from '../support/signalling-client.ts';
 import { openTlsPort } from '../support/tls-port.ts';
+import { inPlace } from '../support/playlist-uris.ts';
 import { until } from '../support/until.ts';
 import { ViewerPeer } from '../support/viewer-peer.ts';
 import { h264, opus } from '../support/webrtc-media.ts';
@@ -135,7 +136,7 @@ long('WebRTC over TLS: signalling by WSS, and WHEP in both versions of HTTP', as
     t.is(answer.status, 201);
     offering.answer(answer.body.toString());
     await offering.until(() => offering.frames().length >= 10);
-    const location = answer.headers.location as string;
+    const location = inPlace(answer.headers.location as string, '/app/stream');
     const patch = {
       method: 'PATCH',
       headers: { 'content-type': 'application/trickle-ice-sdpfrag' },

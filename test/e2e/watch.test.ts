@@ -6,6 +6,7 @@ import { launchBrowser } from '../support/browser.ts';
 import { publishPattern } from '../support/ffmpeg.ts';
 import { Kiln } from '../support/kiln.ts';
 import { long } from '../support/long.ts';
+import { startSubPaths } from '../support/sub-path.ts';
 import { until } from '../support/until.ts';
 
 type StatisticsV1 = Static<typeof Schema>;
@@ -105,6 +106,44 @@ for (const [how, signal] of [
     t.is(await page.locator('.cover:visible').count(), 0);
   });
 }
+
+test.serial(
+  'below a path of a proxy the pages, their players and what they end are where the browser is',
+  async (t) => {
+    const proxy = await startSubPaths(t, { 'some/where': kiln.httpUrl('').replace(/\/$/, '') });
+    const below = `${proxy}/some/where`;
+    const publisher = publishPattern(kiln.rtmpUrl('live'));
+    t.teardown(() => publisher.stop());
+    await kiln.liveStream('live');
+    const page = await browser.newPage();
+    t.teardown(() => page.close());
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(error.message));
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(`${request.method()} ${request.url()}`));
+    await page.goto(`${below}/`);
+    await page.locator('a[href$="/app/live"]').click();
+    await page.waitForURL(`${below}/app/live`);
+    await page.goto(`${below}/app/live?mode=both`);
+    await bothPlay(page);
+    await counted();
+    await page.locator('#modes label', { hasText: 'LL-HLS' }).click();
+    await until('the session of WHEP is ended', async () => {
+      const { body } = await kiln.api<StatisticsV1>('/v1/stats/current/vhosts/default/apps/app/streams/live');
+      return body.response.connections.webrtc === 0;
+    });
+    const ended = asked.filter((request) => request.startsWith('DELETE'));
+    t.is(ended.length, 1);
+    await page.goto(`${below}/app/nowhere/at/all`);
+    await page.locator('main a').first().click();
+    await page.waitForURL(`${below}/`);
+    t.deepEqual(
+      asked.filter((request) => !request.includes(`${below}/`) && !request.includes(' blob:')),
+      [],
+    );
+    t.deepEqual(errors, []);
+  },
+);
 
 test.serial('the list names what is live', async (t) => {
   const publisher = publishPattern(kiln.rtmpUrl('listed'), { size: '320x180' });

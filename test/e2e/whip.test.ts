@@ -29,7 +29,7 @@ async function start(t: Test, options: WebrtcServerOptions = {}) {
     const peer = new PublisherPeer({ media });
     t.teardown(() => peer.close());
     const response = await peer.publish(server.url + path);
-    return { peer, response, location: new URL(response.headers.get('location') ?? '', server.url).href };
+    return { peer, response, location: new URL(response.headers.get('location') ?? '', server.url + path).href };
   };
   return { ...server, application, live, publish };
 }

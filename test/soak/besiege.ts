@@ -5,6 +5,7 @@ import { encodeClip } from '../support/load/clip.ts';
 import { Program } from '../support/load/program.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import { residentBytesOfEach } from '../support/load/usage.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { until } from '../support/until.ts';
 import type { Attack } from './attacks.ts';
 import { Siege, startBesieged } from './siege.ts';
@@ -95,8 +96,8 @@ function held([server = 0, ...workers]: readonly number[]): number {
 async function segments(kiln: Kiln, stream: string): Promise<number> {
   const master = await fetch(kiln.httpUrl(`/app/${stream}/llhls.m3u8`));
   if (master.status !== 200) return 0;
-  const chunklist = (await master.text()).trim().split('\n').at(-1) ?? '';
-  const list = await (await fetch(kiln.httpUrl(chunklist))).text();
+  const chunklist = urisOf(await master.text(), master.url).at(-1) ?? '';
+  const list = await (await fetch(chunklist)).text();
   return list.split('#EXTINF').length - 1;
 }
 

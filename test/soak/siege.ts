@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Kiln } from '../support/kiln.ts';
-import { parseChunklist, urisOf } from '../support/load/llhls-player.ts';
+import { parseChunklist } from '../support/load/llhls-player.ts';
+import { urisOf } from '../support/playlist-uris.ts';
 import { findStamp, monotonic } from '../support/load/stamp.ts';
 import { openFiles } from '../support/load/usage.ts';
 import { RtmpClient } from '../support/rtmp-client.ts';
@@ -154,7 +155,7 @@ export class Siege {
 }
 
 function urlsOf(playlist: string, base: string): string[] {
-  return urisOf(playlist).map((uri) => new URL(uri, base).href);
+  return urisOf(playlist, base);
 }
 
 async function text(url: string): Promise<string | undefined> {

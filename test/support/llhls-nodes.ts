@@ -13,6 +13,7 @@ import { llhlsRegistry, ROUTER, type LlhlsSetup } from './llhls.ts';
 import type { MemoryCluster } from './memory-cluster/cluster.ts';
 import { nodeParts } from './node-parts.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from './packets.ts';
+import { urisOf } from './playlist-uris.ts';
 import { until } from './until.ts';
 
 export type LlhlsNode = Awaited<ReturnType<typeof openLlhlsNode>>;
@@ -119,7 +120,7 @@ export async function openLlhlsNode(
     get: (url: string, headers: Record<string, string> = {}) => app.inject({ method: 'GET', url, headers }),
     children: async (master = '/app/stream/llhls.m3u8') => {
       const { body } = await app.inject(master);
-      return [...body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => (quoted ?? line) as string);
+      return urisOf(body, master);
     },
     goLive: async (tracks: readonly Track[], name = 'stream', replace = false, host = vhost.name) => {
       const application = registry.vhost(host).application('app');

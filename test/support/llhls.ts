@@ -15,6 +15,7 @@ import { LLHLS } from '../../src/publishers/llhls/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/playlists/publisher.ts';
 import { LIMITS } from '../../src/web/limits.ts';
 import { aloneWith } from './alone.ts';
+import { urisOf } from './playlist-uris.ts';
 
 /** As on the ports of a server. */
 export const ROUTER = { maxParamLength: LIMITS.pathNameLength };
@@ -86,7 +87,7 @@ export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
     /** URLs of the children of a master playlist, in order: sound first. */
     children: async (master = '/app/stream/llhls.m3u8') => {
       const { body } = await app.inject(master);
-      return [...body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => (quoted ?? line) as string);
+      return urisOf(body, master);
     },
   };
 }

@@ -1,19 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import type { HlsPublisherConfig } from '../../config/model.ts';
 
-/** In front of a child's name, by HLSChunklistPathDepth (facts/05-hls.md). */
+/**
+ * In front of a child's name, by HLSChunklistPathDepth (facts/05-hls.md). All are relative: a proxy may have the server below a path
+ * of its own, which nothing else tells.
+ */
 export function childPrefix(depth: number, application: string, stream: string): string {
   const app = encodeURIComponent(application);
   const name = encodeURIComponent(stream);
   switch (depth) {
-    case 0:
-      return '';
     case 1:
       return `../${name}/`;
     case 2:
       return `../../${app}/${name}/`;
     default:
-      return `/${app}/${name}/`;
+      return '';
   }
 }
 

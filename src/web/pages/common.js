@@ -4,6 +4,8 @@ import { hedged } from './hedged.js';
 const clock = { offset: 0, took: Infinity };
 /** What was measured loses worth with every answer, so that clocks that drift are followed. */
 const CLOCK_AGING = 1.1;
+/** The root of the server, which a proxy may have below a path of its own: this file lies at `-/assets/<build>/` below it. */
+export const root = new URL('../../../', import.meta.url);
 /** A server that has not answered by then is gone. With the time between two questions viewers hear of it within 5 s. */
 const ANSWER_MS = 2500;
 /** From each question to the next one, while there is no answer. */
@@ -49,7 +51,7 @@ export function ask(url, options = {}) {
  */
 export async function fetchStreams(query = {}) {
   const sent = Date.now();
-  const response = await ask(`/-/streams.json?${new URLSearchParams(query)}`);
+  const response = await ask(new URL(`-/streams.json?${new URLSearchParams(query)}`, root));
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   const received = Date.now();
   const list = await response.json();
@@ -57,8 +59,11 @@ export async function fetchStreams(query = {}) {
   return list;
 }
 
-/** `playerPath('app', 'a b')` is `/app/a%20b`. */
-export const playerPath = (app, stream) => `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+/** `playerPath('app', 'a b')` is `/app/a%20b`, where the server is at the root of its host. */
+export const playerPath = (app, stream) => `${root.pathname}${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+
+/** The elements of this page's own path below the root. */
+export const ownPath = () => location.pathname.slice(root.pathname.length).split('/').map(decodeURIComponent);
 
 /** "8 s", "3 min", "2 h 5 min", "4 d 1 h". */
 export function age(milliseconds) {

@@ -1,3 +1,5 @@
+import { root } from './common.js';
+
 /** Longer than nodes wait for each other. */
 const ANSWER_MS = 15_000;
 
@@ -86,7 +88,12 @@ export class Api {
 async function answer(path, options, read) {
   const signal = AbortSignal.timeout(ANSWER_MS);
   try {
-    const response = await fetch(path, { cache: 'no-store', credentials: 'omit', signal, ...options });
+    const response = await fetch(new URL(path.slice(1), root), {
+      cache: 'no-store',
+      credentials: 'omit',
+      signal,
+      ...options,
+    });
     const { ok, status, headers } = response;
     return { ok, status, headers, body: ok ? await read(response) : await response.text() };
   } catch {

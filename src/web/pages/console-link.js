@@ -1,4 +1,4 @@
-import { copied, element } from './common.js';
+import { copied, element, root } from './common.js';
 import { actionButton } from './console-parts.js';
 
 const TERMS = [
@@ -53,7 +53,7 @@ export class LinkDialog {
     this.#wrong.hidden = true;
     try {
       const { path } = await this.#api.call('POST', '/v1/readOnlyLinks', { expiresIn: Number(this.#term.value) });
-      this.#made.replaceChildren(copied(new URL(path, location).href));
+      this.#made.replaceChildren(copied(new URL(path.slice(1), root).href));
     } catch (error) {
       this.#wrong.textContent = error.message;
       this.#wrong.hidden = false;

@@ -1,4 +1,4 @@
-import { ask, element, showAddresses } from './common.js';
+import { ask, element, root, showAddresses } from './common.js';
 
 /** For the example of an address, until the publisher has chosen a name. */
 const EXAMPLE = 'mystream';
@@ -13,7 +13,7 @@ const ENCODER = [
 
 /** Where one may publish: `{ here, restricted, applications: [{ app, rtmp, srt, whip }] }`. @throws what `ask` does */
 export async function fetchPlaces() {
-  const response = await ask('/-/publish.json');
+  const response = await ask(new URL('-/publish.json', root));
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   return await response.json();
 }
@@ -56,7 +56,7 @@ export function placesGuide({ applications, restricted }, { fromHere = false, st
     { className: 'way' },
     element('h2', {}, 'This browser'),
     element('p', { className: 'muted' }, 'Camera, microphone or screen, without any program.'),
-    element('a', { href: '/publish', className: 'button strong' }, 'Publish from this browser'),
+    element('a', { href: new URL('publish', root).href, className: 'button strong' }, 'Publish from this browser'),
   );
   const obs = element('section', { className: 'way' }, element('h2', {}, 'OBS Studio'));
   const [service, ...fields] = obsSettings(first, stream);

@@ -5,6 +5,7 @@ import {
   element,
   fetchStreams,
   media,
+  ownPath,
   playerPath,
   serverNow,
   showAddresses,
@@ -21,7 +22,7 @@ const HIDDEN_POLL_MS = 10_000;
 const WAYS = ['llhls', 'webrtc'];
 
 const byId = (id) => document.getElementById(id);
-const [app, stream] = location.pathname.split('/').slice(1, 3).map(decodeURIComponent);
+const [app, stream] = ownPath();
 const base = playerPath(app, stream);
 /** What the page's address says beyond the mode belongs to the stream's own addresses: policies, signatures. */
 const passed = new URLSearchParams(location.search);

@@ -1,4 +1,4 @@
-import { bits, CopyButton, element, playerPath } from './common.js';
+import { bits, CopyButton, element, ownPath, playerPath } from './common.js';
 import { canCapture, capture, devices, QUALITIES, stopAll } from './capture.js';
 import { fetchPlaces, placesGuide } from './places.js';
 import { Refused, WhipSession } from './whip-session.js';
@@ -15,7 +15,7 @@ const { app, stream, source, camera, microphone, quality } = form.elements;
 const passed = new URLSearchParams(location.search);
 passed.delete('publish');
 passed.delete('direction');
-const [pathApp, pathStream] = location.pathname.split('/').slice(1).map(decodeURIComponent);
+const [pathApp, pathStream] = ownPath();
 
 /** `idle`, `starting`, `live` or `reconnecting`. */
 let state = 'idle';

@@ -13,7 +13,7 @@ import type { Entrance, Entrances } from './entrance.ts';
 import { accessOf, directionOf, hasDirection, unavailable, type PeerRequest } from './request.ts';
 import { requireType, type Resources } from './resources.ts';
 import { FRAGMENT_TYPE } from './sdp-fragment.ts';
-import { TARGET, targetConstraint } from './target-constraint.ts';
+import { isKey, TARGET, targetConstraint } from './target-constraint.ts';
 
 const SDP_TYPE = 'application/sdp';
 const MAX_SDP = 64 * 1024;
@@ -40,7 +40,8 @@ const EVERYBODY: CrossDomainsConfig = { url: ['*'], header: [] };
 
 /**
  * WHIP (RFC 9725) and WHEP (draft-ietf-wish-whep, with the rules of RFC 9725 for what both share): an offer is posted
- * to `/app/stream[/playlist]?direction=whip|whep`, the session lives under `/app/stream/<key>`.
+ * to `/app/stream[/playlist]?direction=whip|whep`, the session lives under `/app/stream/<key>`. `Location` is relative (RFC 9725 section
+ * 4.2): only the client knows the path below which a proxy has the server.
  */
 export function httpRoutes({
   entrances,
@@ -124,7 +125,7 @@ export function httpRoutes({
         .code(201)
         .type(SDP_TYPE)
         .headers({
-          location: `${endpoint}/${key}?direction=${directionAt(entrances, peer) === 'incoming' ? 'whip' : 'whep'}`,
+          location: `${sessionUnder(request.url, peer.stream)}${key}?direction=${directionAt(entrances, peer) === 'incoming' ? 'whip' : 'whep'}`,
           etag,
           'accept-patch': FRAGMENT_TYPE,
         });
@@ -133,10 +134,11 @@ export function httpRoutes({
     };
 
     const change = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
-      const { app, stream, name = '' } = request.params as Path;
+      const { app, stream, name } = request.params as Path;
       const { 'if-match': ifMatch, 'content-type': type } = request.headers;
       const method = request.method as 'PATCH' | 'DELETE';
-      const asked = { method, key: name, endpoint: endpointOf(app, stream), ifMatch, type, body: textOf(request) };
+      const place = name === undefined ? { key: stream } : { key: name, endpoint: endpointOf(app, stream) };
+      const asked = { method, ...place, ifMatch, type, body: textOf(request) };
       const { status, headers, body } = await resources.request(asked);
       reply.code(status).headers(headers);
       return body;
@@ -166,7 +168,15 @@ export function httpRoutes({
     }
     fastify.patch(named, { bodyLimit: MAX_SDP }, change);
     fastify.delete(named, change);
-    fastify.route({ method: ['PATCH', 'DELETE'], url: endpoint, handler: refuse(ENDPOINT_METHODS) });
+    const refuseChange = refuse(ENDPOINT_METHODS);
+    fastify.route({
+      method: ['PATCH', 'DELETE'],
+      url: endpoint,
+      bodyLimit: MAX_SDP,
+      // some clients put a relative Location behind the host, whatever the path of the endpoint was (OBS Studio)
+      handler: (request, reply) =>
+        isKey((request.params as Path).stream) ? change(request, reply) : refuseChange(request, reply),
+    });
     // all other methods of endpoints and sessions are for later versions of the protocol; pages without a direction share the path
     if (!fastify.hasConstraintStrategy(TARGET)) fastify.addConstraintStrategy(targetConstraint);
     for (const url of [endpoint, named])
@@ -188,6 +198,12 @@ function entranceOf(entrances: Entrances, peer: PeerRequest): Entrance | undefin
 
 function endpointOf(app: string, stream: string): string {
   return `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
+}
+
+/** What leads from the path of an offer to the sessions of its stream (RFC 3986 section 5.2.3): `/app/stream`, or with more elements. */
+function sessionUnder(url: string, stream: string): string {
+  const isEndpoint = /^\/[^/?]*\/[^/?]*(?:\?|$)/.test(url);
+  return isEndpoint ? `${encodeURIComponent(stream)}/` : '';
 }
 
 function textOf({ body }: FastifyRequest): string | undefined {

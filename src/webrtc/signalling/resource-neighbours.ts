@@ -10,8 +10,8 @@ const ResourceRequest = Type.Object({
   method: Type.Union([Type.Literal('PATCH'), Type.Literal('DELETE')]),
   /** Last element of the session's path. */
   key: Type.String(),
-  /** Path of the endpoint that made it. */
-  endpoint: Type.String(),
+  /** Path of the endpoint that made it, where the client has named it. */
+  endpoint: Type.Optional(Type.String()),
   ifMatch: Type.Optional(Type.String()),
   type: Type.Optional(Type.String()),
   body: Type.Optional(Type.String()),

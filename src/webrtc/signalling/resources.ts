@@ -52,7 +52,8 @@ export class Resources {
 
   async #change(request: ResourceRequest): Promise<ResourceAnswer> {
     const resource = this.#resources.get(request.key);
-    if (resource === undefined || resource.endpoint !== request.endpoint) throw kilnError('sessionNotFound');
+    const { endpoint = resource?.endpoint } = request;
+    if (resource === undefined || resource.endpoint !== endpoint) throw kilnError('sessionNotFound');
     if (request.method === 'PATCH') return await patch(resource, request);
     // an entity-tag is nothing to it (RFC 9725 section 4.3.1)
     resource.session.close('the peer left');

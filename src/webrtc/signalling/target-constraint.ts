@@ -5,7 +5,13 @@ export const TARGET = 'signalling';
 
 /** A key that `Resources` makes, and no name of a playlist. */
 const SESSION = /^\/[^/?]+\/[^/?]+\/[0-9a-f-]{36}\.[0-9a-f]+(?:\?|$)/;
+const KEY = /^[0-9a-f-]{36}\.[0-9a-f]+$/;
 const HAS_DIRECTION = /[?&]direction=/;
+
+/** Whether a path element may be the key of a session. */
+export function isKey(element: string): boolean {
+  return KEY.test(element);
+}
 
 /** Fastify's way to let several routes of one path be: `session` for the path of one, else `endpoint` for a URL with `?direction=`. */
 export const targetConstraint = {

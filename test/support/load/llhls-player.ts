@@ -1,6 +1,7 @@
 import { FrameLog } from './frame-log.ts';
 import { HttpConnection } from './http-connection.ts';
 import { lastStamp, monotonic, stampedFrames } from './stamp.ts';
+import { inPlace, urisOf } from '../playlist-uris.ts';
 import { until } from '../until.ts';
 
 export interface LlhlsPlayerOptions {
@@ -49,8 +50,8 @@ export class LlhlsPlayer {
       const answer = await connection.get(options.master);
       return answer.status === 200 && answer;
     });
-    for (const uri of urisOf(body.toString())) {
-      player.#play(resolve(uri, options.master)).catch((error: Error) => {
+    for (const uri of urisOf(body.toString(), options.master)) {
+      player.#play(uri).catch((error: Error) => {
         if (!player.#closed) player.failures.push(error.message);
       });
     }
@@ -68,11 +69,11 @@ export class LlhlsPlayer {
     const mark = chunklist.includes('?') ? '&' : '?';
     let list = parseChunklist(await this.#text(playlists, chunklist));
     let newest = list.parts.at(-1);
-    if (newest !== undefined) await this.#part(media, resolve(newest, chunklist));
+    if (newest !== undefined) await this.#part(media, inPlace(newest, chunklist));
     let hinted = list.hint;
     while (!this.#closed) {
       const early = this.#options.hints && hinted !== undefined;
-      const ahead = early ? this.#part(media, resolve(hinted as string, chunklist)) : undefined;
+      const ahead = early ? this.#part(media, inPlace(hinted as string, chunklist)) : undefined;
       // what fails meanwhile is told where it is awaited
       ahead?.catch(() => {});
       const next = `_HLS_msn=${list.msn}&_HLS_part=${list.part}`;
@@ -82,7 +83,7 @@ export class LlhlsPlayer {
       if (came === false) this.missed++;
       const from = newest === undefined ? 0 : list.parts.indexOf(newest) + 1;
       for (const uri of list.parts.slice(from)) {
-        if (!came || uri !== hinted) await this.#part(media, resolve(uri, chunklist));
+        if (!came || uri !== hinted) await this.#part(media, inPlace(uri, chunklist));
       }
       newest = list.parts.at(-1) ?? newest;
       hinted = list.hint;
@@ -131,16 +132,6 @@ export function parseChunklist(text: string): Chunklist {
   };
 }
 
-/** Everything that a playlist names, in order. */
-export function urisOf(playlist: string): string[] {
-  return [...playlist.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => quoted ?? line ?? '');
-}
-
 function failure(status: number, path: string, body: Buffer): string {
   return `${status} for ${path}: ${body.toString('latin1').slice(0, 200)}`;
-}
-
-function resolve(uri: string, base: string): string {
-  const { pathname, search } = new URL(uri, `http://player${base}`);
-  return pathname + search;
 }

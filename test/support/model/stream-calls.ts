@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { PictureClient } from '../picture-client.ts';
+import { urisOf } from '../playlist-uris.ts';
 import { until } from '../until.ts';
 import { ask, ended, same, soon, type Call, type Turn } from './calls.ts';
 
@@ -97,7 +98,7 @@ const watch: Call = async (turn) => {
     const { status, body } = await getAs(host, http, master);
     return status === 200 && body;
   });
-  await getAs(host, http, /^\/[^#\n]+$/m.exec(playlist)?.[0] ?? '');
+  await getAs(host, http, urisOf(playlist, master).at(-1) ?? '');
   const { response } = await ask<string[]>(turn, 'GET', sessions, 200);
   same(`sessions of ${path(turn)}`, response, [id]);
   await ask(

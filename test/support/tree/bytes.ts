@@ -1,5 +1,5 @@
 import type { Kiln } from '../kiln.ts';
-import { urisOf } from '../load/llhls-player.ts';
+import { urisOf } from '../playlist-uris.ts';
 import { until } from '../until.ts';
 
 /**
@@ -13,11 +13,9 @@ export async function compareFiles(
 ): Promise<{ readonly files: number; readonly differing: readonly string[] }> {
   const differing: string[] = [];
   let files = 0;
-  for (const list of urisOf(await textOf(owner, master))) {
-    const path = new URL(list, owner.httpUrl(master)).pathname;
-    const media = urisOf(await textOf(owner, path)).filter((uri) => !uri.includes('.m3u8'));
-    for (const uri of media.slice(1, -2)) {
-      const { pathname } = new URL(uri, owner.httpUrl(path));
+  for (const list of urisOf(await textOf(owner, master), master)) {
+    const media = urisOf(await textOf(owner, list), list).filter((uri) => !uri.includes('.m3u8'));
+    for (const pathname of media.slice(1, -2)) {
       const [own, ...others] = await Promise.all([owner, ...nodes].map((node) => bytesOf(node, pathname)));
       files += 1;
       others.forEach((other, at) => {

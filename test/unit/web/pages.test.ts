@@ -38,6 +38,30 @@ test('the pages carry a policy that allows nothing but their own files, and noth
   }
 });
 
+test('pages name what they load and lead to from where they are', async (t) => {
+  const { app } = await serve(t);
+  const headers = { accept: 'text/html' };
+  for (const path of [
+    '/',
+    '/publish',
+    '/app/stream',
+    '/app/stream?publish',
+    '/nowhere',
+    '/a/b/c/d/',
+    `/${'a/'.repeat(40)}b`,
+  ]) {
+    const { body } = await app.inject({ url: path, headers });
+    const names = [...body.matchAll(/(?:src|href)="([^"#]*)"/g)].map(([, name]) => name as string);
+    t.true(names.length > 3, path);
+    for (const name of names) {
+      const { pathname } = new URL(name, `http://proxy/below${path}`);
+      const own = path.length > 40 ? pathname : pathname.replace(/^\/below/, '');
+      t.is((await app.inject({ url: own, headers })).statusCode, 200, `${name} of ${path}`);
+      t.is(pathname.startsWith('/below/'), path.length < 40, `${name} of ${path}`);
+    }
+  }
+});
+
 test('a page may follow where nodes send viewers, and nowhere else', async (t) => {
   const { app } = await serve(t, ['*'], ['http:', 'https:']);
   const policy = String((await app.inject('/app/stream')).headers['content-security-policy']);
@@ -128,9 +152,9 @@ test('the API port says what it is, to browsers and to programs', async (t) => {
   await app.register(apiHomeRoutes);
   const page = await app.inject({ url: '/', headers: { accept: 'text/html' } });
   t.is(page.statusCode, 200);
-  t.regex(page.body, /management API.*href="\/docs"/s);
+  t.regex(page.body, /management API.*href="\.\/docs"/s);
   t.is(page.headers.vary, 'accept, accept-encoding');
-  for (const [, file = ''] of page.body.matchAll(/"(\/-\/[^"]+)"/g))
+  for (const [, file = ''] of page.body.matchAll(/"\.(\/-\/[^"]+)"/g))
     t.is((await app.inject(file)).statusCode, 200, file);
   const { body, headers } = await app.inject({ url: '/', headers: { accept: '*/*' } });
   t.is(headers.vary, 'accept');
@@ -141,7 +165,8 @@ test('every file that a page names is there, and may be kept for ever', async (t
   const { app } = await serve(t);
   const files = new Set<string>();
   for (const url of ['/', '/app/stream', '/publish', '/nowhere/stream']) {
-    for (const [, file = ''] of (await app.inject(url)).body.matchAll(/(?:src|href)="(\/-\/[^"]+)"/g)) files.add(file);
+    for (const [, file = ''] of (await app.inject(url)).body.matchAll(/(?:src|href)="([./]+-\/[^"]+)"/g))
+      files.add(new URL(file, `http://host${url}`).pathname);
   }
   t.true(files.size >= 8);
   for (const url of files) {

@@ -6,6 +6,7 @@ import { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
 import { CLIENT } from '../../../support/access.ts';
 import { seeded } from '../../../unit/codecs/vectors.ts';
+import { inPlace } from '../../../support/playlist-uris.ts';
 import { until } from '../../../support/until.ts';
 import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc-server.ts';
 
@@ -42,7 +43,11 @@ async function start(t: ExecutionContext, options: WebrtcServerOptions = {}) {
     const response = await fetch(server.url + path, { method, headers, body });
     return { status: response.status, headers: response.headers, body: await response.text() };
   };
-  const post = (body = OFFER, path = '/app/stream?direction=whip') => call('POST', path, SDP, body);
+  /** `path` is that of the session. */
+  const post = async (body = OFFER, path = '/app/stream?direction=whip') => {
+    const answer = await call('POST', path, SDP, body);
+    return { ...answer, path: inPlace(answer.headers.get('location') ?? '', path) };
+  };
   return { ...server, application, call, post };
 }
 
@@ -54,7 +59,7 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   const { status, headers, body } = await post();
   t.is(status, 201);
   t.is(headers.get('content-type'), 'application/sdp');
-  t.regex(headers.get('location') ?? '', /^\/app\/stream\/[0-9a-f-]{36}\.[0-9a-f]+\?direction=whip$/);
+  t.regex(headers.get('location') ?? '', /^stream\/[0-9a-f-]{36}\.[0-9a-f]+\?direction=whip$/);
   t.regex(headers.get('etag') ?? '', /^"[0-9a-f]{8}"$/);
   t.is(headers.get('accept-patch'), 'application/trickle-ice-sdpfrag');
   t.is(
@@ -311,8 +316,7 @@ test('an offer is answered whose type was sent twice', async (t) => {
 
 test("trickle needs the session's tag; an ICE restart changes it and the credentials; DELETE needs none", async (t) => {
   const { post, call, application } = await start(t);
-  const { headers, body } = await post();
-  const path = headers.get('location') as string;
+  const { headers, body, path } = await post();
   const etag = headers.get('etag') as string;
   const patch = (match: string | undefined, fragment: string, type: Record<string, string> = FRAGMENT) =>
     call('PATCH', path, { ...type, ...(match === undefined ? {} : { 'if-match': match }) }, fragment);
@@ -340,8 +344,7 @@ test("trickle needs the session's tag; an ICE restart changes it and the credent
 
 test('a tag may be one of a list; new credentials are a restart, and whole, or refused', async (t) => {
   const { post, call } = await start(t);
-  const { headers } = await post();
-  const path = headers.get('location') as string;
+  const { headers, path } = await post();
   const etag = headers.get('etag') as string;
   const patch = async (match: string, fragment: string) =>
     (await call('PATCH', path, { ...FRAGMENT, 'if-match': match }, fragment)).status;
@@ -359,7 +362,7 @@ test('a tag may be one of a list; new credentials are a restart, and whole, or r
 
 test('endpoints and sessions know their own methods', async (t) => {
   const { post, call } = await start(t);
-  const path = (await post()).headers.get('location') as string;
+  const { path } = await post();
   const [bare] = path.split('?') as [string];
   for (const method of ['GET', 'HEAD', 'PUT']) {
     for (const [url, allow] of [
@@ -381,9 +384,37 @@ test('endpoints and sessions know their own methods', async (t) => {
   t.is((await call('DELETE', path)).status, 200);
 });
 
+test('Location leads to the session from every path of an endpoint, also below a path that a proxy takes away', async (t) => {
+  const { post, call, url } = await start(t);
+  for (const path of ['/app/wh', '/app/wh?direction=whip', '/app/wh/', '/app/wh/master?a=/b/c', '/app/%77h']) {
+    const { status, headers } = await post(
+      OFFER,
+      path.includes('?') ? `${path}&direction=whip` : `${path}?direction=whip`,
+    );
+    t.is(status, 201, path);
+    const location = headers.get('location') ?? '';
+    t.notRegex(location, /^\/|^[^/?]*:/, 'a relative path (RFC 3986 section 4.2)');
+    const { href } = new URL(location, `http://proxy/some/where${path}`);
+    t.true(href.startsWith('http://proxy/some/where/app/wh/'), href);
+    const resource = href.slice('http://proxy/some/where'.length);
+    t.is((await call('PATCH', resource, { ...FRAGMENT, 'if-match': '"other"' }, 'a=mid:0\r\n')).status, 412, path);
+    t.is((await call('DELETE', resource)).status, 200, path);
+    t.is(new URL(location, url).search, '?direction=whip');
+  }
+});
+
+test('a client that takes Location for a path behind the host ends its session all the same', async (t) => {
+  const { post, call, application } = await start(t);
+  const { headers } = await post();
+  t.is((await call('DELETE', `/stream/${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}.abc`)).status, 404);
+  t.is((await call('DELETE', '/app/stream?direction=whip')).status, 405);
+  t.is((await call('DELETE', `/${headers.get('location')}`)).status, 200);
+  t.false(application.inUse);
+});
+
 test("a session is its own endpoint's alone", async (t) => {
   const { post, call } = await start(t);
-  const key = (await post()).headers.get('location')?.split(/[/?]/)[3] as string;
+  const key = (await post()).path.split(/[/?]/)[3] as string;
   t.is((await call('DELETE', `/app/other/${key}`)).status, 404);
   t.is((await call('DELETE', `/app/stream/${key}`)).status, 200);
 });
@@ -453,10 +484,9 @@ test('random offers and fragments do no harm', async (t) => {
     return bytes.subarray(0, pick(4) === 0 ? pick(bytes.length) : bytes.length).toString('latin1');
   };
   for (let i = 0; i < 300; i++) {
-    const { status, headers } = await post(mutate(OFFER), `/app/r?direction=whip`);
+    const { status, path } = await post(mutate(OFFER), `/app/r?direction=whip`);
     t.true(status < 500, `${status}`);
-    const path = headers.get('location');
-    if (path === null) continue;
+    if (status !== 201) continue;
     const fragment = mutate(
       'a=ice-ufrag:efgh\r\na=ice-pwd:9876543210987654321098\r\nm=audio 9 RTP/AVP 0\r\na=mid:0\r\na=candidate:1 1 udp 1 192.0.2.1 9 typ host\r\n',
     );

@@ -3,6 +3,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'sdp-transform';
+import { inPlace } from '../../../support/playlist-uris.ts';
 import { until } from '../../../support/until.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
 import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc-server.ts';
@@ -54,7 +55,11 @@ async function start(
     const response = await fetch(server.url + path, { method, headers, body });
     return { status: response.status, headers: response.headers, body: await response.text() };
   };
-  const post = (body = OFFER, path = '/app/stream?direction=whep') => call('POST', path, SDP, body);
+  /** `path` is that of the session. */
+  const post = async (body = OFFER, path = '/app/stream?direction=whep') => {
+    const answer = await call('POST', path, SDP, body);
+    return { ...answer, path: inPlace(answer.headers.get('location') ?? '', path) };
+  };
   return { ...server, output, input, call, post };
 }
 
@@ -68,7 +73,7 @@ test('an offer is answered as RFC 9725 wants', async (t) => {
   const { status, headers, body } = await post();
   t.is(status, 201);
   t.is(headers.get('content-type'), 'application/sdp');
-  t.regex(headers.get('location') ?? '', /^\/app\/stream\/[0-9a-f-]{36}\.[0-9a-f]+\?direction=whep$/);
+  t.regex(headers.get('location') ?? '', /^stream\/[0-9a-f-]{36}\.[0-9a-f]+\?direction=whep$/);
   t.regex(headers.get('etag') ?? '', /^"[0-9a-f]{8}"$/);
   t.is(headers.get('accept-patch'), 'application/trickle-ice-sdpfrag');
   t.is(
@@ -220,8 +225,7 @@ test('a stream that WebRTC cannot carry is not acceptable, one that it can carry
 
 test("trickle needs the session's tag; an ICE restart changes it and the credentials", async (t) => {
   const { post, call } = await start(t);
-  const { headers, body } = await post();
-  const path = headers.get('location') as string;
+  const { headers, body, path } = await post();
   const etag = headers.get('etag') as string;
   const patch = (match: string | undefined, fragment: string) =>
     call('PATCH', path, { ...FRAGMENT, ...(match === undefined ? {} : { 'if-match': match }) }, fragment);
@@ -253,7 +257,7 @@ test("trickle needs the session's tag; an ICE restart changes it and the credent
 
 test('a session is found only under its own stream', async (t) => {
   const { post, call } = await start(t);
-  const path = (await post()).headers.get('location') as string;
+  const { path } = await post();
   t.is((await call('DELETE', path.replace('/app/stream', '/app/other'))).status, 404);
   t.is((await call('DELETE', path)).status, 200);
 });
@@ -264,7 +268,7 @@ test('MaxConnection is the most there can be at once, however fast they come', a
   t.deepEqual(answers.map(({ status }) => status).sort(), [201, 201, 201, 503, 503, 503, 503, 503]);
   t.is(output.sessions.size, 3);
   const admitted = answers.find(({ status }) => status === 201);
-  await call('DELETE', admitted?.headers.get('location') as string);
+  await call('DELETE', admitted?.path as string);
   t.is((await post()).status, 201);
 });
 
@@ -282,7 +286,7 @@ test('a name of a session is given once, and never again to one that was kicked'
 
 test('who never connects is let go after the timeout', async (t) => {
   const { post, call, output, pool } = await start(t, { webrtc: { timeout: 8000 } });
-  const path = (await post()).headers.get('location') as string;
+  const { path } = await post();
   await until('the session ends', () => output.sessions.size === 0);
   t.is((await call('DELETE', path)).status, 404);
   await until('the feed is released', () => output.readers === 0);

@@ -54,7 +54,7 @@ test('every file of a stream is the same on every node, and fetched once', async
   });
   t.is((await b.get(MASTER)).statusCode, 201);
   advance(10.2);
-  const [url = ''] = lines((await c.get(MASTER)).body);
+  const [url = ''] = await c.children(MASTER);
   const same = async (path: string, headers: Record<string, string> = {}) => {
     const [own, ...others] = await Promise.all(
       [a, b, c].map((node) => node.get(path, { origin: 'http://somewhere', ...headers })),
@@ -90,7 +90,7 @@ test('every file of a stream is the same on every node, and fetched once', async
 test('players of every node are counted where the stream is, and thrown out everywhere', async (t) => {
   const { a, b, output, advance } = await live(t);
   advance(4.2);
-  const [url = ''] = lines((await b.get(`${MASTER}?session=one`)).body);
+  const [url = ''] = await b.children(`${MASTER}?session=one`);
   const [name = ''] = lines((await b.get(url)).body);
   const { rawPayload } = await b.get(sibling(url, name));
   const session = output.sessions.get('one');
@@ -107,7 +107,7 @@ for (const returnsTo of ['the same', 'another'] as const) {
   test(`a publisher that returns to ${returnsTo} node goes on with the numbers behind a discontinuity`, async (t) => {
     const { a, b, c, input, advance } = await live(t);
     advance(6.5);
-    const [url = ''] = lines((await c.get(MASTER)).body);
+    const [url = ''] = await c.children(MASTER);
     const before = numbers((await c.get(url)).body);
     input.close('the connection was lost');
     const last = numbers(await untilSegment(a, url, (before.at(-1) ?? 0) + 1)).at(-1) ?? 0;

@@ -6,6 +6,7 @@ import { openClient, openSession, openTls, PROTOCOLS, type Client } from '../../
 import { openLlhls } from '../../../support/llhls.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
 import { openTlsPort } from '../../../support/tls-port.ts';
+import { inPlace } from '../../../support/playlist-uris.ts';
 import { until } from '../../../support/until.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
@@ -31,7 +32,7 @@ async function text(client: Client, url: string): Promise<string> {
 /** The picture's chunklist, as its master playlist names it. */
 async function chunklistOf(client: Client): Promise<string> {
   const names = [...(await text(client, MASTER)).matchAll(/^([^#\n].*)$/gm)].map(([, name]) => name as string);
-  return names[0] as string;
+  return inPlace(names[0] as string, MASTER);
 }
 
 /** The path that a playlist means by a name in it. */

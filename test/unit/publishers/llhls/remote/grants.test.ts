@@ -7,6 +7,7 @@ import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../s
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
 import { GUARDED, NotedOpenings } from '../../../../support/openings.ts';
 import { audioTrack, videoTrack } from '../../../../support/packets.ts';
+import { inPlace } from '../../../../support/playlist-uris.ts';
 import { until } from '../../../../support/until.ts';
 import { virtualTime } from '../../../../support/virtual-time.ts';
 
@@ -304,7 +305,7 @@ test('a guard sends a viewer to another virtual host in OriginMode: a route that
   for (const node of [a, b]) node.openings.target = { hostName: 'other.example' };
   const [one, two] = await Promise.all([a, b].map((node) => node.get(MASTER, headers)));
   t.is(one?.body, two?.body);
-  const [, uri = ''] = /URI="([^"]+)"/.exec(one?.body ?? '') ?? [];
+  const uri = inPlace(/URI="([^"]+)"/.exec(one?.body ?? '')?.[1] ?? '', MASTER);
   for (const node of [a, b, c]) t.is((await node.get(uri, headers)).statusCode, 200);
   t.is((await a.get(uri.replace(/stream\/(.{9})./, 'stream/$1_'), headers)).statusCode, 401);
 });

@@ -5,6 +5,7 @@ import type { LlhlsSetup } from '../../../../support/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
 import { audioTrack, videoTrack } from '../../../../support/packets.ts';
+import { urisOf } from '../../../../support/playlist-uris.ts';
 import { until } from '../../../../support/until.ts';
 import { virtualTime } from '../../../../support/virtual-time.ts';
 
@@ -48,9 +49,6 @@ async function follow(node: LlhlsNode, { headers }: { headers: Record<string, un
   return { url, answer: await node.get(pathname + search, { host, origin: 'null' }) };
 }
 
-const childrenOf = (body: string): string[] =>
-  [...body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(([, quoted, line]) => (quoted ?? line) as string);
-
 test('a full node sends players to another one, which serves them and what they ask for from then on', async (t) => {
   const { a, b, output } = await open(t);
   const sent = await a.get(`${MASTER}?x=1&session=me`, { host: 'live.test', origin: 'http://page.test' });
@@ -65,7 +63,7 @@ test('a full node sends players to another one, which serves them and what they 
   t.is(answer.headers['access-control-allow-origin'], '*');
   t.notRegex(answer.body, /redirected/i);
   t.regex(answer.body, /x=1&session=me/);
-  for (const child of childrenOf(answer.body)) t.is((await b.get(child)).statusCode, 200);
+  for (const child of urisOf(answer.body, MASTER)) t.is((await b.get(child)).statusCode, 200);
   t.deepEqual([...output.sessions.keys()], ['me']);
 });
 
@@ -112,7 +110,7 @@ test('the virtual host and the signature are those of the URL that was asked fir
   t.is(sent.statusCode, 307);
   const { url, answer } = await follow(b, sent);
   t.is(answer.statusCode, 200, answer.body);
-  for (const child of childrenOf(answer.body)) {
+  for (const child of urisOf(answer.body, MASTER)) {
     t.is((await b.get(child, { host: url.host })).statusCode, 200);
   }
   const { pathname, search } = signed;
