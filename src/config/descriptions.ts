@@ -313,7 +313,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'DVR/*': 'Not available.',
   '*/CacheControl': '`Cache-Control: max-age` in seconds; 0: `no-cache, no-store`; -1: no header.',
   'CacheControl/MasterPlaylistMaxAge': 'Of master playlists.',
-  'CacheControl/ChunklistMaxAge': 'Of chunklists.',
+  'CacheControl/ChunklistMaxAge': 'Of chunklists. Absent: 0, with OriginMode 1.',
   'CacheControl/ChunklistWithDirectivesMaxAge': 'Of chunklists that were asked for with `_HLS_msn`.',
   'CacheControl/SegmentMaxAge': 'Of segments.',
   'CacheControl/PartialSegmentMaxAge': 'Of parts.',

@@ -19,7 +19,7 @@ const played = () => ({
 });
 
 /** Seconds of `max-age`; 0: `no-cache, no-store`; -1: no header. */
-const age = (value: number) => integer(value, { min: -1, max: 0x7fff_ffff });
+const age = (value?: number) => integer(value, { min: -1, max: 0x7fff_ffff });
 
 const dump = () =>
   Type.Object({
@@ -48,7 +48,7 @@ const hls = () => ({
   }),
   cacheControl: section({
     masterPlaylistMaxAge: age(0),
-    chunklistMaxAge: age(0),
+    chunklistMaxAge: Type.Optional(age()),
     chunklistWithDirectivesMaxAge: age(60),
     segmentMaxAge: age(-1),
     partialSegmentMaxAge: age(-1),

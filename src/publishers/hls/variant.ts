@@ -16,6 +16,7 @@ import type { Queue } from '../playlists/queue.ts';
 import type { Startable } from '../playlists/start.ts';
 import { Text } from '../playlists/text.ts';
 import { Waiters, type Outcome } from '../playlists/waiters.ts';
+import { Repeats } from '../playlists/repeats.ts';
 import { buildMediaList } from './media-list.ts';
 import { listName, segmentName } from './names.ts';
 
@@ -45,6 +46,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   /** The picture first. */
   readonly packagers: readonly TrackPackager<Run>[];
   readonly waiters = new Waiters();
+  readonly repeats = new Repeats();
   newestAt = 0;
   position: Position | undefined;
   readonly #context: VariantContext;
@@ -83,6 +85,10 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
 
   get continues(): boolean {
     return this.#context.continues;
+  }
+
+  get targetDuration(): number {
+    return this.#context.targetDuration;
   }
 
   get interrupted(): boolean {

@@ -16,6 +16,7 @@ import type { PackagedList } from '../playlists/package.ts';
 import type { Wait } from '../playlists/wait.ts';
 import type { Position } from '../playlists/position.ts';
 import type { Queue } from '../playlists/queue.ts';
+import { Repeats } from '../playlists/repeats.ts';
 import type { Startable } from '../playlists/start.ts';
 import { Text } from '../playlists/text.ts';
 import { Waiters, type Outcome } from '../playlists/waiters.ts';
@@ -29,6 +30,7 @@ export interface RenditionContext {
   readonly interrupted: boolean;
   readonly concluded: boolean;
   readonly breaks: Breaks;
+  readonly targetDuration: number;
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'>;
   readonly queue: Queue;
   reports(except: Rendition): RenditionReport[];
@@ -39,6 +41,7 @@ export class Rendition implements PackagedList, Startable {
   readonly packager: TrackPackager;
   readonly names: FileNames;
   readonly waiters = new Waiters();
+  readonly repeats = new Repeats();
   /** When the newest part came, in milliseconds since the epoch. */
   newestAt = 0;
   position: Position | undefined;
@@ -64,6 +67,10 @@ export class Rendition implements PackagedList, Startable {
 
   get continues(): boolean {
     return this.#context.continues;
+  }
+
+  get targetDuration(): number {
+    return this.#context.targetDuration;
   }
 
   get interrupted(): boolean {

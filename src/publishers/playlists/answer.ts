@@ -90,8 +90,11 @@ export interface PlayedStream {
    * @throws playlistSessionRefused, playlistSessionOver, tooManyConnections
    */
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined>;
-  /** @throws fileNotFound, playlistDirective, playlistOverdue, tooManyWaiting, streamInterrupted */
-  file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer>;
+  /**
+   * @param viewer who asks; undefined when it is not counted
+   * @throws fileNotFound, playlistDirective, playlistOverdue, tooManyWaiting, streamInterrupted
+   */
+  file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer>;
   /** Counts what went to a player, or to somebody who is not counted. */
   sent(bytes: number, viewer: Viewer | undefined): void;
 }

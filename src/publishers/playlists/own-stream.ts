@@ -327,13 +327,13 @@ export class OwnStream implements PlayedStream {
     return ms === 0 ? undefined : delay(ms).then(() => this.settled());
   }
 
-  file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+  file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer> {
     const resource = this.#resource(name);
     if (resource === undefined) throw kilnError('fileNotFound');
     if (resource.kind === 'list') {
       const settled = this.settled();
-      if (settled !== undefined) return hold(() => settled).then(() => this.file(name, directives, hold));
-      return answerChunklist(resource.rendition, directives, hold);
+      if (settled !== undefined) return hold(() => settled).then(() => this.file(name, directives, hold, viewer));
+      return answerChunklist(resource.rendition, directives, hold, viewer);
     }
     if (resource.kind === 'hint') return this.#hinted(name, resource.rendition, hold);
     return resource.write?.()?.then(() => resource) ?? resource;

@@ -56,6 +56,8 @@ const PLAYLIST = '.m3u8';
 /** Of `sendNothing`. */
 const STARTING_STATUS = 201;
 const REDIRECT_STATUS = 307;
+/** Seconds. Without sessions it is the players' own caches that keep those back which ask without a pause. */
+const ORIGIN_CHUNKLIST_AGE = 1;
 
 /** The HTTP face of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
 export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPluginAsync {
@@ -230,14 +232,15 @@ function serveFile(
   const directives = parseDirectives(form.directives && file.endsWith(PLAYLIST) ? queryOf(request) : '');
   const { cacheControl: ages } = stream.config;
   const onSent = (bytes: number): void => stream.sent(bytes, viewer);
-  return after(stream.file(file, directives, holdOn(reply)), (answer: FileAnswer) => {
+  return after(stream.file(file, directives, holdOn(reply), viewer), (answer: FileAnswer) => {
     if (answer.kind === 'starting') {
       counts.answered('chunklist', STARTING_STATUS);
       return sendNothing(reply);
     }
     counts.answered(answer.kind, 200);
     if (answer.kind === 'chunklist') {
-      const age = answer.asNamed ? ages.chunklistWithDirectivesMaxAge : ages.chunklistMaxAge;
+      const { chunklistMaxAge = stream.config.originMode ? ORIGIN_CHUNKLIST_AGE : 0 } = ages;
+      const age = answer.asNamed ? ages.chunklistWithDirectivesMaxAge : chunklistMaxAge;
       return sendText(answer.text, age, reply, onSent);
     }
     if (answer.kind !== 'init' && viewer !== undefined) noteJoin(registry.counters.viewing, form.kind, viewer);

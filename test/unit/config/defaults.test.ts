@@ -236,7 +236,6 @@ test('publishers', async (t) => {
     createDefaultPlaylist: true,
     cacheControl: {
       masterPlaylistMaxAge: 0,
-      chunklistMaxAge: 0,
       chunklistWithDirectivesMaxAge: 60,
       segmentMaxAge: -1,
       partialSegmentMaxAge: -1,

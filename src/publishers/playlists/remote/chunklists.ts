@@ -2,7 +2,7 @@ import type { NodeIdentity } from '#cluster';
 import { kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
-import type { FileAnswer, Hold } from '../answer.ts';
+import type { FileAnswer, Hold, Viewer } from '../answer.ts';
 import { answerChunklist } from '../chunklist.ts';
 import type { Directives } from '../directives.ts';
 import { MAX_WAITING, type Outcome } from '../waiters.ts';
@@ -52,16 +52,21 @@ export class RemoteChunklists implements RemoteContext {
   }
 
   /** @throws as PlayedStream.file */
-  answer(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+  answer(
+    name: string,
+    directives: Directives,
+    hold: Hold,
+    viewer: Viewer | undefined,
+  ): FileAnswer | Promise<FileAnswer> {
     const since = Date.now();
     const { rendition, loaded } = this.#refresh(
       name,
       directives.legacy ? 'legacy' : directives.skip ? 'delta' : 'full',
     );
-    if (loaded === undefined) return answerChunklist(rendition, directives, hold, since);
+    if (loaded === undefined) return answerChunklist(rendition, directives, hold, viewer, since);
     return hold(() => loaded, MAX_LOADED_BY_ONE).then(() => {
       if (this.#ended && rendition.position === undefined) throw kilnError('streamInterrupted');
-      return answerChunklist(rendition, directives, hold, since);
+      return answerChunklist(rendition, directives, hold, viewer, since);
     });
   }
 

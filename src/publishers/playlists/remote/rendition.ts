@@ -7,6 +7,7 @@ import type { Chunklist } from '../chunklist.ts';
 import { holdFor } from '../hold.ts';
 import { waitMs, type Wait } from '../wait.ts';
 import { markOf, type Position } from '../position.ts';
+import { Repeats } from '../repeats.ts';
 import { Text } from '../text.ts';
 import { Waiters, type Outcome } from '../waiters.ts';
 import { AwayError, isSameLife, RETRY_MS, type OwnerLink } from './link.ts';
@@ -70,6 +71,7 @@ interface Pending {
  */
 export class RemoteRendition implements Chunklist {
   readonly waiters = new Waiters();
+  readonly repeats = new Repeats();
   /** Who has the stream holds the first answer, where that is called for. */
   readonly continues = false;
   position: Position | undefined;
@@ -88,6 +90,10 @@ export class RemoteRendition implements Chunklist {
   constructor(file: string, context: RemoteContext) {
     this.#file = file;
     this.#context = context;
+  }
+
+  get targetDuration(): number {
+    return this.#told?.targetDuration ?? 1;
   }
 
   get interrupted(): boolean {
@@ -174,7 +180,7 @@ export class RemoteRendition implements Chunklist {
   }
 
   #waitMs(interrupted: boolean, what?: Wait['what']): number {
-    return waitMs(this.#told?.targetDuration ?? 1, interrupted, what);
+    return waitMs(this.targetDuration, interrupted, what);
   }
 
   /** Waits for what comes as long as players do. It never throws. */

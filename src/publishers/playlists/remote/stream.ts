@@ -256,9 +256,9 @@ export class RemoteStream implements PlayedStream, PlayerCount {
     this.sent(bytes, viewer, now);
   }
 
-  file(name: string, directives: Directives, hold: Hold): FileAnswer | Promise<FileAnswer> {
+  file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer> {
     this.#use();
-    if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold);
+    if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold, viewer);
     return this.#media.get(name) ?? hold(() => this.#media.fetch(name), MAX_FETCHED_BY_ONE);
   }
 

@@ -840,6 +840,76 @@ test('a client that leaves takes its held request with it', async (t) => {
   t.is((await get(url)).statusCode, 200);
 });
 
+test.serial(
+  'a playlist that has not changed is told to a session again after half a target duration, or when it changes',
+  async (t) => {
+    virtualTime(t);
+    const { get, advance, children, publisher } = await live(t);
+    advance(4.1);
+    const [sound = '', picture = ''] = await children();
+    const [, other = ''] = await children();
+    const first = await get(picture);
+    for (const url of [sound, other, `${picture}?_HLS_legacy=YES`, `${picture}?_HLS_skip=YES`, `${picture}?_HLS_msn=1`])
+      t.is((await get(url)).statusCode, 200, 'another playlist, session, form, or one that is named');
+    const again = pending(get(picture));
+    const legacy = pending(get(`${picture}?_HLS_legacy=YES`));
+    await delay(900);
+    t.false(again.done);
+    t.is(publisher.waiting, 2);
+    // the target duration is 2 s
+    await delay(200);
+    t.true(again.done);
+    t.is((await again.promise).body, first.body);
+
+    const next = pending(get(picture));
+    await delay(100);
+    t.false(next.done);
+    advance(4.6);
+    await turns();
+    t.true(next.done);
+    t.not((await next.promise).body, first.body);
+    t.is((await legacy.promise).statusCode, 200);
+    // who waits as long as it is to is not held
+    t.is((await get(picture)).statusCode, 200);
+    await delay(1100);
+    const late = pending(get(picture));
+    await turns();
+    t.true(late.done);
+    t.is(publisher.waiting, 0);
+  },
+);
+
+test.serial(
+  'whoever has all of a stream that is over, no session, or many requests on one connection is not held',
+  async (t) => {
+    const ended = await live(t);
+    ended.advance(4.1);
+    const [url = ''] = await ended.children();
+    ended.publisher.live(ended.application, 'stream')?.conclude(true);
+    for (let count = 0; count < 3; count++) t.regex((await ended.get(url)).body, /ENDLIST/);
+
+    const origin = await live(t, { llhls: { originMode: true } });
+    origin.advance(4.1);
+    const [free = ''] = await origin.children();
+    for (let count = 0; count < 3; count++) t.is((await origin.get(free)).headers['cache-control'], 'max-age=1');
+    const told = await live(t, { llhls: { originMode: true, cacheControl: { chunklistMaxAge: 0 } } });
+    told.advance(4.1);
+    const [own = ''] = await told.children();
+    t.is((await told.get(own)).headers['cache-control'], 'no-cache, no-store');
+
+    const { app, advance, children } = await live(t);
+    advance(4.1);
+    const [, picture = ''] = await children();
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    let text = '';
+    socket.on('data', (data) => (text += data.toString('latin1')));
+    socket.write(`GET ${picture} HTTP/1.1\r\nHost: h\r\n\r\n`.repeat(8));
+    await until('all are answered', () => text.split('HTTP/1.1 200').length === 9);
+  },
+);
+
 test('one connection holds few requests, however many it sends', async (t) => {
   const { app, advance, children } = await live(t);
   advance(4.1);

@@ -195,6 +195,21 @@ test('a stream that has not started: held on every node by few calls, 201 after 
   for (const answer of next) t.is((await answer).statusCode, 200);
 });
 
+test('on every node a playlist that has not changed is told to a session again after half a target duration', async (t) => {
+  const { a, b, c, advance } = await live(t);
+  advance(4.1);
+  for (const node of [a, b, c]) {
+    const [, url = ''] = await node.children();
+    const first = await node.get(url);
+    t.is(first.statusCode, 200);
+    let done = 0;
+    const again = node.get(url).finally(() => done++);
+    await delay(800);
+    t.is(done, 0, node.id);
+    t.is((await again).body, first.body);
+  }
+});
+
 test('what does not come in three targets: 503', async (t) => {
   const { b, advance } = await live(t, { llhls: { segmentDuration: 0.5 } }, 30);
   advance(3.1);
