@@ -1,4 +1,4 @@
-import { BitstreamError } from '../../codecs/bits.ts';
+import { BitstreamError, tolerant } from '../../codecs/bits.ts';
 import * as h264 from '../../codecs/h264.ts';
 import * as h265 from '../../codecs/h265.ts';
 import { bareNals, nalUnits } from '../../codecs/nal.ts';
@@ -15,6 +15,7 @@ import type { MediaUnit } from '../intake/media-unit.ts';
 import type { VideoIntake } from '../intake/video-intake.ts';
 import { DecodeTimes } from './decode-times.ts';
 import type { Waiting } from './gap-timer.ts';
+import { PictureOrder, reorderedIn } from './picture-order.ts';
 
 /** Something of a stream, in the order in which it came: a whole frame, or that one is missing or the count begins anew. */
 export interface LaneEvent {
@@ -24,6 +25,8 @@ export interface LaneEvent {
   readonly timestamp: number;
   /** When its last packet came, in milliseconds of the monotonic clock. */
   readonly now: number;
+  /** Of a frame that was held for it: the next one. */
+  readonly following?: LaneEvent;
 }
 
 export interface LaneOptions {
@@ -57,6 +60,10 @@ export class RtpLane implements ReceiverSink, Waiting {
   readonly #options: LaneOptions;
   readonly #receiver: RtpReceiver;
   readonly #times = new DecodeTimes();
+  /** Where the configuration does not tell how many pictures are reordered. */
+  #order: PictureOrder | undefined;
+  /** It is known, or the first picture was looked at together with the next one, which tells. */
+  #isSettled: boolean;
   #source: VideoIntake | AudioIntake | undefined;
   #known: Track | undefined;
   #isBroken = true;
@@ -70,6 +77,8 @@ export class RtpLane implements ReceiverSink, Waiting {
     this.kind = options.kind;
     this.#receiver = new RtpReceiver(options.format, options.waitMs, this);
     this.#source = options.source;
+    const { source } = options;
+    this.#isSettled = source?.kind !== 'video' || source.codec !== 'H264' || isTold(source);
   }
 
   /** undefined until it is known what it is. */
@@ -149,10 +158,25 @@ export class RtpLane implements ReceiverSink, Waiting {
     this.#emit('restart', NOTHING, 0);
   }
 
+  /**
+   * Whether a frame is the first one and should be taken together with the next one, which tells how pictures are reordered;
+   * once at most.
+   */
+  looksAhead(data: Buffer): boolean {
+    if (this.#isSettled) return false;
+    const nals = [...nalUnits(data)].flatMap(bareNals);
+    if (!nals.some(h264.isKeyNal)) return false;
+    this.#isSettled = true;
+    const sps = nals.findLast((nal) => h264.nalType(nal) === h264.NAL.sps);
+    return sps === undefined || tolerant(() => h264.parseSps(sps))?.maxReorderFrames === undefined;
+  }
+
   /** What an event brings; undefined where that is nothing, or nothing that can be shown. */
-  unit({ what, data, timestamp, now }: LaneEvent): MediaUnit | undefined {
+  unit(event: LaneEvent): MediaUnit | undefined {
+    const { what, data, timestamp, now } = event;
     if (what !== 'frame') {
       this.#isBroken = true;
+      this.#order?.restart();
       if (what === 'restart') this.#restart();
       return undefined;
     }
@@ -160,11 +184,12 @@ export class RtpLane implements ReceiverSink, Waiting {
     return this.#try(() => {
       this.#source ??= this.#options.identify?.(data);
       if (this.#source?.kind === 'audio') return this.#source.frame(data, time);
-      return this.#source && this.#picture(this.#source, data, time, now);
+      return this.#source && this.#picture(this.#source, event, time);
     });
   }
 
-  #picture(source: VideoIntake, data: Buffer, time: number, now: number): MediaUnit | undefined {
+  #picture(source: VideoIntake, event: LaneEvent, time: number): MediaUnit | undefined {
+    const { data, now } = event;
     let unit: MediaUnit;
     try {
       unit = source.frame(data, time, 0);
@@ -176,14 +201,31 @@ export class RtpLane implements ReceiverSink, Waiting {
     }
     if (source.track !== this.#known) {
       this.#known = source.track;
-      this.#times.expect(reorderedFrames(source.codec, source.track?.config));
+      this.#reconfigure(source);
     }
-    const dts = this.#times.next(time);
+    const step = this.#order?.step(unit.data);
+    if (event.following !== undefined) this.#lookAhead(event, event.following);
+    const dts = step === undefined ? this.#times.next(time) : this.#times.next(time, step, reorderedIn(step));
     if (unit.key) {
       this.lastKey = now;
       this.#isBroken = false;
     }
     return this.#isBroken ? undefined : { ...unit, time: dts, compositionTime: time - dts };
+  }
+
+  #reconfigure({ codec, track }: VideoIntake): void {
+    const reordered = reorderedFrames(codec, track?.config);
+    this.#times.expect(reordered);
+    const isUnknown = codec === 'H264' && reordered === undefined && track?.config !== undefined;
+    this.#order = isUnknown ? new PictureOrder(track.config) : undefined;
+  }
+
+  /** Where pictures come between the first one and the next, that begins so much earlier as they need. */
+  #lookAhead({ timestamp }: LaneEvent, following: LaneEvent): void {
+    if (this.#order === undefined) return;
+    const step = this.#order.peek(following.data);
+    const ticks = (following.timestamp - timestamp) | 0;
+    if (step > 1 && ticks > 0) this.#times.expect(reorderedIn(step), ticks / step);
   }
 
   #restart(): void {
@@ -217,4 +259,9 @@ function hasNoPicture(codec: VideoIntake['codec'], data: Buffer): boolean {
     if (isPicture) return false;
   }
   return true;
+}
+
+/** The description says how many pictures are reordered. */
+function isTold({ codec, track }: VideoIntake): boolean {
+  return track !== undefined && reorderedFrames(codec, track.config) !== undefined;
 }

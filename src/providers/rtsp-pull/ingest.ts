@@ -15,6 +15,7 @@ import { PullError } from '../pull/error.ts';
 import type { SourceSink } from '../pull/source.ts';
 import { areAligned } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
+import { FirstPictures } from '../rtp/first-pictures.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import type { LaneEvent } from '../rtp/lane.ts';
 import { AlignmentHold } from './alignment-hold.ts';
@@ -88,6 +89,7 @@ export class RtspIngest {
     });
     const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
     this.#intake.announce({ video: indices(counts.video), audio: indices(counts.audio) });
+    const first = new FirstPictures((event) => this.#enter(event));
     this.#hold = new AlignmentHold({
       isAligned: (waitsForSilent) =>
         options.ignoresReports ||
@@ -96,7 +98,7 @@ export class RtspIngest {
           waitsForSilent,
         ),
       onSilent: () => this.#leaveOutSilent(),
-      output: (event) => this.#enter(event),
+      output: (event) => first.push(event),
     });
   }
 

@@ -13,6 +13,7 @@ import { TrackWriter } from '../intake/track-writer.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import { areAligned, SILENT_WAIT_MS } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
+import { FirstPictures } from '../rtp/first-pictures.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { RtpLane, type LaneEvent } from '../rtp/lane.ts';
 import type { IngestPlan } from './accepted.ts';
@@ -57,6 +58,7 @@ export class Ingest {
   readonly #gate: LayerGate;
   readonly #timer = setInterval(() => this.#tick(), RETRY_MS).unref();
   readonly #gaps: GapTimer;
+  readonly #first = new FirstPictures((event) => this.#take(event));
   #aligned: boolean;
   /** When the first frame came, which waited for reports. */
   #heardAt: number | undefined;
@@ -140,7 +142,7 @@ export class Ingest {
           source: sourceOf(plan, streamTrackId(kind, index)),
           waitMs: this.#options.config.rtx.maxHoldMs,
           clock: this.#clock.track(clockRate, kind === 'audio'),
-          onEvent: (event) => this.#hear(section, event),
+          onEvent: (event) => this.#hear(event),
           onLost: (packets) => this.#options.input.counters.lost(packets),
         }),
     );
@@ -148,11 +150,19 @@ export class Ingest {
     return section;
   }
 
-  #hear(section: Section, event: LaneEvent): void {
+  #hear(event: LaneEvent): void {
     // frames before that have no time
     if (event.what === 'frame' && !this.#isAligned(event.now)) return;
-    const unit = event.lane.unit(event);
-    if (event.lane.broken) this.#askForKey(section, event.now);
+    this.#first.push(event);
+  }
+
+  #take(event: LaneEvent): void {
+    const { lane, now } = event;
+    const unit = lane.unit(event);
+    if (lane.broken) {
+      const section = this.#sections.find(({ lanes }) => lanes.includes(lane));
+      if (section !== undefined) this.#askForKey(section, now);
+    }
     if (unit !== undefined) this.#gate.push(unit);
   }
 

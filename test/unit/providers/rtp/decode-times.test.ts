@@ -20,6 +20,30 @@ test('where the configuration tells, the first times are right already', (t) => 
   t.deepEqual(run(pyramid, [0, 4, 2, 1, 3, 8, 6, 5, 7]), [-1, -0.5, 0, 1, 2, 3, 4, 5, 6]);
 });
 
+test('where pictures that are missing tell, all times are right, from the first one with its step', (t) => {
+  const known = new DecodeTimes();
+  known.expect(2, 3600);
+  t.deepEqual(run(known, [0, 3, 2, 1, 6, 5, 4]), [-2, -1, 0, 1, 2, 3, 4]);
+  // one after the other at first; then as many come between as `step` tells
+  const grown = new DecodeTimes();
+  const order = [0, 1, 2, 5, 4, 3, 8, 7, 6, 12, 10, 9, 11, 16, 14, 13, 15];
+  let latest = -1;
+  const decoded = order.map((picture) => {
+    const step = picture - latest;
+    latest = Math.max(latest, picture);
+    return grown.next(picture * 3600, step, step > 1 ? 2 : 0) / 3600;
+  });
+  for (const [i, picture] of order.entries()) {
+    t.true((decoded[i] as number) <= picture, `${picture}: ${decoded[i]}`);
+    if (i > 0) t.true((decoded[i] as number) > (decoded[i - 1] as number));
+  }
+  t.deepEqual(decoded.slice(0, 6), [0, 1, 2, 2 + 1 / 3, 2 + 2 / 3, 3]);
+  t.deepEqual(
+    decoded.slice(6),
+    decoded.slice(6).map((_, i) => 4 + i),
+  );
+});
+
 test('where it does not, they are right after some pictures', (t) => {
   const times = new DecodeTimes();
   times.expect(undefined);

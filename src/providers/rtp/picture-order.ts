@@ -1,0 +1,73 @@
+import { tolerant } from '../../codecs/bits.ts';
+import { parseSliceHead, type H264SliceHead } from '../../codecs/h264-slice.ts';
+import { nalType, NAL, parseAvcConfig, parseSps, type H264Sps } from '../../codecs/h264.ts';
+import { bareNals, nalUnits } from '../../codecs/nal.ts';
+
+/**
+ * Follows the picture order counts of H.264 (8.2.1), which tell where pictures are to come between others before they do: most
+ * encoders count frames by two, some by one.
+ */
+export class PictureOrder {
+  readonly #sps: H264Sps;
+  #perFrame = 2;
+  #highest: number | undefined;
+
+  /** @param config of the track. @throws BitstreamError when it is malformed */
+  constructor(config: Buffer) {
+    this.#sps = parseSps(parseAvcConfig(config).sps[0] as Buffer);
+  }
+
+  /**
+   * Takes the next picture in decoding order.
+   * @param data NAL units behind lengths of 4 bytes
+   * @returns frames from the last one in the order of output to this one; 0 where it comes between others, or does not tell
+   */
+  step(data: Buffer): number {
+    const head = this.#headOf(data);
+    if (head?.pocLsb === undefined || head.field === 'bottom') return 0;
+    const ahead = this.#ahead(head);
+    if (ahead === undefined || ahead > 0) this.#highest = head.pocLsb;
+    return ahead === undefined ? 1 : this.#frames(ahead);
+  }
+
+  /** Pictures are missing: the next one has nothing to do with those before. */
+  restart(): void {
+    this.#highest = undefined;
+  }
+
+  /** What `step` would answer for a picture that comes next. */
+  peek(data: Buffer): number {
+    const head = this.#headOf(data);
+    return this.#frames((head && this.#ahead(head)) ?? 0);
+  }
+
+  /** From the highest count to that of a picture; undefined where counts begin anew. */
+  #ahead({ pocLsb = 0, idrId }: H264SliceHead): number | undefined {
+    if (idrId !== undefined || this.#highest === undefined) return undefined;
+    const range = 2 ** this.#sps.pocLsbBits;
+    const ahead = ((((pocLsb - this.#highest) % range) + range + range / 2) % range) - range / 2;
+    if (ahead % 2 !== 0) this.#perFrame = 1;
+    return ahead;
+  }
+
+  #frames(ahead: number): number {
+    return ahead > 0 ? Math.ceil(ahead / this.#perFrame) : 0;
+  }
+
+  #headOf(data: Buffer): H264SliceHead | undefined {
+    return tolerant(() => {
+      for (const unit of nalUnits(data)) {
+        for (const nal of nalType(unit) <= NAL.idr && nalType(unit) > 0 ? [unit] : bareNals(unit)) {
+          const type = nalType(nal);
+          if (type === NAL.slice || type === NAL.partitionA || type === NAL.idr) return parseSliceHead(nal, this.#sps);
+        }
+      }
+      return undefined;
+    });
+  }
+}
+
+/** How many pictures may have to wait for others, where so many frames are missing between two in the order of output. */
+export function reorderedIn(step: number): number {
+  return step > 1 ? Math.ceil(Math.log2(step)) : 0;
+}
