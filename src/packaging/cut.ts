@@ -14,4 +14,6 @@ export interface Cut {
   /** Discontinuities of the stream so far, this one included. */
   readonly discontinuities: number;
   readonly wallTime: WallTime;
+  /** Seconds that are added to the times of what follows. */
+  readonly shift: number;
 }

@@ -10,6 +10,8 @@ import type { Init } from './segment.ts';
 export interface PartForm<Data> {
   /** Whether players get parts before their segment is complete: then one ends, if that is likely enough, before the next frame comes. */
   readonly early: boolean;
+  /** Seconds that times in parts are less than where a segment begins; beyond, they begin anew behind a discontinuity. */
+  readonly range: number;
   /** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
   describe(track: MediaTrack, version: number): Init;
   /**
@@ -29,6 +31,8 @@ export interface PartForm<Data> {
 /** Fragments of fragmented MP4, each with its bytes. */
 export const FRAGMENTS: PartForm<Buffer> = {
   early: true,
+  // decode times have 64 bits
+  range: Infinity,
   describe: (track, version) => {
     if (!isPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS`);
     return describe(track, version);

@@ -47,9 +47,16 @@ export function isTsPackable({ codec }: { readonly codec: string }): boolean {
   return CODECS.has(codec);
 }
 
+/**
+ * Times in MPEG-TS have 33 bits of 90 kHz, 95443 s, and players may stop where they wrap (Shaka Player 5.2). A segment that
+ * begins before this ends before that.
+ */
+const RANGE_SECONDS = 95_000;
+
 /** Parts that stay frames. */
 export const RUNS: PartForm<Run> = {
   early: false,
+  range: RANGE_SECONDS,
   describe: (track, version) => {
     if (!isTsPackable(track)) throw new UnsupportedTrackError(`${track.codec} cannot be carried in HLS with MPEG-TS`);
     try {

@@ -63,7 +63,6 @@ export class Segmenter<Data = Buffer> {
   #cut: Cut | undefined;
   /** Seconds from the decode time of the newest cut to its presentation time. */
   #reordering = 0;
-  #shift = 0;
   /** Of the first picture that could not begin the stream. */
   #kept: number | undefined;
   /** What its media playlists tell of splices and ad breaks. */
@@ -141,7 +140,7 @@ export class Segmenter<Data = Buffer> {
     this.#elect();
     if (!this.#started || known === undefined) return added;
     if ([...this.#packagers.values()].some((packager) => !packager.hasLeft && !added.includes(packager))) {
-      for (const packager of added) packager.start(known, this.#shift);
+      for (const packager of added) packager.start(known);
     } else {
       this.#started = false;
       this.#firstMsn = known.msn + 1;
@@ -303,7 +302,6 @@ export class Segmenter<Data = Buffer> {
     this.#kept = undefined;
     this.#lag.start(time);
     this.#length.restart();
-    this.#shift = shiftFor(time);
     // whoever played what was there before finds another timeline
     const gaps = this.#cut === undefined ? (this.#options.past?.gaps ?? 0) : 0;
     const discontinuities = this.#discontinuities + 1;
@@ -316,11 +314,12 @@ export class Segmenter<Data = Buffer> {
       jump: false,
       discontinuities,
       wallTime: this.#wallTimeOf(packet),
+      shift: shiftFor(time, this.#form.range),
     };
     this.#beginBreaks(packet, true);
     for (const one of this.#packagers.values()) {
       if (gaps > 0) one.lead(this.#cut, gaps, this.targetDuration);
-      one.start(this.#cut, this.#shift);
+      one.start(this.#cut);
     }
     return true;
   }
@@ -380,20 +379,20 @@ export class Segmenter<Data = Buffer> {
 
   #break(packager: TrackPackager<Data>, packet: Packet, jump: boolean): void {
     const time = seconds(packet);
-    this.#shift = shiftFor(time);
     if (!packager.awaitsDiscontinuity) {
       if (jump) this.#lag.jump(time);
       this.#cutAll(packager, packet, jump ? 'jump' : 'change');
     }
-    packager.break(this.#shift);
+    packager.break();
   }
 
   #cutAll({ frameSeconds: slack }: TrackPackager<Data>, packet: Packet, why?: 'jump' | 'change'): void {
     if (this.#onConcluded !== undefined) return this.finish();
-    const { msn, discontinuities, time: begun } = this.#cut as Cut;
+    const { msn, discontinuities, time: begun, shift } = this.#cut as Cut;
     const time = seconds(packet);
     this.#length.end(time - begun);
-    const discontinuity = why !== undefined;
+    const isOver = time + shift >= this.#form.range;
+    const discontinuity = why !== undefined || isOver;
     this.#cut = {
       msn: msn + 1,
       time,
@@ -402,6 +401,7 @@ export class Segmenter<Data = Buffer> {
       jump: why === 'jump',
       discontinuities: discontinuities + (discontinuity ? 1 : 0),
       wallTime: this.#wallTimeOf(packet),
+      shift: why === 'jump' || isOver ? shiftFor(time, this.#form.range) : shift,
     };
     this.#beginBreaks(packet, why === 'jump');
     this.#lag.expect(msn + 1, time);
@@ -447,9 +447,10 @@ function livesOn<Data>({ track, window }: TrackPackager<Data>, tracks: readonly 
   return track.type === 'audio' || tracks.every(({ type }) => type !== 'video');
 }
 
-/** Whole seconds that make a time positive: decode times in MP4 know no sign. */
-function shiftFor(time: number): number {
-  return time >= 0 ? 0 : Math.ceil(-time);
+/** Whole seconds that bring a time into a range that begins at 0: decode times in MP4 know no sign. */
+function shiftFor(time: number, range: number): number {
+  if (time < 0) return Math.ceil(-time);
+  return time < range ? 0 : -Math.floor(time / range) * range;
 }
 
 function seconds({ dts, track }: Packet): number {

@@ -173,10 +173,10 @@ export class TrackPackager<Data = Buffer> {
   }
 
   /** Begins the first segment, also after `finish`. */
-  start(cut: Cut, shift: number): void {
+  start(cut: Cut): void {
     const again = this.#begun;
     this.#current = cut;
-    this.#shift = shift;
+    this.#shift = cut.shift;
     this.window.start(this.#segment(cut, again), again ? undefined : cut.discontinuities);
   }
 
@@ -307,12 +307,11 @@ export class TrackPackager<Data = Buffer> {
     return this.#events.add(event);
   }
 
-  /** The frame after this call does not follow the one before. @param shift seconds to add to its times */
-  break(shift: number): void {
+  /** The frame after this call does not follow the one before. */
+  break(): void {
     while (this.behind && this.#pending[0]?.discontinuity === false) this.#startSegment();
     this.#broken = true;
     this.#needKey = this.#track.type === 'video';
-    this.#shift = shift;
   }
 
   /**
@@ -496,6 +495,7 @@ export class TrackPackager<Data = Buffer> {
     if (cut.jump) this.#events.release();
     this.#broken = false;
     this.#current = cut;
+    this.#shift = cut.shift;
     if (first) this.window.start(this.#segment(cut, false), cut.discontinuities);
     else this.window.start(this.#segment(cut, cut.discontinuity));
   }
