@@ -26,6 +26,8 @@ export class SampleTable {
   /** Decode time of the first sample in the file. */
   #start: number | undefined;
   #end = 0;
+  /** The earliest composition time, from the first decode time on. */
+  #shown = Infinity;
 
   constructor(timebase: Timebase) {
     this.#timebase = timebase;
@@ -37,15 +39,14 @@ export class SampleTable {
 
   /** @param at where the first sample's data are in the file */
   add({ baseTime, samples }: IndexedRun, at: number): void {
-    if (this.#start === undefined) {
-      this.#start = baseTime;
-      this.#end = baseTime;
-    }
+    const start = (this.#start ??= baseTime);
+    if (this.samples === 0) this.#end = baseTime;
     for (const { duration, compositionOffset, key, data } of samples) {
       this.#sizes.push(data.length);
       count(this.#durations, duration);
       count(this.#offsets, compositionOffset);
       if (compositionOffset !== 0) this.#isReordered = true;
+      this.#shown = Math.min(this.#shown, this.#end - start + compositionOffset);
       if (key) this.#keys.push(this.samples);
       this.#end += duration;
     }
@@ -59,26 +60,34 @@ export class SampleTable {
 
   /** Length of the track in ticks of the movie. */
   duration(timescale: number): number {
-    return this.#inMovie(this.#end, timescale);
+    return this.#inMovie(this.#end + (this.#hasEdits(timescale) ? this.#lead : 0), timescale);
   }
 
   /** What `trak` tells of it. @param timescale of the movie */
   place(id: number, timescale: number): TrackPlace {
     const start = this.#start ?? 0;
     const mediaDuration = this.#end - start;
-    const before = this.#inMovie(start, timescale);
+    // where an edit begins before the first picture is shown, some readers show it at the beginning of the edit
+    const before = this.#inMovie(start + this.#lead, timescale);
     const own = this.#inMovie(mediaDuration, timescale);
-    const edits =
-      before === 0
-        ? undefined
-        : box('edts', fullBox('elst', 1, 0, u32(2), u64(before), EMPTY, u64(own), u64(0), NORMAL_RATE));
+    const edits = fullBox('elst', 1, 0, u32(2), u64(before), EMPTY, u64(own), u64(this.#lead), NORMAL_RATE);
     return {
       id,
       duration: this.duration(timescale),
       mediaDuration,
-      ...(edits && { edits }),
+      ...(this.#hasEdits(timescale) && { edits: box('edts', edits) }),
       tables: this.#tables(),
     };
+  }
+
+  /** It begins later than the file. */
+  #hasEdits(timescale: number): boolean {
+    return this.#inMovie(this.#start ?? 0, timescale) > 0;
+  }
+
+  /** From the first decode time until the first sample is shown. */
+  get #lead(): number {
+    return Number.isFinite(this.#shown) ? Math.max(0, this.#shown) : 0;
   }
 
   #tables(): Buffer[] {

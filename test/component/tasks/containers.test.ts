@@ -187,3 +187,30 @@ test.serial('Chromium plays an mp4 and a webm, and goes to the middle of them', 
     t.true(shown > 0);
   }
 });
+
+test.serial('reordered video that begins later than its audio is where it was while the file grew', async (t) => {
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  const both = codedPackets({ video: { codec: 'H264' }, audio: 'AAC', seconds: SECONDS });
+  const isSecond = ({ track, key, dts }: Packet) => track.type === 'video' && key && dts > track.timebase.den / 2;
+  const begin = both.findIndex(isSecond);
+  const packets = both.filter(({ track }, index) => track.type === 'audio' || index >= begin);
+  t.true(packets.some(({ dts, pts }) => pts > dts));
+  const [growing, whole] = [true, false].map((isCut) => write(`late-${isCut}.mp4`, later(packets), isCut).path);
+  const starts = (path: string) =>
+    probe(path).streams.map(({ codec_name: codec, start_time: start }) => [codec, start]);
+  t.deepEqual(starts(whole as string), starts(growing as string));
+  const shown = async (path: string): Promise<number> => {
+    await page.setContent('<video muted></video>');
+    return await page.evaluate(`new Promise((resolve, reject) => {
+      const video = document.querySelector("video");
+      video.onerror = () => reject(new Error(video.error.message));
+      video.requestVideoFrameCallback((_, { mediaTime }) => resolve(mediaTime));
+      video.src = "data:video/mp4;base64,${readFileSync(path).toString('base64')}";
+      video.play();
+    })`);
+  };
+  const [before, after] = [await shown(growing as string), await shown(whole as string)];
+  t.true(before > 0.9 && Math.abs(after - before) < 0.001, `first picture at ${before} s, then at ${after} s`);
+});

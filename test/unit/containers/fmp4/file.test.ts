@@ -2,7 +2,7 @@ import test from 'ava';
 import { createFile, MP4BoxBuffer } from 'mp4box';
 import { Mp4File } from '../../../../src/containers/fmp4/file.ts';
 import { indexOf } from '../../../support/mp4-index.ts';
-import { audioPackets, audioTrack, videoPackets, videoTrack } from '../../../support/packets.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
 
 const VIDEO = videoTrack();
 const SOUND = audioTrack();
@@ -113,6 +113,49 @@ test('mp4box finds all samples in the index, and no fragments', (t) => {
   const [video] = videoPackets(VIDEO, { from: 10, to: 11 });
   t.deepEqual(Buffer.from(file.getTrackSample(1, 0)?.data ?? []), video?.data);
 });
+
+/** What mp4box reads in a file: when the first picture of the first track is shown, in seconds, with the edits of the track. */
+function shownAt(bytes: Buffer): number {
+  const file = createFile(true);
+  let info: Parameters<NonNullable<typeof file.onReady>>[0] | undefined;
+  file.onReady = (found) => (info = found);
+  file.appendBuffer(MP4BoxBuffer.fromArrayBuffer(new Uint8Array(bytes).buffer, 0));
+  file.flush();
+  const track = info?.tracks[0];
+  const samples = file.getTrackSamplesInfo(1);
+  const first = Math.min(...samples.map(({ cts, timescale }) => cts / timescale));
+  const [empty, own] = track?.edits ?? [];
+  if (info === undefined || empty === undefined || own === undefined) return first;
+  if (empty.media_time !== -1) throw new Error('the first edit is not empty');
+  return empty.segment_duration / info.timescale + first - own.media_time / (samples[0]?.timescale ?? NaN);
+}
+
+for (const [what, offsets, from] of [
+  ['is not reordered', [0], 10.5],
+  ['is reordered', [6000, 15_000, 6000, 0], 10.5],
+  ['is shown with the second picture first', [9000, 0, 12_000, 3000], 10.5],
+  ['is reordered, and begins with the audio', [6000, 15_000, 6000, 0], 10],
+] as const) {
+  test(`the index has video that ${what} where the fragments have it`, (t) => {
+    const file = new Mp4File([VIDEO, SOUND]);
+    const video = videoPackets(VIDEO, { from, to: 14, gop: 15 }).map((one, index) => ({
+      ...one,
+      key: index % 15 === 0,
+      pts: one.dts + (offsets[index % offsets.length] as number),
+    }));
+    const pieces = interleaved(video, audioPackets(SOUND, { from: 10, to: 14 })).flatMap((one) => file.write(one));
+    const { tail, patches } = file.end();
+    const growing = Buffer.concat([...pieces, ...tail.slice(0, -1)]);
+    const whole = Buffer.concat([growing, tail.at(-1) as Buffer]);
+    for (const { at, data } of patches) data.copy(whole, at);
+    const expected = Math.min(...video.map(({ pts }) => pts)) / 90_000 - Math.min(from, 480_256 / 48_000);
+    t.true(Math.abs(shownAt(growing) - expected) < 1e-4, `while it grows at ${shownAt(growing)} s, not ${expected}`);
+    t.true(Math.abs(shownAt(whole) - expected) < 1e-4, `at its end at ${shownAt(whole)} s, not ${expected}`);
+    // what readers take for the time of the first picture that do not subtract: the beginning of the edit
+    const [empty] = indexOf((tail.at(-1) as Buffer).subarray(8));
+    if (from > 10) t.true(Math.abs((empty?.empty ?? 0) / 90_000 - expected) < 1e-4);
+  });
+}
 
 test('payload is put out as it is, not as a copy', (t) => {
   const sent = videoPackets(VIDEO, { to: 3 });

@@ -42,6 +42,17 @@ test('a file that was interrupted becomes, byte for byte, what its end would hav
   t.deepEqual(await mended(Buffer.concat([media, media.subarray(0, 50)])), whole);
 });
 
+test('so does one whose video is reordered and begins later than its audio', async (t) => {
+  const video = videoPackets(TRACKS[0], { from: 10.5, to: 14, gop: 45 });
+  const { media, whole } = written(
+    interleaved(
+      video.map((packet, index) => ({ ...packet, pts: packet.dts + (index % 2 === 0 ? 6000 : 3000) })),
+      audioPackets(TRACKS[1], { from: 10, to: 14 }),
+    ),
+  );
+  t.deepEqual(await mended(media), whole);
+});
+
 test('one whose index is there, but not yet in place, gets it anew, and a whole one stays as it is', async (t) => {
   const { media, whole } = written();
   t.deepEqual(await mended(Buffer.concat([media, whole.subarray(media.length)])), whole);
