@@ -39,7 +39,6 @@ export function parseSliceStart(nal: Buffer): H264SliceStart {
 
 /**
  * Reads a slice header up to pic_order_cnt_lsb, NAL header included (H.264 7.3.3).
- * @public
  * @param sps the one that the slice's PPS names
  * @throws BitstreamError
  */

@@ -32,7 +32,6 @@ const HEAD_BYTES = 24;
 
 /**
  * Reads the start of a slice segment, NAL header included (H.265 7.3.6.1).
- * @public
  * @throws BitstreamError
  */
 export function parseSliceStart(nal: Buffer): H265SliceStart {

@@ -10,7 +10,8 @@ export {
   type HevcConfig,
 } from './h265-config.ts';
 /** @public */
-export { parseSliceHead, parseSliceStart } from './h265-slice.ts';
+export { parseSliceHead } from './h265-slice.ts';
+export { parseSliceStart } from './h265-slice.ts';
 export { parseSps, type H265Sps } from './h265-sps.ts';
 
 /** NAL unit types (H.265 table 7-1). */

@@ -11,8 +11,13 @@ export interface PayloadFormat {
   place(payload: Buffer): Place;
   /** Takes the next payload of a frame. Answers whether it is the last. @throws RtpError */
   add(payload: Buffer): boolean;
-  /** The frame of all that was added, undefined when it is not whole. What follows is another one. */
-  take(): Buffer | undefined;
+  /** A part that tells where it ends has not come to its end. */
+  readonly isOpen?: boolean;
+  /**
+   * The frame of all that was added, undefined when it is not whole. What follows is another one.
+   * @param ended it is known that an open part is at its end
+   */
+  take(ended: boolean): Buffer | undefined;
   /** Forgets what was added. */
   clear(): void;
 }
@@ -39,6 +44,10 @@ export class FrameAssembler implements Depacketizer {
   /** Timestamp of the last frame that ended. */
   #ended: number | undefined;
   #believesMarkers = true;
+  /** The last packet has the marker, but leaves a part of the frame open. */
+  #markedOpen = false;
+  /** Such markers have been at the end of frames: this sender does not tell the ends of parts. */
+  #leavesOpen = false;
 
   constructor(format: PayloadFormat, sink: FrameSink) {
     this.#format = format;
@@ -47,7 +56,7 @@ export class FrameAssembler implements Depacketizer {
 
   push({ payload, timestamp, marker }: RtpPacket): void {
     if (payload.length === 0) return;
-    if (this.#state !== 'idle' && timestamp !== this.#timestamp) this.#end();
+    if (this.#state !== 'idle' && timestamp !== this.#timestamp) this.#endBefore(payload);
     if (this.#state === 'damaged') {
       // what did not come was of this frame
       this.#gap = false;
@@ -77,6 +86,7 @@ export class FrameAssembler implements Depacketizer {
     this.#timestamp = timestamp;
     this.#bytes = 0;
     this.#packets = 0;
+    this.#markedOpen = false;
     this.#state = place === 'later' && afterGap ? 'damaged' : 'open';
     this.#gap = false;
     if (place === 'first' || afterGap || timestamp !== this.#ended) return;
@@ -89,7 +99,23 @@ export class FrameAssembler implements Depacketizer {
     if (++this.#packets > MAX_FRAME_PACKETS || this.#bytes > MAX_FRAME_BYTES)
       throw new RtpError('a frame is too large');
     const isLast = this.#format.add(payload);
-    if (isLast || (marker && this.#believesMarkers)) this.#end();
+    this.#markedOpen = marker && this.#believesMarkers && this.#format.isOpen === true;
+    if (isLast || (marker && this.#believesMarkers && (!this.#markedOpen || this.#leavesOpen))) this.#end();
+  }
+
+  /** A marker in a part that is not at its end is believed where another frame surely begins behind it. */
+  #endBefore(payload: Buffer): void {
+    if (this.#state === 'open' && this.#markedOpen && !this.#leavesOpen) this.#leavesOpen = this.#begins(payload);
+    this.#end();
+  }
+
+  #begins(payload: Buffer): boolean {
+    try {
+      return this.#format.place(payload) === 'first';
+    } catch (error) {
+      if (!(error instanceof RtpError)) throw error;
+      return false;
+    }
   }
 
   #end(): void {
@@ -97,7 +123,8 @@ export class FrameAssembler implements Depacketizer {
     this.#state = 'idle';
     this.#ended = this.#timestamp;
     if (!wasOpen) return;
-    const frame = this.#format.take();
+    const frame = this.#format.take(this.#markedOpen && this.#leavesOpen);
+    this.#markedOpen = false;
     if (frame === undefined) this.#sink.damaged('a frame is incomplete');
     else this.#sink.frame(frame, this.#timestamp);
   }

@@ -49,11 +49,18 @@ export abstract class NalFormat implements PayloadFormat {
     this.#inFragments = !isLast;
   }
 
+  /** A fragmented unit is not at its end. */
+  get isOpen(): boolean {
+    return this.#inFragments;
+  }
+
   /** All units, each behind its length in 4 bytes; undefined when there is none, or the last has no end. */
-  take(): Buffer | undefined {
+  take(ended: boolean): Buffer | undefined {
     const sizes = this.#sizes;
     const frame =
-      this.#inFragments || sizes.length === 0 ? undefined : Buffer.allocUnsafe(this.#bytes + 4 * sizes.length);
+      (this.#inFragments && !ended) || sizes.length === 0
+        ? undefined
+        : Buffer.allocUnsafe(this.#bytes + 4 * sizes.length);
     if (frame !== undefined) {
       let at = 0;
       let part = 0;

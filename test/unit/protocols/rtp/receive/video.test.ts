@@ -381,3 +381,53 @@ test('start codes in front of units, whole and in fragments, stay for whoever sp
   depacketizer.push(packet('00 1122', { timestamp: 1, marker: true }));
   t.deepEqual(frames(), []);
 });
+
+test('fragments without an end: the marker is believed where the next frame begins behind it', (t) => {
+  const forms = {
+    H264: { start: '7c 81 80', on: '7c 01 22', alone: '41 9a' },
+    H265: { start: '6201 81 80', on: '6201 01 22', alone: '0201 80' },
+  } as const;
+  for (const [codec, { start, on, alone }] of Object.entries(forms)) {
+    const { depacketizer, out, frames } = take(codec);
+    const frame = (timestamp: number, last = on): void => {
+      depacketizer.push(packet(start, { timestamp }));
+      depacketizer.push(packet(on, { timestamp }));
+      depacketizer.push(packet(last, { timestamp, marker: true }));
+    };
+    frame(1);
+    t.is(out.length, 0, codec);
+    frame(2);
+    // the first and, with its marker, the second
+    t.is(frames().length, 2, codec);
+    t.deepEqual(frames()[0], frames()[1]);
+    frame(3);
+    depacketizer.push(packet(alone, { timestamp: 4, marker: true }));
+    t.is(frames().length, 4, codec);
+    t.is(out.length, 4);
+    // what was lost stays lost
+    depacketizer.push(packet(start, { timestamp: 5 }));
+    depacketizer.lose();
+    depacketizer.push(packet(on, { timestamp: 5, marker: true }));
+    t.is(frames().length, 4, codec);
+  }
+});
+
+test('fragments without an end: what does not prove that the frame is whole costs it', (t) => {
+  const without = take('H264');
+  // no marker
+  without.depacketizer.push(packet('7c 81 80', { timestamp: 1 }));
+  without.depacketizer.push(packet('7c 01 22', { timestamp: 1 }));
+  without.depacketizer.push(packet('41 9a', { timestamp: 2, marker: true }));
+  t.deepEqual(without.frames(), [hexNals('419a')]);
+  // what follows may belong to it, as it begins no frame
+  const later = take('H264');
+  later.depacketizer.push(packet('7c 81 80', { timestamp: 1 }));
+  later.depacketizer.push(packet('7c 01 22', { timestamp: 1, marker: true }));
+  later.depacketizer.push(packet('41 1a', { timestamp: 2, marker: true }));
+  t.false(later.out.some(([frame]) => frame instanceof Buffer && frame.includes(0x22)));
+  // a marker in the middle of one
+  const inside = take('H264');
+  inside.depacketizer.push(packet('7c 81 80', { timestamp: 1, marker: true }));
+  inside.depacketizer.push(packet('7c 41 22', { timestamp: 1, marker: true }));
+  t.deepEqual(inside.frames(), [hexNals('61 80 22')]);
+});
