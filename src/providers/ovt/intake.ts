@@ -4,7 +4,7 @@ import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import { rescale, toSeconds, type Timebase } from '../../core/timebase.ts';
-import { sameFormat, type DataTrack, type Track } from '../../core/track.ts';
+import { isMedia, sameFormat, type DataTrack, type Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log.ts';
 import type { WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
@@ -70,6 +70,18 @@ interface Entry {
 
 /** How long a track is waited for that is not known from its description; then the others begin. */
 const MAX_WAIT_MS = 4000;
+/** How long tracks of which nothing comes are waited for, since something came of another. */
+const SILENT_WAIT_MS = 1000;
+const MAX_HELD = 1024;
+const MAX_HELD_BYTES = 8 * 1024 * 1024;
+
+/** What came before it is known which tracks come; without units, something of a track was lost. */
+interface Held {
+  readonly entry: Entry;
+  readonly frame: Frame;
+  readonly units: readonly SourceUnit[] | undefined;
+  readonly now: number;
+}
 
 /** A picture is not shown so long before or after it is decoded. */
 const MAX_REORDER_SECONDS = 10;
@@ -86,6 +98,10 @@ export class Intake {
   #told: readonly Track[] = [];
   #gate: KeyGate | undefined;
   #waitingSince: number | undefined;
+  /** Tracks of which something has come: others are not told of, unless the origin is a node, which tells of no other. */
+  readonly #present = new Set<number>();
+  #held: Held[] = [];
+  #heldBytes = 0;
   #run: string | undefined;
 
   /** @throws OvtError when there is no track that can be taken */
@@ -109,6 +125,8 @@ export class Intake {
     if (stream.playlists !== undefined) this.#playlists = stream.playlists.map(playlistOf);
     this.#follow(stream.originStreamUUID);
     this.#targeted = [];
+    // what is held is of the tracks as they were
+    if (this.#held.length > 0) this.#release();
     this.#enter(tracks);
     if (this.#told.length > 0) this.#tell();
   }
@@ -122,6 +140,7 @@ export class Intake {
   }
 
   #enter(tracks: readonly Track[]): void {
+    for (const id of this.#present) if (!tracks.some((track) => track.id === id)) this.#present.delete(id);
     this.#entries = new Map(tracks.map((described) => [described.id, this.#entry(described)]));
   }
 
@@ -143,19 +162,42 @@ export class Intake {
     if (entry === undefined) return;
     if (!isPossible(frame, entry.described)) return this.#options.faults.count('a frame has an impossible timestamp');
     const before = entry.source.track;
-    let units: readonly SourceUnit[];
+    let units: readonly SourceUnit[] | undefined;
     try {
       units = entry.source.units(frame);
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
       this.#options.faults.count(`malformed frame: ${error.message}`);
-      return this.#loseTrack(entry.described);
     }
+    const isNew = units !== undefined && units.length > 0 && !this.#isPresent(entry.described);
+    if (isNew) this.#present.add(frame.track);
+    const taken = { entry, frame, units, now: performance.now() };
+    if (this.#told.length === 0) return this.#hold(taken);
+    if (isNew || entry.source.track !== before) this.#tell();
+    this.#passAll(taken);
+  }
+
+  #hold(held: Held): void {
+    this.#held.push(held);
+    this.#heldBytes += held.frame.data.length;
+    if (this.#mayBegin) this.#release();
+  }
+
+  #release(): void {
+    this.#tell();
+    const all = this.#held;
+    this.#held = [];
+    this.#heldBytes = 0;
+    // the origin is joined anywhere between two key frames: what came before the picture is left out
+    const first = all.findIndex(({ entry, units = [] }) => entry.described.type === 'video' && units.some(isKey));
+    for (const one of all.slice(Math.max(0, first))) this.#passAll(one);
+  }
+
+  #passAll({ entry, frame, units, now }: Held): void {
+    if (units === undefined) return this.#loseTrack(entry.described);
     const { track: whole } = entry.source;
-    if (this.#told.length === 0 ? this.#mayBegin : whole !== before) this.#tell();
     const track = whole?.type === 'data' && units.length > 0 ? this.#eventTrack(whole, frame) : whole;
     if (track === undefined || !this.#told.includes(track)) return;
-    const now = performance.now();
     for (const unit of units) this.#pass(entry, track, frame, unit, now);
   }
 
@@ -213,20 +255,35 @@ export class Intake {
   }
 
   get #isComplete(): boolean {
-    for (const { source } of this.#entries.values()) if (source.track === undefined) return false;
+    for (const { described, source } of this.#entries.values())
+      if (source.track === undefined || !this.#isPresent(described)) return false;
     return true;
   }
 
   get #mayBegin(): boolean {
-    return this.#isComplete || performance.now() - (this.#waitingSince ?? Infinity) > MAX_WAIT_MS;
+    if (this.#isComplete || this.#held.length >= MAX_HELD || this.#heldBytes >= MAX_HELD_BYTES) return true;
+    const now = performance.now();
+    if (now - (this.#waitingSince ?? Infinity) > MAX_WAIT_MS) return true;
+    const first = this.#held.find(({ entry: { described } }) => isMedia(described));
+    if (first === undefined || now - first.now < SILENT_WAIT_MS) return false;
+    return this.#held.every(({ entry: { source } }) => source.track !== undefined);
+  }
+
+  #isPresent(described: Track): boolean {
+    return this.#options.plain || !isMedia(described) || this.#present.has(described.id);
   }
 
   #tell(): void {
-    const known = [...this.#entries.values()].flatMap(({ source: { track } }) => track ?? []);
+    const present = [...this.#entries.values()].filter(({ described }) => this.#isPresent(described));
+    const known = present.flatMap(({ source: { track } }) => track ?? []);
     if (known.length === 0) return;
     this.#told = [...known, ...this.#targeted.map(({ track }) => track)];
     this.#sink.tracks(this.#told, this.#playlists);
   }
+}
+
+function isKey({ key }: SourceUnit): boolean {
+  return key;
 }
 
 /** Times that no number can tell exactly are NaN. */

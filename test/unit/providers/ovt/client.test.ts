@@ -133,7 +133,9 @@ test('Opus comes with either of its headers', async (t) => {
     mapping: undefined,
   };
   for (const header of [buildOpusHead(config), buildOpusConfig(config)]) {
-    const { recorder } = await playing(t, describing(soundOf(9, header)));
+    const { origin, recorder, packets } = await playing(t, describing(soundOf(9, header)));
+    origin.send({ track: 1, mediaType: 1, bitstream: 12, dts: 0, data: Buffer.from('fcfffe', 'hex') });
+    await packets(1);
     t.like(recorder.told[0]?.tracks[0], {
       codec: 'OPUS',
       config: buildOpusConfig(config),

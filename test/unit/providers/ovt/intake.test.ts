@@ -8,6 +8,7 @@ import { wireTrack } from '../../../../src/protocols/ovt/tracks.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
 import { Intake } from '../../../../src/providers/ovt/intake.ts';
 import { Recorder } from '../../../support/ovt.ts';
+import { until } from '../../../support/until.ts';
 import { audioTrack, dataTrack, videoTrack } from '../../../support/packets.ts';
 
 /** The intake of a stream, with audio and events if nothing else is said, as OvenMediaEngine describes it. */
@@ -28,15 +29,46 @@ function open(tracks: readonly Track[] = [audioTrack({ codec: 'MP2', config: und
       ...{ track: 2, pts, dts: pts, duration: 0, mediaType: MEDIA_TYPE.data, key: true, bitstream, packetType },
       data: Buffer.from(data),
     });
-  return { recorder, intake, event, description };
+  /** A frame of audio, of the second 1. */
+  const sound = () =>
+    intake.frame({
+      ...{ track: 1, pts: 48_000, dts: 48_000, duration: 1152, mediaType: MEDIA_TYPE.audio, key: true },
+      ...{ bitstream: BITSTREAM.mp2, packetType: PACKET_TYPE.raw, data: Buffer.alloc(100) },
+    });
+  return { recorder, intake, event, sound, description };
 }
 
+test('a track that is described and never comes is not told of, and is added when it comes', async (t) => {
+  const { recorder, intake, sound } = open([
+    audioTrack({ codec: 'MP2', config: undefined }),
+    videoTrack({ codec: 'VP8', config: undefined }),
+  ]);
+  t.is(recorder.told.length, 0);
+  const ids = () => recorder.told.map(({ tracks }) => tracks.map(({ id }) => id));
+  await until('the stream', () => {
+    sound();
+    return recorder.told.length > 0;
+  });
+  t.deepEqual(ids(), [[1]]);
+  t.true(recorder.packets.length > 1);
+  const key = Buffer.from('1000009d012a80026801', 'hex');
+  intake.frame({
+    ...{ track: 0, pts: 180_000, dts: 180_000, duration: 0, mediaType: MEDIA_TYPE.video, key: true },
+    ...{ bitstream: BITSTREAM.vp8, packetType: PACKET_TYPE.raw, data: key },
+  });
+  t.deepEqual(ids()[1]?.toSorted(), [0, 1]);
+  t.is(recorder.packets.at(-1)?.track.type, 'video');
+});
+
 test('events that belong beside video or audio only are those of tracks with that target', (t) => {
-  const { recorder, intake, event, description } = open();
+  const { recorder, intake, event, sound, description } = open();
   const { event: all, videoEvent, audioEvent } = PACKET_TYPE;
+  sound();
   [all, videoEvent, audioEvent, videoEvent].forEach((type, index) => event(type, 90_000 * (1 + index)));
   t.deepEqual(
-    recorder.packets.map(({ track, pts }) => [track.id, track.type === 'data' && track.target, pts]),
+    recorder.packets
+      .filter(({ track }) => track.type === 'data')
+      .map(({ track, pts }) => [track.id, track.type === 'data' && track.target, pts]),
     [
       [2, undefined, 45_000],
       [1024, 'video', 135_000],
@@ -59,7 +91,9 @@ test('events that belong beside video or audio only are those of tracks with tha
 });
 
 test('no tracks are made of events that are not taken', (t) => {
-  const { recorder, event } = open();
+  const { recorder, event, sound } = open();
+  sound();
+  recorder.packets.length = 0;
   event(PACKET_TYPE.videoEvent, 0, 'x'.repeat(64_001));
   event(PACKET_TYPE.audioEvent, 0, '{}', BITSTREAM.cue);
   t.deepEqual(recorder.packets, []);
