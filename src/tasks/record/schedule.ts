@@ -1,5 +1,7 @@
+import { CronExpressionParser, type CronField } from 'cron-parser';
+
 /** `second minute hour`, each `*`, a number or a step such as `*` + `/5` (facts/08-recording-push-dump.md). */
-const FIELD = /^(?:\*|(\*\/)?(\d{1,2}))$/;
+const FIELD = /^(?:\*|(?:\*\/)?\d{1,2})$/;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOURS = 24;
@@ -17,16 +19,26 @@ export interface Schedule {
 
 /** undefined for a text that is none. */
 export function parseSchedule(text: string): Schedule | undefined {
-  const [second = '', minute = '', hour = '', ...more] = text.trim().split(/\s+/);
-  const [seconds, minutes, hours] = [parseField(second, 60), parseField(minute, 60), parseField(hour, HOURS)];
-  if (seconds === undefined || minutes === undefined || hours === undefined || more.length > 0) return undefined;
-  return { seconds, minutes, hours };
+  const given = text.trim().split(/\s+/);
+  if (given.length !== 3 || !given.every((field) => FIELD.test(field))) return undefined;
+  try {
+    const { second, minute, hour } = CronExpressionParser.parse(`${given.join(' ')} * * *`).fields;
+    return { seconds: numbers(second), minutes: numbers(minute), hours: numbers(hour) };
+  } catch {
+    // a number that is out of range
+    return undefined;
+  }
+}
+
+function numbers({ values }: CronField): ReadonlySet<number> {
+  return new Set(values.map(Number));
 }
 
 /**
  * The next time after a given one, both in milliseconds since the epoch. Where every hour is meant it goes by what the clock
  * reads. A time of certain hours is due once a day: where the clock is set back, when it is read first; where the clock is
- * set forward past it, as much later.
+ * set forward past it, as much later. cron-parser is not asked for it: around changes of the clock its answer can be in the past,
+ * or leave out a day (findings/cron-parser-clock-changes.sh).
  */
 export function nextOf({ seconds, minutes, hours }: Schedule, after: number): number {
   const isHourly = hours.size === HOURS;
@@ -63,13 +75,4 @@ function wallClocks(time: Date): readonly Date[] {
 function instantOf(clock: Date): number {
   const day = [clock.getUTCFullYear(), clock.getUTCMonth(), clock.getUTCDate()] as const;
   return new Date(...day, clock.getUTCHours(), clock.getUTCMinutes(), clock.getUTCSeconds()).getTime();
-}
-
-function parseField(text: string, count: number): ReadonlySet<number> | undefined {
-  const [isField, isStep, digits] = FIELD.exec(text) ?? [];
-  if (isField === undefined) return undefined;
-  const number = digits === undefined ? 1 : Number(digits);
-  if (digits !== undefined && isStep === undefined) return number < count ? new Set([number]) : undefined;
-  if (number === 0) return undefined;
-  return new Set(Array.from({ length: Math.ceil(count / number) }, (_, index) => index * number));
 }
