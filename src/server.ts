@@ -2,6 +2,7 @@ import { dirname } from 'node:path';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { Alerts, logAlerts } from './alerts/index.ts';
+import { KeyFrameWatch } from './alerts/key-frame-watch.ts';
 import { CertificateStore } from './access/certificates.ts';
 import type { RefusalCounts } from './access/refusal-counts.ts';
 import { configHashes } from './config/config-hash.ts';
@@ -143,6 +144,7 @@ export class Server {
     const inventory = new CodecInventory(this.#options);
     logStreams(registry, log);
     const raised = logAlerts(registry, log);
+    this.#parts.push(new KeyFrameWatch(registry));
     this.#parts.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
     registry.on('input', (input, application) => {
       input.on('fault', (err) =>

@@ -191,6 +191,10 @@ const STREAMS: DashboardSpec = {
             expr: `kiln_stream_track_bidirectional_frames{${STREAM}}`,
             legend: `B-frames ${STREAM_NAME} {{track}}`,
           },
+          {
+            expr: `kiln_stream_track_open_gops{${STREAM}}`,
+            legend: `open GOPs ${STREAM_NAME} {{track}}`,
+          },
         ]),
       ],
     },

@@ -1,6 +1,7 @@
 import { BitReader, tolerant } from './bits.ts';
 import { parseSliceStart, SLICE } from './h264-slice.ts';
-import { canonicalizeNals, nalUnits, unescapeNal, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
+import { canonicalizeNals, nalUnits, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
+import { RECOVERY_POINT, seiMessage, type StartKind } from './recovery-point.ts';
 
 export { activeSets, codecString, parseAvcConfig, placeOfSet, type AvcConfig } from './h264-config.ts';
 export { parseSps, type H264Sps } from './h264-sps.ts';
@@ -20,8 +21,6 @@ export const NAL = Object.freeze({
   spsExtension: 13,
 });
 
-const RECOVERY_POINT = 6;
-
 export function nalType(nal: Buffer): number {
   return (nal[0] as number) & 0x1f;
 }
@@ -37,31 +36,24 @@ export function isParameterSet(nal: Buffer): boolean {
 }
 
 /**
- * Whether decoding can start at an access unit of 4-byte length-prefixed NAL units: an IDR picture,
- * or an intra picture behind a recovery point that recovers at once (open GOP). A gradual refresh,
- * which shows a whole picture only frames later, is none unless it is asked for.
- * @param gradual where a gradual refresh begins counts as well
+ * How decoding can start at an access unit of 4-byte length-prefixed NAL units: at an IDR picture, or at a recovery point. That
+ * is `open` where an intra picture recovers at once, and pictures behind it may be shown before it that cannot be decoded;
+ * and `gradual` where pictures are whole only frames later. Undefined where it cannot.
  * @throws BitstreamError when the unit is malformed up to its first slice
  */
-export function isKeyAccessUnit(data: Buffer, gradual = false): boolean {
+export function startOf(data: Buffer): StartKind | undefined {
   let recovery: number | undefined;
   for (const nal of nalUnits(data)) {
     const type = nalType(nal);
-    if (isKeyNal(nal)) return true;
-    if (type === NAL.slice || type === NAL.partitionA)
-      return recovery === 0 ? isIntraSlice(nal) : gradual && recovery !== undefined;
+    if (isKeyNal(nal)) return 'idr';
+    if (type === NAL.slice || type === NAL.partitionA) {
+      if (recovery === undefined) return undefined;
+      if (recovery > 0) return 'gradual';
+      return isIntraSlice(nal) ? 'open' : undefined;
+    }
     if (type === NAL.sei) recovery ??= recoveryFrames(nal);
   }
-  return false;
-}
-
-/** Whether an access unit is an IDR picture. @throws BitstreamError when it is malformed up to its first slice */
-export function isIdrAccessUnit(data: Buffer): boolean {
-  for (const nal of nalUnits(data)) {
-    if (isKeyNal(nal)) return true;
-    if (nalType(nal) < NAL.idr) return false;
-  }
-  return false;
+  return undefined;
 }
 
 /**
@@ -98,27 +90,8 @@ function isIntraSlice(nal: Buffer): boolean {
   return type === SLICE.i || type === SLICE.si;
 }
 
-/**
- * How many frames behind a recovery point pictures are whole (SEI messages: H.264 7.3.2.3.1; recovery point: D.1.8).
- * One that is cut off tells nothing.
- */
+/** How many frames behind a recovery point pictures are whole (H.264 D.1.8). One that is cut off tells nothing. */
 function recoveryFrames(nal: Buffer): number | undefined {
-  const data = unescapeNal(nal);
-  let at = 1;
-  // the last byte holds the trailing bits: a message needs two more
-  while (at + 2 < data.length) {
-    let type = 0;
-    let size = 0;
-    // each is the sum of bytes up to the first that is not 0xff
-    for (; data[at] === 0xff; at++) type += 255;
-    type += data[at++] ?? 0;
-    for (; data[at] === 0xff; at++) size += 255;
-    size += data[at++] ?? 0;
-    if (type === RECOVERY_POINT) {
-      const frames = new BitReader(data.subarray(at, at + size));
-      return tolerant(() => frames.ue());
-    }
-    at += size;
-  }
-  return undefined;
+  const message = seiMessage(nal, 1, RECOVERY_POINT);
+  return message && tolerant(() => new BitReader(message).ue());
 }

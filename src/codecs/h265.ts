@@ -1,5 +1,6 @@
 import { parseSliceStart } from './h265-slice.ts';
 import { canonicalizeNals, nalUnits, type CanonicalUnit, type LengthSize, type NalRole } from './nal.ts';
+import { RECOVERY_POINT, seiMessage, type StartKind } from './recovery-point.ts';
 
 export {
   activeSets,
@@ -49,21 +50,21 @@ export function isParameterSet(nal: Buffer): boolean {
 }
 
 /**
- * Whether decoding can start at an access unit of 4-byte length-prefixed NAL units.
+ * How decoding can start at an access unit of 4-byte length-prefixed NAL units: at an IDR picture; `open` at a CRA or BLA
+ * picture, where pictures behind it may be shown before it that cannot be decoded; and `gradual` at a recovery point of another
+ * picture, behind which pictures become whole. Undefined where it cannot.
  * @throws BitstreamError when the unit is malformed before its first slice
  */
-export function isKeyAccessUnit(data: Buffer): boolean {
-  for (const nal of nalUnits(data)) if (nalType(nal) <= NAL.lastVcl) return isKeyNal(nal);
-  return false;
-}
-
-/** Whether an access unit is an IDR picture. @throws BitstreamError when it is malformed before its first slice */
-export function isIdrAccessUnit(data: Buffer): boolean {
+export function startOf(data: Buffer): StartKind | undefined {
+  let recovers = false;
   for (const nal of nalUnits(data)) {
     const type = nalType(nal);
-    if (type <= NAL.lastVcl) return type === NAL.idrWithLeading || type === NAL.idr;
+    if (type === NAL.idrWithLeading || type === NAL.idr) return 'idr';
+    if (isKeyNal(nal)) return 'open';
+    if (type <= NAL.lastVcl) return recovers ? 'gradual' : undefined;
+    if (type === NAL.prefixSei) recovers ||= seiMessage(nal, 2, RECOVERY_POINT) !== undefined;
   }
-  return false;
+  return undefined;
 }
 
 /**

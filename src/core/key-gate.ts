@@ -1,13 +1,17 @@
+import { LeadingPictures } from './leading-pictures.ts';
 import type { Packet } from './packet.ts';
 import type { Track } from './track.ts';
 
 /**
- * Which packets can be decoded behind a loss: each video track of a stream goes on at its own next key frame.
+ * Which packets can be decoded behind a loss: each video track of a stream goes on at its own next key frame, without the
+ * pictures behind it that cannot be decoded.
  * Packets are told apart by the id of their track.
  */
 export class KeyGate {
   readonly #lost: Set<number>;
   #silent = false;
+  /** By id of a track that has begun with an open key frame. */
+  readonly #leading = new Map<number, LeadingPictures>();
 
   /** @param lost ids of the video tracks that wait for a key frame */
   constructor(lost: Iterable<number> = []) {
@@ -16,19 +20,27 @@ export class KeyGate {
 
   /** False as long as every packet passes: nothing need be asked then. */
   get waits(): boolean {
-    return this.#silent || this.#lost.size > 0;
+    return this.#silent || this.#lost.size > 0 || this.#leading.size > 0;
   }
 
   /** Whether a packet can be delivered. To be asked once for each, in order. */
-  passes({ track, key }: Pick<Packet, 'track' | 'key'>): boolean {
+  passes(packet: Pick<Packet, 'track' | 'key' | 'pts'>): boolean {
+    const { track, key } = packet;
     if (track.type !== 'video') return !this.#silent;
     if (key) {
+      const begins = this.#lost.delete(track.id) || this.#silent;
       this.#silent = false;
-      this.#lost.delete(track.id);
+      if (begins && key === 'open') this.#begin(packet);
+      else this.#leading.delete(track.id);
       return true;
     }
     if (this.#silent) this.#lost.add(track.id);
-    return !this.#lost.has(track.id);
+    if (this.#lost.has(track.id)) return false;
+    const leading = this.#leading.get(track.id);
+    if (leading === undefined) return true;
+    if (leading.drops(packet)) return false;
+    this.#leading.delete(track.id);
+    return true;
   }
 
   /** A packet is dropped. */
@@ -51,10 +63,17 @@ export class KeyGate {
     if (videos.length === 0) {
       this.#silent = false;
       this.#lost.clear();
+      this.#leading.clear();
     }
     for (const track of videos)
       if (!before.some(({ id, codec }) => id === track.id && codec === track.codec)) this.lose({ track });
     return videos.length > 0;
+  }
+
+  #begin(packet: Pick<Packet, 'track' | 'key' | 'pts'>): void {
+    const leading = new LeadingPictures();
+    leading.begin(packet);
+    this.#leading.set(packet.track.id, leading);
   }
 
   /**

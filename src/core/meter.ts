@@ -16,6 +16,8 @@ export interface Measured {
   readonly keyFrameIntervalAvg: number;
   readonly keyFrameIntervalLatest: number;
   readonly hasBframes: boolean;
+  /** What the key frames are of late: IDR pictures and their like, or others (Packet.key); `none` until one has come. */
+  readonly keyFrames: 'closed' | 'open' | 'none';
   readonly deltaFramesSinceLastKeyFrame: number;
   readonly configChangeCount: number;
   readonly lastConfigChanged: Date | undefined;
@@ -58,6 +60,7 @@ export class TrackMeter {
   #gopLatest = 0;
   #sawKey = false;
   #hasBframes = false;
+  #keyFrames: Measured['keyFrames'] = 'none';
   #changes = 0;
   #changed: Date | undefined;
   #maxWidth = 0;
@@ -98,6 +101,7 @@ export class TrackMeter {
         this.#gops++;
       }
       this.#sawKey = true;
+      this.#keyFrames = packet.key === 'open' ? 'open' : 'closed';
       this.#gopFrames = 1;
     }
   }
@@ -115,6 +119,7 @@ export class TrackMeter {
       keyFrameIntervalAvg: this.#gops > 0 ? this.#gopFramesTotal / this.#gops : 0,
       keyFrameIntervalLatest: this.#gopLatest,
       hasBframes: this.#hasBframes,
+      keyFrames: this.#keyFrames,
       deltaFramesSinceLastKeyFrame: type === 'video' ? this.#gopFrames - Number(this.#sawKey) : 0,
       configChangeCount: this.#changes,
       lastConfigChanged: this.#changed,

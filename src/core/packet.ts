@@ -16,7 +16,10 @@ export interface Packet {
   readonly pts: number;
   /** 0 when the source does not say. */
   readonly duration: number;
-  /** Decoding can start here; true on every audio and data packet. */
-  readonly key: boolean;
+  /**
+   * Decoding can start here; true on every audio and data packet. `open`: the picture is no IDR picture, so pictures that follow
+   * and are shown before it may need others that came before it, and some decoders do not start here.
+   */
+  readonly key: boolean | 'open';
   readonly data: Buffer;
 }

@@ -2,6 +2,7 @@ import { lookOf, type Look } from '../codecs/vui.ts';
 import { BitstreamError } from '../codecs/bits.ts';
 import type { NutStream } from '../containers/nut/format.ts';
 import type { NutFrame } from '../containers/nut/reader.ts';
+import type { Packet } from '../core/packet.ts';
 import type { Timebase } from '../core/timebase.ts';
 import { DecodeOrder } from './decode-order.ts';
 import { codecForm, type CodecForm, type CodedForm } from './codec-form.ts';
@@ -26,7 +27,7 @@ export interface EncodedPacket {
   readonly pts: number;
   /** 0 for pictures. */
   readonly duration: number;
-  readonly key: boolean;
+  readonly key: Packet['key'];
   readonly data: Buffer;
 }
 

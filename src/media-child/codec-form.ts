@@ -8,6 +8,7 @@ import { avifFile } from '../containers/avif.ts';
 import { audioState, pcmForm, type AudioState } from '../containers/elementary/audio.ts';
 import { videoState, type VideoState } from '../containers/elementary/video.ts';
 import type { NutStream } from '../containers/nut/format.ts';
+import type { Packet } from '../core/packet.ts';
 import { rescale, type Timebase } from '../core/timebase.ts';
 import type { AudioCodec, ImageCodec, VideoCodec } from '../core/track.ts';
 import { reorderedFrames } from '../core/reordering.ts';
@@ -26,7 +27,7 @@ interface CodecFormat extends Look {
 
 interface CanonicalFrame {
   readonly data: Buffer;
-  readonly key: boolean;
+  readonly key: Packet['key'];
   /** In the stream's timebase, 0 when the bitstream does not tell. */
   readonly duration: number;
 }

@@ -14,6 +14,7 @@ export interface BuiltPart<Data> {
   readonly data: Data;
   readonly bytes: number;
   readonly duration: number;
+  /** It begins with a picture that every decoder starts at; also true of audio. */
   readonly independent: boolean;
 }
 
@@ -121,13 +122,18 @@ export class PartBuilder<Data> {
     for (let index = 0; index < frames.length; index++) {
       const { packet, pts } = frames[index] as Frame;
       const next = Math.max(frames[index + 1]?.dts ?? end, decode + 1);
-      samples.push({ duration: next - decode, compositionOffset: pts - decode, key: packet.key, data: packet.data });
+      samples.push({
+        duration: next - decode,
+        compositionOffset: pts - decode,
+        key: packet.key !== false,
+        data: packet.data,
+      });
       decode = next;
     }
     const part = this.#form.part(this.#type, ++this.#sequence, this.#start, samples, events);
     this.#cursor = decode;
     this.#frames = [];
     this.#bytes = 0;
-    return { ...part, duration: decode - this.#start, independent: first.packet.key };
+    return { ...part, duration: decode - this.#start, independent: first.packet.key === true };
   }
 }

@@ -198,7 +198,7 @@ export class Segmenter<Data = Buffer> {
     }
     const time = seconds(packet);
     const jump = packager.jumps(packet) && !this.#isHole(packager, time);
-    if (track.type === 'video') this.#noteKeyFrame(packager, packet.key, time);
+    if (track.type === 'video') this.#noteKeyFrame(packager, packet.key !== false, time);
     try {
       if (jump || finding === 'changed') this.#break(packager, packet, jump);
       else this.#cutWhereDue(packager, packet);

@@ -1,6 +1,3 @@
-import { tolerant } from '../codecs/bits.ts';
-import { isIdrAccessUnit as isH264Idr } from '../codecs/h264.ts';
-import { isIdrAccessUnit as isH265Idr } from '../codecs/h265.ts';
 import { OPUS_SILENCE_SECONDS, silentPacket } from '../codecs/silence.ts';
 import type { Packet } from '../core/packet.ts';
 import type { MediaTrack } from '../core/track.ts';
@@ -104,14 +101,8 @@ export class StandIn {
 
   #still(track: MediaTrack, dts: number, duration: number): Packet | undefined {
     const still = this.#newest;
-    if (still?.track !== track || !standsAlone(still)) return undefined;
+    // behind another key frame something may need what was decoded before, so that it cannot come twice
+    if (still?.track !== track || still.key !== true) return undefined;
     return { ...still, dts, pts: dts + still.pts - still.dts, duration };
   }
-}
-
-/** Whether nothing that was decoded before matters to a key frame, so that it may come twice. */
-function standsAlone({ track, data }: Packet): boolean {
-  if (track.codec === 'H264') return tolerant(() => isH264Idr(data)) ?? false;
-  if (track.codec === 'H265') return tolerant(() => isH265Idr(data)) ?? false;
-  return true;
 }

@@ -1,3 +1,4 @@
+import { LeadingPictures } from '../core/leading-pictures.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { sameSets, type MediaTrack } from '../core/track.ts';
@@ -61,6 +62,9 @@ export class TrackPackager<Data = Buffer> {
   /** Seconds added to the source's times, to keep decode times from being negative. */
   #shift = 0;
   #needKey: boolean;
+  readonly #leading = new LeadingPictures();
+  /** Number of the newest segment that begins with an open key frame. */
+  #lastOpen = -1;
   /** The next frame belongs to what follows the pending cut, whatever its time. */
   #broken = false;
   /** It had come too far to follow the newest cut at its place. */
@@ -124,6 +128,11 @@ export class TrackPackager<Data = Buffer> {
   /** Seconds that no part is longer than (PART-TARGET). */
   get partTarget(): number {
     return this.#fit.partTarget;
+  }
+
+  /** Every segment that is listed can be decoded without those before it, as far as key frames tell. */
+  get independent(): boolean {
+    return (this.window.listed[0]?.msn ?? 0) > this.#lastOpen;
   }
 
   /** The others have had a discontinuity that this track has not come to. */
@@ -322,6 +331,7 @@ export class TrackPackager<Data = Buffer> {
   push(packet: Packet, standsIn = false): void {
     if (packet.track !== this.#track) this.#reconfigure(packet.track as MediaTrack);
     if (this.#needKey && !packet.key) return;
+    if (this.#leading.waits && this.#leading.drops(packet)) return;
     const time = this.#seconds(packet);
     if (this.#lastDts === undefined && !this.#broken && time < this.#earliest) return;
     this.#isBack();
@@ -334,6 +344,7 @@ export class TrackPackager<Data = Buffer> {
       if (this.#owesPart) break;
       this.#startSegment(packet.dts);
     }
+    if (this.#needKey && !standsIn) this.#leading.begin(packet);
     // what comes after a picture that was repeated cannot follow it
     this.#needKey = standsIn && this.#track.type === 'video';
     this.#replacedFrom = standsIn ? (this.#replacedFrom ?? this.lastTime) : undefined;
@@ -392,6 +403,7 @@ export class TrackPackager<Data = Buffer> {
     const segment = this.window.open as Segment<Data>;
     if (segment.parts.length === 0 && builder.empty) {
       segment.presentation = pts / den - this.#shift;
+      if (packet.key === 'open') this.#lastOpen = segment.msn;
     }
     builder.add(packet, dts, pts, duration, this.#reachOf(packet, Math.max(duration, longest)));
     if (builder.full || ((standsIn || this.#isForeseen) && !this.#fits(builder.end, duration)))

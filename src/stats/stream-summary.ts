@@ -15,6 +15,10 @@ const Video = Type.Object({
       'Seconds between the last two key frames, or since the last one where that is longer already; 0 while unknown',
   }),
   hasBframes: Type.Boolean(),
+  keyFrames: Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('none')], {
+    description:
+      'Whether key frames are IDR pictures (closed) or recovery points of open GOPs and of gradual refreshes, at which browsers do not begin (open); none until one has come',
+  }),
 });
 
 const Audio = Type.Object({ codec: Type.String(), samplerate: Type.Integer(), channels: Type.Integer() });
@@ -106,6 +110,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
         framerate: rounded(framerate),
         keyFrameInterval: measured === undefined ? 0 : rounded(keyFrameSeconds(measured)),
         hasBframes: measured?.hasBframes ?? false,
+        keyFrames: measured?.keyFrames ?? 'none',
       },
     }),
     ...(audio && { audio: { codec: audio.codec, samplerate: audio.samplerate, channels: audio.channels } }),

@@ -45,6 +45,9 @@ function videoInfo(track: VideoTrack | ImageTrack, measured: Measured | undefine
       keyFrameIntervalAvg: Math.fround(measured.keyFrameIntervalAvg),
       keyFrameIntervalLatest: Math.fround(measured.keyFrameIntervalLatest),
       hasBframes: measured.hasBframes,
+      ...(track.type === 'video' &&
+        measured.frames > 0 &&
+        measured.keyFrames !== 'closed' && { keyFrames: measured.keyFrames }),
       deltaFramesSinceLastKeyFrame: measured.deltaFramesSinceLastKeyFrame,
     }),
   };

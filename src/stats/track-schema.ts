@@ -24,6 +24,9 @@ const Video = Type.Object({
   framerateLatest: number(),
   hasBframes: Type.Optional(Type.Boolean()),
   height: Type.Integer(),
+  keyFrames: Type.Optional(
+    Type.String({ description: '`open` where key frames are no IDR pictures, `none` until one has come' }),
+  ),
   keyFrameInterval: Type.Number({ description: 'frames from key frame to key frame' }),
   keyFrameIntervalAvg: number(),
   keyFrameIntervalConf: Type.Number(),

@@ -65,7 +65,7 @@ export class Feed implements Consumer {
     if (progress === undefined || (progress.firstPts === undefined && !key)) return true;
     let head: Buffer;
     try {
-      head = this.#writer.head(progress.index, pts + progress.offset, key, data.length);
+      head = this.#writer.head(progress.index, pts + progress.offset, key !== false, data.length);
     } catch (error) {
       if (!(error instanceof NutError)) throw error;
       this.#faults.count(`the input: ${error.message}`);

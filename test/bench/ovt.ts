@@ -14,7 +14,8 @@ export function writeOvt(frames: readonly Packet[], forms: WireForms): Buffer[] 
   for (const frame of frames) {
     const form = known.get(frame.track);
     if (form === undefined) continue;
-    const { track, pts, dts, duration, key } = frame;
+    const { track, pts, dts, duration } = frame;
+    const key = frame.key !== false;
     const data = form.pieces(frame);
     let size = 0;
     for (const piece of data) size += piece.length;

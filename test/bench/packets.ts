@@ -233,7 +233,7 @@ function exchanging(clip: Clip): Line[] {
     const writer = new NutWriter(streams);
     const parts = [writer.header()];
     for (const { track, pts, key, data } of frames) {
-      parts.push(writer.head(tracks.indexOf(track), pts, key, data.length), data);
+      parts.push(writer.head(tracks.indexOf(track), pts, key !== false, data.length), data);
     }
     return parts;
   };

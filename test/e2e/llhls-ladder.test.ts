@@ -142,7 +142,7 @@ function cutOff({ output }: LiveStream, trackId: number): () => void {
   let away = true;
   let back = false;
   output.write = (packet) => {
-    if (packet.track.id === trackId && !away) back ||= packet.key;
+    if (packet.track.id === trackId && !away) back ||= packet.key !== false;
     if (packet.track.id !== trackId || back) write(packet);
   };
   return () => (away = false);

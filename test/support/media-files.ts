@@ -104,7 +104,7 @@ export function nutOf(track: MediaTrack, packets: readonly Pick<ItemUnit, 'pts' 
   const writer = new NutWriter([nutStreamOf(track)]);
   const earliest = Math.min(...packets.map(({ pts }) => pts));
   const frames = packets.flatMap(({ pts, key, data }) => [
-    Buffer.from(writer.head(0, pts - earliest, key, data.length)),
+    Buffer.from(writer.head(0, pts - earliest, key !== false, data.length)),
     data,
   ]);
   return Buffer.concat([writer.header(), ...frames]);

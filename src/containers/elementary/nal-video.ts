@@ -12,6 +12,9 @@ import {
 } from '../../codecs/nal.ts';
 import { ParameterSets, type ActiveSets, type SetPlace } from '../../codecs/parameter-sets.ts';
 import { lookOf, sampleShape, type Colour, type Ratio } from '../../codecs/vui.ts';
+import type { StartKind } from '../../codecs/recovery-point.ts';
+import type { Packet } from '../../core/packet.ts';
+import { KeyFrames } from './key-frames.ts';
 import type { VideoFormat, VideoState } from './video.ts';
 
 /** What H.264 and H.265 do alike, each in its own way. */
@@ -34,8 +37,7 @@ interface NalCodec {
   canonicalize(data: Buffer, lengthSize: LengthSize, trusts: boolean): CanonicalUnit;
   /** Id of the PPS of the picture. */
   pictureParameterSet(data: Buffer): number | undefined;
-  /** @param gradual a gradual refresh is meant as well, where the codec can tell */
-  isKeyAccessUnit(data: Buffer, gradual: boolean): boolean;
+  startOf(data: Buffer): StartKind | undefined;
 }
 
 const H264: NalCodec = {
@@ -51,7 +53,7 @@ const H264: NalCodec = {
   parseSps: h264.parseSps,
   canonicalize: h264.canonicalize,
   pictureParameterSet: h264.pictureParameterSet,
-  isKeyAccessUnit: h264.isKeyAccessUnit,
+  startOf: h264.startOf,
 };
 
 const H265: NalCodec = {
@@ -67,14 +69,9 @@ const H265: NalCodec = {
   parseSps: h265.parseSps,
   canonicalize: h265.canonicalize,
   pictureParameterSet: h265.pictureParameterSet,
-  isKeyAccessUnit: h265.isKeyAccessUnit,
+  startOf: h265.startOf,
 };
 
-/**
- * Pictures without a key frame, after which the beginning of a gradual refresh is taken for one: a stream that refreshes bit
- * by bit (x264's intra-refresh) has one key frame at its beginning, or none where it is joined.
- */
-const REFRESHES_BEHIND = 125;
 /** Pictures, after which slices of a source are not looked through any more for start codes, where none had one. */
 const LOOKED_THROUGH = 250;
 const NONE: readonly Buffer[] = [];
@@ -99,7 +96,7 @@ export class NalState implements VideoState {
   #shown = false;
   /** Of the pictures since the last key frame. */
   #active: { readonly pps: number; readonly sets: ActiveSets | undefined; readonly version: number } | undefined;
-  #sinceKey = 0;
+  readonly #keyFrames = new KeyFrames();
   #looked = 0;
 
   constructor(codec: 'H264' | 'H265') {
@@ -131,7 +128,7 @@ export class NalState implements VideoState {
     this.#record = copy;
   }
 
-  frame(data: Buffer): { data: Buffer; key: boolean } | undefined {
+  frame(data: Buffer): { data: Buffer; key: Packet['key'] } | undefined {
     const unit = this.#canonical(data);
     const fresh = unit.parameterSets.length > 0 ? this.#sets.add(unit.parameterSets) : NONE;
     if (fresh.length > 0) {
@@ -143,7 +140,7 @@ export class NalState implements VideoState {
       }
     }
     if (this.#format === undefined || unit.data.length === 0) return undefined;
-    const key = this.#isKey(unit.data);
+    const key = this.#keyFrames.next(this.#codec.startOf(unit.data));
     const before = key ? this.#activate(unit.data) : this.#changed(fresh);
     return { data: before.length > 0 ? Buffer.concat([joinNals(before), unit.data]) : unit.data, key };
   }
@@ -207,12 +204,6 @@ export class NalState implements VideoState {
   #sendInBand(): void {
     if (this.#format !== undefined && this.#format.inBandSets !== true)
       this.#format = { ...this.#format, inBandSets: true };
-  }
-
-  #isKey(data: Buffer): boolean {
-    this.#sinceKey++;
-    if (this.#codec.isKeyAccessUnit(data, false)) this.#sinceKey = 0;
-    return this.#sinceKey === 0 || (this.#sinceKey > REFRESHES_BEHIND && this.#codec.isKeyAccessUnit(data, true));
   }
 
   #tell(sets: ActiveSets): void {

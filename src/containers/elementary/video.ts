@@ -2,6 +2,7 @@ import * as av1 from '../../codecs/av1.ts';
 import * as vp8 from '../../codecs/vp8.ts';
 import * as vp9 from '../../codecs/vp9.ts';
 import { isSameShape, lookOf, type Look } from '../../codecs/vui.ts';
+import type { Packet } from '../../core/packet.ts';
 import type { VideoCodec } from '../../core/track.ts';
 import { NalState } from './nal-video.ts';
 
@@ -23,7 +24,7 @@ export interface VideoState {
   /** Takes a decoder configuration record. @throws BitstreamError */
   configure(record: Buffer): void;
   /** Answers undefined for what cannot be shown. @throws BitstreamError */
-  frame(data: Buffer): { readonly data: Buffer; readonly key: boolean } | undefined;
+  frame(data: Buffer): { readonly data: Buffer; readonly key: Packet['key'] } | undefined;
 }
 
 export function videoState(codec: VideoCodec): VideoState {

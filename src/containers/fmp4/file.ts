@@ -130,7 +130,7 @@ export class Mp4File implements FileMuxer {
     part.run.push({
       duration: part.step,
       compositionOffset: part.track.type === 'video' ? packet.pts - dts : 0,
-      key: packet.key,
+      key: packet.key !== false,
       data: packet.data,
     });
     this.#bytes += packet.data.length;

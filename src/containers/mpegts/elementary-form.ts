@@ -2,6 +2,7 @@ import { adtsLength, buildAdtsHeader } from '../../codecs/aac-adts.ts';
 import { parseAudioSpecificConfig } from '../../codecs/aac.ts';
 import { BitstreamError } from '../../codecs/bits.ts';
 import { parseOpusConfig } from '../../codecs/opus.ts';
+import type { Packet } from '../../core/packet.ts';
 import type { AudioTrack, Track } from '../../core/track.ts';
 import { threeLetters } from './language.ts';
 import { nalForm } from './nal-form.ts';
@@ -15,9 +16,9 @@ export interface ElementaryForm {
   readonly streamId: number | undefined;
   readonly descriptors: readonly Descriptor[];
   /** Bytes of `payload`. @throws BitstreamError */
-  size(data: Buffer, key: boolean): number;
+  size(data: Buffer, key: Packet['key']): number;
   /** Adds a packet's data as the stream has it to `pieces`: slices of it, and what stands between. @throws BitstreamError */
-  payload(data: Buffer, key: boolean, pieces: Buffer[]): void;
+  payload(data: Buffer, key: Packet['key'], pieces: Buffer[]): void;
 }
 
 /** What MPEG-TS has no place for. */

@@ -1,6 +1,7 @@
 import { isParameterSet as isAvcSet, parseAvcConfig } from '../../codecs/h264.ts';
 import { isParameterSet as isHevcSet, parseHevcConfig } from '../../codecs/h265.ts';
 import { nalUnits } from '../../codecs/nal.ts';
+import type { Packet } from '../../core/packet.ts';
 import type { ElementaryForm } from './elementary-form.ts';
 import { STREAM_ID, STREAM_TYPE } from './stream-types.ts';
 
@@ -17,7 +18,7 @@ export function nalForm(codec: 'H264' | 'H265', config: Buffer): ElementaryForm 
   const delimiter = DELIMITER[codec];
   const isSet = codec === 'H264' ? isAvcSet : isHevcSet;
   // pictures may bring sets of their own, which are all that they need
-  const head = (data: Buffer, key: boolean): Buffer => (key && !isSet(data.subarray(4, 6)) ? keyHead : delimiter);
+  const head = (data: Buffer, key: Packet['key']): Buffer => (key && !isSet(data.subarray(4, 6)) ? keyHead : delimiter);
   const keyHead = Buffer.concat([delimiter, ...parameterSets(codec, config).flatMap((nal) => [START_CODE, nal])]);
   return {
     streamType: codec === 'H264' ? STREAM_TYPE.h264 : STREAM_TYPE.h265,

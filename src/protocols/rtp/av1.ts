@@ -32,7 +32,7 @@ export class Av1Packetizer {
     }
     this.#at = 1;
     this.#continues = false;
-    this.#newSequence = key;
+    this.#newSequence = key !== false;
     for (const unit of units) this.#add(unit, sink);
     if (this.#at > 1) this.#flush(sink, false, true);
   }

@@ -1,4 +1,5 @@
 import { tolerant } from '../../codecs/bits.ts';
+import type { Packet } from '../../core/packet.ts';
 import { reorderedFrames } from '../../core/reordering.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { Track, VideoTrack } from '../../core/track.ts';
@@ -29,7 +30,7 @@ export class DecodeLead {
    * Takes note of a picture before its times are asked for.
    * @param offset from the source's decoding time to presentation, in ticks of the track
    */
-  note(track: Track, key: boolean, offset: number): void {
+  note(track: Track, key: Packet['key'], offset: number): void {
     if (track.type !== 'video') return;
     if (key) {
       this.#follow(track);

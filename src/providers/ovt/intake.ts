@@ -213,7 +213,7 @@ export class Intake {
     const { clock } = this.#options;
     if (clock.precedes(id, dts + ahead, timebase)) return this.#loseTrack(track);
     const time = clock.next(id, dts + ahead, timebase, track.timebase, samples, now);
-    if (this.#gate !== undefined && !this.#passesGate(this.#gate, { track, key })) return;
+    if (this.#gate !== undefined && !this.#passesGate(this.#gate, { track, key, pts })) return;
     if (time === undefined) return;
     const shown = rescale(pts - dts, timebase, track.timebase);
     if (lead === undefined) return this.#sink.packet({ track, dts: time, pts: time + shown, duration, key, data });
@@ -222,7 +222,7 @@ export class Intake {
     this.#sink.packet({ track, dts: decoded, pts: Math.max(decoded, time + shown), duration, key, data });
   }
 
-  #passesGate(gate: KeyGate, packet: Pick<Packet, 'track' | 'key'>): boolean {
+  #passesGate(gate: KeyGate, packet: Pick<Packet, 'track' | 'key' | 'pts'>): boolean {
     const passes = gate.passes(packet);
     if (!gate.waits) this.#gate = undefined;
     return passes;
@@ -283,7 +283,7 @@ export class Intake {
 }
 
 function isKey({ key }: SourceUnit): boolean {
-  return key;
+  return key !== false;
 }
 
 /** Times that no number can tell exactly are NaN. */

@@ -1,5 +1,8 @@
-import { BitstreamError } from '../../codecs/bits.ts';
+import { BitstreamError, tolerant } from '../../codecs/bits.ts';
+import * as h264 from '../../codecs/h264.ts';
+import * as h265 from '../../codecs/h265.ts';
 import { MAX_EVENT_BYTES } from '../../core/event-limits.ts';
+import type { Packet } from '../../core/packet.ts';
 import type { Track } from '../../core/track.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 import { AudioSource } from './audio-source.ts';
@@ -9,7 +12,8 @@ import { VideoSource } from './video-source.ts';
 /** One frame in canonical form. */
 export interface SourceUnit {
   readonly data: Buffer;
-  readonly key: boolean;
+  /** As Packet has it. */
+  readonly key: Packet['key'];
   /** Ticks of the track: what the frame lasts, 0 when nothing tells; of sound it is exact. */
   readonly duration: number;
   /** Ticks of the track behind the time of the packet that it came in. */
@@ -38,7 +42,7 @@ export function trackSource(described: Track, plain: boolean): TrackSource {
   return new PlainSource(described);
 }
 
-/** What is taken as it comes. */
+/** What is taken as it comes. The wire tells of key frames, and not which of them are IDR pictures. */
 class PlainSource implements TrackSource {
   readonly track: Track;
 
@@ -54,7 +58,14 @@ class PlainSource implements TrackSource {
     }
     checkForm(this.track.codec, frame);
     const { data, duration } = frame;
-    const key = frame.key || this.track.type !== 'video';
-    return [{ data, key, duration, offset: 0 }];
+    return [{ data, key: this.#keyOf(frame), duration, offset: 0 }];
+  }
+
+  #keyOf({ key, data }: Frame): Packet['key'] {
+    const { type, codec } = this.track;
+    if (type !== 'video') return true;
+    if (!key || (codec !== 'H264' && codec !== 'H265')) return key;
+    const { startOf } = codec === 'H264' ? h264 : h265;
+    return tolerant(() => startOf(data)) === 'idr' ? true : 'open';
   }
 }

@@ -2,6 +2,7 @@ import { BitstreamError, tolerant } from '../../codecs/bits.ts';
 import * as h264 from '../../codecs/h264.ts';
 import * as h265 from '../../codecs/h265.ts';
 import { bareNals, nalUnits } from '../../codecs/nal.ts';
+import { LeadingPictures } from '../../core/leading-pictures.ts';
 import { reorderedFrames } from '../../core/reordering.ts';
 import type { Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log.ts';
@@ -47,6 +48,8 @@ export interface LaneOptions {
 }
 
 const NOTHING = Buffer.alloc(0);
+/** Pictures behind a loss are left out for so long at most: a source that refreshes bit by bit may not tell where. */
+const KEY_WAIT_MS = 5000;
 
 /** One RTP stream: its packets to frames, and those to units of one track. Behind a loss pictures go on with the next key frame. */
 export class RtpLane implements ReceiverSink, Waiting {
@@ -67,6 +70,9 @@ export class RtpLane implements ReceiverSink, Waiting {
   #source: VideoIntake | AudioIntake | undefined;
   #known: Track | undefined;
   #isBroken = true;
+  /** When the first picture behind a loss came that is no key frame; undefined before that. */
+  #waitingSince: number | undefined;
+  readonly #leading = new LeadingPictures();
   #now = 0;
   /** Whose report came in front of all packets. */
   #reporter: number | undefined;
@@ -177,6 +183,7 @@ export class RtpLane implements ReceiverSink, Waiting {
     if (what !== 'frame') {
       this.#isBroken = true;
       this.#order?.restart();
+      this.#waitingSince = undefined;
       if (what === 'restart') this.#restart();
       return undefined;
     }
@@ -206,11 +213,20 @@ export class RtpLane implements ReceiverSink, Waiting {
     const step = this.#order?.step(unit.data);
     if (event.following !== undefined) this.#lookAhead(event, event.following);
     const dts = step === undefined ? this.#times.next(time) : this.#times.next(time, step, reorderedIn(step));
+    const picture = { key: unit.key, pts: time };
     if (unit.key) {
+      if (this.#isBroken) this.#leading.begin(picture);
       this.lastKey = now;
       this.#isBroken = false;
+      this.#waitingSince = undefined;
     }
-    return this.#isBroken ? undefined : { ...unit, time: dts, compositionTime: time - dts };
+    if (this.#isBroken ? this.#waits(now) : this.#leading.waits && this.#leading.drops(picture)) return undefined;
+    return { ...unit, time: dts, compositionTime: time - dts };
+  }
+
+  #waits(now: number): boolean {
+    this.#waitingSince ??= now;
+    return now - this.#waitingSince < KEY_WAIT_MS;
   }
 
   #reconfigure({ codec, track }: VideoIntake): void {

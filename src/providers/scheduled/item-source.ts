@@ -1,3 +1,4 @@
+import type { Packet } from '../../core/packet.ts';
 import type { MediaTrack, DataTrack } from '../../core/track.ts';
 import type { UnitQueue } from './unit-queue.ts';
 
@@ -9,7 +10,7 @@ export interface ItemUnit {
   readonly pts: number;
   /** 0 for video. */
   readonly duration: number;
-  readonly key: boolean;
+  readonly key: Packet['key'];
   readonly data: Buffer;
   /** Milliseconds of decoding and of presentation on the same clock; of an event, when it comes: it may take effect much later. */
   readonly at: number;

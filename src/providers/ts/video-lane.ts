@@ -2,6 +2,8 @@ import { BitstreamError } from '../../codecs/bits.ts';
 import { AccessUnits, type AccessUnit } from '../../containers/mpegts/access-units.ts';
 import type { ElementaryStream } from '../../containers/mpegts/elementary.ts';
 import type { PesHeader } from '../../containers/mpegts/pes-header.ts';
+import type { MediaUnit } from '../intake/media-unit.ts';
+import { LeadingPictures } from '../../core/leading-pictures.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import type { Lane, LaneEvents } from './lane.ts';
 
@@ -18,6 +20,7 @@ export class VideoLane implements Lane {
   readonly #intake: VideoIntake;
   /** When the wait for a key frame began; undefined where none is waited for. */
   #waitingSince: number | undefined = performance.now();
+  readonly #leading = new LeadingPictures();
 
   constructor(stream: ElementaryStream, codec: 'H264' | 'H265', ids: Pick<Lane, 'id' | 'index'>, events: LaneEvents) {
     this.stream = stream;
@@ -54,7 +57,7 @@ export class VideoLane implements Lane {
   #take({ data, time, compositionTime }: AccessUnit): void {
     try {
       const unit = this.#intake.frame(data, time, compositionTime);
-      if (this.#passes(unit.key)) this.#events.unit(unit);
+      if (this.#passes(unit.key, time + compositionTime)) this.#events.unit(unit);
       else this.#events.fault('video frames after a loss were dropped');
     } catch (error) {
       if (!(error instanceof BitstreamError)) throw error;
@@ -62,10 +65,11 @@ export class VideoLane implements Lane {
     }
   }
 
-  #passes(key: boolean): boolean {
-    if (this.#waitingSince === undefined) return true;
+  #passes(key: MediaUnit['key'], pts: number): boolean {
+    if (this.#waitingSince === undefined) return !this.#leading.waits || !this.#leading.drops({ key, pts });
     if (!key && performance.now() - this.#waitingSince < KEY_WAIT_MS) return false;
     this.#waitingSince = undefined;
+    this.#leading.begin({ key, pts });
     return true;
   }
 

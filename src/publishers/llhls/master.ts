@@ -48,7 +48,9 @@ export function buildMaster(
     if (hasNoCaptions) line += ',CLOSED-CAPTIONS=NONE';
     streams += `#EXT-X-STREAM-INF:${line}\n${uri(leading)}\n`;
   }
-  let text = '#EXTM3U\n#EXT-X-VERSION:6\n#EXT-X-INDEPENDENT-SEGMENTS\n';
+  // of all segments of all renditions, or of none
+  const isIndependent = renditionsOf(variants).every(({ packager }) => packager.independent);
+  let text = `#EXTM3U\n#EXT-X-VERSION:6\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
   for (const [group, audios] of groups) text += members(group, audios, uri);
   return text + streams;
 }

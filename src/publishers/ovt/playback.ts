@@ -128,7 +128,8 @@ export class Playback implements Consumer {
   }
 
   #send(packet: Packet): void {
-    const { track, duration, key } = packet;
+    const { track, duration } = packet;
+    const key = packet.key !== false;
     const { form, as, shift } = this.#formOf(track);
     if (form === undefined) return;
     const [dts, pts] = as === track ? [packet.dts - shift, packet.pts - shift] : timesIn(as, packet);

@@ -94,6 +94,11 @@ function trackFamilies(streams: AllStreams): Family[] {
       'Whether a video track has B-frames, with which WebRTC players stutter.',
       () => ofTracks(streams, isVideo, ({ hasBframes }) => Number(hasBframes)),
     ),
+    gauge(
+      'kiln_stream_track_open_gops',
+      'Whether the key frames of a video track are no IDR pictures: browsers do not begin at them.',
+      () => ofTracks(streams, isVideo, ({ keyFrames }) => Number(keyFrames === 'open')),
+    ),
     gauge('kiln_stream_track_height_pixels', 'Height of a video track.', () => heights(streams)),
     counter('kiln_stream_track_config_changes_total', 'How often the format of a track changed in mid-stream.', () =>
       ofTracks(streams, isTimed, ({ configChangeCount }) => configChangeCount),

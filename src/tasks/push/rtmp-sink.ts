@@ -164,7 +164,7 @@ class RtmpSink implements Sink {
       this.#wire.audio(time, audioTagHead(track.codec, 'frame'), data);
     } else {
       const later = Math.round(toSeconds(pts - dts, track.timebase) * 1000);
-      this.#wire.video(time, videoTagHead(track.codec, 'frame', key, later), data);
+      this.#wire.video(time, videoTagHead(track.codec, 'frame', key !== false, later), data);
     }
     return this.#hasRoom;
   }

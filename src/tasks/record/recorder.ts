@@ -1,5 +1,6 @@
 import type { Origin } from '../../containers/file-muxer.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
+import { LeadingPictures } from '../../core/leading-pictures.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Reader } from '../../core/reader.ts';
 import { isMedia, sameFormat, type Track } from '../../core/track.ts';
@@ -55,6 +56,8 @@ export class Recorder {
   #reader: Reader | undefined;
   /** Ends its use of the stream. */
   #leaves: readonly (() => void)[] = [];
+  /** Behind the key frame that the file begins with. */
+  readonly #leading = new LeadingPictures();
   /** The next key frame begins another file. */
   #isDue = false;
   #timer: NodeJS.Timeout | undefined;
@@ -110,6 +113,7 @@ export class Recorder {
     const { track, key } = packet;
     const begins = key && track.id === this.#leader?.id;
     if (begins && (this.#file === undefined || this.#mustSplit(this.#file, packet))) this.#begin(packet);
+    else if (this.#leading.waits && track.id === this.#leader?.id && this.#leading.drops(packet)) return;
     if (this.#borders.length > 0 && this.#isBehind(packet)) return;
     const file = this.#file;
     const known = file?.track(track.id);
@@ -161,6 +165,7 @@ export class Recorder {
     const leader = this.#leader;
     if (leader === undefined) return;
     this.#isDue = false;
+    this.#leading.begin(first);
     this.#startTime = Date.now();
     const file = new RecordedFile({
       container: this.#container,

@@ -113,6 +113,11 @@ function health({ input }, glance, counted, rate) {
     ['Frame rate', video && `${(video.framerateLatest ?? 0).toFixed(2)} fps`],
     ['Key frame interval', video && warning(interval > 0 ? `${interval.toFixed(2)} s` : 'unknown', interval > 4)],
     ['B-frames', video && warning(video.hasBframes ? 'yes: WebRTC viewers may see stutter' : 'none', video.hasBframes)],
+    [
+      'Key frames',
+      video &&
+        warning(KEY_FRAMES[video.keyFrames ?? 'closed'] ?? video.keyFrames, (video.keyFrames ?? 'closed') !== 'closed'),
+    ],
     ['Jitter', glance && `${glance.jitter.toFixed(1)} ms`],
     ['Lost on the way in', glance && warning(packets(glance.lostPackets), glance.lostPackets > 0)],
     ['Dropped for slow viewers', glance && packets(glance.droppedPackets)],
@@ -121,6 +126,13 @@ function health({ input }, glance, counted, rate) {
     ['At most', `${counted.maxTotalConnections} connections at a time`],
   ]);
 }
+
+/** What a track says of its key frames, which is nothing where all is well. */
+const KEY_FRAMES = {
+  closed: 'IDR pictures',
+  open: 'open GOPs: browsers that join show nothing',
+  none: 'none so far: nobody can begin',
+};
 
 const packets = (count) => (count === 1 ? '1 packet' : `${count} packets`);
 

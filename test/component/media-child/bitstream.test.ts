@@ -57,11 +57,11 @@ const ENCODERS: Record<string, { readonly codec: Codec; readonly args: readonly 
   libopenh264: { codec: 'H264', args: [...VIDEO, '-c:v', 'libopenh264', '-b:v', '200k'], only7: true },
   libx265: {
     codec: 'H265',
-    args: [...VIDEO, '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none:bframes=0'],
+    args: [...VIDEO, '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none:open-gop=0:bframes=0'],
   },
   'libx265 with B-frames': {
     codec: 'H265',
-    args: [...VIDEO, '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none'],
+    args: [...VIDEO, '-c:v', 'libx265', '-preset', 'ultrafast', '-x265-params', 'log-level=none:open-gop=0'],
   },
   'libaom-av1': {
     codec: 'AV1',
@@ -129,7 +129,7 @@ function adapt(codec: Codec, stream: NutStream, frames: readonly NutFrame[]): Ad
 
 function pack(stream: NutStream, packets: readonly Pick<EncodedPacket, 'pts' | 'key' | 'data'>[]): Buffer {
   const writer = new NutWriter([stream]);
-  const parts = packets.flatMap(({ pts, key, data }) => [writer.head(0, pts, key, data.length), data]);
+  const parts = packets.flatMap(({ pts, key, data }) => [writer.head(0, pts, key !== false, data.length), data]);
   return Buffer.concat([writer.header(), ...parts]);
 }
 

@@ -418,3 +418,22 @@ for (const extension of ['mp4', 'ts']) {
     t.false(existsSync(temporary));
   });
 }
+
+test.serial('a recording that begins at an open key frame has no pictures that need others from before', async (t) => {
+  const { records, application, stop, publish, root } = await openRecords(t);
+  await records.create(application, 'r', recordSpec({ filePath: '${Sequence}.mp4' }));
+  const output = await publish(TRACKS, 'r');
+  let behind = 0;
+  // two pictures behind each key frame are shown before it
+  const packets = PACKETS.map((packet) => {
+    if (packet.track.type !== 'video') return packet;
+    behind = packet.key ? 0 : behind + 1;
+    const later = behind === 0 ? 3 : behind < 3 ? 0 : 2;
+    return { ...packet, key: packet.key && ('open' as const), pts: packet.dts + later * 3600 };
+  });
+  for (const packet of packets) output.write(packet);
+  await stop('r');
+  const args = ['-v', 'error', '-select_streams', 'v:0', '-count_packets', '-show_entries', 'stream=nb_read_packets'];
+  const count = execFileSync('ffprobe', [...args, '-of', 'csv=p=0', join(root, '0.mp4')]).toString();
+  t.is(Number.parseInt(count), packets.filter(({ track }) => track.type === 'video').length - 2);
+});

@@ -1,4 +1,5 @@
 import { NutWriter } from '../../../src/containers/nut/writer.ts';
+import type { Packet } from '../../../src/core/packet.ts';
 import { toSeconds } from '../../../src/core/timebase.ts';
 import type { MediaTrack } from '../../../src/core/track.ts';
 import { nutStreamOf } from '../../../src/transcode/nut-stream.ts';
@@ -6,7 +7,7 @@ import { nutStreamOf } from '../../../src/transcode/nut-stream.ts';
 export interface Coded {
   readonly pts: number;
   readonly dts: number;
-  readonly key: boolean;
+  readonly key: Packet['key'];
   readonly data: Buffer;
 }
 
@@ -37,7 +38,7 @@ export function nutFile(media: readonly { readonly track: MediaTrack; readonly f
         data,
       }) => {
         const shift = Math.round((start * den) / num);
-        return [Buffer.from(writer.head(stream, Math.max(0, pts - shift), key, data.length)), data];
+        return [Buffer.from(writer.head(stream, Math.max(0, pts - shift), key !== false, data.length)), data];
       },
     ),
   ]);

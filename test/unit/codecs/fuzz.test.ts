@@ -54,7 +54,7 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
   'H.264 SPS': [h264.parseSps, [...avc.sps, ...avcMatrix.sps]],
   'H.264 record': [(data) => buildAvcConfig(h264.parseAvcConfig(data)), [box(vector('h264-baseline.mp4'), 'avcC')]],
   'H.264 in-band sets': [(data) => inBand(h264, [...avc.sps, ...avc.pps, data]), [...avcMatrix.sps, ...avcMatrix.pps]],
-  'H.264 key frame': [h264.isKeyAccessUnit, samples(vector('h264-open-gop.mp4')).slice(4, 7)],
+  'H.264 key frame': [h264.startOf, samples(vector('h264-open-gop.mp4')).slice(4, 7)],
   'H.264 canonical form': [
     (data) => ([1, 2, 4] as const).map((size) => bounded(h264.canonicalize(data, size).data, data.length * 4 + 4)),
     samples(vector('h264-open-gop.mp4')).slice(4, 7),
@@ -72,7 +72,7 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
     [...hevc.vps, ...hevc.sps, ...hevc.pps],
   ],
   'H.265 open arrays': [h265.withOpenArrays, [box(vector('h265-main.mp4'), 'hvcC')]],
-  'H.265 key frame': [h265.isKeyAccessUnit, samples(vector('h265-main.mp4')).slice(3, 5)],
+  'H.265 key frame': [h265.startOf, samples(vector('h265-main.mp4')).slice(3, 5)],
   'H.265 canonical form': [(data) => h265.canonicalize(data, 4), samples(vector('h265-main.mp4')).slice(3, 5)],
   'NAL units': [(data) => [...nalUnits(data)].length, samples(vector('h264-baseline.mp4'))],
   'Annex B as lengths': [

@@ -117,39 +117,40 @@ for (const [name, { sps, codec }] of Object.entries(streams)) {
 }
 
 test('key frames: IDR pictures', (t) => {
-  const keys = (name: string) => samples(vector(`h264-${name}.mp4`)).map((unit) => h264.isKeyAccessUnit(unit));
+  const keys = (name: string) => samples(vector(`h264-${name}.mp4`)).map((unit) => h264.startOf(unit) === 'idr');
   t.deepEqual(keys('baseline'), [true, false, true]);
   t.deepEqual(keys('high-bframes'), [true, ...Array.from({ length: 7 }, () => false)]);
 });
 
 test('key frames: intra pictures behind a recovery point', (t) => {
   const units = samples(vector('h264-open-gop.mp4'));
-  const keys = units.flatMap((unit, index) => (h264.isKeyAccessUnit(unit) ? [index] : []));
+  const keys = units.flatMap((unit, index) => (h264.startOf(unit) !== undefined ? [index] : []));
   t.deepEqual(keys, [0, 5, 13]);
   t.false([...nalUnits(units[5] as Buffer)].some(h264.isKeyNal), 'the vector has no second IDR picture');
 });
 
-test('no key frames: a gradual refresh, a recovery point on a picture that is not intra', (t) => {
+test('where decoding starts: recovery points, gradual ones, and none on a picture that is not intra', (t) => {
   const slice = (type: number) =>
     Buffer.concat([Buffer.of(0x41), new BitWriter().ue(0).ue(type).ue(0).flag(true).finish()]);
   const sei = (frames: number) => {
     const message = new BitWriter().ue(frames).write(4, 4).finish();
     return Buffer.concat([Buffer.of(6, 5, 1, 0xaa, 6, message.length), message, Buffer.of(0x80)]);
   };
-  t.true(h264.isKeyAccessUnit(joinNals([sei(0), slice(7)])));
-  t.true(h264.isKeyAccessUnit(joinNals([sei(0), slice(2)])));
-  t.false(h264.isKeyAccessUnit(joinNals([sei(30), slice(7)])));
-  t.false(h264.isKeyAccessUnit(joinNals([sei(0), slice(5)])));
-  t.false(h264.isKeyAccessUnit(joinNals([slice(7)])));
-  t.false(h264.isKeyAccessUnit(joinNals([sei(0)])));
+  t.is(h264.startOf(joinNals([sei(0), slice(7)])), 'open');
+  t.is(h264.startOf(joinNals([sei(0), slice(2)])), 'open');
+  t.is(h264.startOf(joinNals([sei(30), slice(7)])), 'gradual');
+  t.is(h264.startOf(joinNals([sei(30), slice(5)])), 'gradual');
+  t.is(h264.startOf(joinNals([sei(0), slice(5)])), undefined);
+  t.is(h264.startOf(joinNals([slice(7)])), undefined);
+  t.is(h264.startOf(joinNals([sei(0)])), undefined);
 });
 
 test('an SEI message that is cut off takes no picture along', (t) => {
   const [intra, idr] = [Buffer.of(0x41, 0x88, 0x80), Buffer.of(0x65, 0x88, 0x80)];
   for (const bytes of [[5, 200, 1], [0xff, 0xff, 0xff], [6, 0, 0x80], [6, 4, 0], [5]]) {
     const sei = Buffer.of(6, ...bytes);
-    t.false(h264.isKeyAccessUnit(joinNals([sei, intra])), String(bytes));
-    t.true(h264.isKeyAccessUnit(joinNals([sei, idr])), String(bytes));
+    t.is(h264.startOf(joinNals([sei, intra])), undefined, String(bytes));
+    t.is(h264.startOf(joinNals([sei, idr])), 'idr', String(bytes));
   }
 });
 

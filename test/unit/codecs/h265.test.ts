@@ -128,11 +128,21 @@ for (const [name, { sps, codec }] of Object.entries(streams)) {
 test('key frames: IDR and CRA pictures', (t) => {
   const units = samples(vector('h265-main.mp4'));
   t.deepEqual(
-    units.flatMap((unit, index) => (h265.isKeyAccessUnit(unit) ? [index] : [])),
-    [0, 4],
+    units.map((unit) => h265.startOf(unit)),
+    ['idr', undefined, undefined, undefined, 'open', undefined, undefined, undefined],
   );
   t.deepEqual([...nalUnits(units[4] as Buffer)].map(h265.nalType).at(-1), h265.NAL.cra);
-  t.false(h265.isKeyAccessUnit(joinNals([Buffer.of(h265.NAL.prefixSei << 1, 1, 0x80)])));
+  t.is(h265.startOf(joinNals([Buffer.of(h265.NAL.prefixSei << 1, 1, 0x80)])), undefined);
+});
+
+test('where decoding starts: BLA pictures, and recovery points of other pictures', (t) => {
+  const picture = (type: number) => Buffer.of(type << 1, 1, 0xa0, 0x80);
+  const sei = (type: number) => Buffer.of(h265.NAL.prefixSei << 1, 1, type, 1, 0x90, 0x80);
+  t.is(h265.startOf(joinNals([picture(16)])), 'open');
+  t.is(h265.startOf(joinNals([picture(20)])), 'idr');
+  t.is(h265.startOf(joinNals([sei(6), picture(1)])), 'gradual');
+  t.is(h265.startOf(joinNals([sei(5), picture(1)])), undefined);
+  t.is(h265.startOf(joinNals([sei(6), picture(21)])), 'open');
 });
 
 test('parameter sets, delimiters and other layers leave', (t) => {

@@ -537,3 +537,25 @@ test('a stream whose last track was gone begins anew, with the next number', (t)
   t.deepEqual(durations(segments(0)), [2, 1]);
   t.is(segmenter.targetDuration, 2);
 });
+
+test('segments begin at open key frames, and say that they depend; what is shown before the first is left out', (t) => {
+  const video = videoTrack();
+  const { push, segments, packager } = start([video], { segmentCount: 3 });
+  const open = (packets: readonly Packet[]): Packet[] =>
+    packets.map((packet, i) => {
+      const key = i % 60 === 0 ? 'open' : false;
+      // the two pictures behind each key frame are shown before it
+      const pts = packet.dts + (i % 60 === 0 ? 9000 : i % 60 < 3 ? 0 : 6000);
+      return { ...packet, key, pts };
+    });
+  const packets = open(videoPackets(video, { to: 6 }));
+  push(packets);
+  t.deepEqual(durations(segments(0)), [2, 2, 2]);
+  t.true(parts(segments(0)).every(({ independent }) => !independent));
+  t.false(packager(0).independent);
+  const samples = parts(segments(0)).reduce((sum, { data }) => sum + parseFragment(data).samples.length, 0);
+  t.is(samples, packets.length - 2);
+  assertContinuous(t, segments(0), 90_000);
+  push(videoPackets(video, { from: 6, to: 16 }));
+  t.true(packager(0).independent);
+});

@@ -7,9 +7,11 @@ import { BITSTREAM, MEDIA_TYPE, PACKET_TYPE } from '../../../../src/protocols/ov
 import { wireTrack } from '../../../../src/protocols/ovt/tracks.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
 import { Intake } from '../../../../src/providers/ovt/intake.ts';
+import { trackSource } from '../../../../src/providers/ovt/track-source.ts';
 import { Recorder } from '../../../support/ovt.ts';
 import { until } from '../../../support/until.ts';
 import { audioTrack, dataTrack, videoTrack } from '../../../support/packets.ts';
+import { box, samples, vector } from '../../codecs/vectors.ts';
 
 /** The intake of a stream, with audio and events if nothing else is said, as OvenMediaEngine describes it. */
 function open(tracks: readonly Track[] = [audioTrack({ codec: 'MP2', config: undefined }), dataTrack({ id: 2 })]) {
@@ -140,6 +142,24 @@ test('G.711 has the rate and the channels that its origin describes', (t) => {
       [0, 320],
       [320, 320],
       [640, 320],
+    ],
+  );
+});
+
+test('which key frames of a node of the cluster are IDR pictures, its frames tell', (t) => {
+  const config = box(vector('h264-open-gop.mp4'), 'avcC');
+  const source = trackSource(videoTrack({ config }), true);
+  const keys = samples(vector('h264-open-gop.mp4')).flatMap((data, i) => {
+    const head = { track: 0, pts: i, dts: i, duration: 0, mediaType: MEDIA_TYPE.video, bitstream: BITSTREAM.avcc };
+    const key = [0, 5, 13].includes(i);
+    return source.units({ ...head, key, packetType: PACKET_TYPE.nalUnits, data }).map((unit) => unit.key);
+  });
+  t.deepEqual(
+    keys.flatMap((key, i) => (key === false ? [] : [[i, key]])),
+    [
+      [0, true],
+      [5, 'open'],
+      [13, 'open'],
     ],
   );
 });

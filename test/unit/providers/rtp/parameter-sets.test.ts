@@ -125,3 +125,13 @@ test('a byte stream in one unit, and start codes in front of each', (t) => {
     t.deepEqual(faults(), [], name);
   }
 });
+
+test('pictures without a key frame are left out for some seconds, and a key frame is asked for all the time', (t) => {
+  const { lane, units, frame } = setUp(t, 'H264');
+  for (let i = 1; i < 200; i++) {
+    frame(i * 3600, i === 1 ? [h264Sps(), h264Pps(), later(i)] : [later(i)]);
+    t.true(lane.broken);
+  }
+  t.is(units[0]?.time, 126 * 3600 - 3600);
+  t.is(units.length, 199 - 125);
+});

@@ -439,3 +439,28 @@ test('the range of video is told of every variant where one is not SDR (RFC 8216
   t.deepEqual(await ranges({ ...source, colour: { ...colour, transfer: 18 } }, small), ['HLG', 'SDR']);
   t.deepEqual(await ranges({ ...source, colour: usual }, small), [undefined, undefined]);
 });
+
+test('of open GOPs nothing is said to be independent (RFC 8216bis 4.4.2.1 and 4.4.4.9)', async (t) => {
+  const server = await openLlhls(t, { llhls: LLHLS, playlists: [] });
+  const { output } = server.goLive([source, aac(2)]);
+  const media = interleaved(packets(source, 7), packets(aac(2), 7));
+  const write = (key: Packet['key'], seconds: number) => {
+    for (const packet of media) {
+      const shift = Math.round((seconds * packet.track.timebase.den) / packet.track.timebase.num);
+      const isKey = packet.key && packet.track.type === 'video';
+      output.write({ ...packet, dts: packet.dts + shift, pts: packet.pts + shift, key: isKey ? key : packet.key });
+    }
+  };
+  const read = async () => {
+    const { body } = await server.get('/app/stream/llhls.m3u8');
+    const uri = body.split('\n').find((line) => !line.startsWith('#') && line.includes('chunklist_0')) ?? '';
+    return [body, (await server.get(`/app/stream/${uri}`)).body] as const;
+  };
+  write('open', 0);
+  const [master, video] = await read();
+  t.false(master.includes('INDEPENDENT-SEGMENTS'));
+  t.true(video.includes('#EXT-X-PART:'));
+  t.false(video.includes('INDEPENDENT'));
+  for (const seconds of [8, 16, 24]) write(true, seconds);
+  t.true((await read())[0].includes('#EXT-X-INDEPENDENT-SEGMENTS'));
+});

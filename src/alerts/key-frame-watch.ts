@@ -1,0 +1,93 @@
+import type { Application } from '../core/application.ts';
+import type { AlertMessage, Registry } from '../core/registry.ts';
+import type { InputStream } from '../core/stream.ts';
+import { ENDED, GOOD } from './recovery.ts';
+
+/** All streams are looked at so often. */
+const LOOK_MS = 2000;
+/** Video without a key frame for about so long counts as having none; those of encoders are seldom further apart. */
+const PATIENCE_MS = 4000;
+
+const OPEN_GOPS: AlertMessage = {
+  code: 'INGRESS_OPEN_GOP',
+  description:
+    'The key frames of the ingress stream are not IDR pictures (open GOPs, or a gradual refresh): browsers that join may show nothing. The encoder should make closed GOPs',
+};
+const NO_KEY_FRAMES: AlertMessage = {
+  code: 'INGRESS_NO_KEY_FRAME',
+  description:
+    'The video of the ingress stream has no key frame: neither an IDR picture nor a recovery point has come, so nobody can begin to decode it',
+};
+
+interface Watched {
+  readonly application: Application;
+  /** When a video track was seen first that has had no key frame so far. */
+  waitingSince: number | undefined;
+  raised: AlertMessage | undefined;
+}
+
+/**
+ * Raises an alert when the video of an input stream of this node has no frame that decoding can start at, and when it has none at
+ * which browsers begin: once, and again after it was well in between.
+ */
+export class KeyFrameWatch {
+  readonly #registry: Registry;
+  readonly #streams = new Map<InputStream, Watched>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(registry: Registry) {
+    this.#registry = registry;
+    registry.on('input', this.#onInput);
+    this.#timer = setInterval(() => this.look(performance.now()), LOOK_MS).unref();
+  }
+
+  readonly #onInput = (input: InputStream, application: Application): void => {
+    if (input.isRelay) return;
+    this.#streams.set(input, { application, waitingSince: undefined, raised: undefined });
+    input.once('close', () => {
+      const watched = this.#streams.get(input);
+      this.#streams.delete(input);
+      if (watched?.raised !== undefined) this.#raise(input, watched, ENDED);
+    });
+  };
+
+  /** Looks at all streams. @param now in milliseconds of the monotonic clock */
+  look(now: number): void {
+    for (const [input, watched] of this.#streams) {
+      const found = this.#judge(input, watched, now);
+      if (found === watched.raised) continue;
+      watched.raised = found;
+      this.#raise(input, watched, found ?? GOOD);
+    }
+  }
+
+  /** Idempotent. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#registry.off('input', this.#onInput);
+    this.#streams.clear();
+  }
+
+  #judge(input: InputStream, watched: Watched, now: number): AlertMessage | undefined {
+    let isWaiting = false;
+    let isOpen = false;
+    for (const { id, type } of input.tracks) {
+      const measured = type === 'video' ? input.measured(id) : undefined;
+      if (measured === undefined || measured.frames === 0) continue;
+      isWaiting ||= measured.keyFrames === 'none';
+      isOpen ||= measured.keyFrames === 'open';
+    }
+    if (!isWaiting) watched.waitingSince = undefined;
+    else watched.waitingSince ??= now;
+    if (watched.waitingSince !== undefined && now - watched.waitingSince >= PATIENCE_MS) return NO_KEY_FRAMES;
+    return isOpen ? OPEN_GOPS : undefined;
+  }
+
+  #raise(stream: InputStream, { application }: Watched, message: AlertMessage): void {
+    const resolved = message === GOOD || message === ENDED;
+    this.#registry.emit('alert', {
+      ...{ application, stream, name: stream.name, type: 'INGRESS', messages: [message] },
+      ...(resolved && { resolved }),
+    });
+  }
+}
