@@ -19,9 +19,17 @@ const WHOLE = 0xffff_ffff;
 /** The word at `at` of the packet into the accumulator. A packet that does not have it is dropped. */
 export const load = (at: number): Instruction => ({ code: 0x20, k: at });
 export const loadHalf = (at: number): Instruction => ({ code: 0x28, k: at });
+/** The half word at `at` behind what the index register has. A packet that does not have it is dropped. */
+export const loadHalfBehindIndex = (at: number): Instruction => ({ code: 0x48, k: at });
+/** As `loadHalfBehindIndex`, of a word. */
+export const loadBehindIndex = (at: number): Instruction => ({ code: 0x40, k: at });
 export const loadLength = (): Instruction => ({ code: 0x80, k: 0 });
 export const setIndex = (k: number): Instruction => ({ code: 0x01, k });
 export const and = (k: number): Instruction => ({ code: 0x54, k });
+export const add = (k: number): Instruction => ({ code: 0x04, k });
+export const subtract = (k: number): Instruction => ({ code: 0x14, k });
+export const shiftLeft = (k: number): Instruction => ({ code: 0x64, k });
+export const addIndex = (): Instruction => ({ code: 0x0c, k: 0 });
 export const subtractIndex = (): Instruction => ({ code: 0x1c, k: 0 });
 export const toIndex = (): Instruction => ({ code: 0x07, k: 0 });
 export const pass = (): Instruction => ({ code: 0x06, k: WHOLE });
@@ -42,6 +50,11 @@ export function unless(comparison: keyof typeof JUMPS, k: number, then: readonly
   const code = JUMPS[comparison];
   if (then.length <= MAX_REACH) return [{ code, k, ifTrue: then.length, ifFalse: 0 }, ...then];
   return [{ code, k, ifTrue: 0, ifFalse: 1 }, skip(then.length), ...then];
+}
+
+/** Does `then`, no longer than a jump reaches, unless the accumulator is above the index register. */
+export function unlessAboveIndex(then: readonly Instruction[]): Instruction[] {
+  return [{ code: 0x2d, k: 0, ifTrue: then.length, ifFalse: 0 }, ...then];
 }
 
 /** As `struct sock_filter[]`. @throws RangeError for more than MAX_INSTRUCTIONS */

@@ -1,15 +1,22 @@
 import {
+  add,
+  addIndex,
   and,
   drop,
   load,
+  loadBehindIndex,
   loadHalf,
+  loadHalfBehindIndex,
   loadLength,
   pass,
   setIndex,
+  shiftLeft,
   skip,
+  subtract,
   subtractIndex,
   toIndex,
   unless,
+  unlessAboveIndex,
   when,
   type Instruction,
 } from './bpf.ts';
@@ -41,14 +48,22 @@ const CONTROL = {
   dropRequest: 0x8007,
   extension: 0xffff,
 } as const;
-const PASSING = [CONTROL.keepAlive, CONTROL.shutdown, CONTROL.ackAck, CONTROL.extension];
+const PASSING = [CONTROL.keepAlive, CONTROL.shutdown, CONTROL.ackAck];
+const SUBTYPE_AT = UDP_HEAD + 2;
+/** Types of extensions, of a handshake and of control packets, that bring keys, or tell that they came. */
+const KEYS = { first: 3, last: 4 } as const;
+/** Words of keys: a salt, two keys of 256 bits and what they are wrapped in. libsrt has room for no more. */
+const MAX_KEY_WORDS = 26;
 const HANDSHAKE = {
   sequence: BODY + 8,
   packetBytes: BODY + 12,
   window: BODY + 16,
   type: BODY + 20,
   lastWord: BODY + 44,
+  extensions: BODY + 48,
 } as const;
+/** There are as many types of them. */
+const MAX_EXTENSIONS = 8;
 const INDUCTION = 1;
 const CONCLUSION = 0xffff_ffff;
 const ACK = { sequence: BODY, rtt: BODY + 4, rttVariance: BODY + 8, minBytes: 16, maxBytes: 32 } as const;
@@ -70,6 +85,7 @@ const MAX_DROPPED = 2 ** 15;
 /**
  * What is let through to libsrt, which believes what it must not: it goes through up to 2^31 numbers, with what others wait
  * for held, when a peer acknowledges what was never sent or drops what never was, and makes lists as long as a caller wants.
+ * Before 1.5.6 it also has room for the longest keys only, and reads on behind a report of losses that ends in the middle.
  * @param windows of connections that were sent something: nobody else has anything to acknowledge. undefined: anybody may
  */
 export function rules(windows: readonly Window[] | undefined): Instruction[] {
@@ -80,9 +96,11 @@ export function rules(windows: readonly Window[] | undefined): Instruction[] {
     loadHalf(UDP_HEAD),
     ...unless('atLeast', FIRST_CONTROL, [pass()]),
     ...PASSING.flatMap((type) => when('equal', type, [pass()])),
+    ...when('equal', CONTROL.extension, extension()),
     ...when('equal', CONTROL.handshake, handshake()),
     ...when('equal', CONTROL.dropRequest, dropRequest()),
     ...when('above', CONTROL.nak, [drop()]),
+    ...when('equal', CONTROL.nak, losses()),
     ...acknowledgement(),
     ...rest,
   ];
@@ -102,8 +120,58 @@ function handshake(): Instruction[] {
     load(HANDSHAKE.window),
     ...unless('atLeast', MIN_WINDOW, [drop()]),
     ...when('above', MAX_WINDOW, [drop()]),
-    pass(),
+    setIndex(HANDSHAKE.extensions),
+    ...Array.from({ length: MAX_EXTENSIONS }, handshakeExtension).flat(),
+    ...passAtEnd(),
+    drop(),
   ];
+}
+
+/** Moves the index register from an extension to the next one. */
+function handshakeExtension(): Instruction[] {
+  return [
+    ...passAtEnd(),
+    loadHalfBehindIndex(0),
+    ...ofKeys([loadHalfBehindIndex(2), subtract(1), ...when('above', MAX_KEY_WORDS - 1, [drop()])]),
+    loadHalfBehindIndex(2),
+    shiftLeft(2),
+    add(4),
+    addIndex(),
+    toIndex(),
+  ];
+}
+
+/** Passes what has nothing behind the index register. */
+function passAtEnd(): Instruction[] {
+  return [loadLength(), ...unlessAboveIndex([pass()])];
+}
+
+/** What comes by itself of what extends a handshake. */
+function extension(): Instruction[] {
+  const keys = [...wholeWords(), loadLength(), subtract(BODY + 4), ...when('above', 4 * (MAX_KEY_WORDS - 1), [drop()])];
+  return [loadHalf(SUBTYPE_AT), ...ofKeys(keys), pass()];
+}
+
+/** Does `then` where the type of an extension in the accumulator is one of KEYS. What is below it is far above. */
+function ofKeys(then: readonly Instruction[]): Instruction[] {
+  return [subtract(KEYS.first), ...unless('above', KEYS.last - KEYS.first, then)];
+}
+
+/** Goes on with a report of losses that is whole: a word with the highest bit begins a range, which another one ends. */
+function losses(): Instruction[] {
+  return [
+    ...wholeWords(),
+    loadLength(),
+    subtract(4),
+    toIndex(),
+    loadBehindIndex(0),
+    ...when('above', MAX_SEQUENCE, [drop()]),
+    loadHalf(UDP_HEAD),
+  ];
+}
+
+function wholeWords(): Instruction[] {
+  return [loadLength(), and(3), ...unless('equal', 0, [drop()])];
 }
 
 function dropRequest(): Instruction[] {
@@ -160,13 +228,17 @@ function find(windows: readonly Window[]): Instruction[] {
 /** Stands for the jump behind the search, where the index register has the first number of the window. */
 const FOUND: Instruction = skip(0);
 
+/** So many windows are looked at one by one: to divide them further would make a program longer than the kernel takes. */
+const UNDIVIDED = 8;
+
 /** A binary search. */
 function branch(windows: readonly Window[]): Instruction[] {
+  if (windows.length <= UNDIVIDED) return [...windows.flatMap(found), drop()];
   const middle = windows.length >> 1;
-  const window = windows[middle];
-  if (window === undefined) return [drop()];
-  const found = [setIndex(window.first), ...when('equal', window.socket, [FOUND])];
-  const below = branch(windows.slice(0, middle));
-  if (windows.length < 3) return [...found, ...below];
-  return [...found, ...unless('atLeast', window.socket, below), ...branch(windows.slice(middle + 1))];
+  const { socket } = windows[middle] as Window;
+  return [...unless('atLeast', socket, branch(windows.slice(0, middle))), ...branch(windows.slice(middle))];
+}
+
+function found({ first, socket }: Window): Instruction[] {
+  return [setIndex(first), ...when('equal', socket, [FOUND])];
 }

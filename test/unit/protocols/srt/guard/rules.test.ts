@@ -115,6 +115,58 @@ test('what harms libsrt does not', async (t) => {
   for (const packet of harmful) t.false(await passes(packet), packet.toString('hex', 0, 60));
 });
 
+/** Extensions of a handshake behind its first one, each of a type and so many words. */
+const extended = (...extensions: readonly (readonly [type: number, words: number])[]): Buffer =>
+  Buffer.concat([
+    handshake({}),
+    ...extensions.map(([type, words]) => {
+      const extension = Buffer.alloc(4 + 4 * words);
+      extension.writeUInt16BE(type);
+      extension.writeUInt16BE(words, 2);
+      return extension;
+    }),
+  ]);
+/** An extension that comes by itself. */
+const own = (subtype: number, bytes: number): Buffer =>
+  Buffer.concat([
+    control(0x7fff, 9).subarray(0, 2),
+    Buffer.of(0, subtype),
+    control(0, 9).subarray(4),
+    Buffer.alloc(bytes),
+  ]);
+
+test('keys have the sizes that there are', async (t) => {
+  const passes = await guarded(t, []);
+  const [hsreq, kmreq, kmrsp, sid, congestion, filter, group] = [1, 3, 4, 5, 6, 7, 8] as const;
+  for (const type of [kmreq, kmrsp]) {
+    for (const words of [1, 14, 16, 18, 22, 26]) {
+      t.true(await passes(extended([type, words])), `${words} words`);
+      t.true(await passes(extended([sid, 128], [congestion, 1], [type, words], [filter, 4])), `${words} words`);
+      t.true(await passes(own(type, 4 * words)), `${words} words by themselves`);
+    }
+    for (const words of [0, 27, 200]) {
+      t.false(await passes(extended([type, words])), `${words} words`);
+      t.false(await passes(extended([sid, 128], [congestion, 1], [type, words], [filter, 4])), `${words} words`);
+      t.false(await passes(own(type, 4 * words)), `${words} words by themselves`);
+    }
+    t.false(await passes(own(type, 57)), 'half a word');
+  }
+  const many = [kmreq, sid, congestion, filter, group, hsreq] as const;
+  t.true(await passes(extended(...many.map((type) => [type, 4] as const))));
+  t.false(await passes(extended(...[...many, ...many].map((type) => [type, 4] as const))), 'more than there are types');
+  for (const bytes of [0, 12, 600]) t.true(await passes(own(hsreq, bytes)), 'no keys');
+});
+
+test('a report of losses ends in no range', async (t) => {
+  const passes = await guarded(t, [{ socket: 77, first: 5000 }]);
+  const from = 0x8000_0000 + 5001;
+  t.true(await passes(control(CONTROL.nak, 77, from, 5010, 5020)));
+  t.true(await passes(control(CONTROL.nak, 77, 5001, from + 3, 5010)));
+  t.false(await passes(control(CONTROL.nak, 77, from)));
+  t.false(await passes(control(CONTROL.nak, 77, 5001, from + 3)));
+  t.false(await passes(Buffer.concat([control(CONTROL.nak, 77, 5001), Buffer.alloc(2)])));
+});
+
 test('windows of many sockets are told apart, and begin anew behind the last number', async (t) => {
   for (const count of [1, 2, 3, 64, 255, 1000]) {
     const windows = Array.from({ length: count }, (_, i) => ({
@@ -138,7 +190,7 @@ test('no windows: nobody may acknowledge, or anybody', async (t) => {
 });
 
 test('more than the kernel takes is an error', (t) => {
-  const windows = Array.from({ length: 1100 }, (_, i) => ({ socket: i, first: i }));
+  const windows = Array.from({ length: 1400 }, (_, i) => ({ socket: i, first: i }));
   const udp = new UdpSocket('127.0.0.1', 0, false);
   t.throws(() => udp.filter(rules(windows)), { instanceOf: RangeError });
   udp.abandon();
