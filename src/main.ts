@@ -1,4 +1,5 @@
 import { flushCompileCache } from 'node:module';
+import { networkInterfaces } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { readArguments, USAGE } from './command-line.ts';
 import { ConfigError, loadConfig } from './config/load.ts';
@@ -40,7 +41,7 @@ function print(text: string): void {
 
 async function load(file: string) {
   try {
-    return await loadConfig(file, { env: process.env });
+    return await loadConfig(file, { env: process.env, interfaces: networkInterfaces() });
   } catch (error) {
     if (error instanceof ConfigError) fail(error.message);
     throw error;

@@ -57,7 +57,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'WebRTC/Signalling': 'Port of WHIP, WHEP and WebSocket signalling.',
   'WebRTC/IceCandidates': 'Addresses and ports of media.',
   'IceCandidates/IceCandidate':
-    'An address and one port for each media worker; `*` is every address of this machine, `${PublicIP}` the public one. By default `*:10000/udp`.',
+    'An address and one port for each media worker; `*` is every address of this machine, `${PublicIP}` the public one. By default `*:10000/udp`. Where the machine has many addresses, such as those of containers and tunnels, clients try all of them and connect slowly: name one.',
   'IceCandidates/TcpRelay':
     'A TURN server, for networks that block the ports of media; `*` stands for the host in the URL of the client.',
   'IceCandidates/TcpRelayForce': 'Names the relay to every client, not only to those that ask for it.',

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import type { networkInterfaces } from 'node:os';
 import { dirname } from 'node:path';
 import { certificateProblems } from './certificate-problems.ts';
 import { ConfigError } from './config-error.ts';
 import { inconsistencies } from './consistency.ts';
 import { Server } from './elements/server.ts';
+import { manyIceAddresses } from './ice-addresses.ts';
 import { expandIncludes } from './include.ts';
 import { expandEnvironment, expandPublicAddress, usesPublicAddress, type Environment } from './macros.ts';
 import type { ServerConfig } from './model.ts';
@@ -31,11 +33,17 @@ export interface LoadedConfig {
   readonly generatedAccessToken: string | undefined;
 }
 
+export interface LoadOptions {
+  readonly env: Environment;
+  /** Of the machine that it is for, which warnings are about. */
+  readonly interfaces?: ReturnType<typeof networkInterfaces>;
+}
+
 /**
  * Loads Server.xml with what it includes (facts/02-config.md).
  * @throws ConfigError with one line per problem: file, element path, value
  */
-export async function loadConfig(file: string, { env }: { env: Environment }): Promise<LoadedConfig> {
+export async function loadConfig(file: string, { env, interfaces = {} }: LoadOptions): Promise<LoadedConfig> {
   const warnings: string[] = [];
   const warn = (line: string): void => void warnings.push(line);
   const root = await expand(file, env, warn);
@@ -61,6 +69,8 @@ export async function loadConfig(file: string, { env }: { env: Environment }): P
   const { config } = reading;
   refuse(inconsistencies(config).map(line));
   refuse((await certificateProblems(config, dirname(file))).map(line));
+  const addresses = Object.values(interfaces).flatMap((list) => list ?? []);
+  warnings.push(...manyIceAddresses(config, addresses).map(line));
   const elements = new Set(reading.inert.map((path) => elementPath(ROOT, Server, path).replace(/^Server\//, '')));
   const notes = elements.size === 0 ? [] : [`elements without effect in Kiln: ${[...elements].join(', ')}`];
   return { config, warnings: [...warnings, ...pendingModules(config)], notes, generatedAccessToken };

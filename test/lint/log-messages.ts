@@ -41,6 +41,7 @@ const MADE_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
       '… has text, which has no effect: elements belong here',
       '…: no file matches include="…" of …',
       'StunServer …; ${PublicIP} is …, an address of this machine',
+      '… offers every client … addresses of this machine (…, ...), most of which slow down connecting: name the one that clients reach',
     ],
   ],
   [
