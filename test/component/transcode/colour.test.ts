@@ -16,12 +16,15 @@ const CODECS: readonly Partial<VideoEncoding>[] = [
   { codec: 'AV1', modules: 'svtav1' },
 ];
 
-/** A second of a flat picture in 10-bit H.265. @param luma of 940 at most in limited range */
-function flat(luma: number, x265: string): Promise<Recording> {
+/** A second of a flat picture in 10 bits. @param luma of 940 at most in limited range */
+function flat(luma: number, encoder: readonly string[]): Promise<Recording> {
   const pattern = `color=size=160x90:rate=10,format=yuv420p10le,geq=lum=${luma}:cb=512:cr=512`;
-  const params = `log-level=none:bframes=0:repeat-headers=1:${x265}`;
-  return recordNut(['-f', 'lavfi', '-t', '1', '-i', pattern, '-c:v', 'libx265', '-x265-params', params]);
+  return recordNut(['-f', 'lavfi', '-t', '1', '-i', pattern, ...encoder]);
 }
+
+const x265 = (colour: string) => [
+  ...['-c:v', 'libx265', '-x265-params', `log-level=none:bframes=0:repeat-headers=1:${colour}`],
+];
 
 /** What the bitstream of an output tells. */
 function formatOf({ encoding }: EncodeJob, { stream, frames }: Output): BitstreamFormat | undefined {
@@ -41,7 +44,7 @@ for (const [name, ffmpeg] of FFMPEGS) {
       [16, 'smpte2084', 572],
       [18, 'arib-std-b67', 721],
     ] as const) {
-      const source = await flat(luma, `colorprim=bt2020:transfer=${named}:colormatrix=bt2020nc`);
+      const source = await flat(luma, x265(`colorprim=bt2020:transfer=${named}:colormatrix=bt2020nc`));
       const track = h265(hdr(transfer));
       const jobs = [...CODECS.map((codec) => videoJob(codec, track)), { ...imageJob('PNG'), from: track }];
       const { outputs, stderr } = await runWork(ffmpeg, source, { tracks: [track], jobs });
@@ -56,9 +59,18 @@ for (const [name, ffmpeg] of FFMPEGS) {
     }
   });
 
+  test.serial(`${name}: HDR is mapped where a container alone tells of it`, async (t) => {
+    const source = await flat(572, ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8']);
+    const track: VideoTrack = { ...PICTURE, codec: 'VP9', config: undefined, framerate: 10, colour: hdr(16) };
+    const jobs = [videoJob({ modules: 'x264' }, track)];
+    const { outputs, stderr } = await runWork(ffmpeg, source, { tracks: [track], jobs });
+    t.is(stderr, '');
+    t.deepEqual(formatOf(jobs[0] as EncodeJob, outputs[0] as Output)?.colour, BT709);
+  });
+
   test.serial(`${name}: range and matrix of a source stay what they were`, async (t) => {
     const colour = { primaries: 9, transfer: 14, matrix: 9, fullRange: true };
-    const source = await flat(1000, 'range=full:colorprim=bt2020:transfer=bt2020-10:colormatrix=bt2020nc');
+    const source = await flat(1000, x265('range=full:colorprim=bt2020:transfer=bt2020-10:colormatrix=bt2020nc'));
     const track = h265(colour);
     const jobs = CODECS.map((codec) => videoJob(codec, track));
     const { outputs, stderr } = await runWork(ffmpeg, source, { tracks: [track], jobs });
