@@ -26,6 +26,9 @@ const ANSWERED_PARAMETERS = new Set([
   'tier',
 ]);
 
+/** Of header extensions in the form that mediasoup writes (RFC 8285 section 4.2). */
+const MAX_ONE_BYTE_ID = 14;
+
 /** Reads a peer's offer, which costs time: it is to be admitted by then. @throws sdpMalformed */
 export function readOffer(sdp: string): RemoteDescription {
   try {
@@ -67,18 +70,22 @@ export function negotiateCodec(codec: Codec, media: RemoteMedia, rtx: boolean): 
 }
 
 /**
- * Header extensions that a peer offers under the identifiers that mediasoup writes: those of a consumer's packets
- * are the same for all consumers, and an answer must not give an offered identifier another meaning (RFC 8285
+ * Header extensions that a peer offers, under its identifiers: an answer must not give an offered identifier another meaning (RFC 8285
  * section 6).
+ * @param maps false: packets have mediasoup's identifiers, and only what is offered under the same can be taken
  */
 export function negotiateExtensions(
   media: RemoteMedia,
   supported: readonly types.RtpHeaderExtension[],
+  maps: boolean,
 ): types.RtpHeaderExtension[] {
-  return supported.filter(
-    ({ kind, uri, preferredId }) =>
-      kind === media.kind && media.extensions.some((offered) => offered.uri === uri && offered.id === preferredId),
-  );
+  return supported.flatMap((extension) => {
+    const { kind, uri, preferredId } = extension;
+    const offered = media.extensions.find(
+      ({ uri: offeredUri, id }) => offeredUri === uri && (maps ? id <= MAX_ONE_BYTE_ID : id === preferredId),
+    );
+    return kind === media.kind && offered !== undefined ? [{ ...extension, preferredId: offered.id }] : [];
+  });
 }
 
 /**

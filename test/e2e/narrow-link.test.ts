@@ -126,3 +126,14 @@ long('the player page steps down and up too, by WHEP', async (t) => {
   await until('the best one again', async () => (await width(page)) === 640, PATIENCE_MS);
   t.is(await page.evaluate('window.failure'), undefined);
 });
+
+long('a viewer of any WHEP player behind 1 Mbit/s gets the lower rendition', async (t) => {
+  const { url, page, throttle } = await start(t, ladderPlaylist(['high', 'low']));
+  await page.exposeFunction('narrow', (sdp: string) => throttle.rewrite(sdp));
+  await page.evaluate(`playWhep('${url}/app/stream/ladder?direction=whep', narrow)`);
+  await until('the best rendition', async () => (await width(page)) === 640, PATIENCE_MS);
+  throttle.link.bitsPerSecond = 1_000_000;
+  await until('a lower one', async () => (await width(page)) === 320, PATIENCE_MS);
+  await plays(page);
+  t.is(await width(page), 320);
+});

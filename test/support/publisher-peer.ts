@@ -10,7 +10,7 @@ export class PublisherPeer extends RemotePeer<WhipPeerOptions> {
   }
 
   /** Publishes to a WHIP endpoint. @throws Error for any status but 201 */
-  publish(url: string, change?: Change): Promise<Response> {
-    return this.post(url, change);
+  publish(url: string, change?: Change, changeOffer?: Change): Promise<Response> {
+    return this.post(url, change, changeOffer);
   }
 }

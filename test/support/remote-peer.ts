@@ -46,8 +46,8 @@ export class PeerProcess<Options, News = never> {
   }
 }
 
-/** What a peer is to believe that it was answered. */
-export type Change = (answer: string) => string | Promise<string>;
+/** What a peer is to believe that it was answered, or the other end that it was offered. */
+export type Change = (sdp: string) => string | Promise<string>;
 
 /** A WebRTC peer in a process of its own. */
 export class RemotePeer<Options, News = never> {
@@ -84,11 +84,11 @@ export class RemotePeer<Options, News = never> {
   }
 
   /**
-   * Offers to an endpoint of WHIP or WHEP and takes its answer, as `change` makes it.
+   * Offers to an endpoint of WHIP or WHEP what `changeOffer` makes of its offer, and takes its answer, as `change` makes it.
    * @throws Error for any status but 201
    */
-  protected async post(url: string, change: Change = (answer) => answer): Promise<Response> {
-    const body = await this.offer();
+  protected async post(url: string, change: Change = same, changeOffer: Change = same): Promise<Response> {
+    const body = await changeOffer(await this.offer());
     const response = await fetch(url, { method: 'POST', headers: { 'content-type': 'application/sdp' }, body });
     const answer = await response.text();
     if (response.status !== 201) throw new Error(`${response.status}: ${answer}`);
@@ -135,6 +135,10 @@ export class RemotePeer<Options, News = never> {
     if (news.is === 'local') this.#local = news.sdp;
     else this.state = news.state;
   }
+}
+
+function same(sdp: string): string {
+  return sdp;
 }
 
 function isOfEvery<News>(news: PeerNews | News): news is PeerNews {

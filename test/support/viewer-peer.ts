@@ -1,5 +1,5 @@
 import type { Received } from './peer-process.ts';
-import { PeerProcess, RemotePeer } from './remote-peer.ts';
+import { PeerProcess, RemotePeer, type Change } from './remote-peer.ts';
 import { parseRtp, parseSenderReports, type Rtp, type SentAt } from './rtp.ts';
 import type { Kind, PeerOptions } from './whep-peer.ts';
 
@@ -30,8 +30,8 @@ export class ViewerPeer extends RemotePeer<PeerOptions, Received> {
   }
 
   /** Plays from a WHEP endpoint. @throws Error for any status but 201 */
-  play(url: string): Promise<Response> {
-    return this.post(url);
+  play(url: string, change?: Change, changeOffer?: Change): Promise<Response> {
+    return this.post(url, change, changeOffer);
   }
 
   /**

@@ -11,6 +11,7 @@ import {
 } from '../../webrtc/local-description.ts';
 import { demandBundled, negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
+import { mapsExtensionIds } from '../../webrtc/worker-features.ts';
 import type { Agreement, EventPlan, MediaPlan } from './agreement.ts';
 import type { Playable } from './desk.ts';
 import type { Selection } from './selection.ts';
@@ -47,7 +48,7 @@ export function planAnswer({ publisher, choices }: Playable, offer: RemoteDescri
       if (media.kind !== kind || !media.receives) continue;
       const codec = negotiateCodec(track.codec, media, publisher.config.rtx);
       if (codec === undefined) continue;
-      const extensions = negotiateExtensions(media, senderExtensions(publisher.config));
+      const extensions = negotiateExtensions(media, senderExtensions(publisher.config), mapsExtensionIds());
       return { kind, mid: media.mid, codec, extensions };
     }
     return undefined;

@@ -6,7 +6,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { HostCandidate, Way } from '../../webrtc/candidate.ts';
-import { receiverCapabilities } from '../../webrtc/codecs.ts';
+import { consume } from '../../webrtc/consume.ts';
 import type { DataChannelMedia, SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { PeerLink, type PeerEnd } from '../../webrtc/peer-link.ts';
@@ -225,13 +225,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
         ? await feed.ownOutlet(audio, this.#worker, codec)
         : await feed.outlet(kind === 'video' ? video : audio, this.#worker, codec);
     try {
-      const consumer = await transport.consume({
-        producerId: outlet.producer.id,
-        rtpCapabilities: receiverCapabilities(codec, extensions),
-        paused: true,
-        mid,
-        enableRtx: true,
-      });
+      const consumer = await consume(transport, outlet.producer, { mid, codec, extensions });
       consumer.on('producerclose', () =>
         this.close('the stream is no longer sent', outlet.worker.closed ? 'lost' : 'over'),
       );

@@ -85,7 +85,7 @@ test('a retransmission whose payload type cannot be given is left out', (t) => {
   t.is(negotiateCodec('H264', media, true)?.rtxPayloadType, undefined);
 });
 
-test('header extensions are answered only under the identifiers that are written', (t) => {
+test('header extensions are answered under the identifiers of the offer, or only where those are the ones that are written', (t) => {
   const supported = senderExtensions({ bandwidthEstimation: 'All', playoutDelay: undefined });
   const uri = (name: string) =>
     supported.find((extension) => extension.kind === 'video' && extension.uri.includes(name));
@@ -97,5 +97,13 @@ test('header extensions are answered only under the identifiers that are written
     `a=extmap:14 ${cc?.uri}`,
     'a=extmap:5 urn:other',
   );
-  t.deepEqual(negotiateExtensions(media, supported), [mid]);
+  t.deepEqual(negotiateExtensions(media, supported, false), [mid]);
+  const ids = (offer: typeof media) =>
+    negotiateExtensions(offer, supported, true).map(({ uri, preferredId }) => [preferredId, uri]);
+  t.deepEqual(ids(media), [
+    [mid?.preferredId, mid?.uri],
+    [14, cc?.uri],
+  ]);
+  // larger ones need another form of header
+  t.deepEqual(ids(video('a=rtpmap:96 VP8/90000', `a=extmap:15 ${cc?.uri}`)), []);
 });
