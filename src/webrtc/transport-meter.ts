@@ -4,12 +4,20 @@ import type { types } from 'mediasoup';
 export class TransportMeter {
   readonly #transport: types.WebRtcTransport;
   readonly #way: 'bytesReceived' | 'bytesSent';
-  readonly #onBytes: (bytes: number) => void;
+  readonly #onBytes: (bytes: number, unknown: number) => void;
   #asking = false;
   #total = 0;
+  #unknown = 0;
 
-  /** @param onBytes takes what has come or gone since it was called last; not called any more when the transport is closed */
-  constructor(transport: types.WebRtcTransport, way: 'bytesReceived' | 'bytesSent', onBytes: (bytes: number) => void) {
+  /**
+   * @param onBytes takes what has come or gone since it was called last, and how much of what came is of no producer; not called any
+   * more when the transport is closed
+   */
+  constructor(
+    transport: types.WebRtcTransport,
+    way: 'bytesReceived' | 'bytesSent',
+    onBytes: (bytes: number, unknown: number) => void,
+  ) {
     this.#transport = transport;
     this.#way = way;
     this.#onBytes = onBytes;
@@ -25,7 +33,10 @@ export class TransportMeter {
         if (stats === undefined || this.#transport.closed) return;
         const bytes = stats[this.#way] - this.#total;
         this.#total += bytes;
-        this.#onBytes(bytes);
+        const unknown = stats.bytesReceived - stats.rtpBytesReceived - stats.rtxBytesReceived;
+        const more = unknown - this.#unknown;
+        this.#unknown = unknown;
+        this.#onBytes(bytes, more);
       },
       // it fails only with the transport, whose owner ends with it
       () => {

@@ -41,6 +41,21 @@ function record(stream: { read(consumer: { packet(packet: Packet): void }): unkn
   return packets;
 }
 
+test.serial('media is told apart by payload types where neither SSRC nor MID tells', async (t) => {
+  const { live, url } = await start(t);
+  const peer = new PublisherPeer({ media: [picture, sound] });
+  t.teardown(() => peer.close());
+  const without = (sdp: string): string => sdp.replace(/^a=(ssrc|ssrc-group|msid):.*\r\n/gm, '');
+  await peer.publish(`${url}/app/stream?direction=whip`, undefined, without);
+  const input = await live();
+  const packets = record(input);
+  await until('both', () => new Set(packets.map(({ track }) => track.type)).size === 2);
+  t.deepEqual(
+    input.tracks.map(({ codec }) => codec),
+    ['H264', 'OPUS'],
+  );
+});
+
 test.serial('what is published by WHIP is what was sent, frame by frame, and viewers get it', async (t) => {
   const { live, publish, url, application } = await start(t);
   const { response, location } = await publish([picture, sound]);

@@ -104,6 +104,13 @@ export class Ingest {
     return this.#sections.find((section) => section.plan === plan)?.lanes ?? [];
   }
 
+  /** The sections of which nothing has come. */
+  get silent(): IngestPlan['kind'][] {
+    return this.#sections.flatMap(({ plan: { kind }, lanes }) =>
+      lanes.every(({ packets }) => packets === 0) ? kind : [],
+    );
+  }
+
   /** Takes a packet of a stream, whose bytes are this one's from now on. */
   push(lane: RtpLane, packet: Buffer): void {
     if (this.#closed) return;

@@ -48,6 +48,8 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   #ingest: Ingest | undefined;
   #connected = false;
   #heardAt = 0;
+  /** Bytes of no section since it connected; undefined when it was said that there are some. */
+  #unknown: number | undefined = 0;
   #closed = false;
 
   constructor(options: IngestSessionOptions) {
@@ -55,9 +57,10 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     this.#options = options;
     const { input, grant, link, worker, log } = options;
     this.#faults = new FaultLog(log);
-    this.#meter = new TransportMeter(link.transport, 'bytesReceived', (bytes) => {
+    this.#meter = new TransportMeter(link.transport, 'bytesReceived', (bytes, unknown) => {
       if (bytes > 0) this.#heardAt = performance.now();
       input.counters.received(bytes);
+      this.#noteUnknown(unknown);
     });
     worker.sessions++;
     link.once('connected', () => this.#begin());
@@ -200,6 +203,18 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     this.emit('connected');
   }
 
+  #noteUnknown(bytes: number): void {
+    if (this.#unknown === undefined || this.#ingest === undefined) return;
+    this.#unknown += bytes;
+    const sections = this.#ingest.silent;
+    if (this.#unknown < MANY_BYTES || sections.length === 0) return;
+    this.#unknown = undefined;
+    this.#options.log.warn(
+      { sections },
+      'the publisher sends packets that are of no section of its offer, and are ignored',
+    );
+  }
+
   #requestKeyFrame(plan: IngestPlan): void {
     this.#consumers
       .get(plan)
@@ -213,3 +228,5 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
 }
 
 const SSRC_AT = 8;
+/** More than handshakes and reports take. */
+const MANY_BYTES = 20_000;
