@@ -114,6 +114,21 @@ export function unescapeNal(nal: Buffer): Buffer {
   return clean.subarray(0, size);
 }
 
+/** A NAL unit's payload bytes with emulation prevention (H.264 7.4.1): 0 to 3 do not follow two zeros. */
+export function escapeNal(payload: Buffer): Buffer {
+  const out: number[] = [];
+  let zeros = 0;
+  for (const byte of payload) {
+    if (zeros >= 2 && byte <= 3) {
+      out.push(3);
+      zeros = 0;
+    }
+    out.push(byte);
+    zeros = byte === 0 ? zeros + 1 : 0;
+  }
+  return Buffer.from(out);
+}
+
 /**
  * Brings a length-prefixed access unit into the canonical form. The bytes stay where they are when
  * what must leave is at the ends and lengths are in 4 bytes, as nearly always; else they are copied once.

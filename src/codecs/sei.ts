@@ -1,5 +1,6 @@
 import { NAL as H264 } from './h264.ts';
 import { NAL as H265 } from './h265.ts';
+import { escapeNal } from './nal.ts';
 
 /** Codecs whose access units take SEI messages. */
 export type SeiCodec = 'H264' | 'H265';
@@ -24,7 +25,7 @@ export function userDataSei(codec: SeiCodec, uuid: Buffer, data: Buffer): Buffer
   const size = uuid.length + data.length;
   const sizes = [...Array.from({ length: Math.floor(size / 255) }, () => 255), size % 255];
   const message = [Buffer.from([USER_DATA_UNREGISTERED, ...sizes]), uuid, data, Buffer.of(STOP_BIT)];
-  return Buffer.concat([HEADERS[codec], escaped(Buffer.concat(message))]);
+  return Buffer.concat([HEADERS[codec], escapeNal(Buffer.concat(message))]);
 }
 
 /**
@@ -50,19 +51,4 @@ function firstSlice(codec: SeiCodec, data: Buffer): number {
 
 function isH264Slice(type: number): boolean {
   return type >= H264.slice && type <= H264.idr;
-}
-
-/** With emulation prevention (H.264 7.4.1): 0 to 3 do not follow two zeros. */
-function escaped(payload: Buffer): Buffer {
-  const out: number[] = [];
-  let zeros = 0;
-  for (const byte of payload) {
-    if (zeros >= 2 && byte <= 3) {
-      out.push(3);
-      zeros = 0;
-    }
-    out.push(byte);
-    zeros = byte === 0 ? zeros + 1 : 0;
-  }
-  return Buffer.from(out);
 }

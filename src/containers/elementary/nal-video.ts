@@ -12,7 +12,7 @@ import {
 } from '../../codecs/nal.ts';
 import { ParameterSets, type ActiveSets, type SetPlace } from '../../codecs/parameter-sets.ts';
 import { lookOf, sampleShape, type Colour, type Ratio } from '../../codecs/vui.ts';
-import type { StartKind } from '../../codecs/recovery-point.ts';
+import { withoutRecoveryPoints, type StartKind } from '../../codecs/recovery-point.ts';
 import type { Packet } from '../../core/packet.ts';
 import { KeyFrames } from './key-frames.ts';
 import type { VideoFormat, VideoState } from './video.ts';
@@ -38,6 +38,8 @@ interface NalCodec {
   /** Id of the PPS of the picture. */
   pictureParameterSet(data: Buffer): number | undefined;
   startOf(data: Buffer): StartKind | undefined;
+  /** A picture that is told to be a starting point, and is to be none, where that can be. */
+  withoutStart(data: Buffer): Buffer;
 }
 
 const H264: NalCodec = {
@@ -54,6 +56,7 @@ const H264: NalCodec = {
   canonicalize: h264.canonicalize,
   pictureParameterSet: h264.pictureParameterSet,
   startOf: h264.startOf,
+  withoutStart: withoutRecoveryPoints,
 };
 
 const H265: NalCodec = {
@@ -70,6 +73,7 @@ const H265: NalCodec = {
   canonicalize: h265.canonicalize,
   pictureParameterSet: h265.pictureParameterSet,
   startOf: h265.startOf,
+  withoutStart: (data) => data,
 };
 
 /** Pictures, after which slices of a source are not looked through any more for start codes, where none had one. */
@@ -140,9 +144,11 @@ export class NalState implements VideoState {
       }
     }
     if (this.#format === undefined || unit.data.length === 0) return undefined;
-    const key = this.#keyFrames.next(this.#codec.startOf(unit.data));
+    const start = this.#codec.startOf(unit.data);
+    const key = this.#keyFrames.next(start);
+    const picture = !key && start === 'open' ? this.#codec.withoutStart(unit.data) : unit.data;
     const before = key ? this.#activate(unit.data) : this.#changed(fresh);
-    return { data: before.length > 0 ? Buffer.concat([joinNals(before), unit.data]) : unit.data, key };
+    return { data: before.length > 0 ? Buffer.concat([joinNals(before), picture]) : picture, key };
   }
 
   #canonical(data: Buffer): CanonicalUnit {

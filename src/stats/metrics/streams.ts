@@ -96,7 +96,7 @@ function trackFamilies(streams: AllStreams): Family[] {
     ),
     gauge(
       'kiln_stream_track_open_gops',
-      'Whether the key frames of a video track are no IDR pictures: browsers do not begin at them.',
+      'Whether the key frames of a video track are no IDR pictures: browsers that join may show nothing.',
       () => ofTracks(streams, isVideo, ({ keyFrames }) => Number(keyFrames === 'open')),
     ),
     gauge('kiln_stream_track_height_pixels', 'Height of a video track.', () => heights(streams)),

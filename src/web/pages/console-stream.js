@@ -130,7 +130,7 @@ function health({ input }, glance, counted, rate) {
 /** What a track says of its key frames, which is nothing where all is well. */
 const KEY_FRAMES = {
   closed: 'IDR pictures',
-  open: 'open GOPs: browsers that join show nothing',
+  open: 'open GOPs: browsers that join may show nothing',
   none: 'none so far: nobody can begin',
 };
 

@@ -9,6 +9,7 @@ import { parseAc3Frame } from '../../../src/codecs/ac3.ts';
 import * as av1 from '../../../src/codecs/av1.ts';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h264 from '../../../src/codecs/h264.ts';
+import { withoutRecoveryPoints } from '../../../src/codecs/recovery-point.ts';
 import * as h265 from '../../../src/codecs/h265.ts';
 import { parseMpegAudioFrame } from '../../../src/codecs/mpeg-audio.ts';
 import { annexBToLengths, nalUnits, splitAnnexB, unescapeNal } from '../../../src/codecs/nal.ts';
@@ -55,6 +56,7 @@ const parsers: Record<string, [parse: (data: Buffer) => unknown, valid: Buffer[]
   'H.264 record': [(data) => buildAvcConfig(h264.parseAvcConfig(data)), [box(vector('h264-baseline.mp4'), 'avcC')]],
   'H.264 in-band sets': [(data) => inBand(h264, [...avc.sps, ...avc.pps, data]), [...avcMatrix.sps, ...avcMatrix.pps]],
   'H.264 key frame': [h264.startOf, samples(vector('h264-open-gop.mp4')).slice(4, 7)],
+  'H.264 without recovery points': [withoutRecoveryPoints, samples(vector('h264-open-gop.mp4')).slice(4, 7)],
   'H.264 canonical form': [
     (data) => ([1, 2, 4] as const).map((size) => bounded(h264.canonicalize(data, size).data, data.length * 4 + 4)),
     samples(vector('h264-open-gop.mp4')).slice(4, 7),

@@ -2,6 +2,7 @@ import test from 'ava';
 import { buildAvcConfig } from '../../../src/codecs/h264-config.ts';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
 import * as h264 from '../../../src/codecs/h264.ts';
+import { withoutRecoveryPoints } from '../../../src/codecs/recovery-point.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
 import { spsMeaning } from '../../../src/codecs/h264-sps.ts';
 import { ParameterSets } from '../../../src/codecs/parameter-sets.ts';
@@ -260,4 +261,26 @@ test('a VUI that is cut off says nothing', (t) => {
   const cut = h264.parseSps(sps.subarray(0, -4));
   t.like(cut, { width: 1920, height: 1080, framerate: 0, colour: undefined, maxReorderFrames: undefined });
   t.throws(() => h264.parseSps(sps.subarray(0, 8)), { instanceOf: BitstreamError });
+});
+
+test('recovery points leave, and other messages of their NAL units stay', (t) => {
+  const slice = Buffer.of(0x41, 0x88, 0x80);
+  const recovery = Buffer.of(6, 1, 0x84);
+  // a user's message with what looks like a start code, behind emulation prevention
+  const other = Buffer.of(5, 4, 0, 0, 3, 1, 7);
+  const sei = (...messages: Buffer[]) => Buffer.concat([Buffer.of(6), ...messages, Buffer.of(0x80)]);
+  t.deepEqual(withoutRecoveryPoints(joinNals([sei(recovery), slice])), joinNals([slice]));
+  for (const messages of [
+    [recovery, other],
+    [other, recovery],
+    [recovery, other, recovery],
+  ])
+    t.deepEqual(withoutRecoveryPoints(joinNals([sei(...messages), slice])), joinNals([sei(other), slice]));
+  t.deepEqual(withoutRecoveryPoints(joinNals([sei(other), slice])), joinNals([sei(other), slice]));
+  for (const bytes of [[6], [6, 200, 1], [0xff, 0xff]]) {
+    const cut = joinNals([Buffer.of(6, ...bytes), slice]);
+    t.is(h264.startOf(withoutRecoveryPoints(cut)), undefined);
+  }
+  const units = samples(vector('h264-open-gop.mp4'));
+  t.is(h264.startOf(withoutRecoveryPoints(units[5] as Buffer)), undefined);
 });

@@ -227,3 +227,14 @@ test('sets one by one, and a picture before they are complete', (t: ExecutionCon
     instanceOf: BitstreamError,
   });
 });
+
+test('recovery points between IDR pictures are no key frames, and do not say that they are', (t) => {
+  const state = videoState('H264');
+  state.configure(box(vector('h264-open-gop.mp4'), 'avcC'));
+  const starts = samples(vector('h264-open-gop.mp4')).map((data) => {
+    const frame = state.frame(data);
+    return [frame?.key, frame && h264.startOf(frame.data)];
+  });
+  t.deepEqual(starts[0], [true, 'idr']);
+  for (const start of starts.slice(1)) t.deepEqual(start, [false, undefined]);
+});
