@@ -1,7 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 
-/** `type/subtype` at the beginning of a `Content-Type` (RFC 9110 8.3.1), and what ends it: its parameters, if there are any. */
-const LEADING_TYPE = /^\s*([\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+)\s*(?:;.*|\s[^/]*)?$/s;
+/** `type/subtype` (RFC 9110 8.3.1). */
+const TYPE = /^[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+$/;
+/** No type that anybody means is longer, parameters included. */
+const MAX_LENGTH = 256;
 
 /** Of a `Content-Type`, without its parameters and in lower case. */
 export function mediaType(contentType: string): string {
@@ -13,8 +15,16 @@ export function mediaType(contentType: string): string {
  * whose parameters lack their semicolon. Undefined where it means none, or several.
  */
 export function meantMediaType(contentType: string): string | undefined {
-  const types = contentType.split(',').map((value) => LEADING_TYPE.exec(value)?.[1]?.toLowerCase());
-  return types.every((type) => type === types[0]) ? types[0] : undefined;
+  if (contentType.length > MAX_LENGTH) return undefined;
+  const [first, ...others] = contentType.split(',').map(leadingType);
+  return others.every((type) => type === first) ? first : undefined;
+}
+
+/** The type that a value begins with, where only parameters follow it, with their semicolon or without. */
+function leadingType(value: string): string | undefined {
+  const [beforeParameters = ''] = value.split(';', 1);
+  const [type = '', ...words] = beforeParameters.trim().toLowerCase().split(/\s+/);
+  return TYPE.test(type) && !words.some((word) => word.includes('/')) ? type : undefined;
 }
 
 /**

@@ -18,12 +18,24 @@ interface WithHandle {
  */
 export async function limitUnacknowledged(socket: Socket, milliseconds: number): Promise<void> {
   if (process.platform !== 'linux') return;
-  const { default: koffi } = await import('koffi');
-  const setOption = koffi.load(null).func('setsockopt', 'int', ['int', 'int', 'int', 'const void *', 'unsigned int']);
+  // what koffi makes for a function is never given back
+  const { koffi, setOption } = await (system ??= bindSystem());
   const descriptor = (socket as WithHandle)._handle?.fd;
   // it has ended meanwhile
   if (descriptor === undefined || descriptor < 0) return;
   const value = Buffer.from(Int32Array.of(milliseconds).buffer);
-  const result = setOption(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, value, value.length) as number;
+  const result = setOption(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, value, value.length);
   if (result < 0) throw new Error(`TCP_USER_TIMEOUT could not be set: ${getSystemErrorName(-koffi.errno())}`);
+}
+
+let system: ReturnType<typeof bindSystem> | undefined;
+
+/** koffi is loaded for the first connection that needs it. */
+async function bindSystem() {
+  const { default: koffi } = await import('koffi');
+  const types = ['int', 'int', 'int', 'const void *', 'unsigned int'];
+  const setOption: (fd: number, level: number, name: number, value: Buffer, length: number) => number = koffi
+    .load(null)
+    .func('setsockopt', 'int', types);
+  return { koffi, setOption };
 }

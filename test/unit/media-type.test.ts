@@ -14,6 +14,9 @@ const MEANT: readonly (readonly [header: string, type: string | undefined])[] = 
   ['application/json,', undefined],
   ['json', undefined],
   ['a/b/c', undefined],
+  ['application/json\t;x="a/b"', 'application/json'],
+  // what takes long to match is not looked at
+  [`a/b${' '.repeat(16_000)}/`, undefined],
   ['', undefined],
 ];
 
