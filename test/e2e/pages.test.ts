@@ -335,6 +335,38 @@ test('sound is off until the viewer turns it on, in one picture at a time', asyn
   await sound.waitFor({ state: 'hidden' });
 });
 
+test('a browser that turns the sound on and stops when the rate changes plays on without, unless the viewer has turned it on', async (t) => {
+  const { registry, origin, page } = await open(t);
+  goLive(registry, 'app', 'news');
+  await page.goto(`${origin}/app/news`);
+  await plays(page);
+  // as WebKitGTK does it: the rate is another one when it tells of sound and pause, and is told of last
+  const unmuteByRate = (rate: number) =>
+    page.evaluate(`{
+      const video = document.querySelector('video');
+      video.muted = false;
+      video.pause();
+      video.playbackRate = ${rate};
+    }`);
+  const state = () =>
+    page.evaluate<[boolean, boolean]>(`(({ muted, paused }) => [muted, paused])(document.querySelector('video'))`);
+  for (const rate of [1.05, 1.03]) {
+    const told = page.evaluate(
+      `new Promise((resolve) => document.querySelector('video').addEventListener('ratechange', () => resolve(), { once: true }))`,
+    );
+    await unmuteByRate(rate);
+    await told;
+    await until('it plays on without sound', async () => {
+      const [muted, paused] = await state();
+      return muted && !paused;
+    });
+  }
+  await page.getByRole('button', { name: 'Unmute' }).click();
+  await page.evaluate(`document.querySelector('video').playbackRate = 1.05`);
+  await page.getByRole('button', { name: 'Unmute' }).waitFor({ state: 'hidden' });
+  t.deepEqual(await state(), [false, false]);
+});
+
 test('sound that comes later is played, for which the player starts again', async (t) => {
   const { registry, origin, page, errors } = await open(t);
   const output = goLive(registry, 'app', 'news', [VIDEO]);

@@ -2,6 +2,8 @@ import { bits, element, serverNow } from './common.js';
 import { Poster } from './poster.js';
 
 const STALL_MS = 8000;
+/** So soon after a press in the video its sound is the viewer's doing, and so soon after a change of its rate that of the browser. */
+const SOON_MS = 1000;
 /** So many starts may fail before a viewer is told why: a stream that has just begun is not all there. */
 const QUIET_ATTEMPTS = 3;
 const RETRY_MS = [500, 500, 500, 1000, 2000, 4000];
@@ -41,6 +43,9 @@ export class Panel {
   #still = true;
   #firstPictureMs;
   #frames;
+  /** The playback rate of which the video has told, and when. */
+  #rate = { value: 1, at: -Infinity };
+  #pressedAt = -Infinity;
 
   /**
    * @param looks `{ mark, name }`: a picture that is shown while nothing plays, and the name of the stream
@@ -176,15 +181,35 @@ export class Panel {
     });
     video.addEventListener('play', () => this.#player?.catchUp());
     video.addEventListener('loadedmetadata', () => this.#begin());
+    for (const press of ['pointerdown', 'pointerup', 'keydown']) {
+      video.addEventListener(press, () => (this.#pressedAt = performance.now()));
+    }
+    video.addEventListener('ratechange', () => (this.#rate = { value: video.playbackRate, at: performance.now() }));
     video.addEventListener('volumechange', () => {
+      if (this.#isUnmutedByRate()) {
+        video.muted = true;
+        this.#begin();
+      }
       this.#showSound();
       if (!video.muted) unmuted(this);
     });
     this.#sound.addEventListener('click', () => {
+      this.#pressedAt = performance.now();
       video.muted = false;
       video.focus();
     });
     this.#cover.button.addEventListener('click', () => this.#begin());
+  }
+
+  /**
+   * Where a player that catches up changes the rate, WebKitGTK turns the sound on, and then stops what has sound and was not asked
+   * for. It tells of the rate last.
+   */
+  #isUnmutedByRate() {
+    const { muted, playbackRate } = this.#video;
+    const { value, at } = this.#rate;
+    const isSoonAfter = (before) => performance.now() - before < SOON_MS;
+    return !muted && (playbackRate !== value || isSoonAfter(at)) && !isSoonAfter(this.#pressedAt);
   }
 
   #start() {
