@@ -3,10 +3,10 @@
 #
 # Expected (HTML, "the playback rate" of media elements): `video.playbackRate = 1.05` changes the rate and nothing else; a video that began
 # to play by itself because it is muted plays on, muted.
-# What happens with WebKitGTK 2.50 of Debian 12: `muted` becomes false at the change, and as a video with sound that nobody asked for may
-# not play by itself, it is paused at once. The page hears `volumechange`, `pause` and, last of all, `ratechange`. Nothing goes on
-# unless the page mutes the video again and plays it. Players that catch up with a live stream by the rate, as hls.js does with
-# `maxLiveSyncPlaybackRate`, stand still a moment after they began.
+# What happens with WebKitGTK 2.50 of Debian 12: `muted` becomes false at the change, and as a video with sound that nobody asked for
+# may not play by itself, it is paused at once. The page hears `volumechange`, `pause` and, last of all, `ratechange`. In some runs it
+# plays on by itself, with sound; in others nothing goes on unless the page mutes the video again and plays it. Players that catch up
+# with a live stream by the rate, as hls.js does with `maxLiveSyncPlaybackRate`, meet that a moment after they began.
 #
 # Needs root for apt-get where a package is missing, and node. Takes half a minute. Exits non-zero if the behaviour is another.
 set -euo pipefail
@@ -100,7 +100,8 @@ console.log('muted and played ', JSON.stringify(again));
 await call('DELETE', `/session/${sessionId}`);
 driver.kill();
 server.close();
-const isKnown = before.muted && !before.paused && !after.muted && after.paused && again.muted && !again.paused;
+const isAsTold = after.told.slice(0, 3).join() === 'volumechange,pause,ratechange';
+const isKnown = before.muted && !before.paused && !after.muted && isAsTold && again.muted && !again.paused;
 console.log(isKnown ? 'as described' : 'the behaviour has changed');
 process.exit(isKnown ? 0 : 1);
 END
