@@ -124,12 +124,12 @@ test.serial('a trackset has its tracks alone', async (t) => {
   const ovt = await start(t, { outputProfile: [PROFILE] });
   const output = goLive(ovt.registry, 'app', 'talk', TRACKS);
   const { recorder } = await playOvt(ovt.url('app/talk/low'));
+  for (const track of TRACKS) output.write({ ...KEY_FRAME, track });
+  await until('what is of the set', () => recorder.packets.length === 2);
   t.deepEqual(
     recorder.told.map(({ tracks, playlists }) => [tracks.map(({ name }) => name), playlists.length]),
     [[['sd', 'sound'], 0]],
   );
-  for (const track of TRACKS) output.write({ ...KEY_FRAME, track });
-  await until('what is of the set', () => recorder.packets.length === 2);
   t.deepEqual(
     recorder.packets.map(({ track }) => track.name),
     ['sd', 'sound'],
@@ -137,6 +137,8 @@ test.serial('a trackset has its tracks alone', async (t) => {
   t.is(await refusal(ovt, 'app/talk/none'), '404: There is no such trackset (none)');
   t.is(await refusal(ovt, 'app/talk/gone'), '404: There is no such trackset (gone)');
   const { recorder: whole } = await playOvt(ovt.url('app/talk'));
+  for (const track of TRACKS) output.write({ ...KEY_FRAME, track });
+  await until('what is of all tracks', () => whole.packets.length === TRACKS.length);
   t.deepEqual(
     whole.told.map(({ tracks, playlists }) => [tracks.filter(({ type }) => type !== 'data').length, playlists.length]),
     [[3, 2]],
@@ -222,8 +224,8 @@ test.serial('a client that sends anything else costs nobody but itself', async (
   const request = await rawOvt(t, ovt.server.port);
   for (let i = 0; i < 300; i++) void request.ask('describe', ovt.url('app/talk')).catch(() => undefined);
   await until('who asks for too much is gone', () => request.closed);
-  output.write(KEY_FRAME);
-  await until('the player plays', () => recorder.packets.length === 1);
+  for (const track of TRACKS) output.write({ ...KEY_FRAME, track });
+  await until('the player plays', () => recorder.packets.length === TRACKS.length);
   t.false(
     ovt.lines.some(({ level }) => Number(level) >= 50),
     JSON.stringify(ovt.lines.filter(({ level }) => Number(level) >= 50)),
