@@ -138,7 +138,9 @@ test('a live stream plays in ffmpeg and in hls.js, through a change of publisher
   await publisher.stop();
   publisher = publish();
   const list = await until('a discontinuity', async () => {
-    const [child = ''] = (await (await fetch(url)).text()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+    const [child = ''] = (await (await fetch(url)).text())
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
     const text = await (await fetch(new URL(child, url))).text();
     return text.includes('#EXT-X-DISCONTINUITY\n') && text;
   });

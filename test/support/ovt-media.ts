@@ -42,7 +42,7 @@ export async function h265(id = 0): Promise<Media<VideoTrack>> {
       '-preset',
       'ultrafast',
       '-x265-params',
-      'aud=1:keyint=15:bframes=0:log-level=none',
+      'aud=1:keyint=15:open-gop=0:bframes=0:log-level=none',
       '-f',
       'hevc',
       'pipe:1',

@@ -10,6 +10,8 @@ const MAX_RENDITIONS = 256;
 const MAX_NAME = 255;
 /** Base64 of 64 KiB. */
 const MAX_CONFIG = 87_384;
+/** Of a shape. */
+const SIDE = { minimum: 1, maximum: 0xffff_ffff };
 
 const unsigned = (maximum = Number.MAX_SAFE_INTEGER) => Type.Integer({ minimum: 0, maximum });
 const unsigned32 = () => unsigned(0xffff_ffff);
@@ -77,6 +79,17 @@ const WireTrack = Type.Object({
   decoderConfig: Type.Optional(Type.String({ maxLength: MAX_CONFIG })),
   /** Ours: parameter sets that the configuration lacks come in frames. */
   inBandSets: Type.Optional(Type.Boolean()),
+  /** Ours: shape of the samples, which is not always in the configuration. */
+  sar: Type.Optional(Type.Object({ num: Type.Integer(SIDE), den: Type.Integer(SIDE) })),
+  /** Ours: code points of ITU-T H.273. */
+  colour: Type.Optional(
+    Type.Object({
+      primaries: unsigned(255),
+      transfer: unsigned(255),
+      matrix: unsigned(255),
+      fullRange: Type.Boolean(),
+    }),
+  ),
 });
 
 const WireDescription = Type.Object({

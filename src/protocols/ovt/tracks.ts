@@ -1,3 +1,4 @@
+import { sampleShape } from '../../codecs/vui.ts';
 import type { Playlist, Rendition } from '../../core/playlist.ts';
 import type { Track } from '../../core/track.ts';
 import type { WirePlaylist, WireRendition, WireTrack } from './description.ts';
@@ -33,7 +34,11 @@ export function wireTrack(track: Track): WireTrack {
     },
     ...(track.type === 'data' && track.target && { eventTarget: track.target }),
     ...(config && { decoderConfig: config.toString('base64') }),
-    ...(track.type === 'video' && track.inBandSets && { inBandSets: track.inBandSets }),
+    ...(track.type === 'video' && {
+      ...(track.inBandSets && { inBandSets: track.inBandSets }),
+      ...(track.sar && { sar: track.sar }),
+      ...(track.colour && { colour: track.colour }),
+    }),
   };
 }
 
@@ -54,6 +59,7 @@ export function trackOf(wire: WireTrack): Track | undefined {
     ...(characteristics && { characteristics }),
     ...(publicName && publicName !== wire.name && { publicName }),
   };
+  const shape = wire.sar && sampleShape(wire.sar);
   const picture = { width, height, bitrate: wire.bitrate, framerate, keyFrameInterval: 0 };
   switch (kind.type) {
     case 'video':
@@ -63,6 +69,8 @@ export function trackOf(wire: WireTrack): Track | undefined {
         ...picture,
         ...(config && { config }),
         ...(wire.inBandSets === true && { inBandSets: wire.inBandSets }),
+        ...(shape && { sar: shape }),
+        ...(wire.colour && { colour: wire.colour }),
       });
     case 'image':
       return Object.freeze({ ...base, ...kind, ...picture });

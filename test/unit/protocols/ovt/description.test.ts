@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Track } from '../../../../src/core/track.ts';
+import type { Track, VideoTrack } from '../../../../src/core/track.ts';
 import { descriptionOf, toDescription, type WireTrack } from '../../../../src/protocols/ovt/description.ts';
 import { channelsOf, layoutOf } from '../../../../src/protocols/ovt/enumerations.ts';
 import { OvtError } from '../../../../src/protocols/ovt/error.ts';
@@ -62,6 +62,19 @@ test('tracks of every codec are themselves again', (t) => {
   ];
   const { stream } = toDescription(JSON.parse(JSON.stringify(descriptionOf({ tracks: tracks.map(wireTrack) }))));
   t.deepEqual(stream.tracks.map(trackOf), tracks);
+});
+
+test('shape, colour and sets in band of video are told to relays, whatever the configuration says', (t) => {
+  const colour = { primaries: 9, transfer: 16, matrix: 9, fullRange: false };
+  const track: VideoTrack = {
+    ...{ id: 1, name: 'v', type: 'video', codec: 'VP9', bypass: true, timebase: { num: 1, den: 90_000 } },
+    ...{ width: 720, height: 576, bitrate: 1, framerate: 25, keyFrameInterval: 0 },
+    ...{ sar: { num: 64, den: 45 }, colour, inBandSets: true },
+  };
+  const [wire] = toDescription(JSON.parse(JSON.stringify(descriptionOf({ tracks: [wireTrack(track)] })))).stream.tracks;
+  t.deepEqual(wire && trackOf(wire), track);
+  const wrong = { ...wireTrack(track), sar: { num: 0, den: 45 } };
+  t.throws(() => toDescription(descriptionOf({ tracks: [wrong] })), { instanceOf: OvtError });
 });
 
 test('a track of a kind that is not carried is none', (t) => {
