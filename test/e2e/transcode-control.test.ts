@@ -90,7 +90,7 @@ test.serial(
     const player = { stream: 'sound' };
     t.is(
       (await fetch(kiln.httpUrl('/app/sound/llhls.m3u8'))).status,
-      201,
+      200,
       'who asks for a playlist wakes them, and waits',
     );
     const [old] = await until('the sound is back', () => recordings(kiln, ['aac'], player).catch(() => undefined));
