@@ -39,14 +39,16 @@ export function* nalUnits(data: Buffer, lengthSize: LengthSize = 4): IterableIte
  */
 export function splitAnnexB(data: Buffer, most = MAX_NALS): Buffer[] {
   const nals: Buffer[] = [];
+  // empty ones count as well
+  let codes = 0;
   let code = data.indexOf(START_CODE);
   while (code >= 0) {
+    if (++codes > most) throw new BitstreamError(`more than ${most} NAL units in a frame`);
     const start = code + START_CODE.length;
     code = data.indexOf(START_CODE, start);
     let end = code < 0 ? data.length : code;
     while (end > start && data[end - 1] === 0) end--;
     if (end === start) continue;
-    if (nals.length === most) throw new BitstreamError(`more than ${most} NAL units in a frame`);
     nals.push(data.subarray(start, end));
   }
   return nals;
@@ -64,6 +66,13 @@ export function bareNals(nal: Buffer): Buffer[] {
   let end = code;
   while (end > 0 && nal[end - 1] === 0) end--;
   return end === 0 ? splitAnnexB(nal) : [nal.subarray(0, end), ...splitAnnexB(nal.subarray(code))];
+}
+
+/** Whether data can be NAL units behind lengths of 4 bytes. */
+export function areLengths(data: Buffer): boolean {
+  let at = 0;
+  while (at + 4 <= data.length) at += 4 + data.readUInt32BE(at);
+  return at === data.length;
 }
 
 /** One buffer of NAL units, each behind its length in 4 bytes. */
@@ -157,7 +166,7 @@ export function canonicalizeNals(
     const nal = data.subarray(at + lengthSize, end);
     const kind = nal.length === 0 ? 'empty' : role(nal);
     if (!(kind === 'slice' && trusts) && nal.includes(START_CODE)) {
-      const plain = joinNals([...nalUnits(data, lengthSize)].flatMap(bareNals));
+      const plain = joinNals(allBareNals(data, lengthSize));
       return { ...canonicalizeNals(plain, 4, role, true), hadStartCodes: true };
     }
     if (kind === 'media' || kind === 'slice') {
@@ -175,6 +184,16 @@ export function canonicalizeNals(
   if (first < 0) return { data: data.subarray(0, 0), parameterSets };
   if (lengthSize !== 4 || holes) return { data: joinNals(media), parameterSets };
   return { data: first === 0 && last === data.length ? data : data.subarray(first, last), parameterSets };
+}
+
+/** @throws BitstreamError when there are more than any picture has */
+function allBareNals(data: Buffer, lengthSize: LengthSize): Buffer[] {
+  const bare: Buffer[] = [];
+  for (const nal of nalUnits(data, lengthSize)) {
+    bare.push(...bareNals(nal));
+    if (bare.length > MAX_NALS) throw new BitstreamError(`more than ${MAX_NALS} NAL units in a frame`);
+  }
+  return bare;
 }
 
 function nalEnd(data: Buffer, at: number, lengthSize: LengthSize): number {

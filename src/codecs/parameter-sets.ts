@@ -17,8 +17,10 @@ interface KnownSet extends SetPlace {
 }
 
 const IDS = 256;
+/** Longer than any parameter set: lists of scaling factors take some 3 kB, everything else some hundred bytes. */
+export const MAX_SET_BYTES = 8192;
 /** A stream with every id in use has less; the one that has been there longest without a change leaves. */
-const MAX_BYTES = 256 * 1024;
+const MAX_BYTES = 64 * 1024;
 
 /** The parameter sets of a stream that are there to be referred to. */
 export class ParameterSets {
@@ -43,6 +45,7 @@ export class ParameterSets {
   add(nals: readonly Buffer[]): Buffer[] {
     const fresh: Buffer[] = [];
     for (const nal of nals) {
+      if (nal.length > MAX_SET_BYTES) throw new BitstreamError('a parameter set is too long');
       const text = nal.toString('latin1');
       if (this.#byText.has(text)) continue;
       // copied, for a slice would keep the whole buffer that it came in

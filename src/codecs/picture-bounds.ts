@@ -2,6 +2,7 @@ import { tolerant } from './bits.ts';
 import { parsePps } from './h264-pps.ts';
 import { parseSliceHead, parseSliceStart, type H264SliceHead, type H264SliceStart } from './h264-slice.ts';
 import { NAL as H264, nalType as h264Type, parseSps, type H264Sps } from './h264.ts';
+import { MAX_SET_BYTES } from './parameter-sets.ts';
 import { NAL as H265, nalType as h265Type, parseSliceStart as parseH265Start } from './h265.ts';
 
 /** How a slice belongs to the picture before: not at all, or as another slice or the second field of it. */
@@ -57,7 +58,7 @@ export class H264Bounds implements PictureBounds {
 
   note(nal: Buffer): void {
     const type = h264Type(nal);
-    if (type === H264.sps) {
+    if (type === H264.sps && nal.length <= MAX_SET_BYTES) {
       for (const known of this.#sps.values()) if (known.nal.equals(nal)) return;
       const sps = tolerant(() => parseSps(nal));
       if (sps !== undefined) this.#sps.set(sps.id, { nal: Buffer.from(nal), sps });

@@ -4,7 +4,7 @@ import * as h265 from '../../codecs/h265.ts';
 import {
   bareNals,
   joinNals,
-  nalUnits,
+  areLengths,
   splitAnnexB,
   startsWithCode,
   type CanonicalUnit,
@@ -25,6 +25,7 @@ interface NalCodec {
   readonly spsType: number;
   readonly ppsType: number;
   readRecord(record: Buffer): { readonly lengthSize: LengthSize; readonly sets: readonly Buffer[] };
+  isParameterSet(nal: Buffer): boolean;
   placeOfSet(nal: Buffer): SetPlace;
   activeSets(known: ParameterSets, pps: number): ActiveSets | undefined;
   parseSps(nal: Buffer): {
@@ -50,6 +51,7 @@ const H264: NalCodec = {
     const { lengthSize, sps, spsExtensions, pps } = h264.parseAvcConfig(record);
     return { lengthSize, sets: [...sps, ...spsExtensions, ...pps] };
   },
+  isParameterSet: h264.isParameterSet,
   placeOfSet: h264.placeOfSet,
   activeSets: h264.activeSets,
   parseSps: h264.parseSps,
@@ -67,6 +69,7 @@ const H265: NalCodec = {
     const { lengthSize, vps, sps, pps } = h265.parseHevcConfig(record);
     return { lengthSize, sets: [...vps, ...sps, ...pps] };
   },
+  isParameterSet: h265.isParameterSet,
   placeOfSet: h265.placeOfSet,
   activeSets: h265.activeSets,
   parseSps: h265.parseSps,
@@ -79,6 +82,8 @@ const H265: NalCodec = {
 /** Pictures, after which slices of a source are not looked through any more for start codes, where none had one. */
 const LOOKED_THROUGH = 250;
 const NONE: readonly Buffer[] = [];
+/** Sets that are kept for the next picture: more than there are ids of PPS. */
+const MAX_WAITING = 320;
 
 /**
  * The pictures of H.264 and H.265, and the parameter sets that they need. Only what the active SPS (and VPS) tells makes a new
@@ -100,6 +105,8 @@ export class NalState implements VideoState {
   #shown = false;
   /** Of the pictures since the last key frame. */
   #active: { readonly pps: number; readonly sets: ActiveSets | undefined; readonly version: number } | undefined;
+  /** Sets that came since the last picture. */
+  #waiting: readonly Buffer[] = NONE;
   readonly #keyFrames = new KeyFrames();
   #looked = 0;
 
@@ -119,13 +126,16 @@ export class NalState implements VideoState {
     const copy = Buffer.from(record);
     const read = startsWithCode(copy) ? { lengthSize: 4 as const, sets: [copy] } : this.#codec.readRecord(copy);
     const known = new ParameterSets(this.#codec.placeOfSet);
-    known.add(read.sets.flatMap(bareNals));
+    // an SEI may be among them
+    const added = known.add(read.sets.flatMap(bareNals).filter(this.#codec.isParameterSet));
     // A record without parameter sets announces them in-band.
     if (known.all(this.#codec.spsType).length > 0) {
       const first = this.#first(known);
       if (first === undefined) throw new BitstreamError(this.#codec.needs);
       this.#sets = known;
-      this.#active = undefined;
+      const sent = this.#active?.sets?.nals ?? NONE;
+      this.#waiting = added.filter((nal) => !sent.some((other) => other.equals(nal)));
+      if (this.#active !== undefined) this.#active = { ...this.#active, version: NaN };
       if (!this.#shown || first.meaning !== this.#told?.meaning) this.#tell(first);
     }
     this.#lengthSize = read.lengthSize;
@@ -143,11 +153,13 @@ export class NalState implements VideoState {
         if (first !== undefined) this.#tell(first);
       }
     }
+    if (fresh.length > 0) this.#waiting = [...this.#waiting, ...fresh].slice(-MAX_WAITING);
     if (this.#format === undefined || unit.data.length === 0) return undefined;
     const start = this.#codec.startOf(unit.data);
     const key = this.#keyFrames.next(start);
     const picture = !key && start === 'open' ? this.#codec.withoutStart(unit.data) : unit.data;
-    const before = key ? this.#activate(unit.data) : this.#changed(fresh);
+    const before = key ? this.#activate(unit.data) : this.#changed(this.#waiting);
+    this.#waiting = NONE;
     return { data: before.length > 0 ? Buffer.concat([joinNals(before), picture]) : picture, key };
   }
 
@@ -155,8 +167,9 @@ export class NalState implements VideoState {
     const lengthSize = this.#lengthSize;
     const trusts = this.#looked > LOOKED_THROUGH;
     if (!trusts) this.#looked++;
-    // Some encoders send start codes where lengths belong; no NAL unit of one byte begins a picture.
-    const annexB = lengthSize === 4 && startsWithCode(data) && (data[2] === 0 || !isWalkable(data));
+    // Some encoders send start codes where lengths belong; no NAL unit of one byte begins a picture, and 00 00 01 may be
+    // the beginning of a length.
+    const annexB = lengthSize === 4 && startsWithCode(data) && (data[2] === 0 || !areLengths(data));
     if (annexB) return this.#codec.canonicalize(joinNals(splitAnnexB(data)), 4, true);
     const unit = this.#codec.canonicalize(data, lengthSize, trusts);
     if (unit.hadStartCodes) this.#looked = -Infinity;
@@ -225,9 +238,4 @@ export class NalState implements VideoState {
 
 function holds(known: ActiveSets | undefined, wanted: readonly Buffer[]): boolean {
   return wanted.every((nal) => known?.nals.some((other) => other.equals(nal)));
-}
-
-/** Whether it can be units behind lengths: 00 00 01 may be the beginning of a length. */
-function isWalkable(data: Buffer): boolean {
-  return tolerant(() => [...nalUnits(data)].length) !== undefined;
 }

@@ -26,6 +26,8 @@ const MEMORY = 250;
 /** NAL units of a packet; a picture has a few, one with a slice for each row of blocks some hundred. */
 const MAX_NALS = 1024;
 const MAX_UNIT_BYTES = 8 * 1024 * 1024;
+/** Packets that a picture may be in: one for each slice, or for each transport packet. */
+const MAX_PIECES = 65_536;
 /** Ticks from one picture to the next, until it is seen. */
 const USUAL_STEP = 3600;
 const MAX_STEP = 90_000;
@@ -43,7 +45,8 @@ interface SliceHead {
 
 /** What may be continued: bytes of one or several packets. */
 interface Held {
-  readonly header: PesHeader;
+  /** Of the first packet with something of the picture itself, if that tells a time. */
+  header: PesHeader;
   readonly pieces: Buffer[];
   bytes: number;
   /** There is a picture in it, and not only what is in front of one. */
@@ -79,7 +82,7 @@ export class AccessUnits {
   push(header: PesHeader, payload: Buffer): void {
     const first = this.#firstSlice(payload);
     if (this.#continues(header, payload, first)) {
-      this.#continue(payload, first !== undefined);
+      this.#continue(header, payload, first !== undefined);
       return;
     }
     this.#flush(header.dts);
@@ -122,7 +125,8 @@ export class AccessUnits {
     return belongs === 'field';
   }
 
-  #continue(payload: Buffer, hasSlice: boolean): void {
+  #continue(header: PesHeader, payload: Buffer, hasSlice: boolean): void {
+    if (payload.length === 0) return;
     const held = this.#held;
     if (!this.#lost && held?.hasSlice !== false && !isLong(held?.header)) this.#remembered = MEMORY;
     if (held === undefined) {
@@ -130,11 +134,12 @@ export class AccessUnits {
       return;
     }
     held.bytes += payload.length;
-    if (held.bytes > MAX_UNIT_BYTES) {
+    if (held.bytes > MAX_UNIT_BYTES || held.pieces.length >= MAX_PIECES) {
       this.#held = undefined;
       this.#events.damaged('a video frame of too many bytes');
       return;
     }
+    if (hasSlice && !held.hasSlice && header.pts !== undefined) this.#told = held.header = header;
     held.pieces.push(Buffer.from(payload));
     held.hasSlice ||= hasSlice;
     if (startsWithCode(payload)) this.#pictures(tolerant(() => splitAnnexB(payload, MAX_NALS)) ?? []);
@@ -203,7 +208,9 @@ export class AccessUnits {
 
   #firstSlice(payload: Buffer): SliceHead | undefined {
     let delimited = false;
-    for (let at = payload.indexOf(START_CODE); at >= 0; at = payload.indexOf(START_CODE, at)) {
+    let codes = 0;
+    for (let at = payload.indexOf(START_CODE); at >= 0 && codes < MAX_NALS; at = payload.indexOf(START_CODE, at)) {
+      codes++;
       at += START_CODE.length;
       const nal = payload.subarray(at, at + HEAD_BYTES);
       if (nal.length === 0) break;

@@ -1,3 +1,4 @@
+import { BitstreamError } from '../../../src/codecs/bits.ts';
 import test from 'ava';
 import { ParameterSets, withoutIds } from '../../../src/codecs/parameter-sets.ts';
 import { costOf } from '../../support/cost.ts';
@@ -23,19 +24,16 @@ test('a set takes the place of the one with its id, or comes behind the others',
   t.is(sets.get(7, 1), undefined);
 });
 
-test('what takes too much memory is forgotten, the oldest first', (t) => {
-  const large = (id: number) => Buffer.concat([set(id), Buffer.alloc(100_000, id)]);
-  const sets = setsOf(large(1), large(2), large(3));
+test('what takes too much memory is forgotten, the oldest first, and what no set is as long as is refused', (t) => {
+  const large = (id: number, bytes = 8000) => Buffer.concat([set(id), Buffer.alloc(bytes, id)]);
+  const ids = Array.from({ length: 10 }, (_, id) => id + 1);
+  const sets = setsOf(...ids.map((id) => large(id)));
   t.deepEqual(
     sets.all(8).map(({ id }) => id),
-    [2, 3],
+    ids.slice(-8),
   );
   t.deepEqual(sets.add([large(1)]).length, 1);
-  t.deepEqual(sets.add([Buffer.concat([set(9), Buffer.alloc(1_000_000)])]).length, 1);
-  t.deepEqual(
-    sets.all(8).map(({ id }) => id),
-    [9],
-  );
+  t.throws(() => sets.add([large(2, 9000)]), { instanceOf: BitstreamError });
 });
 
 test('bits without those of ids', (t) => {

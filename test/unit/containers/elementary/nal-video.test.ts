@@ -74,6 +74,37 @@ test('the active SPS of a record with several is that of the first picture', (t)
   t.deepEqual(record(state).sps, [big]);
 });
 
+test('a PPS that comes between pictures, alone or in a record, goes with the next picture', (t) => {
+  const state = videoState('H264');
+  const sps = h264Sps();
+  picture(state, sps, h264Pps(0, 0, 1), key());
+  t.deepEqual(picture(state, later()), [later()]);
+  const second = h264Pps(0, 0, 2);
+  t.is(picture(state, second), undefined);
+  t.deepEqual(picture(state, later()), [second, later()]);
+  t.deepEqual(picture(state, later()), [later()]);
+  const third = h264Pps(0, 0, 3);
+  state.configure(buildAvcConfig({ sps: [sps], pps: [third] }));
+  t.deepEqual(picture(state, later()), [third, later()]);
+  t.deepEqual(picture(state, key()), [sps, third, key()]);
+});
+
+test('an SEI among the sets of a byte stream that stands for a record is passed over', (t) => {
+  const state = videoState('H264');
+  state.configure(annexB([h264Sps(), h264Pps(), Buffer.from('0605010080', 'hex')]));
+  t.like(state.format, { config: buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()] }) });
+});
+
+test('units without number behind a start code are refused', (t) => {
+  const many = Buffer.alloc(5 * 20_000);
+  for (let at = 0; at < many.length; at += 5) many.writeUInt32BE(1, at);
+  const broken = joinNals([Buffer.concat([key(), Buffer.of(0, 0, 1, 0x65)])]);
+  t.throws(() => videoState('H264').frame(Buffer.concat([broken, many])), { instanceOf: BitstreamError });
+  t.throws(() => splitAnnexB(Buffer.concat(Array.from({ length: 20_000 }, () => Buffer.of(0, 0, 1)))), {
+    instanceOf: BitstreamError,
+  });
+});
+
 test('PPS that change: no other format, and the picture brings what it needs', (t) => {
   const state = videoState('H264');
   const sps = h264Sps();

@@ -41,6 +41,32 @@ test('a picture in a packet, with its times', (t) => {
   ]);
 });
 
+test('parameter sets in a packet of their own do not give the picture their time', (t) => {
+  const { cutter, units, push } = setUp();
+  const sets = Buffer.from('000000016742c01eda0280f6c044000003000400000300c83c58ba8000000168ce3c80', 'hex');
+  push(sets, 0);
+  push(slice(1), 3600);
+  push(slice(2), 7200);
+  cutter.flush();
+  t.deepEqual(
+    units.map(({ time }) => time),
+    [3600, 7200],
+  );
+});
+
+test('a picture that goes on in packets without number is dropped, and empty ones are nothing', (t) => {
+  const { cutter, units, damaged, push } = setUp();
+  push(picture(1), 0);
+  push(Buffer.from('ab'));
+  for (let i = 0; i < 100_000; i++) push(Buffer.alloc(0));
+  t.deepEqual(damaged, []);
+  for (let i = 0; i < 70_000; i++) push(Buffer.of(0xff));
+  t.is(damaged[0], 'a video frame of too many bytes');
+  push(picture(2), 3600);
+  cutter.flush();
+  t.is(units.length, 1);
+});
+
 test('several pictures in a packet get times of their own', (t) => {
   const { units, push } = setUp();
   push(picture(1), 0);
