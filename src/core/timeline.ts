@@ -1,3 +1,4 @@
+import { Pace } from './pace.ts';
 import { rescale, type Timebase } from './timebase.ts';
 
 /** How a source counts time. */
@@ -37,7 +38,7 @@ export class Timeline {
   readonly #backward: number;
   readonly #forward: number;
   readonly #leftover: number;
-  readonly #now: () => number;
+  readonly #now: (() => number) | null;
   /** What is added to a source time, now and before the last jump, and how often that changed. */
   #offset = 0;
   #previousOffset = 0;
@@ -46,15 +47,15 @@ export class Timeline {
   /** Latest time given out, and latest source time, of any track. */
   #latest = 0;
   #latestSource = 0;
-  /** By how much a time given out was ahead of that of the arrival when that was most. */
-  #lead = -Infinity;
+  readonly #pace = new Pace();
   #doubted: Doubted | undefined;
 
   /**
    * @param zeroBased the first timestamp becomes 0; else the source's own times are kept
-   * @param now when a packet came, in milliseconds of the monotonic clock: the same for all frames of one packet
+   * @param now when a packet came, in milliseconds of the monotonic clock: the same for all frames of one packet; null for a file,
+   * all of whose timestamps are believed
    */
-  constructor(clock: SourceClock, zeroBased: boolean, now: () => number = () => performance.now()) {
+  constructor(clock: SourceClock, zeroBased: boolean, now: (() => number) | null = () => performance.now()) {
     this.#now = now;
     this.#clock = clock;
     this.#zeroBased = zeroBased;
@@ -84,7 +85,7 @@ export class Timeline {
   #place(place: Place, stamp: number): number {
     this.start(stamp);
     const source = this.#unwrap(stamp, place.source ?? this.#latestSource);
-    const arrival = this.#ticks(this.#now() / 1000);
+    const arrival = this.#now === null ? 0 : this.#ticks(this.#now() / 1000);
     let isBelieved = true;
     if (place.source === undefined) {
       place.offset = this.#offset;
@@ -106,7 +107,7 @@ export class Timeline {
     if (time > this.#latest) this.#latest = time;
     if (!isBelieved) return time;
     if (this.#doubted?.place === place) this.#doubted = undefined;
-    this.#lead = Math.max(this.#lead, time - arrival);
+    this.#pace.note(this.#seconds(time - arrival));
     place.source = source;
     this.#latestSource = source;
     return time;
@@ -138,12 +139,14 @@ export class Timeline {
   }
 
   #isEarly(place: Place, time: number, arrival: number): boolean {
-    if (time <= this.#latest) return false;
-    return time - arrival > this.#lead + Math.max(this.#ticks(DOUBTED_SECONDS), DOUBTED_STEPS * place.step);
+    if (this.#now === null || time <= this.#latest) return false;
+    const by = Math.max(DOUBTED_SECONDS, DOUBTED_STEPS * this.#seconds(place.step));
+    return this.#pace.isEarly(this.#seconds(time - arrival), by);
   }
 
   /** Takes note of a timestamp that is far off; what comes at once with it is as wrong. */
   #isDoubtful(place: Place, source: number, arrival: number): boolean {
+    if (this.#now === null) return false;
     const doubted = this.#doubted;
     if (doubted !== undefined && (arrival > doubted.arrival || doubted.place !== place)) {
       const step = source - doubted.source;
@@ -167,6 +170,10 @@ export class Timeline {
 
   #ticks(seconds: number): number {
     return (seconds * this.#clock.timebase.den) / this.#clock.timebase.num;
+  }
+
+  #seconds(ticks: number): number {
+    return (ticks * this.#clock.timebase.num) / this.#clock.timebase.den;
   }
 
   #unwrap(stamp: number, near: number): number {

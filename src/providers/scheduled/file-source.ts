@@ -47,7 +47,7 @@ export class FileSource implements ItemSource {
   readonly queue = new UnitQueue();
   readonly isLive = false;
   readonly #options: FileSourceOptions;
-  readonly #timeline = new Timeline({ timebase: VIDEO_TIMEBASE, bits: 62 }, false);
+  readonly #timeline = new Timeline({ timebase: VIDEO_TIMEBASE, bits: 62 }, false, null);
   readonly #reader = new NutReader({
     streams: (streams) => this.#open(streams),
     frame: (frame) => this.#frame(frame),

@@ -131,11 +131,29 @@ test('a pause that is not too long stays a pause', (t) => {
   t.deepEqual(out, [0, 40, 8040]);
 });
 
-test('a pause of a source that is ahead of its time is one from the second packet on', (t) => {
+test('a pause of a source that is ahead of its time is one at once', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
   t.deepEqual(
     [0, 40, 8040, 8080].map((at) => ms(video.next(at))),
-    [0, 40, 80, 8080],
+    [0, 40, 8040, 8080],
+  );
+});
+
+test('frames that are seconds apart keep their times, though all come at once', (t) => {
+  const { timeline, arrival } = arriving();
+  const video = timeline.track(VIDEO_TIMEBASE);
+  for (let i = 0; i < 100; i++) {
+    arrival.ms += 5;
+    t.is(ms(video.next(i * 3000)), i * 3000);
+  }
+});
+
+test('of a file every timestamp is believed, however fast it is read', (t) => {
+  const video = new Timeline(RTMP, true, null).track(VIDEO_TIMEBASE);
+  const times = Array.from({ length: 100 }, (_, i) => i * 40 + (i > 50 ? 5000 : 0) + (i > 70 ? 9000 : 0));
+  t.deepEqual(
+    times.map((at) => ms(video.next(at))),
+    times,
   );
 });
 

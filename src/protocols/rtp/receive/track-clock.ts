@@ -1,3 +1,4 @@
+import { Pace } from '../../../core/pace.ts';
 import { Lateness, type Drift } from './drift.ts';
 import type { SenderTime } from './rtcp.ts';
 
@@ -48,8 +49,7 @@ export class TrackClock {
   #at = 0;
   /** Between the two furthest timestamps, in seconds; undefined until there are two. */
   #step: number | undefined;
-  /** By how much its own time was ahead of that of the arrival when that was most, in seconds. */
-  #lead = -Infinity;
+  readonly #pace = new Pace();
   /** The latest timestamp, if it is far off and none has gone on from it. */
   #doubted: Doubted | undefined;
   /** From its own time to that of the sender's clock, as is believed, and as the last report told. */
@@ -111,7 +111,7 @@ export class TrackClock {
       this.#furthest = this.#ticks;
     }
     this.seconds = this.#ticks / this.#clockRate;
-    this.#lead = Math.max(this.#lead, this.seconds - now / 1000);
+    this.#pace.note(this.seconds - now / 1000);
     const early = this.#early;
     this.#early = undefined;
     if (early !== undefined) this.report(early);
@@ -159,13 +159,13 @@ export class TrackClock {
     this.#paused = 0;
     this.#toldAt = undefined;
     this.#step = undefined;
-    this.#lead = -Infinity;
+    this.#pace.restart();
     this.#doubted = undefined;
   }
 
   #isFarAhead(ticks: number, now: number): boolean {
-    const doubted = Math.max(DOUBTED_SECONDS, DOUBTED_STEPS * (this.#step ?? 0));
-    return ticks / this.#clockRate - now / 1000 > this.#lead + doubted;
+    const by = Math.max(DOUBTED_SECONDS, DOUBTED_STEPS * (this.#step ?? 0));
+    return this.#pace.isEarly(ticks / this.#clockRate - now / 1000, by);
   }
 
   /** Takes note of a timestamp that is far off. What comes of one packet is as wrong as its first timestamp. */

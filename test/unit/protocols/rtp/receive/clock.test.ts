@@ -192,6 +192,8 @@ test('several frames of one packet whose timestamp is off are not believed eithe
 test('few pictures, many at once, and a gap that the sender did count are no strays', (t) => {
   const slow = new RtpClock(false).track(90_000, false);
   for (let i = 0; i < 20; i++) near(t, slow.time(i * 4 * 90_000, i * 4000) / TICKS, i * 4);
+  const cached = new RtpClock(false).track(90_000, false);
+  for (let i = 0; i < 60; i++) near(t, cached.time(i * 3 * 90_000, 1000 + i) / TICKS, i * 3);
   const lossy = new RtpClock(false).track(90_000, false);
   run(lossy, 90_000, { from: 0, to: 1, base: 0 });
   near(t, run(lossy, 90_000, { from: 6, to: 8, base: 0 })[0], 6);
