@@ -54,6 +54,8 @@ test.serial(
   'the player page starts by itself when the stream does, plays by LL-HLS and WebRTC, and comes back',
   async (t) => {
     const page = await browser.newPage();
+    // it would play the next stream of that name, too
+    t.teardown(() => page.close());
     const errors: string[] = [];
     page.on('pageerror', (error) => errors.push(error.message));
     await page.goto(kiln.httpUrl('/app/live?mode=both'));

@@ -1,6 +1,7 @@
+import { Watchdog } from '../../core/watchdog.ts';
 import type { LaneEvent } from './lane.ts';
 
-/** A first picture waits no longer for the next one, in milliseconds by which everything came. */
+/** A first picture waits no longer for the next one, in milliseconds. */
 const LONGEST_MS = 250;
 
 /**
@@ -11,6 +12,7 @@ export class FirstPictures {
   readonly #pass: (event: LaneEvent) => void;
   #held: LaneEvent | undefined;
   #behind: LaneEvent[] = [];
+  #wait: Watchdog | undefined;
 
   /** @param pass takes what comes, in the same order */
   constructor(pass: (event: LaneEvent) => void) {
@@ -20,20 +22,31 @@ export class FirstPictures {
   push(event: LaneEvent): void {
     const held = this.#held;
     if (held === undefined) {
-      if (event.what === 'frame' && event.lane.looksAhead(event.data)) this.#held = event;
-      else this.#pass(event);
-      return;
-    }
-    const isNext = event.lane === held.lane;
-    if (!isNext && event.now - held.now < LONGEST_MS) {
+      if (event.what !== 'frame' || !event.lane.looksAhead(event.data)) return this.#pass(event);
+      this.#held = event;
+      this.#wait = new Watchdog(LONGEST_MS, () => this.#release()).unref();
+    } else if (event.lane === held.lane) {
+      this.#release(event);
+      this.push(event);
+    } else {
       this.#behind.push(event);
-      return;
     }
+  }
+
+  /** Nothing more is passed. Idempotent. */
+  close(): void {
+    this.#wait?.close();
     this.#held = undefined;
-    this.#pass(isNext && event.what === 'frame' ? { ...held, following: event } : held);
-    const behind = this.#behind;
     this.#behind = [];
+  }
+
+  #release(following?: LaneEvent): void {
+    const held = this.#held;
+    const behind = this.#behind;
+    this.#wait?.close();
+    this.#held = undefined;
+    this.#behind = [];
+    if (held !== undefined) this.#pass(following?.what === 'frame' ? { ...held, following } : held);
     for (const one of behind) this.push(one);
-    this.push(event);
   }
 }

@@ -53,6 +53,7 @@ export class RtspIngest {
   /** By place; undefined for one that is not taken after all. */
   readonly #tracks: readonly (RtspTrack | undefined)[];
   readonly #intake: Intake;
+  readonly #first: FirstPictures;
   readonly #hold: AlignmentHold;
   readonly #ssrc = randomInt(2 ** 32);
   readonly #reports = setInterval(() => this.#report(), REPORT_MS).unref();
@@ -89,7 +90,7 @@ export class RtspIngest {
     });
     const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
     this.#intake.announce({ video: indices(counts.video), audio: indices(counts.audio) });
-    const first = new FirstPictures((event) => this.#enter(event));
+    this.#first = new FirstPictures((event) => this.#enter(event));
     this.#hold = new AlignmentHold({
       isAligned: (waitsForSilent) =>
         options.ignoresReports ||
@@ -98,7 +99,7 @@ export class RtspIngest {
           waitsForSilent,
         ),
       onSilent: () => this.#leaveOutSilent(),
-      output: (event) => first.push(event),
+      output: (event) => this.#first.push(event),
     });
   }
 
@@ -144,6 +145,7 @@ export class RtspIngest {
     clearInterval(this.#reports);
     this.#gaps.close();
     this.#hold.close();
+    this.#first.close();
     this.#intake.close();
   }
 

@@ -42,7 +42,7 @@ export class RtspTrack implements Waiting {
   hasLeft = false;
   readonly #options: RtspTrackOptions;
   /** As what it is described, the most likely first. */
-  readonly #forms: readonly RtspMedia[];
+  #forms: readonly RtspMedia[];
   #fitted: Fitted;
   #first: Pick<RtpPacket, 'ssrc' | 'timestamp'> | undefined;
   #start: number | undefined;
@@ -155,6 +155,8 @@ export class RtspTrack implements Waiting {
       return true;
     } catch (error) {
       if (!(error instanceof RtpError)) throw error;
+      // each further packet of it would be tried
+      this.#forms = this.#forms.filter((one) => one !== form);
       return false;
     }
   }

@@ -131,6 +131,7 @@ export class Ingest {
     this.#options.input.off('keyWanted', this.#onKeyWanted);
     clearInterval(this.#timer);
     this.#gaps.close();
+    this.#first.close();
     this.#gate.close();
     this.#intake.close();
   }
