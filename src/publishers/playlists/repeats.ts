@@ -7,7 +7,7 @@ const PAUSE_TARGETS = 0.5;
 /** Players that were given one state of a playlist, and when, in milliseconds since the epoch. */
 interface Given {
   readonly mark: string;
-  readonly at: Map<Viewer, number>;
+  readonly at: WeakMap<Viewer, number>;
 }
 
 /** Which players have been given a media playlist as it is now, without having named what comes next. */
@@ -29,6 +29,6 @@ export class Repeats {
   note(viewer: Viewer, form: ChunklistForm, mark: string, now = Date.now()): void {
     const given = this.#given[form];
     if (given?.mark === mark) given.at.set(viewer, now);
-    else this.#given[form] = { mark, at: new Map([[viewer, now]]) };
+    else this.#given[form] = { mark, at: new WeakMap([[viewer, now]]) };
   }
 }
