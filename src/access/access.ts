@@ -28,6 +28,7 @@ import {
   type Target,
 } from './request.ts';
 import { Starting, type StartingElsewhere } from './starting.ts';
+import { WaitingOfOne } from './waiting-of-one.ts';
 
 /** Of what a client asks for, that much is logged, in characters. */
 const MAX_ASKED = 300;
@@ -103,6 +104,8 @@ export class Access {
   readonly #guards: readonly Guard[];
   readonly #limits = new Limits();
   readonly #starting: Starting;
+  /** Viewers that wait for a stream that is starting, here or where it is played. */
+  readonly waitingOfOne = new WaitingOfOne();
   readonly #refusalLog: RefusalLog;
   /** Clients that were refused since the start, also by HTTP ports. */
   readonly refusals = new RefusalCounts();
@@ -110,7 +113,7 @@ export class Access {
   constructor(options: AccessOptions) {
     this.#options = options;
     this.#guards = options.guards;
-    this.#starting = new Starting(options.registry, options.elsewhere);
+    this.#starting = new Starting(options.registry, options.elsewhere, this.waitingOfOne);
     this.#refusalLog = new RefusalLog(options.log.child({ module: 'access' }));
   }
 

@@ -2,6 +2,7 @@ import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
 import { checkPresent, type PlayRequest } from './request.ts';
+import type { WaitingOfOne } from './waiting-of-one.ts';
 
 /** Output streams that are to come on other nodes. */
 export interface StartingElsewhere {
@@ -15,9 +16,8 @@ export interface StartingElsewhere {
 
 /** How long a viewer of a stream that is starting waits at most, from its request on. */
 export const HOLD_MS = 10_000;
-/** How many may wait at once, in all and per address. */
+/** How many may wait at once. */
 const MAX_WAITING = 10_000;
-const MAX_WAITING_OF_ONE = 256;
 
 /** One waiting viewer. */
 interface Waiter {
@@ -30,12 +30,14 @@ interface Waiter {
 export class Starting {
   readonly #elsewhere: StartingElsewhere;
   readonly #waiters = new Set<Waiter>();
-  readonly #waitingOf = new Map<string, number>();
+  readonly #ofOne: WaitingOfOne;
   readonly #changed = new Set<Application>();
   #looking: NodeJS.Immediate | undefined;
   readonly #undo: readonly (() => void)[];
 
-  constructor(registry: Registry, elsewhere: StartingElsewhere) {
+  /** @param ofOne counts who waits here, too */
+  constructor(registry: Registry, elsewhere: StartingElsewhere, ofOne: WaitingOfOne) {
+    this.#ofOne = ofOne;
     this.#elsewhere = elsewhere;
     const onOutput = (_output: unknown, application: Application): void => this.#lookSoon(application);
     const onStarting = (application: Application): void => this.#lookSoon(application);
@@ -63,18 +65,14 @@ export class Starting {
     checkPresent(signal);
     const answer = this.#answer(application, name);
     if (answer !== undefined) return answer;
-    const address = client.realAddress;
-    const ofOne = this.#waitingOf.get(address) ?? 0;
-    if (this.#waiters.size >= MAX_WAITING || ofOne >= MAX_WAITING_OF_ONE) throw kilnError('tooManyWaiting');
-    this.#waitingOf.set(address, ofOne + 1);
+    if (this.#waiters.size >= MAX_WAITING) throw kilnError('tooManyWaiting');
+    const leaveOne = this.#ofOne.enter(client.realAddress);
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         clearTimeout(late);
         signal?.removeEventListener('abort', onGone);
         this.#waiters.delete(waiter);
-        const left = (this.#waitingOf.get(address) ?? 1) - 1;
-        if (left === 0) this.#waitingOf.delete(address);
-        else this.#waitingOf.set(address, left);
+        leaveOne();
       };
       const settle = (isThere: boolean): void => {
         leave();

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { isClosed } from '../../access/http-request.ts';
+import type { WaitingOfOne } from '../../access/waiting-of-one.ts';
 import { kilnError } from '../../errors.ts';
 import type { Hold } from './answer.ts';
 
@@ -22,6 +23,22 @@ export function holdOn(reply: FastifyReply): Hold {
     const waiting = wait((cancel) => (isClosed(raw) ? cancel() : raw.once('close', cancel)));
     heldOn.set(socket, held + 1);
     return waiting.finally(() => heldOn.set(socket, (heldOn.get(socket) ?? 1) - 1));
+  };
+}
+
+/**
+ * The same for a viewer that has no session yet: no more of its address are held than may wait for streams that are starting.
+ * @param address its own, as reported by trusted proxies
+ */
+export function holdNewOn(reply: FastifyReply, waiting: WaitingOfOne, address: string): Hold {
+  const hold = holdOn(reply);
+  return async (wait, most) => {
+    const leave = waiting.enter(address);
+    try {
+      return await hold(wait, most);
+    } finally {
+      leave();
+    }
   };
 }
 

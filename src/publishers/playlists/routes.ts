@@ -15,7 +15,7 @@ import type { FileAnswer, PlayedStream, Viewer } from './answer.ts';
 import type { FileKind, PlaylistCounts } from './counts.ts';
 import { parseDirectives } from './directives.ts';
 import type { HlsForm } from './form.ts';
-import { holdOn } from './hold.ts';
+import { holdNewOn, holdOn } from './hold.ts';
 import { KIND, kindConstraint } from './kind-constraint.ts';
 import { childPrefix } from './names.ts';
 import type { Redirected } from './redirected.ts';
@@ -179,7 +179,7 @@ async function serveMaster(
   const query = new URLSearchParams(search);
   const since = Date.now();
   const signal = goneSignal(reply.raw);
-  const hold = holdOn(reply);
+  const hold = holdNewOn(reply, access.waitingOfOne, arrival.client.realAddress);
   const viewer = {
     direction: 'outgoing',
     protocol: form.kind,

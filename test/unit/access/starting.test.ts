@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { Starting, type StartingElsewhere } from '../../../src/access/starting.ts';
 import type { Application } from '../../../src/core/application.ts';
+import { WaitingOfOne } from '../../../src/access/waiting-of-one.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { InputStream } from '../../../src/core/stream.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
@@ -51,7 +52,7 @@ function open(t: ExecutionContext, { webhook = false } = {}) {
       return () => {};
     },
   };
-  const starting = new Starting(registry, elsewhere);
+  const starting = new Starting(registry, elsewhere, new WaitingOfOne());
   t.teardown(() => {
     starting.close();
     registry.close('the test is over');

@@ -1,10 +1,12 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';
 import test from 'ava';
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { goneSignal } from '../../../../src/access/http-request.ts';
-import { holdOn } from '../../../../src/publishers/playlists/hold.ts';
+import { WaitingOfOne } from '../../../../src/access/waiting-of-one.ts';
+import { KilnError } from '../../../../src/errors.ts';
+import { holdNewOn, holdOn } from '../../../../src/publishers/playlists/hold.ts';
 import { Waiters } from '../../../../src/publishers/playlists/waiters.ts';
 
 const LEAVE = {
@@ -41,3 +43,25 @@ for (const [protocol, ask] of Object.entries(LEAVE)) {
     t.is(waiters.size, 0);
   });
 }
+
+test('of one address a limited number of viewers is held, over whatever connections, and for whatever streams', async (t) => {
+  const waiting = new WaitingOfOne();
+  /** A reply on a connection of its own. */
+  const reply = () => ({ raw: new EventEmitter(), request: { raw: { socket: {} } } }) as unknown as FastifyReply;
+  const waiters = new Waiters();
+  const hold = (address: string) =>
+    holdNewOn(reply(), waiting, address)((onLeft) => waiters.wait(() => false, 1e9, onLeft));
+  const full = { instanceOf: KilnError, code: 'tooManyWaiting' };
+  const held = Array.from({ length: 256 }, () => hold('192.0.2.1'));
+  await t.throwsAsync(hold('192.0.2.1'), full);
+  t.is(waiters.size, 256);
+  const other = hold('192.0.2.2');
+  t.is(waiters.size, 257);
+  waiters.close();
+  await Promise.all([...held, other]);
+  const refuse = (): never => {
+    throw new KilnError('tooManyWaiting', 503, 'full');
+  };
+  for (let count = 0; count < 300; count++)
+    await t.throwsAsync(holdNewOn(reply(), waiting, '192.0.2.1')(refuse), full, 'who is not held is not counted');
+});

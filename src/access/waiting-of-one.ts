@@ -1,0 +1,26 @@
+import { kilnError } from '../errors.ts';
+
+/** How many viewers of one address may wait at once. */
+const MAX_WAITING_OF_ONE = 256;
+
+/** How many viewers of each address wait until there is something to play, for whatever streams. */
+export class WaitingOfOne {
+  readonly #of = new Map<string, number>();
+
+  /**
+   * One more waits.
+   * @param address its own, as reported by trusted proxies
+   * @returns what is to be called once, when it waits no longer
+   * @throws tooManyWaiting
+   */
+  enter(address: string): () => void {
+    const waiting = this.#of.get(address) ?? 0;
+    if (waiting >= MAX_WAITING_OF_ONE) throw kilnError('tooManyWaiting');
+    this.#of.set(address, waiting + 1);
+    return () => {
+      const left = (this.#of.get(address) ?? 1) - 1;
+      if (left === 0) this.#of.delete(address);
+      else this.#of.set(address, left);
+    };
+  }
+}
