@@ -11,6 +11,7 @@ import { until } from '../support/until.ts';
 
 type StatisticsV1 = Static<typeof Schema>;
 
+const STATISTICS = '/v1/stats/current/vhosts/default/apps/app/streams';
 const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', iceAddress: '*' });
 const browser = await launchBrowser();
 test.after.always(async () => {
@@ -41,9 +42,9 @@ async function bothPlay(page: Page): Promise<void> {
 }
 
 /** Statistics of the stream, once it has a viewer by each way. */
-function counted(): Promise<StatisticsV1> {
+function counted(stream = 'live'): Promise<StatisticsV1> {
   return until('both viewers are counted', async () => {
-    const { status, body } = await kiln.api<StatisticsV1>('/v1/stats/current/vhosts/default/apps/app/streams/live');
+    const { status, body } = await kiln.api<StatisticsV1>(`${STATISTICS}/${stream}`);
     if (status !== 200) return false;
     const { webrtc, llhls } = body.response.connections;
     return webrtc === 1 && llhls >= 1 && body.response;
@@ -114,9 +115,9 @@ test.serial(
   async (t) => {
     const proxy = await startSubPaths(t, { 'some/where': kiln.httpUrl('').replace(/\/$/, '') });
     const below = `${proxy}/some/where`;
-    const publisher = publishPattern(kiln.rtmpUrl('live'));
+    const publisher = publishPattern(kiln.rtmpUrl('below'));
     t.teardown(() => publisher.stop());
-    await kiln.liveStream('live');
+    await kiln.liveStream('below');
     const page = await browser.newPage();
     t.teardown(() => page.close());
     const errors: string[] = [];
@@ -124,14 +125,14 @@ test.serial(
     const asked: string[] = [];
     page.on('request', (request) => asked.push(`${request.method()} ${request.url()}`));
     await page.goto(`${below}/`);
-    await page.locator('a[href$="/app/live"]').click();
-    await page.waitForURL(`${below}/app/live`);
-    await page.goto(`${below}/app/live?mode=both`);
+    await page.locator('a[href$="/app/below"]').click();
+    await page.waitForURL(`${below}/app/below`);
+    await page.goto(`${below}/app/below?mode=both`);
     await bothPlay(page);
-    await counted();
+    await counted('below');
     await page.locator('#modes label', { hasText: 'LL-HLS' }).click();
     await until('the session of WHEP is ended', async () => {
-      const { body } = await kiln.api<StatisticsV1>('/v1/stats/current/vhosts/default/apps/app/streams/live');
+      const { body } = await kiln.api<StatisticsV1>(`${STATISTICS}/below`);
       return body.response.connections.webrtc === 0;
     });
     const ended = asked.filter((request) => request.startsWith('DELETE'));

@@ -22,10 +22,11 @@ export async function startSubPaths(
   const locations = Object.entries(servers).map(
     ([path, url]) => `location /${path}/ { proxy_pass ${url}/; proxy_set_header Host $http_host; }`,
   );
+  // one process: its workers would outlive a master that is killed
   await writeFile(
     config,
     `daemon off;
-worker_processes 1;
+master_process off;
 pid ${folder}/nginx.pid;
 error_log stderr crit;
 events { worker_connections 256; }
