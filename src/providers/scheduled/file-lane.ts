@@ -73,7 +73,7 @@ export class FileLane {
   }
 
   #trackOf(format: BitstreamFormat): MediaTrack {
-    const { config, width = 0, height = 0, samplerate = 0, channels = 0 } = format;
+    const { config, inBandSets, width = 0, height = 0, samplerate = 0, channels = 0 } = format;
     const { taken, place, wishes, stream } = this.#options;
     const common = { bypass: false, bitrate: 0, ...(config && { config }) };
     if (taken.type === 'video') {
@@ -83,6 +83,7 @@ export class FileLane {
         ...{ id: VIDEO_ID, name: 'Video', type: 'video', codec, timebase: VIDEO_TIMEBASE, framerate: 0 },
         ...{ width: width || size.width, height: height || size.height, keyFrameInterval: 0 },
         ...lookOf(format),
+        ...(inBandSets && { inBandSets }),
         ...common,
       } satisfies MediaTrack);
     }
