@@ -5,6 +5,7 @@ const EMULATION_PREVENTION = Buffer.of(0, 0, 3);
 
 /** A picture has a few, or some thousand where each fits into a packet; empty ones by the million would cost seconds. */
 export const MAX_NALS = 8192;
+const TOO_MANY = `more than ${MAX_NALS} NAL units in a frame`;
 
 export type LengthSize = 1 | 2 | 3 | 4;
 
@@ -39,19 +40,33 @@ export function* nalUnits(data: Buffer, lengthSize: LengthSize = 4): IterableIte
  */
 export function splitAnnexB(data: Buffer, most = MAX_NALS): Buffer[] {
   const nals: Buffer[] = [];
-  // empty ones count as well
+  split(data, data.indexOf(START_CODE), most, nals);
+  return nals;
+}
+
+/**
+ * Adds the NAL units behind start codes to `nals`, but for empty ones.
+ * @param code where the first start code is; below 0 when there is none
+ * @returns how many start codes there are: many that are empty cost as much as others
+ * @throws BitstreamError when there are more than `most`
+ */
+function split(data: Buffer, code: number, most: number, nals: Buffer[]): number {
   let codes = 0;
-  let code = data.indexOf(START_CODE);
   while (code >= 0) {
-    if (++codes > most) throw new BitstreamError(`more than ${most} NAL units in a frame`);
+    if (++codes > most) throw new BitstreamError(TOO_MANY);
     const start = code + START_CODE.length;
     code = data.indexOf(START_CODE, start);
-    let end = code < 0 ? data.length : code;
-    while (end > start && data[end - 1] === 0) end--;
-    if (end === start) continue;
-    nals.push(data.subarray(start, end));
+    const end = trimmedEnd(data, start, code < 0 ? data.length : code);
+    if (end > start) nals.push(data.subarray(start, end));
   }
-  return nals;
+  return codes;
+}
+
+/** The end of what is from `start` to `end`, without the zero bytes there. */
+function trimmedEnd(data: Buffer, start: number, end: number): number {
+  let trimmed = end;
+  while (trimmed > start && data[trimmed - 1] === 0) trimmed--;
+  return trimmed;
 }
 
 /** Whether a byte stream (Annex B) begins here. */
@@ -59,13 +74,29 @@ export function startsWithCode(data: Buffer): boolean {
   return data.length >= 4 && data[0] === 0 && data[1] === 0 && (data[2] === 1 || (data[2] === 0 && data[3] === 1));
 }
 
-/** The NAL units that stand where one belongs: itself, or those of a byte stream without its first start code. */
-export function bareNals(nal: Buffer): Buffer[] {
+/**
+ * The NAL units of length-prefixed data, where what stands for one may be several: itself, and those of a byte stream without
+ * its first start code. Empty ones are left out.
+ * @throws BitstreamError when a length points past the end, or there are more than any picture has
+ */
+export function bareNals(data: Buffer, lengthSize: LengthSize = 4): Buffer[] {
+  const bare: Buffer[] = [];
+  let count = 0;
+  for (let at = 0, end = 0; at < data.length; at = end) {
+    end = nalEnd(data, at, lengthSize);
+    count += addBareNals(data.subarray(at + lengthSize, end), MAX_NALS - count, bare);
+  }
+  return bare;
+}
+
+/** @returns how many it adds, with empty ones */
+function addBareNals(nal: Buffer, most: number, bare: Buffer[]): number {
   const code = nal.indexOf(START_CODE);
-  if (code < 0) return [nal];
-  let end = code;
-  while (end > 0 && nal[end - 1] === 0) end--;
-  return end === 0 ? splitAnnexB(nal) : [nal.subarray(0, end), ...splitAnnexB(nal.subarray(code))];
+  const end = code < 0 ? nal.length : trimmedEnd(nal, 0, code);
+  const isAlone = code < 0 || end > 0;
+  if (isAlone && most < 1) throw new BitstreamError(TOO_MANY);
+  if (end > 0) bare.push(nal.subarray(0, end));
+  return isAlone ? 1 + split(nal, code, most - 1, bare) : split(nal, code, most, bare);
 }
 
 /** Whether data can be NAL units behind lengths of 4 bytes. */
@@ -161,12 +192,12 @@ export function canonicalizeNals(
   let pending = false;
   let count = 0;
   for (let at = 0; at < data.length;) {
-    if (++count > MAX_NALS) throw new BitstreamError(`more than ${MAX_NALS} NAL units in a frame`);
+    if (++count > MAX_NALS) throw new BitstreamError(TOO_MANY);
     const end = nalEnd(data, at, lengthSize);
     const nal = data.subarray(at + lengthSize, end);
     const kind = nal.length === 0 ? 'empty' : role(nal);
     if (!(kind === 'slice' && trusts) && nal.includes(START_CODE)) {
-      const plain = joinNals(allBareNals(data, lengthSize));
+      const plain = joinNals(bareNals(data, lengthSize));
       return { ...canonicalizeNals(plain, 4, role, true), hadStartCodes: true };
     }
     if (kind === 'media' || kind === 'slice') {
@@ -184,16 +215,6 @@ export function canonicalizeNals(
   if (first < 0) return { data: data.subarray(0, 0), parameterSets };
   if (lengthSize !== 4 || holes) return { data: joinNals(media), parameterSets };
   return { data: first === 0 && last === data.length ? data : data.subarray(first, last), parameterSets };
-}
-
-/** @throws BitstreamError when there are more than any picture has */
-function allBareNals(data: Buffer, lengthSize: LengthSize): Buffer[] {
-  const bare: Buffer[] = [];
-  for (const nal of nalUnits(data, lengthSize)) {
-    bare.push(...bareNals(nal));
-    if (bare.length > MAX_NALS) throw new BitstreamError(`more than ${MAX_NALS} NAL units in a frame`);
-  }
-  return bare;
 }
 
 function nalEnd(data: Buffer, at: number, lengthSize: LengthSize): number {

@@ -127,7 +127,7 @@ export class NalState implements VideoState {
     const read = startsWithCode(copy) ? { lengthSize: 4 as const, sets: [copy] } : this.#codec.readRecord(copy);
     const known = new ParameterSets(this.#codec.placeOfSet);
     // an SEI may be among them
-    const added = known.add(read.sets.flatMap(bareNals).filter(this.#codec.isParameterSet));
+    const added = known.add(bareNals(joinNals(read.sets)).filter(this.#codec.isParameterSet));
     // A record without parameter sets announces them in-band.
     if (known.all(this.#codec.spsType).length > 0) {
       const first = this.#first(known);

@@ -1,7 +1,7 @@
 import { BitstreamError, tolerant } from '../../codecs/bits.ts';
 import * as h264 from '../../codecs/h264.ts';
 import * as h265 from '../../codecs/h265.ts';
-import { bareNals, nalUnits } from '../../codecs/nal.ts';
+import { bareNals } from '../../codecs/nal.ts';
 import { LeadingPictures } from '../../core/leading-pictures.ts';
 import { reorderedFrames } from '../../core/reordering.ts';
 import type { Track } from '../../core/track.ts';
@@ -170,7 +170,7 @@ export class RtpLane implements ReceiverSink, Waiting {
    */
   looksAhead(data: Buffer): boolean {
     if (this.#isSettled) return false;
-    const nals = [...nalUnits(data)].flatMap(bareNals);
+    const nals = tolerant(() => bareNals(data)) ?? [];
     if (!nals.some(h264.isKeyNal)) return false;
     this.#isSettled = true;
     const sps = nals.findLast((nal) => h264.nalType(nal) === h264.NAL.sps);
@@ -270,11 +270,12 @@ export class RtpLane implements ReceiverSink, Waiting {
 
 function hasNoPicture(codec: VideoIntake['codec'], data: Buffer): boolean {
   if (codec !== 'H264' && codec !== 'H265') return false;
-  for (const nal of [...nalUnits(data)].flatMap(bareNals)) {
-    const isPicture = codec === 'H264' ? h264.nalType(nal) < h264.NAL.sei : h265.nalType(nal) <= h265.NAL.lastVcl;
-    if (isPicture) return false;
-  }
-  return true;
+  const nals = tolerant(() => bareNals(data));
+  return (
+    nals?.some((nal) =>
+      codec === 'H264' ? h264.nalType(nal) < h264.NAL.sei : h265.nalType(nal) <= h265.NAL.lastVcl,
+    ) === false
+  );
 }
 
 /** The description says how many pictures are reordered. */

@@ -56,15 +56,19 @@ export class PictureOrder {
 
   #headOf(data: Buffer): H264SliceHead | undefined {
     return tolerant(() => {
-      for (const unit of nalUnits(data)) {
-        for (const nal of nalType(unit) <= NAL.idr && nalType(unit) > 0 ? [unit] : bareNals(unit)) {
-          const type = nalType(nal);
-          if (type === NAL.slice || type === NAL.partitionA || type === NAL.idr) return parseSliceHead(nal, this.#sps);
-        }
-      }
-      return undefined;
+      // one that is a whole byte stream may begin with something else
+      const slice = firstSlice(nalUnits(data)) ?? firstSlice(bareNals(data));
+      return slice && parseSliceHead(slice, this.#sps);
     });
   }
+}
+
+function firstSlice(nals: Iterable<Buffer>): Buffer | undefined {
+  for (const nal of nals) {
+    const type = nalType(nal);
+    if (type === NAL.slice || type === NAL.partitionA || type === NAL.idr) return nal;
+  }
+  return undefined;
 }
 
 /** How many pictures may have to wait for others, where so many frames are missing between two in the order of output. */

@@ -2,6 +2,7 @@ import test from 'ava';
 import { BitstreamError } from '../../../src/codecs/bits.ts';
 import {
   annexBToLengths,
+  bareNals,
   canonicalizeNals,
   joinNals,
   nalUnits,
@@ -29,6 +30,28 @@ test('more units than any picture has are refused', (t) => {
   t.throws(() => canonicalizeNals(lengths(8193), 4, () => 'media'), { instanceOf: BitstreamError });
   t.is(splitAnnexB(codes(8192)).length, 8192);
   t.throws(() => splitAnnexB(codes(8193)), { instanceOf: BitstreamError });
+});
+
+test('where units are byte streams all of them count together, also empty ones', (t) => {
+  const codes = (count: number) => Buffer.alloc(3 * count, hex('000001'));
+  t.deepEqual(
+    bareNals(joinNals([codes(4000), codes(4000), hex('65 000001 41')])).map((nal) => nal[0]),
+    [0x65, 0x41],
+  );
+  t.deepEqual(bareNals(Buffer.alloc(4 * 8192)), []);
+  const most = Array.from({ length: 8191 }, (_, i) => (i < 8190 ? hex('000001 41') : hex('41 00000001 42')));
+  t.is(bareNals(joinNals(most)).length, 8192);
+  for (const many of [
+    [codes(4000), codes(4000), codes(193)],
+    [codes(8192), hex('65')],
+    Array<Buffer>(8193).fill(hex('')),
+    [...most, hex('41')],
+    [...most, hex('000001 41')],
+  ])
+    t.throws(() => bareNals(joinNals(many)), { instanceOf: BitstreamError });
+  t.throws(() => canonicalizeNals(joinNals([codes(8000), codes(8000)]), 4, () => 'media'), {
+    instanceOf: BitstreamError,
+  });
 });
 
 test('a length past the end is refused', (t) => {

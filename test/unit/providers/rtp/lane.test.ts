@@ -1,5 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { joinNals } from '../../../../src/codecs/nal.ts';
 import { FaultLog } from '../../../../src/log.ts';
 import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import type { RtpPacket } from '../../../../src/protocols/rtp/receive/packet.ts';
@@ -110,6 +111,24 @@ test('pictures are shown at their times, also where nothing tells that they are 
     lane.push({ payloadType: 96, marker: true, sequence: i, timestamp: frame * 3000, ssrc: 1, payload }, i * 33);
   }
   t.deepEqual(shown, [0, 3, 1, 2, 6, 4, 5]);
+});
+
+test('a first frame of too many units does not throw, whatever looks into it', (t) => {
+  const faults = new FaultLog(pino({ level: 'silent' }));
+  t.teardown(() => faults.close());
+  const lane: RtpLane = new RtpLane({
+    kind: 'video',
+    format: { encoding: 'H264', clockRate: 90_000, parameters: {} },
+    waitMs: 0,
+    faults,
+    source: new VideoIntake({ id: 0, codec: 'H264' }),
+    clock: new RtpClock(true).track(90_000, true),
+    onEvent: () => {},
+    onLost: () => {},
+  });
+  const data = joinNals([Buffer.alloc(3 * 8193, Buffer.of(0, 0, 1))]);
+  t.false(lane.looksAhead(data));
+  t.is(lane.unit({ lane, what: 'frame', data, timestamp: 0, now: 0 }), undefined);
 });
 
 test('the gap timer drives what waits, as long as anything does', async (t) => {
