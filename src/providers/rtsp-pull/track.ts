@@ -139,25 +139,28 @@ export class RtspTrack implements Waiting {
   #fitFirst(): Fitted {
     let refused: unknown = new RtpError('no payload format that is taken');
     for (const form of this.#forms) {
-      try {
-        return this.#fit(form);
-      } catch (error) {
-        if (!(error instanceof RtpError)) throw error;
-        refused = error;
-      }
+      const fitted = this.#tryFit(form);
+      if (!(fitted instanceof RtpError)) return fitted;
+      refused = fitted;
     }
     throw refused;
   }
 
   #refit(form: RtspMedia): boolean {
+    const fitted = this.#tryFit(form);
+    if (fitted instanceof RtpError) return false;
+    this.#fitted = fitted;
+    return true;
+  }
+
+  /** @returns why it is not taken; no packet of it is tried again */
+  #tryFit(form: RtspMedia): Fitted | RtpError {
     try {
-      this.#fitted = this.#fit(form);
-      return true;
+      return this.#fit(form);
     } catch (error) {
       if (!(error instanceof RtpError)) throw error;
-      // each further packet of it would be tried
       this.#forms = this.#forms.filter((one) => one !== form);
-      return false;
+      return error;
     }
   }
 
