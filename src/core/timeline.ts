@@ -77,7 +77,7 @@ export class Timeline {
   /** A track of the source, whose times come out in ticks of `timebase`. */
   track(timebase: Timebase): TrackTimeline {
     const step = this.#ticks(USUAL_STEP_SECONDS);
-    const place: Place = { source: undefined, time: 0, surpassed: -Infinity, step, offset: 0, epoch: 0 };
+    const place: Place = { source: undefined, time: 0, surpassed: -Infinity, step, latestStep: 0, offset: 0, epoch: 0 };
     return new TrackTimeline(this.#clock.timebase, timebase, (source) => this.#place(place, source));
   }
 
@@ -99,7 +99,8 @@ export class Timeline {
     const step = time - place.time;
     if (place.source === undefined || step > 0) {
       if (place.source !== undefined) {
-        if (step < this.#leftover) place.step = step;
+        if (step < this.#leftover || this.#isRepeated(place, step)) place.step = step;
+        place.latestStep = step;
         place.surpassed = place.time;
       }
       place.time = time;
@@ -107,7 +108,7 @@ export class Timeline {
     if (time > this.#latest) this.#latest = time;
     if (!isBelieved) return time;
     if (this.#doubted?.place === place) this.#doubted = undefined;
-    this.#pace.note(this.#seconds(time - arrival));
+    this.#pace.note(this.#seconds(time), this.#seconds(arrival));
     place.source = source;
     this.#latestSource = source;
     return time;
@@ -132,8 +133,11 @@ export class Timeline {
     }
     if (place.epoch !== this.#epoch && distance(place.offset) > this.#leftover) this.#setOffset(place, this.#offset);
     const time = source + place.offset;
-    const isPossible = time >= behind && time <= this.#latest + this.#forward;
-    if ((!isPossible || this.#isEarly(place, time, arrival)) && this.#isDoubtful(place, source, arrival)) return false;
+    const reach = Math.max(this.#latest, this.#doubted?.place === place ? this.#doubted.time : -Infinity);
+    const isPossible = time >= behind && time <= reach + this.#forward;
+    if (!isPossible || this.#isEarly(place, time, arrival)) {
+      if (this.#isDoubtful(place, source, isPossible ? time : -Infinity, arrival)) return false;
+    }
     if (!isPossible) this.#setOffset(place, Math.max(this.#latest, expected) - source);
     return true;
   }
@@ -141,20 +145,26 @@ export class Timeline {
   #isEarly(place: Place, time: number, arrival: number): boolean {
     if (this.#now === null || time <= this.#latest) return false;
     const by = Math.max(DOUBTED_SECONDS, DOUBTED_STEPS * this.#seconds(place.step));
-    return this.#pace.isEarly(this.#seconds(time - arrival), by);
+    return this.#pace.isEarly(this.#seconds(time), this.#seconds(arrival), by);
   }
 
-  /** Takes note of a timestamp that is far off; what comes at once with it is as wrong. */
-  #isDoubtful(place: Place, source: number, arrival: number): boolean {
+  /** A pause is one step; what follows steps by as much is how fast the track is. */
+  #isRepeated(place: Place, step: number): boolean {
+    return step < this.#forward && Math.abs(step - place.latestStep) < this.#leftover;
+  }
+
+  /** Takes note of a timestamp that is far off; what comes at once with it is as wrong. Behind a stray one time goes back. */
+  #isDoubtful(place: Place, source: number, time: number, arrival: number): boolean {
     if (this.#now === null) return false;
     const doubted = this.#doubted;
     if (doubted !== undefined && (arrival > doubted.arrival || doubted.place !== place)) {
       const step = source - doubted.source;
-      const goesOn = step >= -this.#leftover && step <= arrival - doubted.arrival + this.#leftover;
+      const furthest = Math.max(this.#forward, arrival - doubted.arrival + this.#leftover);
+      const goesOn = step >= -this.#leftover && step <= furthest;
       if (goesOn || doubted.count >= MAX_DOUBTED) return false;
     }
     const isOfSame = doubted?.place === place && doubted.arrival === arrival;
-    this.#doubted = { place, source, arrival, count: (doubted?.count ?? 0) + (isOfSame ? 0 : 1) };
+    this.#doubted = { place, source, time, arrival, count: (doubted?.count ?? 0) + (isOfSame ? 0 : 1) };
     return true;
   }
 
@@ -190,6 +200,8 @@ interface Place {
   time: number;
   surpassed: number;
   step: number;
+  /** How far its furthest time is from the one before, be it a pause. */
+  latestStep: number;
   offset: number;
   epoch: number;
 }
@@ -198,6 +210,8 @@ interface Place {
 interface Doubted {
   readonly place: Place;
   readonly source: number;
+  /** What it tells if it is right; -Infinity for one that cannot be of the same clock. */
+  readonly time: number;
   readonly arrival: number;
   /** How many there have been in a row. */
   readonly count: number;

@@ -148,6 +148,35 @@ test('frames that are seconds apart keep their times, though all come at once', 
   }
 });
 
+for (const [name, stampOf] of Object.entries({
+  'pictures of a film that is sent faster than it is played, and stands now and then': (i: number) => {
+    return { at: i / 2, stamp: i * 10 + Math.floor(i / 40) * 5000, behind: 0 };
+  },
+  'slides that are sent in time, and then at once': (i: number) => {
+    return { at: i < 40 ? i * 3000 : 120_000 + i * 5, stamp: i * 3000, behind: 0 };
+  },
+  'slides that are sent at once behind pictures that came in time, but for the first': (i: number) => {
+    return i < 50
+      ? { at: i * 40, stamp: i * 40, behind: 0 }
+      : { at: 2000 + i, stamp: 2000 + (i - 50) * 8000, behind: 52 };
+  },
+  'slides at any distance behind pictures that came in time, but for the first': (i: number) => {
+    if (i < 50) return { at: i * 40, stamp: i * 40, behind: 0 };
+    return { at: 2000 + i, stamp: 2000 + (i - 50) * 5000 + (i % 3) * 1700, behind: 51 };
+  },
+})) {
+  test(`frames keep their times: ${name}`, (t) => {
+    const { timeline, arrival } = arriving();
+    const video = timeline.track(VIDEO_TIMEBASE);
+    for (let i = 0; i < 200; i++) {
+      const { at, stamp, behind } = stampOf(i);
+      arrival.ms = at;
+      const time = ms(video.next(stamp));
+      if (i >= behind) t.is(time, stamp, `${i}`);
+    }
+  });
+}
+
 test('of a file every timestamp is believed, however fast it is read', (t) => {
   const video = new Timeline(RTMP, true, null).track(VIDEO_TIMEBASE);
   const times = Array.from({ length: 100 }, (_, i) => i * 40 + (i > 50 ? 5000 : 0) + (i > 70 ? 9000 : 0));

@@ -26,6 +26,8 @@ const MAX_DRIFT = 0.05;
 /** A timestamp that is far off, and when its packet came, in milliseconds of the monotonic clock. */
 interface Doubted {
   readonly timestamp: number;
+  /** It cannot go on from what was before. */
+  readonly isJump: boolean;
   readonly at: number;
   /** How many there have been in a row. */
   readonly count: number;
@@ -97,8 +99,10 @@ export class TrackClock {
       const passed = (now - this.#at) / 1000;
       const stopped = passed - Math.max(0, step) > PAUSE_SECONDS;
       const isBack = step < -BACKWARD_SECONDS || ticks < this.#surpassed - DISORDER_SECONDS * this.#clockRate;
-      if ((isBack || this.#isFarAhead(ticks, now)) && this.#isDoubtful(timestamp, now)) return this.#standIn(passed);
-      if (isBack || step > passed + FORWARD_SECONDS) this.restart();
+      const isJump = isBack || ticks - this.#reach(ticks) > (passed + FORWARD_SECONDS) * this.#clockRate;
+      if ((isBack || this.#isFarAhead(ticks, now)) && this.#isDoubtful(timestamp, isJump, now))
+        return this.#standIn(passed);
+      if (isJump) this.restart();
       else if (stopped || this.#paused > 0) this.#paused = Math.max(0, this.#paused + passed - step);
       this.#ticks = ticks;
       this.#doubted = undefined;
@@ -111,7 +115,7 @@ export class TrackClock {
       this.#furthest = this.#ticks;
     }
     this.seconds = this.#ticks / this.#clockRate;
-    this.#pace.note(this.seconds - now / 1000);
+    this.#pace.note(this.seconds, now / 1000);
     const early = this.#early;
     this.#early = undefined;
     if (early !== undefined) this.report(early);
@@ -165,20 +169,30 @@ export class TrackClock {
 
   #isFarAhead(ticks: number, now: number): boolean {
     const by = Math.max(DOUBTED_SECONDS, DOUBTED_STEPS * (this.#step ?? 0));
-    return this.#pace.isEarly(ticks / this.#clockRate - now / 1000, by);
+    return this.#pace.isEarly(ticks / this.#clockRate, now / 1000, by);
   }
 
-  /** Takes note of a timestamp that is far off. What comes of one packet is as wrong as its first timestamp. */
-  #isDoubtful(timestamp: number, now: number): boolean {
+  /** Where it was last, be that doubted, in ticks. */
+  #reach(ticks: number): number {
+    const latest = this.#ticks as number;
+    const doubted = this.#doubted;
+    return doubted === undefined || doubted.isJump ? latest : Math.max(latest, this.#unwrap(doubted.timestamp, ticks));
+  }
+
+  /**
+   * Takes note of a timestamp that is far off. What comes of one packet is as wrong as its first timestamp; behind a stray one
+   * time goes back.
+   */
+  #isDoubtful(timestamp: number, isJump: boolean, now: number): boolean {
     const doubted = this.#doubted;
     if (doubted !== undefined) {
       const step = ((timestamp - doubted.timestamp) | 0) / this.#clockRate;
       const passed = (now - doubted.at) / 1000;
-      if (passed > 0 && (doubted.count >= MAX_DOUBTED || (step > -BACKWARD_SECONDS && step < passed + DOUBTED_SECONDS)))
-        return false;
+      const goesOn = step > -BACKWARD_SECONDS && step < Math.max(FORWARD_SECONDS, passed + DOUBTED_SECONDS);
+      if (passed > 0 && (doubted.count >= MAX_DOUBTED || goesOn)) return false;
     }
     const count = doubted?.at === now ? doubted.count : (doubted?.count ?? 0) + 1;
-    this.#doubted = { timestamp, at: now, count };
+    this.#doubted = { timestamp, isJump, at: now, count };
     return true;
   }
 

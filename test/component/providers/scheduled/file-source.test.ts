@@ -77,6 +77,17 @@ for (const [name, { pattern, video, audio, frames }] of Object.entries(CASES)) {
   });
 }
 
+test('the pictures of a slide show come as far apart as they are', async (t) => {
+  const video = [...X264, '-g', '1'];
+  await writePattern(path('slides.mp4'), { seconds: 30, rate: '1/3', video, audio: [] });
+  const { units, failure } = await readUnits(files, 'file://slides.mp4');
+  t.is(failure, undefined);
+  t.deepEqual(
+    units.map(({ at }) => Math.round(at - (units[0]?.at as number))),
+    Array.from({ length: 10 }, (_, i) => i * 3000),
+  );
+});
+
 test('a position is reached from the key frame in front of it, also where there is no index', async (t) => {
   await writePattern(path('seek.mp4'), { seconds: 14, video: B_FRAMES });
   await ffmpeg('-i', path('seek.mp4'), '-c', 'copy', path('seek.ts'));

@@ -15,6 +15,14 @@ test('times of one source keep their distances, whatever they begin with', (t) =
   t.true((times[0] ?? -1) >= 0 && (times[0] ?? Infinity) < 90_000);
 });
 
+test('what was kept for who joins keeps its distances, though it comes at once', (t) => {
+  const clock = new LocalClock();
+  const times = Array.from({ length: 40 }, (_, i) => {
+    return clock.next(0, i * 270_000, VIDEO, VIDEO, 0, 1000 + (i < 10 ? i : i * 3000));
+  });
+  times.forEach((time, i) => t.is(time - (times[0] as number), i * 270_000));
+});
+
 test('a track that begins earlier than the first packet keeps its place', (t) => {
   const clock = new LocalClock();
   const video = clock.next(0, 900_000, VIDEO, VIDEO, 0, 0);

@@ -204,6 +204,23 @@ test('few pictures, many at once, and a gap that the sender did count are no str
   near(t, ahead.at(-1), 5.98);
 });
 
+test('a slide show that comes at once behind what came in time keeps its times, but for the first slide', (t) => {
+  for (const seconds of [3, 8]) {
+    const video = new RtpClock(false).track(90_000, false);
+    run(video, 90_000, { from: 0, to: 2, base: 0 });
+    const times = Array.from({ length: 60 }, (_, i) => video.time((2 + i * seconds) * 90_000, 2000 + i) / TICKS);
+    times.forEach((time, i) => i === 1 || near(t, time, 2 + i * seconds));
+  }
+});
+
+test('pauses in what comes faster than it is played keep their length', (t) => {
+  const video = new RtpClock(false).track(90_000, false);
+  for (let i = 0; i < 400; i++) {
+    const at = i / 100 + Math.floor(i / 40) * 5;
+    near(t, video.time(at * 90_000, 1000 + i / 2) / TICKS, at);
+  }
+});
+
 test('timestamps of which none goes on from another are taken as they come', (t) => {
   let seed = 7;
   const random = () => (seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0);
