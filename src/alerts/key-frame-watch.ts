@@ -6,7 +6,7 @@ import { ENDED, GOOD } from './recovery.ts';
 /** All streams are looked at so often. */
 const LOOK_MS = 2000;
 /** Video without a key frame for about so long counts as having none; those of encoders are seldom further apart. */
-const PATIENCE_MS = 4000;
+const MAX_WITHOUT_MS = 4000;
 
 const OPEN_GOPS: AlertMessage = {
   code: 'INGRESS_OPEN_GOP',
@@ -79,7 +79,7 @@ export class KeyFrameWatch {
     }
     if (!isWaiting) watched.waitingSince = undefined;
     else watched.waitingSince ??= now;
-    if (watched.waitingSince !== undefined && now - watched.waitingSince >= PATIENCE_MS) return NO_KEY_FRAMES;
+    if (watched.waitingSince !== undefined && now - watched.waitingSince >= MAX_WITHOUT_MS) return NO_KEY_FRAMES;
     return isOpen ? OPEN_GOPS : undefined;
   }
 

@@ -5,24 +5,16 @@ export interface H265Pps {
   readonly id: number;
   /** Id of its SPS. */
   readonly sps: number;
-  /** output_flag_present_flag: slice headers say whether their picture is shown. */
-  readonly hasOutputFlag: boolean;
-  /** num_extra_slice_header_bits. */
-  readonly extraSliceBits: number;
 }
 
 const PPS = 34;
 
 /**
- * Reads the ids of a picture parameter set and what slice headers need of it, NAL header included (H.265 7.3.2.3.1).
+ * Reads the ids of a picture parameter set, NAL header included (H.265 7.3.2.3.1).
  * @throws BitstreamError
  */
 export function parsePps(nal: Buffer): H265Pps {
   if (nal.length < 3 || (((nal[0] as number) >> 1) & 0x3f) !== PPS) throw new BitstreamError('not an H.265 PPS');
   const reader = new BitReader(unescapeNal(nal.subarray(2, 16)));
-  const id = reader.ueMax(63, 'pps_pic_parameter_set_id');
-  const sps = reader.ueMax(15, 'pps_seq_parameter_set_id');
-  // dependent_slice_segments_enabled_flag
-  reader.skip(1);
-  return { id, sps, hasOutputFlag: reader.flag(), extraSliceBits: reader.read(3) };
+  return { id: reader.ueMax(63, 'pps_pic_parameter_set_id'), sps: reader.ueMax(15, 'pps_seq_parameter_set_id') };
 }

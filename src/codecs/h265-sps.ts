@@ -22,10 +22,6 @@ export interface H265Sps extends ProfileTierLevel {
   readonly temporalIdNested: boolean;
   /** 0 monochrome, 1 4:2:0, 2 4:2:2, 3 4:4:4. */
   readonly chromaFormat: number;
-  /** The three colours are coded apart, each in slices of its own. */
-  readonly separatePlanes: boolean;
-  /** Bits of slice_pic_order_cnt_lsb in a slice header. */
-  readonly pocLsbBits: number;
   readonly bitDepthLuma: number;
   readonly bitDepthChroma: number;
   /** Size inside the conformance window, in samples, before the sample aspect ratio. */
@@ -83,8 +79,6 @@ export function parseSps(nal: Buffer): H265Sps {
     temporalLayers: subLayers + 1,
     temporalIdNested,
     chromaFormat,
-    separatePlanes,
-    pocLsbBits,
     bitDepthLuma,
     bitDepthChroma,
     width,

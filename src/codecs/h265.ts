@@ -10,8 +10,6 @@ export {
   withOpenArrays,
   type HevcConfig,
 } from './h265-config.ts';
-/** @public */
-export { parseSliceHead } from './h265-slice.ts';
 export { parseSliceStart } from './h265-slice.ts';
 export { parseSps, type H265Sps } from './h265-sps.ts';
 

@@ -2,8 +2,8 @@ import { tolerant } from './bits.ts';
 import { parsePps } from './h264-pps.ts';
 import { parseSliceHead, parseSliceStart, type H264SliceHead, type H264SliceStart } from './h264-slice.ts';
 import { NAL as H264, nalType as h264Type, parseSps, type H264Sps } from './h264.ts';
-import { MAX_SET_BYTES } from './parameter-sets.ts';
 import { NAL as H265, nalType as h265Type, parseSliceStart as parseH265Start } from './h265.ts';
+import { MAX_SET_BYTES } from './parameter-sets.ts';
 
 /** How a slice belongs to the picture before: not at all, or as another slice or the second field of it. */
 export type Belonging = 'none' | 'slice' | 'field';

@@ -55,7 +55,7 @@ export function isSameShape(one: Ratio | undefined, other: Ratio | undefined): b
   return one?.num === other?.num && one?.den === other?.den;
 }
 
-/** What is told of pictures beside their size. */
+/** How pictures are to be shown, beside their size. */
 export interface Look {
   /** Shape of the samples in lowest terms; absent where they are square, or nothing tells. */
   readonly sar?: Ratio;

@@ -96,7 +96,7 @@ export class PartFit {
   }
 
   /**
-   * Takes note of a part that was made, in seconds. Players are told of PART-TARGET with the first one and keep to it (RFC
+   * Takes the duration of a part that was made, in seconds. Players learn PART-TARGET with the first one and keep to it (RFC
    * 8216bis 4.4.3.7): later ones add what whole frames take more, and not what a frame lasts that is as long as several parts.
    */
   note(duration: number): void {

@@ -145,7 +145,7 @@ const MIN_RATE = 4000;
 const MAX_RATE = 192_000;
 const MAX_CHANNELS = 8;
 
-/** What is told of G.711, as far as it can be; the usual instead of what cannot. */
+/** The form that a G.711 track is described with: as announced where that is possible, else the usual rate and channels. */
 export function pcmForm({ samplerate, channels }: PcmForm): PcmForm {
   return {
     samplerate: samplerate >= MIN_RATE && samplerate <= MAX_RATE ? samplerate : G711.samplerate,

@@ -2,17 +2,17 @@ import { BitstreamError, tolerant } from '../../codecs/bits.ts';
 import * as h264 from '../../codecs/h264.ts';
 import * as h265 from '../../codecs/h265.ts';
 import {
+  areLengths,
   bareNals,
   joinNals,
-  areLengths,
   splitAnnexB,
   startsWithCode,
   type CanonicalUnit,
   type LengthSize,
 } from '../../codecs/nal.ts';
 import { ParameterSets, type ActiveSets, type SetPlace } from '../../codecs/parameter-sets.ts';
-import { lookOf, sampleShape, type Colour, type Ratio } from '../../codecs/vui.ts';
 import { withoutRecoveryPoints, type StartKind } from '../../codecs/recovery-point.ts';
+import { lookOf, sampleShape, type Colour, type Ratio } from '../../codecs/vui.ts';
 import type { Packet } from '../../core/packet.ts';
 import { KeyFrames } from './key-frames.ts';
 import type { VideoFormat, VideoState } from './video.ts';
@@ -152,8 +152,8 @@ export class NalState implements VideoState {
         const first = this.#first(this.#sets);
         if (first !== undefined) this.#tell(first);
       }
+      this.#waiting = [...this.#waiting, ...fresh].slice(-MAX_WAITING);
     }
-    if (fresh.length > 0) this.#waiting = [...this.#waiting, ...fresh].slice(-MAX_WAITING);
     if (this.#format === undefined || unit.data.length === 0) return undefined;
     const start = this.#codec.startOf(unit.data);
     const key = this.#keyFrames.next(start);

@@ -59,7 +59,7 @@ export function trackBox(track: MediaTrack, { id, duration, mediaDuration, edits
   return box('trak', tkhd, ...(edits === undefined ? [] : [edits]), mdia);
 }
 
-/** A number of 16 bits before the point and 16 behind it. */
+/** A fixed-point 16.16 number (ISO/IEC 14496-12). */
 function fixed(value: number): number {
   return fitting(Math.round(value * 0x10000), 32);
 }

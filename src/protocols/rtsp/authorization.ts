@@ -12,7 +12,7 @@ const HASHES: Readonly<Record<string, string>> = { md5: 'md5', 'sha-256': 'sha25
 const QOPS = ['auth', 'auth-int'] as const;
 /** What a server may make the client hash and send. */
 const MAX_FIELD = 4096;
-/** What is told of it. */
+/** Schemes and characters of them that an error names. */
 const MAX_NAMED = 4;
 const MAX_WORDS = 200;
 /** A scheme, or a parameter of the one before. */

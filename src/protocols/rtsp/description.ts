@@ -37,7 +37,7 @@ export interface RtspDescription {
 
 const MAX_LINES = 1000;
 const MAX_MEDIA = 32;
-/** Characters of names that are told of one track. */
+/** Characters of format names in the description of one track. */
 const MAX_NAMES = 100;
 /** There are no more payload types. */
 const MAX_FORMATS = 128;

@@ -42,7 +42,7 @@ const MAX_TIMEOUT_SECONDS = 3600;
 /** The tracks of one session (RFC 2326 section 10.4). */
 export class Setup {
   readonly lanes: Lane[] = [];
-  /** Tracks that the server did not let, and why. */
+  /** Tracks that the server refused, and why. */
   readonly refused: { readonly media: RtspMedia; readonly reason: string }[] = [];
   /** How long the server waits for a sign of life. */
   timeoutSeconds = DEFAULT_TIMEOUT_SECONDS;

@@ -1,5 +1,5 @@
 /**
- * What an operator is told of a source whose clocks differ without its saying so.
+ * The alert about a source whose clocks run at different rates, which its sender reports do not say.
  * @param share of the time by which the clock of the audio is slower
  * @returns code and text of an alert
  */

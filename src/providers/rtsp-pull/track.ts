@@ -118,6 +118,7 @@ export class RtspTrack implements Waiting {
     // the clock of this report begins with the session; what the sender reports later takes its place
     clock.report({ ssrc, ntpMs: 0, compactNtp: 0, rtpTime: this.#start });
   }
+
   /** Whether a packet of another payload type than the one before is one of the track; the first decides of which codec that is. */
   #isTaken(payloadType: number): boolean {
     const form = this.#formOf(payloadType);

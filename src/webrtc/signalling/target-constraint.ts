@@ -4,13 +4,14 @@ import type { IncomingMessage } from 'node:http';
 export const TARGET = 'signalling';
 
 /** A key that `Resources` makes, and no name of a playlist. */
-const SESSION = /^\/[^/?]+\/[^/?]+\/[0-9a-f-]{36}\.[0-9a-f]+(?:\?|$)/;
-const KEY = /^[0-9a-f-]{36}\.[0-9a-f]+$/;
+const KEY = '[0-9a-f-]{36}\\.[0-9a-f]+';
+const IS_KEY = new RegExp(`^${KEY}$`);
+const SESSION = new RegExp(`^/[^/?]+/[^/?]+/${KEY}(?:\\?|$)`);
 const HAS_DIRECTION = /[?&]direction=/;
 
 /** Whether a path element may be the key of a session. */
 export function isKey(element: string): boolean {
-  return KEY.test(element);
+  return IS_KEY.test(element);
 }
 
 /** Fastify's way to let several routes of one path be: `session` for the path of one, else `endpoint` for a URL with `?direction=`. */

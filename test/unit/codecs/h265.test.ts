@@ -14,8 +14,6 @@ const ORDINARY = {
   temporalLayers: 1,
   temporalIdNested: true,
   chromaFormat: 1,
-  separatePlanes: false,
-  pocLsbBits: 8,
   bitDepthLuma: 8,
   bitDepthChroma: 8,
   sar: { num: 1, den: 1 },

@@ -103,7 +103,7 @@ export class FrameAssembler implements Depacketizer {
     if (isLast || (marker && this.#believesMarkers && (!this.#markedOpen || this.#leavesOpen))) this.#end();
   }
 
-  /** A marker in a part that is not at its end is believed where another frame surely begins behind it. */
+  /** A marker on a fragment that does not end its unit counts when the next payload surely begins another frame. */
   #endBefore(payload: Buffer): void {
     if (this.#state === 'open' && this.#markedOpen && !this.#leavesOpen) this.#leavesOpen = this.#begins(payload);
     this.#end();
