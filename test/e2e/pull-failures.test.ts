@@ -3,6 +3,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { FakeCamera } from '../support/fake-camera.ts';
 import { Kiln } from '../support/kiln.ts';
+import { freePorts } from '../support/ports.ts';
 import { answerAsRecorded } from '../support/recorded-origin.ts';
 import { until } from '../support/until.ts';
 
@@ -24,15 +25,6 @@ async function tcpServer(t: ExecutionContext, onConnection: (socket: Socket) => 
   return (server.address() as AddressInfo).port;
 }
 
-/** A port that nothing listens on. */
-async function closedPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
-
 test.serial(
   'a stream that cannot be pulled: the answer and the log tell why, without secrets and stacks',
   async (t) => {
@@ -41,7 +33,7 @@ test.serial(
       Kiln.start({ ovt: true }),
     ]);
     t.teardown(() => Promise.all([kiln.stop(), origin.stop()]));
-    const closed = await closedPort();
+    const [closed] = freePorts(1);
     const mute = await tcpServer(t, (socket) => socket.resume());
     const rude = await tcpServer(t, (socket) => socket.destroy());
     const web = await tcpServer(t, (socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));
@@ -128,7 +120,7 @@ test.serial('a stream of OvenMediaEngine is pulled, on request and on demand', a
 });
 
 test.serial('what a viewer asks for and no origin has is logged once for each failure', async (t) => {
-  const closed = await closedPort();
+  const [closed] = freePorts(1);
   const origins =
     `<Origins><Origin><Location>/app/</Location><Pass><Scheme>ovt</Scheme>` +
     `<Urls><Url>127.0.0.1:${closed}/app/</Url></Urls></Pass></Origin></Origins>`;

@@ -137,9 +137,7 @@ test('a push is connected again, with a picture at once and the totals of before
 });
 
 test('a destination that is not there is tried again and again, until the push is stopped', async (t) => {
-  const server = await startRtmp();
-  const { port } = server;
-  await server.close();
+  const [port] = freePorts(1) as [number];
   const node = await pushing(t);
   const feed = new Feed(await publish(node, 'live'), CODED);
   await startPush(node, port);

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import test from 'ava';
 import { isReachable } from '../../../cluster/peer/reachable.ts';
+import { freePorts } from '../../support/ports.ts';
 
 test('a port that accepts connections is reachable, though nobody reads from them; one that refuses is not', async (t) => {
   const sockets: Socket[] = [];
   const server = createServer({ pauseOnConnect: true }, (socket) => sockets.push(socket));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
+  const [port = 0] = freePorts(1);
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   t.true(await isReachable(`http://127.0.0.1:${port}`, 5000));
   t.true(await isReachable(`https://127.0.0.1:${port}`, 5000));
   for (const socket of sockets) socket.destroy();
@@ -17,9 +18,7 @@ test('a port that accepts connections is reachable, though nobody reads from the
 
 test('one that accepts connections again in that time is reachable', async (t) => {
   const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
+  const [port = 0] = freePorts(1);
   const reachable = isReachable(`http://127.0.0.1:${port}`, 8000);
   await once(connect(port, '127.0.0.1'), 'error');
   server.listen(port, '127.0.0.1');
