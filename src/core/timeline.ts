@@ -10,7 +10,7 @@ export interface SourceClock {
 
 /** A step further back than this, within one track, is a restart of the source's clock. */
 const BACKWARD_SECONDS = 0.2;
-/** A step further ahead than this, past every track, is a jump of the source's clock, not a pause. */
+/** A step further ahead than this, past every track and what has passed since, is a jump of the source's clock, not a pause. */
 const FORWARD_SECONDS = 10;
 /** Packets stamped before a jump of the clock come after it by less than this. */
 const LEFTOVER_SECONDS = 1;
@@ -28,8 +28,8 @@ const WHOLE_FRAMES = 0.1;
 
 /**
  * The time of one source with all its tracks: unwraps its timestamps and carries on through jumps and restarts
- * of its clock, with the tracks in step. Real pauses stay pauses, up to the longest step that is believed. A jump is one
- * when a second packet goes on from it: until then its packet is where one was expected.
+ * of its clock, with the tracks in step. Pauses stay pauses, as long as they really were. A jump is one when a second packet
+ * goes on from it: until then its packet is where one was expected.
  * Source times are in ticks of its clock and may be fractions.
  */
 export class Timeline {
@@ -44,8 +44,9 @@ export class Timeline {
   #previousOffset = 0;
   #epoch = 0;
   #started = false;
-  /** Latest time given out, and latest source time, of any track. */
+  /** Latest time given out, when that was, and latest source time, of any track. */
   #latest = 0;
+  #latestAt = 0;
   #latestSource = 0;
   readonly #pace = new Pace();
   #doubted: Doubted | undefined;
@@ -72,6 +73,7 @@ export class Timeline {
     this.#previousOffset = this.#offset;
     this.#latestSource = source;
     this.#latest = source + this.#offset;
+    this.#latestAt = this.#arrival;
   }
 
   /** A track of the source, whose times come out in ticks of `timebase`. */
@@ -85,7 +87,7 @@ export class Timeline {
   #place(place: Place, stamp: number): number {
     this.start(stamp);
     const source = this.#unwrap(stamp, place.source ?? this.#latestSource);
-    const arrival = this.#now === null ? 0 : this.#ticks(this.#now() / 1000);
+    const arrival = this.#arrival;
     let isBelieved = true;
     if (place.source === undefined) {
       place.offset = this.#offset;
@@ -95,7 +97,7 @@ export class Timeline {
     } else {
       isBelieved = this.#followJump(place, source, arrival);
     }
-    const time = isBelieved ? source + place.offset : place.time + place.step;
+    const time = isBelieved ? source + place.offset : this.#expected(place, arrival);
     const step = time - place.time;
     if (place.source === undefined || step > 0) {
       if (place.source !== undefined) {
@@ -105,7 +107,10 @@ export class Timeline {
       }
       place.time = time;
     }
-    if (time > this.#latest) this.#latest = time;
+    if (time > this.#latest) {
+      this.#latest = time;
+      this.#latestAt = arrival;
+    }
     if (!isBelieved) return time;
     if (this.#doubted?.place === place) this.#doubted = undefined;
     this.#pace.note(this.#seconds(time), this.#seconds(arrival));
@@ -119,7 +124,7 @@ export class Timeline {
    * @returns false for a timestamp that is not believed yet
    */
   #followJump(place: Place, source: number, arrival: number): boolean {
-    const expected = place.time + place.step;
+    const expected = this.#expected(place, arrival);
     // behind one that was a little early the others are where they were
     const early = place.time - place.surpassed;
     const reached = early > this.#backward && early <= this.#leftover ? place.surpassed : place.time;
@@ -134,12 +139,20 @@ export class Timeline {
     if (place.epoch !== this.#epoch && distance(place.offset) > this.#leftover) this.#setOffset(place, this.#offset);
     const time = source + place.offset;
     const reach = Math.max(this.#latest, this.#doubted?.place === place ? this.#doubted.time : -Infinity);
-    const isPossible = time >= behind && time <= reach + this.#forward;
+    const passed = arrival - this.#latestAt;
+    const isPossible = time >= behind && time <= reach + passed + this.#forward;
     if (!isPossible || this.#isEarly(place, time, arrival)) {
       if (this.#isDoubtful(place, source, isPossible ? time : -Infinity, arrival)) return false;
     }
     if (!isPossible) this.#setOffset(place, Math.max(this.#latest, expected) - source);
     return true;
+  }
+
+  /** Where a packet is of which nothing else is known: a usual step on, and where that is long no further than has passed. */
+  #expected(place: Place, arrival: number): number {
+    const next = place.time + place.step;
+    if (this.#now === null || place.step < this.#leftover) return next;
+    return Math.min(next, Math.max(place.time, this.#latest + arrival - this.#latestAt));
   }
 
   #isEarly(place: Place, time: number, arrival: number): boolean {
@@ -150,7 +163,7 @@ export class Timeline {
 
   /** A pause is one step; what follows steps by as much is how fast the track is. */
   #isRepeated(place: Place, step: number): boolean {
-    return step < this.#forward && Math.abs(step - place.latestStep) < this.#leftover;
+    return Math.abs(step - place.latestStep) < this.#leftover;
   }
 
   /** Takes note of a timestamp that is far off; what comes at once with it is as wrong. Behind a stray one time goes back. */
@@ -176,6 +189,11 @@ export class Timeline {
     }
     place.offset = offset;
     place.epoch = this.#epoch;
+  }
+
+  /** When the packet came that is placed now, in ticks of the source. */
+  get #arrival(): number {
+    return this.#now === null ? 0 : this.#ticks(this.#now() / 1000);
   }
 
   #ticks(seconds: number): number {

@@ -226,6 +226,54 @@ test('pictures that are seconds apart are no strays', (t) => {
   }
 });
 
+for (const seconds of [12, 15, 60]) {
+  test(`frames that really are ${seconds} s apart keep their times, and go on as fast when the clock restarts`, (t) => {
+    const { timeline, arrival } = arriving();
+    const video = timeline.track(VIDEO_TIMEBASE);
+    for (let i = 0; i < 40; i++) {
+      arrival.ms = i * seconds * 1000 + (i % 3) * 900;
+      const time = ms(video.next((i < 20 ? i : i - 20) * seconds * 1000));
+      // behind a restart they are where they came
+      t.true(Math.abs(time - i * seconds * 1000) <= (i < 20 ? 0 : 1800), `${i}: ${time}`);
+    }
+  });
+}
+
+test('a clock that restarts soon after one of few frames takes the time no further than has passed', (t) => {
+  for (const hasAudio of [true, false]) {
+    const { timeline, arrival } = arriving();
+    const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+    for (let at = 0; at < 120_000; at += 20) {
+      arrival.ms = at;
+      const stamp = at < 80_000 ? at : at - 80_000;
+      if (stamp % 15_000 === 0) t.is(ms(video.next(stamp)), at);
+      if (hasAudio) t.true(Math.abs(audio.nextFrame(stamp, 960) / 48 - at) <= 60, `${at}`);
+    }
+  }
+});
+
+test('a pause of all tracks is as long as it was, whether the clock stood still in it or not', (t) => {
+  for (const counted of [30_000, 20_000, 0]) {
+    const { timeline, arrival } = arriving();
+    const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+    for (let at = 0; at < 10_000; at += 40) {
+      arrival.ms = at < 5000 ? at : at + 30_000;
+      const stamp = at < 5000 ? at : at + counted;
+      t.is(ms(video.next(stamp)), stamp);
+      t.is(audio.nextFrame(stamp, 1920) / 48, stamp);
+    }
+  }
+});
+
+test('how long the machine has run is no pause of the source', (t) => {
+  const { timeline, arrival } = arriving();
+  arrival.ms = 86_400_000;
+  timeline.start(0);
+  const video = timeline.track(VIDEO_TIMEBASE);
+  const times = [0, 3_600_000, 40].map((at) => ms(video.next(at)));
+  t.deepEqual(times, [0, 20, 40]);
+});
+
 test('a jump ahead of the clock is no pause: the stream goes on at its own pace', (t) => {
   const video = new Timeline(RTMP, true).track(VIDEO_TIMEBASE);
   t.deepEqual(
