@@ -13,6 +13,8 @@ const DOUBTED_SECONDS = 1.5;
 const DOUBTED_STEPS = 3;
 /** Who sends so many timestamps in a row of which none goes on from another does not count. */
 const MAX_DOUBTED = 4;
+/** A step by less is how fast a track is; a longer one may be a pause, unless the one before was as long. */
+const USUAL_STEP_SECONDS = 1;
 /** Some senders do not count while they have nothing to send, as browsers do whose sound is muted: shorter pauses are jitter. */
 const PAUSE_SECONDS = 0.3;
 /** Who stood still, and did count, sends what it missed at once: so long behind a report it is known which of them it was. */
@@ -49,8 +51,9 @@ export class TrackClock {
   #furthest = -Infinity;
   #surpassed = -Infinity;
   #at = 0;
-  /** Between the two furthest timestamps, in seconds; undefined until there are two. */
+  /** The usual distance of two timestamps, in seconds, undefined until there are two; and that of the two furthest. */
   #step: number | undefined;
+  #latestStep = 0;
   readonly #pace = new Pace();
   /** The latest timestamp, if it is far off and none has gone on from it. */
   #doubted: Doubted | undefined;
@@ -110,7 +113,7 @@ export class TrackClock {
     this.#at = now;
     if (this.#toldAt !== undefined && now - this.#toldAt >= CATCH_UP_MS) this.#judgePause();
     if (this.#ticks > this.#furthest) {
-      if (Number.isFinite(this.#furthest)) this.#step = (this.#ticks - this.#furthest) / this.#clockRate;
+      if (Number.isFinite(this.#furthest)) this.#noteStep((this.#ticks - this.#furthest) / this.#clockRate);
       this.#surpassed = this.#furthest;
       this.#furthest = this.#ticks;
     }
@@ -163,8 +166,15 @@ export class TrackClock {
     this.#paused = 0;
     this.#toldAt = undefined;
     this.#step = undefined;
+    this.#latestStep = 0;
     this.#pace.restart();
     this.#doubted = undefined;
+  }
+
+  #noteStep(step: number): void {
+    const isUsual = step < USUAL_STEP_SECONDS || Math.abs(step - this.#latestStep) < USUAL_STEP_SECONDS;
+    if (isUsual || this.#step === undefined) this.#step = step;
+    this.#latestStep = step;
   }
 
   #isFarAhead(ticks: number, now: number): boolean {

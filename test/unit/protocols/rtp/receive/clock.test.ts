@@ -204,6 +204,14 @@ test('few pictures, many at once, and a gap that the sender did count are no str
   near(t, ahead.at(-1), 5.98);
 });
 
+test('a timestamp that is doubted behind a pause does not repeat the pause', (t) => {
+  const video = new RtpClock(false).track(90_000, false);
+  run(video, 90_000, { from: 0, to: 2, base: 0 });
+  near(t, video.time(8 * 90_000, 8000) / TICKS, 8);
+  near(t, video.time(2 ** 31, 8020) / TICKS, 8.02);
+  near(t, video.time(8.04 * 90_000, 8040) / TICKS, 8.04);
+});
+
 test('a slide show that comes at once behind what came in time keeps its times, but for the first slide', (t) => {
   for (const seconds of [3, 8]) {
     const video = new RtpClock(false).track(90_000, false);
