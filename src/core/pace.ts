@@ -3,14 +3,19 @@ const GROWTH_SECONDS = 0.5;
 /** After so many packets in a row that do not, and so many seconds of them, a source sends as fast as they are played. */
 const PACKETS = 25;
 const SECONDS = 1;
+/** What packets came ahead by is forgotten after once to twice as long: the source may have stood still since, or count slowly. */
+const SPAN_SECONDS = 30;
 
 /**
  * How packets of a source come, beside the times that they tell. Where they come as fast as they are played, one that comes early
  * may tell a wrong time; in what was kept for who joins, and in files, all come early, and it tells nothing.
  */
 export class Pace {
-  /** By how much a packet was ahead of its arrival when that was most, and when what is counted began, in seconds. */
+  /** By how much a packet was ahead of its arrival when that was most, in this span and in the one before, in seconds. */
   #most = -Infinity;
+  #mostBefore = -Infinity;
+  #spanAt = -Infinity;
+  /** The same of the packet at which what is counted began, and when that was. */
   #from = -Infinity;
   #fromAt = 0;
   #count = 0;
@@ -18,6 +23,11 @@ export class Pace {
   /** Takes note of a packet whose time is believed. Both are in seconds, on any two clocks. */
   note(time: number, arrival: number): void {
     const lead = time - arrival;
+    if (arrival - this.#spanAt >= SPAN_SECONDS) {
+      this.#mostBefore = this.#most;
+      this.#most = lead;
+      this.#spanAt = arrival;
+    }
     if (lead > this.#most) this.#most = lead;
     if (lead - this.#from <= GROWTH_SECONDS) {
       this.#count++;
@@ -30,12 +40,27 @@ export class Pace {
 
   /** Whether a packet comes earlier than any before by more than so many seconds. */
   isEarly(time: number, arrival: number, by: number): boolean {
-    return this.#count >= PACKETS && arrival - this.#fromAt >= SECONDS && time - arrival > this.#most + by;
+    if (this.#count < PACKETS || arrival - this.#fromAt < SECONDS) return false;
+    return time - arrival > Math.max(this.#most, this.#mostBefore) + by;
+  }
+
+  /** Whether a packet comes so long after another as it is played after it: what is sent at once is not. */
+  isInTime(step: number, passed: number): boolean {
+    return step - passed <= GROWTH_SECONDS;
+  }
+
+  /** The source goes on as fast as before, from another time: that of a packet that comes now. */
+  move(time: number, arrival: number): void {
+    const lead = time - arrival;
+    this.#from += lead - Math.max(this.#most, this.#mostBefore);
+    this.#most = lead;
+    this.#mostBefore = -Infinity;
   }
 
   /** Times to come have nothing to do with those before. */
   restart(): void {
     this.#most = -Infinity;
+    this.#mostBefore = -Infinity;
     this.#from = -Infinity;
     this.#count = 0;
   }

@@ -141,10 +141,13 @@ export class Timeline {
     const reach = Math.max(this.#latest, this.#doubted?.place === place ? this.#doubted.time : -Infinity);
     const passed = arrival - this.#latestAt;
     const isPossible = time >= behind && time <= reach + passed + this.#forward;
+    let isJump = !isPossible;
     if (!isPossible || this.#isEarly(place, time, arrival)) {
+      const doubted = this.#doubted;
       if (this.#isDoubtful(place, source, isPossible ? time : -Infinity, arrival)) return false;
+      isJump ||= doubted !== undefined && this.#isInTime(doubted, source, arrival);
     }
-    if (!isPossible) this.#setOffset(place, Math.max(this.#latest, expected) - source);
+    if (isJump) this.#setOffset(place, Math.max(this.#latest, expected) - source);
     return true;
   }
 
@@ -153,6 +156,11 @@ export class Timeline {
     const next = place.time + place.step;
     if (this.#now === null || place.step < this.#leftover) return next;
     return Math.min(next, Math.max(place.time, this.#latest + arrival - this.#latestAt));
+  }
+
+  /** Whether a source goes on from an early timestamp as fast as it is played: its clock was set, and nothing is missing. */
+  #isInTime(doubted: Doubted, source: number, arrival: number): boolean {
+    return this.#pace.isInTime(this.#seconds(source - doubted.source), this.#seconds(arrival - doubted.arrival));
   }
 
   #isEarly(place: Place, time: number, arrival: number): boolean {

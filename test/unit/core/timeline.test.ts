@@ -265,6 +265,24 @@ test('a pause of all tracks is as long as it was, whether the clock stood still 
   }
 });
 
+for (const ahead of [3000, 8000]) {
+  for (const strays of ['video', 'audio', 'both']) {
+    test(`timestamps of ${strays} that are ${ahead} ms ahead for a while leave the tracks together, and no gap`, (t) => {
+      for (const length of [40, 80, 1000, 30_000]) {
+        const { timeline, arrival } = arriving();
+        const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
+        for (let at = 0; at < 20_000; at += 20) {
+          arrival.ms = at;
+          const off = at >= 10_000 && at < 10_000 + length ? ahead : 0;
+          const stampOf = (track: string) => at + (strays === track || strays === 'both' ? off : 0);
+          if (at % 40 === 0) t.true(Math.abs(ms(video.next(stampOf('video'))) - at) <= 60, `video at ${at}`);
+          t.true(Math.abs(audio.nextFrame(stampOf('audio'), 960) / 48 - at) <= 60, `audio at ${at}`);
+        }
+      }
+    });
+  }
+}
+
 test('how long the machine has run is no pause of the source', (t) => {
   const { timeline, arrival } = arriving();
   arrival.ms = 86_400_000;
@@ -272,6 +290,15 @@ test('how long the machine has run is no pause of the source', (t) => {
   const video = timeline.track(VIDEO_TIMEBASE);
   const times = [0, 3_600_000, 40].map((at) => ms(video.next(at)));
   t.deepEqual(times, [0, 20, 40]);
+});
+
+test('a stray is told from a pause though the clock of the source is slow', (t) => {
+  const { timeline, arrival } = arriving();
+  const video = timeline.track(VIDEO_TIMEBASE);
+  for (let i = 0; i < 20_000; i++) {
+    arrival.ms = i * 40 * 1.01;
+    t.is(ms(video.next(i * 40 + (i === 19_000 ? 5000 : 0))), i * 40);
+  }
 });
 
 test('a jump ahead of the clock is no pause: the stream goes on at its own pace', (t) => {

@@ -102,10 +102,11 @@ export class TrackClock {
       const passed = (now - this.#at) / 1000;
       const stopped = passed - Math.max(0, step) > PAUSE_SECONDS;
       const isBack = step < -BACKWARD_SECONDS || ticks < this.#surpassed - DISORDER_SECONDS * this.#clockRate;
-      const isJump = isBack || ticks - this.#reach(ticks) > (passed + FORWARD_SECONDS) * this.#clockRate;
-      if ((isBack || this.#isFarAhead(ticks, now)) && this.#isDoubtful(timestamp, isJump, now))
-        return this.#standIn(passed);
-      if (isJump) this.restart();
+      const isPossible = !isBack && ticks - this.#reach(ticks) <= (passed + FORWARD_SECONDS) * this.#clockRate;
+      const isFarOff = isBack || this.#isFarAhead(ticks, now);
+      const isJump = !isPossible || (isFarOff && this.#goesOnInTime(timestamp, now));
+      if (isFarOff && this.#isDoubtful(timestamp, !isPossible, now)) return this.#standIn(passed);
+      if (isJump) this.#jump(ticks, now);
       else if (stopped || this.#paused > 0) this.#paused = Math.max(0, this.#paused + passed - step);
       this.#ticks = ticks;
       this.#doubted = undefined;
@@ -153,7 +154,19 @@ export class TrackClock {
     return true;
   }
 
+  /** Another count begins, of which nothing is known. */
   restart(): void {
+    this.#forget();
+    this.#pace.restart();
+  }
+
+  /** Its count was set to a timestamp, and goes on as fast as before. */
+  #jump(ticks: number, now: number): void {
+    this.#forget();
+    this.#pace.move(ticks / this.#clockRate, now / 1000);
+  }
+
+  #forget(): void {
     this.lateness.restart();
     this.drift = undefined;
     this.offset = undefined;
@@ -167,7 +180,6 @@ export class TrackClock {
     this.#toldAt = undefined;
     this.#step = undefined;
     this.#latestStep = 0;
-    this.#pace.restart();
     this.#doubted = undefined;
   }
 
@@ -175,6 +187,14 @@ export class TrackClock {
     const isUsual = step < USUAL_STEP_SECONDS || Math.abs(step - this.#latestStep) < USUAL_STEP_SECONDS;
     if (isUsual || this.#step === undefined) this.#step = step;
     this.#latestStep = step;
+  }
+
+  /** Whether it goes on from an early timestamp as fast as it is played: its count was set, and nothing is missing. */
+  #goesOnInTime(timestamp: number, now: number): boolean {
+    const doubted = this.#doubted;
+    if (doubted === undefined) return false;
+    const step = ((timestamp - doubted.timestamp) | 0) / this.#clockRate;
+    return this.#pace.isInTime(step, (now - doubted.at) / 1000);
   }
 
   #isFarAhead(ticks: number, now: number): boolean {

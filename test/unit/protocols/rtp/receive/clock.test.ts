@@ -197,11 +197,40 @@ test('few pictures, many at once, and a gap that the sender did count are no str
   const lossy = new RtpClock(false).track(90_000, false);
   run(lossy, 90_000, { from: 0, to: 1, base: 0 });
   near(t, run(lossy, 90_000, { from: 6, to: 8, base: 0 })[0], 6);
-  // what was lost of a burst: the count is ahead of what has passed, and stays there
+  // what was lost of a burst behind a stall
   const burst = new RtpClock(false).track(90_000, false);
   run(burst, 90_000, { from: 0, to: 1, base: 0 });
-  const ahead = Array.from({ length: 50 }, (_, i) => burst.time((5 + i / 50) * 90_000, 1001 + i) / TICKS);
-  near(t, ahead.at(-1), 5.98);
+  const late = Array.from({ length: 50 }, (_, i) => burst.time((5 + i / 50) * 90_000, 6000 + i) / TICKS);
+  late.forEach((time, i) => near(t, time, 5 + i / 50));
+});
+
+for (const ahead of [3, 8]) {
+  for (const strays of ['video', 'audio', 'both']) {
+    test(`timestamps of ${strays} that are ${ahead} s ahead for a while leave no gap, and the tracks together`, (t) => {
+      for (const length of [0.04, 0.1, 1, 30]) {
+        const clock = new RtpClock(true);
+        const [video, audio] = [clock.track(90_000, false), clock.track(48_000, true)];
+        for (let i = 0; i < 1000; i++) {
+          const at = i / 50;
+          const off = at >= 10 && at < 10 + length ? ahead : 0;
+          const stampOf = (track: string) => at + (strays === track || strays === 'both' ? off : 0);
+          if (i % 2 === 0) near(t, video.time(Math.round(stampOf('video') * 90_000), i * 20) / TICKS, at, 0.045);
+          near(t, audio.time(Math.round(stampOf('audio') * 48_000), i * 20) / TICKS, at, 0.045);
+        }
+      }
+    });
+  }
+}
+
+test('a clock that is set ahead while audio is on its way for longer than pictures parts no tracks', (t) => {
+  const clock = new RtpClock(true);
+  const [video, audio] = [clock.track(90_000, false), clock.track(48_000, true)];
+  const stampOf = (at: number) => at + (at < 10 ? 0 : 5);
+  for (let i = 0; i < 1000; i++) {
+    const at = i / 50;
+    near(t, video.time(Math.round(stampOf(at) * 90_000), i * 20) / TICKS, at, 0.025);
+    if (i >= 40) near(t, audio.time(Math.round(stampOf(at - 0.8) * 48_000), i * 20) / TICKS, at, 0.025);
+  }
 });
 
 test('a timestamp that is doubted behind a pause does not repeat the pause', (t) => {
