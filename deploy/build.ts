@@ -45,7 +45,7 @@ const folder = await mkdtemp(join(ROOT, '.dist-'));
 try {
   const { metafile } = await build({
     absWorkingDir: ROOT,
-    entryPoints: ['src/main.ts', 'src/tasks/record/delivery/upload-thread.ts'],
+    entryPoints: ['src/main.ts', 'src/recording/delivery/upload-thread.ts'],
     entryNames: '[name]',
     outdir: folder,
     bundle: true,

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { runProgram } from './run-program.ts';
+import { runProgram } from './lib/run-program.ts';
 
 const PROBE_TIMEOUT_MS = 10_000;
 

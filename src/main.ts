@@ -1,15 +1,15 @@
 import { flushCompileCache } from 'node:module';
 import { networkInterfaces } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { readArguments, USAGE } from './command-line.ts';
+import { readArguments, USAGE } from './cli/command-line.ts';
 import { ConfigError, loadConfig } from './config/load.ts';
-import { startDemo, type Demo } from './demo.ts';
+import { startDemo, type Demo } from './server/demo.ts';
 import { FfmpegError, findFfmpeg } from './ffmpeg.ts';
-import { createLogger, logSettings } from './log.ts';
-import { RecentEvents } from './recent-events.ts';
-import type { Server as RunningServer } from './server.ts';
-import { startFailure } from './start-failure.ts';
-import { summary, wantsColor } from './summary.ts';
+import { createLogger, logSettings } from './log/log.ts';
+import { RecentEvents } from './log/recent-events.ts';
+import type { Server as RunningServer } from './server/server.ts';
+import { startFailure } from './server/start-failure.ts';
+import { summary, wantsColor } from './server/summary.ts';
 import { readVersion } from './version.ts';
 
 /** Name of the stream that `--demo` publishes. */
@@ -87,7 +87,7 @@ process.on('SIGTERM', stop);
 process.on('SIGINT', stop);
 const planned = options.demo ? await planDemo() : undefined;
 // what only answers or finds a fault does not wait for all of this to be loaded
-const loaded = await import('./server.ts');
+const loaded = await import('./server/server.ts');
 const version = await reading;
 log.debug({ version: version.version, config: options.config }, 'starting');
 server = await loaded.Server.start(config, { version, log, recentEvents, folder, storageFile, onReplaced }).catch(

@@ -6,7 +6,7 @@ import { sessionId, sessionName } from '../core/session.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { Denial } from './denial.ts';
 import { isEnabled } from '../config/enables.ts';
 import { combined, Grant, type GrantState } from './grant.ts';

@@ -1,8 +1,8 @@
 import type { SecureContext } from 'node:tls';
 import { loadCertificate, untimely, type Certificate } from '../config/certificate.ts';
 import type { TlsConfig } from '../config/model.ts';
-import { wildcard } from '../core/wildcard.ts';
-import type { Logger } from '../log.ts';
+import { wildcard } from '../lib/wildcard.ts';
+import type { Logger } from '../log/log.ts';
 
 /** What a certificate is for: a virtual host's configuration, or what has its shape. */
 export interface CertificateHost {

@@ -1,6 +1,6 @@
 import { request as requestHttp, type Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { Watchdog } from '../core/watchdog.ts';
+import { Watchdog } from '../lib/watchdog.ts';
 import { signature } from './signature.ts';
 
 export interface ControlServer {

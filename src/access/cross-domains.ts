@@ -1,5 +1,5 @@
 import type { CrossDomainsConfig } from '../config/model.ts';
-import { wildcard } from '../core/wildcard.ts';
+import { wildcard } from '../lib/wildcard.ts';
 
 /** What `Access-Control-Allow-Origin` says to a request's `Origin`; undefined when nothing is allowed. */
 export type AllowOrigin = (origin: string | undefined) => string | undefined;

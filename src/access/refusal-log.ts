@@ -1,5 +1,5 @@
 import { hostInUrl } from '../config/values.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 
 /** A rejected client, as far as it is known. */

@@ -1,7 +1,7 @@
 import type { AlertConfig } from '../config/model.ts';
 import type { Environment } from '../config/macros.ts';
 import type { Alert, Registry } from '../core/registry.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import type { Queues } from '../stats/queues.ts';
 import { ALERT_CODES } from './codes.ts';
 import { CongestionWatch } from './congestion-watch.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { askControlServer, ControlServerError, type ControlServer } from '../access/control-server.ts';
-import { BackOff } from '../core/back-off.ts';
-import type { Logger } from '../log.ts';
+import { BackOff } from '../lib/back-off.ts';
+import type { Logger } from '../log/log.ts';
 
 /** Notifications that wait; beyond that the oldest ones are given up. */
 const MAX_WAITING = 1000;

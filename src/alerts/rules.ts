@@ -7,7 +7,7 @@ import { elementPath } from '../config/names.ts';
 import { readConfig } from '../config/read.ts';
 import { XmlToJson } from '../config/xml-json.ts';
 import { parseXml } from '../config/xml.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 
 const ROOT = 'Rules';
 const MAX_BYTES = 64 * 1024;

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { CrossDomainsConfig } from '../config/model.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
 import { tellActions } from './actions.ts';
 import { isReadOnly, requireToken } from './auth.ts';

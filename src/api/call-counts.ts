@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { Histogram } from '../core/histogram.ts';
+import { Histogram } from '../lib/histogram.ts';
 
 /** Calls of one route that were answered with one status. */
 export interface CallCount {

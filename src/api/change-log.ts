@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
 import type { Patched } from '../management/dynamic-config.ts';
 import type { Caller } from './caller.ts';

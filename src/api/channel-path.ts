@@ -2,7 +2,7 @@ import Type from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError, kilnError } from '../errors.ts';
-import type { ChannelKind } from '../providers/channels/channel-kind.ts';
+import type { ChannelKind } from '../channels/channel-kind.ts';
 import { ApplicationPath, findApplication } from './lookup.ts';
 
 /** Names in the path of a channel. */

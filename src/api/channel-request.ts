@@ -1,6 +1,6 @@
 import { problemText } from '../config/names.ts';
 import { kilnError } from '../errors.ts';
-import type { Checked } from '../providers/placed/definition-form.ts';
+import type { Checked } from '../channels/sources/definition-form.ts';
 
 /**
  * The definition of a channel that a body has.

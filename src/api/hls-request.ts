@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { kilnError } from '../errors.ts';
 import type { Document } from '../management/documents.ts';
-import type { DumpRequest } from '../publishers/playlists/dump/stream-dumps.ts';
+import type { DumpRequest } from '../publishers/hls/dump/stream-dumps.ts';
 import { objectOf } from './envelope.ts';
 import { readTaskId, readText } from '../tasks/request.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { hostMatcher } from '../core/wildcard.ts';
+import { hostMatcher } from '../lib/wildcard.ts';
 import { kilnError } from '../errors.ts';
 
 /** Serves only requests whose host is one of the names, `*` and `?` being wildcards; others fail with hostForbidden. */

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { readMultiplexReport } from '../providers/multiplex/report.ts';
-import type { MultiplexSpec } from '../providers/multiplex/spec.ts';
+import { readMultiplexReport } from '../channels/multiplex/report.ts';
+import type { MultiplexSpec } from '../channels/multiplex/spec.ts';
 
 const TrackMapItem = Type.Object({
   sourceTrackName: Type.String({ description: 'variant name of an output track of the source' }),

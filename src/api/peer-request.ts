@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { definePeerCall } from '../origins/peer-call.ts';
+import { definePeerCall } from '../peers/peer-call.ts';
 
 /** A call of the management API that one node carries to another, which lets it in. */
 export const API_REQUEST = definePeerCall(

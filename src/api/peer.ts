@@ -1,8 +1,8 @@
 import Fastify, { LogController, type FastifyInstance } from 'fastify';
 import type { NodeIdentity } from '#cluster';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
 import { CALLER_HEADERS, carriedCaller } from './caller.ts';
 import { auditChanges } from './change-log.ts';
 import { API_REQUEST, type ApiAnswer, type ApiRequest } from './peer-request.ts';

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 import type { TaskRow } from '../tasks/cluster-tasks.ts';
-import { readPushProgress, readPushReport } from '../tasks/push/progress.ts';
-import { readPushSpec } from '../tasks/push/spec.ts';
+import { readPushProgress, readPushReport } from '../pushing/progress.ts';
+import { readPushSpec } from '../pushing/spec.ts';
 import { TrackStream } from '../tasks/track-selection.ts';
 import { TaskStreamBody } from './task-actions.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { DynamicConfig } from '../management/dynamic-config.ts';
-import type { StreamDirectory } from '../origins/stream-directory.ts';
+import type { StreamDirectory } from '../directory/stream-directory.ts';
 
 /** On an answer that may lack what others know by now. */
 const STALE = 'x-kiln-stale';

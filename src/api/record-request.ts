@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { SEGMENTATION_RULES } from '../tasks/record/request.ts';
+import { SEGMENTATION_RULES } from '../recording/request.ts';
 import { TaskStreamBody } from './task-actions.ts';
 
 /** The body in the description of the API; `readRecord` checks it, in words of its own. */

@@ -1,9 +1,9 @@
 import { kilnError } from '../errors.ts';
 import type { Document } from '../management/documents.ts';
-import { mediaType } from '../media-type.ts';
-import { readCalendarPrograms, type CalendarReading } from '../providers/scheduled/upload/calendar.ts';
-import { readCsvPrograms } from '../providers/scheduled/upload/csv.ts';
-import { UploadError } from '../providers/scheduled/upload/upload-error.ts';
+import { mediaType } from '../lib/media-type.ts';
+import { readCalendarPrograms, type CalendarReading } from '../channels/scheduled/upload/calendar.ts';
+import { readCsvPrograms } from '../channels/scheduled/upload/csv.ts';
+import { UploadError } from '../channels/scheduled/upload/upload-error.ts';
 import { objectOf } from './envelope.ts';
 
 /** Forms of programs besides JSON, by media type. */

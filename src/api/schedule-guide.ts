@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
-import { localTime } from '../core/local-time.ts';
-import { describeProblem } from '../providers/channels/schedule-alerts.ts';
-import type { ChannelGuide, Span } from '../providers/channels/guides.ts';
-import type { GuideProblem } from '../providers/scheduled/guide-problems.ts';
-import type { GuideEntry } from '../providers/scheduled/guide.ts';
+import { localTime } from '../lib/local-time.ts';
+import { describeProblem } from '../channels/schedule-alerts.ts';
+import type { ChannelGuide, Span } from '../channels/guides.ts';
+import type { GuideProblem } from '../channels/scheduled/guide-problems.ts';
+import type { GuideEntry } from '../channels/scheduled/guide.ts';
 
 const Problem = Type.Object({
   type: Type.String({ description: 'gap, overlap or unreadable' }),

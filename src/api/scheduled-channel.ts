@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { localTime } from '../core/local-time.ts';
-import { readScheduleReport, type ScheduleReport } from '../providers/scheduled/report.ts';
-import type { ScheduleSpec } from '../providers/scheduled/spec.ts';
+import { localTime } from '../lib/local-time.ts';
+import { readScheduleReport, type ScheduleReport } from '../channels/scheduled/report.ts';
+import type { ScheduleSpec } from '../channels/scheduled/spec.ts';
 
 /** What the program is called that plays when no other can, and when it began. */
 const FALLBACK = { name: 'fallback', repeat: true, scheduled: '1970-01-01T00:00:00Z' };

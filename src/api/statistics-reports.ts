@@ -1,9 +1,9 @@
 import Type from 'typebox';
 import type { NodeIdentity } from '#cluster';
 import { kilnError } from '../errors.ts';
-import type { OtherNodes } from '../origins/other-nodes.ts';
-import { definePeerCall } from '../origins/peer-call.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
+import type { OtherNodes } from '../peers/other-nodes.ts';
+import { definePeerCall } from '../peers/peer-call.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 
 /** Reports what a node counts of a stream now. */

@@ -2,10 +2,10 @@ import Type, { type Static } from 'typebox';
 import type { Registry } from '../core/registry.ts';
 import type { Session } from '../core/session.ts';
 import type { InputStream } from '../core/stream.ts';
-import type { OtherNodes, Reply } from '../origins/other-nodes.ts';
-import { definePeerCall, STREAM_FIELDS } from '../origins/peer-call.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
-import type { StreamName } from '../origins/stream-key.ts';
+import type { OtherNodes, Reply } from '../peers/other-nodes.ts';
+import { definePeerCall, STREAM_FIELDS } from '../peers/peer-call.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
+import type { StreamName } from '../directory/stream-key.ts';
 import { SessionStatistics, sessionStatistics } from '../stats/session.ts';
 
 const Stream = Type.Object(STREAM_FIELDS);

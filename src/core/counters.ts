@@ -1,4 +1,4 @@
-import { Histogram } from './histogram.ts';
+import { Histogram } from '../lib/histogram.ts';
 
 /** What a viewer's connection is counted under in statistics. */
 export const PUBLISHER_KINDS = ['file', 'hlsv3', 'llhls', 'ovt', 'push', 'srt', 'thumbnail', 'webrtc'] as const;

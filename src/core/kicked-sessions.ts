@@ -1,5 +1,5 @@
 import type { Continuity } from './continuity.ts';
-import { RecentSet } from './recent-set.ts';
+import { RecentSet } from '../lib/recent-set.ts';
 
 const KEY = 'kicked';
 const MAX_KICKED = 1000;

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 
 /** What stands for the address of any client, and for its port, with PrivacyProtection (OvenMediaEngine, "Configuration"). */
 const ADDRESS = 'xxx.xxx.xxx.xxx';

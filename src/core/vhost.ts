@@ -5,7 +5,7 @@ import { Application } from './application.ts';
 import { Counters } from './counters.ts';
 import { nameObjection } from './names.ts';
 import type { Registry } from './registry.ts';
-import { hostMatcher } from './wildcard.ts';
+import { hostMatcher } from '../lib/wildcard.ts';
 
 /** The name under which a virtual host keeps the template of applications made on demand. */
 export const TEMPLATE = '*';

@@ -1,4 +1,4 @@
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { listenTcp, type TcpListener } from '../protocols/tcp.ts';
 
 /** For a check that does not read its answer, or does not close its side. */

@@ -8,7 +8,7 @@ import {
   type Expectation,
 } from '#cluster';
 import { kilnError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 
 /** How often a change is made anew that another node came before, in spite of the lock. */
 const MAX_ATTEMPTS = 3;

@@ -7,7 +7,7 @@ import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { TEMPLATE, type VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { removals } from '../tasks/definitions.ts';
 import { ConfigWriter } from './config-writer.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Registry } from '../core/registry.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 
 export interface IdleApplicationsOptions {
   readonly registry: Registry;

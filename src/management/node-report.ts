@@ -1,7 +1,7 @@
 import type { Cluster, Json, NodeRow } from '#cluster';
 import { isSameConfig, type ConfigHashes } from '../config/config-hash.ts';
 import type { Registry } from '../core/registry.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { NodeLimits, type Limits } from './node-limits.ts';
 import { LoadMeter } from './own-load.ts';
 

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { cpuSecondsOf, readProc, unlessEnded } from '../core/process-usage.ts';
+import { cpuSecondsOf, readProc, unlessEnded } from '../lib/process-usage.ts';
 
 /** Measures how busy a node is by its own doing: others on the same machine are not counted. */
 export class LoadMeter {

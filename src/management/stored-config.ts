@@ -4,7 +4,7 @@ import { CertificateError } from '../config/certificate.ts';
 import { pendingInApplication, pendingInVhost } from '../config/pending.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError, kilnError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { isBesideVhosts } from '../tasks/definition.ts';
 import { readApplication, readVhost, withDefaults } from './documents.ts';
 

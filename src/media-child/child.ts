@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Duplex } from 'node:stream';
-import { Watchdog } from '../core/watchdog.ts';
-import type { FaultLog } from '../log.ts';
+import { Watchdog } from '../lib/watchdog.ts';
+import type { FaultLog } from '../log/log.ts';
 import { Diagnostics } from './diagnostics.ts';
 
 /** The pipe of the first output; before it are the standard ones. */

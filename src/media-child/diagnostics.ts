@@ -1,4 +1,4 @@
-import type { FaultLog } from '../log.ts';
+import type { FaultLog } from '../log/log.ts';
 
 const MAX_LINE = 400;
 /** Error lines that are kept for the reason of a failure. */

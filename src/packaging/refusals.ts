@@ -1,7 +1,7 @@
 import { BitstreamError } from '../codecs/bits.ts';
 import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { MediaTrack, Track } from '../core/track.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 
 /** Whether an error says that something of a source cannot be packaged. */
 export function isRefusal(error: unknown): error is BitstreamError | UnsupportedTrackError {

@@ -1,7 +1,7 @@
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { isBeside, isMedia, type DataTrack, type MediaTrack, type Track } from '../core/track.ts';
-import type { FaultLog, Logger } from '../log.ts';
+import type { FaultLog, Logger } from '../log/log.ts';
 import { Breaks } from './breaks.ts';
 import type { Cut } from './cut.ts';
 import { Lag, MAX_LAG_SECONDS } from './lag.ts';

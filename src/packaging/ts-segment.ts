@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TsMuxer } from '../containers/mpegts/muxer.ts';
 import { writePlanned, type PlannedUnit } from '../containers/mpegts/planned-unit.ts';
 import { BitstreamError } from '../codecs/bits.ts';
-import type { FaultLog } from '../log.ts';
+import type { FaultLog } from '../log/log.ts';
 import type { Run } from './run.ts';
 import type { Segment } from './segment.ts';
 import { eventsOf, unitsOf } from './ts-units.ts';

@@ -1,5 +1,5 @@
 import { createServer, isIP, isIPv6, type AddressInfo, type BlockList, type Server, type Socket } from 'node:net';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { canonicalAddress, isProxyHeader, parseProxyHeader, type Peer, type ProxyHeader } from './proxy-protocol.ts';
 
 export type { Peer };

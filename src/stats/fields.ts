@@ -1,7 +1,7 @@
 import Type, { type TInteger } from 'typebox';
 import { PROVIDER_KINDS, PUBLISHER_KINDS, type ProviderKind, type PublisherKind } from '../core/counters.ts';
 import type { Moved } from './counted.ts';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 
 /** What all statistics of incoming bytes have; throughputs as facts/01-rest-api.md section 10 defines them. */
 export const RECEIVED = {

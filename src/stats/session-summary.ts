@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { PUBLISHER_KINDS } from '../core/counters.ts';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 import type { Registry } from '../core/registry.ts';
 import { rate } from './stream-summary.ts';
 

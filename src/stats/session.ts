@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Session } from '../core/session.ts';
 import { alphabetical, SENT, sent } from './fields.ts';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 
 /** Session statistics of the management API. */
 export const SessionStatistics = Type.Object(

@@ -3,7 +3,7 @@ import type { Flow } from '../core/counters.ts';
 import { keyFrameSeconds } from '../core/meter.ts';
 import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 
 const Video = Type.Object({
   codec: Type.String(),

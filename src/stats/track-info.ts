@@ -1,7 +1,7 @@
 import type { Measured } from '../core/meter.ts';
 import type { Stream } from '../core/stream.ts';
 import type { AudioTrack, ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 import type { TrackInfo } from './track-schema.ts';
 
 const TYPE_NAMES = { video: 'Video', audio: 'Audio', image: 'Video', data: 'Data' } as const;

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Counted } from './counted.ts';
 import { alphabetical, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS } from './fields.ts';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 
 /** v1 statistics object of the management API. */
 export const StatisticsV1 = Type.Object(

@@ -10,7 +10,7 @@ import {
   sent,
   VIEWERS,
 } from './fields.ts';
-import { localTime } from '../core/local-time.ts';
+import { localTime } from '../lib/local-time.ts';
 
 /** v2 statistics object of the management API: the v1 values by side, and sources counted by provider. */
 export const StatisticsV2 = Type.Object({

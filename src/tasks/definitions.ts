@@ -10,7 +10,7 @@ import {
   type TaskName,
   type TaskOrigin,
 } from './definition.ts';
-import { asJson } from './json.ts';
+import { asJson } from '../lib/as-json.ts';
 import { OfferedTasks } from './offered.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import type { Progress } from './progress.ts';

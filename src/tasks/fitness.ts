@@ -1,6 +1,6 @@
 import type { Json } from '#cluster';
 import type { ApplicationConfig } from '../config/model.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import type { PlacedKind } from './kind.ts';
 
 /** Whether this node has what a task needs. Its kind is asked once for each spec, and again after `forget`. */

@@ -1,16 +1,16 @@
 import Type from 'typebox';
 import { ranked, type Cluster, type NodeRow } from '#cluster';
-import { BackOff } from '../core/back-off.ts';
+import { BackOff } from '../lib/back-off.ts';
 import { KilnError } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { definePeerCall } from '../origins/peer-call.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
+import type { Logger } from '../log/log.ts';
+import { definePeerCall } from '../peers/peer-call.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
 import { TaskNameSchema, taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import { TaskEnd } from './kind.ts';
-import { pause } from './pause.ts';
+import { pause } from '../lib/pause.ts';
 import { successors } from './successors.ts';
 import type { TaskRunner } from './runner.ts';
-import type { Turns } from './turns.ts';
+import type { Turns } from '../lib/turns.ts';
 
 /** Before the other nodes are asked again. */
 const AGAIN_MS = 2000;

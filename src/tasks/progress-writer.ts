@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, type Change, type Cluster } from '#cluster';
-import { BackOff } from '../core/back-off.ts';
+import { BackOff } from '../lib/back-off.ts';
 import { definitionKey, readDefinition, type TaskName } from './definition.ts';
 import { isNewer, type Progress } from './progress.ts';
 

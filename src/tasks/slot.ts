@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ranked, UnavailableError, type Cluster, type Json, type Owner } from '#cluster';
-import { BackOff } from '../core/back-off.ts';
+import { BackOff } from '../lib/back-off.ts';
 import type { Registry } from '../core/registry.ts';
-import type { Logger } from '../log.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
+import type { Logger } from '../log/log.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
 import type { KindCounts } from './counts.ts';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
@@ -15,7 +15,7 @@ import { applicationConfigOf, applicationOf } from './own-application.ts';
 import type { Progress } from './progress.ts';
 import { TaskRunner } from './runner.ts';
 import { StandIn } from './stand-in.ts';
-import type { Turns } from './turns.ts';
+import type { Turns } from '../lib/turns.ts';
 
 /** How much later than the one before it each node of the ranking claims a task without an owner. */
 const STEP_MS = 300;

@@ -1,5 +1,5 @@
 import type { Application } from '../core/application.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { isSameTask, type TaskDefinition } from './definition.ts';
 import type { PlacedKind, Standby, Task } from './kind.ts';
 

@@ -3,15 +3,15 @@ import { ConflictError, joinKey, type Cluster, type Json, type NodeRow, type Own
 import type { Application } from '../core/application.ts';
 import type { OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
-import type { Logger } from '../log.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
+import type { Logger } from '../log/log.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
 import { TaskCounts } from './counts.ts';
 import { taskKey, taskOfKey, TASKS, type TaskDefinition, type TaskName, type TaskOrigin } from './definition.ts';
 import { TaskDefinitions } from './definitions.ts';
 import { STAND_BY } from './hand-over.ts';
 import { makesStream, TaskEnd, type TaskKind } from './kind.ts';
 import { TaskSlot } from './slot.ts';
-import { Turns } from './turns.ts';
+import { Turns } from '../lib/turns.ts';
 
 /** How long a deletion waits for the end of the task. */
 const ENDS_MS = 5000;

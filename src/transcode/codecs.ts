@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { findFfmpeg } from '../ffmpeg.ts';
 import type { Offer } from './choice.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { EncoderRuns } from './encoder-runs.ts';
 import { tryDevices, type UsableDevice } from './hardware.ts';
 import { SOFTWARE, type InventoryCodec, type SoftwareModule } from './modules.ts';

@@ -4,7 +4,7 @@ import type { Packet } from '../core/packet.ts';
 import type { Consumer } from '../core/reader.ts';
 import { toSeconds } from '../core/timebase.ts';
 import { sameFormat, type MediaTrack, type Track } from '../core/track.ts';
-import type { FaultLog } from '../log.ts';
+import type { FaultLog } from '../log/log.ts';
 import type { FfmpegChild } from '../media-child/child.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';
 import { nutStreamOf } from './nut-stream.ts';

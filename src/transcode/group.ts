@@ -1,4 +1,4 @@
-import { BackOff } from '../core/back-off.ts';
+import { BackOff } from '../lib/back-off.ts';
 import type { Encode } from './encode.ts';
 import { Run, type RunEnd, type RunSetting } from './run.ts';
 

@@ -1,5 +1,5 @@
 import { BitstreamError } from '../codecs/bits.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { chooseDecoder, chooseEncoder, type Choice, type Offer } from './choice.ts';
 import { readExtraOptions } from './encoders/extra-options.ts';
 import type { EncodeJob } from './encoding.ts';

@@ -6,7 +6,7 @@ import type { PublisherKind } from '../core/counters.ts';
 import { GopCache } from '../core/gop-cache.ts';
 import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import type { CodecInventory } from './codecs.ts';
 import { Failures } from './failures.ts';
 import { Overlays } from './overlays.ts';

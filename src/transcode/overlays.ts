@@ -10,8 +10,8 @@ import { readConfig } from '../config/read.ts';
 import { readSmallFile } from '../config/small-file.ts';
 import { XmlToJson } from '../config/xml-json.ts';
 import { parseXml } from '../config/xml.ts';
-import { wildcard } from '../core/wildcard.ts';
-import type { Logger } from '../log.ts';
+import { wildcard } from '../lib/wildcard.ts';
+import type { Logger } from '../log/log.ts';
 import type { OverlayImage } from './encoding.ts';
 import { fetchImage, imageHead, MAX_BYTES, type ImageHead } from './overlay-image.ts';
 

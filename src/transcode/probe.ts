@@ -1,4 +1,4 @@
-import { runProgram } from '../run-program.ts';
+import { runProgram } from '../lib/run-program.ts';
 
 const LIMIT_MS = 10_000;
 /** Its flags have a letter less from ffmpeg 8 on. */

@@ -2,7 +2,7 @@ import { GopCache } from '../core/gop-cache.ts';
 import type { Reader } from '../core/reader.ts';
 import type { InputStream } from '../core/stream.ts';
 import type { Track } from '../core/track.ts';
-import { FaultLog, type Logger } from '../log.ts';
+import { FaultLog, type Logger } from '../log/log.ts';
 import type { Offer } from './choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import type { Command } from './command.ts';

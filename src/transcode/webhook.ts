@@ -8,8 +8,8 @@ import { readConfig } from '../config/read.ts';
 import { explicit } from '../config/resolve.ts';
 import type { Application } from '../core/application.ts';
 import type { InputStream } from '../core/stream.ts';
-import type { Logger } from '../log.ts';
-import { localTime } from '../core/local-time.ts';
+import type { Logger } from '../log/log.ts';
+import { localTime } from '../lib/local-time.ts';
 import { tracksInfo } from '../stats/track-info.ts';
 
 type Named = { readonly profiles: OutputProfilesConfig };

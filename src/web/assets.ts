@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { matchesEtag } from '../protocols/etag.ts';
-import { acceptsGzip } from '../publishers/http/respond.ts';
+import { acceptsGzip } from '../publishers/hls/http/respond.ts';
 
 const compress = promisify(gzip);
 const HERE = new URL('./pages/', import.meta.url);
@@ -20,25 +20,25 @@ const TYPES = {
 const OWN = [
   'capture.js',
   'common.js',
-  'console-addresses.js',
-  'console-api.js',
-  'console-applications.js',
-  'console-channels.js',
-  'console-editor.js',
-  'console-events.js',
-  'console-link.js',
-  'console-nodes.js',
-  'console-overview.js',
-  'console-parts.js',
-  'console-picture.js',
-  'console-push.js',
-  'console-stream.js',
-  'console-streams.js',
-  'console-tasks.js',
-  'console-tracks.js',
-  'console-viewers.js',
   'console.css',
-  'console.js',
+  'console/addresses.js',
+  'console/api.js',
+  'console/applications.js',
+  'console/channels.js',
+  'console/console.js',
+  'console/editor.js',
+  'console/events.js',
+  'console/link.js',
+  'console/nodes.js',
+  'console/overview.js',
+  'console/parts.js',
+  'console/picture.js',
+  'console/push.js',
+  'console/stream.js',
+  'console/streams.js',
+  'console/tasks.js',
+  'console/tracks.js',
+  'console/viewers.js',
   'hedged.js',
   'ice-servers.js',
   'kiln.css',

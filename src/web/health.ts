@@ -1,6 +1,6 @@
 import type { FastifyPluginAsync } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { goBySchemas } from '../by-schema.ts';
+import { goBySchemas } from '../lib/by-schema.ts';
 
 export type Readiness =
   /** `degraded`: what does not work for the time being, on no node of the cluster; `full`: which limits are reached. */

@@ -19,7 +19,7 @@ import type { CertificateStore } from '../access/certificates.ts';
 import type { RefusalCounts, RefusalReason } from '../access/refusal-counts.ts';
 import { RefusalLog } from '../access/refusal-log.ts';
 import { createTlsFront } from '../access/tls-front.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { canonicalAddress } from '../protocols/proxy-protocol.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 import { createHttp2Side } from './http2.ts';

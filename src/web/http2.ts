@@ -7,7 +7,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Duplex } from 'node:stream';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { HTTP2_LIMITS, LIMITS } from './limits.ts';
 
 export interface Http2Side {

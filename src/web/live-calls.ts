@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { definePeerCall } from '../origins/peer-call.ts';
+import { definePeerCall } from '../peers/peer-call.ts';
 import { StreamsTold } from './streams.ts';
 
 /** Names in one call. */

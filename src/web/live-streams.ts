@@ -1,9 +1,9 @@
 import { joinKey } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
-import type { OtherNodes } from '../origins/other-nodes.ts';
-import type { PeerCalls } from '../origins/peer-calls.ts';
-import type { StreamDirectory } from '../origins/stream-directory.ts';
+import type { OtherNodes } from '../peers/other-nodes.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
+import type { StreamDirectory } from '../directory/stream-directory.ts';
 import { LIVE_STREAMS, NAMED_STREAMS } from './live-calls.ts';
 import { SingleStreams, type StreamPath } from './single-streams.ts';
 import { listStreams, MAX_LISTED, type LiveStream, type PlayablePublisher, type StreamList } from './streams.ts';

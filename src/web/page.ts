@@ -39,8 +39,9 @@ export class Pages {
       reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
     });
     app.get<{ Params: { '*': string } }>('/-/assets/*', async (request, reply) => {
-      const [name = '', build] = request.params['*'].split('/').reverse();
-      const file = assets.files.get(name);
+      const path = request.params['*'];
+      const [build, ...name] = path.split('/');
+      const file = assets.files.get(name.join('/')) ?? assets.files.get(path);
       if (file === undefined) return this.notFound(request, reply);
       return file.send(request, reply, build === assets.build ? FOR_EVER : REVALIDATE);
     });

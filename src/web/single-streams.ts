@@ -1,5 +1,5 @@
 import { joinKey, type NodeIdentity } from '#cluster';
-import type { OtherNodes } from '../origins/other-nodes.ts';
+import type { OtherNodes } from '../peers/other-nodes.ts';
 import { MAX_NAMES, NAMED_STREAMS } from './live-calls.ts';
 import type { LiveStream, PlayablePublisher } from './streams.ts';
 

@@ -1,5 +1,5 @@
 import { setLogEventListeners } from 'mediasoup';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 
 /**
  * No cause for a warning: libwebrtc's estimator calls bounds wrong that a viewer's choice of a rendition sets, and Kiln

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { WebrtcBindConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
-import type { Logger } from '../log.ts';
+import type { Logger } from '../log/log.ts';
 import { iceSockets, localAddresses, workerCount } from './addresses.ts';
 import { listenToMediasoup } from './log.ts';
 import type { Way } from './candidate.ts';

@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import test, { type ExecutionContext } from 'ava';
 import { apiRoutes } from '../../src/api/app.ts';
-import { jsonLogger } from '../../src/log.ts';
+import { jsonLogger } from '../../src/log/log.ts';
 import type { AuditEntry, AuditLog } from '../../src/management/audit/log.ts';
 import { apiOptions, basic, TOKEN } from '../support/api.ts';
 import { RTMP, VIDEO, video } from '../unit/core/support.ts';

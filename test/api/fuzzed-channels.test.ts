@@ -1,6 +1,6 @@
 import test from 'ava';
-import { readMultiplexSpec } from '../../src/providers/multiplex/spec.ts';
-import { readScheduleSpec } from '../../src/providers/scheduled/spec.ts';
+import { readMultiplexSpec } from '../../src/channels/multiplex/spec.ts';
+import { readScheduleSpec } from '../../src/channels/scheduled/spec.ts';
 import { Random } from '../soak/random.ts';
 import { openChannelApi } from '../support/channels.ts';
 import { MULTIPLEX, mutated, programsGiven, SCHEDULE } from '../support/odd-channels.ts';

@@ -3,12 +3,12 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { localTime } from '../../src/core/local-time.ts';
-import { writeSchedule } from '../../src/providers/channel-files/write-schedule.ts';
-import { checkSchedule } from '../../src/providers/scheduled/check.ts';
+import { localTime } from '../../src/lib/local-time.ts';
+import { writeSchedule } from '../../src/channels/files/write-schedule.ts';
+import { checkSchedule } from '../../src/channels/scheduled/check.ts';
 import { openChannelApi } from '../support/channels.ts';
 import { until } from '../support/until.ts';
-import { MULTIPLEX } from '../unit/providers/channel-files/samples.ts';
+import { MULTIPLEX } from '../unit/channels/files/samples.ts';
 import { RTMP, VIDEO } from '../unit/core/support.ts';
 
 const LIST = 'app/scheduledChannels';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Application } from '../../src/core/application.ts';
 import { Counters, Flow } from '../../src/core/counters.ts';
-import { localTime } from '../../src/core/local-time.ts';
+import { localTime } from '../../src/lib/local-time.ts';
 import type { QueueEntry } from '../../src/stats/queues.ts';
 import { statisticsV2 } from '../../src/stats/v2.ts';
 import { openApi } from '../support/api.ts';

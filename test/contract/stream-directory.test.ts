@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { readMeta } from '../../src/origins/stream-key.ts';
+import { readMeta } from '../../src/directory/stream-key.ts';
 import { openNode } from '../support/cluster.ts';
 import { FakeKind, openTasks } from '../support/fake-task.ts';
 import { VIDEO } from '../support/live.ts';

@@ -3,7 +3,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import { sameFormat, type Track } from '../../src/core/track.ts';
 import type { Registry } from '../../src/core/registry.ts';
-import type { Relays } from '../../src/providers/ovt/relays.ts';
+import type { Relays } from '../../src/relay/relays.ts';
 import { aac } from '../support/aac.ts';
 import { goLive } from '../support/live.ts';
 import { av1Media, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { argv, exit, stdout } from 'node:process';
-import { objection, roomOf } from './rooms.ts';
+import { objection } from './rooms.ts';
 
 const CLUSTER = '#cluster';
 
@@ -42,9 +42,7 @@ export function faults(files: ReadonlyMap<string, string>): string[] {
       const target = resolve(path, specifier);
       if (target === undefined) continue;
       if (!typeOnly) targets.push(target);
-      const from = roomOf(path);
-      const to = roomOf(target);
-      const wrong = from === undefined || to === undefined || specifier === CLUSTER ? undefined : objection(from, to);
+      const wrong = specifier === CLUSTER ? undefined : objection(path, target);
       if (wrong !== undefined) found.push(`${path} imports ${target}: ${wrong}`);
     }
     graph.set(path, targets);

@@ -25,14 +25,14 @@ const MADE_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
   ['src/access/refusal-log.ts: line', ['… refused: …']],
   ['src/alerts/index.ts: text', []],
   [
-    'src/join-cluster.ts: `${DISTRUSTED[kind]}: ${name}: ${reason}${advice}`',
+    'src/server/join-cluster.ts: `${DISTRUSTED[kind]}: ${name}: ${reason}${advice}`',
     [
       'an entry of the configuration in Redis is refused, and what this node knew of it stays: …',
       'what Redis has of a node is refused: …',
       'calls with a node are refused: …',
     ],
   ],
-  ['src/log.ts: fault', []],
+  ['src/log/log.ts: fault', []],
   [
     'src/main.ts: warning',
     [
@@ -50,23 +50,23 @@ const MADE_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
       'the packet filter of an SRT port is too long for the kernel (net.core.optmem_max): a hostile SRT caller could delay this port',
     ],
   ],
-  ['src/providers/channel-files/channel-folder.ts: warning', []],
+  ['src/channels/files/channel-folder.ts: warning', []],
   [
-    'src/providers/channel-files/channel-folder.ts: text',
+    'src/channels/files/channel-folder.ts: text',
     [
       'the channel file is not valid: its previous content remains in use',
       'the channel file is not valid: it has no effect',
     ],
   ],
   [
-    'src/providers/channel-files/scanned-folder.ts: text',
+    'src/channels/files/scanned-folder.ts: text',
     [
       'the folder of channel files cannot be read: trying again, and its channels remain',
       'the folder has too many channel files: those that came last have no effect',
     ],
   ],
   ['src/tasks/configured/stream-maps.ts: finding', []],
-  ['src/tasks/push/pusher.ts: warning', []],
+  ['src/pushing/pusher.ts: warning', []],
   ['src/transcode/codecs.ts: text', ['ffmpeg was not found: the list of codecs is empty']],
   ['src/webrtc/log.ts: text', []],
 ]);

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { openMetrics, type MetricsOptions } from '../../src/metrics.ts';
+import { openMetrics, type MetricsOptions } from '../../src/server/metrics.ts';
 
 const APPLICATION = ['vhost', 'application'];
 const STREAM = [...APPLICATION, 'stream'];

@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { argv, exit, stdout } from 'node:process';
-import { EVENTS } from '../../src/events.ts';
+import { EVENTS } from '../../src/log/events.ts';
 import { configurationReference } from './configuration-reference.ts';
 import { metricsReference } from './metrics-reference.ts';
 
@@ -16,7 +16,7 @@ function eventReference(): string {
     '# Events of the log',
     '',
     'Lines of the log that tell of a main event have its id in the field `event`. Ids are stable, so alarms and searches can go by',
-    'them; texts may change. The newest 500 of each node are at `GET /v1/cluster/events`, too. Made from `src/events.ts`',
+    'them; texts may change. The newest 500 of each node are at `GET /v1/cluster/events`, too. Made from `src/log/events.ts`',
     '(`npm run reference`).',
     '',
     '| event | when |',

@@ -1,59 +1,80 @@
 /**
- * What each room (a folder of src/, or one of the files beside them) may import: the rooms of the rows
- * above its own, and nothing in its own row but itself. ARCHITECTURE.md tells what the rooms are for.
+ * What each room may import: the rooms of the rows above its own, and nothing in its own row but itself. A room is a folder, or a
+ * file beside them, of a house. ARCHITECTURE.md tells what the rooms are for.
  */
-const ROWS: readonly (readonly string[])[] = [
-  ['codecs'],
-  [
-    'errors.ts',
-    'events.ts',
-    'log.ts',
-    'log-text.ts',
-    'log-output.ts',
-    'run-program.ts',
-    'version.ts',
-    'by-schema.ts',
-    'media-type.ts',
-    'ffmpeg.ts',
-    'config',
-  ],
-  ['core'],
-  ['containers', 'protocols'],
-  ['packaging', 'access', 'stats', 'origins', 'media-child'],
-  ['tasks', 'webrtc', 'alerts'],
-  ['providers', 'publishers', 'transcode', 'management'],
-  ['api', 'web'],
+const HOUSES: readonly House[] = [
+  {
+    folder: 'src/publishers/hls',
+    rows: [
+      ['answer'],
+      ['package'],
+      ['dump', 'http', 'master', 'sessions'],
+      ['local'],
+      ['ll', 'remote', 'ts'],
+      ['publisher.ts'],
+    ],
+  },
+  {
+    folder: 'src/channels',
+    rows: [
+      ['sources'],
+      ['multiplex', 'scheduled'],
+      ['files'],
+      ['channel-kind.ts'],
+      ['channel-name.ts', 'guides.ts', 'loops.ts'],
+      ['channel-graph.ts', 'schedule-alerts.ts'],
+      ['channels.ts'],
+    ],
+  },
+  {
+    folder: 'src',
+    rows: [
+      ['codecs'],
+      ['errors.ts', 'version.ts', 'log', 'config'],
+      ['lib'],
+      ['ffmpeg.ts', 'core', 'peers'],
+      ['containers', 'protocols', 'directory', 'origin-map', 'stats'],
+      ['packaging', 'media-child', 'access', 'tasks', 'events-from-files'],
+      ['transcode', 'webrtc', 'alerts', 'recording', 'pushing', 'management'],
+      ['providers', 'publishers'],
+      ['channels', 'relay', 'web'],
+      ['api'],
+      ['server', 'cli'],
+      ['main.ts'],
+    ],
+  },
 ];
 
-/** The exceptions: leaves know each other, and a codec knows nothing. */
-const LEAVES = ROWS[1] ?? [];
-
-/**
- * The room of a file, by its path from the root of the repository; undefined for a file of no room.
- * Files beside the rooms that are no leaves (main.ts, server.ts ...) compose the rest: they are all one room.
- */
-export function roomOf(path: string): string | undefined {
-  const [top, name, ...rest] = path.split('/');
-  if (top === 'cluster') return 'cluster';
-  if (top !== 'src' || name === undefined) return undefined;
-  return rest.length > 0 || LEAVES.includes(name) ? name : 'composition';
+interface House {
+  /** By its path from the root of the repository. */
+  readonly folder: string;
+  readonly rows: readonly (readonly string[])[];
 }
 
-/** Why `from` may not import `to`, or undefined when it may. Both are rooms. */
+/** Why a file may not import another, or undefined when it may. Both by their paths from the root of the repository. */
 export function objection(from: string, to: string): string | undefined {
-  if (from === to) return undefined;
-  if (from === 'cluster') return 'cluster/ imports nothing of src/';
-  if (to === 'cluster') return 'src/ sees the cluster only as #cluster';
-  if (from === 'composition') return undefined;
-  if (to === 'composition') return `${to} is on top: nothing imports it`;
-  if (LEAVES.includes(from) && LEAVES.includes(to)) return undefined;
-  const own = rowOf(from);
-  const theirs = rowOf(to);
-  if (own < 0) return `${from} is no room that test/lint/rooms.ts knows`;
-  if (theirs < 0) return `${to} is no room that test/lint/rooms.ts knows`;
-  return theirs < own ? undefined : `${from} may not know ${to}`;
+  if (isCluster(from) && isSource(to)) return 'cluster/ imports nothing of src/';
+  if (isSource(from) && isCluster(to)) return 'src/ sees the cluster only as #cluster';
+  const house = HOUSES.find(({ folder }) => [from, to].every((path) => path.startsWith(`${folder}/`)));
+  if (house === undefined) return undefined;
+  const own = roomIn(house, from);
+  const theirs = roomIn(house, to);
+  if (own.name === theirs.name) return undefined;
+  for (const { name, row } of [own, theirs]) {
+    if (row < 0) return `${name} is no room of ${house.folder} that test/lint/rooms.ts knows`;
+  }
+  return theirs.row < own.row ? undefined : `${own.name} may not know ${theirs.name}`;
 }
 
-function rowOf(room: string): number {
-  return ROWS.findIndex((row) => row.includes(room));
+function roomIn({ folder, rows }: House, path: string): { readonly name: string; readonly row: number } {
+  const [name = ''] = path.slice(folder.length + 1).split('/');
+  return { name, row: rows.findIndex((row) => row.includes(name)) };
+}
+
+function isCluster(path: string): boolean {
+  return path.startsWith('cluster/');
+}
+
+function isSource(path: string): boolean {
+  return path.startsWith('src/');
 }

@@ -1,6 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { MediaFiles } from '../../src/providers/scheduled/media-files.ts';
+import { MediaFiles } from '../../src/channels/scheduled/media-files.ts';
 import { processTree } from '../support/load/usage.ts';
 import { readUnits, writePattern } from '../support/media-files.ts';
 import { until } from '../support/until.ts';

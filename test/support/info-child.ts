@@ -1,4 +1,4 @@
-import { appendInfo } from '../../src/tasks/record/info-file.ts';
+import { appendInfo } from '../../src/recording/info-file.ts';
 import { infoOf } from './info.ts';
 
 /** Adds `count` entries with its name as their id to an info file: the other end of `info-file.test.ts`. */

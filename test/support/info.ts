@@ -1,5 +1,5 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
-import type { FileInfo } from '../../src/tasks/record/info-file.ts';
+import type { FileInfo } from '../../src/recording/info-file.ts';
 
 /** An entry of an info file. */
 export function infoOf(sequence: number, info: Partial<FileInfo> = {}): FileInfo {

@@ -6,7 +6,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import type { Source } from '../../src/core/source.ts';
 import { InputStream } from '../../src/core/stream.ts';
 import type { Track } from '../../src/core/track.ts';
-import { FaultLog } from '../../src/log.ts';
+import { FaultLog } from '../../src/log/log.ts';
 
 /**
  * An input stream by itself, with all that is written into it, and a log with what is said to it.

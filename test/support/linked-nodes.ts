@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { UnreachableError, type Cluster, type NodeIdentity, type PeerHandler, type PeerStreamHandler } from '#cluster';
-import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { PeerCalls } from '../../src/peers/peer-calls.ts';
 
 interface Line {
   readonly msg: string;

@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { createLogger } from '../../src/log.ts';
+import { createLogger } from '../../src/log/log.ts';
 
 /** Logs what it is told on its standard input, as `info 100` or `warn 1`, and answers with its memory in bytes. */
 const [format] = process.argv.slice(2) as ['text' | 'json'];

@@ -6,10 +6,10 @@ import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { NutWriter } from '../../src/containers/nut/writer.ts';
 import { isMedia, type MediaTrack, type Track } from '../../src/core/track.ts';
-import { FaultLog } from '../../src/log.ts';
-import { FileSource } from '../../src/providers/scheduled/file-source.ts';
-import type { ItemUnit } from '../../src/providers/scheduled/item-source.ts';
-import type { MediaFiles } from '../../src/providers/scheduled/media-files.ts';
+import { FaultLog } from '../../src/log/log.ts';
+import { FileSource } from '../../src/channels/scheduled/file-source.ts';
+import type { ItemUnit } from '../../src/channels/scheduled/item-source.ts';
+import type { MediaFiles } from '../../src/channels/scheduled/media-files.ts';
 import { nutStreamOf } from '../../src/transcode/nut-stream.ts';
 
 const run = promisify(execFile);

@@ -9,7 +9,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import type { AccessOptions } from '../../src/access/access.ts';
 import type { Names } from '../../src/access/publisher-grant.ts';
-import { MpegtsServer } from '../../src/providers/mpegts/server.ts';
+import { MpegtsServer } from '../../src/providers/mpegts-udp/server.ts';
 import { aloneWith } from './alone.ts';
 import { recordLog } from './input-recorder.ts';
 import { freePorts } from './ports.ts';

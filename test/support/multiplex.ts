@@ -1,4 +1,4 @@
-import type { MultiplexSpec, SourceStream } from '../../src/providers/multiplex/spec.ts';
+import type { MultiplexSpec, SourceStream } from '../../src/channels/multiplex/spec.ts';
 
 type TrackItem = SourceStream['trackMap'][number];
 

@@ -3,13 +3,13 @@ import type { Cluster } from '#cluster';
 import { Redirects } from '../../src/access/redirects.ts';
 import { Access, type AccessOptions } from '../../src/access/access.ts';
 import type { Registry } from '../../src/core/registry.ts';
-import { OtherNodes } from '../../src/origins/other-nodes.ts';
-import { PeerCalls } from '../../src/origins/peer-calls.ts';
-import { RelayTree } from '../../src/origins/relay-tree.ts';
-import { SessionNames } from '../../src/origins/session-names.ts';
-import { StreamChanges } from '../../src/origins/stream-changes.ts';
-import { StreamDirectory } from '../../src/origins/stream-directory.ts';
-import { StreamNames } from '../../src/origins/stream-names.ts';
+import { OtherNodes } from '../../src/peers/other-nodes.ts';
+import { PeerCalls } from '../../src/peers/peer-calls.ts';
+import { RelayTree } from '../../src/directory/relay-tree.ts';
+import { SessionNames } from '../../src/directory/session-names.ts';
+import { StreamChanges } from '../../src/directory/stream-changes.ts';
+import { StreamDirectory } from '../../src/directory/stream-directory.ts';
+import { StreamNames } from '../../src/directory/stream-names.ts';
 import { NO_OPENINGS } from './access.ts';
 
 /** What a node knows of the streams of its cluster, and how it calls the others. */

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { portsInUse, unusedPorts } from '../../deploy/cluster/ports.ts';
-import { isAlive } from '../../src/core/process-usage.ts';
+import { isAlive } from '../../src/lib/process-usage.ts';
 import { until } from './until.ts';
 
 /**

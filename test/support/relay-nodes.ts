@@ -11,16 +11,16 @@ import {
 } from '#cluster';
 import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
-import { PeerCalls } from '../../src/origins/peer-calls.ts';
-import { RelayTree } from '../../src/origins/relay-tree.ts';
-import { relayPath, type RelayPrefix } from '../../src/origins/relay-path.ts';
-import { StreamChanges } from '../../src/origins/stream-changes.ts';
-import type { StreamName } from '../../src/origins/stream-key.ts';
+import { PeerCalls } from '../../src/peers/peer-calls.ts';
+import { RelayTree } from '../../src/directory/relay-tree.ts';
+import { relayPath, type RelayPrefix } from '../../src/directory/relay-path.ts';
+import { StreamChanges } from '../../src/directory/stream-changes.ts';
+import type { StreamName } from '../../src/directory/stream-key.ts';
 import { OvtError } from '../../src/protocols/ovt/error.ts';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
-import { Relays } from '../../src/providers/ovt/relays.ts';
-import { FedNodes } from '../../src/publishers/ovt/fed-nodes.ts';
-import { RelaySource } from '../../src/publishers/ovt/relay-source.ts';
+import { Relays } from '../../src/relay/relays.ts';
+import { FedNodes } from '../../src/relay/fed-nodes.ts';
+import { RelaySource } from '../../src/relay/relay-source.ts';
 import { addVhost } from './live.ts';
 import { silent } from './ovt.ts';
 

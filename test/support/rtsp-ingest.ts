@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Packet } from '../../src/core/packet.ts';
 import type { Track } from '../../src/core/track.ts';
-import { FaultLog } from '../../src/log.ts';
+import { FaultLog } from '../../src/log/log.ts';
 import { writeRtpHeader } from '../../src/protocols/rtp/header.ts';
 import type { RtspMedia } from '../../src/protocols/rtsp/description.ts';
 import { LocalClock } from '../../src/providers/intake/local-clock.ts';

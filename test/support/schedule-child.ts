@@ -1,4 +1,4 @@
-import { nextOf, parseSchedule, type Schedule } from '../../src/tasks/record/schedule.ts';
+import { nextOf, parseSchedule, type Schedule } from '../../src/recording/schedule.ts';
 
 const DAY_MS = 24 * 3_600_000;
 const MINUTE_MS = 60_000;

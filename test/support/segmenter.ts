@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { Packet } from '../../src/core/packet.ts';
 import type { MediaTrack, Track } from '../../src/core/track.ts';
-import { FaultLog } from '../../src/log.ts';
+import { FaultLog } from '../../src/log/log.ts';
 import { FRAGMENTS, type PartForm } from '../../src/packaging/part-form.ts';
 import type { Segment } from '../../src/packaging/segment.ts';
 import { Segmenter, type SegmenterOptions } from '../../src/packaging/segmenter.ts';

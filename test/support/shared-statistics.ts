@@ -3,8 +3,8 @@ import { pino } from 'pino';
 import type { Cluster } from '#cluster';
 import { answerReports, askForReport } from '../../src/api/statistics-reports.ts';
 import type { Registry } from '../../src/core/registry.ts';
-import { OtherNodes } from '../../src/origins/other-nodes.ts';
-import { PeerCalls } from '../../src/origins/peer-calls.ts';
+import { OtherNodes } from '../../src/peers/other-nodes.ts';
+import { PeerCalls } from '../../src/peers/peer-calls.ts';
 import { SharedStatistics } from '../../src/stats/shared-statistics.ts';
 
 /** Statistics of a node that does nothing but count. */

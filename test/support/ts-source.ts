@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { TsSource, type TsSourceOptions } from '../../src/providers/ts/source.ts';
+import { TsSource, type TsSourceOptions } from '../../src/providers/mpegts-intake/source.ts';
 import { recordInput } from './input-recorder.ts';
 
 /** MPEG-TS on its way into a stream, without what it came over. */

@@ -2,7 +2,7 @@ import { ascii, box, fullBox, u32 } from '../../src/containers/fmp4/box.ts';
 import { movieHeader, trackBox } from '../../src/containers/fmp4/movie.ts';
 import { sampleEntry } from '../../src/containers/fmp4/sample-entry.ts';
 import type { VideoTrack } from '../../src/core/track.ts';
-import type { ItemUnit } from '../../src/providers/scheduled/item-source.ts';
+import type { ItemUnit } from '../../src/channels/scheduled/item-source.ts';
 
 /** Puts bytes at the end of a box in others, as the path to it says, the counted entries of a table. */
 function append(bytes: Buffer, [type = '', ...path]: readonly string[], addition: Buffer): Buffer {

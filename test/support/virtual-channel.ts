@@ -2,11 +2,11 @@ import { pino } from 'pino';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import type { Packet } from '../../src/core/packet.ts';
 import type { AudioTrack, Track, VideoTrack } from '../../src/core/track.ts';
-import { Channel } from '../../src/providers/scheduled/channel.ts';
-import type { ChannelClock } from '../../src/providers/scheduled/clock.ts';
-import type { ItemSource } from '../../src/providers/scheduled/item-source.ts';
-import { UnitQueue } from '../../src/providers/scheduled/unit-queue.ts';
-import type { Item, Program, ScheduleSpec } from '../../src/providers/scheduled/spec.ts';
+import { Channel } from '../../src/channels/scheduled/channel.ts';
+import type { ChannelClock } from '../../src/channels/scheduled/clock.ts';
+import type { ItemSource } from '../../src/channels/scheduled/item-source.ts';
+import { UnitQueue } from '../../src/channels/scheduled/unit-queue.ts';
+import type { Item, Program, ScheduleSpec } from '../../src/channels/scheduled/spec.ts';
 
 /** Time that passes when a test says so. */
 export class VirtualClock implements ChannelClock {

@@ -4,7 +4,7 @@ import Fastify from 'fastify';
 import type { AccessOptions } from '../../src/access/access.ts';
 import type { WebrtcBindConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
-import { createLogger } from '../../src/log.ts';
+import { createLogger } from '../../src/log/log.ts';
 import { WebrtcPublisher } from '../../src/publishers/webrtc/index.ts';
 import { WebrtcProvider } from '../../src/providers/webrtc/index.ts';
 import { LiveProducers } from '../../src/webrtc/live-producers.ts';

@@ -1,4 +1,4 @@
-import { percentDecoded } from '../../core/percent.ts';
+import { percentDecoded } from '../../lib/percent.ts';
 import { accessDenied, Denial } from '../denial.ts';
 import { isEnabled } from '../../config/enables.ts';
 import type { Guard } from '../guard.ts';

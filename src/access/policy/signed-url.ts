@@ -1,4 +1,4 @@
-import { percentDecoded } from '../../core/percent.ts';
+import { percentDecoded } from '../../lib/percent.ts';
 import { Denial } from '../denial.ts';
 
 /** What the parameters of signed URLs are called. */

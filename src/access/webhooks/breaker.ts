@@ -1,4 +1,4 @@
-import { BackOff } from '../../core/back-off.ts';
+import { BackOff } from '../../lib/back-off.ts';
 import { ControlServerError } from '../control-server.ts';
 
 export interface BreakerOptions {

@@ -1,4 +1,4 @@
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { ControlServerError } from '../control-server.ts';
 import type { OpeningCall } from '../opening.ts';
 import type { ControlLines, ControlServers } from './control-lines.ts';

@@ -1,5 +1,5 @@
-import { Histogram } from '../../core/histogram.ts';
-import type { Logger } from '../../log.ts';
+import { Histogram } from '../../lib/histogram.ts';
+import type { Logger } from '../../log/log.ts';
 import { ControlServerError, type ControlAnswer } from '../control-server.ts';
 import { ControlLine } from './control-line.ts';
 

@@ -3,7 +3,7 @@ import type { Cluster } from '#cluster';
 import type { VirtualHostConfig } from '../../config/model.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { VirtualHost } from '../../core/vhost.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { ControlServerError } from '../control-server.ts';
 import { accessDenied, Denial } from '../denial.ts';
 import { isEnabled } from '../../config/enables.ts';

@@ -1,6 +1,6 @@
 import { UnavailableError, type Cluster, type Finish, type Json } from '#cluster';
 import Value from 'typebox/value';
-import { RecentSet } from '../../core/recent-set.ts';
+import { RecentSet } from '../../lib/recent-set.ts';
 import { OPENING, type Opening, type OpeningId, type Openings } from '../opening.ts';
 
 /** A session that was opened, as far as it is known. */

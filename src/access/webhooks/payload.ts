@@ -1,4 +1,4 @@
-import { localTime } from '../../core/local-time.ts';
+import { localTime } from '../../lib/local-time.ts';
 import { masked } from '../../core/privacy.ts';
 import type { OpeningCall } from '../opening.ts';
 import type { AccessRequest } from '../request.ts';

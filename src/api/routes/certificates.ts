@@ -4,7 +4,7 @@ import type { CertificateHost, CertificateStore } from '../../access/certificate
 import { CertificateError } from '../../config/certificate.ts';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError, type ErrorCode } from '../../errors.ts';
-import type { OtherNodes } from '../../origins/other-nodes.ts';
+import type { OtherNodes } from '../../peers/other-nodes.ts';
 import { done, noPayload } from '../envelope.ts';
 import { VhostPath } from '../lookup.ts';
 import { API_REQUEST } from '../peer-request.ts';

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
-import { localTime } from '../../core/local-time.ts';
+import { localTime } from '../../lib/local-time.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { Records, RecordTask } from '../../tasks/record/records.ts';
-import { readRecord } from '../../tasks/record/request.ts';
-import type { RecordReport } from '../../tasks/record/spec.ts';
+import type { Records, RecordTask } from '../../recording/records.ts';
+import { readRecord } from '../../recording/request.ts';
+import type { RecordReport } from '../../recording/spec.ts';
 import { readTaskId } from '../../tasks/request.ts';
 import { TrackStream } from '../../tasks/track-selection.ts';
 import { shown } from '../config-schema.ts';

@@ -1,7 +1,7 @@
 import { mkdir, open, stat, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { isSealed, sealLine } from './chain.ts';
 import { readTail } from './tail.ts';
 

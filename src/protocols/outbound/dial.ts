@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { hostInUrl } from '../../config/values.ts';
 import type { Connection } from '../../core/source.ts';
-import { Watchdog } from '../../core/watchdog.ts';
+import { Watchdog } from '../../lib/watchdog.ts';
 import type { OutboundGuard } from './guard.ts';
 
 const CONNECT_MS = 1500;

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Watchdog } from '../../core/watchdog.ts';
+import { Watchdog } from '../../lib/watchdog.ts';
 
 export interface TcpSenderEvents {
   /** There is room again behind a `send` that answered false. */

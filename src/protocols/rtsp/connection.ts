@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { Watchdog } from '../../core/watchdog.ts';
+import { Watchdog } from '../../lib/watchdog.ts';
 import { unauthorized, type Authorization } from './authorization.ts';
 import { RtspError } from './error.ts';
 import { header, writeRequest, writeResponse, type Fields, type RtspRequest, type RtspResponse } from './message.ts';

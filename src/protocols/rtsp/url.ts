@@ -1,4 +1,4 @@
-import { percentDecoded } from '../../core/percent.ts';
+import { percentDecoded } from '../../lib/percent.ts';
 import { hostFromUrl } from '../../config/values.ts';
 import { cutsCredentials } from '../outbound/fragment.ts';
 

@@ -1,7 +1,7 @@
 import koffi from 'koffi';
 import { isIPv6 } from 'node:net';
 import type { SrtOption } from '../../config/srt-options.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { isUnspecified, readAddress, SOCKADDR_BYTES, writeAddress, type SrtAddress } from './address.ts';
 import { SrtConnection } from './connection.ts';
 import { SrtError } from './error.ts';

@@ -1,4 +1,4 @@
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { SrtFlow, SrtStatistics } from './statistics.ts';
 
 const INTERVAL_MS = 60_000;

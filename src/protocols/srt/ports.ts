@@ -1,6 +1,6 @@
 import type { SrtBindConfig } from '../../config/model.ts';
 import { srtOptions } from '../../config/srt-options.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { SrtConnection } from './connection.ts';
 import { listenPlaces, SrtListener, type SrtCaller } from './listener.ts';
 import { SrtRuntime } from './runtime.ts';

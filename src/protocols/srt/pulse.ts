@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 
 const EVERY_MS = 100;
 /** Headers of data for socket 0, as handshakes are: libsrt sees that it is none, answers nothing, and looks at its timers. */

@@ -1,6 +1,6 @@
 import { isMainThread } from 'node:worker_threads';
 import koffi from 'koffi';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { SrtCounting } from './counting.ts';
 import { SrtError } from './error.ts';
 import type { PortGuard } from './guard/port-guard.ts';

@@ -1,5 +1,5 @@
 import { isMedia, type Track } from '../../core/track.ts';
-import { Watchdog } from '../../core/watchdog.ts';
+import { Watchdog } from '../../lib/watchdog.ts';
 import type { MediaUnit } from './media-unit.ts';
 import { StartGate, TRACKS_WAIT_MS, type Announced } from './start-gate.ts';
 import { trackIdOf, type MediaKind } from './track-id.ts';

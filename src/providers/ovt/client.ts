@@ -13,8 +13,8 @@
 import type { Socket } from 'node:net';
 import { connect as connectTcp } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Watchdog } from '../../core/watchdog.ts';
-import { FaultLog, type Logger } from '../../log.ts';
+import { Watchdog } from '../../lib/watchdog.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
 import { toDescription, type WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError, OvtSilenceError } from '../../protocols/ovt/error.ts';
 import {

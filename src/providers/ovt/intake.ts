@@ -5,7 +5,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import { rescale, toSeconds, type Timebase } from '../../core/timebase.ts';
 import { isMedia, sameFormat, type DataTrack, type Track } from '../../core/track.ts';
-import type { FaultLog } from '../../log.ts';
+import type { FaultLog } from '../../log/log.ts';
 import type { WireDescription } from '../../protocols/ovt/description.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';

@@ -1,5 +1,5 @@
-import { BackOff } from '../../core/back-off.ts';
-import { pause } from '../../tasks/pause.ts';
+import { BackOff } from '../../lib/back-off.ts';
+import { pause } from '../../lib/pause.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from './error.ts';
 import { LONGEST_PAUSE_MS } from './pull.ts';

@@ -1,8 +1,8 @@
-import { BackOff } from '../../core/back-off.ts';
+import { BackOff } from '../../lib/back-off.ts';
 import type { Application } from '../../core/application.ts';
 import type { InputStream } from '../../core/stream.ts';
-import type { Logger } from '../../log.ts';
-import { pause } from '../../tasks/pause.ts';
+import type { Logger } from '../../log/log.ts';
+import { pause } from '../../lib/pause.ts';
 import { shownReason, shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from './error.ts';
 import { Passthrough } from '../intake/passthrough.ts';

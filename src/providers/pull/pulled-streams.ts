@@ -1,11 +1,11 @@
 import type { Application } from '../../core/application.ts';
 import { kilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
-import type { StreamDirectory } from '../../origins/stream-directory.ts';
+import type { Logger } from '../../log/log.ts';
+import type { StreamDirectory } from '../../directory/stream-directory.ts';
 import type { ClusterTasks } from '../../tasks/cluster-tasks.ts';
 import type { TaskName } from '../../tasks/definition.ts';
 import type { TaskDefinitions } from '../../tasks/definitions.ts';
-import { asJson } from '../../tasks/json.ts';
+import { asJson } from '../../lib/as-json.ts';
 import { TaskEnd } from '../../tasks/kind.ts';
 import { TaskExistsError, type TaskCreation } from '../../tasks/tasks.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';

@@ -2,7 +2,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { Connection } from '../../core/source.ts';
 import type { Track } from '../../core/track.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
 
 /** Hears of a pulled stream. */

@@ -1,4 +1,4 @@
-import { percentDecoded } from '../../core/percent.ts';
+import { percentDecoded } from '../../lib/percent.ts';
 
 /** What a publisher's URL says (facts/03-access-control.md, "Publishing URL forms"). */
 export interface PublishAddress {

@@ -1,5 +1,5 @@
 import { KilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import { statusInfo, type Command } from '../../protocols/rtmp/command.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';

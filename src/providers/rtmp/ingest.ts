@@ -7,7 +7,7 @@ import { isExtendedVideo, videoParts } from '../../containers/flv/video.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { MILLISECONDS } from '../../core/timebase.ts';
 import { Timeline } from '../../core/timeline.ts';
-import type { FaultLog, Logger } from '../../log.ts';
+import type { FaultLog, Logger } from '../../log/log.ts';
 import { Intake } from '../intake/intake.ts';
 import type { MediaUnit } from '../intake/media-unit.ts';
 import type { MediaKind } from '../intake/track-id.ts';

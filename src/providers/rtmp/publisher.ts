@@ -2,7 +2,7 @@ import type { Access } from '../../access/access.ts';
 import type { RtmpProviderConfig } from '../../config/model.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
-import { FaultLog, type Logger } from '../../log.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
 import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
 import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import { statusInfo } from '../../protocols/rtmp/command.ts';

@@ -2,7 +2,7 @@ import type { BlockList, Socket } from 'node:net';
 import type { Access } from '../../access/access.ts';
 import type { CertificateStore } from '../../access/certificates.ts';
 import { createTlsFront, type TlsFront } from '../../access/tls-front.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { SessionTable, type TableSession } from '../../protocols/session-table.ts';
 import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
 import { HandOver, type HandOverOptions } from './hand-over.ts';

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
 import type { Peer } from '../../protocols/tcp.ts';
 import { limitUnacknowledged } from '../../protocols/unacknowledged.ts';

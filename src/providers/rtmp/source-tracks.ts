@@ -1,4 +1,4 @@
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { UNDECLARED } from '../intake/declared.ts';
 import { MAX_TRACKS, streamTrackId, type MediaKind } from '../intake/track-id.ts';
 import { AudioSource } from './audio-source.ts';

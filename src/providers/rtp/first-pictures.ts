@@ -1,4 +1,4 @@
-import { Watchdog } from '../../core/watchdog.ts';
+import { Watchdog } from '../../lib/watchdog.ts';
 import type { LaneEvent } from './lane.ts';
 
 /** A first picture waits no longer for the next one, in milliseconds. */

@@ -5,7 +5,7 @@ import { bareNals } from '../../codecs/nal.ts';
 import { LeadingPictures } from '../../core/leading-pictures.ts';
 import { reorderedFrames } from '../../core/reordering.ts';
 import type { Track } from '../../core/track.ts';
-import type { FaultLog } from '../../log.ts';
+import type { FaultLog } from '../../log/log.ts';
 import type { RtpTrackClock } from '../../protocols/rtp/receive/clock.ts';
 import type { RtpFormat } from '../../protocols/rtp/receive/format.ts';
 import type { RtpPacket } from '../../protocols/rtp/receive/packet.ts';

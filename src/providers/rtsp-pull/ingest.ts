@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { FaultLog, Logger } from '../../log.ts';
+import type { FaultLog, Logger } from '../../log/log.ts';
 import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';
 import { RtpError } from '../../protocols/rtp/receive/error.ts';
 import { isRtcp, parseRtp } from '../../protocols/rtp/receive/packet.ts';

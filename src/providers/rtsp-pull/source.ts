@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { Connection } from '../../core/source.ts';
-import { FaultLog } from '../../log.ts';
+import { FaultLog } from '../../log/log.ts';
 import { RtspClient } from '../../protocols/rtsp/client.ts';
 import { parseRtspUrl } from '../../protocols/rtsp/url.ts';
 import { connectionOf, dial } from '../../protocols/outbound/dial.ts';

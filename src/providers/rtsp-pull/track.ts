@@ -1,4 +1,4 @@
-import type { FaultLog } from '../../log.ts';
+import type { FaultLog } from '../../log/log.ts';
 import type { RtpClock, RtpTrackClock } from '../../protocols/rtp/receive/clock.ts';
 import { RtpError } from '../../protocols/rtp/receive/error.ts';
 import type { RtpPacket } from '../../protocols/rtp/receive/packet.ts';

@@ -4,7 +4,7 @@ import { parseRtp } from '../../protocols/rtp/receive/packet.ts';
 import { RtpReceiver } from '../../protocols/rtp/receive/receiver.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
-import { TsSource } from '../ts/source.ts';
+import { TsSource } from '../mpegts-intake/source.ts';
 import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
 
 /** Who its encoding name says it is: a transport stream in RTP (RFC 2250 section 2). */

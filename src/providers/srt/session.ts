@@ -5,11 +5,11 @@ import type { SrtProviderConfig } from '../../config/model.ts';
 import type { Connection } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
-import { FaultLog, type Logger } from '../../log.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { LossLog } from '../../protocols/srt/loss-log.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
-import { TsSource } from '../ts/source.ts';
+import { TsSource } from '../mpegts-intake/source.ts';
 import type { HeldMedia, HeldQueue } from './held-media.ts';
 
 /** Of as many missing messages continuity counters tell for sure: they have at most fourteen packets, of the sixteen that these count. */

@@ -6,7 +6,7 @@ import type { Registry } from '../../core/registry.ts';
 import type { Connection } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import { PeerLink } from '../../webrtc/peer-link.ts';
 import { PendingPeers } from '../../webrtc/pending-peers.ts';

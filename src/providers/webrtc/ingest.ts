@@ -1,7 +1,7 @@
 import { Timeline } from '../../core/timeline.ts';
 import type { InputStream } from '../../core/stream.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
-import type { FaultLog } from '../../log.ts';
+import type { FaultLog } from '../../log/log.ts';
 import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';
 import { RtpError } from '../../protocols/rtp/receive/error.ts';
 import { parseRtp } from '../../protocols/rtp/receive/packet.ts';

@@ -1,7 +1,7 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { WebrtcBindConfig } from '../../config/model.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { canonicalAddress } from '../../protocols/proxy-protocol.ts';
 import { localAddresses } from '../../webrtc/addresses.ts';
 

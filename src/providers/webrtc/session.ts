@@ -4,7 +4,7 @@ import type { PublisherGrant } from '../../access/publisher-grant.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
-import { FaultLog, type Logger } from '../../log.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
 import type { HostCandidate } from '../../webrtc/candidate.ts';
 import { offeredCodec, receiverCapabilities } from '../../webrtc/codecs.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';

@@ -5,7 +5,7 @@ import { internalName, type Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { OvtUrl } from '../../protocols/ovt/url.ts';
 import { SessionTable } from '../../protocols/session-table.ts';
 import { includes, listenTcp, type Peer, type TcpListener } from '../../protocols/tcp.ts';

@@ -5,7 +5,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import { toSeconds, VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { Track } from '../../core/track.ts';
 import { KilnError, kilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { OvtError } from '../../protocols/ovt/error.ts';
 import {
   GONE,

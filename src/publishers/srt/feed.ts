@@ -3,7 +3,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { Consumer, Reader, ReaderLimits } from '../../core/reader.ts';
 import { Stream, type OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
-import type { FaultLog } from '../../log.ts';
+import type { FaultLog } from '../../log/log.ts';
 import { LiveTs } from '../../packaging/live-ts.ts';
 import { tracksOf } from './selection.ts';
 

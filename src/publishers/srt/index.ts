@@ -6,7 +6,7 @@ import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
-import { FaultLog, type Logger } from '../../log.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
 import { SessionTable } from '../../protocols/session-table.ts';
 import type { SrtAddress } from '../../protocols/srt/address.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';

@@ -3,9 +3,9 @@ import { joinKey } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError } from '../../errors.ts';
-import { definePeerCall, STREAM_FIELDS, type WithBytes } from '../../origins/peer-call.ts';
-import type { PeerCalls } from '../../origins/peer-calls.ts';
-import type { StreamDirectory } from '../../origins/stream-directory.ts';
+import { definePeerCall, STREAM_FIELDS, type WithBytes } from '../../peers/peer-call.ts';
+import type { PeerCalls } from '../../peers/peer-calls.ts';
+import type { StreamDirectory } from '../../directory/stream-directory.ts';
 import { formatOf, newestPicture, type PicturesOf } from './newest-picture.ts';
 
 const Picture = Type.Object({ type: Type.String() });

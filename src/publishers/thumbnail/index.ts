@@ -4,7 +4,7 @@ import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import { CrossDomainRules } from '../http/cors.ts';
+import { CrossDomainRules } from '../hls/http/cors.ts';
 import { PicturesElsewhere, type PicturesElsewhereOptions } from './elsewhere.ts';
 import { newestPicture } from './newest-picture.ts';
 import { Pictures } from './pictures.ts';

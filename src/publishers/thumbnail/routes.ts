@@ -5,9 +5,9 @@ import type { Application } from '../../core/application.ts';
 import type { Counters } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
-import type { CrossDomainRules } from '../http/cors.ts';
-import { answerError } from '../http/error.ts';
-import { cacheControl, respond } from '../http/respond.ts';
+import type { CrossDomainRules } from '../hls/http/cors.ts';
+import { answerError } from '../hls/http/http-error.ts';
+import { cacheControl, respond } from '../hls/http/respond.ts';
 import type { PicturesElsewhere } from './elsewhere.ts';
 import { newestPicture, type PicturesOf } from './newest-picture.ts';
 

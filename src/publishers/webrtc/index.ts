@@ -3,7 +3,7 @@ import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import type { Entrance } from '../../webrtc/signalling/entrance.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';

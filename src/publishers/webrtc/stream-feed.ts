@@ -6,7 +6,7 @@ import type { Reader } from '../../core/reader.ts';
 import type { OutputStream, Stream } from '../../core/stream.ts';
 import type { AudioTrack, MediaTrack } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
-import { FaultLog, type Logger } from '../../log.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
 import { codecKey, type RtpCodec } from '../../webrtc/codecs.ts';
 import type { LiveProducer, LiveProducers } from '../../webrtc/live-producers.ts';
 import { pipe } from '../../webrtc/pipe.ts';

@@ -3,7 +3,7 @@ import type { Application } from '../../core/application.ts';
 import { WEBRTC_DEFAULT } from '../../core/playlist.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { kilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
 import { defaultPlaylist, expectedTracks, isPlayable, selections, type Selection } from './selection.ts';

@@ -1,4 +1,4 @@
-import type { Histogram } from '../../core/histogram.ts';
+import type { Histogram } from '../../lib/histogram.ts';
 import { counter, histogram, type Family, type Sample } from './family.ts';
 
 /** How calls of one kind went. */

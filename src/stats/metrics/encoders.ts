@@ -1,4 +1,4 @@
-import { usageOf } from '../../core/process-usage.ts';
+import { usageOf } from '../../lib/process-usage.ts';
 import type { InputStream } from '../../core/stream.ts';
 import type { AllStreams } from './all-streams.ts';
 import { counter, gauge, type Family, type Labels, type Sample } from './family.ts';

@@ -1,5 +1,5 @@
 import { constants, PerformanceObserver } from 'node:perf_hooks';
-import { Histogram } from '../../core/histogram.ts';
+import { Histogram } from '../../lib/histogram.ts';
 import { counter, histogram, type Family } from './family.ts';
 
 /** The timer that measures the delay is due so often. */

@@ -1,4 +1,4 @@
-import type { Histogram } from '../../core/histogram.ts';
+import type { Histogram } from '../../lib/histogram.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 

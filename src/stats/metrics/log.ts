@@ -1,5 +1,5 @@
-import { EVENTS } from '../../events.ts';
-import { logCounts } from '../../log.ts';
+import { EVENTS } from '../../log/events.ts';
+import { logCounts } from '../../log/log.ts';
 import { counter, type Family, type Sample } from './family.ts';
 
 const LEVELS = ['info', 'warn', 'error', 'fatal'];

@@ -1,4 +1,4 @@
-import { usageOf } from '../../core/process-usage.ts';
+import { usageOf } from '../../lib/process-usage.ts';
 import { counter, gauge, type Family, type Sample } from './family.ts';
 
 /** The mediasoup processes of this node. */

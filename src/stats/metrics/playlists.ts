@@ -1,4 +1,4 @@
-import type { Histogram } from '../../core/histogram.ts';
+import type { Histogram } from '../../lib/histogram.ts';
 import { counter, gauge, histogram, type Family, type Sample } from './family.ts';
 
 /** Requests of players for one kind of HLS. */

@@ -1,4 +1,4 @@
-import { Histogram } from '../../core/histogram.ts';
+import { Histogram } from '../../lib/histogram.ts';
 
 /** Calls of this node to the store of its cluster. */
 export class StoreCounts {

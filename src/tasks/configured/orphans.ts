@@ -1,5 +1,5 @@
 import { ranked, type Cluster } from '#cluster';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { taskKey, type TaskName, type TaskOrigin } from '../definition.ts';
 import type { Tasks } from '../tasks.ts';
 import { isAlive, isStoreFailure } from './stream-tasks.ts';

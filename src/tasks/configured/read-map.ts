@@ -4,7 +4,7 @@ import { elementPath } from '../../config/names.ts';
 import { readConfig } from '../../config/read.ts';
 import { XmlToJson } from '../../config/xml-json.ts';
 import { parseXml, type XmlElement } from '../../config/xml.ts';
-import { wildcard } from '../../core/wildcard.ts';
+import { wildcard } from '../../lib/wildcard.ts';
 import type { ConfiguredEntry } from './kind.ts';
 import type { EntryNames, MapEntry, MapFormat } from './map-format.ts';
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { ChangingFile } from '../../config/changing-file.ts';
 import type { Environment } from '../../config/macros.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import type { ConfiguredEntry } from './kind.ts';
 import type { MapEntry, MapFormat } from './map-format.ts';
 import { readMap, type MapReading } from './read-map.ts';

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ConflictError, StorageError, UnavailableError, type Cluster } from '#cluster';
 import type { Application } from '../../core/application.ts';
-import { BackOff } from '../../core/back-off.ts';
+import { BackOff } from '../../lib/back-off.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
-import { streamKey } from '../../origins/stream-key.ts';
+import type { Logger } from '../../log/log.ts';
+import { streamKey } from '../../directory/stream-key.ts';
 import { taskKey, type TaskName, type TaskOrigin } from '../definition.ts';
 import { numberOf } from '../live-output.ts';
-import { pause } from '../pause.ts';
+import { pause } from '../../lib/pause.ts';
 import { TaskExistsError, type Tasks } from '../tasks.ts';
 import type { ConfiguredEntry, ConfiguredKind } from './kind.ts';
 

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { WebSocket } from 'ws';
 import { KilnError, kilnError } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { candidateLine } from '../candidate.ts';
 import { iceServersFor, offerFields } from '../ice-servers.ts';
 import { parseRemoteDescription, SdpError } from '../remote-description.ts';

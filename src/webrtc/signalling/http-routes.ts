@@ -6,7 +6,7 @@ import type { Arrival, Redirects } from '../../access/redirects.ts';
 import type { AccessRequest } from '../../access/request.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import { KilnError, kilnError } from '../../errors.ts';
-import { takeMeantTypes } from '../../media-type.ts';
+import { takeMeantTypes } from '../../lib/media-type.ts';
 import { iceServersFor, linkHeaders } from '../ice-servers.ts';
 import { addCorsHeaders } from './cors.ts';
 import type { Entrance, Entrances } from './entrance.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import Type, { type Static } from 'typebox';
 import type { Cluster } from '#cluster';
-import { definePeerCall } from '../../origins/peer-call.ts';
-import type { PeerCalls } from '../../origins/peer-calls.ts';
+import { definePeerCall } from '../../peers/peer-call.ts';
+import type { PeerCalls } from '../../peers/peer-calls.ts';
 
 const TIMEOUT_MS = 5000;
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { kilnError } from '../../errors.ts';
-import { mediaType } from '../../media-type.ts';
+import { mediaType } from '../../lib/media-type.ts';
 import { namesEtag } from '../../protocols/etag.ts';
 import type { PeerSession } from './entrance.ts';
 import type { ResourceAnswer, ResourceNeighbours, ResourceRequest } from './resource-neighbours.ts';

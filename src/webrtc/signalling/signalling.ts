@@ -3,7 +3,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Access } from '../../access/access.ts';
 import type { Redirects } from '../../access/redirects.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
-import type { Logger } from '../../log.ts';
+import type { Logger } from '../../log/log.ts';
 import { SignallingConnection } from './connection.ts';
 import type { Entrances } from './entrance.ts';
 import { httpRoutes } from './http-routes.ts';

@@ -57,7 +57,7 @@ for (const [language, runner] of Object.entries(RUNNERS)) {
 
 test('npm run sign: what it prints is accepted, and each kind of end has its exit code', async (t) => {
   const sign = (...args: string[]) =>
-    run(process.execPath, [join(ROOT, 'src/sign.ts'), ...args]).then(
+    run(process.execPath, [join(ROOT, 'src/cli/sign.ts'), ...args]).then(
       ({ stdout }) => ({ code: 0, stdout, stderr: '' }),
       (error: { code: number; stdout: string; stderr: string }) => error,
     );

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
-import { FaultLog } from '../../../src/log.ts';
+import { FaultLog } from '../../../src/log/log.ts';
 import { FfmpegChild } from '../../../src/media-child/child.ts';
 import { standStillBeforeTimers } from '../../support/stand-still.ts';
 import { until } from '../../support/until.ts';

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { Counters } from '../../../src/core/counters.ts';
-import { localTime } from '../../../src/core/local-time.ts';
+import { localTime } from '../../../src/lib/local-time.ts';
 import { statisticsV1 } from '../../../src/stats/v1.ts';
 
 /** A process has one zone, so each is asked for in a process of its own. */
 async function localTimeIn(zone: string, times: number[]): Promise<string[]> {
-  const module = new URL('../../../src/core/local-time.ts', import.meta.url).href;
+  const module = new URL('../../../src/lib/local-time.ts', import.meta.url).href;
   const script = `const { localTime } = await import(${JSON.stringify(module)});
     console.log(JSON.stringify(${JSON.stringify(times)}.map(localTime)));`;
   const env = { ...process.env, TZ: zone };

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
-import { createLogger } from '../../../src/log.ts';
+import { createLogger } from '../../../src/log/log.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
 import type { DataTrack } from '../../../src/core/track.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';

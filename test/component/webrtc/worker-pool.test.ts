@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createLogger } from '../../../src/log.ts';
+import { createLogger } from '../../../src/log/log.ts';
 import { WorkerPool } from '../../../src/webrtc/worker-pool.ts';
 import { freePorts } from '../../support/ports.ts';
 

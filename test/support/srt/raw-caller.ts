@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { Watchdog } from '../../../src/core/watchdog.ts';
+import { Watchdog } from '../../../src/lib/watchdog.ts';
 
 /** Packets of draft-sharabayko-srt-01 section 3.2, made by hand. */
 export const CONTROL = {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { pushTask } from '../../../src/api/push-request.ts';
-import { asJson } from '../../../src/tasks/json.ts';
+import { asJson } from '../../../src/lib/as-json.ts';
 import type { TaskRow } from '../../../src/tasks/cluster-tasks.ts';
 
 const SPEC = {

@@ -11,8 +11,8 @@ import { XmlToJson } from '../../../src/config/xml-json.ts';
 import { parseXml } from '../../../src/config/xml.ts';
 import type { MapFormat } from '../../../src/tasks/configured/map-format.ts';
 import { readMap } from '../../../src/tasks/configured/read-map.ts';
-import { PUSH_MAP } from '../../../src/tasks/push/stream-map.ts';
-import { recordMap } from '../../../src/tasks/record/stream-map.ts';
+import { PUSH_MAP } from '../../../src/pushing/stream-map.ts';
+import { recordMap } from '../../../src/recording/stream-map.ts';
 import { application, load, serverXml, vhost } from './support.ts';
 
 const CONFIG = join(import.meta.dirname, '../../../config');

@@ -9,7 +9,7 @@ import { WebmFile } from '../../../src/containers/webm/file.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { MILLISECONDS, type Timebase } from '../../../src/core/timebase.ts';
 import type { AudioTrack, VideoTrack } from '../../../src/core/track.ts';
-import { TsFile } from '../../../src/tasks/record/ts-file.ts';
+import { TsFile } from '../../../src/recording/ts-file.ts';
 import { findBox, parseBoxes } from '../../support/boxes.ts';
 import { indexOf } from '../../support/mp4-index.ts';
 import { audioTrack, videoTrack } from '../../support/packets.ts';

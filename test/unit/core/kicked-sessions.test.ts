@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Continuity } from '../../../src/core/continuity.ts';
 import { KickedSessions } from '../../../src/core/kicked-sessions.ts';
-import { RecentSet } from '../../../src/core/recent-set.ts';
+import { RecentSet } from '../../../src/lib/recent-set.ts';
 
 test('a set forgets the oldest beyond its limit', (t) => {
   const set = new RecentSet(3, ['a', 'b', 'c', 'd']);

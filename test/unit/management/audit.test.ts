@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { jsonLogger } from '../../../src/log.ts';
+import { jsonLogger } from '../../../src/log/log.ts';
 import { AuditLog, type AuditEntry } from '../../../src/management/audit/log.ts';
 import { verify } from '../../../src/management/audit/verify.ts';
 import { until } from '../../support/until.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
-import { createLogger } from '../../../src/log.ts';
+import { createLogger } from '../../../src/log/log.ts';
 import { IdleApplications } from '../../../src/management/idle-applications.ts';
 import { RTMP, vhostConfig } from '../core/support.ts';
 

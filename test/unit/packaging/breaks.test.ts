@@ -4,7 +4,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import type { DataTrack } from '../../../src/core/track.ts';
 import { ChunklistBuilder, type ChunklistForm } from '../../../src/packaging/playlist.ts';
 import type { SegmenterOptions } from '../../../src/packaging/segmenter.ts';
-import { fileNames } from '../../../src/publishers/llhls/names.ts';
+import { fileNames } from '../../../src/publishers/hls/ll/names.ts';
 import {
   audioPackets,
   audioTrack,

@@ -9,7 +9,7 @@ import {
 } from '../../../src/packaging/playlist.ts';
 import { Segment, type Init } from '../../../src/packaging/segment.ts';
 import { Window } from '../../../src/packaging/window.ts';
-import { fileNames } from '../../../src/publishers/llhls/names.ts';
+import { fileNames } from '../../../src/publishers/hls/ll/names.ts';
 import { videoTrack } from '../../support/packets.ts';
 
 const OPTIONS: ChunklistOptions = {

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import test from 'ava';
 import { TsMuxer } from '../../../src/containers/mpegts/muxer.ts';
 import type { DataTrack } from '../../../src/core/track.ts';
-import { FaultLog } from '../../../src/log.ts';
+import { FaultLog } from '../../../src/log/log.ts';
 import { Run, RUNS } from '../../../src/packaging/run.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
 import { Segmenter } from '../../../src/packaging/segmenter.ts';

@@ -5,7 +5,7 @@ import type { NodeRow } from '#cluster';
 import { HandOver, type HandOverOptions } from '../../../src/tasks/hand-over.ts';
 import type { TaskDefinition } from '../../../src/tasks/definition.ts';
 import type { TaskRunner } from '../../../src/tasks/runner.ts';
-import { Turns } from '../../../src/tasks/turns.ts';
+import { Turns } from '../../../src/lib/turns.ts';
 import { until } from '../../support/until.ts';
 import { virtualTime } from '../../support/virtual-time.ts';
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Logger } from '../../../src/log.ts';
+import type { Logger } from '../../../src/log/log.ts';
 import { findMeans } from '../../../src/transcode/means.ts';
 import { videoTrack } from '../../support/packets.ts';
 import type { VideoEncoding } from '../../../src/transcode/encoding.ts';

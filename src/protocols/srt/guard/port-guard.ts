@@ -1,4 +1,4 @@
-import type { Logger } from '../../../log.ts';
+import type { Logger } from '../../../log/log.ts';
 import { nothing, rules, WINDOW_NUMBERS } from './rules.ts';
 import type { UdpSocket } from './udp-socket.ts';
 

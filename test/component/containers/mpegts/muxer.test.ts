@@ -8,7 +8,7 @@ import { writePlanned } from '../../../../src/containers/mpegts/planned-unit.ts'
 import type { Packet } from '../../../../src/core/packet.ts';
 import { rescale, VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../../../src/core/track.ts';
-import { containerOf } from '../../../../src/tasks/record/container.ts';
+import { containerOf } from '../../../../src/recording/container.ts';
 import { codedPackets, tracksOf, type Coded } from '../../../support/coded-packets.ts';
 import { decode } from '../../../support/decoder.ts';
 import {

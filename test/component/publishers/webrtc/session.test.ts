@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { WebrtcSession } from '../../../../src/publishers/webrtc/session.ts';
 import { StreamPublisher } from '../../../../src/publishers/webrtc/stream-publisher.ts';
-import { createLogger } from '../../../../src/log.ts';
+import { createLogger } from '../../../../src/log/log.ts';
 import type { Way } from '../../../../src/webrtc/candidate.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
 import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';

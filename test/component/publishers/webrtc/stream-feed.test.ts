@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import test from 'ava';
 import { InputStream, OutputStream } from '../../../../src/core/stream.ts';
 import { Counters } from '../../../../src/core/counters.ts';
-import { createLogger } from '../../../../src/log.ts';
+import { createLogger } from '../../../../src/log/log.ts';
 import { StreamFeed } from '../../../../src/publishers/webrtc/stream-feed.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
 import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';

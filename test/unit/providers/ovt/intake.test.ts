@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import test from 'ava';
 import type { Track } from '../../../../src/core/track.ts';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { descriptionOf } from '../../../../src/protocols/ovt/description.ts';
 import { BITSTREAM, MEDIA_TYPE, PACKET_TYPE } from '../../../../src/protocols/ovt/enumerations.ts';
 import { wireTrack } from '../../../../src/protocols/ovt/tracks.ts';

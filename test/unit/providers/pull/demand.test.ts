@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { Registry } from '../../../../src/core/registry.ts';
 import { kilnError } from '../../../../src/errors.ts';
-import { StreamChanges } from '../../../../src/origins/stream-changes.ts';
-import type { StreamName } from '../../../../src/origins/stream-key.ts';
+import { StreamChanges } from '../../../../src/directory/stream-changes.ts';
+import type { StreamName } from '../../../../src/directory/stream-key.ts';
 import { Demand } from '../../../../src/providers/pull/demand.ts';
 import { createVhost } from '../../../support/api.ts';
 import { VIDEO } from '../../../support/live.ts';

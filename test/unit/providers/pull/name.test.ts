@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Registry } from '../../../../src/core/registry.ts';
 import { kilnError } from '../../../../src/errors.ts';
-import { StreamChanges } from '../../../../src/origins/stream-changes.ts';
-import type { StreamName } from '../../../../src/origins/stream-key.ts';
-import type { StreamNames } from '../../../../src/origins/stream-names.ts';
+import { StreamChanges } from '../../../../src/directory/stream-changes.ts';
+import type { StreamName } from '../../../../src/directory/stream-key.ts';
+import type { StreamNames } from '../../../../src/directory/stream-names.ts';
 import { PullKind } from '../../../../src/providers/pull/kind.ts';
 import { addVhost } from '../../../support/live.ts';
 import { silent } from '../../../support/ovt.ts';

@@ -14,7 +14,7 @@ import {
   UserControl,
   type RtmpMessage,
 } from '../../../../src/protocols/rtmp/message.ts';
-import { logStreams } from '../../../../src/stream-log.ts';
+import { logStreams } from '../../../../src/server/stream-log.ts';
 import { aac, h264 } from '../../../support/flv-media.ts';
 import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
 import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';

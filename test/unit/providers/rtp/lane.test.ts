@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { joinNals } from '../../../../src/codecs/nal.ts';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import type { RtpPacket } from '../../../../src/protocols/rtp/receive/packet.ts';
 import { AudioIntake } from '../../../../src/providers/intake/audio-intake.ts';

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import * as h265 from '../../../../src/codecs/h265.ts';
 import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import type { MediaUnit } from '../../../../src/providers/intake/media-unit.ts';
 import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { buildAvcConfig } from '../../../../src/codecs/h264-config.ts';
 import { joinNals } from '../../../../src/codecs/nal.ts';
 import { TrackMeter } from '../../../../src/core/meter.ts';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import type { MediaUnit } from '../../../../src/providers/intake/media-unit.ts';
 import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { duplexPair } from 'node:stream';
 import test from 'ava';
 import { pino } from 'pino';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { RtspClient } from '../../../../src/protocols/rtsp/client.ts';
 import { RtspError } from '../../../../src/protocols/rtsp/error.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';

@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
 import test from 'ava';
 import { pino } from 'pino';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
 import { RtspIngest } from '../../../../src/providers/rtsp-pull/ingest.ts';
 import { writeRtpHeader } from '../../../../src/protocols/rtp/header.ts';

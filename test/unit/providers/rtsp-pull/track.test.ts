@@ -1,6 +1,6 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { RtpClock, type RtpTrackClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import { parseRtp } from '../../../../src/protocols/rtp/receive/packet.ts';
 import { readDescription } from '../../../../src/protocols/rtsp/description.ts';

@@ -7,7 +7,7 @@ import type { WebrtcProviderConfig } from '../../../../src/config/model.ts';
 import { Counters } from '../../../../src/core/counters.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { InputStream } from '../../../../src/core/stream.ts';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { createPacketizer } from '../../../../src/protocols/rtp/packetizer.ts';
 import { RtpSender } from '../../../../src/protocols/rtp/sender.ts';
 import type { IngestPlan } from '../../../../src/providers/webrtc/accepted.ts';

@@ -5,7 +5,7 @@ import { Counters } from '../../../../src/core/counters.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { InputStream, OutputStream } from '../../../../src/core/stream.ts';
 import type { Track } from '../../../../src/core/track.ts';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { TsFeed } from '../../../../src/publishers/srt/feed.ts';
 import { addDefaultPlaylist } from '../../../../src/publishers/srt/selection.ts';
 import {

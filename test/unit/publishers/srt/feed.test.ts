@@ -4,7 +4,7 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { KilnError } from '../../../../src/errors.ts';
-import { FaultLog } from '../../../../src/log.ts';
+import { FaultLog } from '../../../../src/log/log.ts';
 import { TsFeed } from '../../../../src/publishers/srt/feed.ts';
 import { addDefaultPlaylist, playlistOf, tracksOf } from '../../../../src/publishers/srt/selection.ts';
 import { addVhost, AUDIO as SOUND, goLive, VIDEO } from '../../../support/live.ts';

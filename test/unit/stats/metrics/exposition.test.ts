@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Histogram } from '../../../../src/core/histogram.ts';
+import { Histogram } from '../../../../src/lib/histogram.ts';
 import { Exposition } from '../../../../src/stats/metrics/exposition.ts';
 import { counter, gauge, histogram, type Family } from '../../../../src/stats/metrics/family.ts';
 

@@ -1,10 +1,10 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { Counters, Flow } from '../../../../src/core/counters.ts';
-import { Histogram } from '../../../../src/core/histogram.ts';
+import { Histogram } from '../../../../src/lib/histogram.ts';
 import { InputStream } from '../../../../src/core/stream.ts';
-import { FaultLog, jsonLogger, logCounts, LogCounts } from '../../../../src/log.ts';
-import { PlaylistCounts } from '../../../../src/publishers/playlists/counts.ts';
+import { FaultLog, jsonLogger, logCounts, LogCounts } from '../../../../src/log/log.ts';
+import { PlaylistCounts } from '../../../../src/publishers/hls/answer/counts.ts';
 import { AllStreams } from '../../../../src/stats/metrics/all-streams.ts';
 import { callFamilies } from '../../../../src/stats/metrics/calls.ts';
 import { clusterFamilies } from '../../../../src/stats/metrics/cluster.ts';

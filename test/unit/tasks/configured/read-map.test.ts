@@ -4,10 +4,10 @@ import { Registry } from '../../../../src/core/registry.ts';
 import type { OutputStream } from '../../../../src/core/stream.ts';
 import type { MapEntry, MapFormat } from '../../../../src/tasks/configured/map-format.ts';
 import { readMap } from '../../../../src/tasks/configured/read-map.ts';
-import type { PushSpec } from '../../../../src/tasks/push/spec.ts';
-import { PUSH_MAP } from '../../../../src/tasks/push/stream-map.ts';
-import type { RecordSpec } from '../../../../src/tasks/record/spec.ts';
-import { recordMap } from '../../../../src/tasks/record/stream-map.ts';
+import type { PushSpec } from '../../../../src/pushing/spec.ts';
+import { PUSH_MAP } from '../../../../src/pushing/stream-map.ts';
+import type { RecordSpec } from '../../../../src/recording/spec.ts';
+import { recordMap } from '../../../../src/recording/stream-map.ts';
 import { addVhost, VIDEO } from '../../../support/live.ts';
 
 const RECORDS = recordMap('/var/kiln');

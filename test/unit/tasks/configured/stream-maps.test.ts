@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { StreamMaps } from '../../../../src/tasks/configured/stream-maps.ts';
-import { recordMap } from '../../../../src/tasks/record/stream-map.ts';
+import { recordMap } from '../../../../src/recording/stream-map.ts';
 import { until } from '../../../support/until.ts';
 
 const xml = (...streams: readonly string[]): string =>

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { WebSocket, WebSocketServer } from 'ws';
 import { CLIENT } from '../../../support/access.ts';
-import { createLogger } from '../../../../src/log.ts';
+import { createLogger } from '../../../../src/log/log.ts';
 import { SignallingConnection } from '../../../../src/webrtc/signalling/connection.ts';
 
 test('a player that asks and never reads is cut off', async (t) => {

@@ -1,0 +1,41 @@
+import type { Application } from '../core/application.ts';
+import type { Source } from '../core/source.ts';
+import type { ReservedNames } from '../directory/stream-names.ts';
+import type { TaskName } from '../tasks/definition.ts';
+import type { TaskDefinitions } from '../tasks/definitions.ts';
+import { CHANNEL_KINDS } from './channel-kind.ts';
+
+/** The task that has an id in an application. */
+export function taskName(
+  { name: kind }: { readonly name: string },
+  { vhost, name }: Application,
+  id: string,
+): TaskName {
+  return { kind, vhost: vhost.name, app: name, id };
+}
+
+/**
+ * Whether a channel has the name of a stream, as far as this node knows: then no other source gets it, also while the channel
+ * is off the air. Of channels of both kinds with one name, which files may define, the first has it; one that is stored goes
+ * first.
+ */
+export function isOfChannel(
+  definitions: Pick<TaskDefinitions, 'get' | 'stored'>,
+  application: Application,
+  name: string,
+  source: Source,
+): boolean {
+  const enabled = CHANNEL_KINDS.filter((kind) => kind.isEnabled(application.config));
+  const first =
+    enabled.find((kind) => definitions.stored(taskName(kind, application, name)) !== undefined) ??
+    enabled.find((kind) => definitions.get(taskName(kind, application, name)) !== undefined);
+  return first !== undefined && first.name !== source.kind;
+}
+
+/** The names of channels, which no other source gets. */
+export function channelNames(definitions: Pick<TaskDefinitions, 'get' | 'stored'>): ReservedNames {
+  return {
+    mayBeIn: ({ config }) => CHANNEL_KINDS.some((kind) => kind.isEnabled(config)),
+    has: (...wanted) => isOfChannel(definitions, ...wanted),
+  };
+}

@@ -1,0 +1,95 @@
+import type { Queue } from './queue.ts';
+import { Turns } from '../lib/turns.ts';
+
+/** Of one recording or dump in memory. */
+export const MAX_BYTES = 64 * 1024 * 1024;
+/** Of all of them. */
+const MAX_ALL = 512 * 1024 * 1024;
+/** All files and host names of the process share a few threads: a disk that hangs must not take them all. */
+const CALLS = 2;
+
+/** The disks that recordings, or dumps, go to, and the memory that waits for them. */
+export class Disks {
+  /** By root, or device: there are few. */
+  readonly #turns = new Map<string, Turns>();
+  #recordings = 0;
+  #queued = 0;
+
+  /**
+   * @param root folder of the recording, or what else stands for a disk; those of one root take turns
+   * @param queue counts the bytes that wait, too
+   */
+  open(root: string, queue?: Queue): Disk {
+    const turns = this.#turns.get(root) ?? new Turns(CALLS);
+    this.#turns.set(root, turns);
+    this.#recordings++;
+    return new Disk(turns, this, queue);
+  }
+
+  /** Counts bytes that wait. */
+  count(bytes: number): void {
+    this.#queued += bytes;
+  }
+
+  /** Whether so many bytes of one are too many: more than its limit, or more than its share while all have too many. */
+  isOver(own: number): boolean {
+    return own > MAX_BYTES || (this.#queued > MAX_ALL && own > MAX_ALL / this.#recordings);
+  }
+
+  /** A recording is over. */
+  release(): void {
+    this.#recordings--;
+  }
+}
+
+/** The disk of one recording or dump: its turns, and the bytes that wait for it. */
+export class Disk {
+  readonly #turns: Turns;
+  readonly #disks: Disks;
+  readonly #queue: Queue | undefined;
+  #queued = 0;
+
+  constructor(turns: Turns, disks: Disks, queue?: Queue) {
+    this.#turns = turns;
+    this.#disks = disks;
+    this.#queue = queue;
+  }
+
+  /** Bytes that wait to be written. */
+  get queued(): number {
+    return this.#queued;
+  }
+
+  /** More waits for it than may. */
+  get isOverloaded(): boolean {
+    return this.#disks.isOver(this.#queued);
+  }
+
+  /** Counts bytes that wait, or with a negative number those that were written. */
+  count(bytes: number): void {
+    if (bytes > 0 && this.#queue !== undefined) this.#queue.came += bytes;
+    this.#resize(bytes);
+  }
+
+  /** Counts bytes that wait no longer, and will not be written. */
+  drop(bytes: number): void {
+    if (this.#queue !== undefined) this.#queue.dropped += bytes;
+    this.#resize(-bytes);
+  }
+
+  /** Calls the system when it is this recording's turn. */
+  take<T>(call: () => Promise<T>): Promise<T> {
+    return this.#turns.take(call);
+  }
+
+  /** Nothing waits any more. To be called once. */
+  close(): void {
+    this.#disks.release();
+  }
+
+  #resize(by: number): void {
+    this.#queued += by;
+    this.#disks.count(by);
+    this.#queue?.resize(by);
+  }
+}

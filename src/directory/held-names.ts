@@ -1,0 +1,163 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Claim, Cluster, Lease, NodeIdentity } from '#cluster';
+import type { Application } from '../core/application.ts';
+import { kilnError } from '../errors.ts';
+import type { Logger } from '../log/log.ts';
+import type { StreamChanges, StreamWatch } from './stream-changes.ts';
+
+/** How long a name is waited for at most: encoders give up after ten seconds. */
+const HOLD_MS = 8000;
+/** Who waits at once. */
+const MAX_HELD = 1000;
+/** Between two questions to a node that cannot be reached. */
+const ASK_AGAIN_MS = 1000;
+
+export interface HeldNamesOptions {
+  readonly cluster: Pick<Cluster, 'self' | 'lives'>;
+  readonly changes: StreamChanges;
+  readonly log: Logger;
+}
+
+/** Which name is claimed, and for whom. */
+export interface WantedName {
+  readonly application: Application;
+  readonly name: string;
+  /** Aborts when nobody wants it any more. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/** What a wait ended with. */
+type Outcome = 'changed' | 'lives' | 'over';
+
+/**
+ * Claims names of streams. If another node has a name, that node is asked whether it lives: if so the name is in use. While
+ * there is no answer the node may have died, perhaps the one that the publisher published to before. The publisher is held
+ * then, and gets the name as soon as it is free.
+ */
+export class HeldNames {
+  readonly #options: HeldNamesOptions;
+  /** By incarnation: many publishers of a node that died may come back at once. */
+  readonly #asked = new Map<string, Promise<boolean | undefined>>();
+  #held = 0;
+
+  constructor(options: HeldNamesOptions) {
+    this.#options = options;
+  }
+
+  /** How many publishers wait for a node that has not answered. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /**
+   * @param attempt claims the name once
+   * @throws streamExists, streamNameUnconfirmed when it was waited for in vain, tooManyWaiting, clientGone, and what
+   * `attempt` does
+   */
+  async claim(wanted: WantedName, attempt: () => Promise<Claim>): Promise<Lease> {
+    const until = performance.now() + HOLD_MS;
+    const claim = await this.#within(until, wanted, attempt());
+    if ('lease' in claim) return claim.lease;
+    const { cluster, changes } = this.#options;
+    if (claim.owner.incarnation === cluster.self.incarnation) throw kilnError('streamExists');
+    if (this.#held >= MAX_HELD) throw kilnError('tooManyWaiting');
+    const watch = changes.watch(wanted.application, (input) => input === wanted.name);
+    this.#held++;
+    try {
+      return await this.#hold(until, wanted, attempt, claim.owner, watch);
+    } finally {
+      this.#held--;
+      watch.close();
+    }
+  }
+
+  async #hold(
+    until: number,
+    wanted: WantedName,
+    attempt: () => Promise<Claim>,
+    first: NodeIdentity,
+    watch: StreamWatch,
+  ): Promise<Lease> {
+    let told: NodeIdentity | undefined;
+    for (let owner = first; ;) {
+      const outcome = await this.#wait(until, owner, watch, wanted, () => {
+        if (told?.incarnation !== owner.incarnation) this.#tell(wanted, owner);
+        told = owner;
+      });
+      if (wanted.signal?.aborted === true) throw kilnError('clientGone');
+      if (outcome === 'lives') throw kilnError('streamExists');
+      // also at the end: a change may not have been heard of
+      const claim = await this.#within(Math.max(until, performance.now() + ASK_AGAIN_MS), wanted, attempt());
+      if ('lease' in claim) return claim.lease;
+      owner = claim.owner;
+      if (owner.incarnation === this.#options.cluster.self.incarnation) throw kilnError('streamExists');
+      if (outcome === 'over') throw kilnError('streamNameUnconfirmed');
+    }
+  }
+
+  /** @param onSilent called when the owner has not answered */
+  async #wait(
+    until: number,
+    owner: NodeIdentity,
+    watch: StreamWatch,
+    { signal }: WantedName,
+    onSilent: () => void,
+  ): Promise<Outcome> {
+    const done = new AbortController();
+    const changed = watch.next(Math.max(0, until - performance.now()), signal);
+    try {
+      return await Promise.race([
+        changed.then((has): Outcome => (has ? 'changed' : 'over')),
+        this.#untilAnswered(owner, done.signal, onSilent),
+      ]);
+    } finally {
+      done.abort();
+    }
+  }
+
+  async #untilAnswered(owner: NodeIdentity, signal: AbortSignal, onSilent: () => void): Promise<Outcome> {
+    while (!(await this.#answers(owner))) {
+      if (!signal.aborted) onSilent();
+      await delay(ASK_AGAIN_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return 'over';
+    }
+    return 'lives';
+  }
+
+  #answers(node: NodeIdentity): Promise<boolean | undefined> {
+    const present = this.#asked.get(node.incarnation);
+    if (present !== undefined) return present;
+    const asked = this.#options.cluster.lives(node).finally(() => this.#asked.delete(node.incarnation));
+    this.#asked.set(node.incarnation, asked);
+    return asked;
+  }
+
+  /** What comes later than that, or for nobody, is released. @throws streamNameUnconfirmed, clientGone */
+  async #within(until: number, { signal }: WantedName, claiming: Promise<Claim>): Promise<Claim> {
+    const done = new AbortController();
+    const late = delay(Math.max(0, until - performance.now()), undefined, {
+      signal: signal === undefined ? done.signal : AbortSignal.any([done.signal, signal]),
+      ref: false,
+    }).catch(() => undefined);
+    try {
+      const claim = await Promise.race([claiming, late]);
+      if (claim !== undefined && signal?.aborted !== true) return claim;
+      void claiming.then(
+        async (unwanted) => {
+          if ('lease' in unwanted) await unwanted.lease.release();
+        },
+        () => undefined,
+      );
+      throw kilnError(signal?.aborted === true ? 'clientGone' : 'streamNameUnconfirmed');
+    } finally {
+      done.abort();
+    }
+  }
+
+  #tell({ application, name }: WantedName, { id }: NodeIdentity): void {
+    this.#options.log.info(
+      { event: 'publisher.held', stream: `${application.internalName}/${name}`, node: id, held: this.#held },
+      'a publisher is held: the node that has the name of its stream does not answer, and may have died',
+    );
+  }
+}

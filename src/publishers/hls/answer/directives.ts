@@ -1,0 +1,41 @@
+import { kilnError } from '../../../errors.ts';
+
+/** Delivery directives of a chunklist request (RFC 8216bis 6.2.5, facts/05-hls.md). */
+export interface Directives {
+  /** Hold the answer until this segment is there, or with `part` that part of it. */
+  readonly msn: number | undefined;
+  readonly part: number | undefined;
+  readonly skip: boolean;
+  readonly legacy: boolean;
+}
+
+const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false };
+const NUMBER = /^\d{1,15}$/;
+
+/**
+ * @param query raw query of the request, without `?`
+ * @throws playlistDirective
+ */
+export function parseDirectives(query: string): Directives {
+  if (!query.includes('_HLS_')) return NONE;
+  const values = new URLSearchParams(query);
+  const msn = number(values, '_HLS_msn');
+  const part = number(values, '_HLS_part');
+  if (part !== undefined && msn === undefined) throw kilnError('playlistDirective', '_HLS_part without _HLS_msn');
+  const skip = values.get('_HLS_skip');
+  return { msn, part, skip: skip === 'YES' || skip === 'v2', legacy: values.get('_HLS_legacy') === 'YES' };
+}
+
+/** What of a master playlist's query its children are asked with: all but what asks for one state of one chunklist. */
+export function handedOn(query: string): string {
+  if (query === '') return '';
+  const pairs = query.split('&').filter((pair) => pair !== '' && !/^_HLS_(msn|part|skip)(=|$)/.test(pair));
+  return pairs.join('&').replace(/["\r\n<>\\]/g, encodeURIComponent);
+}
+
+function number(values: URLSearchParams, name: string): number | undefined {
+  const value = values.get(name);
+  if (value === null) return undefined;
+  if (!NUMBER.test(value)) throw kilnError('playlistDirective', `${name} is not a number`);
+  return Number(value);
+}

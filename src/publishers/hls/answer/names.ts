@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto';
+import type { HlsPublisherConfig } from '../../../config/model.ts';
+
+/**
+ * In front of a child's name, by HLSChunklistPathDepth (facts/05-hls.md). All are relative: a proxy may have the server below a path
+ * of its own, which nothing else tells.
+ */
+export function childPrefix(depth: number, application: string, stream: string): string {
+  const app = encodeURIComponent(application);
+  const name = encodeURIComponent(stream);
+  switch (depth) {
+    case 1:
+      return `../${name}/`;
+    case 2:
+      return `../../${app}/${name}/`;
+    default:
+      return '';
+  }
+}
+
+/** What every file is asked with, the `?` in front; empty for nothing. */
+export function defaultQuery({ defaultQueryString }: HlsPublisherConfig): string {
+  const pairs = defaultQueryString.map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
+  return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
+}
+
+const KEY_CHARS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678901';
+
+/** Eight characters that tell one run of a stream from the next. */
+export function randomKey(): string {
+  return Array.from(randomBytes(8), (byte) => KEY_CHARS[byte % KEY_CHARS.length]).join('');
+}
+
+/** FNV-1a of a name: the same on every origin. */
+export function nameHash(name: string): string {
+  return contentHash(Buffer.from(name));
+}
+
+/** FNV-1a of bytes: the same on every origin. */
+export function contentHash(content: Buffer): string {
+  let hash = 0x811c9dc5;
+  for (const byte of content) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
+  return String(hash);
+}

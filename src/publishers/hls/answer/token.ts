@@ -1,0 +1,207 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { OpeningId } from '../../../access/opening.ts';
+
+/** On what terms a session was admitted. */
+export interface SessionTerms {
+  /** When it ends at the latest, in milliseconds since the epoch; undefined: never. */
+  readonly until?: number | undefined;
+  /** Access control is configured where it was admitted, and admitted it. */
+  readonly guarded: boolean;
+  /** The virtual host of the stream, where the player asked another one, from which a guard sent it there. */
+  readonly vhost?: string | undefined;
+  /** Id of the node that counts the player; undefined: the owner of the stream does. */
+  readonly home?: string | undefined;
+  /** What is closed when the session ends. */
+  readonly openings: readonly OpeningId[];
+}
+
+/** What a session's path element says. */
+export interface SessionClaims extends SessionTerms {
+  readonly id: string;
+  /** Milliseconds since the epoch. */
+  readonly issued: number;
+}
+
+/** The first byte says which of the claims follow, in this order. The names of virtual hosts take the first bit. */
+const VHOST = 0x80;
+const GUARDED = 1;
+const UNTIL = 2;
+const OPENINGS = 4;
+/** Two MACs follow the claims: the key of the cluster is being changed. */
+const TWO_MACS = 8;
+const HOME = 16;
+const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS | HOME;
+
+const TIME_BYTES = 6;
+const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1;
+const MAC_BYTES = 17;
+const MAX_TEXT_BYTES = 255;
+const MAX_OPENINGS = 8;
+/** HTTP ports take path elements of 1024 characters (`LIMITS.pathNameLength` in web/). */
+const MAX_BYTES = 768;
+const MAX_TOKEN_CHARS = (MAX_BYTES * 4) / 3;
+const NOBODY = '-';
+/** Goes into the key: tokens of another form are those of another stream. */
+const FORM = '2';
+/** What the first character is when the first bit is set. */
+const NAMES_VHOST = /^[g-z0-9_-]/;
+
+/**
+ * Session tokens of a stream: id, issue time and terms of a session under a MAC, so that every node with the key takes
+ * them without having met the session.
+ */
+export class SessionTokens {
+  /** Of this stream alone. */
+  readonly #keys: readonly Buffer[];
+
+  /**
+   * @param keys one, or two while it is being changed: tokens have a MAC by each, so that nodes take them that know only one
+   * @param stream identity of the stream, the same on every node
+   */
+  constructor(keys: readonly Buffer[], stream: string) {
+    this.#keys = keys.map((key) => createHmac('sha256', key).update(`${FORM} ${stream}`).digest());
+  }
+
+  /**
+   * Openings that do not fit in are left out: who goes on with the session does not learn of them.
+   * @param id of ASCII characters, 128 at most
+   * @throws RangeError for a virtual host whose name is longer than 255 bytes
+   */
+  issue(id: string, terms: SessionTerms, now = Date.now()): string {
+    const { until, guarded, vhost } = terms;
+    const home = terms.home === undefined ? undefined : text(terms.home);
+    const named = vhost === undefined ? undefined : text(vhost);
+    if (vhost !== undefined && named === undefined) throw new RangeError('the name of the virtual host is too long');
+    const before = [
+      time(now),
+      ...(until === undefined ? [] : [time(until)]),
+      ...(named === undefined ? [] : [named]),
+      ...(home === undefined ? [] : [home]),
+    ];
+    const name = Buffer.from(id, 'latin1');
+    const left = MAX_BYTES - this.#keys.length * MAC_BYTES - 2 - sizeOf([...before, name]);
+    const openings = fitting(terms.openings, left);
+    const flags =
+      (named === undefined ? 0 : VHOST) |
+      (guarded ? GUARDED : 0) |
+      (until === undefined ? 0 : UNTIL) |
+      (openings.length === 0 ? 0 : OPENINGS) |
+      (home === undefined ? 0 : HOME) |
+      (this.#keys.length > 1 ? TWO_MACS : 0);
+    const counted = openings.length === 0 ? [] : [Buffer.of(openings.length), ...openings];
+    const claims = Buffer.concat([Buffer.of(flags), ...before, ...counted, name]);
+    return Buffer.concat([claims, ...this.#keys.map((key) => macOf(key, claims))]).toString('base64url');
+  }
+
+  /** Leads to a stream of another virtual host than the one that is asked, and stands for no session. */
+  route(vhost: string): string {
+    return this.issue(NOBODY, { guarded: false, vhost, openings: [] }, 0);
+  }
+
+  /** Whether a text is what `route` makes. */
+  isRoute(token: string): boolean {
+    const claims = this.verify(token);
+    return claims?.id === NOBODY && claims.issued === 0;
+  }
+
+  /** The session that a token was issued to; undefined for any other text. */
+  verify(token: string): SessionClaims | undefined {
+    const bytes = decode(token);
+    if (bytes === undefined) return undefined;
+    const { claims, macs } = parted(bytes);
+    const isOurs = this.#keys.some((key) => macs.some((mac) => timingSafeEqual(macOf(key, claims), mac)));
+    return isOurs ? read(claims) : undefined;
+  }
+}
+
+function macOf(key: Buffer, claims: Buffer): Buffer {
+  return createHmac('sha256', key).update(claims).digest().subarray(0, MAC_BYTES);
+}
+
+function parted(bytes: Buffer): { readonly claims: Buffer; readonly macs: readonly Buffer[] } {
+  const end = bytes.length - (((bytes[0] ?? 0) & TWO_MACS) === 0 ? MAC_BYTES : 2 * MAC_BYTES);
+  if (end <= 0) return { claims: Buffer.alloc(0), macs: [] };
+  const macs: Buffer[] = [];
+  for (let at = end; at < bytes.length; at += MAC_BYTES) macs.push(bytes.subarray(at, at + MAC_BYTES));
+  return { claims: bytes.subarray(0, end), macs };
+}
+
+/** Whether a text would be a token that names a virtual host. */
+export function namesVhost(text: string): boolean {
+  return NAMES_VHOST.test(text);
+}
+
+/**
+ * The virtual host that a text would be a token for, if it is not the one that it is asked under: tokens are verified with
+ * the key of a stream, which that name belongs to.
+ */
+export function vhostOf(text: string): string | undefined {
+  return namesVhost(text) ? claimsOf(text)?.vhost : undefined;
+}
+
+/** What a text would say if it were a token; undefined for what no token says. */
+export function claimsOf(text: string): SessionClaims | undefined {
+  const bytes = decode(text);
+  return bytes && read(parted(bytes).claims);
+}
+
+/** Whether the time of a session is over. */
+export function isOver({ until }: Pick<SessionTerms, 'until'>): boolean {
+  return until !== undefined && until <= Date.now();
+}
+
+function decode(token: string): Buffer | undefined {
+  if (token.length > MAX_TOKEN_CHARS) return undefined;
+  const bytes = Buffer.from(token, 'base64url');
+  // one spelling only: the decoder also takes others for the same bytes
+  return bytes.length > MAC_BYTES && bytes.toString('base64url') === token ? bytes : undefined;
+}
+
+/** undefined for what no token says. */
+function read(claims: Buffer): SessionClaims | undefined {
+  const flags = claims[0] ?? 0;
+  if ((flags & ~KNOWN) !== 0) return undefined;
+  let at = 1;
+  const bytes = (length: number): Buffer => claims.subarray(at, (at += length));
+  const number = (): number => {
+    const found = bytes(TIME_BYTES);
+    return found.length < TIME_BYTES ? 0 : found.readUIntBE(0, TIME_BYTES);
+  };
+  const string = (): string => bytes(1 + (claims[at] ?? 0)).toString('utf8', 1);
+  const issued = number();
+  const until = (flags & UNTIL) === 0 ? undefined : number();
+  const vhost = (flags & VHOST) === 0 ? undefined : string();
+  const home = (flags & HOME) === 0 ? undefined : string();
+  const count = (flags & OPENINGS) === 0 ? 0 : (bytes(1)[0] ?? 0);
+  const openings: OpeningId[] = [];
+  while (openings.length < count && at < claims.length) openings.push({ id: string(), vhost: string() });
+  if (at >= claims.length) return undefined;
+  return { id: claims.toString('latin1', at), issued, until, guarded: (flags & GUARDED) !== 0, vhost, home, openings };
+}
+
+function time(value: number): Buffer {
+  const bytes = Buffer.alloc(TIME_BYTES);
+  bytes.writeUIntBE(Math.max(0, Math.min(Math.floor(value), MAX_TIME)), 0, TIME_BYTES);
+  return bytes;
+}
+
+/** With its length in front; undefined where that is too long. */
+function text(value: string): Buffer | undefined {
+  const bytes = Buffer.from(value);
+  return bytes.length > MAX_TEXT_BYTES ? undefined : Buffer.concat([Buffer.of(bytes.length), bytes]);
+}
+
+/** As many as there is room for, in bytes. */
+function fitting(openings: readonly OpeningId[], room: number): Buffer[] {
+  const fit: Buffer[] = [];
+  for (const { id, vhost } of openings.slice(0, MAX_OPENINGS)) {
+    const [one, other] = [text(id), text(vhost)];
+    if (one === undefined || other === undefined) continue;
+    if (sizeOf(fit) + one.length + other.length <= room) fit.push(Buffer.concat([one, other]));
+  }
+  return fit;
+}
+
+function sizeOf(pieces: readonly Buffer[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
+}

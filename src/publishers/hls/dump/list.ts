@@ -1,0 +1,98 @@
+import type { FollowedSegment } from '../answer/followers.ts';
+import type { GrowingText } from './growing-file.ts';
+
+const END = '#EXT-X-ENDLIST\n';
+/** What stands in front of the first segment and its tags. */
+const HEAD =
+  /^#EXTM3U\n((?:#EXT-X-(?:VERSION|PLAYLIST-TYPE|TARGETDURATION|MEDIA-SEQUENCE|DISCONTINUITY-SEQUENCE):.*\n)+)/;
+
+/** The media playlist of a dump: video on demand (RFC 8216 4.3.3.5) of the segments so far. */
+export class DumpedList implements GrowingText {
+  readonly name: string;
+  body = '';
+  readonly tail = END;
+  #version = 3;
+  /** Seconds. */
+  #target = 1;
+  #first: number | undefined;
+  #discontinuities = 0;
+  #init: string | undefined;
+  /** Segments of an earlier dump that the window may still have. */
+  #before: string | undefined;
+  /** The next segment follows the last one that is listed. */
+  #isContinued = true;
+
+  /**
+   * @param earlier text of an earlier dump of this playlist, which is continued
+   */
+  constructor(name: string, earlier?: string) {
+    this.name = name;
+    const [head, tags = ''] = HEAD.exec(earlier ?? '') ?? [];
+    if (earlier === undefined || head === undefined || !earlier.endsWith(END)) return;
+    const value = (tag: string): number => Number(new RegExp(`^#EXT-X-${tag}:(\\d+)$`, 'm').exec(tags)?.[1] ?? 0);
+    this.body = earlier.slice(head.length, -END.length);
+    this.#version = value('VERSION');
+    this.#target = value('TARGETDURATION');
+    this.#first = value('MEDIA-SEQUENCE');
+    this.#discontinuities = value('DISCONTINUITY-SEQUENCE');
+    this.#init = [...this.body.matchAll(/^#EXT-X-MAP:URI="([^"]*)"$/gm)].at(-1)?.[1];
+    this.#before = `\n${this.body}`;
+    this.#isContinued = false;
+  }
+
+  /** It has no segment. */
+  get empty(): boolean {
+    return this.#first === undefined;
+  }
+
+  get head(): string {
+    let text = `#EXTM3U\n#EXT-X-VERSION:${this.#version}\n#EXT-X-PLAYLIST-TYPE:VOD\n`;
+    text += `#EXT-X-TARGETDURATION:${this.#target}\n#EXT-X-MEDIA-SEQUENCE:${this.#first ?? 0}\n`;
+    return this.#discontinuities === 0 ? text : `${text}#EXT-X-DISCONTINUITY-SEQUENCE:${this.#discontinuities}\n`;
+  }
+
+  /** Whether an earlier dump has this segment. Call it for each segment in order, before `add`. */
+  has({ name }: FollowedSegment): boolean {
+    if (this.#before?.includes(`\n${name}\n`) !== true) {
+      this.#before = undefined;
+      return false;
+    }
+    this.#isContinued = this.#before.endsWith(`\n${name}\n`);
+    return true;
+  }
+
+  /** Lists a segment whose media has been written. */
+  add({
+    name,
+    msn,
+    duration,
+    wallClock,
+    discontinuity,
+    discontinuitySequence,
+    gap,
+    breaks,
+    breaksBefore,
+    init,
+  }: FollowedSegment): void {
+    const running = this.empty || !this.#isContinued ? this.#newLines(breaksBefore) : '';
+    if (this.#first === undefined) {
+      this.#first = msn;
+      this.#discontinuities = discontinuitySequence;
+    }
+    this.#target = Math.max(this.#target, Math.round(duration));
+    if (discontinuity || !this.#isContinued) this.body += '#EXT-X-DISCONTINUITY\n';
+    this.#isContinued = true;
+    if (init !== undefined && init.name !== this.#init) {
+      this.#version = Math.max(this.#version, 6);
+      this.#init = init.name;
+      this.body += `#EXT-X-MAP:URI="${init.name}"\n`;
+    }
+    this.body += `${running}${breaks}#EXT-X-PROGRAM-DATE-TIME:${new Date(wallClock).toISOString()}\n`;
+    this.body += `${gap ? '#EXT-X-GAP\n' : ''}#EXTINF:${duration.toFixed(6)},\n${name}\n`;
+  }
+
+  /** Those of some lines that are not in the playlist yet. */
+  #newLines(lines: string): string {
+    return lines.replaceAll(/.+\n/g, (line) => (this.body.includes(line) ? '' : line));
+  }
+}

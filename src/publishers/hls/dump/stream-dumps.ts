@@ -1,0 +1,215 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HlsPublisherConfig } from '../../../config/model.ts';
+import type { Application } from '../../../core/application.ts';
+import type { OutputStream } from '../../../core/stream.ts';
+import { wildcard } from '../../../lib/wildcard.ts';
+import { KilnError, kilnError } from '../../../errors.ts';
+import type { Logger } from '../../../log/log.ts';
+import { PathError } from '../../../lib/files/paths.ts';
+import { randomKey } from '../answer/names.ts';
+import type { Package } from '../package/package.ts';
+import { Dump, type DumpedMaster } from './dump.ts';
+import { dumpPath } from './paths.ts';
+
+/** A dump as it is asked for. */
+export interface DumpRequest {
+  readonly id: string;
+  /** May contain macros. */
+  readonly outputPath: string;
+  /** File names of master playlists; empty: all. */
+  readonly playlist: readonly string[];
+  /** May contain macros. */
+  readonly infoFile?: string;
+  readonly userData?: string;
+}
+
+/** A dump that is in progress, or has failed. */
+export interface DumpState extends DumpRequest {
+  /** Without macros, as its info file is. */
+  readonly outputPath: string;
+  /** Why it has failed. */
+  readonly reason: string | undefined;
+}
+
+export interface StreamDumpsOptions {
+  readonly package: Package;
+  readonly application: Application;
+  readonly config: HlsPublisherConfig;
+  /** The output stream, as it is now. */
+  readonly output: () => OutputStream;
+  /** As `OwnStream.settled`. */
+  readonly settled: () => Promise<void> | undefined;
+  readonly log: Logger;
+}
+
+interface Entry {
+  readonly request: DumpRequest;
+  readonly dump: Dump;
+}
+
+const EXTENSION = '.m3u8';
+/** A stop waits so long for the disk. */
+const STOP_MS = 5000;
+
+/** The dumps of one output stream. They end when its publisher goes, or when its playlists are concluded. */
+export class StreamDumps {
+  readonly #options: StreamDumpsOptions;
+  readonly #dumps = new Map<string, Entry>();
+  readonly #endings = new Set<Promise<void>>();
+
+  constructor(options: StreamDumpsOptions) {
+    this.#options = options;
+  }
+
+  /** Those in progress and, until they are stopped or the stream ends, those that failed; in order of their ids. */
+  list(): DumpState[] {
+    const all = Array.from(this.#dumps.values(), ({ request, dump }) => ({
+      ...request,
+      ...dump.paths,
+      reason: dump.failure?.message,
+    }));
+    return all.sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+
+  /**
+   * Starts a dump. When this resolves the window is written, unless that takes long.
+   * @throws dumpNotStarted, taskInvalid for a path that cannot be
+   */
+  async start(request: DumpRequest): Promise<void> {
+    const { id } = request;
+    const dump = this.#dump(request);
+    if (this.#dumps.has(id)) throw kilnError('dumpNotStarted', this.#path, 'Duplicate ID');
+    const entry = { request, dump };
+    this.#dumps.set(id, entry);
+    try {
+      // before that the dates of the first segments are not final
+      await this.#options.settled();
+      await dump.start();
+      this.#log(id).info({ event: 'dump.started', folder: dump.paths.outputPath }, 'the HLS dump has started');
+    } catch (error) {
+      if (this.#dumps.get(id) === entry) this.#dumps.delete(id);
+      throw kilnError('dumpNotStarted', this.#path, (error as Error).message);
+    }
+  }
+
+  /**
+   * Completes a dump, or all of them. Resolves within a few seconds.
+   * @returns their ids
+   * @throws dumpNotFound
+   */
+  async stop(id?: string): Promise<string[]> {
+    const entry = id === undefined ? undefined : this.#dumps.get(id);
+    if (id !== undefined && entry === undefined) throw kilnError('dumpNotFound', this.#path);
+    const ids = id === undefined ? [...this.#dumps.keys()].sort() : [id];
+    await soon(ids.map((one) => this.#end(one)));
+    return ids;
+  }
+
+  /** Starts the dumps that are configured for this stream. Never rejects: failures are logged. */
+  async startConfigured(): Promise<void> {
+    const { name } = this.#options.output();
+    const wanted = this.#options.config.dumps.filter(
+      ({ enable, targetStreamName }) => enable && wildcard(targetStreamName).test(name),
+    );
+    await Promise.all(
+      wanted.map(async ({ id = randomKey(), outputPath, playlists: playlist, infoFile, userData }) => {
+        try {
+          await this.start({
+            id,
+            outputPath,
+            playlist,
+            ...(infoFile !== undefined && { infoFile }),
+            ...(userData !== undefined && { userData }),
+          });
+        } catch (error) {
+          const { message: reason } = error as Error;
+          this.#log(id).error({ event: 'dump.failed', reason }, 'an HLS dump of the configuration cannot start');
+        }
+      }),
+    );
+  }
+
+  /** Completes all of them, since the stream has ended. Resolves within a few seconds. */
+  async end(): Promise<void> {
+    for (const id of this.#dumps.keys()) void this.#end(id);
+    await soon([...this.#endings]);
+  }
+
+  async #end(id: string): Promise<void> {
+    const entry = this.#dumps.get(id);
+    if (entry === undefined) return;
+    this.#dumps.delete(id);
+    const ending = entry.dump.end();
+    this.#endings.add(ending);
+    await ending;
+    this.#endings.delete(ending);
+    if (entry.dump.failure === undefined)
+      this.#log(id).info({ event: 'dump.finished', folder: entry.dump.paths.outputPath }, 'the HLS dump is complete');
+  }
+
+  /** @throws taskInvalid for a path that cannot be, dumpNotStarted for a playlist that is not there */
+  #dump({ id, outputPath, infoFile, userData, playlist }: DumpRequest): Dump {
+    const { application, config, output } = this.#options;
+    const { vhost, name: app } = application;
+    const { name: stream } = output();
+    const values = { vhost: vhost.name, app, stream, start: new Date() };
+    const names = playlist.map((file) => (file.endsWith(EXTENSION) ? file.slice(0, -EXTENSION.length) : file));
+    const isThere = names.every((name) => output().playlist(name) !== undefined);
+    if (!isThere) throw kilnError('dumpNotStarted', this.#path, 'Could not dump master playlist');
+    try {
+      return new Dump({
+        outputPath: dumpPath(outputPath, values),
+        ...(infoFile !== undefined && { infoFile: dumpPath(infoFile, values) }),
+        ...(userData !== undefined && { userData }),
+        stream: `/${vhost.name}/${app}/${stream}`,
+        watch: () => output().addRelay(),
+        follow: (follower) => this.#options.package.follow(follower),
+        masters: () => this.#masters(names),
+        onEnd: () => void this.#end(id),
+        continues: !config.originMode,
+        log: this.#log(id),
+      });
+    } catch (error) {
+      throw error instanceof PathError ? kilnError('taskInvalid', error.message) : error;
+    }
+  }
+
+  /** Master playlists with the media playlists beside them. @param names of files, without extension; empty: all */
+  #masters(names: readonly string[]): DumpedMaster[] {
+    const { package: of, output } = this.#options;
+    const { playlists } = output();
+    return playlists.flatMap((playlist) => {
+      const { fileName } = playlist;
+      if (fileName === undefined || (names.length > 0 && !names.includes(fileName))) return [];
+      const lists: string[] = [];
+      const note = (uri: string): string => {
+        const [list = ''] = uri.split('?', 1);
+        lists.push(list);
+        return list;
+      };
+      try {
+        const text = of.master(playlist, output(), note);
+        return text === undefined ? [] : [{ file: `${fileName}${EXTENSION}`, text, lists }];
+      } catch (error) {
+        // this kind of HLS can play none of its renditions
+        if (error instanceof KilnError && error.code === 'fileNotFound') return [];
+        throw error;
+      }
+    });
+  }
+
+  #log(id: string): Logger {
+    return this.#options.log.child({ dump: id });
+  }
+
+  get #path(): string {
+    const { application, output } = this.#options;
+    return `${application.vhost.name}/${application.name}/${output().name}`;
+  }
+}
+
+/** Resolves when all have ended, or after the time that a stop waits for a disk. */
+async function soon(endings: readonly Promise<void>[]): Promise<void> {
+  if (endings.length === 0) return;
+  await Promise.race([Promise.all(endings), delay(STOP_MS, undefined, { ref: false })]);
+}

@@ -1,0 +1,66 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { allowOrigin, followsRedirects, type AllowOrigin } from '../../../access/cross-domains.ts';
+import type { CrossDomainsConfig } from '../../../config/model.ts';
+import type { Application } from '../../../core/application.ts';
+
+const METHODS = 'OPTIONS, HEAD, GET';
+
+/** Headers by which browsers let pages of other origins read an answer (facts/01-rest-api.md, "CORS"). */
+class Cors {
+  readonly #allowed: AllowOrigin;
+  readonly #extra: CrossDomainsConfig['header'];
+
+  constructor(crossDomains: CrossDomainsConfig) {
+    this.#allowed = allowOrigin(crossDomains);
+    this.#extra = crossDomains.header;
+  }
+
+  /** @param requested what the request's Access-Control-Request-Headers says */
+  headers(origin: string | undefined, requested: string | undefined): Record<string, string> {
+    const allowed = this.#allowed(origin);
+    const headers: Record<string, string> = {};
+    if (allowed !== '*') headers['vary'] = 'Origin';
+    if (allowed === undefined) return headers;
+    headers['access-control-allow-origin'] = allowed;
+    headers['access-control-allow-methods'] = METHODS;
+    if (allowed !== '*') headers['access-control-allow-credentials'] = 'true';
+    if (requested !== undefined) headers['access-control-allow-headers'] = requested;
+    for (const { key, value } of this.#extra) headers[key] = value;
+    return headers;
+  }
+}
+
+/** The CrossDomains of one publisher, application by application. */
+export class CrossDomainRules {
+  readonly #publisher: 'llhls' | 'hls' | 'thumbnail';
+  readonly #fallback: CrossDomainsConfig | undefined;
+  readonly #cors = new WeakMap<Application, Cors>();
+
+  /** @param fallback what applications without CrossDomains of their own have */
+  constructor(publisher: 'llhls' | 'hls' | 'thumbnail', fallback: CrossDomainsConfig | undefined) {
+    this.#publisher = publisher;
+    this.#fallback = fallback;
+  }
+
+  /** Whether pages of other origins can follow a redirect to another host. */
+  followRedirects(application: Application): boolean {
+    return followsRedirects(this.#of(application));
+  }
+
+  /** Sets the headers of an answer. */
+  apply(application: Application, request: FastifyRequest, reply: FastifyReply): void {
+    const crossDomains = this.#of(application);
+    if (crossDomains === undefined) return;
+    let cors = this.#cors.get(application);
+    if (cors === undefined) {
+      cors = new Cors(crossDomains);
+      this.#cors.set(application, cors);
+    }
+    const { origin, 'access-control-request-headers': requested } = request.headers;
+    reply.headers(cors.headers(origin, requested));
+  }
+
+  #of({ config: { publishers } }: Application): CrossDomainsConfig | undefined {
+    return publishers[this.#publisher]?.crossDomains ?? this.#fallback;
+  }
+}

@@ -1,0 +1,63 @@
+import type { FastifyReply } from 'fastify';
+import { acceptsGzip, byteRange, cacheControl, respond, sliceRange } from './respond.ts';
+import type { Media } from '../answer/answer.ts';
+import type { Text } from '../answer/text.ts';
+
+const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl';
+const MEDIA_TYPES = { video: 'video/mp4', audio: 'audio/mp4', ts: 'video/mp2t' } as const;
+
+type OnSent = (bytes: number) => void;
+
+/** Tells that a stream has not come so far. */
+export function sendNothing(reply: FastifyReply): void {
+  respond(reply, { status: 201, headers: {}, body: [] });
+}
+
+/** @param maxAge as `cacheControl` takes it */
+export function sendMedia({ type, body }: Media, maxAge: number, reply: FastifyReply, onSent: OnSent): void {
+  const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[type], 'accept-ranges': 'bytes' };
+  cache(reply, headers, maxAge);
+  const { range: wanted } = reply.request.headers;
+  if (wanted === undefined) {
+    respond(reply, { status: 200, headers, body }, onSent);
+    return;
+  }
+  const length = body.reduce((sum, part) => sum + part.length, 0);
+  const range = byteRange(wanted, length);
+  if (range === undefined) {
+    respond(reply, { status: 200, headers, body }, onSent);
+  } else if (range === 'unsatisfiable') {
+    respond(reply, { status: 416, headers: { ...headers, 'content-range': `bytes */${length}` }, body: [] });
+  } else {
+    const { first, last } = range;
+    headers['content-range'] = `bytes ${first}-${last}/${length}`;
+    respond(reply, { status: 206, headers, body: sliceRange(body, first, last) }, onSent);
+  }
+}
+
+/** A playlist, compressed for those who take it. @param maxAge as `cacheControl` takes it */
+export function sendText(text: Text, maxAge: number, reply: FastifyReply, onSent: OnSent): Promise<void> | void {
+  const vary = reply.getHeader('vary');
+  const headers: Record<string, string> = {
+    'content-type': PLAYLIST_TYPE,
+    vary: vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`,
+  };
+  cache(reply, headers, maxAge);
+  if (!acceptsGzip(reply.request.headers['accept-encoding'])) {
+    respond(reply, { status: 200, headers, body: [text.plain] }, onSent);
+    return;
+  }
+  headers['content-encoding'] = 'gzip';
+  const gzipped = text.gzipped();
+  if (Buffer.isBuffer(gzipped)) {
+    respond(reply, { status: 200, headers, body: [gzipped] }, onSent);
+    return;
+  }
+  return gzipped.then((bytes) => respond(reply, { status: 200, headers, body: [bytes] }, onSent));
+}
+
+function cache(reply: FastifyReply, headers: Record<string, string>, maxAge: number): void {
+  const value = cacheControl(maxAge);
+  if (value === undefined) reply.removeHeader('cache-control');
+  else headers['cache-control'] = value;
+}

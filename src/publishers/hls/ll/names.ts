@@ -1,0 +1,36 @@
+import type { FileNames } from '../../../packaging/playlist.ts';
+import type { Init } from '../../../packaging/segment.ts';
+import { contentHash } from '../answer/names.ts';
+
+const SUFFIX = 'llhls';
+
+export interface NameParts {
+  readonly trackId: number;
+  readonly type: 'video' | 'audio';
+  readonly streamKey: string;
+  /** Streams that begin anew have the same key: versions of initializations tell what is in them. */
+  readonly keepsKey: boolean;
+  /** Behind each name, with the `?` in front; empty for nothing. */
+  readonly query: string;
+}
+
+/** File names of one track (facts/05-hls.md, LL-HLS names). */
+export function fileNames({ trackId, type, streamKey, keepsKey, query }: NameParts): FileNames {
+  const tail = `${type}_${streamKey}`;
+  const versionOf = ({ version, data }: Init): string => {
+    if (keepsKey) return `_v${contentHash(data)}`;
+    return version > 0 ? `_v${version}` : '';
+  };
+  return {
+    chunklist: () => `chunklist_${trackId}_${tail}_${SUFFIX}.m3u8${query}`,
+    init: (init) => `init_${trackId}_${tail}${versionOf(init)}_${SUFFIX}.m4s${query}`,
+    segment: (msn) => `seg_${trackId}_${msn}_${tail}_${SUFFIX}.m4s${query}`,
+    part: (msn, index) => `part_${trackId}_${msn}_${index}_${tail}_${SUFFIX}.m4s${query}`,
+  };
+}
+
+/** A file's name without the query that it has in playlists. */
+export function pathOf(name: string): string {
+  const query = name.indexOf('?');
+  return query < 0 ? name : name.slice(0, query);
+}

@@ -1,0 +1,153 @@
+import type { Breaks } from '../../../packaging/breaks.ts';
+import {
+  ChunklistBuilder,
+  type ChunklistForm,
+  type ChunklistOptions,
+  type FileNames,
+  type RenditionReport,
+  partDuration,
+} from '../../../packaging/playlist.ts';
+import type { Segment } from '../../../packaging/segment.ts';
+import type { TrackPackager } from '../../../packaging/track-packager.ts';
+import type { MediaTrack } from '../../../core/track.ts';
+import type { OnLeft } from '../answer/answer.ts';
+import type { FollowedSegment } from '../answer/followers.ts';
+import type { PackagedList } from '../package/package.ts';
+import type { Wait } from '../package/wait.ts';
+import type { Position } from '../answer/position.ts';
+import type { Queue } from '../package/queue.ts';
+import { Repeats } from '../package/repeats.ts';
+import type { Startable } from '../package/start.ts';
+import { Text } from '../answer/text.ts';
+import { Waiters, type Outcome } from '../package/waiters.ts';
+import { pathOf } from './names.ts';
+
+/** What the renditions of a stream have in common. */
+export interface RenditionContext {
+  /** Grows with every change in any rendition of the stream. */
+  readonly edition: number;
+  readonly continues: boolean;
+  readonly interrupted: boolean;
+  readonly concluded: boolean;
+  readonly breaks: Breaks;
+  readonly targetDuration: number;
+  chunklistOptions(): Omit<ChunklistOptions, 'partTarget'>;
+  readonly queue: Queue;
+  reports(except: Rendition): RenditionReport[];
+}
+
+/** One track as players see it: its chunklist in all forms, and who waits for the next one. */
+export class Rendition implements PackagedList, Startable {
+  readonly packager: TrackPackager;
+  readonly names: FileNames;
+  readonly waiters = new Waiters();
+  readonly repeats = new Repeats();
+  /** When the newest part came, in milliseconds since the epoch. */
+  newestAt = 0;
+  position: Position | undefined;
+  readonly #context: RenditionContext;
+  readonly #builder: ChunklistBuilder;
+  #texts: Partial<Record<ChunklistForm, Text>> = {};
+  #edition = -1;
+
+  constructor(packager: TrackPackager, names: FileNames, context: RenditionContext) {
+    this.packager = packager;
+    this.names = names;
+    this.#context = context;
+    this.#builder = new ChunklistBuilder(names);
+  }
+
+  get track(): MediaTrack {
+    return this.packager.track;
+  }
+
+  get fresh(): boolean {
+    return this.packager.window.kept.length === 0;
+  }
+
+  get continues(): boolean {
+    return this.#context.continues;
+  }
+
+  get targetDuration(): number {
+    return this.#context.targetDuration;
+  }
+
+  get interrupted(): boolean {
+    return this.#context.interrupted;
+  }
+
+  /** Whether players can start with it: a part is there. */
+  get started(): boolean {
+    const { listed, open } = this.packager.window;
+    return (open !== undefined && open.parts.length > 0) || listed.some(({ gap }) => !gap);
+  }
+
+  /** Something has come: whoever waits for it is told. */
+  advance(): void {
+    if (this.position === undefined && !this.started) return;
+    const { partTarget, window } = this.packager;
+    const { kept, open } = window;
+    const newest = this.position?.newest !== undefined || kept.some(({ gap }) => !gap) ? kept.at(-1) : undefined;
+    this.position = {
+      ...(newest !== undefined && { newest: { msn: newest.msn, parts: newest.parts.length } }),
+      ...(open !== undefined && open.parts.length > 0 && { open: { msn: open.msn, parts: open.parts.length } }),
+      partTarget,
+      ...(this.#context.concluded && { ended: true }),
+    };
+    this.waiters.check();
+  }
+
+  /** The chunklist as of now; built once for all who ask before the next change. */
+  text(form: ChunklistForm): Text {
+    const context = this.#context;
+    if (this.#edition !== context.edition) {
+      this.#texts = {};
+      this.#edition = context.edition;
+    }
+    const { window, partTarget } = this.packager;
+    return (this.#texts[form] ??= new Text(
+      this.#builder.build(
+        window,
+        form,
+        { ...context.chunklistOptions(), partTarget: ceiling(partTarget) },
+        context.reports(this),
+        context.breaks,
+      ),
+    ));
+  }
+
+  /** A complete segment as followers of the stream get it. */
+  followed(segment: Segment): FollowedSegment {
+    const { msn, duration, wallClock, discontinuity, gap, bytes, init, parts } = segment;
+    return {
+      list: pathOf(this.names.chunklist()),
+      name: pathOf(this.names.segment(msn)),
+      msn,
+      duration,
+      wallClock,
+      discontinuity,
+      discontinuitySequence: this.packager.window.discontinuitiesBefore(segment),
+      gap,
+      breaks: this.#context.breaks.at(msn),
+      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      bytes,
+      init: { name: pathOf(this.names.init(init)), data: init.data },
+      body: () => parts.map(({ data }) => data),
+    };
+  }
+
+  wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
+    return this.#context.queue.wait(this.waiters, ready, onLeft, wait);
+  }
+
+  report(): RenditionReport | undefined {
+    const last = this.packager.window.last;
+    return last === undefined ? undefined : { uri: this.names.chunklist(), ...last };
+  }
+}
+
+/** Seconds, up to the next millisecond: no part may be said to last longer than PART-TARGET. */
+export function ceiling(seconds: number): number {
+  return Math.ceil(partDuration(seconds) * 1000) / 1000;
+}

@@ -1,0 +1,280 @@
+import { carriesCaptions } from '../../../codecs/captions.ts';
+import type { LlhlsPublisherConfig } from '../../../config/model.ts';
+import { WEBRTC_DEFAULT, type Playlist } from '../../../core/playlist.ts';
+import type { OutputStream } from '../../../core/stream.ts';
+import type { Packet } from '../../../core/packet.ts';
+import { isPackable } from '../../../containers/fmp4/sample-entry.ts';
+import { kilnError } from '../../../errors.ts';
+import type { Breaks } from '../../../packaging/breaks.ts';
+import { FRAGMENTS } from '../../../packaging/part-form.ts';
+import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../../packaging/playlist.ts';
+import type { Progress } from '../../../packaging/past.ts';
+import type { Segment } from '../../../packaging/segment.ts';
+import type { MediaClock } from '../../../packaging/wall-time.ts';
+import { Segmenter } from '../../../packaging/segmenter.ts';
+import type { TrackPackager } from '../../../packaging/track-packager.ts';
+import { nextEdition } from '../answer/edition.ts';
+import { Followers, type Follower } from '../answer/followers.ts';
+import { firstMsn } from '../package/first-msn.ts';
+import type { PackageOptions } from '../package/form.ts';
+import { defaultQuery } from '../answer/names.ts';
+import type { Package } from '../package/package.ts';
+import { Queue, type Awaiting } from '../package/queue.ts';
+import { Start } from '../package/start.ts';
+import { namedTracks, renditionsOf, variants } from '../master/variants.ts';
+import { Files, type LlhlsResource } from './files.ts';
+import { buildMaster } from './master.ts';
+import { fileNames } from './names.ts';
+import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
+
+/** Players that wait for a complete segment need not wait long when a stream starts. */
+const FIRST_SEGMENT_SECONDS = 1;
+
+/** What the renditions of a stream are made with. */
+export interface RenditionsOptions extends PackageOptions {
+  readonly config: LlhlsPublisherConfig;
+}
+
+/** The renditions of a stream: packets become files by name, and whoever waits for one is told. */
+export class Renditions implements Package, RenditionContext {
+  readonly #files = new Files();
+  readonly start = new Start(
+    (playlist) => this.#renditionsOf(playlist),
+    () => this.#options.onStarted(),
+  );
+  readonly queue = new Queue(this);
+  readonly #followers = new Followers();
+  readonly continues: boolean;
+  readonly #options: RenditionsOptions;
+  readonly #query: string;
+  readonly #keepsKey: boolean;
+  readonly #segmenter: Segmenter;
+  readonly #all = new Map<number, Rendition>();
+  #playlists: readonly Playlist[] = [];
+  /** Those that stand in a master playlist together with a rendition. */
+  #peers = new Map<Rendition, Set<Rendition>>();
+  #edition = nextEdition();
+  #interrupted = false;
+  #arrival: MediaClock | undefined;
+  /** Closed captions have been seen in a picture. */
+  #captions = false;
+
+  constructor(options: RenditionsOptions) {
+    const { config, next, log, faults } = options;
+    this.#options = options;
+    this.#query = defaultQuery(config);
+    this.#keepsKey = config.originMode;
+    this.continues = next !== undefined;
+    const { chunkDuration, segmentDuration, segmentCount } = config;
+    const firstSegmentDuration = Math.min(FIRST_SEGMENT_SECONDS, segmentDuration);
+    this.#segmenter = new Segmenter(
+      FRAGMENTS,
+      {
+        chunkDuration,
+        segmentDuration,
+        firstSegmentDuration,
+        segmentCount,
+        firstMsn: firstMsn(config, next),
+        past: next?.past,
+      },
+      log,
+      faults,
+    );
+  }
+
+  get edition(): number {
+    return this.#edition;
+  }
+
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  get concluded(): boolean {
+    return this.#segmenter.concluded;
+  }
+
+  get progress(): Progress {
+    return this.#segmenter.progress;
+  }
+
+  get targetDuration(): number {
+    return this.#segmenter.targetDuration;
+  }
+
+  get breaks(): Breaks {
+    return this.#segmenter.breaks;
+  }
+
+  get waiting(): Awaiting['waiting'] {
+    return [this.start, ...this.#all.values()];
+  }
+
+  push(packet: Packet): void {
+    const { track, data } = packet;
+    if (!this.#captions && track.type === 'video') this.#captions = carriesCaptions(track.codec, data);
+    this.#segmenter.push(packet);
+  }
+
+  file(name: string): LlhlsResource | undefined {
+    return this.#files.get(name);
+  }
+
+  master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
+    if (playlist.name === WEBRTC_DEFAULT) throw kilnError('fileNotFound');
+    // it may have come to the stream without a change of tracks
+    if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
+    const state = this.start.stateOf(playlist);
+    if (state === 'empty') throw kilnError('fileNotFound');
+    if (state === 'starting') return undefined;
+    return buildMaster(
+      variants(
+        playlist,
+        this.#renditions.filter(({ started }) => started),
+      ),
+      {
+        output,
+        targetDuration: this.targetDuration,
+        captions: this.#captions,
+        uri: ({ names }) => uri(names.chunklist()),
+      },
+    );
+  }
+
+  /** Packages what some playlist names; what cannot be packaged the segmenter tells the log of. */
+  update({ tracks, playlists, input }: OutputStream): void {
+    this.#interrupted = false;
+    this.#arrival = input.arrival;
+    this.#playlists = playlists.filter(({ name }) => name !== WEBRTC_DEFAULT);
+    if (this.concluded) return;
+    const named = new Set(namedTracks(tracks, this.#playlists));
+    const packaged = tracks.filter((track) => named.has(track) || !isPackable(track));
+    const added = this.#segmenter.setTracks(packaged, input.arrival);
+    for (const [id, rendition] of this.#all) {
+      if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
+    }
+    for (const packager of added) this.#add(packager);
+    if (added.length > 0) this.start.expect();
+    this.#findPeers();
+    this.#edition = nextEdition();
+    this.start.check();
+  }
+
+  interrupt(): void {
+    this.#interrupted = true;
+    this.#segmenter.finish();
+    this.#followers.end();
+    this.queue.interrupt();
+  }
+
+  conclude(urgent: boolean): void {
+    this.#segmenter.conclude(urgent, () => {
+      this.#files.conclude();
+      for (const rendition of this.#renditions) this.#advance(rendition);
+      this.#followers.end();
+      this.#options.onProgress();
+    });
+  }
+
+  follow(follower: Follower): () => void {
+    const lists = this.#renditions.map((rendition) => ({
+      listed: rendition.packager.window.listed,
+      kept: rendition.packager.window.kept,
+      followed: (segment: Segment) => rendition.followed(segment),
+    }));
+    const unfollow = this.#followers.add(follower, lists);
+    if (this.concluded || this.#interrupted) this.#followers.end();
+    return unfollow;
+  }
+
+  close(): void {
+    this.#segmenter.finish();
+    this.#followers.end();
+  }
+
+  chunklistOptions(): Omit<ChunklistOptions, 'partTarget'> {
+    const { chunkDuration, partHoldBack, segmentDuration, segmentCount, enablePreloadHint } = this.#options.config;
+    const { targetDuration, partTarget } = this.#segmenter;
+    const target = ceiling(partTarget);
+    const holdBack = partHoldBack ?? 3 * chunkDuration;
+    return {
+      targetDuration,
+      partHoldBack: Math.max(holdBack, Math.max(2, Math.min(3, holdBack / chunkDuration)) * target),
+      preloadHint: enablePreloadHint,
+      skippable: isSkippable(segmentDuration * segmentCount, targetDuration),
+      ended: this.concluded,
+    };
+  }
+
+  reports(except: Rendition): RenditionReport[] {
+    const reports: RenditionReport[] = [];
+    for (const rendition of this.#peers.get(except) ?? []) {
+      const report = rendition.report();
+      if (report !== undefined) reports.push(report);
+    }
+    return reports;
+  }
+
+  get #renditions(): Rendition[] {
+    return [...this.#all.values()];
+  }
+
+  #renditionsOf(playlist: Playlist): Rendition[] {
+    return renditionsOf(variants(playlist, this.#renditions));
+  }
+
+  /** All players share a chunklist: it reports what any of them may change to, by the playlists that name it. */
+  #findPeers(): void {
+    this.#peers = new Map(this.#renditions.map((rendition) => [rendition, new Set()]));
+    for (const playlist of this.#playlists) {
+      const together = this.#renditionsOf(playlist);
+      for (const rendition of together) {
+        for (const other of together) if (other !== rendition) this.#peers.get(rendition)?.add(other);
+      }
+    }
+  }
+
+  #add(packager: TrackPackager): void {
+    const { track, window } = packager;
+    const { streamKey, onProgress } = this.#options;
+    const names = fileNames({
+      trackId: track.id,
+      type: track.type,
+      streamKey,
+      keepsKey: this.#keepsKey,
+      query: this.#query,
+    });
+    const rendition = new Rendition(packager, names, this);
+    this.#all.set(track.id, rendition);
+    this.#files.add(rendition);
+    window.on('init', onProgress);
+    window.on('part', (segment, { index }) => {
+      rendition.newestAt = Date.now();
+      this.#noteDelay(segment, rendition.newestAt);
+      if (index === 0) this.start.note(this.#renditions);
+      this.#advance(rendition);
+    });
+    window.on('complete', (segment) => {
+      this.#advance(rendition);
+      onProgress();
+      if (this.#followers.size > 0) this.#followers.segment(rendition.followed(segment));
+    });
+  }
+
+  /** @param now milliseconds since the epoch */
+  #noteDelay({ presentation, duration }: Segment, now: number): void {
+    const arrived = this.#arrival?.at(presentation + duration) ?? Infinity;
+    if (Number.isFinite(arrived)) this.#options.partDelay?.add(Math.max(0, now - arrived) / 1000);
+  }
+
+  #advance(rendition: Rendition): void {
+    this.#edition = nextEdition();
+    rendition.advance();
+  }
+
+  #drop(id: number, rendition: Rendition): void {
+    this.#all.delete(id);
+    this.#files.drop(rendition);
+    rendition.waiters.close();
+  }
+}

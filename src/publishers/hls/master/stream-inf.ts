@@ -1,0 +1,31 @@
+import { videoRange } from '../../../codecs/vui.ts';
+import type { OutputStream } from '../../../core/stream.ts';
+import { shownSize, type VideoTrack } from '../../../core/track.ts';
+import type { Rates } from './bandwidth.ts';
+
+/** What STREAM-INF says where nothing is known (facts/05-hls.md, Master content). */
+const UNKNOWN_BANDWIDTH = 1_000_000;
+const UNKNOWN_FRAMERATE = 30;
+
+/** The first attributes of EXT-X-STREAM-INF. */
+export function bandwidthOf({ peak, average }: Rates): string {
+  const line = `BANDWIDTH=${peak > 0 ? Math.max(peak, average) : UNKNOWN_BANDWIDTH}`;
+  return average > 0 ? `${line},AVERAGE-BANDWIDTH=${average}` : line;
+}
+
+/** What it says of the picture, a comma in front. */
+export function pictureOf(track: VideoTrack, output: OutputStream): string {
+  const rate = track.framerate || output.measured(track.id)?.framerateAvg || UNKNOWN_FRAMERATE;
+  const { width, height } = shownSize(track);
+  const size = width > 0 && height > 0 ? `,RESOLUTION=${Math.round(width)}x${height}` : '';
+  return `${size},FRAME-RATE=${rate.toFixed(3)}`;
+}
+
+/**
+ * VIDEO-RANGE of a variant, a comma in front (draft-pantos-hls-rfc8216bis, 4.4.6.2). It stands on every one with video,
+ * where one of them is not SDR: what has none is SDR to a player.
+ * @param all videos of the playlist
+ */
+export function rangeOf(track: VideoTrack, all: readonly VideoTrack[]): string {
+  return all.every(({ colour }) => videoRange(colour) === 'SDR') ? '' : `,VIDEO-RANGE=${videoRange(track.colour)}`;
+}

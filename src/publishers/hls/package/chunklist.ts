@@ -1,0 +1,131 @@
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import { KilnError, kilnError } from '../../../errors.ts';
+import {
+  STARTING,
+  type ChunklistAnswer,
+  type FileAnswer,
+  type Hold,
+  type OnLeft,
+  type Viewer,
+} from '../answer/answer.ts';
+import type { Directives } from '../answer/directives.ts';
+import { holdFor } from './hold.ts';
+import type { Repeats } from './repeats.ts';
+import type { Wait } from './wait.ts';
+import { endsWith, has, markOf, tooFar, type Position } from '../answer/position.ts';
+import type { Text } from '../answer/text.ts';
+import type { Outcome } from './waiters.ts';
+
+/** A rendition, wherever it is packaged. */
+export interface Chunklist {
+  /** undefined before the first part. */
+  readonly position: Position | undefined;
+  /** Its players have seen a playlist before: an empty answer would end them. */
+  readonly continues: boolean;
+  /** Its publisher has gone, and may return. */
+  readonly interrupted: boolean;
+  /** Seconds. */
+  readonly targetDuration: number;
+  readonly repeats: Repeats;
+  text(form: ChunklistForm): Text | Promise<Text>;
+  /**
+   * @throws tooManyWaiting
+   */
+  wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome>;
+}
+
+/**
+ * The chunklist that a player asks for, when it is there (RFC 8216bis 6.2.5.2). While the publisher is away players get
+ * the one that they know: they ask again, where an error would make them give up. A player that names nothing is told the same again
+ * only after a pause: some would ask as fast as they are answered.
+ * @param viewer undefined for one that is not counted
+ * @param since when the request came, in milliseconds since the epoch
+ * @throws playlistDirective, playlistOverdue, streamInterrupted, fileNotFound, tooManyWaiting
+ */
+export function answerChunklist(
+  of: Chunklist,
+  directives: Directives,
+  hold: Hold,
+  viewer: Viewer | undefined,
+  since = Date.now(),
+): FileAnswer | Promise<FileAnswer> {
+  const { position } = of;
+  if (position === undefined) return of.continues ? answerBegun(of, directives, hold, viewer, since) : STARTING;
+  const { part, skip, legacy } = directives;
+  // many players take a playlist without a complete segment for an empty one
+  const msn = directives.msn ?? (position.newest === undefined ? position.open?.msn : undefined);
+  const wanted = legacy ? undefined : part;
+  const form = legacy ? 'legacy' : skip ? 'delta' : 'full';
+  const repeater = directives.msn === undefined && !skip && position.ended !== true ? viewer : undefined;
+  if (msn === undefined || has(position, msn, wanted)) {
+    const pause =
+      repeater === undefined ? 0 : of.repeats.pauseOf(repeater, form, told(position, form), of.targetDuration);
+    return pause > 0 ? answerLater(of, form, directives, hold, viewer, pause) : answer(of, form, directives, repeater);
+  }
+  if (tooFar(position, msn, part)) throw kilnError('playlistDirective', 'too far ahead');
+  const ready = (): boolean => of.position !== undefined && has(of.position, msn, wanted);
+  const what = directives.msn === undefined ? 'first' : 'next';
+  return hold((onLeft) => of.wait(ready, onLeft, { since, what })).then((outcome) => {
+    if (outcome === 'ready' || (outcome === 'overdue' && of.interrupted)) return answer(of, form, directives, repeater);
+    throw outcome === 'overdue' ? kilnError('playlistOverdue') : kilnError('fileNotFound');
+  });
+}
+
+/** What a player has that is given a chunklist in some form. */
+function told(position: Position, form: ChunklistForm): string {
+  return form === 'legacy' ? `${position.newest?.msn}` : markOf(position);
+}
+
+/** Answers when the chunklist is another one, or the pause is over; at once where too many wait. */
+async function answerLater(
+  of: Chunklist,
+  form: ChunklistForm,
+  directives: Directives,
+  hold: Hold,
+  viewer: Viewer | undefined,
+  pauseMs: number,
+): Promise<ChunklistAnswer> {
+  const mark = of.position && told(of.position, form);
+  const changed = (): boolean => (of.position && told(of.position, form)) !== mark;
+  try {
+    await hold((onLeft) =>
+      holdFor(pauseMs)((onLate) => {
+        const onOver = (cancel: () => void): void => [onLeft, onLate].forEach((on) => on(cancel));
+        return of.wait(changed, onOver, { since: Date.now(), what: 'next' });
+      }),
+    );
+  } catch (error) {
+    if (!(error instanceof KilnError) || error.code !== 'tooManyWaiting') throw error;
+  }
+  return await answer(of, form, directives, viewer);
+}
+
+async function answerBegun(
+  of: Chunklist,
+  directives: Directives,
+  hold: Hold,
+  viewer: Viewer | undefined,
+  since: number,
+): Promise<FileAnswer> {
+  const outcome = await hold((onLeft) => of.wait(() => of.position !== undefined, onLeft, { since, what: 'first' }));
+  if (outcome === 'gone') throw kilnError('fileNotFound');
+  if (of.position === undefined) throw kilnError('streamInterrupted');
+  return await answerChunklist(of, directives, hold, viewer, since);
+}
+
+function answer(
+  of: Chunklist,
+  form: ChunklistForm,
+  directives: Directives,
+  repeater: Viewer | undefined,
+): ChunklistAnswer | Promise<ChunklistAnswer> {
+  if (repeater !== undefined && of.position !== undefined) of.repeats.note(repeater, form, told(of.position, form));
+  const text = of.text(form);
+  if (text instanceof Promise) return text.then((there) => toAnswer(of, there, directives));
+  return toAnswer(of, text, directives);
+}
+
+function toAnswer({ position }: Chunklist, text: Text, { msn, part }: Directives): ChunklistAnswer {
+  const asNamed = position !== undefined && msn !== undefined && endsWith(position, msn, part);
+  return { kind: 'chunklist', text, asNamed };
+}

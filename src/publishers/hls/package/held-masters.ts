@@ -1,0 +1,66 @@
+import { kilnError } from '../../../errors.ts';
+import type { OnLeft } from '../answer/answer.ts';
+import { MAX_WAITING, Waiters, type Outcome } from './waiters.ts';
+
+/** Playlists of one stream that are waited for at once. */
+const MAX_PLAYLISTS = 64;
+
+/** Requests for master playlists that are held until there is something to play, by what names the playlist. */
+export class HeldMasters<Key> {
+  readonly #waiters = new Map<Key, Waiters>();
+  #closed: Outcome | undefined;
+
+  get size(): number {
+    let size = 0;
+    for (const { size: own } of this.#waiters.values()) size += own;
+    return size;
+  }
+
+  /** How many wait for a playlist. */
+  sizeOf(key: Key): number {
+    return this.#waiters.get(key)?.size ?? 0;
+  }
+
+  /** @throws tooManyWaiting */
+  wait(key: Key, timeoutMs: number, onLeft: OnLeft): Promise<Outcome> {
+    if (this.#closed !== undefined) return Promise.resolve(this.#closed);
+    if (timeoutMs <= 0) return Promise.resolve('overdue');
+    let waiters = this.#waiters.get(key);
+    if (this.size >= MAX_WAITING || (waiters === undefined && this.#waiters.size >= MAX_PLAYLISTS))
+      throw kilnError('tooManyWaiting');
+    if (waiters === undefined) this.#waiters.set(key, (waiters = new Waiters()));
+    return waiters
+      .wait(() => false, timeoutMs, onLeft)
+      .finally(() => {
+        if (waiters.size === 0 && this.#waiters.get(key) === waiters) this.#waiters.delete(key);
+      });
+  }
+
+  /** Ends the waits for those playlists that begin to play. */
+  check(begins: (key: Key) => boolean): void {
+    for (const key of this.#waiters.keys()) if (begins(key)) this.release(key, 'ready');
+  }
+
+  /** Ends the waits for one playlist. */
+  release(key: Key, outcome: Outcome): void {
+    const waiters = this.#waiters.get(key);
+    this.#waiters.delete(key);
+    waiters?.close(outcome);
+  }
+
+  /** @param now milliseconds since the epoch */
+  expire(now: number): void {
+    for (const waiters of this.#waiters.values()) waiters.expire(now);
+  }
+
+  /** As `Waiters.limit`. */
+  limit(until: number): void {
+    for (const waiters of this.#waiters.values()) waiters.limit(until);
+  }
+
+  /** As `Waiters.close`. */
+  close(outcome: Outcome = 'gone'): void {
+    this.#closed ??= outcome;
+    for (const waiters of this.#waiters.values()) waiters.close(this.#closed);
+  }
+}

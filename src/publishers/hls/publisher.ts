@@ -1,0 +1,202 @@
+import type { FastifyPluginAsync } from 'fastify';
+import type { Cluster } from '#cluster';
+import type { Access } from '../../access/access.ts';
+import type { Redirects } from '../../access/redirects.ts';
+import type { CrossDomainsConfig } from '../../config/model.ts';
+import type { Application } from '../../core/application.ts';
+import type { Registry } from '../../core/registry.ts';
+import { sessionName } from '../../core/session.ts';
+import type { OutputStream } from '../../core/stream.ts';
+import type { Logger } from '../../log/log.ts';
+import type { PeerCalls } from '../../peers/peer-calls.ts';
+import type { RelayTree } from '../../directory/relay-tree.ts';
+import type { SessionNames } from '../../directory/session-names.ts';
+import type { StreamDirectory } from '../../directory/stream-directory.ts';
+import { CrossDomainRules } from './http/cors.ts';
+import type { PlayedStream } from './answer/answer.ts';
+import { PlaylistCounts } from './answer/counts.ts';
+import type { HlsForm } from './package/form.ts';
+import type { OwnStream } from './local/own-stream.ts';
+import { OwnStreams } from './local/own-streams.ts';
+import { Redirected } from './http/redirected.ts';
+import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
+import { treeKey } from './remote/upstream.ts';
+import { FeedSessions } from './remote/feed-sessions.ts';
+import { handOverBy } from './sessions/hand-over.ts';
+import { Homes, type OpenHomes } from './sessions/homes.ts';
+import { RemoteStreams } from './remote/streams.ts';
+import type { StreamPath } from './sessions/wire.ts';
+import { playlistRoutes } from './http/routes.ts';
+import { SessionTokens } from './answer/token.ts';
+
+/** What HLS is served with. */
+export interface PlaylistPublisherOptions {
+  readonly registry: Registry;
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'connect'>;
+  readonly access: Access;
+  readonly redirects: Redirects;
+  readonly directory: StreamDirectory;
+  readonly tree: RelayTree;
+  readonly calls: PeerCalls;
+  readonly sessionNames: SessionNames;
+  /** Fetches what no node has from an origin; tells whether any has it then. Absent: there are no origins. */
+  readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
+  readonly log: Logger;
+  /** Secret that session tokens are made with, the same on every node. */
+  readonly tokenKeys: readonly Buffer[];
+  /** What applications without CrossDomains of their own have. */
+  readonly crossDomains?: CrossDomainsConfig;
+}
+
+/**
+ * Packages every output stream on this node of applications that have a kind of HLS, and serves over HTTP those of all nodes.
+ */
+export class PlaylistPublisher {
+  readonly routes: FastifyPluginAsync;
+  readonly form: HlsForm;
+  readonly counts = new PlaylistCounts();
+  readonly #options: PlaylistPublisherOptions;
+  readonly #own: OwnStreams;
+  readonly #remote: RemoteStreams;
+  readonly #feeds: FeedSessions;
+  readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
+
+  constructor(form: HlsForm, options: PlaylistPublisherOptions) {
+    const { registry, cluster, access, redirects, directory, tree, calls, log, tokenKeys, crossDomains } = options;
+    const tokens = ({ internalName }: Application, name: string) =>
+      new SessionTokens(tokenKeys, `${internalName}/${name}`);
+    const homes: OpenHomes = (application, name) =>
+      new Homes({ form, cluster, calls, application, name, tokens: tokens(application, name), log });
+    this.form = form;
+    this.#options = options;
+    this.#own = new OwnStreams({
+      form,
+      directory,
+      tokens,
+      access,
+      homes,
+      handOver: handOverBy(form, calls, log),
+      partDelay: this.counts.partDelay,
+      log,
+    });
+    this.#remote = new RemoteStreams({ form, cluster, calls, directory, tree, tokens, access, homes, log });
+    registry.on('output', this.#attach);
+    const applicationOf = ({ vhost, app }: StreamPath): Application | undefined =>
+      registry.vhosts.get(vhost)?.applications.get(app);
+    const findOwn: StreamHere = (asked, query) => {
+      const application = applicationOf(asked);
+      const own = application && this.#own.find(application, asked.stream);
+      return own && query !== undefined ? this.#named(own, application, asked.stream, query) : own;
+    };
+    const findPlayed = (asked: StreamPath): PlayerCount | undefined => {
+      const application = applicationOf(asked);
+      if (application === undefined) return undefined;
+      const own = this.#own.find(application, asked.stream);
+      return own?.interrupted === false ? own : (this.#remote.find(application, asked.stream) ?? own);
+    };
+    const source = answerNodes(form, calls, {
+      own: findOwn,
+      played: findPlayed,
+      remote: async (asked) => {
+        const application = applicationOf(asked);
+        return application && (await this.#remote.locate(application, asked.stream));
+      },
+      isAtCapacity: (asked, from, watching) => {
+        const application = applicationOf(asked);
+        const key = application && treeKey(form, application, asked.stream);
+        return key !== undefined && !tree.hasRoom(key, from, watching - 1);
+      },
+    });
+    this.#feeds = new FeedSessions(form, calls, source, log);
+    this.routes = playlistRoutes(form, {
+      registry,
+      access,
+      tokens,
+      redirected: new Redirected(registry, tokens),
+      redirects,
+      stream: (application, name, query) => this.#find(application, name, query),
+      crossDomains: new CrossDomainRules(form.module, crossDomains),
+      counts: this.counts,
+    });
+  }
+
+  /** An output stream of this node that has a publisher; undefined where this kind of HLS does not have it. */
+  live(application: Application, output: string): OwnStream | undefined {
+    const own = this.#own.find(application, output);
+    return own?.interrupted === false ? own : undefined;
+  }
+
+  /** Requests that wait here for what is to come of streams of this node. */
+  get waiting(): number {
+    return this.#own.waiting;
+  }
+
+  /** Connections on which other nodes are sent what they follow. */
+  get feeds(): number {
+    return this.#feeds.size;
+  }
+
+  /** Ends every stream's packaging and every request that waits. Idempotent. Resolves when dumps are complete. */
+  async close(): Promise<void> {
+    this.#options.registry.off('output', this.#attach);
+    this.#feeds.close();
+    this.#remote.close();
+    await this.#own.close();
+  }
+
+  /** @param query of a request for a master playlist */
+  #find(
+    application: Application,
+    name: string,
+    query: URLSearchParams | undefined,
+  ): PlayedStream | undefined | Promise<PlayedStream | undefined> {
+    const own = this.#own.find(application, name);
+    if (own?.interrupted === false) return query === undefined ? own : this.#named(own, application, name, query);
+    const remote = this.#remote.find(application, name);
+    // what is only kept, in case that its publisher returns, may be had from an origin
+    const search = query === undefined ? (remote ?? own) === undefined : remote === undefined || remote.lost;
+    return search ? this.#search(application, name, query) : (remote ?? own);
+  }
+
+  /**
+   * A stream for a player that may name its session, which viewers by other publishers may have on other nodes.
+   * @throws sessionExists
+   */
+  #named(
+    own: OwnStream,
+    application: Application,
+    name: string,
+    query: URLSearchParams,
+  ): OwnStream | Promise<OwnStream> {
+    const output = application.outputs.get(name);
+    const id = own.config.originMode ? undefined : sessionName(query);
+    // whom this node knows it goes on with, or refuses, by itself
+    if (
+      output === undefined ||
+      id === undefined ||
+      output.input.session(id) !== undefined ||
+      output.input.kicked.has(id)
+    )
+      return own;
+    return this.#options.sessionNames.take(application, output, id).then(() => own);
+  }
+
+  async #search(
+    application: Application,
+    name: string,
+    query: URLSearchParams | undefined,
+  ): Promise<PlayedStream | undefined> {
+    const { bring } = this.#options;
+    let located = await this.#remote.locate(application, name);
+    if (located === undefined && query !== undefined && (await bring?.(application, name, query)) === true) {
+      located = await this.#remote.locate(application, name);
+    }
+    return located ?? this.#own.find(application, name) ?? this.#remote.find(application, name);
+  }
+
+  #open(output: OutputStream, application: Application): void {
+    if (output.input.isRelay) return;
+    this.#own.open(output, application);
+    this.#remote.handOver(application, output.name);
+  }
+}

@@ -1,0 +1,239 @@
+import type { Static } from 'typebox';
+import type { NodeIdentity } from '#cluster';
+import { KilnError, kilnError } from '../../../errors.ts';
+import type { WithBytes } from '../../../peers/peer-call.ts';
+import type { PeerCalls } from '../../../peers/peer-calls.ts';
+import type { HlsForm } from '../package/form.ts';
+import type { Media, Viewer } from '../answer/answer.ts';
+import { holdFor } from '../package/hold.ts';
+import type { OwnStream } from '../local/own-stream.ts';
+import type { PackagedList } from '../package/package.ts';
+import { markOf } from '../answer/position.ts';
+import type { FeedSource } from './feed-session.ts';
+import { AwayError } from './link.ts';
+import type { WantedChunklist } from './rendition.ts';
+import {
+  callsOf,
+  type ChunklistState,
+  type MasterState,
+  type Newcomer,
+  type PlaylistCalls,
+  type Report,
+  type StreamPath,
+  type Verdict,
+} from '../sessions/wire.ts';
+
+/** For how long a segment that was put together for a node is kept for the others: they ask when it has just come. */
+const JOINED_MS = 10_000;
+const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
+
+/**
+ * Finds a stream of this node.
+ * @param query of a request for a master playlist
+ * @throws sessionExists for the name of a session that a viewer elsewhere has
+ */
+export type StreamHere = (
+  asked: StreamPath,
+  query?: URLSearchParams,
+) => OwnStream | undefined | Promise<OwnStream | undefined>;
+
+/** What counts the players of a stream that this node let in. */
+export interface PlayerCount {
+  /** @throws as PlayedStream.admit */
+  admitHere(token: string, seen: number): Viewer | undefined;
+  hasKicked(token: string): boolean;
+  /** Counts what the node that tells of it has sent. */
+  sentElsewhere(bytes: number, viewer: Viewer | undefined, now: number): void;
+}
+
+/** What a node has from the owner of a stream, for others. Each throws AwayError where the owner itself may know more, and what that says. */
+export interface Relayed {
+  /** As soon as there is one, or when `holdMs` are over. */
+  readonly master: (file: string, holdMs: number) => Promise<MasterState | undefined>;
+  /** As soon as it is not as it is known, or when `holdMs` are over. */
+  readonly chunklist: (file: string, wanted: WantedChunklist, holdMs: number) => Promise<ChunklistState | undefined>;
+  /** @param fetches what is not here; otherwise it is not to be had */
+  readonly media: (file: string, fetches: boolean) => Promise<Media>;
+}
+
+/** A stream that another node has, and that is to be had from this one. */
+interface RelayedStream {
+  /**
+   * @param owner of the stream, as the node that asks knows it, by incarnation
+   * @param viewers of that node, where it tells them
+   * @throws AwayError
+   */
+  passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed;
+}
+
+/** What other nodes ask about. */
+export interface StreamsHere {
+  readonly own: StreamHere;
+  /** Of whatever node, if it is played here. */
+  readonly played: (asked: StreamPath) => PlayerCount | undefined;
+  /** Of another node. */
+  readonly remote: (asked: StreamPath) => Promise<RelayedStream | undefined>;
+  /** Whether a node is to have a stream of this one from another. @param watching how many nodes have it from this one */
+  readonly isAtCapacity: (asked: StreamPath, from: NodeIdentity, watching: number) => boolean;
+}
+
+/** Answers other nodes for the streams of this one, and those that it gets from their owners. @returns what feeds are made of */
+export function answerNodes(
+  form: HlsForm,
+  calls: PeerCalls,
+  { own, played, remote, isAtCapacity }: StreamsHere,
+): FeedSource {
+  const demand = <S>(stream: S | undefined, asked: StreamPath): S => {
+    if (stream === undefined) throw kilnError('streamNotFound', `${asked.app}/${asked.stream}`);
+    return stream;
+  };
+  const found = async (asked: StreamPath, query?: URLSearchParams): Promise<OwnStream> =>
+    demand(await own(asked, query), asked);
+  const known = callsOf(form);
+  const relayed = async (asked: StreamPath, from: NodeIdentity, owner: string, viewers?: number): Promise<Relayed> =>
+    demand(await remote(asked), asked).passOn(from, owner, viewers);
+  calls.answer(known.master, async (asked, from) => {
+    const { file, session, relayOf, holdMs = 0 } = asked;
+    if (relayOf !== undefined)
+      return (await ofRelay(relayed(asked, from, relayOf).then(({ master }) => master(file, holdMs)))) ?? null;
+    const stream = await found(asked, new URLSearchParams(session && { session: session.id }));
+    const state = master(stream, file, session) ?? (await heldMaster(stream, file, session, holdMs));
+    if (state !== null) stream.watchedBy(from);
+    return state;
+  });
+  const source: FeedSource = {
+    chunklist: async (asked, from) => {
+      const { file, relayOf, viewers, holdMs = 0 } = asked;
+      if (relayOf !== undefined) {
+        const state = relayed(asked, from, relayOf, viewers).then(({ chunklist }) => chunklist(file, asked, holdMs));
+        return (await ofRelay(state)) ?? null;
+      }
+      const stream = await found(asked);
+      const rendition = stream.rendition(file);
+      if (rendition === undefined) throw kilnError('fileNotFound');
+      stream.watchedBy(from, viewers);
+      const state = await chunklist(stream, rendition, asked);
+      if (state === null || !isAtCapacity(asked, from, stream.watching)) return state;
+      stream.dismiss(from);
+      return { ...state, atCapacity: true };
+    },
+    media: async (asked, from) => {
+      const { file, relayOf, holdMs = 0 } = asked;
+      if (relayOf !== undefined)
+        return withBytes(await ofRelay(relayed(asked, from, relayOf).then(({ media }) => media(file, holdMs > 0))));
+      const stream = await found(asked);
+      const answer = await media(form, stream, asked);
+      stream.watchedBy(from);
+      return answer;
+    },
+  };
+  calls.answer(known.chunklist, source.chunklist);
+  calls.answerBytes(known.media, source.media);
+  calls.answer(known.report, async (asked) => ({ players: count(await found(asked), asked.report) }));
+  calls.answer(known.visits, (asked) => ({ players: count(demand(played(asked), asked), asked.report) }));
+  calls.answer(known.kicked, async (asked) => [...(await found(asked)).kicked]);
+  calls.answer(known.sessions, async (asked) => {
+    (await found(asked)).takeOver(asked.sessions);
+    return null;
+  });
+  return source;
+}
+
+/** @throws ownerUnreachable where who asks is to ask the owner itself */
+function ofRelay<T>(promise: Promise<T>): Promise<T> {
+  return promise.catch((error: unknown) => {
+    throw error instanceof AwayError ? kilnError('ownerUnreachable') : error;
+  });
+}
+
+function master(stream: OwnStream, file: string, newcomer: Newcomer | undefined): MasterState | null {
+  const template = stream.template(file);
+  if (template === undefined) return null;
+  const state = { run: stream.run, template: template.text };
+  if (newcomer === undefined) return state;
+  const { id, plays, guarded, vhost, grant } = newcomer;
+  const token = stream.issue(id, { ...grant, guarded, vhost });
+  if (plays) stream.beginAdopted(token, grant);
+  return { ...state, token };
+}
+
+/** The same of one that has nothing to play yet. */
+async function heldMaster(
+  stream: OwnStream,
+  file: string,
+  newcomer: Newcomer | undefined,
+  holdMs: number,
+): Promise<MasterState | null> {
+  if (holdMs === 0) return null;
+  await holdFor(holdMs)((onLeft) => stream.whenStarted(file, onLeft, Date.now()));
+  return master(stream, file, newcomer);
+}
+
+async function chunklist(
+  stream: OwnStream,
+  rendition: PackagedList,
+  { app, stream: name, file, after, forms, holdMs = 0 }: Static<PlaylistCalls['chunklist']['request']>,
+): Promise<ChunklistState | null> {
+  const changed = (): boolean => rendition.position !== undefined && markOf(rendition.position) !== after;
+  if (holdMs > 0 && !changed() && (rendition.position !== undefined || rendition.continues)) {
+    await rendition.waiters.wait(changed, holdMs, () => {});
+  }
+  await stream.settled();
+  if (stream.closed) throw kilnError('streamNotFound', `${app}/${name}`);
+  if (stream.rendition(file) !== rendition) throw kilnError('fileNotFound');
+  const { position } = rendition;
+  if (position === undefined && rendition.continues) throw kilnError('streamInterrupted');
+  if (position === undefined) return null;
+  const texts = forms.map((form) => [form, rendition.text(form).plain.toString()]);
+  const {
+    run,
+    package: { edition, interrupted, targetDuration },
+  } = stream;
+  return { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
+}
+
+async function media(
+  form: HlsForm,
+  stream: OwnStream,
+  { file, holdMs = 0 }: Static<PlaylistCalls['media']['request']>,
+): Promise<WithBytes<Static<PlaylistCalls['media']['answer']>>> {
+  const found = file.endsWith(form.media) ? await stream.file(file, NO_DIRECTIVES, holdFor(holdMs)) : undefined;
+  if (found === undefined || found.kind === 'starting' || found.kind === 'chunklist') throw kilnError('fileNotFound');
+  return withBytes(found);
+}
+
+function withBytes({ kind, type, body }: Media): WithBytes<Static<PlaylistCalls['media']['answer']>> {
+  return { answer: { kind, type }, bytes: joined(body) };
+}
+
+/** By the parts of a segment. */
+const known = new WeakMap<readonly Buffer[], Buffer>();
+
+/** A file in one piece: made once for all nodes that ask for it at about the same time. */
+function joined(parts: readonly Buffer[]): Buffer {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  let whole = known.get(parts);
+  if (whole === undefined) {
+    known.set(parts, (whole = Buffer.concat(parts)));
+    setTimeout(() => known.delete(parts), JOINED_MS).unref();
+  }
+  return whole;
+}
+
+/** Counts the players of another node. */
+function count(stream: PlayerCount, { players, bytes }: Report): Verdict[] {
+  const now = Date.now();
+  if (bytes > 0) stream.sentElsewhere(bytes, undefined, now);
+  return players.map(([token, sent, idleMs]) => {
+    try {
+      const viewer = stream.admitHere(token, now - idleMs);
+      if (sent > 0) stream.sentElsewhere(sent, viewer, now - idleMs);
+      return viewer === undefined ? 'uncounted' : 'counted';
+    } catch (error) {
+      if (!(error instanceof KilnError)) throw error;
+      if (error.code === 'tooManyConnections') return 'full';
+      return stream.hasKicked(token) ? 'kicked' : 'refused';
+    }
+  });
+}

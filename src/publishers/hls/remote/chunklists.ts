@@ -1,0 +1,189 @@
+import type { NodeIdentity } from '#cluster';
+import { kilnError } from '../../../errors.ts';
+import type { Logger } from '../../../log/log.ts';
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import type { FileAnswer, Hold, Viewer } from '../answer/answer.ts';
+import { answerChunklist } from '../package/chunklist.ts';
+import type { Directives } from '../answer/directives.ts';
+import { MAX_WAITING, type Outcome } from '../package/waiters.ts';
+import type { Feed } from './feed.ts';
+import { AwayError, type OwnerLink } from './link.ts';
+import { RemoteRendition, type RemoteContext, type WantedChunklist } from './rendition.ts';
+import type { ChunklistState } from '../sessions/wire.ts';
+
+/** Of one stream. */
+const MAX_RENDITIONS = 256;
+/** Of one connection: caches in front of players ask for many at once. */
+const MAX_LOADED_BY_ONE = 64;
+
+/** What chunklists are loaded by. */
+export interface RemoteChunklistsOptions {
+  readonly link: OwnerLink;
+  readonly feed: Pick<Feed, 'hold' | 'sends' | 'late' | 'heard'>;
+  /** How many players this node counts, and those that have the stream from it. */
+  readonly viewers: () => number;
+  /** Called with the run of the stream that the owner tells of. */
+  readonly onRun: (run: string) => void;
+  readonly log: Logger;
+}
+
+/** The chunklists of a stream that another node has, by name: those that the owner has told of. */
+export class RemoteChunklists implements RemoteContext {
+  readonly link: OwnerLink;
+  readonly #options: RemoteChunklistsOptions;
+  readonly #renditions = new Map<string, RemoteRendition>();
+  /** Names that the owner is being asked about: anybody can invent some. */
+  readonly #candidates = new Map<string, RemoteRendition>();
+  #ended = false;
+  #targetDuration: number | undefined;
+
+  constructor(options: RemoteChunklistsOptions) {
+    this.#options = options;
+    this.link = options.link;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** In seconds, as the owner told last. */
+  get targetDuration(): number | undefined {
+    return this.#targetDuration;
+  }
+
+  /** @throws as PlayedStream.file */
+  answer(
+    name: string,
+    directives: Directives,
+    hold: Hold,
+    viewer: Viewer | undefined,
+  ): FileAnswer | Promise<FileAnswer> {
+    const since = Date.now();
+    const { rendition, loaded } = this.#refresh(
+      name,
+      directives.legacy ? 'legacy' : directives.skip ? 'delta' : 'full',
+    );
+    if (loaded === undefined) return answerChunklist(rendition, directives, hold, viewer, since);
+    return hold(() => loaded, MAX_LOADED_BY_ONE).then(() => {
+      if (this.#ended && rendition.position === undefined) throw kilnError('streamInterrupted');
+      return answerChunklist(rendition, directives, hold, viewer, since);
+    });
+  }
+
+  /**
+   * For a node that has the stream from this one: a chunklist, when it is not as that node has it, or `holdMs` are over.
+   * @returns undefined as long as the owner has none
+   * @throws KilnError of the owner; AwayError where another node may know more
+   */
+  async state(name: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
+    const { rendition, loaded } = this.#refresh(name, 'full');
+    await loaded;
+    return await rendition.state(wanted, holdMs);
+  }
+
+  async load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
+    const asked = { file, ...wanted, viewers: this.#options.viewers() };
+    const { answer: state } = await this.#heard(this.link.fetch(this.link.calls.chunklist, asked, holdMs));
+    if (state === null) return undefined;
+    this.#note(state);
+    return state;
+  }
+
+  hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean> {
+    return this.#options.feed.hold(file, wanted, holdMs);
+  }
+
+  sends(file: string): boolean {
+    return this.#options.feed.sends(file);
+  }
+
+  get late(): boolean {
+    return this.#options.feed.late;
+  }
+
+  /** The node that the stream comes from has sent it. */
+  take(name: string, state: ChunklistState, owner: NodeIdentity): void {
+    this.#note(state);
+    this.#renditions.get(name)?.take(state, owner);
+  }
+
+  /** Whether a file is the part that comes next, and is sent then. */
+  expects(file: string): boolean {
+    for (const { hinted } of this.#renditions.values()) if (hinted === file) return true;
+    return false;
+  }
+
+  countWaiting(): void {
+    let waiting = 0;
+    for (const { waiters } of this.#renditions.values()) waiting += waiters.size;
+    if (waiting >= MAX_WAITING) throw kilnError('tooManyWaiting');
+  }
+
+  drop(name: string, rendition: RemoteRendition): void {
+    if (this.#renditions.get(name) === rendition) this.#renditions.delete(name);
+  }
+
+  onFault(error: unknown): void {
+    this.#options.log.error({ err: error }, 'a chunklist could not be loaded from the node that has the stream');
+  }
+
+  /** Nobody has the stream now: who waits is not kept for long. */
+  interrupt(): void {
+    for (const rendition of this.#renditions.values()) rendition.interrupt();
+  }
+
+  /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
+  expire(now: number): void {
+    for (const { waiters } of this.#renditions.values()) waiters.expire(now);
+  }
+
+  /** Ends every wait, those of requests that are on their way to one included. Idempotent. */
+  close(outcome: Outcome): void {
+    this.#ended = true;
+    for (const { waiters } of [...this.#renditions.values(), ...this.#candidates.values()]) waiters.close(outcome);
+  }
+
+  /** Any answer tells that the other node is there. */
+  #heard<T>(call: Promise<T>): Promise<T> {
+    const { feed } = this.#options;
+    call.then(
+      () => feed.heard(),
+      (error) => error instanceof AwayError || feed.heard(),
+    );
+    return call;
+  }
+
+  #note({ run, atCapacity, targetDuration }: ChunklistState): void {
+    if (atCapacity === true) this.link.ownerAtCapacity();
+    this.#options.onRun(run);
+    this.#targetDuration = targetDuration;
+  }
+
+  #refresh(name: string, form: ChunklistForm): { rendition: RemoteRendition; loaded: Promise<void> | undefined } {
+    const known = this.#renditions.get(name);
+    const rendition = known ?? this.#candidate(name);
+    const refreshed = rendition.refresh(form);
+    const isNew = known === undefined && refreshed !== undefined;
+    return { rendition, loaded: isNew ? this.#admit(name, rendition, refreshed) : refreshed };
+  }
+
+  #candidate(name: string): RemoteRendition {
+    let candidate = this.#candidates.get(name);
+    if (candidate === undefined) {
+      if (this.#candidates.size >= MAX_RENDITIONS) throw kilnError('tooManyWaiting');
+      this.#candidates.set(name, (candidate = new RemoteRendition(name, this)));
+    }
+    return candidate;
+  }
+
+  async #admit(name: string, rendition: RemoteRendition, loaded: Promise<void>): Promise<void> {
+    try {
+      await loaded;
+    } finally {
+      if (this.#candidates.get(name) === rendition) this.#candidates.delete(name);
+    }
+    if (rendition.position === undefined || this.#renditions.get(name) === rendition) return;
+    if (this.#renditions.size >= MAX_RENDITIONS) throw kilnError('tooManyWaiting');
+    this.#renditions.set(name, rendition);
+  }
+}

@@ -1,0 +1,171 @@
+import type { Duplex } from 'node:stream';
+import type { NodeIdentity } from '#cluster';
+import { Watchdog } from '../../../lib/watchdog.ts';
+import { readJson } from '../../../lib/read-json.ts';
+import { FrameError, FrameReader, writeFrame } from '../../../peers/peer-frames.ts';
+import type { Media } from '../answer/answer.ts';
+import { ALIVE_MS, FEED_LIMITS, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
+import { isSameLife, isSameSource, type OwnerLink, type Source } from './link.ts';
+import type { WantedChunklist } from './rendition.ts';
+import type { ChunklistState, StreamPath } from '../sessions/wire.ts';
+
+/** The other node says something every second. */
+const SILENCE_MS = 2500;
+/** What nobody waits for in so long is not sent any more. */
+const UNUSED_MS = 10_000;
+
+/** What a connection is for. */
+export interface FeedConnectionOptions {
+  readonly link: OwnerLink;
+  readonly path: StreamPath;
+  /** How many players this node counts, and those that have the stream from it. */
+  readonly viewers: () => number;
+  /** Whether players ask for parts. */
+  readonly wantsParts: () => boolean;
+  /** @param owner of the stream, whose chunklist it is */
+  readonly onState: (file: string, state: ChunklistState, owner: NodeIdentity) => void;
+  readonly onPart: (name: string, part: Media) => void;
+  /** Something came, or nothing more does. */
+  readonly onChange: () => void;
+}
+
+interface Followed {
+  /** What was asked for last. */
+  readonly asked: string;
+  readonly waiting: Set<(comes: boolean) => void>;
+  /** By the monotonic clock. */
+  usedAt: number;
+}
+
+/** One connection to a node that sends chunklists, and the parts that they tell of. */
+export class FeedConnection {
+  readonly #stream: Duplex;
+  readonly #source: Source;
+  readonly #options: FeedConnectionOptions;
+  readonly #followed = new Map<string, Followed>();
+  readonly #watchdog: Watchdog;
+  readonly #timer = setInterval(() => this.#send({ alive: true }), ALIVE_MS).unref();
+  /** When it was made, or used last, by the monotonic clock. */
+  #usedAt = performance.now();
+  #closed = false;
+
+  /** @param on.onFailed called when the other end has closed it, is silent or sends what it should not */
+  constructor(
+    stream: Duplex,
+    source: Source,
+    options: FeedConnectionOptions,
+    { onHeard, onFailed }: { readonly onHeard: () => void; readonly onFailed: () => void },
+  ) {
+    this.#stream = stream;
+    this.#source = source;
+    this.#options = options;
+    const fail = (): void => {
+      if (this.#closed) return;
+      onFailed();
+      this.close();
+    };
+    this.#watchdog = new Watchdog(SILENCE_MS, fail).unref();
+    const reader = new FrameReader(FEED_LIMITS, (head, body) => this.#take(head, body));
+    stream.on('data', (bytes: Buffer) => {
+      if (this.#closed) return;
+      this.#watchdog.heard();
+      onHeard();
+      try {
+        reader.push(bytes);
+      } catch (error) {
+        if (!(error instanceof FrameError)) throw error;
+        fail();
+      }
+    });
+    for (const event of ['error', 'end', 'close']) stream.on(event, fail);
+  }
+
+  isFrom(source: Source): boolean {
+    return isSameSource(source, this.#source);
+  }
+
+  sends(file: string): boolean {
+    return this.#followed.has(file);
+  }
+
+  async hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean> {
+    const followed = this.#follow(file, wanted);
+    if (followed === undefined) return false;
+    const { waiting } = followed;
+    const over = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => over.resolve(false), holdMs);
+    waiting.add(over.resolve);
+    try {
+      return await over.promise;
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(over.resolve);
+    }
+  }
+
+  /** @returns false when nothing is used any more */
+  tick(now: number): boolean {
+    for (const [file, { usedAt }] of this.#followed) {
+      if (now - usedAt < UNUSED_MS) continue;
+      this.#followed.delete(file);
+      this.#send({ file, leave: true });
+    }
+    return this.#followed.size > 0 || now - this.#usedAt < UNUSED_MS;
+  }
+
+  /** Who waits makes a call. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#watchdog.close();
+    clearInterval(this.#timer);
+    this.#stream.destroy();
+    for (const file of [...this.#followed.keys()]) this.#leave(file);
+    this.#options.onChange();
+  }
+
+  #follow(file: string, { forms, after }: WantedChunklist): Followed | undefined {
+    const present = this.#followed.get(file);
+    if (this.#closed || (present === undefined && this.#followed.size >= MAX_FOLLOWED)) return undefined;
+    const { path, viewers, wantsParts } = this.#options;
+    const { relayOf } = this.#source;
+    const request = { ...path, file, forms, viewers: viewers(), parts: wantsParts(), ...(relayOf && { relayOf }) };
+    const asked = JSON.stringify(request);
+    const waiting = present?.waiting ?? new Set();
+    const followed = present?.asked === asked ? present : { asked, waiting, usedAt: 0 };
+    if (followed !== present) {
+      this.#followed.set(file, followed);
+      this.#send({ ...request, ...(after !== undefined && { after }) });
+    }
+    this.#usedAt = followed.usedAt = performance.now();
+    return followed;
+  }
+
+  #send(request: FeedRequest): void {
+    writeFrame(this.#stream, request);
+  }
+
+  /** @throws FrameError */
+  #take(head: Buffer, body: Buffer): void {
+    const news = readJson(FeedNews, head);
+    if (news === undefined) throw new FrameError('what was sent of a chunklist is malformed');
+    if (news.file === undefined) return;
+    const { file, state, part } = news;
+    const { link, onState, onPart, onChange } = this.#options;
+    const { owner } = this.#source;
+    // what comes of an owner of the past counts no more
+    if (!isSameLife(owner, link.owner)) return;
+    if (part !== undefined) onPart(part.name, { kind: part.kind, type: part.type, body: [body] });
+    if (state === undefined) return this.#leave(file);
+    onState(file, state, owner);
+    for (const comes of this.#followed.get(file)?.waiting ?? []) comes(true);
+    onChange();
+  }
+
+  /** Nothing more comes of it. */
+  #leave(file: string): void {
+    const followed = this.#followed.get(file);
+    this.#followed.delete(file);
+    for (const comes of followed?.waiting ?? []) comes(false);
+  }
+}

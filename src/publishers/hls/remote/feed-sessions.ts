@@ -1,0 +1,40 @@
+import type { PeerCalls } from '../../../peers/peer-calls.ts';
+import { FaultLog, type Logger } from '../../../log/log.ts';
+import type { HlsForm } from '../package/form.ts';
+import { FeedSession, type FeedSource } from './feed-session.ts';
+import { feedPath } from './feed-wire.ts';
+
+/** Fewer than the connections that the cluster port takes, so that relays have room. */
+const MAX_SESSIONS = 4096;
+
+/** Other nodes that are sent what they follow of streams of this one, or of those that it has from their owners. */
+export class FeedSessions {
+  readonly #sessions = new Set<FeedSession>();
+  readonly #faults: FaultLog;
+  #closed = false;
+
+  constructor(form: HlsForm, calls: PeerCalls, source: FeedSource, log: Logger) {
+    this.#faults = new FaultLog(log);
+    calls.addStreams(feedPath(form), (stream, _, from) => {
+      // who is not sent anything makes calls
+      if (this.#closed || this.#sessions.size >= MAX_SESSIONS) return void stream.destroy();
+      const session: FeedSession = new FeedSession(stream, from, {
+        source,
+        faults: this.#faults,
+        onClose: () => this.#sessions.delete(session),
+      });
+      this.#sessions.add(session);
+    });
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  /** Idempotent. */
+  close(): void {
+    this.#closed = true;
+    for (const session of [...this.#sessions]) session.close();
+    this.#faults.close();
+  }
+}

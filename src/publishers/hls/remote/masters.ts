@@ -1,0 +1,176 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { checkPresent } from '../../../access/request.ts';
+import { kilnError } from '../../../errors.ts';
+import type { OnLeft } from '../answer/answer.ts';
+import { HeldMasters } from '../package/held-masters.ts';
+import { holdFor } from '../package/hold.ts';
+import { waitMs } from '../package/wait.ts';
+import type { Outcome } from '../package/waiters.ts';
+import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
+import { HELD_MS, type MasterState, type Newcomer } from '../sessions/wire.ts';
+
+const MAX_MASTERS = 64;
+/** For so long the owner is not asked again for players whom it does not count. */
+const FRESH_MS = 100;
+/** Within this a request is begun again while nobody answers: players give up after 10 seconds. */
+const HOLD_MS = 8000;
+/** Requests that wait for an owner of one stream. */
+const MAX_HELD = 1000;
+
+interface Known {
+  readonly state: MasterState;
+  /** When it was asked for, by the monotonic clock. */
+  readonly at: number;
+}
+
+/**
+ * The master playlists of a stream that another node has. Each is asked for once for all who come at about the same time and
+ * are nobody's but this node's to count; otherwise the owner says whether there is room, and whether a name is free.
+ */
+export class RemoteMasters {
+  readonly #link: OwnerLink;
+  readonly #onRun: (run: string) => void;
+  readonly #asked = new Map<string, Promise<MasterState | undefined>>();
+  /** The last ones, for a moment and for when nobody answers. */
+  readonly #known = new Map<string, Known>();
+  #held = 0;
+  /** Who waits for a playlist of which the owner has nothing to tell yet. */
+  readonly #waiting = new HeldMasters<string>();
+
+  /** @param onRun called with the run of the stream that the owner tells of */
+  constructor(link: OwnerLink, onRun: (run: string) => void) {
+    this.#link = link;
+    this.#onRun = onRun;
+  }
+
+  /**
+   * While nobody answers and nothing is known, the stream may be on its way to another node: the request is held.
+   * @param session of the player, for the owner to count; one with openings is the owner's to end
+   * @param ownerCounts the owner says whether there is room for it
+   * @param signal aborted when the player leaves
+   * @returns undefined as long as there is nothing to play
+   * @throws what the owner says; streamInterrupted when nobody answers in time and nothing is known; clientGone
+   */
+  async get(
+    file: string,
+    session: Newcomer | undefined,
+    ownerCounts: boolean,
+    signal: AbortSignal,
+  ): Promise<MasterState | undefined> {
+    const mayBeKnown = session === undefined && !ownerCounts && !this.#link.lost;
+    const known = mayBeKnown ? this.#fresh(file) : undefined;
+    if (known !== undefined) return known;
+    const isFinal = session !== undefined && session.grant.openings.length > 0;
+    for (const until = performance.now() + HOLD_MS; ;) {
+      try {
+        return await (session === undefined ? this.#getOnce(file, ownerCounts) : this.#load(file, session, true));
+      } catch (error) {
+        if (!(error instanceof AwayError)) throw error;
+        const last = isFinal ? undefined : this.#known.get(file);
+        if (last !== undefined) return last.state;
+        // the owner may have it, and would end its openings
+        const mayRepeat = !isFinal || !error.mayBeDone;
+        if (!mayRepeat || performance.now() >= until || this.#held >= MAX_HELD) throw kilnError('streamInterrupted');
+      }
+      checkPresent(signal);
+      this.#held++;
+      await this.#link.unlessMoved(delay(RETRY_MS, undefined, { ref: false, signal }).catch(() => {}));
+      this.#held--;
+      checkPresent(signal);
+    }
+  }
+
+  /**
+   * Resolves when the owner may have something to tell, of which it had nothing. One call waits for it over there, however many
+   * wait here.
+   * @param since when the request came, in milliseconds since the epoch
+   * @throws tooManyWaiting
+   */
+  whenStarted(file: string, onLeft: OnLeft, since: number): Promise<Outcome> {
+    const isFirst = this.#waiting.sizeOf(file) === 0;
+    const outcome = this.#waiting.wait(file, waitMs(1, false, 'start') + since - Date.now(), onLeft);
+    if (isFirst && this.#waiting.sizeOf(file) > 0) void this.#follow(file);
+    return outcome;
+  }
+
+  /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
+  expire(now: number): void {
+    this.#waiting.expire(now);
+  }
+
+  /** Ends every wait. */
+  close(outcome: Outcome): void {
+    this.#waiting.close(outcome);
+  }
+
+  /**
+   * For a node that has the stream from this one; undefined as long as there is nothing to play, for which that is waited.
+   * @throws AwayError, what the owner says
+   */
+  async state(file: string, holdMs: number): Promise<MasterState | undefined> {
+    if (this.#link.lost) throw new AwayError('no node has the stream');
+    const state = this.#fresh(file) ?? (await this.#getOnce(file, false));
+    if (state !== undefined || holdMs === 0) return state;
+    await holdFor(holdMs)((onLeft) => this.whenStarted(file, onLeft, Date.now()));
+    return await this.#getOnce(file, false);
+  }
+
+  /** What is known is of another stream. */
+  clear(): void {
+    this.#known.clear();
+  }
+
+  #fresh(file: string): MasterState | undefined {
+    const known = this.#known.get(file);
+    return known !== undefined && performance.now() - known.at < FRESH_MS ? known.state : undefined;
+  }
+
+  #getOnce(file: string, ownerCounts: boolean): Promise<MasterState | undefined> {
+    const key = `${ownerCounts ? 'counted' : ''}/${file}`;
+    let asked = this.#asked.get(key);
+    if (asked === undefined) {
+      if (this.#asked.size >= MAX_MASTERS) throw kilnError('tooManyWaiting');
+      asked = this.#load(file, undefined, ownerCounts).finally(() => this.#asked.delete(key));
+      this.#asked.set(key, asked);
+    }
+    return asked;
+  }
+
+  /** Waits for the beginning of a playlist as long as players do. It never throws. */
+  async #follow(file: string): Promise<void> {
+    while (this.#waiting.sizeOf(file) > 0) {
+      const begun = performance.now();
+      const state = await this.#link
+        .unlessMoved(this.#load(file, undefined, false, HELD_MS))
+        .catch((error: unknown) => {
+          // whoever waits hears of it when asking again
+          if (!(error instanceof AwayError)) this.#waiting.release(file, 'ready');
+        });
+      if (state !== undefined) this.#waiting.release(file, 'ready');
+      // who was asked may not hold the call
+      const early = RETRY_MS - (performance.now() - begun);
+      if (early > 0 && this.#waiting.sizeOf(file) > 0) await this.#link.unlessMoved(delay(early));
+    }
+  }
+
+  async #load(
+    file: string,
+    session: Newcomer | undefined,
+    ownerCounts: boolean,
+    holdMs = 0,
+  ): Promise<MasterState | undefined> {
+    const at = performance.now();
+    const link = this.#link;
+    const { master } = link.calls;
+    const { answer: state } = await (ownerCounts
+      ? link.ask(master, { file, session })
+      : link.fetch(master, { file }, holdMs));
+    if (state === null) return undefined;
+    this.#onRun(state.run);
+    if (this.#known.size < MAX_MASTERS || this.#known.has(file)) {
+      const { run, template } = state;
+      this.#known.set(file, { state: { run, template }, at });
+    }
+    return state;
+  }
+}

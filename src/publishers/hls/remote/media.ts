@@ -1,0 +1,100 @@
+import { kilnError } from '../../../errors.ts';
+import type { Media } from '../answer/answer.ts';
+import { holdFor } from '../package/hold.ts';
+import { Waiters } from '../package/waiters.ts';
+import type { MediaCache } from './cache.ts';
+import { AwayError, type OwnerLink } from './link.ts';
+import { HELD_MS } from '../sessions/wire.ts';
+
+/** For so long a request for a part tells that players ask for them. */
+const PARTS_MS = 10_000;
+/** Files that are fetched at once; a player asks for a few, and the same as the others. */
+const MAX_FETCHED = 256;
+
+/** Parts, segments and initializations of a stream that another node has: each is fetched once for all who ask here. */
+export class RemoteMedia {
+  readonly #link: OwnerLink;
+  readonly #cache: MediaCache;
+  readonly #fetching = new Map<string, Promise<Media>>();
+  /** Changes when what is fetched is not to be kept any more. */
+  #epoch = 0;
+  readonly #expects: (file: string) => boolean;
+  /** Those who wait for a part that is to be sent. */
+  readonly #sent = new Waiters();
+  /** When a part was asked for, by the monotonic clock. */
+  #partsAt = -Infinity;
+
+  /** @param expects whether a file is the part that comes next, and is sent then without a call */
+  constructor(link: OwnerLink, cache: MediaCache, expects: (file: string) => boolean) {
+    this.#link = link;
+    this.#cache = cache;
+    this.#expects = expects;
+  }
+
+  /** Whether players have asked for parts of late. */
+  get wantsParts(): boolean {
+    return performance.now() - this.#partsAt < PARTS_MS;
+  }
+
+  /** What is here already. */
+  get(file: string): Media | undefined {
+    const media = this.#cache.get(this, file);
+    if (media?.kind === 'part') this.#partsAt = performance.now();
+    return media;
+  }
+
+  /** The node that the stream comes from has sent a part. */
+  put(file: string, part: Media): void {
+    this.#cache.put(this, file, part);
+  }
+
+  /** Something may have come that is waited for, or does not come. */
+  check(): void {
+    this.#sent.check();
+  }
+
+  /** @throws fileNotFound, playlistOverdue, tooManyWaiting, streamInterrupted */
+  fetch(file: string): Promise<Media> {
+    const under = this.#fetching.get(file);
+    if (under !== undefined) return under;
+    if (this.#fetching.size >= MAX_FETCHED) throw kilnError('tooManyWaiting');
+    const fetching = this.#fetch(file).finally(() => {
+      if (this.#fetching.get(file) === fetching) this.#fetching.delete(file);
+    });
+    this.#fetching.set(file, fetching);
+    return fetching;
+  }
+
+  /** Names mean other files from now on, or nothing. */
+  clear(): void {
+    this.#epoch++;
+    this.#fetching.clear();
+    this.#cache.drop(this);
+  }
+
+  /** Undefined where it is not sent after all. */
+  async #whenSent(file: string): Promise<Media | undefined> {
+    if (!this.#expects(file)) return undefined;
+    this.#partsAt = performance.now();
+    const decided = (): boolean => this.#cache.get(this, file) !== undefined || !this.#expects(file);
+    await holdFor(HELD_MS)((onLeft) => this.#sent.wait(decided, HELD_MS, onLeft));
+    return this.#cache.get(this, file);
+  }
+
+  async #fetch(file: string): Promise<Media> {
+    const epoch = this.#epoch;
+    const sent = await this.#whenSent(file);
+    if (sent !== undefined) return sent;
+    const ask = () => this.#link.fetch(this.#link.calls.media, { file }, HELD_MS);
+    try {
+      // what an owner of the past does not answer, the next one may
+      const { answer, bytes } = (await this.#link.unlessMoved(ask())) ?? (await ask());
+      const media: Media = { ...answer, body: [bytes] };
+      if (media.kind === 'part') this.#partsAt = performance.now();
+      if (epoch === this.#epoch) this.#cache.put(this, file, media);
+      return media;
+    } catch (error) {
+      throw error instanceof AwayError ? kilnError('streamInterrupted') : error;
+    }
+  }
+}

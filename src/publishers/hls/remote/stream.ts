@@ -1,0 +1,378 @@
+import type { Cluster, NodeIdentity } from '#cluster';
+import type { Access } from '../../../access/access.ts';
+import type { GrantState } from '../../../access/grant.ts';
+import { RecentSet } from '../../../lib/recent-set.ts';
+import type { OutputStream } from '../../../core/stream.ts';
+import { checkPresent } from '../../../access/request.ts';
+import { isGuarded } from '../../../config/enables.ts';
+import type { HlsPublisherConfig } from '../../../config/model.ts';
+import type { Application } from '../../../core/application.ts';
+import { sessionId } from '../../../core/session.ts';
+import { KilnError, kilnError } from '../../../errors.ts';
+import type { Logger } from '../../../log/log.ts';
+import type { PeerCalls } from '../../../peers/peer-calls.ts';
+import { CONTINUED_MS } from '../../../directory/stream-names.ts';
+import type { StreamDirectory } from '../../../directory/stream-directory.ts';
+import type { RelayTree } from '../../../directory/relay-tree.ts';
+import type { FileAnswer, Hold, Master, MasterRequest, PlayedStream, Viewer } from '../answer/answer.ts';
+import { handedOn, type Directives } from '../answer/directives.ts';
+import { Player, Players, toViewer } from '../sessions/players.ts';
+import { SessionGrants } from '../sessions/session-grants.ts';
+import { silenceMs } from '../package/wait.ts';
+import type { HlsForm } from '../package/form.ts';
+import { MasterTemplate } from '../master/master-template.ts';
+import { Text } from '../answer/text.ts';
+import type { SessionTokens } from '../answer/token.ts';
+import type { Outcome } from '../package/waiters.ts';
+import { WatchingNodes } from '../sessions/watching-nodes.ts';
+import type { PlayerCount, Relayed } from './answers.ts';
+import { Upstream, treeKey } from './upstream.ts';
+import type { Homes } from '../sessions/homes.ts';
+import type { MediaCache } from './cache.ts';
+import { RemoteChunklists } from './chunklists.ts';
+import { Feed } from './feed.ts';
+import { AwayError, OwnerLink } from './link.ts';
+import { RemoteMasters } from './masters.ts';
+import { RemoteMedia } from './media.ts';
+import { RemotePlayers } from '../sessions/remote-players.ts';
+import type { MasterState, Report, Verdict } from '../sessions/wire.ts';
+
+/** Files that are fetched at once for one connection: caches in front of players ask for many. */
+const MAX_FETCHED_BY_ONE = 64;
+/** For the owner to tell who was thrown out: players that come wait for it. */
+const TOLD_MS = 1000;
+
+/** What a stream of another node is played with. */
+export interface RemoteStreamOptions {
+  readonly form: HlsForm;
+  readonly cluster: Pick<Cluster, 'connect'>;
+  readonly calls: PeerCalls;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'mayMove'>;
+  readonly tree: RelayTree;
+  readonly application: Application;
+  readonly config: HlsPublisherConfig;
+  /** As viewers ask for it. */
+  readonly name: string;
+  readonly owner: NodeIdentity;
+  /** Name of the input stream there. */
+  readonly input: string;
+  readonly cache: MediaCache;
+  readonly tokens: SessionTokens;
+  readonly access: Pick<Access, 'adopt' | 'resume'>;
+  readonly homes: Homes;
+  readonly log: Logger;
+}
+
+/**
+ * HLS of an output stream that another node has: each file is fetched once for all players here. While its publisher
+ * is away, and while the node that had it does not answer, players get what is known here.
+ */
+export class RemoteStream implements PlayedStream, PlayerCount {
+  readonly config: HlsPublisherConfig;
+  /** When somebody asked for it last, by the monotonic clock. */
+  usedAt = performance.now();
+  readonly #options: RemoteStreamOptions;
+  readonly #link: OwnerLink;
+  readonly #upstream: Upstream;
+  readonly #feed: Feed;
+  /** Nodes that have it from this one. */
+  readonly #children = new WatchingNodes(() => () => {});
+  /** Players that the owner counts. */
+  readonly #players: RemotePlayers;
+  /** Players that this node has let in, and counts. */
+  readonly #own: Players;
+  /** Since when this node hears of who is thrown out, in milliseconds since the epoch; the owner knows who was before. */
+  readonly #since = Date.now();
+  #toldKicked: Promise<void> | undefined;
+  /** What those are viewers of; undefined where none is counted. */
+  #view: OutputStream | undefined;
+  readonly #masters: RemoteMasters;
+  readonly #chunklists: RemoteChunklists;
+  readonly #media: RemoteMedia;
+  #run: string | undefined;
+  readonly #relayed: Relayed = {
+    master: (file, holdMs) => this.#masters.state(file, holdMs),
+    chunklist: (file, wanted, holdMs) => this.#chunklists.state(file, wanted, holdMs),
+    media: async (file, fetches) => {
+      const here = this.#media.get(file);
+      if (here === undefined && !fetches) throw kilnError('fileNotFound');
+      return here ?? (await this.#media.fetch(file));
+    },
+  };
+
+  constructor(options: RemoteStreamOptions) {
+    const { form, cluster, tree, application, config, name, tokens, access, log, cache } = options;
+    const onRun = (run: string): void => this.#note(run);
+    this.#options = options;
+    this.config = config;
+    this.#upstream = new Upstream(tree, treeKey(form, application, name));
+    this.#link = new OwnerLink({ ...options, upstream: this.#upstream, onGone: () => this.close() });
+    this.#masters = new RemoteMasters(this.#link, onRun);
+    const viewers = (): number => (this.#view?.sessions.size ?? 0) + this.#children.viewers;
+    this.#feed = new Feed({
+      form,
+      cluster,
+      link: this.#link,
+      path: { vhost: application.vhost.name, app: application.name, stream: name },
+      viewers,
+      wantsParts: () => this.#media.wantsParts,
+      onState: (file, state, owner) => this.#chunklists.take(file, state, owner),
+      onPart: (file, part) => this.#media.put(file, part),
+      onChange: () => this.#media.check(),
+      onFault: (error) => this.#chunklists.onFault(error),
+    });
+    this.#chunklists = new RemoteChunklists({ link: this.#link, feed: this.#feed, viewers, onRun, log });
+    this.#media = new RemoteMedia(this.#link, cache, (file) => this.#chunklists.expects(file));
+    const guarded = isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind });
+    this.#own = new Players({
+      kind: form.kind,
+      tokens,
+      guarded,
+      // nobody is to hear the end of those
+      grants: new SessionGrants(new RecentSet<string>(0)),
+      resume: (until, openings) => access.resume(until, openings),
+    });
+    this.#players = new RemotePlayers({
+      tokens,
+      guarded,
+      maxConnection: config.maxConnection,
+      isAway: () => this.#link.away || this.#link.lost,
+      report: (report) => this.#report(report),
+    });
+  }
+
+  /** Nothing more comes of it: who asks again may find the stream elsewhere. */
+  get ended(): boolean {
+    return this.#chunklists.ended;
+  }
+
+  /** Nobody has it, as far as is known: what is here is only kept. */
+  get lost(): boolean {
+    return this.#link.lost;
+  }
+
+  /** Who has the stream by now, as the directory tells. */
+  follow(owner: NodeIdentity | undefined): void {
+    this.#link.follow(owner);
+    if (!this.lost) return;
+    this.#chunklists.interrupt();
+    this.#unview('the publisher of the stream has gone');
+  }
+
+  /** @param now by the monotonic clock */
+  tick(now: number): void {
+    this.#chunklists.expire(Date.now());
+    this.#masters.expire(Date.now());
+    this.#players.tick(now);
+    this.#options.homes.tick(now);
+    const { targetDuration = this.config.segmentDuration } = this.#chunklists;
+    const before = Date.now() - silenceMs(targetDuration);
+    this.#own.expire(before, Date.now());
+    this.#children.expire(before);
+    this.#upstream.tick();
+    this.#feed.tick(now);
+    if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
+  }
+
+  /** Nothing more is known of it; idempotent. */
+  close(): void {
+    this.#feed.close();
+    this.#masters.close('gone');
+    this.#chunklists.close('gone');
+    this.#media.clear();
+    this.#unview('the stream is played here no more');
+  }
+
+  /** Players go on with the stream of this node, or ask again. */
+  handOver(): void {
+    this.#masters.close('overdue');
+    this.#chunklists.close('overdue');
+    this.close();
+  }
+
+  async master(asked: MasterRequest): Promise<Master | undefined> {
+    const { file, query, plays, base, terms, grant, signal } = asked;
+    this.#use();
+    const { tokens, homes } = this.#options;
+    const fill = ({ template }: MasterState, token: string | undefined): Text =>
+      new Text(new MasterTemplate(template).fill(token, handedOn(query), base));
+    if (this.config.originMode) {
+      const state = await this.#whenStarted(asked, () => this.#masters.get(file, undefined, false, signal));
+      const route = terms.vhost === undefined ? undefined : tokens.route(terms.vhost);
+      return state && { text: fill(state, route), viewer: undefined };
+    }
+    const params = new URLSearchParams(query);
+    const id = sessionId(params);
+    const home = homes.forNew(params, terms);
+    const isOwn = home !== undefined;
+    // those the owner has to know at once
+    const introduced = params.has('session') || (plays && grant.openings.length > 0);
+    const state = await (introduced
+      ? this.#introduce(id, asked)
+      : this.#whenStarted(asked, () => this.#masters.get(file, undefined, !isOwn, signal)));
+    checkPresent(signal);
+    if (state === undefined) return undefined;
+    const token = state.token ?? tokens.issue(id, { ...terms, home });
+    if (introduced || !plays) return { text: fill(state, token), viewer: undefined };
+    return { text: fill(state, token), viewer: await (isOwn ? this.admitHere(token) : this.#players.admit(token)) };
+  }
+
+  admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
+    this.#use();
+    if (this.#own.knows(token)) return this.admitHere(token);
+    const { homes, tokens } = this.#options;
+    const home = homes.of(token);
+    if (home === 'owner') return this.#players.admit(token);
+    if (home !== 'self') {
+      // nodes that play a stream hear of who is thrown out
+      this.#viewHere();
+      if (this.#own.keepsOut(home.session)) throw kilnError('playlistSessionRefused');
+      return homes.admit(home, token);
+    }
+    const issued = tokens.verify(token)?.issued ?? Infinity;
+    return issued < this.#since ? this.#learnKicked().then(() => this.admitHere(token)) : this.admitHere(token);
+  }
+
+  /** A player that this node has let in; another node may have served it. */
+  admitHere(token: string, seen = Date.now()): Viewer | undefined {
+    this.usedAt = performance.now();
+    this.#viewHere();
+    return toViewer(this.#own.admit(token, seen));
+  }
+
+  hasKicked(token: string): boolean {
+    return this.#own.hasKicked(token);
+  }
+
+  sent(bytes: number, viewer: Viewer | undefined, now = Date.now()): void {
+    if (viewer instanceof Player) this.#view?.counters.sentTo(viewer.kind, bytes, now);
+    else this.#options.application.counters.viewing.sentForOthers += bytes;
+    if (viewer === undefined) this.#players.sent(bytes);
+    else viewer.sent(bytes, now);
+  }
+
+  sentElsewhere(bytes: number, viewer: Viewer | undefined, now: number): void {
+    this.#options.application.counters.viewing.sentByOthers += bytes;
+    this.sent(bytes, viewer, now);
+  }
+
+  file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer> {
+    this.#use();
+    if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold, viewer);
+    return this.#media.get(name) ?? hold(() => this.#media.fetch(name), MAX_FETCHED_BY_ONE);
+  }
+
+  /**
+   * For a node that has the stream from this one.
+   * @param owner of the stream, as that node knows it, by incarnation
+   * @param viewers of that node, where it tells them
+   * @throws AwayError where this node does not get from that owner what there is; streamNotFound, relayedEnough where another is to be asked
+   */
+  passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed {
+    this.#use();
+    const { form, tree, application, name } = this.#options;
+    const isPlaced = tree.mayFeed(treeKey(form, application, name), from);
+    if (!isPlaced) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
+    if (owner !== this.#link.owner.incarnation) throw new AwayError('this node knows another owner of the stream');
+    if (!this.#children.has(from) && this.#children.size >= tree.mostChildren) throw kilnError('relayedEnough');
+    this.#children.see(from, viewers);
+    return this.#relayed;
+  }
+
+  /** From now on this node counts players, unless the stream has no publisher. */
+  #viewHere(): void {
+    const { application, name, input } = this.#options;
+    if (this.#view !== undefined || this.lost || this.ended || application.closed) return;
+    const view = application.viewFiles(input, name, { type: 'Ovt', kind: 'ovt' });
+    this.#view = view;
+    this.#own.attach(view);
+    view.once('close', () => {
+      this.#own.detach();
+      this.#view = undefined;
+    });
+  }
+
+  #unview(reason: string): void {
+    this.#view?.input.close(reason);
+  }
+
+  /** Learns who was thrown out before. Never rejects: who asks then is let in as far as this node knows. */
+  #learnKicked(): Promise<void> {
+    const { calls, application, name: stream } = this.#options;
+    const names = { vhost: application.vhost.name, app: application.name, stream };
+    this.#toldKicked ??= calls.call(this.#link.owner, this.#link.calls.kicked, names, TOLD_MS).then(
+      (kicked) => this.#own.keepOut(kicked),
+      () => (this.#toldKicked = undefined),
+    );
+    return this.#toldKicked;
+  }
+
+  #use(): void {
+    const { application, name } = this.#options;
+    if (this.ended) throw kilnError('streamNotFound', `${application.internalName}/${name}`);
+    this.usedAt = performance.now();
+  }
+
+  /** What somebody asks the owner for, held until there is something; undefined when there was nothing by the end of that. */
+  async #whenStarted(
+    { file, since, hold, signal }: MasterRequest,
+    load: () => Promise<MasterState | undefined>,
+  ): Promise<MasterState | undefined> {
+    for (let outcome: Outcome = 'ready'; ;) {
+      const state = await load();
+      if (state !== undefined || outcome === 'overdue') return state;
+      outcome = await hold((onLeft) => this.#masters.whenStarted(file, onLeft, since));
+      checkPresent(signal);
+      if (this.ended && outcome === 'overdue') throw kilnError('streamInterrupted');
+      this.#use();
+    }
+  }
+
+  /** A master playlist for a player that the owner counts; with it goes the grant. @throws what the owner does */
+  async #introduce(id: string, asked: MasterRequest): Promise<MasterState | undefined> {
+    const {
+      file,
+      plays,
+      terms: { guarded, vhost },
+      grant,
+      signal,
+    } = asked;
+    const introduce = (own: GrantState) =>
+      this.#whenStarted(asked, () => this.#masters.get(file, { id, plays, guarded, vhost, grant: own }, true, signal));
+    if (!plays) return introduce({ until: grant.until, openings: [] });
+    const handed = grant.handOver();
+    const end = (reason: string): void => this.#options.access.adopt(handed).end(reason);
+    try {
+      const state = await introduce(handed);
+      if (state === undefined) end('the stream has not started');
+      return state;
+    } catch (error) {
+      end((error as Error).message);
+      throw error;
+    }
+  }
+
+  async #report(report: Report): Promise<readonly Verdict[] | undefined> {
+    try {
+      const { answer } = await this.#link.ask(this.#link.calls.report, { report });
+      return answer.players;
+    } catch (error) {
+      const isForeseen = error instanceof AwayError || error instanceof KilnError;
+      if (!isForeseen)
+        this.#options.log.error(
+          { err: error },
+          'the players on this node could not be reported to the node that has the stream',
+        );
+      return undefined;
+    }
+  }
+
+  /** Files of another run may have the names of those that are known here. */
+  #note(run: string): void {
+    if (this.#run !== undefined && this.#run !== run) {
+      this.#media.clear();
+      this.#masters.clear();
+    }
+    this.#run = run;
+  }
+}

@@ -1,0 +1,262 @@
+import type { OpeningId } from '../../../access/opening.ts';
+import { Flow } from '../../../core/counters.ts';
+import { RecentSet } from '../../../lib/recent-set.ts';
+import type { Session } from '../../../core/session.ts';
+import type { OutputStream } from '../../../core/stream.ts';
+import { kilnError } from '../../../errors.ts';
+import type { Viewer } from '../answer/answer.ts';
+import type { HlsForm } from '../package/form.ts';
+import type { HandedSession, SessionGrant, SessionGrants } from './session-grants.ts';
+import { isOver, type SessionClaims, type SessionTerms, type SessionTokens } from '../answer/token.ts';
+
+/** A player that is counted here. */
+export class Player implements Session, Viewer {
+  readonly kind: HlsForm['kind'];
+  readonly id: string;
+  readonly createdTime: number;
+  readonly out: Flow;
+  readonly token: string;
+  /** The node that counts it while that lives; undefined: this one. */
+  readonly home: string | undefined;
+  /** In milliseconds since the epoch. */
+  readonly until: number;
+  readonly kick: () => void;
+  lastSeen: number;
+  leave: () => void = () => {};
+
+  constructor(
+    kind: HlsForm['kind'],
+    token: string,
+    { id, issued, home, until = Infinity }: SessionClaims,
+    now: number,
+    kick: (player: Player) => void,
+  ) {
+    this.kind = kind;
+    this.id = id;
+    this.createdTime = issued;
+    this.until = until;
+    this.token = token;
+    this.home = home;
+    this.lastSeen = now;
+    this.out = new Flow(now);
+    this.kick = () => kick(this);
+  }
+
+  sent(bytes: number, now: number): void {
+    this.out.add(bytes, now);
+    this.lastSeen = now;
+  }
+}
+
+/** @throws playlistSessionRefused, playlistSessionOver */
+export function toViewer(player: Player | 'uncounted' | 'over' | undefined): Viewer | undefined {
+  if (player === 'over') throw kilnError('playlistSessionOver');
+  if (player === undefined) throw kilnError('playlistSessionRefused');
+  return player === 'uncounted' ? undefined : player;
+}
+
+/** Players beyond this are served and not counted: what strangers make this server remember is bounded. */
+const MAX_PLAYERS = 50_000;
+/** Ids of players that were thrown out, the oldest forgotten first. */
+const MAX_KICKED = 10_000;
+
+/** What the players of a stream are let in by. */
+export interface PlayersOptions {
+  readonly kind: HlsForm['kind'];
+  readonly tokens: SessionTokens;
+  /** Access control is configured: only tokens of sessions count that it has admitted. */
+  readonly guarded: boolean;
+  readonly grants: SessionGrants;
+  /** Goes on with a session that another node had. */
+  readonly resume: (until: number | undefined, openings: readonly OpeningId[]) => SessionGrant;
+  /** Ids of players that were thrown out before. */
+  readonly kicked?: Iterable<string> | undefined;
+}
+
+/**
+ * The players of one stream. A player is remembered, and counted, from the master playlist on, which gives it a token,
+ * until it has been silent.
+ * Who loads the master playlist again under the name of a session continues that session: its older token ends.
+ */
+export class Players {
+  /** undefined while the stream has no publisher: nobody is counted. */
+  #output: OutputStream | undefined;
+  readonly #options: PlayersOptions;
+  readonly #players = new Map<string, Player>();
+  readonly #kicked: RecentSet<string>;
+  /** Called when a player was thrown out. */
+  onKick: () => void = () => {};
+
+  constructor(options: PlayersOptions) {
+    this.#options = options;
+    this.#kicked = new RecentSet(MAX_KICKED, options.kicked);
+  }
+
+  /** Ids of players that were thrown out. */
+  get kicked(): ReadonlySet<string> {
+    return this.#kicked;
+  }
+
+  /** These are not let in any more: they were thrown out elsewhere. */
+  keepOut(ids: Iterable<string>): void {
+    for (const id of ids) this.#kicked.add(id);
+  }
+
+  /** Counts players as viewers of an output stream. */
+  attach(output: OutputStream): void {
+    this.#output = output;
+  }
+
+  /** Counts nobody any more; those who were thrown out stay out, and no grant ends. */
+  detach(): void {
+    this.#output = undefined;
+    for (const token of this.#players.keys()) this.#unlist(token);
+  }
+
+  /** All sessions have ended. Idempotent. */
+  close(reason: string): void {
+    this.detach();
+    this.#options.grants.endAll(reason);
+  }
+
+  /** Another node goes on with the sessions that somebody is to hear the end of. */
+  handOver(now: number): HandedSession[] {
+    this.detach();
+    return this.#options.grants.handOver(now);
+  }
+
+  /** Goes on with the sessions that another node had. */
+  takeOver(sessions: readonly HandedSession[], now: number): void {
+    const { grants, resume } = this.#options;
+    for (const { id, idleMs, grants: handed } of sessions) {
+      for (const { until, openings } of handed) {
+        if (grants.stateOf(id, openings) === 'unknown') grants.hold(id, resume(until, openings), now - idleMs);
+      }
+    }
+  }
+
+  /**
+   * A token for whoever asks for a master playlist.
+   * @param id of the session
+   * @throws playlistSessionRefused for a name that was thrown out, sessionExists for one that a viewer elsewhere has
+   */
+  issue(id: string, terms: SessionTerms): string {
+    if (this.keepsOut(id)) throw kilnError('playlistSessionRefused');
+    if (this.#present(id) === 'elsewhere') throw kilnError('sessionExists', id);
+    return this.#options.tokens.issue(id, terms);
+  }
+
+  /** Whether this token's player is remembered. */
+  knows(token: string): boolean {
+    return this.#players.has(token);
+  }
+
+  /** Whether the player of a token was thrown out. */
+  hasKicked(token: string): boolean {
+    const claims = this.#options.tokens.verify(token);
+    return claims !== undefined && this.keepsOut(claims.id);
+  }
+
+  /** Whether the session of an id was thrown out, whoever did that, and from whatever publisher. */
+  keepsOut(id: string): boolean {
+    return this.#kicked.has(id) || this.#output?.input.kicked.has(id) === true;
+  }
+
+  /**
+   * The player behind a token; `uncounted` beyond the limit of what is remembered, `over` when its time is, undefined for
+   * a token that is wrong, or whose player was thrown out, or whose session has ended, or whose name another viewer has by
+   * now.
+   * @param seen when, in milliseconds since the epoch
+   */
+  admit(token: string, seen: number): Player | 'uncounted' | 'over' | undefined {
+    const known = this.#players.get(token);
+    if (known !== undefined) {
+      if (known.until <= seen) return this.#over(known, seen);
+      known.lastSeen = seen;
+      return known;
+    }
+    const claims = this.#options.tokens.verify(token);
+    if (claims === undefined || (this.#options.guarded && !claims.guarded)) return undefined;
+    if (isOver(claims)) return 'over';
+    if (this.keepsOut(claims.id)) return undefined;
+    const present = this.#present(claims.id);
+    if (present === 'elsewhere') return undefined;
+    if (present !== undefined && present.createdTime >= claims.issued) return undefined;
+    if (!this.#goOn(claims, seen)) return undefined;
+    if (present !== undefined) this.#unlist(present.token);
+    if (this.#output === undefined || this.#players.size >= MAX_PLAYERS) return 'uncounted';
+    const player = new Player(this.#options.kind, token, claims, seen, (kicked) => this.#kick(kicked));
+    player.leave = this.#output.addSession(player);
+    this.#players.set(token, player);
+    return player;
+  }
+
+  /**
+   * Counts the player that a token has just been issued to. One that plays under the same name already goes on with the
+   * token that it has, until it uses this one: some players load the master playlist twice and use the first.
+   * @param grant ends with the session
+   * @throws tooManyConnections
+   */
+  begin(token: string, grant: SessionGrant | undefined, now: number): Player | 'uncounted' | 'over' | undefined {
+    const claims = this.#options.tokens.verify(token);
+    if (claims === undefined) return undefined;
+    if (grant !== undefined) this.#options.grants.hold(claims.id, grant, now);
+    const present = this.#present(claims.id);
+    if (!(present instanceof Player)) return this.admit(token, now);
+    present.lastSeen = now;
+    return present;
+  }
+
+  /** Lets go of players whom their node counts again. @param isElsewhere whether it does, by its id */
+  leaveTo(isElsewhere: (home: string) => boolean): void {
+    for (const [token, { home }] of this.#players) if (home !== undefined && isElsewhere(home)) this.#unlist(token);
+  }
+
+  /** Lets go of players not seen since `before`, and of those whose time is over, in milliseconds since the epoch. */
+  expire(before: number, now: number): void {
+    for (const [token, { lastSeen, until }] of this.#players) {
+      if (until <= now || lastSeen < before) this.#unlist(token);
+    }
+    this.#options.grants.expire(before, now, (id) => this.#present(id) instanceof Player);
+  }
+
+  /** Whether the session of a token has not ended; one that another node had goes on here. */
+  #goOn({ id, until, openings }: SessionClaims, now: number): boolean {
+    const { grants, resume } = this.#options;
+    if (openings.length === 0) return true;
+    const state = grants.stateOf(id, openings);
+    if (state === 'unknown') grants.hold(id, resume(until, openings), now);
+    else grants.see(id, now);
+    return state !== 'ended';
+  }
+
+  #over({ token, id }: Player, now: number): 'over' {
+    this.#unlist(token);
+    this.#options.grants.endOver(id, now);
+    return 'over';
+  }
+
+  /** Who has the name of a session: one of these players, or a viewer of another output or publisher. */
+  #present(id: string): Player | 'elsewhere' | undefined {
+    const session = this.#output?.input.session(id);
+    if (session === undefined) return undefined;
+    return session instanceof Player && this.#players.get(session.token) === session ? session : 'elsewhere';
+  }
+
+  #kick({ token, id }: Player): void {
+    this.#kicked.add(id);
+    this.#output?.input.kicked.add(id);
+    this.#unlist(token);
+    this.#options.grants.end(id, 'the session was ended by the server');
+    this.onKick();
+  }
+
+  /** Its grants are held on to. */
+  #unlist(token: string): void {
+    const player = this.#players.get(token);
+    if (player === undefined) return;
+    player.leave();
+    this.#players.delete(token);
+    this.#options.grants.see(player.id, player.lastSeen);
+  }
+}

@@ -1,0 +1,127 @@
+import { EXPIRED, type Grant } from '../../../access/grant.ts';
+import type { OpeningId } from '../../../access/opening.ts';
+import type { RecentSet } from '../../../lib/recent-set.ts';
+import { kilnError } from '../../../errors.ts';
+
+/** A grant, of whose openings no more need be known than the ids. */
+export type SessionGrant = Pick<Grant<OpeningId>, 'until' | 'openings' | 'end' | 'handOver'>;
+
+/** What another node needs to go on with a session. */
+export interface HandedSession {
+  readonly id: string;
+  /** Milliseconds since it was seen. */
+  readonly idleMs: number;
+  readonly grants: { until?: number; openings: OpeningId[] }[];
+}
+
+/** Sessions of one stream whose end somebody is to hear of. */
+const MAX_SESSIONS = 50_000;
+/** Grants of one session, which gets another one with each master playlist that it loads. The oldest ends first. */
+const MAX_GRANTS = 8;
+
+/** Why sessions end that ask for nothing any more. */
+const SILENT = 'the player asks for nothing any more';
+
+interface Held {
+  grants: SessionGrant[];
+  /** In milliseconds since the epoch, as far as it is not listed. */
+  lastSeen: number;
+}
+
+/**
+ * The grants of a stream's sessions, where guards have opened anything for them. They outlive an interruption of the
+ * stream, in which no session is listed.
+ */
+export class SessionGrants {
+  readonly #ended: RecentSet<string>;
+  readonly #sessions = new Map<string, Held>();
+
+  /** @param ended ids of openings that were closed on this node: their sessions do not come back */
+  constructor(ended: RecentSet<string>) {
+    this.#ended = ended;
+  }
+
+  /** Whether any of the openings that a token tells of is still open, as far as this node knows. */
+  stateOf(id: string, openings: readonly OpeningId[]): 'open' | 'ended' | 'unknown' {
+    const ids = new Set(openings.map((opening) => opening.id));
+    const held = this.#sessions.get(id)?.grants ?? [];
+    if (held.some((grant) => grant.openings.some((opening) => ids.has(opening.id)))) return 'open';
+    return openings.some((opening) => this.#ended.has(opening.id)) ? 'ended' : 'unknown';
+  }
+
+  /**
+   * Ends a grant with the session.
+   * @param now milliseconds since the epoch
+   * @throws tooManyConnections, when the grant has ended
+   */
+  hold(id: string, grant: SessionGrant, now: number): void {
+    if (grant.openings.length === 0) return;
+    let held = this.#sessions.get(id);
+    if (held === undefined) {
+      if (this.#sessions.size >= MAX_SESSIONS) {
+        const refusal = kilnError('tooManyConnections', MAX_SESSIONS);
+        this.#end(grant, refusal.message);
+        throw refusal;
+      }
+      this.#sessions.set(id, (held = { grants: [], lastSeen: now }));
+    }
+    held.grants.push(grant);
+    held.lastSeen = now;
+    for (const oldest of held.grants.splice(0, held.grants.length - MAX_GRANTS))
+      this.#end(oldest, 'its master playlist was loaded again');
+  }
+
+  /** A session that is not listed was seen. @param now milliseconds since the epoch */
+  see(id: string, now: number): void {
+    const held = this.#sessions.get(id);
+    if (held !== undefined) held.lastSeen = now;
+  }
+
+  /** The session has ended. Idempotent. */
+  end(id: string, reason: string): void {
+    for (const grant of this.#sessions.get(id)?.grants ?? []) this.#end(grant, reason);
+    this.#sessions.delete(id);
+  }
+
+  /** All have ended. Idempotent. */
+  endAll(reason: string): void {
+    for (const id of [...this.#sessions.keys()]) this.end(id, reason);
+  }
+
+  /**
+   * Ends those whose time is over, and sessions that are not listed and have been silent.
+   * @param before seen last, in milliseconds since the epoch
+   */
+  expire(before: number, now: number, isListed: (id: string) => boolean): void {
+    for (const [id, { lastSeen }] of this.#sessions) {
+      this.endOver(id, now);
+      if (lastSeen < before && !isListed(id)) this.end(id, SILENT);
+    }
+  }
+
+  /** Ends the grants of a session whose time is over. @param now milliseconds since the epoch */
+  endOver(id: string, now: number): void {
+    const held = this.#sessions.get(id);
+    const isOver = ({ until = Infinity }: SessionGrant): boolean => until <= now;
+    // looked at twice a second for each session
+    if (held === undefined || !held.grants.some(isOver)) return;
+    for (const grant of held.grants) if (isOver(grant)) this.#end(grant, EXPIRED);
+    held.grants = held.grants.filter((grant) => !isOver(grant));
+    if (held.grants.length === 0) this.#sessions.delete(id);
+  }
+
+  /** Another node goes on with all of them: nothing of them ends here. @param now milliseconds since the epoch */
+  handOver(now: number): HandedSession[] {
+    const handed = [...this.#sessions].map(([id, { grants, lastSeen }]) => {
+      const idleMs = Math.max(0, now - lastSeen);
+      return { id, idleMs, grants: grants.map((grant) => grant.handOver()) };
+    });
+    this.#sessions.clear();
+    return handed;
+  }
+
+  #end(grant: SessionGrant, reason: string): void {
+    for (const { id } of grant.openings) this.#ended.add(id);
+    grant.end(reason);
+  }
+}

@@ -1,0 +1,35 @@
+import type { Breaks } from '../../../packaging/breaks.ts';
+import type { TsSegment } from '../../../packaging/ts-segment.ts';
+
+/** What a media playlist is made of. */
+export interface MediaListOptions {
+  /** Seconds. */
+  readonly targetDuration: number;
+  /** Discontinuities in front of the first segment that stand in the playlist no more. */
+  readonly discontinuitySequence: number;
+  readonly uri: (segment: TsSegment) => string;
+  /** No more segments follow. */
+  readonly ended: boolean;
+  readonly breaks: Breaks;
+}
+
+/** Builds a media playlist of version 3 (RFC 8216 4.3). @param segments successive ones, not empty */
+export function buildMediaList(
+  segments: readonly TsSegment[],
+  { targetDuration, discontinuitySequence, uri, breaks, ended }: MediaListOptions,
+): string {
+  let text = `#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-TARGETDURATION:${targetDuration}\n#EXT-X-MEDIA-SEQUENCE:${segments[0]?.msn ?? 0}\n`;
+  if (discontinuitySequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}\n`;
+  const [first] = segments;
+  const marks = breaks.empty ? undefined : breaks;
+  if (marks !== undefined && first !== undefined) text += marks.before(first.msn, first.wallClock);
+  for (const segment of segments) {
+    if (segment.discontinuity) text += '#EXT-X-DISCONTINUITY\n';
+    if (marks !== undefined) text += marks.at(segment.msn);
+    text += `#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.wallClock).toISOString()}\n`;
+    // of a later version, for players that know it: others find no file
+    if (segment.gap) text += '#EXT-X-GAP\n';
+    text += `#EXTINF:${segment.duration.toFixed(3)},\n${uri(segment)}\n`;
+  }
+  return ended ? `${text}#EXT-X-ENDLIST\n` : text;
+}

@@ -1,0 +1,210 @@
+import type { HlsPublisherConfig } from '../../../config/model.ts';
+import type { Packet } from '../../../core/packet.ts';
+import type { Playlist } from '../../../core/playlist.ts';
+import type { OutputStream } from '../../../core/stream.ts';
+import { kilnError } from '../../../errors.ts';
+import type { Breaks } from '../../../packaging/breaks.ts';
+import { RUNS, type Run } from '../../../packaging/run.ts';
+import type { Progress } from '../../../packaging/past.ts';
+import { Segmenter } from '../../../packaging/segmenter.ts';
+import type { TrackPackager } from '../../../packaging/track-packager.ts';
+import type { TsSegment } from '../../../packaging/ts-segment.ts';
+import { nextEdition } from '../answer/edition.ts';
+import { Followers, type Follower } from '../answer/followers.ts';
+import { firstMsn } from '../package/first-msn.ts';
+import type { PackageOptions } from '../package/form.ts';
+import { defaultQuery, nameHash } from '../answer/names.ts';
+import type { Package, Resource } from '../package/package.ts';
+import { Queue, type Awaiting } from '../package/queue.ts';
+import { Start } from '../package/start.ts';
+import { namedTracks, variants } from '../master/variants.ts';
+import { buildMaster } from './master.ts';
+import { readName } from './names.ts';
+import { Variant, type VariantContext } from './variant.ts';
+
+/** A stream in MPEG-TS: each rendition of playlists that ask for it (EnableTsPackaging) is a variant. */
+export class TsPackage implements Package, VariantContext {
+  readonly queue = new Queue(this);
+  readonly #followers = new Followers();
+  readonly continues: boolean;
+  readonly segmentCount: number;
+  readonly query: string;
+  readonly #options: PackageOptions;
+  readonly #segmenter: Segmenter<Run>;
+  readonly start = new Start(
+    (playlist) => this.#variantsOf(playlist, this.#variants),
+    () => this.#options.onStarted(),
+  );
+  #playlists: readonly Playlist[] = [];
+  /** By id. */
+  #variants = new Map<string, Variant>();
+  #edition = nextEdition();
+  #interrupted = false;
+
+  constructor(config: HlsPublisherConfig, options: PackageOptions) {
+    const { next, log, faults } = options;
+    const { segmentDuration, segmentCount } = config;
+    this.#options = options;
+    this.continues = next !== undefined;
+    this.segmentCount = segmentCount;
+    this.query = defaultQuery(config);
+    // players stay that far behind which they start with: a short first segment would be all they have for the time of a long one
+    const durations = { chunkDuration: segmentDuration, segmentDuration, firstSegmentDuration: segmentDuration };
+    this.#segmenter = new Segmenter(
+      RUNS,
+      { ...durations, segmentCount, firstMsn: firstMsn(config, next), past: next?.past },
+      log,
+      faults,
+    );
+  }
+
+  get edition(): number {
+    return this.#edition;
+  }
+
+  get faults(): PackageOptions['faults'] {
+    return this.#options.faults;
+  }
+
+  get interrupted(): boolean {
+    return this.#interrupted;
+  }
+
+  get concluded(): boolean {
+    return this.#segmenter.concluded;
+  }
+
+  get targetDuration(): number {
+    return this.#segmenter.targetDuration;
+  }
+
+  get breaks(): Breaks {
+    return this.#segmenter.breaks;
+  }
+
+  get waiting(): Awaiting['waiting'] {
+    return [this.start, ...this.#variants.values()];
+  }
+
+  get progress(): Progress {
+    return this.#segmenter.progress;
+  }
+
+  update(output: OutputStream): void {
+    this.#interrupted = false;
+    this.#playlists = output.playlists.filter(({ options }) => options.enableTsPackaging);
+    if (this.concluded) return;
+    for (const packager of this.#segmenter.setTracks(
+      namedTracks(output.tracks, this.#playlists),
+      output.input.arrival,
+    )) {
+      packager.window.on('complete', () => this.#advance(packager));
+    }
+    this.#edition = nextEdition();
+    const before = this.#variants;
+    this.#variants = new Map();
+    for (const playlist of this.#playlists)
+      for (const variant of this.#variantsOf(playlist, before)) this.#variants.set(variant.id, variant);
+    for (const variant of before.values()) {
+      // what players have loaded stays as long as it can be made
+      if (!this.#variants.has(variant.id) && variant.started && this.#isMade(variant))
+        this.#variants.set(variant.id, variant);
+      if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
+    }
+    for (const variant of this.#variants.values()) variant.changed();
+    if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.start.expect();
+    this.start.check();
+  }
+
+  push(packet: Packet): void {
+    this.#segmenter.push(packet);
+  }
+
+  interrupt(): void {
+    this.#interrupted = true;
+    this.#segmenter.finish();
+    this.#followers.end();
+    this.queue.interrupt();
+  }
+
+  conclude(urgent: boolean): void {
+    this.#segmenter.conclude(urgent, () => {
+      this.#edition = nextEdition();
+      for (const variant of this.#variants.values()) variant.conclude();
+      this.#followers.end();
+      this.#options.onProgress();
+    });
+  }
+
+  follow(follower: Follower): () => void {
+    const unfollow = this.#followers.add(follower, [...this.#variants.values()]);
+    if (this.concluded || this.#interrupted) this.#followers.end();
+    return unfollow;
+  }
+
+  completed(variant: Variant, segment: TsSegment): void {
+    if (this.#followers.size > 0) this.#followers.segment(variant.followed(segment));
+  }
+
+  close(): void {
+    this.#segmenter.finish();
+    this.#followers.end();
+  }
+
+  master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
+    if (!playlist.options.enableTsPackaging) throw kilnError('fileNotFound');
+    // it may have come to the stream without a change of tracks
+    if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
+    const state = this.start.stateOf(playlist);
+    if (state === 'empty') throw kilnError('fileNotFound');
+    if (state === 'starting') return undefined;
+    return buildMaster(
+      this.#variantsOf(playlist, this.#variants).filter(({ started }) => started),
+      { output, targetDuration: this.targetDuration, uri },
+    );
+  }
+
+  file(name: string): Resource | undefined {
+    const { variant: id, msn } = readName(name) ?? {};
+    const variant = id === undefined ? undefined : this.#variants.get(id);
+    if (variant === undefined) return undefined;
+    return msn === undefined ? { kind: 'list', rendition: variant } : variant.segment(msn);
+  }
+
+  /** The variants of a playlist, in its order: those that are there already, and new ones. */
+  #variantsOf(playlist: Playlist, known: ReadonlyMap<string, Variant>): Variant[] {
+    const packagers = [...this.#segmenter.packagers.values()];
+    return variants(playlist, packagers).map(({ video, audios: [audio] }) => {
+      const own = [video, audio].filter((one) => one !== undefined);
+      const id = nameHash([this.#options.streamKey, ...own.map((one) => nameOf(one, packagers))].join('_'));
+      const present = known.get(id);
+      return present !== undefined && isMadeOf(present, own) ? present : new Variant(id, own, this);
+    });
+  }
+
+  #isMade({ packagers }: Variant): boolean {
+    return packagers.every((packager) => this.#segmenter.packagers.get(packager.track.id) === packager);
+  }
+
+  #advance(packager: TrackPackager<Run>): void {
+    const all = [...this.#variants.values()];
+    const advanced = all.filter((variant) => variant.packagers.includes(packager) && variant.advance());
+    if (advanced.length === 0) return;
+    this.#edition = nextEdition();
+    // the longest of their segments may have made the target another
+    for (const variant of all) variant.changed();
+    this.start.note(all);
+    this.#options.onProgress();
+  }
+}
+
+/** What a track is called among all of its stream. */
+function nameOf(packager: TrackPackager<Run>, all: readonly TrackPackager<Run>[]): string {
+  const { name, type } = packager.track;
+  const alike = all.filter(({ track }) => track.type === type && track.name === name);
+  return `${type}${name}${alike.indexOf(packager)}`;
+}
+
+function isMadeOf({ packagers }: Variant, own: readonly TrackPackager<Run>[]): boolean {
+  return packagers.length === own.length && packagers.every((one, index) => one === own[index]);
+}

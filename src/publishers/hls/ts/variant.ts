@@ -1,0 +1,227 @@
+import { TsMuxer } from '../../../containers/mpegts/muxer.ts';
+import type { MediaTrack } from '../../../core/track.ts';
+import type { FaultLog } from '../../../log/log.ts';
+import type { Breaks } from '../../../packaging/breaks.ts';
+import type { Run } from '../../../packaging/run.ts';
+import type { Segment } from '../../../packaging/segment.ts';
+import type { TrackPackager } from '../../../packaging/track-packager.ts';
+import { discontinuitiesBetween } from '../../../packaging/window.ts';
+import { TsSegment } from '../../../packaging/ts-segment.ts';
+import type { Media, OnLeft } from '../answer/answer.ts';
+import type { FollowedList, FollowedSegment } from '../answer/followers.ts';
+import type { PackagedList } from '../package/package.ts';
+import type { Wait } from '../package/wait.ts';
+import type { Position } from '../answer/position.ts';
+import type { Queue } from '../package/queue.ts';
+import type { Startable } from '../package/start.ts';
+import { Text } from '../answer/text.ts';
+import { Waiters, type Outcome } from '../package/waiters.ts';
+import { Repeats } from '../package/repeats.ts';
+import { buildMediaList } from './media-list.ts';
+import { listName, segmentName } from './names.ts';
+
+/** Segments that stay when they have left the playlist, for players that are late (RFC 8216 6.2.2). */
+const GRACE_SEGMENTS = 2;
+
+/** What the variants of a stream have in common. */
+export interface VariantContext {
+  readonly continues: boolean;
+  readonly interrupted: boolean;
+  readonly concluded: boolean;
+  /** Complete segments in a playlist. */
+  readonly segmentCount: number;
+  readonly targetDuration: number;
+  /** Behind the name of every file, with the `?` in front; empty for nothing. */
+  readonly query: string;
+  readonly faults: FaultLog;
+  readonly queue: Queue;
+  /** A segment of a variant is complete. */
+  completed(variant: Variant, segment: TsSegment): void;
+  readonly breaks: Breaks;
+}
+
+/** One picture with one sound, or one of both, in MPEG-TS: its media playlist and its segments. */
+export class Variant implements PackagedList, Startable, FollowedList<TsSegment> {
+  readonly id: string;
+  /** The picture first. */
+  readonly packagers: readonly TrackPackager<Run>[];
+  readonly waiters = new Waiters();
+  readonly repeats = new Repeats();
+  newestAt = 0;
+  position: Position | undefined;
+  readonly #context: VariantContext;
+  readonly #muxer: TsMuxer;
+  readonly #segments: TsSegment[] = [];
+  #listedFrom = 0;
+  #discontinuities = 0;
+  /** The last number that has no place, for nothing came before it. */
+  #skipped = -1;
+  #text: Text | undefined;
+
+  /** @param id what its files are told apart by */
+  constructor(id: string, packagers: readonly TrackPackager<Run>[], context: VariantContext) {
+    this.id = id;
+    this.packagers = packagers;
+    this.#context = context;
+    this.#muxer = new TsMuxer(this.tracks);
+  }
+
+  get tracks(): readonly MediaTrack[] {
+    return this.packagers.map(({ track }) => track);
+  }
+
+  get started(): boolean {
+    return this.#segments.length > 0;
+  }
+
+  /** Segments that are there, listed or not, oldest first. */
+  get kept(): readonly TsSegment[] {
+    return this.#segments;
+  }
+
+  get fresh(): boolean {
+    return this.#segments.length === 1;
+  }
+
+  get continues(): boolean {
+    return this.#context.continues;
+  }
+
+  get targetDuration(): number {
+    return this.#context.targetDuration;
+  }
+
+  get interrupted(): boolean {
+    return this.#context.interrupted;
+  }
+
+  /** Segments of the playlist, oldest first. */
+  get listed(): readonly TsSegment[] {
+    return this.#segments.slice(this.#listedFrom);
+  }
+
+  /** Its media playlist as a master playlist names it. */
+  get uri(): string {
+    return `${listName(this.id)}${this.#context.query}`;
+  }
+
+  /** A segment of the playlist, or one that has just left it. */
+  segment(msn: number): Media | undefined {
+    const first = this.#segments[0]?.msn ?? 0;
+    const segment = this.#segments[msn - first];
+    return segment === undefined || segment.gap ? undefined : new SegmentMedia(segment);
+  }
+
+  /** Takes what all of its tracks have completed. @returns whether that is anything */
+  advance(): boolean {
+    let advanced = false;
+    for (let msn = this.#next(); msn !== undefined; msn = this.#next()) {
+      const own = this.packagers.flatMap(({ window }) => window.kept.find((segment) => segment.msn === msn) ?? []);
+      // gaps in front of what is there would be of another run
+      if (this.#segments.length === 0 && own.every(({ gap }) => gap)) {
+        this.#skipped = msn;
+        continue;
+      }
+      this.#add(msn, own);
+      advanced = true;
+    }
+    return advanced;
+  }
+
+  text(): Text {
+    const { targetDuration, query, breaks, concluded } = this.#context;
+    return (this.#text ??= new Text(
+      buildMediaList(this.listed, {
+        targetDuration,
+        discontinuitySequence: this.#discontinuities,
+        breaks,
+        uri: ({ msn }) => `${segmentName(this.id, msn)}${query}`,
+        ended: concluded,
+      }),
+    ));
+  }
+
+  /** No more segments follow: waiting requests are answered. */
+  conclude(): void {
+    if (this.position !== undefined) this.position = { ...this.position, ended: true };
+    this.changed();
+    this.waiters.check();
+  }
+
+  /** A segment of this variant as followers of the stream get it. */
+  followed(segment: TsSegment): FollowedSegment {
+    const { msn, duration, wallClock, discontinuity, gap, bytes } = segment;
+    return {
+      list: listName(this.id),
+      name: segmentName(this.id, msn),
+      msn,
+      duration,
+      wallClock,
+      discontinuity,
+      discontinuitySequence:
+        this.#discontinuities +
+        discontinuitiesBetween(this.#segments, this.#listedFrom, this.#segments.indexOf(segment)),
+      gap,
+      breaks: this.#context.breaks.at(msn),
+      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      bytes,
+      body: () => segment.write()?.then(() => segment.body) ?? segment.body,
+    };
+  }
+
+  /** The playlist may tell something else now. */
+  changed(): void {
+    this.#text = undefined;
+  }
+
+  wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
+    return this.#context.queue.wait(this.waiters, ready, onLeft, wait);
+  }
+
+  /** The number that comes next, if every track has come to its end. */
+  #next(): number | undefined {
+    const windows = this.packagers.map(({ window }) => window);
+    // before what has not come, but is not waited for any more, there is nothing of it
+    const complete = Math.min(...windows.map(({ kept, open }) => kept.at(-1)?.msn ?? (open?.msn ?? 0) - 1));
+    const oldest = Math.min(...windows.map(({ kept }) => kept[0]?.msn ?? Infinity));
+    const msn = Math.max(this.#skipped + 1, (this.#segments.at(-1)?.msn ?? oldest - 1) + 1);
+    return msn <= complete ? msn : undefined;
+  }
+
+  #add(msn: number, own: readonly Segment<Run>[]): void {
+    const leading = own.find(({ gap }) => !gap) ?? (own[0] as Segment<Run>);
+    const { discontinuity, wallClock, duration } = leading;
+    if (this.#segments.length === 0) this.#discontinuities = this.packagers[0]?.window.discontinuitySequence ?? 0;
+    this.#segments.push(
+      new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults),
+    );
+    while (this.#segments.length - this.#listedFrom > this.#context.segmentCount) {
+      if (this.#segments[this.#listedFrom++]?.discontinuity === true) this.#discontinuities++;
+    }
+    for (; this.#listedFrom > GRACE_SEGMENTS; this.#listedFrom--) this.#segments.shift();
+    this.newestAt = Date.now();
+    this.position = { newest: { msn, parts: 1 }, partTarget: 0 };
+    this.changed();
+    this.waiters.check();
+    this.#context.completed(this, this.#segments.at(-1) as TsSegment);
+  }
+}
+
+/** Written when somebody takes it. */
+class SegmentMedia implements Media {
+  readonly kind = 'segment';
+  readonly type = 'ts';
+  readonly #segment: TsSegment;
+
+  constructor(segment: TsSegment) {
+    this.#segment = segment;
+  }
+
+  get body(): readonly Buffer[] {
+    return this.#segment.body;
+  }
+
+  write(): Promise<void> | undefined {
+    return this.#segment.write();
+  }
+}

@@ -1,0 +1,221 @@
+import type { GopCache } from '../core/gop-cache.ts';
+import type { Track } from '../core/track.ts';
+import { Watchdog } from '../lib/watchdog.ts';
+import { FaultLog, type Logger } from '../log/log.ts';
+import type { StreamTask } from '../tasks/kind.ts';
+import { pause } from '../lib/pause.ts';
+import type { TrackChoice } from '../tasks/track-selection.ts';
+import { movedDestination, type Destination } from './destination.ts';
+import { PushError } from './error.ts';
+import { Line } from './line.ts';
+import { PushCounts } from './progress.ts';
+import { PushSession } from './session.ts';
+import type { OpenSink, Sink, SinkOptions } from './sink.ts';
+
+export interface PusherOptions {
+  readonly task: StreamTask;
+  readonly destination: Destination;
+  readonly choice: TrackChoice;
+  readonly open: OpenSink;
+  readonly connectMs: number;
+  readonly sendMs: number;
+  readonly start: () => GopCache | undefined;
+  readonly log: Logger;
+}
+
+const KEEP_MS = 1000;
+const FIRST_PAUSE_MS = 1000;
+/** Later pauses are between these: many pushes to one server that is down come back one after the other. */
+const PAUSE_MS = { least: 2000, most: 5000 };
+/** After a connection of this length the next pause is the first again. */
+const LASTING_MS = 10_000;
+/** So long nobody moves again: servers might send each other's publishers round. */
+const SETTLED_MS = 10_000;
+
+/** Pushes a stream to a destination, on one connection after the other, as long as its task runs. */
+export class Pusher {
+  readonly #options: PusherOptions;
+  readonly #counts: PushCounts;
+  readonly #faults: FaultLog;
+  /** What the last connection has sent. */
+  #tracks: readonly Track[] = [];
+  #failures = 0;
+  #lastReason = '';
+  /** When it last moved to another connection, by the monotonic clock. */
+  #movedAt = -Infinity;
+
+  constructor(options: PusherOptions) {
+    this.#options = options;
+    this.#counts = new PushCounts(options.task.progress);
+    this.#faults = new FaultLog(options.log);
+  }
+
+  /** Resolves when the task's signal has aborted. */
+  async run(): Promise<void> {
+    const { task } = this.#options;
+    task.show(() => this.#counts.report);
+    let line: Line | undefined;
+    try {
+      while (!task.signal.aborted) {
+        const since = performance.now();
+        try {
+          line = await this.#connection(line);
+        } catch (error) {
+          line = undefined;
+          if (task.signal.aborted) break;
+          if (!(error instanceof PushError)) throw error;
+          if (performance.now() - since > LASTING_MS) this.#failures = 0;
+          this.#failed(error);
+          await pause(this.#pauseMs(), task.signal);
+        }
+      }
+    } finally {
+      line?.sink.close();
+      this.#faults.close();
+    }
+  }
+
+  /**
+   * @param made the connection, where it is made
+   * @returns one to go on with, to which the destination wanted it to move
+   * @throws PushError when it could not be made, or is over
+   */
+  async #connection(made: Line | undefined): Promise<Line | undefined> {
+    const { task, destination, choice, start, log } = this.#options;
+    if (made === undefined) this.#counts.connecting();
+    const over = Promise.withResolvers<void>();
+    // there may be nobody who waits for it yet
+    over.promise.catch(() => undefined);
+    const fail = (error: PushError): void => over.reject(error);
+    const end = (): void => over.resolve();
+    const line = made ?? (await Line.open(destination, (to, events) => this.#open(to, events)));
+    if (line === undefined) return undefined;
+    const { sink } = line;
+    const { output } = task;
+    const session = new PushSession(sink, {
+      output,
+      choice,
+      before: this.#tracks,
+      start: start(),
+      faults: this.#faults,
+      onWarnings: (warnings) => this.#warn(warnings),
+      onFail: fail,
+    });
+    let next: Line | undefined;
+    let isOver = false;
+    let moving: Promise<void> | undefined;
+    const move = async (url: string | undefined): Promise<void> => {
+      const moved = await this.#move(line.destination, url);
+      moving = undefined;
+      if (isOver) return moved?.sink.close();
+      next = moved;
+      if (next !== undefined) end();
+    };
+    line.use({
+      writable: () => session.resume(),
+      failed: (reason) => fail(new PushError(reason)),
+      moved: (url) => {
+        if (performance.now() - this.#movedAt >= SETTLED_MS) moving ??= move(url).catch(fail);
+      },
+    });
+    const since = performance.now();
+    const count = (): void => {
+      this.#counts.sent(sink.sentBytes, Math.round(performance.now() - since));
+      task.keep(this.#counts.progress);
+    };
+    const timer = setInterval(count, KEEP_MS);
+    task.signal.addEventListener('abort', end, { once: true });
+    try {
+      session.start();
+      this.#counts.begin();
+      this.#lastReason = '';
+      log.info({ event: 'push.started' }, 'the stream is being pushed');
+      if (!task.signal.aborted) await over.promise;
+      sink.finish();
+      return next;
+    } catch (error) {
+      session.close();
+      sink.close();
+      // a server may end this connection as soon as it has the other one
+      await moving;
+      if (next === undefined) throw error;
+      return next;
+    } finally {
+      isOver = true;
+      clearInterval(timer);
+      task.signal.removeEventListener('abort', end);
+      session.close();
+      this.#tracks = session.tracks;
+      if (this.#counts.isPushing) {
+        count();
+        this.#counts.end();
+        task.keep(this.#counts.progress);
+      }
+    }
+  }
+
+  /** @returns undefined when the task has ended meanwhile; @throws PushError */
+  async #open(
+    destination: Destination,
+    events: Pick<SinkOptions, 'writable' | 'failed' | 'moved'>,
+  ): Promise<Sink | undefined> {
+    const { task, open, connectMs, sendMs } = this.#options;
+    const stop = new AbortController();
+    const late = new Watchdog(connectMs, () => stop.abort(new PushError(`not connected within ${connectMs} ms`)));
+    const end = (): void => stop.abort(task.signal.reason);
+    task.signal.addEventListener('abort', end, { once: true });
+    const { promise: stopped, reject } = Promise.withResolvers<never>();
+    stop.signal.addEventListener('abort', () => reject(stop.signal.reason as Error), { once: true });
+    const leftOut = (reason: string): void => this.#faults.count(`not pushed: ${reason}`);
+    const opening = open(destination, { connectMs, sendMs, signal: stop.signal, leftOut, ...events });
+    try {
+      return await Promise.race([opening, stopped]);
+    } catch (error) {
+      opening.then(
+        (sink) => sink.close(),
+        () => undefined,
+      );
+      if (task.signal.aborted) return undefined;
+      throw error;
+    } finally {
+      late.close();
+      task.signal.removeEventListener('abort', end);
+    }
+  }
+
+  /** Connects to where the destination wants it; undefined where that fails, and the present connection goes on. */
+  async #move(destination: Destination, url: string | undefined): Promise<Line | undefined> {
+    const { log } = this.#options;
+    try {
+      const line = await Line.open(movedDestination(destination, url), (to, events) => this.#open(to, events));
+      this.#movedAt = performance.now();
+      if (line !== undefined) log.info('the destination asked for another connection, which is made');
+      return line;
+    } catch (error) {
+      if (!(error instanceof PushError)) throw error;
+      log.warn(`the destination asks for another connection, which cannot be made: ${error.message}`);
+      return undefined;
+    }
+  }
+
+  #failed({ message }: PushError): void {
+    const { log } = this.#options;
+    this.#counts.failed(message);
+    this.#failures += 1;
+    // of a destination that stays away one line is enough
+    const level = message === this.#lastReason ? 'debug' : 'warn';
+    this.#lastReason = message;
+    log[level]({ event: 'push.failed' }, `the stream is not pushed, another connection will be tried: ${message}`);
+  }
+
+  /** Each connection has the same ones again. */
+  #warn(warnings: readonly string[]): void {
+    for (const warning of warnings) if (!this.#counts.warnings.includes(warning)) this.#options.log.warn(warning);
+    this.#counts.warnings = warnings;
+  }
+
+  #pauseMs(): number {
+    if (this.#failures <= 1) return FIRST_PAUSE_MS;
+    return PAUSE_MS.least + Math.random() * (PAUSE_MS.most - PAUSE_MS.least);
+  }
+}

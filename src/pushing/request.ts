@@ -1,0 +1,36 @@
+import { kilnError } from '../errors.ts';
+import { demandParameters, readTaskId, readTaskStream, readText, type TaskRequest } from '../tasks/request.ts';
+import { pushProtocol, readDestination } from './destination.ts';
+import { PushError } from './error.ts';
+import type { PushSpec } from './spec.ts';
+
+interface Place {
+  readonly vhost: string;
+  readonly app: string;
+}
+
+/**
+ * Checks what a push is asked for with, in the texts of facts/01-rest-api.md section 8.
+ * @throws taskInvalid, pushProtocolUnknown
+ */
+export function readPush(
+  request: TaskRequest,
+  { vhost, app }: Place,
+): { readonly id: string; readonly spec: PushSpec } {
+  demandParameters(request, ['id', 'stream.name', 'url', 'protocol']);
+  const id = readTaskId(request);
+  const stream = readTaskStream(request);
+  const named = readText(request, 'protocol') ?? '';
+  const url = readText(request, 'url') ?? '';
+  const protocol = pushProtocol(named);
+  if (protocol === undefined) throw kilnError('pushProtocolUnknown', named, vhost, app);
+  if (protocol === 'rtmp') demandParameters(request, ['streamKey']);
+  const streamKey = readText(request, 'streamKey') ?? '';
+  try {
+    readDestination(protocol, url, streamKey);
+  } catch (error) {
+    if (!(error instanceof PushError)) throw error;
+    throw kilnError('taskInvalid', error.message);
+  }
+  return { id, spec: { stream, protocol, url, streamKey, createdTime: Date.now() } };
+}

@@ -1,0 +1,217 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { audioTagHead, videoTagHead } from '../containers/flv/tag-head.ts';
+import type { Packet } from '../core/packet.ts';
+import { toSeconds } from '../core/timebase.ts';
+import { isMedia, sameFormat, type MediaTrack, type Track } from '../core/track.ts';
+import { dial } from '../protocols/outbound/dial.ts';
+import type { OutboundGuard } from '../protocols/outbound/guard.ts';
+import { TcpSender } from '../protocols/outbound/tcp-sender.ts';
+import { ClientConnection } from '../protocols/rtmp/client-connection.ts';
+import { RtmpError } from '../protocols/rtmp/error.ts';
+import { PublisherAuthentication } from '../protocols/rtmp/publisher-authentication.ts';
+import { appOf, credentialsOf, type Destination } from './destination.ts';
+import { PushError } from './error.ts';
+import { configTag, flvObjection, FOUR_CCS, metadataOf } from './flv-format.ts';
+import type { OpenSink, Sink, SinkOptions } from './sink.ts';
+
+/**
+ * Pushes over RTMP and RTMPS, as far as destinations may be reached. A server's certificate is verified; a server that asks
+ * for a user and a password is connected to again with the answer.
+ */
+export function rtmpSink(guard: OutboundGuard): OpenSink {
+  return async (destination, options) => {
+    const { url } = destination;
+    const authentication = new PublisherAuthentication(appOf(url), credentialsOf(url));
+    for (let app: string | undefined = appOf(url); ;) {
+      const sink: RtmpSink = new RtmpSink(await connect(guard, destination, options), app, destination, options);
+      try {
+        return await sink.published;
+      } catch (error) {
+        app = sink.refusal === undefined ? undefined : nextApp(authentication, sink.refusal);
+        if (app === undefined) throw error;
+      }
+    }
+  };
+}
+
+/** @throws PushError */
+function nextApp(authentication: PublisherAuthentication, refusal: string): string | undefined {
+  try {
+    return authentication.next(refusal);
+  } catch (error) {
+    if (error instanceof RtmpError) throw new PushError(error.message);
+    throw error;
+  }
+}
+
+/** @throws PushError */
+async function connect(
+  guard: OutboundGuard,
+  { host, port, scheme }: Destination,
+  { connectMs, signal }: SinkOptions,
+): Promise<Socket> {
+  const plain = await dial(guard, host, port, connectMs);
+  plain.setKeepAlive(true);
+  if (scheme === 'rtmp') return plain;
+  const socket = connectTls({ socket: plain, host, servername: serverName(host) });
+  // TLS reports the failures of its connection
+  plain.on('error', () => {});
+  try {
+    await once(socket, 'secureConnect', { signal });
+    return socket;
+  } catch (error) {
+    socket.on('error', () => {}).destroy();
+    const { reason, message } = error as Error & { readonly reason?: string };
+    // after a semicolon Node explains how to trust more authorities
+    throw new PushError(`the TLS connection failed: ${(reason ?? message).split(';')[0]}`);
+  }
+}
+
+/** One stream published at an RTMP server: one video and one audio track at most, and data messages. */
+class RtmpSink implements Sink {
+  readonly isSingle = true;
+  readonly takesBursts = true;
+  /** Resolves when the server takes the stream. */
+  readonly published: Promise<Sink>;
+  readonly #options: SinkOptions;
+  readonly #streamKey: string;
+  readonly #sender: TcpSender;
+  readonly #wire: ClientConnection;
+  readonly #start = Promise.withResolvers<Sink>();
+  #refusal: string | undefined;
+  #isPublished = false;
+  #hasRoom = true;
+  #media: readonly MediaTrack[] = [];
+  /** Tracks whose configuration the server has, by their ids. */
+  readonly #announced = new Map<number, Track>();
+  /** Decode time of the first packet, in seconds: the stream begins at 0. */
+  #begin: number | undefined;
+  /** Milliseconds, of the last message. */
+  #time = 0;
+  readonly #onAbort = (): void => this.#fail('the connection is not wanted any more');
+
+  /** @param app the application, with the query that it is connected to with */
+  constructor(socket: Socket, app: string, { url, streamKey }: Destination, options: SinkOptions) {
+    this.#options = options;
+    this.#streamKey = streamKey;
+    this.published = this.#start.promise;
+    this.#sender = new TcpSender(socket, options.sendMs, {
+      writable: () => {
+        this.#hasRoom = true;
+        options.writable();
+      },
+      failed: (reason) => this.#fail(reason),
+    });
+    const target = { app, tcUrl: `${url.protocol}//${url.host}/${app}`, name: streamKey, fourCcs: FOUR_CCS };
+    const write = (pieces: readonly Buffer[]): void => {
+      this.#hasRoom = this.#sender.send(pieces);
+    };
+    this.#wire = new ClientConnection(target, write, {
+      published: () => this.#onPublished(),
+      refused: (description) => {
+        this.#refusal = description;
+      },
+      reconnect: options.moved,
+      ended: (reason) => this.#fail(reason),
+    });
+    socket.on('data', (data: Buffer) => this.#receive(data));
+    options.signal.addEventListener('abort', this.#onAbort, { once: true });
+    if (options.signal.aborted) this.#onAbort();
+    else this.#wire.open();
+  }
+
+  /** The description with which the server has refused `connect`. */
+  get refusal(): string | undefined {
+    return this.#refusal;
+  }
+
+  get sentBytes(): number {
+    return this.#sender.sentBytes;
+  }
+
+  objection(track: Track): string | undefined {
+    return flvObjection(track, (fourCc) => this.#wire.takes(fourCc));
+  }
+
+  setTracks(tracks: readonly Track[]): void {
+    const media = tracks.filter(isMedia);
+    // tracks of events are not announced
+    if (media.length === this.#media.length && media.every((track, i) => track === this.#media[i])) return;
+    this.#media = media;
+    this.#announced.clear();
+    this.#wire.metadata(metadataOf(media));
+    for (const track of media) this.#announce(track);
+  }
+
+  write({ track, dts, pts, key, data }: Packet): boolean {
+    if (!isMedia(track) && track.codec !== 'AMF') return this.#hasRoom;
+    const at = toSeconds(dts, track.timebase);
+    this.#begin ??= at;
+    const time = Math.max(0, Math.round((at - this.#begin) * 1000));
+    this.#time = time;
+    if (!isMedia(track)) {
+      this.#wire.data(time, data);
+      return this.#hasRoom;
+    }
+    const known = this.#announced.get(track.id);
+    if (known !== track) {
+      if (known === undefined || !sameFormat(known, track)) this.#announce(track);
+      this.#announced.set(track.id, track);
+    }
+    if (track.type === 'audio') {
+      this.#wire.audio(time, audioTagHead(track.codec, 'frame'), data);
+    } else {
+      const later = Math.round(toSeconds(pts - dts, track.timebase) * 1000);
+      this.#wire.video(time, videoTagHead(track.codec, 'frame', key !== false, later), data);
+    }
+    return this.#hasRoom;
+  }
+
+  finish(): void {
+    this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#wire.unpublish();
+    this.#sender.finish();
+  }
+
+  close(): void {
+    this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#sender.close();
+  }
+
+  #announce(track: MediaTrack): void {
+    const time = this.#time;
+    const body = configTag(track);
+    this.#announced.set(track.id, track);
+    if (track.type === 'audio') this.#wire.audio(time, ...body);
+    else this.#wire.video(time, ...body);
+  }
+
+  #receive(data: Buffer): void {
+    try {
+      this.#wire.receive(data);
+    } catch (error) {
+      if (!(error instanceof RtmpError)) throw error;
+      this.#fail(error.message);
+    }
+  }
+
+  #onPublished(): void {
+    this.#isPublished = true;
+    this.#start.resolve(this);
+  }
+
+  #fail(reason: string): void {
+    this.close();
+    // servers quote what they were asked for
+    const shown = this.#streamKey === '' ? reason : reason.replaceAll(this.#streamKey, '...');
+    if (this.#isPublished) this.#options.failed(shown);
+    else this.#start.reject(new PushError(shown));
+  }
+}
+
+/** TLS names no addresses (RFC 6066 section 3). */
+function serverName(host: string): string {
+  return /^[\d.]+$|:/.test(host) ? '' : host;
+}

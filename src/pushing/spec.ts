@@ -1,0 +1,28 @@
+import Type, { type Static } from 'typebox';
+import Value from 'typebox/value';
+import { TrackStream } from '../tasks/track-selection.ts';
+import { pushProtocol, readDestination, type Destination } from './destination.ts';
+
+const Spec = Type.Object({
+  stream: TrackStream,
+  protocol: Type.String(),
+  url: Type.String(),
+  /** Empty where none was given. */
+  streamKey: Type.String(),
+  /** When the task was created, in milliseconds since the epoch. */
+  createdTime: Type.Number(),
+});
+
+/** What is pushed, and where to. */
+export type PushSpec = Static<typeof Spec>;
+
+/** undefined for what a node of another version may have left. */
+export function readPushSpec(json: unknown): PushSpec | undefined {
+  return Value.Check(Spec, json) ? json : undefined;
+}
+
+/** @returns undefined for a protocol that this version does not know; @throws PushError */
+export function destinationOf({ protocol, url, streamKey }: PushSpec): Destination | undefined {
+  const known = pushProtocol(protocol);
+  return known && readDestination(known, url, streamKey);
+}

@@ -1,0 +1,69 @@
+import type { Packet } from '../core/packet.ts';
+import type { Track } from '../core/track.ts';
+import { TsMuxer } from '../containers/mpegts/muxer.ts';
+import { LiveTs } from '../packaging/live-ts.ts';
+import type { Destination } from './destination.ts';
+import type { OpenSink, Sink, SinkOptions } from './sink.ts';
+
+/** What takes transport packets to a destination. */
+export interface Carrier extends Pick<Sink, 'takesBursts' | 'sentBytes' | 'finish' | 'close'> {
+  /**
+   * @param packets whole transport packets
+   * @returns false when enough waits, until `writable` is called; they are sent all the same
+   */
+  send(packets: Buffer): boolean;
+}
+
+/** Connects a carrier. @throws PushError */
+export type OpenCarrier = (destination: Destination, options: SinkOptions) => Promise<Carrier>;
+
+/** Pushes MPEG-TS by what takes it there. */
+export function tsSink(open: OpenCarrier): OpenSink {
+  return async (destination, options) => new TsSink(await open(destination, options), options);
+}
+
+/** The tracks of a push as one program of MPEG-TS. */
+class TsSink implements Sink {
+  readonly isSingle = false;
+  readonly takesBursts: boolean;
+  readonly #carrier: Carrier;
+  readonly #ts: LiveTs;
+  #hasRoom = true;
+
+  constructor(carrier: Carrier, { leftOut }: SinkOptions) {
+    this.takesBursts = carrier.takesBursts;
+    this.#carrier = carrier;
+    const unit = (_unit: unknown, data: Buffer): void => {
+      this.#hasRoom = carrier.send(data);
+    };
+    this.#ts = new LiveTs({ unit, leftOut });
+  }
+
+  get sentBytes(): number {
+    return this.#carrier.sentBytes;
+  }
+
+  objection(track: Track): string | undefined {
+    return new TsMuxer([track]).omitted[0]?.reason;
+  }
+
+  setTracks(tracks: readonly Track[]): void {
+    this.#ts.setTracks(tracks);
+  }
+
+  write(packet: Packet): boolean {
+    // what is full may have been emptied by a call of `writable`
+    this.#hasRoom = true;
+    this.#ts.write(packet);
+    return this.#hasRoom;
+  }
+
+  finish(): void {
+    this.#ts.flush();
+    this.#carrier.finish();
+  }
+
+  close(): void {
+    this.#carrier.close();
+  }
+}

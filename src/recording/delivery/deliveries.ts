@@ -1,0 +1,244 @@
+import { unlink } from 'node:fs/promises';
+import { basename } from 'node:path';
+import type { ApplicationConfig } from '../../config/model.ts';
+import { askControlServer } from '../../access/control-server.ts';
+import type { Logger } from '../../log/log.ts';
+import { pause } from '../../lib/pause.ts';
+import type { FinishedFile } from '../journal.ts';
+import { JsonFolder } from '../../lib/files/json-folder.ts';
+import { expandPath } from '../macros.ts';
+import { announcement, Job } from './job.ts';
+import { Lane } from './lane.ts';
+import { Uploads } from './uploads.ts';
+
+export type DeliverySettings = NonNullable<NonNullable<ApplicationConfig['publishers']['file']>['record']>;
+
+export interface DeliveriesOptions {
+  /** Of this node alone: keeps what is not delivered yet. */
+  readonly folder: string;
+  /** As announcements name it. */
+  readonly node: string;
+  /** Of an application as it is now; undefined as long as it does not exist. */
+  readonly settingsOf: (vhost: string, app: string) => DeliverySettings | undefined;
+  readonly log: Logger;
+}
+
+/** Of one application at once. */
+const MOST = 4;
+/** An announcement that was not taken for so long is given up. */
+const ANNOUNCED_WITHIN_MS = 3 * 24 * 3600_000;
+/** What waits for announcements when the node stops. */
+const PARTING_MS = 3000;
+
+type Step = Job['step'];
+
+/**
+ * Announces finished recordings, and uploads them, until that has worked: across restarts, at least once, and without
+ * keeping recordings waiting. What is to be done is in a folder; each application has a lane for each of both.
+ */
+export class Deliveries {
+  readonly #options: DeliveriesOptions;
+  readonly #log: Logger;
+  readonly #jobs: JsonFolder<typeof Job>;
+  readonly #lanes = new Map<string, { readonly step: Step; readonly lane: Lane }>();
+  readonly #uploads = new Uploads();
+  readonly #stop = new AbortController();
+  /** Names of all jobs that wait or run. */
+  readonly #known = new Set<string>();
+  /** The reason that each lane has logged last. */
+  readonly #reasons = new Map<string, string>();
+  #loading: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: DeliveriesOptions) {
+    this.#options = options;
+    this.#log = options.log.child({ module: 'delivery' });
+    this.#jobs = new JsonFolder(options.folder, Job);
+  }
+
+  /** Takes a file over: what is to be done for it outlives this process. @throws what the disk says */
+  readonly deliver = async (finished: FinishedFile): Promise<void> => {
+    const { temporary, delivery, root: _, file: __, info: ___, finished: ____, folder: _____, ...rest } = finished;
+    const file = { ...rest, since: Date.now() };
+    const id = basename(temporary).replace(/^tmp_/, '');
+    if (delivery?.announced === true) await this.#keep(`${id}-finished`, { ...file, step: 'announce' });
+    if (delivery?.uploaded === true) await this.#keep(`${id}-uploaded`, { ...file, step: 'upload' });
+  };
+
+  /** Goes on with what an earlier run has left, and begins to deliver. Call it when the applications are there. */
+  start(): void {
+    this.#loading ??= this.#load();
+  }
+
+  /** Waits a moment for announcements, and leaves the rest to the next run. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #load(): Promise<void> {
+    try {
+      for (const name of await this.#jobs.names()) {
+        if (this.#stop.signal.aborted) break;
+        const job = await this.#read(name);
+        if (job !== undefined) this.#queue(name, job);
+      }
+    } catch (error) {
+      const reason = (error as Error).message;
+      this.#log.error(
+        { event: 'delivery.failed', reason },
+        'the recordings that an earlier run has left are not delivered',
+      );
+    }
+  }
+
+  async #close(): Promise<void> {
+    const parting = Date.now() + PARTING_MS;
+    const isBusy = (): boolean =>
+      [...this.#lanes.values()].some(({ step, lane }) => step === 'announce' && !lane.isFailing && lane.size > 0);
+    while (isBusy() && Date.now() < parting) await pause(20, this.#stop.signal);
+    this.#stop.abort();
+    const lanes = [...this.#lanes.values()].map(({ lane }) => lane.close());
+    await this.#uploads.close();
+    await Promise.all([...lanes, this.#loading]);
+  }
+
+  async #keep(name: string, job: Job): Promise<void> {
+    await this.#jobs.put(name, job, true);
+    if (this.#loading !== undefined) this.#queue(name, job);
+  }
+
+  #queue(name: string, { step, vhost, app }: Job): void {
+    if (this.#known.has(name) || this.#stop.signal.aborted) return;
+    this.#known.add(name);
+    const application = `${vhost}/${app}`;
+    const key = `${step} ${application}`;
+    const known = this.#lanes.get(key);
+    if (known !== undefined) return known.lane.add(name);
+    const lane: Lane = new Lane({
+      most: MOST,
+      run: (job) => this.#run(job),
+      onFailure: ({ message: reason }, waiting) => {
+        if (this.#reasons.get(key) === reason) return;
+        this.#reasons.set(key, reason);
+        this.#log.warn(
+          { event: 'delivery.failed', application, step, reason, waiting },
+          `finished recordings cannot be ${PAST[step]}: they wait, and it is tried again`,
+        );
+      },
+      onRecovery: (failures) => {
+        this.#reasons.delete(key);
+        this.#log.info(
+          { event: 'delivery.resumed', application, step, failures, waiting: lane.size },
+          `finished recordings are ${PAST[step]} again`,
+        );
+      },
+      onEmpty: () => this.#lanes.delete(key),
+    });
+    this.#lanes.set(key, { step, lane });
+    lane.add(name);
+  }
+
+  async #run(name: string): Promise<void> {
+    const job = await this.#read(name);
+    const next = job && (await (job.step === 'announce' ? this.#announce(name, job) : this.#upload(name, job)));
+    this.#known.delete(name);
+    if (next !== undefined) this.#queue(name, next);
+  }
+
+  /** @throws Error for a job that is tried again */
+  async #announce(name: string, job: Job): Promise<undefined> {
+    try {
+      const { webhook } = this.#settings(job);
+      if (webhook === undefined) return await this.#drop(name, job, 'the application has no Webhook any more');
+      const { controlServerUrl: url, secretKey, timeout } = webhook;
+      const body = announcement(name, job, this.#options.node);
+      const { status } = await askControlServer({ url, secretKey, timeout }, body, this.#stop.signal);
+      if (status < 200 || status >= 300) throw new Error(`the webhook answered with status ${status}`);
+    } catch (error) {
+      if (Date.now() - job.since < ANNOUNCED_WITHIN_MS) throw error;
+      return await this.#drop(name, job, `after three days, ${(error as Error).message}`);
+    }
+    await this.#jobs.remove(name);
+  }
+
+  /** @returns what follows @throws Error for a job that is tried again */
+  async #upload(name: string, job: Job): Promise<Job | undefined> {
+    const { webhook, upload } = this.#settings(job);
+    if (upload === undefined) return await this.#drop(name, job, 'the application has no Upload any more');
+    const done = job.uploaded === undefined ? await this.#store(name, job, upload) : job;
+    if (done === undefined) return await this.#drop(name, job, 'the file is gone');
+    if (upload.deleteLocal) await this.#delete(job.filePath, done.uploaded?.verified === true);
+    if (webhook === undefined) {
+      await this.#jobs.remove(name);
+      return undefined;
+    }
+    const next: Job = { ...done, step: 'announce', since: Date.now() };
+    await this.#jobs.put(name, next, true);
+    return next;
+  }
+
+  /** @returns undefined when the file is gone */
+  async #store(name: string, job: Job, settings: NonNullable<DeliverySettings['upload']>): Promise<Job | undefined> {
+    const { progress, ...rest } = job;
+    const { filePath: file } = job;
+    const task = { id: name, path: file, key: keyOf(job, settings.prefix), progress };
+    const result = await this.#uploads.run(task, settings, (now) => {
+      const kept = now === undefined ? rest : { ...rest, progress: now };
+      // without it another start uploads parts again
+      this.#jobs.put(name, kept, true).catch(({ message: reason }: Error) => {
+        this.#log.warn({ event: 'delivery.failed', file, reason }, 'the state of an upload could not be kept');
+      });
+    });
+    if (result === undefined) return undefined;
+    const { bucket } = settings;
+    const { key } = result;
+    const done = { ...rest, uploaded: { bucket, ...result } };
+    // before the file may go
+    await this.#jobs.put(name, done, true);
+    this.#log.info({ event: 'record.uploaded', file, bucket, key, bytes: job.recordBytes }, 'the file is uploaded');
+    return done;
+  }
+
+  /** @throws Error where there are none */
+  #settings({ vhost, app }: Job): DeliverySettings {
+    const settings = this.#options.settingsOf(vhost, app);
+    if (settings === undefined) throw new Error('there is no such application at present');
+    return settings;
+  }
+
+  async #delete(file: string, verified: boolean): Promise<void> {
+    if (!verified) {
+      this.#log.warn({ file }, 'a recording stays after its upload: the storage has not confirmed its checksum');
+      return;
+    }
+    await unlink(file).catch(({ code, message: reason }: NodeJS.ErrnoException) => {
+      if (code !== 'ENOENT')
+        this.#log.warn({ file, reason }, 'a recording stays after its upload: it cannot be deleted');
+    });
+  }
+
+  async #drop(name: string, { filePath: file, step }: Job, reason: string): Promise<undefined> {
+    this.#log.error({ event: 'delivery.given-up', file, step, reason }, `a finished recording is not ${PAST[step]}`);
+    await this.#jobs.remove(name);
+  }
+
+  /** undefined for one that is not there, or cannot be read, which the log has. */
+  async #read(name: string): Promise<Job | undefined> {
+    try {
+      return await this.#jobs.read(name);
+    } catch (error) {
+      const reason = (error as Error).message;
+      this.#log.error({ event: 'delivery.given-up', job: name, reason }, 'a finished recording cannot be delivered');
+      return undefined;
+    }
+  }
+}
+
+const PAST: Readonly<Record<Step, string>> = { announce: 'announced', upload: 'uploaded' };
+
+/** The path below the root, after the prefix. */
+function keyOf(job: Job, prefix: string): string {
+  const values = { ...job, start: new Date(job.startTime), end: new Date(job.finishTime) };
+  return `${expandPath(prefix, values)}${job.pathBelow}`.replace(/^\/+/, '');
+}

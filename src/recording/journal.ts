@@ -1,0 +1,176 @@
+import { basename } from 'node:path';
+import Type, { type Static } from 'typebox';
+import { BackOff } from '../lib/back-off.ts';
+import type { Logger } from '../log/log.ts';
+import { JsonFolder } from '../lib/files/json-folder.ts';
+
+const LONGEST_PAUSE_MS = 5 * 60_000;
+/** Of files in memory that could not be handed over. */
+const MAX_UNHANDED = 10_000;
+
+/** Whose recording a file is of, and which of its files. */
+export const RECORDED = {
+  transactionId: Type.String(),
+  /** Of the task. */
+  id: Type.String(),
+  metadata: Type.Optional(Type.String()),
+  vhost: Type.String(),
+  app: Type.String(),
+  /** Output stream and input stream. */
+  stream: Type.String(),
+  source: Type.String(),
+  sequence: Type.Integer(),
+  /** Milliseconds since the epoch. */
+  createdTime: Type.Number(),
+  startTime: Type.Number(),
+};
+
+const Entry = Type.Object({
+  /** Where the file is as long as it is not finished. */
+  temporary: Type.String(),
+  /** Inode of its folder: it is another one where a disk is not mounted. Older versions do not have it. */
+  folder: Type.Optional(Type.Number()),
+  root: Type.String(),
+  /** Templates of its paths below the root. */
+  file: Type.String(),
+  info: Type.String(),
+  ...RECORDED,
+  /** What follows once it is finished; nothing where it is absent. */
+  delivery: Type.Optional(Type.Object({ announced: Type.Boolean(), uploaded: Type.Boolean() })),
+  /** Nothing is written to it any more: it gets its name. */
+  finished: Type.Optional(
+    Type.Object({
+      recordBytes: Type.Number(),
+      /** Milliseconds. */
+      recordTime: Type.Number(),
+      lastSequence: Type.Boolean(),
+      /** Milliseconds since the epoch. */
+      finishTime: Type.Number(),
+      /** By which it is known under its new name. */
+      inode: Type.Number(),
+    }),
+  ),
+});
+/** A file that this node writes. */
+export type JournalEntry = Static<typeof Entry>;
+
+/** What is known of a file when nothing is written to it any more. */
+export type Finished = Omit<NonNullable<JournalEntry['finished']>, 'inode'>;
+
+/** A file that has its name. */
+export interface FinishedFile extends JournalEntry, Finished {
+  /** Absolute. */
+  readonly filePath: string;
+  /** From the root on. */
+  readonly pathBelow: string;
+}
+
+export interface JournalOptions {
+  /** Of this node alone. */
+  readonly folder: string;
+  readonly log: Logger;
+  /** Takes over each finished file. @throws when it cannot: it gets the file again */
+  readonly deliver?: (file: FinishedFile) => Promise<void>;
+}
+
+/** The files that this node writes at the moment: after a crash its next start finds and finishes them. */
+export class Journal {
+  readonly #options: JournalOptions;
+  readonly #entries: JsonFolder<typeof Entry>;
+  /** Files that could not be handed over yet, by the names of their entries. */
+  readonly #unhanded = new Map<string, FinishedFile>();
+  readonly #pauses = new BackOff(LONGEST_PAUSE_MS);
+  #timer: NodeJS.Timeout | undefined;
+  #isTrying = false;
+  #closed = false;
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#entries = new JsonFolder(options.folder, Entry);
+  }
+
+  /** Adds or replaces an entry. @throws what the system says */
+  async put(entry: JournalEntry): Promise<void> {
+    await this.#entries.put(nameOf(entry), entry);
+  }
+
+  /** The same for a file that is complete. A disk without room for that does not keep the file from its name. */
+  async finish(entry: JournalEntry): Promise<void> {
+    await this.put(entry).catch(({ message: reason }: Error) =>
+      this.#options.log.warn(
+        { file: entry.temporary, reason },
+        'the recording journal could not be written: if the server is killed now, the file will not be in its info file',
+      ),
+    );
+  }
+
+  /** Hands a file that has its name over. What fails here is tried again, also after the next start. */
+  async hand(file: FinishedFile): Promise<void> {
+    const { deliver, log } = this.#options;
+    const name = nameOf(file);
+    try {
+      await deliver?.(file);
+    } catch (error) {
+      const { message: reason } = error as Error;
+      if (!this.#unhanded.has(name))
+        log.error(
+          { event: 'delivery.failed', file: file.filePath, reason },
+          'a finished recording could not be handed over for delivery: trying again',
+        );
+      // the next start has the others
+      if (this.#unhanded.size < MAX_UNHANDED) this.#unhanded.set(name, file);
+      return this.#plan();
+    }
+    this.#unhanded.delete(name);
+    await this.remove(file).catch(({ message: reason }: Error) =>
+      log.warn(
+        { file: file.filePath, reason },
+        'an entry of the recording journal could not be deleted: the next start delivers its file again',
+      ),
+    );
+  }
+
+  /** Leaves what could not be handed over to the next start. Idempotent. */
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #plan(): void {
+    if (this.#closed || this.#isTrying) return;
+    this.#timer ??= setTimeout(() => void this.#handAgain(), this.#pauses.next()).unref();
+  }
+
+  async #handAgain(): Promise<void> {
+    this.#timer = undefined;
+    this.#isTrying = true;
+    for (const file of [...this.#unhanded.values()]) if (!this.#closed) await this.hand(file);
+    this.#isTrying = false;
+    if (this.#unhanded.size > 0) this.#plan();
+    else this.#pauses.reset();
+  }
+
+  /** @throws what the system says */
+  async remove(entry: Pick<JournalEntry, 'temporary'>): Promise<void> {
+    await this.#entries.remove(nameOf(entry));
+  }
+
+  /** All that can be read; the log has the others. @throws what the system says of the folder */
+  async list(): Promise<JournalEntry[]> {
+    const entries: JournalEntry[] = [];
+    for (const name of await this.#entries.names()) {
+      try {
+        const entry = await this.#entries.read(name);
+        if (entry !== undefined) entries.push(entry);
+      } catch (error) {
+        const reason = (error as Error).message;
+        this.#options.log.warn({ reason }, 'an entry of the recording journal cannot be read: its file stays as it is');
+      }
+    }
+    return entries;
+  }
+}
+
+function nameOf({ temporary }: Pick<JournalEntry, 'temporary'>): string {
+  return basename(temporary);
+}

@@ -1,0 +1,54 @@
+/** What the macros of a path stand for (facts/08-recording-push-dump.md). */
+export interface PathValues {
+  readonly transactionId: string;
+  readonly id: string;
+  readonly vhost: string;
+  readonly app: string;
+  readonly stream: string;
+  /** Name of the input stream. */
+  readonly source: string;
+  readonly sequence: number;
+  readonly start: Date;
+  readonly end: Date;
+}
+
+/** Puts values in the place of macros. What no macro is called stays as it is. */
+export function expandPath(template: string, values: PathValues): string {
+  return template.replaceAll(/\$\{(\w+)(?::([^}]*))?\}/g, (whole, name: string, format?: string) => {
+    switch (name) {
+      case 'TransactionId':
+        return values.transactionId;
+      case 'Id':
+        return values.id;
+      case 'VirtualHost':
+        return values.vhost;
+      case 'Application':
+        return values.app;
+      case 'Stream':
+        return values.stream;
+      case 'SourceStream':
+        return values.source;
+      case 'Sequence':
+        return String(values.sequence);
+      case 'StartTime':
+        return formatted(values.start, format);
+      case 'EndTime':
+        return formatted(values.end, format);
+      default:
+        return whole;
+    }
+  });
+}
+
+/** Tokens of the local time: YYYY MM DD hh mm ss. */
+function formatted(time: Date, format = 'YYYYMMDDhhmmss'): string {
+  const tokens: Record<string, number> = {
+    YYYY: time.getFullYear(),
+    MM: time.getMonth() + 1,
+    DD: time.getDate(),
+    hh: time.getHours(),
+    mm: time.getMinutes(),
+    ss: time.getSeconds(),
+  };
+  return format.replaceAll(/YYYY|MM|DD|hh|mm|ss/g, (token) => String(tokens[token]).padStart(token.length, '0'));
+}

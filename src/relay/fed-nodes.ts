@@ -1,0 +1,44 @@
+import type { OutputStream } from '../core/stream.ts';
+import type { RelayPrefix } from '../directory/relay-path.ts';
+
+/** One connection by which a node gets a stream. */
+interface Feed {
+  readonly prefix: RelayPrefix;
+}
+
+/** To which nodes this one sends its output streams, and those that it relays. */
+export class FedNodes {
+  /** By output stream and id of the node. */
+  readonly #fed = new Map<OutputStream, Map<string, Set<Feed>>>();
+
+  /** How many nodes get a stream, another one not counted. */
+  countWithout(output: OutputStream, node: string): number {
+    const nodes = this.#fed.get(output);
+    return (nodes?.size ?? 0) - (nodes?.has(node) === true ? 1 : 0);
+  }
+
+  /**
+   * How many nodes get streams, those of each stream counted.
+   * @returns `branch` those that asked for a place, `relay` those that only the owner has sent it to
+   */
+  get counts(): Readonly<Record<'branch' | 'relay', number>> {
+    const counts = { branch: 0, relay: 0 };
+    for (const nodes of this.#fed.values())
+      for (const feeds of nodes.values())
+        counts[[...feeds].some(({ prefix }) => prefix === '/branch/') ? 'branch' : 'relay']++;
+    return counts;
+  }
+
+  /** A node gets a stream until the answer is called. */
+  add(output: OutputStream, node: string, prefix: RelayPrefix): () => void {
+    const nodes = this.#fed.get(output) ?? new Map<string, Set<Feed>>();
+    const feeds = nodes.get(node) ?? new Set();
+    const feed = { prefix };
+    this.#fed.set(output, nodes.set(node, feeds.add(feed)));
+    return () => {
+      feeds.delete(feed);
+      if (feeds.size === 0) nodes.delete(node);
+      if (nodes.size === 0) this.#fed.delete(output);
+    };
+  }
+}

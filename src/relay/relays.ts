@@ -1,0 +1,116 @@
+import { UnreachableError, type Cluster } from '#cluster';
+import type { Application } from '../core/application.ts';
+import type { OutputStream } from '../core/stream.ts';
+import { kilnError } from '../errors.ts';
+import type { Logger } from '../log/log.ts';
+import { relayKey } from '../directory/relay-path.ts';
+import type { RelayTree } from '../directory/relay-tree.ts';
+import type { StreamChanges } from '../directory/stream-changes.ts';
+import { ShunnedNodes } from '../directory/shunned-nodes.ts';
+import type { Location, StreamDirectory } from '../directory/stream-directory.ts';
+import { Relay, type RelayOptions } from './relay.ts';
+import { isRelayFailure } from './find-sender.ts';
+import { nameOf, RelayedStream } from './relayed-stream.ts';
+
+export interface RelaysOptions {
+  readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
+  readonly tree: Pick<RelayTree, 'parent' | 'has' | 'hasChildren'>;
+  readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
+  readonly changes: StreamChanges;
+  readonly log: Logger;
+}
+
+interface Entry {
+  readonly relay: Relay;
+  readonly opened: Promise<OutputStream>;
+}
+
+/** The output streams of other nodes that viewers of this one watch: each comes once, whoever many there are. */
+export class Relays {
+  readonly #options: RelaysOptions & Pick<RelayOptions, 'unreachable'>;
+  readonly #entries = new Map<string, Entry>();
+  /** Those that other nodes wait for. */
+  readonly #asked = new Set<string>();
+  readonly #onNodes = (): void => this.#leaveGone();
+
+  constructor(options: RelaysOptions) {
+    this.#options = { ...options, unreachable: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
+    options.cluster.events.on('nodes', this.#onNodes);
+  }
+
+  /** Finds what another node has, as FindOutput does. @throws ownerUnreachable */
+  async find(application: Application, name: string): Promise<OutputStream | undefined> {
+    const location = await this.#options.directory.locate(application, name);
+    if (location === undefined) return undefined;
+    try {
+      return await this.open(application, name, location);
+    } catch (error) {
+      if (!isRelayFailure(error)) throw error;
+      this.#options.log.warn(
+        { stream: `${application.internalName}/${name}`, reason: error.message },
+        'a stream of another node cannot be relayed',
+      );
+      if (error instanceof UnreachableError) throw kilnError('ownerUnreachable');
+      return undefined;
+    }
+  }
+
+  /**
+   * The relay of an output stream, opened when there is none. Calls at once share it.
+   * @throws OvtError, UnreachableError why there is none
+   */
+  open(application: Application, name: string, location: Location): Promise<OutputStream> {
+    const key = relayKey(nameOf(application, name));
+    const present = this.#entries.get(key);
+    if (present !== undefined) return present.opened;
+    const stream = new RelayedStream(application, name, location.input, this.#options);
+    const relay: Relay = new Relay(stream, this.#options, () => {
+      if (this.#entries.get(key)?.relay === relay) this.#entries.delete(key);
+    });
+    const opened = relay.open(location);
+    this.#entries.set(key, { relay, opened });
+    return opened;
+  }
+
+  /** The relay of an output stream, for another node, once it plays; undefined when there is none to be had. */
+  async playing(application: Application, name: string): Promise<OutputStream | undefined> {
+    const key = relayKey(nameOf(application, name));
+    const before = this.#entries.get(key)?.relay;
+    this.#asked.add(key);
+    try {
+      if (before !== undefined) return await before.playing();
+      const location = await this.#options.directory.locate(application, name);
+      return location && (await this.open(application, name, location));
+    } catch (error) {
+      if (!isRelayFailure(error)) throw error;
+      return undefined;
+    } finally {
+      this.#asked.delete(key);
+    }
+  }
+
+  /** Whether other nodes get a relay of this one, or are about to. */
+  isPassedOn(application: Application, { name }: OutputStream): boolean {
+    const key = relayKey(nameOf(application, name));
+    if (this.#asked.has(key)) return true;
+    const owner = this.#options.directory.known(application, name)?.owner;
+    return owner !== undefined && this.#options.tree.hasChildren(key, owner);
+  }
+
+  /** Ends every relay. Idempotent. */
+  close(): void {
+    this.#options.cluster.events.off('nodes', this.#onNodes);
+    for (const { relay } of [...this.#entries.values()]) relay.close('the server is closing');
+  }
+
+  /** Leaves the parents that are about to go, have gone, or have started again. */
+  #leaveGone(): void {
+    const relays = [...this.#entries.values()].map(({ relay }) => relay);
+    const parents = new Map(relays.flatMap(({ parent }) => (parent ? [[parent.incarnation, parent]] : [])));
+    const gone = new Set([...parents.values()].filter((parent) => !this.#options.tree.has(parent)));
+    for (const relay of relays) {
+      const parent = relay.parent && parents.get(relay.parent.incarnation);
+      if (parent !== undefined && gone.has(parent)) relay.leaveParent();
+    }
+  }
+}

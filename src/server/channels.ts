@@ -1,0 +1,86 @@
+import type { Cluster } from '#cluster';
+import type { Application } from '../core/application.ts';
+import type { FindOutput } from '../core/find-output.ts';
+import type { Registry } from '../core/registry.ts';
+import { StartCaches } from '../core/start-caches.ts';
+import { findFfmpeg } from '../ffmpeg.ts';
+import type { Logger } from '../log/log.ts';
+import type { OtherNodes } from '../peers/other-nodes.ts';
+import type { PeerCalls } from '../peers/peer-calls.ts';
+import type { StreamChanges } from '../directory/stream-changes.ts';
+import type { StreamNames } from '../directory/stream-names.ts';
+import { ChannelFiles } from '../channels/files/channel-files.ts';
+import { ChannelGraph } from '../channels/channel-graph.ts';
+import { Channels } from '../channels/channels.ts';
+import { Guides } from '../channels/guides.ts';
+import { ScheduleAlerts } from '../channels/schedule-alerts.ts';
+import { MultiplexKind } from '../channels/multiplex/kind.ts';
+import { LiveSources } from '../channels/sources/live-sources.ts';
+import { ScheduledKind } from '../channels/scheduled/kind.ts';
+import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+
+export interface ChannelsOptions {
+  readonly cluster: Cluster;
+  readonly registry: Registry;
+  readonly names: StreamNames;
+  readonly changes: StreamChanges;
+  readonly tasks: Tasks;
+  readonly clusterTasks: ClusterTasks;
+  readonly others: OtherNodes;
+  readonly calls: PeerCalls;
+  /** Finds output streams that are not on this node. */
+  readonly find: FindOutput;
+  /** What relative paths start from. */
+  readonly folder: string;
+  readonly log: Logger;
+}
+
+/** Scheduled and multiplex channels: what runs them on this node, and those of the whole cluster. */
+export function openChannels({
+  cluster,
+  registry,
+  names,
+  changes,
+  tasks,
+  clusterTasks,
+  others,
+  calls,
+  find,
+  folder,
+  log,
+}: ChannelsOptions) {
+  const { definitions } = tasks;
+  const graph = new ChannelGraph({ registry, definitions, others, calls });
+  const caches = new StartCaches(registry, 'channels');
+  const sources = new LiveSources({ registry, find, changes, caches, graph });
+  let found: Promise<string> | undefined;
+  const ffmpeg = (): Promise<string> => {
+    found ??= findFfmpeg().then(({ path }) => path);
+    // it may be installed meanwhile
+    found.catch(() => (found = undefined));
+    return found;
+  };
+  const scheduled = new ScheduledKind({ names, changes, sources, ffmpeg, folder, log });
+  tasks.add(scheduled);
+  const filesOf = (application: Application) => scheduled.filesOf(application);
+  const guides = new Guides({ registry, tasks, others, calls, filesOf });
+  const alerts = new ScheduleAlerts({ registry, tasks, guides, log: log.child({ module: 'channels' }) });
+  const files = new ChannelFiles({ cluster, registry, tasks, others, calls, folder, log });
+  const channels = new Channels({ names, definitions, tasks: clusterTasks, files, graph });
+  tasks.add(new MultiplexKind({ names, changes, sources, log }));
+  return {
+    channels,
+    guides,
+    start: () => {
+      files.start();
+      alerts.start();
+    },
+    close: () => {
+      alerts.close();
+      files.close();
+    },
+    /** What channels start from of other streams; it ends with those. */
+    caches,
+  };
+}

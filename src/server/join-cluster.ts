@@ -1,0 +1,162 @@
+import { dirname, join } from 'node:path';
+import {
+  openEmbedded,
+  openRedis,
+  UnavailableError,
+  type ClockReport,
+  type Cluster,
+  type DistrustReport,
+  type NodeIdentity,
+  type RedisOptions,
+  type StoreReport,
+  type StoreSettings,
+} from '#cluster';
+import { secretsOf } from '../config/cluster-secrets.ts';
+import { loadNodeTls, loadRedisTls } from '../config/cluster-tls.ts';
+import type { ClusterConfig, ServerConfig } from '../config/model.ts';
+import { hostInUrl } from '../config/values.ts';
+import type { Logger } from '../log/log.ts';
+import type { StoreCounts } from '../stats/metrics/store-counts.ts';
+
+const EVERY_IPV4 = ['*', '0.0.0.0'];
+
+export interface JoinOptions {
+  /** What relative paths of certificates start from. */
+  readonly folder: string;
+  /** File that keeps this node's copy of what the management API creates. */
+  readonly storageFile: string;
+  /** Counts what Redis is asked. */
+  readonly store: StoreCounts;
+  readonly log: Logger;
+}
+
+/**
+ * The cluster that Server.xml names, or one of this node alone.
+ * @throws StorageError, CertificateError, and the system's error when the cluster port cannot be had
+ */
+export async function joinCluster(
+  config: ServerConfig,
+  { storageFile, folder, store, log }: JoinOptions,
+): Promise<Cluster> {
+  const { cluster, managers, bind, ip } = config;
+  const kept = (cluster !== undefined || bind.managers.api !== undefined) && managers?.api.storage.enabled;
+  const common = {
+    file: kept ? storageFile : undefined,
+    onDamaged: (movedTo: string, reason: string) =>
+      log.error(
+        { movedTo, reason },
+        'the stored configuration is damaged: it was renamed, and this server starts without it',
+      ),
+    // what cannot be reached needs no stack to be understood
+    onFault: (err: Error) =>
+      log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a cluster operation failed'),
+  };
+  if (cluster === undefined) return await openEmbedded({ ...common, id: 'kiln' });
+  const { name, redis, node } = cluster;
+  const [first = '*'] = ip;
+  const host = EVERY_IPV4.includes(first) ? '0.0.0.0' : first;
+  const tls = await loadNodeTls(node, folder);
+  const port = { host, port: node.port, advertise: node.advertiseAddress, secrets: secretsOf(cluster), tls };
+  const nodesFile = kept ? join(dirname(storageFile), 'nodes.json') : undefined;
+  const onStore = (report: StoreReport): void => logStore(report, log);
+  const onClock = (report: ClockReport): void => logClock(report, log);
+  const onSettings = (settings: StoreSettings): void => logSettings(settings, log);
+  const onDistrust = (report: DistrustReport): void => logDistrust(report, log);
+  const onBuried = (buried: NodeIdentity): void => logBurial(buried, node.id, log);
+  const counted = { onCommand: store.command, onBeat: store.beat };
+  const reports = { ...counted, onStore, onClock, onSettings, onDistrust, onBuried };
+  return await openRedis({
+    ...common,
+    ...reports,
+    nodesFile,
+    name,
+    id: node.id,
+    redis: await redisOptions(redis, folder),
+    port,
+  });
+}
+
+function logStore(report: StoreReport, log: Logger): void {
+  const { store, since } = report;
+  if (report.reachable) {
+    const seconds = (report.awayMs / 1000).toFixed(1);
+    return log.info(
+      { event: 'store.back', redis: store, seconds: Number(seconds) },
+      `Redis at ${store} is back after ${seconds} s`,
+    );
+  }
+  const { reason } = report;
+  log.error(
+    { event: 'store.lost', redis: store, since: since.toISOString(), reason },
+    `Redis at ${store} cannot be reached since ${since.toISOString()} (${reason}): this node goes on with what it has`,
+  );
+}
+
+const DISTRUSTED = {
+  entries: 'an entry of the configuration in Redis is refused, and what this node knew of it stays',
+  rows: 'what Redis has of a node is refused',
+  certificates: 'calls with a node are refused',
+} as const satisfies Record<DistrustReport['kind'], string>;
+
+function logDistrust({ kind, name, reason }: DistrustReport, log: Logger): void {
+  const advice = kind === 'certificates' ? '' : '. Who has written it does not know the Secret of this node';
+  log.error({ event: 'cluster.distrusted', kind, name, reason }, `${DISTRUSTED[kind]}: ${name}: ${reason}${advice}`);
+}
+
+function logClock({ isWrong, aheadMs }: ClockReport, log: Logger): void {
+  const fields = { event: 'clock.compared', aheadMs } as const;
+  if (!isWrong) return log.info(fields, 'the clock of this node agrees with that of Redis again');
+  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1);
+  log.warn(
+    fields,
+    `the clock of this node is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} that of Redis: the dates in playlists ` +
+      'jump when a publisher changes nodes. Does NTP run on all of them?',
+  );
+}
+
+function logSettings({ evictionPolicy, writesAlone }: StoreSettings, log: Logger): void {
+  if (evictionPolicy !== undefined && evictionPolicy !== 'noeviction')
+    log.warn(
+      { event: 'store.evicts', evictionPolicy },
+      `Redis drops keys when its memory is full (maxmemory-policy ${evictionPolicy}): nodes notice it and restore what they ` +
+        'know, but new streams and changes wait meanwhile. Set it to noeviction',
+    );
+  if (writesAlone)
+    log.warn(
+      { event: 'store.writesAlone' },
+      'Redis acknowledges writes that no replica has (min-replicas-to-write 0): a failover loses the last of them. Nodes ' +
+        'restore what they know, but changes of the configuration may be lost with the node that made them. Set it to 1',
+    );
+}
+
+function logBurial({ id, incarnation }: NodeIdentity, own: string, log: Logger): void {
+  const fields = { event: 'node.buried', node: id, incarnation } as const;
+  if (id !== own)
+    return log.warn(
+      fields,
+      `node ${id} has died: its connections to Redis and its cluster port are closed. What it had is free`,
+    );
+  log.error(
+    fields,
+    'the other nodes took this one for dead, because its connections to Redis were closed and its cluster port refused ' +
+      'connections: it has given up its streams and tasks, and joins again. Does a firewall reject connections to the port?',
+  );
+}
+
+async function redisOptions(redis: ClusterConfig['redis'], folder: string): Promise<RedisOptions> {
+  const { url, sentinels, masterName, cluster, user, password, sentinelUser, sentinelPassword } = redis;
+  const tls = await loadRedisTls(redis.tls, folder);
+  const common = { username: user || undefined, password: password || undefined, tls };
+  if (url !== undefined) return { ...common, url };
+  const scheme = tls === undefined ? 'redis' : 'rediss';
+  const address = ({ host, port }: ClusterConfig['redis']['cluster'][number]) =>
+    `${scheme}://${hostInUrl(host)}:${port}`;
+  if (cluster.length > 0) return { ...common, cluster: cluster.map(address) };
+  return {
+    ...common,
+    sentinels: sentinels.map(address),
+    master: masterName,
+    sentinelUsername: sentinelUser || undefined,
+    sentinelPassword: sentinelPassword || undefined,
+  };
+}

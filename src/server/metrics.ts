@@ -1,0 +1,95 @@
+import { CallCounts } from '../api/call-counts.ts';
+import type { Registry } from '../core/registry.ts';
+import type { Neighbours } from './neighbours.ts';
+import { MULTIPLEX, SCHEDULED } from '../channels/channel-kind.ts';
+import { readMultiplexReport } from '../channels/multiplex/report.ts';
+import { readScheduleReport } from '../channels/scheduled/report.ts';
+import { alertFamilies, type AlertCounts } from '../stats/metrics/alerts.ts';
+import { AllStreams } from '../stats/metrics/all-streams.ts';
+import { callFamilies } from '../stats/metrics/calls.ts';
+import { clusterFamilies } from '../stats/metrics/cluster.ts';
+import { encoderFamilies, type Encoders } from '../stats/metrics/encoders.ts';
+import { EventLoop } from '../stats/metrics/event-loop.ts';
+import { Exposition } from '../stats/metrics/exposition.ts';
+import { gauge, type Family } from '../stats/metrics/family.ts';
+import { logFamilies } from '../stats/metrics/log.ts';
+import { mediaWorkerFamilies, type MediaWorkers } from '../stats/metrics/media-workers.ts';
+import { playlistFamilies, type Playlists } from '../stats/metrics/playlists.ts';
+import { processFamilies } from '../stats/metrics/process.ts';
+import type { StoreCounts } from '../stats/metrics/store-counts.ts';
+import { streamFamilies } from '../stats/metrics/streams.ts';
+import { trafficFamilies } from '../stats/metrics/traffic.ts';
+import { workFamilies, type RunningChannel } from '../stats/metrics/work.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+import type { Version } from '../version.ts';
+
+export interface MetricsOptions {
+  readonly registry: Registry;
+  readonly neighbours: Neighbours;
+  readonly store: StoreCounts;
+  readonly encoders: Encoders;
+  /** Undefined where WebRTC is off. */
+  readonly mediaWorkers: MediaWorkers | undefined;
+  readonly playlists: readonly Playlists[];
+  readonly alerts: AlertCounts;
+  readonly version: Version;
+}
+
+/** The metrics of this node. What is measured continuously is measured from now on. */
+export function openMetrics(options: MetricsOptions) {
+  const { registry, neighbours, store, encoders, mediaWorkers, playlists, version } = options;
+  const { access, cluster, names, tasks, calls, webhooks, fed } = neighbours;
+  const eventLoop = new EventLoop();
+  const streams = new AllStreams(registry);
+  const apiCalls = new CallCounts();
+  const families: Family[] = [
+    gauge('kiln_node_info', 'This node, and what it runs.', () => [
+      { labels: { node: cluster.self.id, version: version.version, runtime: process.version }, value: 1 },
+    ]),
+    ...processFamilies(),
+    ...eventLoop.families,
+    ...(mediaWorkers === undefined ? [] : mediaWorkerFamilies(mediaWorkers)),
+    ...trafficFamilies({ registry, refusals: () => access.refusals.all() }),
+    ...playlistFamilies(playlists),
+    ...encoderFamilies(encoders, streams),
+    ...workFamilies(tasks, () => channels(tasks)),
+    ...callFamilies({ api: apiCalls, webhooks: webhooks.counts, peers: calls.counts }),
+    ...clusterFamilies({
+      cluster,
+      store,
+      registry,
+      continued: () => names.continued,
+      heldPublishers: () => names.held,
+      relayFeeds: () => fed.counts,
+    }),
+    ...alertFamilies(options.alerts),
+    ...logFamilies(),
+    ...streamFamilies(streams),
+  ];
+  return {
+    families,
+    exposition: new Exposition(families),
+    /** Counts calls of the management API. */
+    apiCalls,
+    close: () => {
+      eventLoop.close();
+      streams.close();
+    },
+  };
+}
+
+function* channels(tasks: Tasks): Iterable<RunningChannel> {
+  for (const { name, report } of tasks.running()) {
+    const state = stateOf(name.kind, report);
+    if (state === undefined) continue;
+    yield { labels: { vhost: name.vhost, application: name.app, channel: name.id, kind: name.kind }, state };
+  }
+}
+
+function stateOf(kind: string, report: unknown): RunningChannel['state'] | undefined {
+  if (kind === MULTIPLEX.name) return readMultiplexReport(report)?.state === 'Playing' ? 'playing' : 'waiting';
+  if (kind !== SCHEDULED.name) return undefined;
+  const { item, fallback = false } = readScheduleReport(report) ?? {};
+  if (item === undefined) return 'silent';
+  return fallback ? 'fallback' : 'playing';
+}

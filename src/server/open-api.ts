@@ -1,0 +1,115 @@
+import { resolve } from 'node:path';
+import type { FastifyPluginAsync } from 'fastify';
+import { CertificateStore } from '../access/certificates.ts';
+import { apiRoutes } from '../api/app.ts';
+import type { CallCounts } from '../api/call-counts.ts';
+import { PeerApi } from '../api/peer.ts';
+import { StreamOwners } from '../api/stream-owner.ts';
+import { answerReports, askForReport } from '../api/statistics-reports.ts';
+import { StreamSessions } from '../api/stream-sessions.ts';
+import type { DoorContext } from './doors.ts';
+import { AuditLog } from '../management/audit/log.ts';
+import { DynamicConfig } from '../management/dynamic-config.ts';
+import type { Part } from './part.ts';
+import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
+import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
+import type { RecentEvents } from '../log/recent-events.ts';
+import type { Queues } from '../stats/queues.ts';
+import { SharedStatistics } from '../stats/shared-statistics.ts';
+import { portsOf, type PortPair } from './summary.ts';
+import type { CodecInventory } from '../transcode/codecs.ts';
+import type { Records } from '../recording/records.ts';
+import type { Version } from '../version.ts';
+
+export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
+  readonly codecs: CodecInventory;
+  readonly records: Records;
+  readonly queues: Queues;
+  readonly playlists: readonly PlaylistPublisher[];
+  /** Undefined where they are off. */
+  readonly thumbnails: ThumbnailPublisher | undefined;
+  readonly version: Version;
+  readonly apiCalls?: CallCounts | undefined;
+  /** What else its port serves to the bearer of the token. */
+  readonly beside?: FastifyPluginAsync | undefined;
+  /** The newest main events of the log. */
+  readonly recentEvents: RecentEvents;
+  /** What relative paths of certificates start from. */
+  readonly folder: string;
+}
+
+/** Where the management API is to be served. */
+export interface ApiDoor {
+  readonly ports: PortPair;
+  readonly routes: FastifyPluginAsync;
+  readonly certificates: CertificateStore;
+}
+
+/**
+ * Brings back what the management API created before, and answers what other nodes ask of it.
+ * @param parts gets each of its parts as soon as that runs
+ * @returns undefined where the API has no port
+ * @throws what keeps a part from starting
+ */
+export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
+  const { config, registry, certificates, codecs, records, playlists, version, folder, apiCalls, beside, log } =
+    context;
+  const { cluster, names, directory, calls, others, pulls, channels, fetch, clusterTasks } = context.neighbours;
+  const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
+  parts.push(dynamic);
+  await dynamic.restore();
+  const { managers, bind, defaults, modules } = config;
+  const { api } = bind.managers;
+  const own = new CertificateStore({ folder, log });
+  const { host } = managers ?? {};
+  const reloadApi =
+    host === undefined || api?.tlsPort === undefined ? undefined : () => own.load({ name: 'Managers', host });
+  await reloadApi?.();
+  const isAlone = config.cluster === undefined;
+  const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry, ask: askForReport(others) });
+  if (shared !== undefined) {
+    answerReports(calls, shared);
+    parts.push(shared);
+  }
+  const resources = {
+    registry,
+    version,
+    cluster,
+    directory,
+    pulls,
+    channels: channels.channels,
+    guides: channels.guides,
+    fetch,
+    tasks: clusterTasks,
+    records,
+    queues: context.queues,
+    playlists,
+    thumbnails: context.thumbnails,
+    dynamic,
+    events: (count: number) => context.recentEvents.newest(count),
+    shared,
+    codecs,
+    certificates: { vhosts: certificates, reloadApi },
+    sessions: new StreamSessions(registry, others, calls),
+    hidesClients: config.privacyProtection,
+  };
+  const auditLog = managers?.api.auditLog;
+  const audit =
+    auditLog && new AuditLog({ path: resolve(folder, auditLog.path), key: auditLog.key, node: cluster.self.id, log });
+  if (audit !== undefined) parts.push(audit);
+  if (!isAlone) parts.push(await PeerApi.open({ ...resources, audit }, calls, log));
+  if (managers === undefined || api === undefined) return undefined;
+  const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
+  const owners = new StreamOwners({ registry, cluster, calls, names, directory, log });
+  const routes = apiRoutes({
+    ...resources,
+    owners,
+    log,
+    audit,
+    calls: apiCalls,
+    beside,
+    others: isAlone ? undefined : others,
+    config: { accessToken, crossDomains, hostNames: managers.host.names, etag: modules.etag.enable },
+  });
+  return { ports: portsOf(api), routes, certificates: own };
+}

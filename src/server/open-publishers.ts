@@ -1,0 +1,155 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import type { ServerConfig } from '../config/model.ts';
+import type { IceCandidate } from '../config/values.ts';
+import type { Door, DoorContext, OpenDoors } from './doors.ts';
+import { secretsOf } from '../config/cluster-secrets.ts';
+import { blockList } from '../config/networks.ts';
+import { HLS } from '../publishers/hls/ts/index.ts';
+import { LLHLS } from '../publishers/hls/ll/index.ts';
+import { RelaySource } from '../relay/relay-source.ts';
+import { OvtServer } from '../publishers/ovt/server.ts';
+import { PlaylistPublisher } from '../publishers/hls/publisher.ts';
+import { SrtPublisher } from '../publishers/srt/index.ts';
+import { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
+import { WebrtcPublisher } from '../publishers/webrtc/index.ts';
+import { whereSrtIs } from './srt.ts';
+import { portsOf } from './summary.ts';
+
+/** Every way out of this server, in the order in which they start. */
+export const PUBLISHERS: readonly OpenDoors[] = [
+  openRelaySource,
+  openLlhls,
+  openHls,
+  openWebrtc,
+  openThumbnail,
+  openOvt,
+  openSrt,
+];
+
+async function* openRelaySource({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
+  const { calls, relays, tree, fed } = neighbours;
+  if (config.cluster !== undefined) yield { part: new RelaySource({ registry, calls, relays, tree, fed, log }) };
+}
+
+async function* openLlhls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
+  const {
+    bind,
+    modules,
+    defaults: { crossDomains },
+  } = config;
+  if (bind.publishers.llhls === undefined || !modules.llhls.enable) return;
+  const publisher = new PlaylistPublisher(LLHLS, {
+    registry,
+    ...neighbours,
+    log,
+    tokenKeys: tokenKeysOf(config, 'LL-HLS'),
+    crossDomains,
+  });
+  const ports = portsOf(bind.publishers.llhls);
+  const http = { ports, routes: publisher.routes, serves: 'llhls' } as const;
+  yield { part: publisher, playlists: publisher, addresses: { llhls: ports }, http };
+}
+
+async function* openHls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
+  const {
+    bind,
+    defaults: { crossDomains },
+  } = config;
+  if (bind.publishers.hls === undefined) return;
+  const publisher = new PlaylistPublisher(HLS, {
+    registry,
+    ...neighbours,
+    log,
+    tokenKeys: tokenKeysOf(config, 'HLS'),
+    crossDomains,
+  });
+  const ports = portsOf(bind.publishers.hls);
+  const http = { ports, routes: publisher.routes };
+  yield { part: publisher, playlists: publisher, addresses: { hls: ports }, http };
+}
+
+async function* openWebrtc({
+  config,
+  registry,
+  neighbours: { access },
+  webrtc,
+  log,
+}: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { webrtc: bind },
+    },
+  } = config;
+  if (bind === undefined || webrtc === undefined) return;
+  const publisher = new WebrtcPublisher({
+    registry,
+    access,
+    pool: webrtc.pool,
+    producers: webrtc.producers,
+    bind,
+    log,
+  });
+  const ports = portsOf(bind.signalling);
+  const addresses = { webrtc: ports, ice: bind.iceCandidates.iceCandidate.map(shownCandidate) };
+  yield { part: publisher, addresses, http: { ports, entrances: { play: publisher.entrance }, serves: 'webrtc' } };
+}
+
+async function* openThumbnail({
+  config,
+  registry,
+  neighbours: { access, directory, calls },
+}: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { thumbnail },
+    },
+    defaults: { crossDomains },
+  } = config;
+  if (thumbnail === undefined) return;
+  const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
+  yield {
+    part: publisher,
+    thumbnails: publisher,
+    http: { ports: portsOf(thumbnail), routes: publisher.routes, serves: 'thumbnail' },
+  };
+}
+
+async function* openOvt({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { ovt },
+    },
+    ip,
+    modules,
+  } = config;
+  if (ovt?.port === undefined) return;
+  const { port } = ovt;
+  const proxyNetworks = blockList(modules.proxyProtocol?.networks);
+  const networks = blockList(ovt.networks);
+  for (const host of ip) {
+    const part = await OvtServer.listen({ registry, access, log, host, port, proxyNetworks, networks });
+    yield { part, addresses: { ovt: port } };
+  }
+}
+
+async function* openSrt({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
+  const {
+    bind: {
+      publishers: { srt: bind },
+    },
+    ip,
+  } = config;
+  if (bind?.port === undefined) return;
+  const part = await whereSrtIs(log, () => SrtPublisher.listen({ registry, access, log, ip, bind }));
+  if (part !== undefined) yield { part, addresses: { srtPlay: bind.port } };
+}
+
+/** What session tokens are made with: the same on all nodes of a cluster, and another at each start of one alone. */
+function tokenKeysOf({ cluster }: ServerConfig, kind: 'LL-HLS' | 'HLS'): Buffer[] {
+  if (cluster === undefined) return [randomBytes(32)];
+  return secretsOf(cluster).map((secret) => createHmac('sha256', secret).update(`${kind} sessions`).digest());
+}
+
+function shownCandidate({ first, last, protocol }: IceCandidate): string {
+  return first === last ? `${first}/${protocol}` : `${first}-${last}/${protocol}`;
+}

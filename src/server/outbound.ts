@@ -1,0 +1,55 @@
+import type { Cluster, StoreAddress } from '#cluster';
+import type { ServerConfig } from '../config/model.ts';
+import { blockList } from '../config/networks.ts';
+import { ownPorts } from '../config/ports.ts';
+import { hostFromUrl, type Transport } from '../config/values.ts';
+import { OutboundGuard } from '../protocols/outbound/guard.ts';
+import { PullError } from '../providers/pull/error.ts';
+import { PushError } from '../pushing/error.ts';
+
+const PURPOSES = {
+  pull: { action: 'pulling from', element: 'Modules/Pull', error: (reason: string) => new PullError(reason) },
+  push: { action: 'pushing to', element: 'Modules/Push', error: (reason: string) => new PushError(reason) },
+};
+
+/** What keeps the connections that this server makes for strangers from its own cluster. */
+export function outboundGuard(config: ServerConfig, cluster: Cluster, purpose: keyof typeof PURPOSES): OutboundGuard {
+  const configured = configuredStores(config);
+  const { element, ...named } = PURPOSES[purpose];
+  const networks = blockList(config.modules[purpose]?.networks);
+  return new OutboundGuard({
+    ...named,
+    nodes: () => cluster.nodes(),
+    ports: { tcp: closedPorts(config, purpose, 'tcp'), udp: closedPorts(config, purpose, 'udp') },
+    stores: () => [...configured, ...cluster.stores()],
+    ...(networks && { allowed: { networks, element } }),
+  });
+}
+
+/** The ports of this server, but for those that streams are pulled from, or pushed to. */
+function closedPorts(config: ServerConfig, purpose: keyof typeof PURPOSES, transport: Transport): Set<number> {
+  const { providers, publishers } = config.bind;
+  const { rtmp, srt, mpegts } = providers;
+  const open =
+    purpose === 'pull'
+      ? { tcp: [publishers.ovt?.port], udp: [] }
+      : { tcp: [rtmp?.port, rtmp?.tlsPort], udp: [...(srt?.port ?? []), ...(mpegts?.port ?? [])].flatMap(numbers) };
+  const closed = new Set(ownPorts(config, transport));
+  for (const port of open[transport]) if (port !== undefined) closed.delete(port);
+  return closed;
+}
+
+function numbers({ first, last }: { readonly first: number; readonly last: number }): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+/** Where Server.xml says that the store is, or who knows where. */
+function configuredStores({ cluster }: ServerConfig): StoreAddress[] {
+  const { url, sentinels = [], cluster: endpoints = [] } = cluster?.redis ?? {};
+  return [...sentinels, ...endpoints, ...(url === undefined ? [] : [endpointOf(url)])];
+}
+
+function endpointOf(url: string): StoreAddress {
+  const { hostname, port } = new URL(url);
+  return { host: hostFromUrl(hostname), port: port === '' ? 6379 : Number(port) };
+}

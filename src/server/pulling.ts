@@ -1,0 +1,56 @@
+import { hasRoom, type Cluster } from '#cluster';
+import type { ServerConfig } from '../config/model.ts';
+import type { Registry } from '../core/registry.ts';
+import type { Logger } from '../log/log.ts';
+import { outboundGuard } from './outbound.ts';
+import { OriginMaps } from '../origin-map/origin-maps.ts';
+import type { StreamChanges } from '../directory/stream-changes.ts';
+import type { StreamDirectory } from '../directory/stream-directory.ts';
+import type { StreamNames } from '../directory/stream-names.ts';
+import { Demand } from '../providers/pull/demand.ts';
+import { PullKind } from '../providers/pull/kind.ts';
+import { ovtSource } from '../providers/pull/ovt-source.ts';
+import { PulledStreams } from '../providers/pull/pulled-streams.ts';
+import { bySchemes } from '../providers/pull/schemes.ts';
+import { rtspSource } from '../providers/rtsp-pull/source.ts';
+import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+
+export interface PullingOptions {
+  readonly config: ServerConfig;
+  readonly registry: Registry;
+  readonly cluster: Cluster;
+  readonly names: StreamNames;
+  readonly directory: StreamDirectory;
+  readonly changes: StreamChanges;
+  readonly tasks: Tasks;
+  readonly clusterTasks: ClusterTasks;
+  readonly log: Logger;
+}
+
+/** Everything that pulls streams from elsewhere: on order, and for viewers that ask for them. */
+export function openPulling({
+  config,
+  registry,
+  cluster,
+  names,
+  directory,
+  changes,
+  tasks,
+  clusterTasks,
+  log,
+}: PullingOptions) {
+  const guard = outboundGuard(config, cluster, 'pull');
+  const rtsp = rtspSource(guard);
+  const kind = new PullKind({ names, changes, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });
+  tasks.add(kind);
+  const pulls = new PulledStreams({ directory, definitions: tasks.definitions, tasks: clusterTasks, log });
+  const ovtPort = config.bind.publishers.ovt?.port;
+  const maps = new OriginMaps({ registry, ovtPort, isFromStore: (input) => kind.isFromStore(input), log });
+  const isCrowded = (): boolean => {
+    const nodes = cluster.nodes();
+    return nodes.find(({ id }) => id === cluster.self.id)?.full === true && nodes.some(hasRoom);
+  };
+  const demand = new Demand({ registry, isCrowded, directory, changes, pulls, maps, log });
+  return { pulls, maps, demand };
+}

@@ -1,0 +1,44 @@
+import type { Cluster } from '#cluster';
+import type { ServerConfig } from '../config/model.ts';
+import type { Registry } from '../core/registry.ts';
+import { StartCaches } from '../core/start-caches.ts';
+import type { Logger } from '../log/log.ts';
+import { outboundGuard } from './outbound.ts';
+import type { Part } from './part.ts';
+import { ipCarrier } from '../pushing/ip-carriers.ts';
+import { PushKind } from '../pushing/kind.ts';
+import { rtmpSink } from '../pushing/rtmp-sink.ts';
+import { SrtCarriers } from '../pushing/srt-carrier.ts';
+import { keepStarts } from '../pushing/starts.ts';
+import { tsSink } from '../pushing/ts-sink.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+
+export interface PushingOptions {
+  readonly config: ServerConfig;
+  readonly registry: Registry;
+  readonly cluster: Cluster;
+  readonly tasks: Tasks;
+  readonly log: Logger;
+}
+
+/** Everything that pushes streams to other servers. */
+export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Part {
+  const guard = outboundGuard(config, cluster, 'push');
+  const srt = new SrtCarriers(guard, log);
+  const caches = new StartCaches(registry, 'pushed');
+  tasks.add(
+    new PushKind({
+      sinks: { rtmp: rtmpSink(guard), mpegts: tsSink(ipCarrier(guard)), srt: tsSink(srt.open) },
+      caches,
+      log,
+    }),
+  );
+  const undo = keepStarts(registry, tasks.definitions, caches);
+  return {
+    close: async () => {
+      undo();
+      caches.close();
+      await srt.close();
+    },
+  };
+}

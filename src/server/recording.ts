@@ -1,0 +1,61 @@
+import { dirname, join } from 'node:path';
+import type { Registry } from '../core/registry.ts';
+import type { Logger } from '../log/log.ts';
+import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
+import { Deliveries } from '../recording/delivery/deliveries.ts';
+import { Journal } from '../recording/journal.ts';
+import { RecordKind } from '../recording/kind.ts';
+import { finishLeftovers } from '../recording/leftovers.ts';
+import { RecordStarts } from '../recording/starts.ts';
+import { Records } from '../recording/records.ts';
+import type { Tasks } from '../tasks/tasks.ts';
+
+export interface RecordingOptions {
+  readonly tasks: Tasks;
+  readonly clusterTasks: ClusterTasks;
+  readonly registry: Registry;
+  /** This node, as webhooks know it. */
+  readonly node: string;
+  /** Beside it is what this node has to remember, and `records`, where recordings go without a RootPath. */
+  readonly storageFile: string;
+  readonly log: Logger;
+}
+
+/**
+ * Recordings of output streams, and what becomes of finished ones. Those that were interrupted here are finished beside
+ * what the node does: there may be many of them, and their disk may be slow.
+ * Call it before `tasks` start, and `start` when all applications are there.
+ */
+export async function openRecording({ tasks, clusterTasks, registry, node, storageFile, log }: RecordingOptions) {
+  const folder = dirname(storageFile);
+  // nodes of one machine may share it: none may finish what another one is writing
+  const own = encodeURIComponent(node);
+  const deliveries = new Deliveries({
+    folder: join(folder, `delivery-${own}`),
+    node,
+    settingsOf: (name, app) => {
+      const vhost = registry.vhosts.get(name);
+      // applications that are made on demand come and go
+      const config = vhost?.applications.get(app)?.config ?? vhost?.template;
+      return config && (config.publishers.file?.record ?? {});
+    },
+    log,
+  });
+  const module = log.child({ module: 'record' });
+  const journal = new Journal({ folder: join(folder, `recording-${own}`), log: module, deliver: deliveries.deliver });
+  const stop = new AbortController();
+  const leftovers = finishLeftovers(await journal.list(), journal, module, stop.signal);
+  const starts = new RecordStarts(registry, tasks.definitions);
+  tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
+  return {
+    records: new Records({ tasks: clusterTasks, folder }),
+    start: () => deliveries.start(),
+    close: async () => {
+      starts.close();
+      stop.abort();
+      await leftovers;
+      journal.close();
+      await deliveries.close();
+    },
+  };
+}

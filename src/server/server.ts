@@ -1,0 +1,386 @@
+import { dirname } from 'node:path';
+import type { FastifyPluginAsync } from 'fastify';
+import type { Cluster } from '#cluster';
+import { Alerts, logAlerts } from '../alerts/index.ts';
+import { KeyFrameWatch } from '../alerts/key-frame-watch.ts';
+import { CertificateStore } from '../access/certificates.ts';
+import type { RefusalCounts } from '../access/refusal-counts.ts';
+import { configHashes } from '../config/config-hash.ts';
+import type { ServerConfig } from '../config/model.ts';
+import { withoutAddresses } from '../core/privacy.ts';
+import { Registry } from '../core/registry.ts';
+import type { DoorContext, OpenDoors } from './doors.ts';
+import { openConfigured } from './configured.ts';
+import { emptied, HandedOver } from './drain.ts';
+import { joinCluster } from './join-cluster.ts';
+import type { Logger } from '../log/log.ts';
+import { IdleApplications } from '../management/idle-applications.ts';
+import { listenAgentCheck, type AgentState } from '../management/agent-check.ts';
+import { NodeReport } from '../management/node-report.ts';
+import { openMetrics, type MetricsOptions } from './metrics.ts';
+import { openNeighbours, type Neighbours } from './neighbours.ts';
+import { blockList } from '../config/networks.ts';
+import { openApi, type ApiContext } from './open-api.ts';
+import { PROVIDERS } from './open-providers.ts';
+import { PUBLISHERS } from './open-publishers.ts';
+import { closeAll, type Part } from './part.ts';
+import { PortTable } from './port-table.ts';
+import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
+import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
+import type { RecentEvents } from '../log/recent-events.ts';
+import { openRecording } from './recording.ts';
+import { EventGenerator } from '../events-from-files/index.ts';
+import { logStreams } from './stream-log.ts';
+import { clientAddresses, type Addresses } from './summary.ts';
+import { CodecInventory } from '../transcode/codecs.ts';
+import { attachOutputs } from '../transcode/outputs.ts';
+import type { Version } from '../version.ts';
+import { openWebrtcMedia, type WebrtcMedia } from './webrtc-media.ts';
+import { apiHomeRoutes } from '../web/api-home.ts';
+import { healthRoutes, type Readiness } from '../web/health.ts';
+import { createHttpPort } from '../web/http-port.ts';
+import { LiveStreams } from '../web/live-streams.ts';
+import { metricsRoutes } from '../web/metrics.ts';
+import { StoreCounts } from '../stats/metrics/store-counts.ts';
+import { Queues } from '../stats/queues.ts';
+import { pagesRoutes } from '../web/pages.ts';
+
+export interface ServerOptions {
+  readonly version: Version;
+  readonly log: Logger;
+  /** What the log told of lately, for the API. */
+  readonly recentEvents: RecentEvents;
+  /** What relative paths of certificates, overlays and stream maps start from. */
+  readonly folder: string;
+  /** File that keeps what the management API creates. */
+  readonly storageFile: string;
+  /** Another process goes by this node's id, and has its place in the cluster. */
+  readonly onReplaced: () => void;
+}
+
+const STOPPED = 'the server is stopping';
+
+/**
+ * One running node: builds its parts from the configuration, viewers' side first. Stops in the opposite order,
+ * so that whoever is connected is told why before the port goes.
+ */
+export class Server {
+  readonly registry = new Registry();
+  readonly #config: ServerConfig;
+  readonly #options: ServerOptions;
+  readonly #certificates: CertificateStore;
+  readonly #providers: Part[] = [];
+  readonly #publishers: Part[] = [];
+  readonly #playlists: PlaylistPublisher[] = [];
+  #thumbnails: ThumbnailPublisher | undefined;
+  readonly #ports: Part[] = [];
+  /** What serves all of these, on top of the cluster. */
+  readonly #parts: Part[] = [];
+  #addresses: Addresses = { ice: [] };
+  #report: NodeReport | undefined;
+  /** Why this node is not ready, whatever the cluster says. */
+  #unready: string | undefined = 'starting';
+  readonly #store = new StoreCounts();
+  #cluster: Cluster | undefined;
+  #directory: Neighbours['directory'] | undefined;
+  #refusals: RefusalCounts | undefined;
+  /** It drains in order to stop: no going back. */
+  #leaving = false;
+  #closed: Promise<void> | undefined;
+
+  /**
+   * @throws what kept a part from starting, such as an address in use; what had started is stopped again
+   */
+  static async start(config: ServerConfig, options: ServerOptions): Promise<Server> {
+    const server = new Server(config, options);
+    try {
+      await server.#start();
+    } catch (error) {
+      await server.close();
+      throw error;
+    }
+    return server;
+  }
+
+  private constructor(config: ServerConfig, options: ServerOptions) {
+    this.#config = config;
+    const { log } = options;
+    this.#options = config.privacyProtection ? { ...options, log: withoutAddresses(log) } : options;
+    this.#certificates = new CertificateStore(this.#options);
+  }
+
+  /** Where the parts listen. */
+  get addresses(): Addresses {
+    return this.#addresses;
+  }
+
+  /**
+   * Takes no new publishers, hands over what others can go on with, and waits for the streams that stay to leave, until
+   * Cluster/Node/DrainTimeout at most. A server that is alone has nobody to hand over to: it waits for nothing.
+   * @param signal ends the wait
+   */
+  async drain(signal: AbortSignal): Promise<void> {
+    const { cluster: config } = this.#config;
+    if (config === undefined || config.node.drainTimeout === 0) return;
+    this.#leaving = true;
+    this.registry.draining = true;
+    const handedOver = this.#directory && new HandedOver(this.registry, this.#directory);
+    void this.#cluster?.retire();
+    const late = AbortSignal.any([signal, AbortSignal.timeout(config.node.drainTimeout)]);
+    await emptied(this.registry, late);
+    await handedOver?.settled(late);
+  }
+
+  /** Takes no new clients, ends every stream and session, and frees every port. Idempotent. */
+  close(): Promise<void> {
+    this.#closed ??= this.#stop();
+    return this.#closed;
+  }
+
+  async #start(): Promise<void> {
+    const { registry } = this;
+    const { version, log, recentEvents, folder, storageFile } = this.#options;
+    const { modules, virtualHosts } = this.#config;
+    const inventory = new CodecInventory(this.#options);
+    logStreams(registry, log);
+    const raised = logAlerts(registry, log);
+    this.#parts.push(new KeyFrameWatch(registry));
+    this.#parts.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
+    registry.on('input', (input, application) => {
+      input.on('fault', (err) =>
+        log.error({ err, stream: input.name }, 'a reader of the input stream failed and was detached'),
+      );
+      if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
+    });
+    registry.on('output', (output) => {
+      output.on('fault', (err) =>
+        log.error({ err, stream: output.name }, 'a reader of the output stream failed and was detached'),
+      );
+    });
+    for (const vhost of virtualHosts) {
+      registry.createVhost(vhost, true);
+      await this.#certificates.load(vhost);
+    }
+    const cluster = await this.#joinCluster();
+    const queues = new Queues(registry);
+    this.#parts.push(queues);
+    const alerts = this.#startAlerts(cluster.self.id, queues);
+    const neighbours = openNeighbours({ config: this.#config, registry, cluster, folder, log });
+    const { directory, tasks, clusterTasks, channels, access } = neighbours;
+    this.#refusals = access.refusals;
+    this.#directory = directory;
+    const recordFolder = dirname(storageFile);
+    const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
+    // before whatever ends streams: their tasks are for their next node
+    this.#providers.push(tasks, channels, configured);
+    this.#parts.push(...neighbours.parts);
+    const node = cluster.self.id;
+    const recording = await openRecording({ tasks, clusterTasks, registry, node, storageFile, log });
+    this.#parts.push(recording);
+    if (modules.dynamicAppRemoval.enable)
+      this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
+
+    const webrtc = await openWebrtcMedia(this.#config, neighbours, log);
+    if (webrtc !== undefined) {
+      this.#publishers.push(webrtc.signalling);
+      this.#parts.push(webrtc.pool);
+    }
+    const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
+    const ports = new PortTable();
+    await this.#open(PUBLISHERS, doors, this.#publishers, ports);
+    const metrics = await this.#startMetrics({
+      registry,
+      neighbours,
+      store: this.#store,
+      encoders: inventory.runs,
+      mediaWorkers: webrtc?.pool,
+      playlists: this.#playlists,
+      alerts: { raised, undelivered: () => alerts?.undelivered ?? 0 },
+      version,
+    });
+    await this.#startApi({
+      ...doors,
+      ...metrics,
+      codecs: inventory,
+      records: recording.records,
+      queues,
+      playlists: this.#playlists,
+      thumbnails: this.#thumbnails,
+      version,
+      recentEvents,
+      folder,
+    });
+    // publishers are let in last: whatever they bring finds its viewers' side complete
+    await this.#open(PROVIDERS, doors, this.#providers, ports);
+    await this.#startHttp(ports, neighbours, webrtc);
+    tasks.start();
+    configured.start();
+    channels.start();
+    recording.start();
+    this.#report = new NodeReport({
+      cluster,
+      registry,
+      log,
+      facts: {
+        version: version.version,
+        addresses: clientAddresses(this.#config, this.#addresses),
+        publicUrl: this.#config.cluster?.node.publicUrl,
+        configHashes: configHashes(this.#config),
+      },
+      limits: this.#config.cluster?.node.limits,
+    });
+    this.#parts.push(this.#report);
+    await this.#startAgentCheck(this.#report);
+    this.#unready = undefined;
+  }
+
+  /** @param id of this node */
+  #startAlerts(id: string, queues: Queues): Alerts | undefined {
+    const { alert: config, name, privacyProtection: hidesClients } = this.#config;
+    if (config === undefined) return undefined;
+    const { folder, log } = this.#options;
+    const sender = { id, name, hidesClients };
+    const own = log.child({ module: 'alerts' });
+    const { registry } = this;
+    const alerts = new Alerts({ registry, queues, config, sender, folder, env: process.env, log: own });
+    this.#parts.push(alerts);
+    return alerts;
+  }
+
+  async #open(doors: readonly OpenDoors[], context: DoorContext, parts: Part[], ports: PortTable): Promise<void> {
+    for (const open of doors) {
+      for await (const { part, playlists, thumbnails, addresses, http } of open(context)) {
+        parts.push(part);
+        if (playlists !== undefined) this.#playlists.push(playlists);
+        this.#thumbnails ??= thumbnails;
+        this.#addresses = { ...this.#addresses, ...addresses };
+        if (http !== undefined) ports.add(http);
+      }
+    }
+  }
+
+  async #startHttp(
+    ports: PortTable,
+    { directory, others, calls, redirects }: Neighbours,
+    webrtc: WebrtcMedia | undefined,
+  ): Promise<void> {
+    const { registry } = this;
+    const live = new LiveStreams({ registry, directory, others, calls });
+    const { rtmp, whip, srt: [srt] = [] } = this.#addresses;
+    const pages = {
+      registry,
+      live,
+      publish: { ...(rtmp && { rtmp }), ...(whip && { whip }), ...(srt && { srt: srt.first }) },
+      crossDomains: this.#config.defaults.crossDomains,
+      redirects,
+    };
+    for (const { port, secure, routes, serves, entrances } of ports.list()) {
+      const certificates = secure ? this.#certificates : undefined;
+      const peers =
+        Object.keys(entrances).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(entrances)] : [];
+      await this.#listenHttp(port, [...routes, ...peers, pagesRoutes({ ...pages, serves })], certificates);
+    }
+    const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;
+    if (hasTls && this.#certificates.initial === undefined) {
+      this.#options.log.warn(
+        'no virtual host has a certificate: TLS ports refuse every connection until one is loaded',
+      );
+    }
+  }
+
+  async #joinCluster(): Promise<Cluster> {
+    const { log } = this.#options;
+    const cluster = await joinCluster(this.#config, { ...this.#options, store: this.#store });
+    this.#cluster = cluster;
+    if (this.#config.cluster !== undefined && cluster.state === 'connected')
+      log.info({ event: 'node.connected', node: cluster.self.id }, 'connected to the cluster');
+    this.registry.draining = cluster.draining;
+    cluster.events.on('drain', (draining) => {
+      if (this.#leaving) return;
+      this.registry.draining = draining;
+      if (draining) log.warn({ event: 'server.draining' }, 'draining: this node accepts no new streams');
+      else log.info({ event: 'server.undrained' }, 'no longer draining: this node accepts new streams');
+    });
+    cluster.events.on('replaced', this.#options.onReplaced);
+    return cluster;
+  }
+
+  get #readiness(): Readiness {
+    if (this.#unready !== undefined) return { ready: false, reason: this.#unready };
+    if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
+    if (this.#cluster?.state === 'degraded')
+      return { ready: true, full: this.#report?.full, degraded: 'the store of the cluster cannot be reached' };
+    const distrusted = this.#cluster === undefined ? undefined : distrustOf(this.#cluster.distrusted);
+    return { ready: true, full: this.#report?.full, ...(distrusted !== undefined && { degraded: distrusted }) };
+  }
+
+  async #startAgentCheck(report: NodeReport): Promise<void> {
+    const port = this.#config.cluster?.node.agentCheckPort;
+    if (port === undefined) return;
+    const state = (): AgentState => {
+      const readiness = this.#readiness;
+      return { away: readiness.ready ? undefined : readiness.reason, room: report.room };
+    };
+    for (const host of this.#config.ip) this.#parts.push(await listenAgentCheck(host, port, state, this.#options.log));
+  }
+
+  /** @returns what the API has to do with them; undefined where nobody could ask for them */
+  async #startMetrics(options: MetricsOptions): Promise<Pick<ApiContext, 'apiCalls' | 'beside'> | undefined> {
+    const { api, metrics } = this.#config.bind.managers;
+    if (api === undefined && metrics === undefined) return undefined;
+    const opened = openMetrics(options);
+    this.#parts.push(opened);
+    const routes = metricsRoutes(opened.exposition);
+    if (metrics?.port !== undefined) await this.#listenHttp(metrics.port, [routes]);
+    this.#addresses = { ...this.#addresses, metrics: metrics?.port };
+    return { apiCalls: opened.apiCalls, beside: routes };
+  }
+
+  async #startApi(context: ApiContext): Promise<void> {
+    const door = await openApi(context, this.#parts);
+    if (door === undefined) return;
+    const { ports, routes, certificates } = door;
+    if (ports.port !== undefined) await this.#listenHttp(ports.port, [apiHomeRoutes, routes]);
+    if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [apiHomeRoutes, routes], certificates);
+    this.#addresses = { ...this.#addresses, api: ports };
+  }
+
+  /** @param certificates makes it a TLS port */
+  async #listenHttp(
+    port: number,
+    routes: readonly FastifyPluginAsync[],
+    certificates?: CertificateStore,
+  ): Promise<void> {
+    const { modules, ip } = this.#config;
+    const http = createHttpPort({
+      proxyNetworks: blockList(modules.proxyProtocol?.networks),
+      forwardedNetworks: blockList(modules.forwardedFor?.networks),
+      tls: certificates && { certificates, http2: modules.http2.enable },
+      refusals: this.#refusals,
+      log: this.#options.log,
+    });
+    this.#ports.push(http);
+    await http.app.register(healthRoutes(() => this.#readiness));
+    for (const plugin of routes) await http.app.register(plugin);
+    await http.listen(ip, port);
+  }
+
+  async #stop(): Promise<void> {
+    this.#unready = 'stopping';
+    this.#leaving = true;
+    // then other nodes keep viewers of what is about to end here
+    await this.#cluster?.retire();
+    await closeAll(this.#providers);
+    this.registry.close(STOPPED);
+    await closeAll(this.#publishers);
+    await closeAll(this.#ports);
+    await closeAll(this.#parts);
+    await this.#cluster?.close();
+  }
+}
+
+/** What a node refuses at present, for its health; undefined when that is nothing. */
+function distrustOf({ entries, rows, certificates }: Cluster['distrusted']): string | undefined {
+  if (entries + rows + certificates === 0) return undefined;
+  return `refused, because it is not authenticated as part of this cluster: configuration entries ${entries}, node rows ${rows}, certificates ${certificates}`;
+}

@@ -1,0 +1,46 @@
+import type { ServerConfig } from '../config/model.ts';
+import type { Logger } from '../log/log.ts';
+import type { Neighbours } from './neighbours.ts';
+import { blockList } from '../config/networks.ts';
+import { LiveProducers } from '../webrtc/live-producers.ts';
+import { ResourceNeighbours } from '../webrtc/signalling/resource-neighbours.ts';
+import { Signalling } from '../webrtc/signalling/signalling.ts';
+import { WorkerPool } from '../webrtc/worker-pool.ts';
+
+/** What those who publish over WebRTC and those who play have in common. */
+export interface WebrtcMedia {
+  readonly pool: WorkerPool;
+  readonly signalling: Signalling;
+  /** RTP of publishers, for viewers. */
+  readonly producers: LiveProducers;
+}
+
+/**
+ * Starts the media workers, on the ports of whatever of WebRTC is configured; undefined where nothing is.
+ * @throws Error when a worker cannot be started or a port not be opened
+ */
+export async function openWebrtcMedia(
+  { bind: { providers, publishers }, modules, defaults: { crossDomains } }: ServerConfig,
+  { access, cluster, calls, redirects }: Neighbours,
+  parentLog: Logger,
+): Promise<WebrtcMedia | undefined> {
+  const binds = [publishers.webrtc, providers.webrtc].filter((bind) => bind !== undefined);
+  if (binds.length === 0) return undefined;
+  const log = parentLog.child({ module: 'webrtc' });
+  const pool = await WorkerPool.create(
+    binds.map(({ iceCandidates }) => iceCandidates),
+    log,
+  );
+  return {
+    pool,
+    producers: new LiveProducers(),
+    signalling: new Signalling({
+      neighbours: new ResourceNeighbours(cluster, calls),
+      access,
+      redirects,
+      log,
+      crossDomains,
+      proxies: blockList(modules.forwardedFor?.networks),
+    }),
+  };
+}

@@ -1,0 +1,69 @@
+import { element } from '../common.js';
+import { appPath, vhostPath } from './api.js';
+import { Editor } from './editor.js';
+import { changeButton, heading, Table } from './parts.js';
+
+const NEW_VHOST = JSON.stringify([{ name: 'name', host: { names: ['live.example.com'] } }], null, 2);
+const NEW_APP = JSON.stringify(
+  [{ name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } }],
+  null,
+  2,
+);
+
+/** Virtual hosts and applications, and what changes them: the API's own JSON, and its own errors. */
+export function applicationsView(api) {
+  const editor = new Editor();
+  const rowPath = ({ vhost, app }) => (app === undefined ? vhostPath(vhost) : appPath({ vhost, app }));
+  const table = new Table(
+    'Virtual hosts and applications',
+    [
+      { title: 'Virtual host', value: ({ vhost }) => vhost, sort: ({ vhost, app }) => `${vhost}/${app ?? ''}` },
+      { title: 'Application', value: ({ app }) => app ?? '', sort: ({ app }) => app ?? '' },
+      {
+        title: '',
+        cell: (row) => {
+          const path = rowPath(row);
+          const name = row.app ?? row.vhost;
+          // the configuration holds secrets: who may only look is not shown it
+          const show = changeButton(api, 'Show', async () => editor.show(name, await api.get(path)), {
+            className: 'plain',
+          });
+          const change = changeButton(api, 'Change', async () => {
+            const { name: _name, dynamic: _dynamic, outputProfiles: _profiles, ...changeable } = await api.get(path);
+            editor.edit(
+              `Change ${name}`,
+              'It is restarted: publishers and viewers are disconnected. What you leave out stays as it is.',
+              changeable,
+              (text) => api.call('PATCH', path, text),
+            );
+          });
+          const add = changeButton(api, 'New application', async () =>
+            editor.edit(`New application of ${name}`, 'A list: several are possible.', NEW_APP, (text) =>
+              api.call('POST', `${path}/apps`, text),
+            ),
+          );
+          const remove = changeButton(api, 'Delete', () => api.call('DELETE', path), {
+            ask: `Delete ${name} with all of its streams?`,
+            done: `${name} was deleted`,
+          });
+          return element('span', { className: 'actions' }, show, ...(row.app === undefined ? [add] : [change]), remove);
+        },
+      },
+    ],
+    'There is no virtual host.',
+  );
+  const create = changeButton(api, 'New virtual host', async () =>
+    editor.edit('New virtual host', 'A list: several are possible.', NEW_VHOST, (text) =>
+      api.call('POST', '/v1/vhosts', text),
+    ),
+  );
+  return {
+    element: element('div', {}, heading('Applications', create), table.element, editor.element),
+    refresh: async () => {
+      const vhosts = await api.get('/v1/vhosts');
+      const applications = await api.applications();
+      const rows = vhosts.flatMap((vhost) => [{ vhost }, ...applications.filter((one) => one.vhost === vhost)]);
+      table.show(rows, ({ vhost, app }) => JSON.stringify([vhost, app]));
+    },
+  };
+}

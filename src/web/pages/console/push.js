@@ -1,0 +1,51 @@
+import { element } from '../common.js';
+import { appPath } from './api.js';
+import { changeButton } from './parts.js';
+
+/** What the API calls the protocol of an address, by the scheme of that. */
+const PROTOCOLS = new Map([
+  ['rtmp:', 'rtmp'],
+  ['rtmps:', 'rtmp'],
+  ['srt:', 'srt'],
+  ['udp:', 'mpegts'],
+  ['tcp:', 'mpegts'],
+]);
+
+/** @throws Error for an address that nothing can be pushed to */
+function protocolOf(url) {
+  const protocol = URL.canParse(url) ? PROTOCOLS.get(new URL(url).protocol) : undefined;
+  if (protocol === undefined)
+    throw new Error(`Enter an address that begins with ${[...PROTOCOLS.keys()].join('//, ')}//`);
+  return protocol;
+}
+
+/** Starts a push of a stream. @param target `{ name }` of the output stream that is pushed */
+export function pushForm(api, { vhost, app, stream }, target) {
+  const url = element('input', {
+    id: 'push-url',
+    placeholder: 'rtmp://host/app',
+    autocomplete: 'off',
+    inputMode: 'url',
+  });
+  const key = element('input', {
+    id: 'push-key',
+    type: 'password',
+    placeholder: 'stream key',
+    // a manager of passwords has none for this
+    autocomplete: 'off',
+  });
+  const start = async () => {
+    const address = url.value.trim();
+    await api.call('POST', `${appPath({ vhost, app })}:startPush`, {
+      id: `${stream}-${Date.now()}`,
+      stream: target(),
+      protocol: protocolOf(address),
+      url: address,
+      ...(key.value !== '' && { streamKey: key.value }),
+    });
+    key.value = '';
+  };
+  const label = (text, field) => element('label', { htmlFor: field.id, className: 'unseen' }, text);
+  const button = changeButton(api, 'Start push', start, { done: 'The push starts' });
+  return element('div', { className: 'inline' }, label('URL', url), url, label('Stream key', key), key, button);
+}

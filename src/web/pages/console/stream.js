@@ -1,0 +1,150 @@
+import { age, bits, element } from '../common.js';
+import { Addresses } from './addresses.js';
+import { ApiError, appPath, streamPath } from './api.js';
+import { changeButton, Choice, facts, heading, Sparkline } from './parts.js';
+import { StreamPicture } from './picture.js';
+import { pushForm } from './push.js';
+import { listTasks, pushTable, recordTable, showTasks } from './tasks.js';
+import { playlistsOf, playlistTable, tracksOf, trackTable } from './tracks.js';
+import { connectionsText, Viewers } from './viewers.js';
+
+/** Codecs of thumbnails. */
+const IMAGES = new Set(['JPEG', 'PNG', 'WEBP', 'AVIF']);
+
+/** One stream: what comes in, what goes out, who watches, and what can be done with it. */
+export function streamView(api, [vhost, app, stream]) {
+  const own = { vhost, app, stream };
+  const path = streamPath(own);
+  const healthPlace = element('div');
+  const picture = new StreamPicture(api, own);
+  const outputs = new Choice('output', 'Record and push the output stream');
+  const target = () => ({ name: outputs.chosen ?? stream });
+  const rate = new Sparkline(80);
+  const [tracks, playlists] = [trackTable(), playlistTable()];
+  const viewers = new Viewers(api, own, path);
+  const addresses = new Addresses(own);
+  const [records, pushes] = [recordTable(api), pushTable(api)];
+  const remove = changeButton(api, 'Delete', () => api.call('DELETE', path), {
+    ask: `Disconnect the publisher of ${stream}? All viewers are disconnected, too.`,
+    done: `${stream} was deleted`,
+  });
+  const refresh = async () => {
+    const [info, [glance], counted, nodes, recorded, pushed] = await Promise.all([
+      api.get(path),
+      api.get(`/v1/cluster/streams?${new URLSearchParams(own)}`),
+      api.get(`/v1/stats/current/${path.slice('/v1/'.length)}`),
+      api.get('/v1/cluster/nodes'),
+      listTasks(api, [own], 'records'),
+      listTasks(api, [own], 'pushes'),
+      viewers.refresh(),
+    ]);
+    const names = new Set(info.outputs.map(({ name }) => name));
+    outputs.show([...names]);
+    const pictured = info.outputs.find(({ tracks: all }) => all.some(({ video }) => IMAGES.has(video?.codec)));
+    const hasVideo = info.input.tracks.some((track) => track.video !== undefined);
+    picture.update({ ...own, video: hasVideo || undefined, thumbnail: pictured?.name });
+    rate.add(counted.avgThroughputIn);
+    healthPlace.replaceChildren(health(info, glance, counted, rate));
+    tracks.show(tracksOf(info), ({ where, track }) => `${where} ${track.id}`);
+    playlists.show(playlistsOf(info), ({ output, playlist: { name, fileName } }) =>
+      JSON.stringify([output, name, fileName]),
+    );
+    addresses.show(nodes, glance?.node, [...names]);
+    showTasks(
+      records,
+      recorded.filter((task) => names.has(task.stream.name)),
+    );
+    showTasks(
+      pushes,
+      pushed.filter((task) => names.has(task.stream.name)),
+    );
+  };
+  const loading = element('p', { className: 'muted', textContent: 'Loading…' });
+  const content = element(
+    'div',
+    { hidden: true },
+    element('div', { className: 'glance' }, picture.element, healthPlace),
+    element('h2', {}, 'Tracks'),
+    tracks.element,
+    element('h2', {}, 'Playlists'),
+    playlists.element,
+    element('h2', {}, 'Viewers'),
+    viewers.element,
+    outputs.element,
+    element('h2', {}, 'Recordings'),
+    ...(api.isReadOnly ? [] : [recordForm(api, own, target)]),
+    records.element,
+    element('h2', {}, 'Pushes'),
+    ...(api.isReadOnly ? [] : [pushForm(api, own, target)]),
+    pushes.element,
+    element('h2', {}, 'Addresses'),
+    addresses.element,
+  );
+  return {
+    element: element('div', {}, heading(`${vhost} / ${app} / ${stream}`, remove), loading, content),
+    refresh: async () => {
+      try {
+        await refresh();
+        loading.hidden = true;
+        content.hidden = false;
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.status !== 404) throw error;
+        loading.hidden = true;
+        throw new ApiError(404, `${stream} is not live`);
+      }
+    },
+  };
+}
+
+/** What an operator looks at first: whether the encoder does what live streaming needs. */
+function health({ input }, glance, counted, rate) {
+  const video = input.tracks.find((track) => track.video !== undefined)?.video;
+  const interval = glance?.video?.keyFrameInterval ?? 0;
+  const { remoteAddress, remotePort, transport } = input.connection ?? {};
+  const warning = (text, isWrong) => element('span', { className: isWrong ? 'wrong' : '' }, text);
+  return facts([
+    [
+      'Source',
+      `${input.sourceType}${remoteAddress === undefined ? '' : `, ${remoteAddress}:${remotePort} (${transport})`}`,
+    ],
+    ['Live for', age(Date.now() - Date.parse(input.createdTime))],
+    ['Bitrate in', element('span', { className: 'rate' }, bits(counted.avgThroughputIn), rate.element)],
+    ['Bitrate out', bits(counted.avgThroughputOut)],
+    ['Frame rate', video && `${(video.framerateLatest ?? 0).toFixed(2)} fps`],
+    ['Key frame interval', video && warning(interval > 0 ? `${interval.toFixed(2)} s` : 'unknown', interval > 4)],
+    ['B-frames', video && warning(video.hasBframes ? 'yes: WebRTC viewers may see stutter' : 'none', video.hasBframes)],
+    [
+      'Key frames',
+      video &&
+        warning(KEY_FRAMES[video.keyFrames ?? 'closed'] ?? video.keyFrames, (video.keyFrames ?? 'closed') !== 'closed'),
+    ],
+    ['Jitter', glance && `${glance.jitter.toFixed(1)} ms`],
+    ['Lost on the way in', glance && warning(packets(glance.lostPackets), glance.lostPackets > 0)],
+    ['Dropped for slow viewers', glance && packets(glance.droppedPackets)],
+    ['Changes of format', video && `${video.configChangeCount ?? 0}`],
+    ['Connections', connectionsText(counted.connections)],
+    ['At most', `${counted.maxTotalConnections} connections at a time`],
+  ]);
+}
+
+/** What a track says of its key frames, which is nothing where all is well. */
+const KEY_FRAMES = {
+  closed: 'IDR pictures',
+  open: 'open GOPs: browsers that join may show nothing',
+  none: 'none so far: nobody can begin',
+};
+
+const packets = (count) => (count === 1 ? '1 packet' : `${count} packets`);
+
+function recordForm(api, { vhost, app, stream }, target) {
+  return changeButton(
+    api,
+    'Start recording',
+    () =>
+      api.call('POST', `${appPath({ vhost, app })}:startRecord`, {
+        id: `${stream}-${Date.now()}`,
+        stream: target(),
+      }),
+    { done: 'The recording starts', className: 'start' },
+  );
+}

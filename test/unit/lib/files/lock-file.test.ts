@@ -1,0 +1,53 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { withLock } from '../../../../src/lib/files/lock-file.ts';
+import { virtualTime } from '../../../support/virtual-time.ts';
+
+function lockFile(t: ExecutionContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'kiln-lock-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  return join(folder, 'lock');
+}
+
+test.serial('one at a time has it, also after one that has failed', async (t) => {
+  const path = lockFile(t);
+  let holders = 0;
+  const step = async (index: number): Promise<number> => {
+    t.is(++holders, 1);
+    t.true(existsSync(path));
+    await new Promise(setImmediate);
+    holders--;
+    if (index === 0) throw new Error('no');
+    return index;
+  };
+  const all = await Promise.allSettled([0, 1, 2].map((index) => withLock(path, () => step(index))));
+  t.deepEqual(
+    all.map(({ status }) => status),
+    ['rejected', 'fulfilled', 'fulfilled'],
+  );
+  t.false(existsSync(path));
+});
+
+test.serial('that of a dead process is removed after a while, and only one of those who wait gets it', async (t) => {
+  const path = lockFile(t);
+  writeFileSync(path, '');
+  virtualTime(t);
+  const began = performance.now();
+  let holders = 0;
+  let most = 0;
+  const step = async (): Promise<number> => {
+    most = Math.max(most, ++holders);
+    for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+    holders--;
+    return performance.now() - began;
+  };
+  const times = await Promise.all([1, 2, 3, 4].map(() => withLock(path, step)));
+  t.true(
+    times.every((ms) => ms >= 10_000),
+    times.join(),
+  );
+  t.is(most, 1);
+  t.deepEqual(readdirSync(join(path, '..')), []);
+});

@@ -1,0 +1,132 @@
+import test from 'ava';
+import { isNews, nextOf, readKept, toKept, type Kept } from '../../../../../src/publishers/hls/local/kept.ts';
+
+const AT = 1_700_000_000_000;
+const COMPLETE = { complete: true, at: AT, segmentDuration: 2 };
+const GROWING = { ...COMPLETE, complete: false };
+const PROGRESS = {
+  msn: 7,
+  discontinuities: 2,
+  inits: new Map([
+    [0, 1],
+    [1, 3],
+  ]),
+};
+
+test('what is kept is small JSON, and read again says where to go on', (t) => {
+  const kept = toKept('AbCdEfGh', PROGRESS, COMPLETE, ['x']);
+  const read = readKept(JSON.parse(JSON.stringify(kept)));
+  t.deepEqual(read, kept);
+  if (read === undefined) return t.fail();
+  t.deepEqual(nextOf(read, AT + 20_000), {
+    msn: 8,
+    past: {
+      discontinuities: 2,
+      inits: new Map([
+        [0, 1],
+        [1, 3],
+      ]),
+      gaps: 0,
+    },
+  });
+  t.true(
+    JSON.stringify(
+      toKept(
+        'AbCdEfGh',
+        PROGRESS,
+        COMPLETE,
+        Array.from({ length: 9999 }, () => 'x'.repeat(128)),
+      ),
+    ).length < 10_000,
+  );
+});
+
+test('a node that died may have been ahead of what it kept', (t) => {
+  const kept = toKept('AbCdEfGh', PROGRESS, GROWING, []);
+  if (kept === undefined) return t.fail();
+  const { msn, past } = nextOf(kept, AT);
+  t.true(msn > PROGRESS.msn + 1);
+  t.true((past.inits.get(0) ?? 0) > 1);
+  t.true(msn - past.gaps < PROGRESS.msn, 'players find the way from what they know');
+});
+
+test('the playlist of a stream that has just begun lists no segments that never existed', (t) => {
+  for (const begun of [0, 1, 2]) {
+    const kept = toKept('AbCdEfGh', { ...PROGRESS, msn: begun }, GROWING, []);
+    if (kept === undefined) return t.fail();
+    const { msn, past } = nextOf(kept, AT);
+    t.is(msn - past.gaps, 0);
+  }
+});
+
+test('a node that could not keep anything for a while, and died, was as far ahead as that lasted', (t) => {
+  const kept = toKept('AbCdEfGh', PROGRESS, GROWING, []);
+  if (kept === undefined) return t.fail();
+  const { msn, past } = nextOf(kept, AT + 20_000);
+  t.true(msn > PROGRESS.msn + 10);
+  t.true((past.inits.get(1) ?? 0) > 3 + 10);
+  t.true(msn - past.gaps < PROGRESS.msn);
+  t.true(nextOf(kept, AT + 1e12).past.gaps <= 100, 'nobody counts the segments of years');
+  t.is(nextOf(kept, AT - 60_000).msn, nextOf(kept, AT).msn, 'the clock of another node may be behind');
+});
+
+test('that it is later is no news', (t) => {
+  const [kept, later, further] = [
+    toKept('AbCdEfGh', PROGRESS, GROWING, []),
+    toKept('AbCdEfGh', PROGRESS, { ...GROWING, at: AT + 1 }, []),
+    toKept('AbCdEfGh', { ...PROGRESS, msn: 8 }, { ...GROWING, at: AT + 1 }, []),
+  ];
+  if (kept === undefined || later === undefined || further === undefined) return t.fail();
+  t.false(isNews(later, kept));
+  t.true(isNews(further, kept));
+});
+
+test('a segment that begins in its time is no news: who goes on counts as far without it', (t) => {
+  const at = (msn: number, seconds: number, facts = GROWING) =>
+    toKept('AbCdEfGh', { ...PROGRESS, msn }, { ...facts, at: AT + 1000 * seconds }, []) as Kept;
+  const kept = at(7, 0);
+  const next = at(8, 2);
+  t.false(isNews(next, kept));
+  for (const seconds of [2, 2.001, 3, 4, 4.5, 60]) {
+    const now = AT + 1000 * seconds;
+    t.is(nextOf(kept, now).msn, nextOf(next, now).msn);
+    t.deepEqual(nextOf(kept, now).past.inits, new Map([...nextOf(next, now).past.inits].map(([id, n]) => [id, n + 1])));
+    const firstGap = ({ msn, past }: ReturnType<typeof nextOf>): number => msn - past.gaps;
+    t.true(firstGap(nextOf(kept, now)) <= firstGap(nextOf(next, now)), 'players find the way as well');
+  }
+  const later = { ...GROWING, at: AT + 2000 };
+  t.true(isNews(at(8, 1), kept), 'one that began early');
+  t.true(isNews(at(9, 4), kept), 'the one after it');
+  t.true(isNews(at(8, 2, COMPLETE), kept), 'the last one');
+  t.true(isNews(toKept('AbCdEfGh', { ...PROGRESS, msn: 8, discontinuities: 3 }, later, []) as Kept, kept));
+  t.true(isNews(toKept('AbCdEfGh', { ...PROGRESS, msn: 8 }, later, ['kicked']) as Kept, kept));
+});
+
+test('a stream that has not begun has nothing to continue', (t) => {
+  t.is(toKept('AbCdEfGh', { msn: -1, discontinuities: -1, inits: new Map() }, GROWING, []), undefined);
+});
+
+test('what another version may have left is not believed', (t) => {
+  const kept = toKept('AbCdEfGh', PROGRESS, COMPLETE, []);
+  for (const wrong of [
+    undefined,
+    null,
+    'text',
+    [],
+    {},
+    { ...kept, run: '../../evil' },
+    { ...kept, run: 7 },
+    { ...kept, msn: -1 },
+    { ...kept, msn: 1e300 },
+    { ...kept, msn: '7' },
+    { ...kept, inits: [[0]] },
+    { ...kept, inits: { 0: 1 } },
+    { ...kept, discontinuities: undefined },
+    { ...kept, kicked: [7] },
+    { ...kept, at: undefined },
+    { ...kept, at: 1e300 },
+    { ...kept, segmentDuration: 0 },
+    { ...kept, segmentDuration: '2' },
+  ])
+    t.is(readKept(wrong), undefined, JSON.stringify(wrong));
+});

@@ -1,0 +1,98 @@
+import test from 'ava';
+import { pino } from 'pino';
+import { Registry } from '../../../src/core/registry.ts';
+import { FaultLog } from '../../../src/log/log.ts';
+import { asJson } from '../../../src/lib/as-json.ts';
+import { TaskEnd, type StreamTask } from '../../../src/tasks/kind.ts';
+import { Disks } from '../../../src/core/disks.ts';
+import type { Journal } from '../../../src/recording/journal.ts';
+import { RecordKind } from '../../../src/recording/kind.ts';
+import { Recorder } from '../../../src/recording/recorder.ts';
+import { addVhost, goLive } from '../../support/live.ts';
+import { videoPackets, videoTrack } from '../../support/packets.ts';
+import { recordSpec } from '../../support/recordings.ts';
+
+/** A recorder of a stream whose disk does not answer. */
+function scene() {
+  const log = pino({ level: 'silent' });
+  const registry = new Registry();
+  addVhost(registry);
+  const track = videoTrack();
+  const output = goLive(registry, 'app', 'stream', [track]);
+  const disk = new Disks().open('/');
+  const hanging = new Promise<never>(() => undefined);
+  for (let i = 0; i < 2; i++) void disk.take(() => hanging);
+  const stop = new AbortController();
+  let report = (): unknown => undefined;
+  const task = {
+    name: { kind: 'record', vhost: 'default', app: 'app', id: 'r' },
+    output,
+    progress: undefined,
+    signal: stop.signal,
+    keep: () => undefined,
+    show: (shown: () => unknown) => (report = shown),
+  };
+  const recorder = new Recorder({
+    task: task as unknown as StreamTask,
+    spec: recordSpec({ interval: 1000 }),
+    paths: { root: '/nowhere', file: 'a.mp4', info: 'a.xml' },
+    start: undefined,
+    disk,
+    journal: {} as Journal,
+    faults: new FaultLog(log),
+    log,
+  });
+  const write = (from: number, to: number): void => {
+    for (const packet of videoPackets(track, { from, to })) output.write(packet);
+  };
+  return { recorder, output, stop, write, report: () => report() };
+}
+
+test('files that a disk which hangs does not complete are not begun without end', (t) => {
+  const { recorder, write, report } = scene();
+  void recorder.run();
+  write(0, 20);
+  t.like(report(), { state: 'recording', sequence: 19 });
+  write(20, 50);
+  t.like(report(), { state: 'error', reason: 'the disk is too slow', sequence: 32 });
+});
+
+test('a recording uses its stream, and is counted, until it ends or fails', async (t) => {
+  const { recorder, output, stop } = scene();
+  const over = recorder.run();
+  t.true(output.watched);
+  t.is(output.counters.publishers.file, 1);
+  t.is(output.sessions.size, 0);
+  stop.abort(new TaskEnd('removed', 'stopped'));
+  await over;
+  t.false(output.watched);
+  t.is(output.counters.publishers.file, 0);
+  const failing = scene();
+  void failing.recorder.run();
+  failing.write(0, 50);
+  t.false(failing.output.watched);
+  t.is(failing.output.counters.publishers.file, 0);
+});
+
+test('without a FILE publisher nothing is recorded, and the log says so once', async (t) => {
+  const lines: string[] = [];
+  const log = pino({}, { write: (line) => void lines.push(line) });
+  const registry = new Registry();
+  addVhost(registry);
+  const stop = new AbortController();
+  const task: Partial<StreamTask> = {
+    name: { kind: 'record', vhost: 'default', app: 'app', id: 'r' },
+    spec: asJson(recordSpec()),
+    application: registry.vhost('default').application('app'),
+    output: goLive(registry, 'app', 'stream', [videoTrack()]),
+    progress: undefined,
+    signal: stop.signal,
+  };
+  const over = new RecordKind({ folder: '/nowhere', journal: {} as Journal, start: () => undefined, log }).run(
+    task as StreamTask,
+  );
+  t.is(lines.length, 1);
+  t.regex(lines.join(), /the application has no FILE publisher/);
+  stop.abort(new TaskEnd('streamGone', 'gone'));
+  await t.notThrowsAsync(over);
+});
