@@ -1,4 +1,4 @@
-import { hostInUrl } from '../../src/config/values.ts';
+import { hostInUrl } from '../../src/lib/address.ts';
 import type { NodePorts } from './ports.ts';
 
 type Ports = Pick<NodePorts, 'rtmp' | 'http' | 'ovt' | 'api'>;

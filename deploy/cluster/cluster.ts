@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hostInUrl } from '../../src/config/values.ts';
+import { hostInUrl } from '../../src/lib/address.ts';
 import { balancerConfig, balancerEnvironment } from './balancer.ts';
 import type { ClusterPorts, NodePorts } from './ports.ts';
 import { findProgram, Program } from './program.ts';

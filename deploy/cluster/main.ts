@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import { parseArgs } from 'node:util';
-import { hostInUrl } from '../../src/config/values.ts';
 import { startDemo, type Demo } from '../../src/server/demo.ts';
 import { findFfmpeg } from '../../src/ffmpeg.ts';
+import { hostInUrl } from '../../src/lib/address.ts';
 import { createLogger } from '../../src/log/log.ts';
 import { wantsColor } from '../../src/server/summary.ts';
 import { LocalCluster } from './cluster.ts';

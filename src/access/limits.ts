@@ -4,7 +4,7 @@ import { parseNetworks } from '../config/values.ts';
 import { TEMPLATE, type VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
 import { blockList } from '../config/networks.ts';
-import { canonicalAddress } from '../protocols/proxy-protocol.ts';
+import { canonicalAddress } from '../lib/address.ts';
 import { MinuteRates } from './minute-rates.ts';
 import type { AccessRequest } from './request.ts';
 

@@ -1,4 +1,4 @@
-import { hostInUrl } from '../config/values.ts';
+import { hostInUrl } from '../lib/address.ts';
 import type { Logger } from '../log/log.ts';
 import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { askControlServer, ControlServerError, type ControlServer } from '../access/control-server.ts';
+import { askControlServer, ControlServerError, type ControlServer } from '../control-server/control-server.ts';
 import { BackOff } from '../lib/back-off.ts';
 import type { Logger } from '../log/log.ts';
 

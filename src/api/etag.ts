@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { matchesEtag } from '../protocols/etag.ts';
+import { matchesEtag } from '../lib/etag.ts';
 
 /**
  * Marks answers to reads with `<hex hash>-<size>` and answers 304 to a client that has them already

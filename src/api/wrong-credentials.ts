@@ -1,4 +1,4 @@
-import { clientOf } from '../protocols/client-of.ts';
+import { clientOf } from '../lib/client-of.ts';
 
 /** Wrong credentials that a client may have in a row, and how often one more. */
 const BURST = 20;

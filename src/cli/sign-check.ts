@@ -2,7 +2,7 @@ import { checkSignature, checkUse, type Signing } from '../access/policy/check.t
 import { Denial } from '../access/denial.ts';
 import type { Policy } from '../access/policy/policy.ts';
 import { splitSignedUrl } from '../access/policy/signed-url.ts';
-import { signature } from '../access/signature.ts';
+import { signature } from '../control-server/signature.ts';
 import type { CheckWanted } from './sign-arguments.ts';
 
 /** What a server thinks of a signed URL, in lines for its operator. */

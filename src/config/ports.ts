@@ -1,9 +1,9 @@
+import type { Transport } from '../lib/address.ts';
 import type { ServerConfig, WebrtcBindConfig } from './model.ts';
 import { elementPath } from './names.ts';
 import type { Path, Problem } from './resolve.ts';
 import { Server } from './elements/server.ts';
 import { overlap, type UdpPorts } from './udp-ports.ts';
-import type { Transport } from './values.ts';
 
 interface Listener extends UdpPorts {
   readonly path: Path;

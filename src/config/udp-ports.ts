@@ -1,5 +1,6 @@
 import { isIP, isIPv6 } from 'node:net';
-import { hostInUrl, parsePortRanges, type PortRange } from './values.ts';
+import { hostInUrl } from '../lib/address.ts';
+import { parsePortRanges, type PortRange } from './values.ts';
 
 /** UDP ports; those of a multicast group where one is named. */
 export interface UdpPorts extends PortRange {

@@ -1,6 +1,5 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-
-export type Transport = 'udp' | 'tcp';
+import type { Transport } from '../lib/address.ts';
 
 /** Ports `first` to `last`, both included. */
 export interface PortRange {
@@ -61,16 +60,6 @@ export function parsePortRanges(text: string, transport: Transport): readonly Po
     ranges.push(range);
   }
   return ranges;
-}
-
-/** A host as URLs write it: IPv6 addresses in brackets. */
-export function hostInUrl(host: string): string {
-  return isIPv6(host) ? `[${host}]` : host;
-}
-
-/** A host of a URL without the brackets around IPv6 addresses. */
-export function hostFromUrl(host: string): string {
-  return host.replace(/^\[(.*)\]$/, '$1');
 }
 
 function splitHost(text: string): [host: string, rest: string] | undefined {

@@ -1,4 +1,4 @@
-import { hostFromUrl } from '../config/values.ts';
+import { hostFromUrl } from './address.ts';
 
 /**
  * Pattern of names as Server.xml writes them: `*` is any run of characters, `?` any one; case does not matter.

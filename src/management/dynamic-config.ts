@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { joinKey, type Change, type Cluster, type ConfigStore, type Json } from '#cluster';
-import type { CertificateStore } from '../access/certificates.ts';
+import type { CertificateStore } from '../tls/certificates.ts';
 import { CertificateError } from '../config/certificate.ts';
 import type { ApplicationConfig, OutputProfileConfig, VirtualHostConfig } from '../config/model.ts';
 import type { Application } from '../core/application.ts';

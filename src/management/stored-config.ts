@@ -1,5 +1,5 @@
 import { splitKey, type ConfigEntry, type ConfigStore } from '#cluster';
-import type { CertificateStore } from '../access/certificates.ts';
+import type { CertificateStore } from '../tls/certificates.ts';
 import { CertificateError } from '../config/certificate.ts';
 import { pendingInApplication, pendingInVhost } from '../config/pending.ts';
 import type { Registry } from '../core/registry.ts';

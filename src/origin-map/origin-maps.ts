@@ -2,7 +2,7 @@ import type { Application } from '../core/application.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
-import { hostInUrl } from '../config/values.ts';
+import { hostInUrl } from '../lib/address.ts';
 import type { Logger } from '../log/log.ts';
 import type { OriginMapStore } from './origin-map-store.ts';
 

@@ -1,4 +1,5 @@
-import { isIPv4, isIPv6, SocketAddress } from 'node:net';
+import { isIPv4, isIPv6 } from 'node:net';
+import { canonicalAddress } from '../lib/address.ts';
 
 /** Both ends of a connection: `remote` is the client's side, `local` this server's. */
 export interface Peer {
@@ -115,13 +116,4 @@ function parseV2(bytes: Buffer): ProxyHeader | undefined {
 function addressText(bytes: Buffer): string {
   if (bytes.length === 4) return bytes.join('.');
   return canonicalAddress(Array.from({ length: 8 }, (_, i) => bytes.readUInt16BE(2 * i).toString(16)).join(':'));
-}
-
-const MAPPED = '::ffff:';
-
-/** The shortest form of an IP address; an IPv4 one in IPv6 notation (`::ffff:a.b.c.d`) as plain IPv4. Zones stay. */
-export function canonicalAddress(text: string): string {
-  if (isIPv4(text) || text.includes('%')) return text;
-  const { address } = new SocketAddress({ address: text, family: 'ipv6' });
-  return address.startsWith(MAPPED) && isIPv4(address.slice(MAPPED.length)) ? address.slice(MAPPED.length) : address;
 }

@@ -1,6 +1,7 @@
 import { createServer, isIP, isIPv6, type AddressInfo, type BlockList, type Server, type Socket } from 'node:net';
+import { canonicalAddress } from '../lib/address.ts';
 import type { Logger } from '../log/log.ts';
-import { canonicalAddress, isProxyHeader, parseProxyHeader, type Peer, type ProxyHeader } from './proxy-protocol.ts';
+import { isProxyHeader, parseProxyHeader, type Peer, type ProxyHeader } from './proxy-protocol.ts';
 
 export type { Peer };
 

@@ -1,4 +1,4 @@
-import { hostFromUrl } from '../config/values.ts';
+import { hostFromUrl } from '../lib/address.ts';
 import { cutsCredentials, FRAGMENT_FAULT } from '../protocols/outbound/fragment.ts';
 import type { Credentials } from '../protocols/rtmp/publisher-authentication.ts';
 import { PushError } from './error.ts';

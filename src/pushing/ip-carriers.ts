@@ -1,7 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
-import { hostInUrl } from '../config/values.ts';
+import { hostInUrl } from '../lib/address.ts';
 import { dial } from '../protocols/outbound/dial.ts';
 import type { OutboundGuard } from '../protocols/outbound/guard.ts';
 import { TcpSender } from '../protocols/outbound/tcp-sender.ts';

@@ -1,4 +1,4 @@
-import { readSrtOption, type SrtOption } from '../config/srt-options.ts';
+import { readSrtOption, type SrtOption } from '../lib/srt-options.ts';
 import { PushError } from './error.ts';
 
 /** What the query of an SRT URL asks for. */

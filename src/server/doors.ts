@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { CertificateStore } from '../access/certificates.ts';
+import type { CertificateStore } from '../tls/certificates.ts';
 import type { ServerConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';

@@ -14,7 +14,7 @@ import {
 import { secretsOf } from '../config/cluster-secrets.ts';
 import { loadNodeTls, loadRedisTls } from '../config/cluster-tls.ts';
 import type { ClusterConfig, ServerConfig } from '../config/model.ts';
-import { hostInUrl } from '../config/values.ts';
+import { hostInUrl } from '../lib/address.ts';
 import type { Logger } from '../log/log.ts';
 import type { StoreCounts } from '../stats/metrics/store-counts.ts';
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { FastifyPluginAsync } from 'fastify';
-import { CertificateStore } from '../access/certificates.ts';
+import { CertificateStore } from '../tls/certificates.ts';
 import { apiRoutes } from '../api/app.ts';
 import type { CallCounts } from '../api/call-counts.ts';
 import { PeerApi } from '../api/peer.ts';

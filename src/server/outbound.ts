@@ -2,7 +2,7 @@ import type { Cluster, StoreAddress } from '#cluster';
 import type { ServerConfig } from '../config/model.ts';
 import { blockList } from '../config/networks.ts';
 import { ownPorts } from '../config/ports.ts';
-import { hostFromUrl, type Transport } from '../config/values.ts';
+import { hostFromUrl, type Transport } from '../lib/address.ts';
 import { OutboundGuard } from '../protocols/outbound/guard.ts';
 import { PullError } from '../providers/pull/error.ts';
 import { PushError } from '../pushing/error.ts';

@@ -3,7 +3,7 @@ import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { Alerts, logAlerts } from '../alerts/index.ts';
 import { KeyFrameWatch } from '../alerts/key-frame-watch.ts';
-import { CertificateStore } from '../access/certificates.ts';
+import { CertificateStore } from '../tls/certificates.ts';
 import type { RefusalCounts } from '../access/refusal-counts.ts';
 import { configHashes } from '../config/config-hash.ts';
 import type { ServerConfig } from '../config/model.ts';

@@ -1,7 +1,7 @@
 import { StorageError } from '#cluster';
 import type { ServerConfig } from '../config/model.ts';
 import { listenerElement } from '../config/ports.ts';
-import { hostInUrl } from '../config/values.ts';
+import { hostInUrl } from '../lib/address.ts';
 import { SrtError } from '../protocols/srt/error.ts';
 
 const REASONS: Readonly<Record<string, string>> = {

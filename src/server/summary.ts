@@ -1,6 +1,7 @@
 import type { ServerConfig } from '../config/model.ts';
 import { udpUrl, type UdpPorts } from '../config/udp-ports.ts';
-import { hostInUrl, type PortRange } from '../config/values.ts';
+import type { PortRange } from '../config/values.ts';
+import { hostInUrl } from '../lib/address.ts';
 
 /** A plain port and one with TLS; absent: not listening. */
 export interface PortPair {

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { askControlServer, ControlServerError, type ControlAnswer } from '../access/control-server.ts';
+import { askControlServer, ControlServerError, type ControlAnswer } from '../control-server/control-server.ts';
 import { flag, text } from '../config/blocks.ts';
 import { OutputProfiles } from '../config/elements/output-profile.ts';
 import type { OutputProfilesConfig, TranscodeWebhookConfig } from '../config/model.ts';

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { matchesEtag } from '../protocols/etag.ts';
+import { matchesEtag } from '../lib/etag.ts';
 import { acceptsGzip } from '../publishers/hls/http/respond.ts';
 
 const compress = promisify(gzip);

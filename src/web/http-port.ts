@@ -15,12 +15,12 @@ import Fastify, {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { CertificateStore } from '../access/certificates.ts';
+import type { CertificateStore } from '../tls/certificates.ts';
 import type { RefusalCounts, RefusalReason } from '../access/refusal-counts.ts';
 import { RefusalLog } from '../access/refusal-log.ts';
-import { createTlsFront } from '../access/tls-front.ts';
+import { canonicalAddress } from '../lib/address.ts';
+import { createTlsFront } from '../tls/tls-front.ts';
 import type { Logger } from '../log/log.ts';
-import { canonicalAddress } from '../protocols/proxy-protocol.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 import { createHttp2Side } from './http2.ts';
 import { LIMITS } from './limits.ts';

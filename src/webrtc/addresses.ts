@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import type { IceCandidate, Transport } from '../config/values.ts';
+import type { IceCandidate } from '../config/values.ts';
+import type { Transport } from '../lib/address.ts';
 
 /** A socket that a media worker opens, and the addresses under which peers reach it. */
 export interface IceSocket {

@@ -1,5 +1,6 @@
 import { isIPv4 } from 'node:net';
-import type { IceCandidate, Transport } from '../config/values.ts';
+import type { IceCandidate } from '../config/values.ts';
+import type { Transport } from '../lib/address.ts';
 import type { IceSocket } from './addresses.ts';
 
 export interface HostCandidate {

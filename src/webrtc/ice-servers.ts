@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { CREDENTIAL_LIFETIME_MS } from '../config/elements/bind.ts';
 import type { WebrtcBindConfig } from '../config/model.ts';
-import { hostInUrl } from '../config/values.ts';
+import { hostInUrl } from '../lib/address.ts';
 
 /** What a client is told of a STUN or TURN server. */
 export interface IceServer {

@@ -1,5 +1,5 @@
 import { kilnError } from '../errors.ts';
-import { clientOf } from '../protocols/client-of.ts';
+import { clientOf } from '../lib/client-of.ts';
 
 /** Sessions that have not connected yet, on this node: what strangers can make it hold, and what one of them can. */
 const MAX_PENDING = 1000;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import Fastify from 'fastify';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { CertificateStore } from '../../src/access/certificates.ts';
+import { CertificateStore } from '../../src/tls/certificates.ts';
 import { apiRoutes } from '../../src/api/app.ts';
 import { Registry } from '../../src/core/registry.ts';
 import { healthRoutes } from '../../src/web/health.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { ConfigStore } from '#cluster';
-import { CertificateStore } from '../../src/access/certificates.ts';
+import { CertificateStore } from '../../src/tls/certificates.ts';
 import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { KilnError } from '../../src/errors.ts';

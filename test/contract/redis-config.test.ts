@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { ConfigCopy } from '../../cluster/config-copy.ts';
 import { ConflictError, UnavailableError, type Change, type Cluster, type ConfigStore, type Json } from '#cluster';
-import { CertificateStore } from '../../src/access/certificates.ts';
+import { CertificateStore } from '../../src/tls/certificates.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { KilnError } from '../../src/errors.ts';
 import { ConfigWriter } from '../../src/management/config-writer.ts';

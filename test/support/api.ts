@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { CertificateStore } from '../../src/access/certificates.ts';
+import { CertificateStore } from '../../src/tls/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../src/api/app.ts';
 import { StreamOwners } from '../../src/api/stream-owner.ts';
 import { StreamSessions } from '../../src/api/stream-sessions.ts';

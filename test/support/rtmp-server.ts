@@ -1,7 +1,7 @@
 import type { BlockList } from 'node:net';
 import { pino } from 'pino';
 import type { AccessOptions } from '../../src/access/access.ts';
-import type { CertificateStore } from '../../src/access/certificates.ts';
+import type { CertificateStore } from '../../src/tls/certificates.ts';
 import type { VirtualHostConfig, RtmpProviderConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { Packet } from '../../src/core/packet.ts';

@@ -1,7 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import type { FastifyPluginAsync } from 'fastify';
 import { pino } from 'pino';
-import { CertificateStore } from '../../src/access/certificates.ts';
+import { CertificateStore } from '../../src/tls/certificates.ts';
 import { createHttpPort } from '../../src/web/http-port.ts';
 import { CertificateFolder, issue } from './x509.ts';
 

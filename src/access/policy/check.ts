@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { isIP, type BlockList } from 'node:net';
-import { canonicalAddress } from '../../protocols/proxy-protocol.ts';
 import { Denial } from '../denial.ts';
-import { hmac, type Algorithm } from '../signature.ts';
+import { hmac, type Algorithm } from '../../control-server/signature.ts';
+import { canonicalAddress } from '../../lib/address.ts';
 import { readPolicy, type Policy } from './policy.ts';
 import { splitSignedUrl, type ParameterNames } from './signed-url.ts';
 import { spellings } from './spellings.ts';

@@ -1,4 +1,4 @@
-import { signature } from '../signature.ts';
+import { signature } from '../../control-server/signature.ts';
 import type { Signing } from './check.ts';
 import { withParameter } from './signed-url.ts';
 

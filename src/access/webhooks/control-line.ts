@@ -1,7 +1,12 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { Logger } from '../../log/log.ts';
-import { askControlServer, ControlServerError, type ControlAnswer, type ControlServer } from '../control-server.ts';
+import {
+  askControlServer,
+  ControlServerError,
+  type ControlAnswer,
+  type ControlServer,
+} from '../../control-server/control-server.ts';
 import { Breaker } from './breaker.ts';
 import { Slots } from './slots.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import type { FastifyRequest } from 'fastify';
-import type { CertificateHost, CertificateStore } from '../../access/certificates.ts';
+import type { CertificateHost, CertificateStore } from '../../tls/certificates.ts';
 import { CertificateError } from '../../config/certificate.ts';
 import type { Registry } from '../../core/registry.ts';
 import { kilnError, type ErrorCode } from '../../errors.ts';

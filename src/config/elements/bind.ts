@@ -14,7 +14,7 @@ import {
   type Fail,
 } from '../blocks.ts';
 import { unique } from '../rules.ts';
-import { readSrtOption } from '../srt-options.ts';
+import { readSrtOption } from '../../lib/srt-options.ts';
 import { parseUdpPorts } from '../udp-ports.ts';
 import { parseIceCandidate, parseIceUrl, type IceCandidate, type PortRange } from '../values.ts';
 import { endpoint, networks, portList, portOf } from './shared.ts';

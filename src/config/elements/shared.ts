@@ -1,6 +1,7 @@
 import Type from 'typebox';
+import type { Transport } from '../../lib/address.ts';
 import { atLeastOne, contained, flag, optional, parsed, repeated, text } from '../blocks.ts';
-import { parseEndpoint, parseNetworks, parsePortOf, parsePortRanges, parseUrl, type Transport } from '../values.ts';
+import { parseEndpoint, parseNetworks, parsePortOf, parsePortRanges, parseUrl } from '../values.ts';
 
 export const portOf = (transport: Transport) => parsed('a port (1..65535)', (given) => parsePortOf(given, transport));
 

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
-import { hostInUrl } from '../../config/values.ts';
 import type { Connection } from '../../core/source.ts';
+import { hostInUrl } from '../../lib/address.ts';
 import { Watchdog } from '../../lib/watchdog.ts';
 import type { OutboundGuard } from './guard.ts';
 

@@ -4,7 +4,7 @@ import type { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeRow, StoreAddress } from '#cluster';
-import { hostFromUrl, type Transport } from '../../config/values.ts';
+import { hostFromUrl, type Transport } from '../../lib/address.ts';
 import { includes } from '../tcp.ts';
 import { canonical, isLoopback, isMulticast, isUnreachable } from './address.ts';
 

@@ -1,4 +1,4 @@
-import { hostFromUrl } from '../../config/values.ts';
+import { hostFromUrl } from '../../lib/address.ts';
 
 /** `ovt://host[:port]/app/stream[/trackset]`. */
 export interface OvtUrl {

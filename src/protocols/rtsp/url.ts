@@ -1,5 +1,5 @@
+import { hostFromUrl } from '../../lib/address.ts';
 import { percentDecoded } from '../../lib/percent.ts';
-import { hostFromUrl } from '../../config/values.ts';
 import { cutsCredentials } from '../outbound/fragment.ts';
 
 /** How media comes: in the connection of the requests, or in UDP packets of its own. */

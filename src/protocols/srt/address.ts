@@ -1,5 +1,5 @@
 import { isIP, isIPv6 } from 'node:net';
-import { canonicalAddress } from '../proxy-protocol.ts';
+import { canonicalAddress } from '../../lib/address.ts';
 import { SrtError } from './error.ts';
 
 /** Where one end of a connection is. */

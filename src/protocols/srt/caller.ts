@@ -1,4 +1,4 @@
-import type { SrtOption } from '../../config/srt-options.ts';
+import type { SrtOption } from '../../lib/srt-options.ts';
 import { writeAddress } from './address.ts';
 import { SrtConnection } from './connection.ts';
 import { SrtError } from './error.ts';

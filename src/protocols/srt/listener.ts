@@ -1,6 +1,6 @@
 import koffi from 'koffi';
 import { isIPv6 } from 'node:net';
-import type { SrtOption } from '../../config/srt-options.ts';
+import type { SrtOption } from '../../lib/srt-options.ts';
 import type { Logger } from '../../log/log.ts';
 import { isUnspecified, readAddress, SOCKADDR_BYTES, writeAddress, type SrtAddress } from './address.ts';
 import { SrtConnection } from './connection.ts';

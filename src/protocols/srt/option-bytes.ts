@@ -1,4 +1,4 @@
-import type { SrtOption } from '../../config/srt-options.ts';
+import type { SrtOption } from '../../lib/srt-options.ts';
 
 /** The value of a socket option as `srt_setsockflag` takes it. */
 export function optionBytes({ kind, value }: Pick<SrtOption, 'kind' | 'value'>): Buffer {

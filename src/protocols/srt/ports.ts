@@ -1,15 +1,21 @@
-import type { SrtBindConfig } from '../../config/model.ts';
-import { srtOptions } from '../../config/srt-options.ts';
+import { srtOptions } from '../../lib/srt-options.ts';
 import type { Logger } from '../../log/log.ts';
 import type { SrtConnection } from './connection.ts';
 import { listenPlaces, SrtListener, type SrtCaller } from './listener.ts';
 import { SrtRuntime } from './runtime.ts';
 import { readStreamId, type StreamId } from './stream-id.ts';
 
+/** Which ports there are, as Server.xml has them: with the stream of each whose callers name none, and with socket options. */
+interface SrtBind {
+  readonly port?: readonly { readonly first: number; readonly last: number }[] | undefined;
+  readonly streamMap: readonly { readonly port: number; readonly streamPath: string }[];
+  readonly options: readonly { readonly key: string; readonly value: string }[];
+}
+
 export interface SrtPortsOptions {
   /** Addresses as Server.xml has them. */
   readonly ip: readonly string[];
-  readonly bind: Pick<SrtBindConfig, 'port' | 'streamMap' | 'options'>;
+  readonly bind: SrtBind;
   readonly log: Logger;
   /** As of SrtListener; undefined stands for a stream id that none can read. */
   readonly refuse: (id: StreamId | undefined, caller: SrtCaller) => number | undefined;
@@ -74,7 +80,7 @@ export class SrtPorts {
   }
 }
 
-function eachPort(ranges: SrtBindConfig['port'] = []): number[] {
+function eachPort(ranges: SrtBind['port'] = []): number[] {
   const ports = ranges.flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, i) => first + i));
   return [...new Set(ports)];
 }

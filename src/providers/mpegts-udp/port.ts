@@ -1,8 +1,8 @@
 import type { Socket } from 'node:dgram';
 import type { Access } from '../../access/access.ts';
 import { udpUrl } from '../../config/udp-ports.ts';
-import { hostInUrl } from '../../config/values.ts';
 import type { Registry } from '../../core/registry.ts';
+import { hostInUrl } from '../../lib/address.ts';
 import { Watchdog } from '../../lib/watchdog.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import { holdsTransportStream } from './datagrams.ts';

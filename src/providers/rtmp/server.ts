@@ -1,9 +1,9 @@
 import type { BlockList, Socket } from 'node:net';
 import type { Access } from '../../access/access.ts';
-import type { CertificateStore } from '../../access/certificates.ts';
-import { createTlsFront, type TlsFront } from '../../access/tls-front.ts';
+import type { CertificateStore } from '../../tls/certificates.ts';
+import { createTlsFront, type TlsFront } from '../../tls/tls-front.ts';
 import type { Logger } from '../../log/log.ts';
-import { SessionTable, type TableSession } from '../../protocols/session-table.ts';
+import { SessionTable, type TableSession } from '../../lib/session-table.ts';
 import { listenTcp, type OnSocket, type Peer, type TcpListener } from '../../protocols/tcp.ts';
 import { HandOver, type HandOverOptions } from './hand-over.ts';
 import { RtmpSession } from './session.ts';

@@ -3,7 +3,7 @@ import { askedBySrt, srtAccess } from '../../access/srt-request.ts';
 import type { SrtBindConfig } from '../../config/model.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
-import { SessionTable } from '../../protocols/session-table.ts';
+import { SessionTable } from '../../lib/session-table.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import type { SrtCaller } from '../../protocols/srt/listener.ts';
 import { SrtPorts } from '../../protocols/srt/ports.ts';

@@ -1,10 +1,10 @@
 import type { Access } from '../../access/access.ts';
 import { srtAccess } from '../../access/srt-request.ts';
-import { hostInUrl } from '../../config/values.ts';
 import type { SrtProviderConfig } from '../../config/model.ts';
 import type { Connection } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
+import { hostInUrl } from '../../lib/address.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { LossLog } from '../../protocols/srt/loss-log.ts';

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { WebrtcBindConfig } from '../../config/model.ts';
+import { canonicalAddress } from '../../lib/address.ts';
 import type { Logger } from '../../log/log.ts';
-import { canonicalAddress } from '../../protocols/proxy-protocol.ts';
 import { localAddresses } from '../../webrtc/addresses.ts';
 
 /** What names stand for is looked up again when it is asked for after so long. */

@@ -7,7 +7,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { OvtUrl } from '../../protocols/ovt/url.ts';
-import { SessionTable } from '../../protocols/session-table.ts';
+import { SessionTable } from '../../lib/session-table.ts';
 import { includes, listenTcp, type Peer, type TcpListener } from '../../protocols/tcp.ts';
 import { OvtPlayer } from './player.ts';
 import { OvtSession, type Found, type Played } from './session.ts';

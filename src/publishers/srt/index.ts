@@ -7,7 +7,7 @@ import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
-import { SessionTable } from '../../protocols/session-table.ts';
+import { SessionTable } from '../../lib/session-table.ts';
 import type { SrtAddress } from '../../protocols/srt/address.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import type { SrtCaller } from '../../protocols/srt/listener.ts';

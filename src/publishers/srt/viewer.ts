@@ -1,5 +1,4 @@
 import type { SessionGrant } from '../../access/access.ts';
-import { hostInUrl } from '../../config/values.ts';
 import { PACKET_BYTES } from '../../containers/mpegts/stream-types.ts';
 import { Flow } from '../../core/counters.ts';
 import { KeyGate } from '../../core/key-gate.ts';
@@ -9,6 +8,7 @@ import type { Reader } from '../../core/reader.ts';
 import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
+import { hostInUrl } from '../../lib/address.ts';
 import type { Logger } from '../../log/log.ts';
 import type { SrtConnection } from '../../protocols/srt/connection.ts';
 import { LossLog } from '../../protocols/srt/loss-log.ts';

@@ -1,7 +1,7 @@
 import { unlink } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { ApplicationConfig } from '../../config/model.ts';
-import { askControlServer } from '../../access/control-server.ts';
+import { askControlServer } from '../../control-server/control-server.ts';
 import type { Logger } from '../../log/log.ts';
 import { pause } from '../../lib/pause.ts';
 import type { FinishedFile } from '../journal.ts';

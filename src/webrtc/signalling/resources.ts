@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { kilnError } from '../../errors.ts';
 import { mediaType } from '../../lib/media-type.ts';
-import { namesEtag } from '../../protocols/etag.ts';
+import { namesEtag } from '../../lib/etag.ts';
 import type { PeerSession } from './entrance.ts';
 import type { ResourceAnswer, ResourceNeighbours, ResourceRequest } from './resource-neighbours.ts';
 import { FRAGMENT_TYPE, isFragment, parseFragment, writeFragment } from './sdp-fragment.ts';

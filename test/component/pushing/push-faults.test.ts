@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { CertificateStore } from '../../../src/access/certificates.ts';
+import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { statusInfo } from '../../../src/protocols/rtmp/command.ts';
 import { publish } from '../../support/counting-task.ts';
 import { CODED, Feed, inState, PUSH_NAME, pushing, reportOf, startPush, videos } from '../../support/pushing.ts';

@@ -59,6 +59,7 @@ test('imports that follow the direction pass', (t) => {
 for (const [from, to] of [
   ['src/core/stream.ts', 'src/api/app.ts'],
   ['src/codecs/bits.ts', 'src/errors.ts'],
+  ['src/protocols/tcp.ts', 'src/config/model.ts'],
   ['src/errors.ts', 'src/core/stream.ts'],
   ['src/containers/flv.ts', 'src/protocols/rtmp/message.ts'],
   ['src/publishers/hls/publisher.ts', 'src/providers/rtmp/provider.ts'],

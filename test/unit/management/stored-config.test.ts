@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { joinKey, type Change, type Json } from '#cluster';
-import { CertificateStore } from '../../../src/access/certificates.ts';
+import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import { StoredConfig } from '../../../src/management/stored-config.ts';
 import { createVhost } from '../../support/api.ts';

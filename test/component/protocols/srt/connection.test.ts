@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { srtOptions } from '../../../../src/config/srt-options.ts';
+import { srtOptions } from '../../../../src/lib/srt-options.ts';
 import type { SrtConnection } from '../../../../src/protocols/srt/connection.ts';
 import { SrtListener } from '../../../../src/protocols/srt/listener.ts';
 import { SrtRuntime } from '../../../../src/protocols/srt/runtime.ts';

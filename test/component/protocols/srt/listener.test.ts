@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { srtOptions } from '../../../../src/config/srt-options.ts';
+import { srtOptions } from '../../../../src/lib/srt-options.ts';
 import type { SrtConnection } from '../../../../src/protocols/srt/connection.ts';
 import { ListenError } from '../../../../src/core/listen-error.ts';
 import { SrtError } from '../../../../src/protocols/srt/error.ts';

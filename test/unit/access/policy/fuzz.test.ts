@@ -2,7 +2,7 @@ import test from 'ava';
 import { checkSignature, checkUse, type Signing } from '../../../../src/access/policy/check.ts';
 import { signUrl } from '../../../../src/access/policy/sign.ts';
 import { withParameter } from '../../../../src/access/policy/signed-url.ts';
-import { signature } from '../../../../src/access/signature.ts';
+import { signature } from '../../../../src/control-server/signature.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const ROUNDS = 10_000;

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import test from 'ava';
-import { signature } from '../../../src/access/signature.ts';
+import { signature } from '../../../src/control-server/signature.ts';
 
 test('the vector of facts/03-access-control.md', (t) => {
   const url = 'ws://192.168.0.100:3333/app/stream?policy=eyJ1cmxfZXhwaXJlIjoxMzk5NzIxNTgxfQ';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { SessionTable } from '../../../src/protocols/session-table.ts';
+import { SessionTable } from '../../../src/lib/session-table.ts';
 
 const LIMITS = { sessions: 10, waiting: 3, purpose: 'publish' };
 

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { canonicalAddress } from './proxy-protocol.ts';
+import { canonicalAddress } from './address.ts';
 
 const MAX_LENGTH = 64;
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readSrtOption } from '../../../src/config/srt-options.ts';
+import { readSrtOption } from '../../../src/lib/srt-options.ts';
 
 const read = (key: string, value: string): unknown => {
   const option = readSrtOption(key, value);

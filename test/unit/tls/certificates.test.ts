@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { CertificateStore } from '../../../src/access/certificates.ts';
+import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { CertificateError } from '../../../src/config/certificate.ts';
 import { CertificateFolder, issue } from '../../support/x509.ts';
 
