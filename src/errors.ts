@@ -1,6 +1,6 @@
 /**
  * Every error that Kiln tells a client, by name: HTTP status and message text.
- * The management API wraps the text as `[HTTP] <text> (<status>)` (facts/01-rest-api.md section 1).
+ * The management API wraps the text as `[HTTP] <text> (<status>)` (docs/compatibility.md#rest-answers).
  */
 const table = {
   vhostNotFound: [404, (vhost: string) => `Could not find the virtual host: [${vhost}]`],

@@ -14,7 +14,7 @@ export function followsRedirects(crossDomains: CrossDomainsConfig | undefined): 
 
 /**
  * Reads the CrossDomains of a configuration: `*` for everybody, `null` alone for `null`, else patterns with `*`
- * and `?`, of every scheme when they name none (facts/01-rest-api.md, "CORS").
+ * and `?`, of every scheme when they name none (docs/compatibility.md#authentication-and-cors).
  */
 export function allowOrigin(crossDomains: CrossDomainsConfig | undefined): AllowOrigin {
   const urls = crossDomains?.url ?? [];

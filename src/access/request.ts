@@ -25,7 +25,7 @@ export interface Target {
 /** What a client requests, by any protocol. */
 export interface AccessRequest extends Target {
   readonly direction: 'incoming' | 'outgoing';
-  /** As `Enables` of access control names it, in lower case (facts/03-access-control.md). */
+  /** As `Enables` of access control names it, in lower case (docs/compatibility.md#control-servers). */
   readonly protocol: IncomingProtocol | OutgoingProtocol;
   /** A virtual host by its own name, where the client or the configuration gives that: looked for before `hostName`. */
   readonly vhostName?: string;

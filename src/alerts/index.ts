@@ -23,7 +23,7 @@ export interface AlertsOptions {
 }
 
 /**
- * Sends alerts to the server of `<Alert>` (facts/02-config.md): what its rules find, and every alert that another part of
+ * Sends alerts to the server of `<Alert>` (docs/compatibility.md#alerts): what its rules find, and every alert that another part of
  * this node raises. Only the node that has a stream sends alerts about it, so one message goes out however many nodes there are.
  */
 export class Alerts {

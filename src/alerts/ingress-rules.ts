@@ -19,7 +19,7 @@ export interface IngressSample {
   readonly audios: readonly { readonly samplerate: number }[];
 }
 
-/** Seconds between key frames beyond which the interval counts as long (facts/02-config.md, section Alert). */
+/** Seconds between key frames beyond which the interval counts as long (docs/compatibility.md#alerts). */
 const LONG_KEY_FRAME_INTERVAL = 4;
 
 /** What an input stream breaks of the rules, each rule once. */

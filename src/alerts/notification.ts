@@ -12,7 +12,7 @@ export interface Sender {
   readonly hidesClients: boolean;
 }
 
-/** What is posted (facts/02-config.md, section Alert). */
+/** What is posted (docs/compatibility.md#alerts). */
 export interface Notification {
   readonly serverInfo: {
     readonly serverID: string;

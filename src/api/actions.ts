@@ -13,7 +13,7 @@ const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i;
 const SESSION = /\/sessions\/[^/]*$/;
 
 /**
- * Tells actions from names in the paths of the routes that are registered after it (spec, general conventions 4): a colon
+ * Tells actions from names in the paths of the routes that are registered after it (docs/compatibility.md#rest-answers): a colon
  * begins an action, and one that belongs to a name is written `%3A`. An action that there is not fails with
  * controllerNotFound, one that is asked for by another method with methodNotAllowed, whatever it is about.
  */

@@ -40,7 +40,7 @@ export interface ApiOptions extends ResourceOptions {
   readonly beside?: FastifyPluginAsync | undefined;
 }
 
-/** The management API (spec/management-api.md): register it on a port of its own. */
+/** The management API (docs/compatibility.md#rest-answers): register it on a port of its own. */
 export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
   const { config, version, dynamic, owners, log, audit, calls, beside } = options;
   const user = userOf(config.accessToken);

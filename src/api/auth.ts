@@ -22,7 +22,7 @@ export function isReadOnly(request: FastifyRequest): boolean {
 
 /**
  * Lets only requests pass that bear the access token as Basic credentials (RFC 7617). The token needs no colon.
- * All else fails with one of the 401 errors of facts/01-rest-api.md, "Authentication"; a wrong credential a little
+ * All else fails with one of the 401 errors of docs/compatibility.md#authentication-and-cors; a wrong credential a little
  * later, and beyond the limit of its client with 429 and the end of the connection. The credential of a read-only link
  * lets requests pass that look at what it may show.
  */

@@ -3,7 +3,7 @@ import { explicit } from '../config/resolve.ts';
 import type { Application } from '../core/application.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 
-/** A configuration object as it was given, without defaults (facts/01-rest-api.md section 1). */
+/** A configuration object as it was given, without defaults (docs/compatibility.md#rest-answers). */
 type Explicit = Readonly<Record<string, unknown>>;
 
 /** The virtual host without its applications, with the template of those made on demand. */

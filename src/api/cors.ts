@@ -7,7 +7,7 @@ const METHODS = 'OPTIONS, HEAD, GET, POST, PUT, PATCH, DELETE';
 
 /**
  * Sets the CORS headers of every answer and answers every OPTIONS with 204, before anything asks for credentials
- * (facts/01-rest-api.md, "CORS").
+ * (docs/compatibility.md#authentication-and-cors).
  */
 export async function answerCors(app: FastifyInstance, crossDomains: CrossDomainsConfig | undefined): Promise<void> {
   const allowed = allowOrigin(crossDomains);

@@ -59,14 +59,14 @@ export function answerError(
   const text = known ? error.message : STATUS_CODES[500];
   if (status === 401) reply.header('www-authenticate', 'Basic realm="Kiln"');
   reply.code(status).header('content-type', CONTENT_TYPE);
-  // the one absence with a form of its own (spec, "Errors")
+  // the one absence with a form of its own (docs/compatibility.md#rest-answers)
   if (error.code === 'sessionNotFound') {
     return reply.send({ message: STATUS_CODES[status], response: text, statusCode: status });
   }
   return reply.send({ message: messageOf(error, text, status), statusCode: status });
 }
 
-/** Most have the form of the server, and some their own (spec, "Errors"; facts/01-rest-api.md sections 1 and 9). */
+/** Most have the form of the server, and some their own (docs/compatibility.md#rest-answers). */
 function messageOf(error: FastifyError | KilnError, text: string | undefined, status: number): string | undefined {
   if (isAboutConfig(error)) return `[Config] ${text}`;
   if (error.code === 'channelsForbidden') return text;
@@ -80,7 +80,7 @@ function logFailure(error: FastifyError | KilnError, { log, method, url }: Fasti
     log.error({ method, url, status: error.status }, `the API call failed: ${error.message}`);
 }
 
-/** What is wrong with a configuration object is told in its own form (facts/01-rest-api.md section 1). */
+/** What is wrong with a configuration object is told in its own form (docs/compatibility.md#rest-answers). */
 function isAboutConfig(error: FastifyError | KilnError): boolean {
   return error.code === 'configInvalid' || error.code === 'valueMissing';
 }

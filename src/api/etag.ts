@@ -4,7 +4,7 @@ import { matchesEtag } from '../lib/etag.ts';
 
 /**
  * Marks answers to reads with `<hex hash>-<size>` and answers 304 to a client that has them already
- * (facts/01-rest-api.md section 1, Modules/ETag).
+ * (docs/compatibility.md#rest-answers).
  */
 export function addEtags(app: FastifyInstance): void {
   app.addHook('onSend', (request, reply, payload, done) => {

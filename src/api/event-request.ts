@@ -51,7 +51,7 @@ const MAX_EVENTS = 100;
 const TICKS_PER_MS = 90;
 
 /**
- * Checks the body of `:sendEvent`, with the texts of facts/01-rest-api.md section 7.
+ * Checks the body of `:sendEvent`, with the texts of OvenMediaEngine (docs/compatibility.md#events).
  * @throws bodyNotObject, eventInvalid
  */
 export function readEvent(body: unknown): EventOrder {

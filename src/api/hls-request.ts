@@ -21,7 +21,7 @@ export const HlsConclusion = Type.Object({
   urgent: Type.Optional(Type.Boolean({ description: 'now, not at the end of the segments that are being made' })),
 });
 
-/** @throws bodyNotObject, taskInvalid, with the texts of facts/01-rest-api.md section 7 */
+/** @throws bodyNotObject, taskInvalid, with the texts of OvenMediaEngine (docs/compatibility.md#recordings-pushes-dumps) */
 export function readDumpRequest(given: unknown): { readonly output: string; readonly request: DumpRequest } {
   const body = objectOf(given);
   const output = readText(body, 'outputStreamName');

@@ -54,7 +54,7 @@ export const MultiplexChannelCreation = Type.Object({
   playlists: Type.Optional(Type.Array(Playlist)),
 });
 
-/** A multiplex channel as answers show it (spec, "Multiplex channel"). */
+/** A multiplex channel as answers show it (docs/compatibility.md#channels). */
 export const MultiplexChannel = Type.Object({
   ...MultiplexChannelCreation.properties,
   state: Type.String({ description: 'None, Pulling, Playing or Stopped' }),
@@ -84,7 +84,7 @@ function shownTrack({ framerateConf, audioIndex, ...track }: Tracks[number]): St
   return { ...track, ...(framerateConf !== 0 && { framerateConf }), ...(audioIndex !== -1 && { audioIndex }) };
 }
 
-/** The options of the specification are always shown, others where they are set. */
+/** The options that OvenMediaEngine shows are always shown, others where they are set (docs/compatibility.md#channels). */
 function shownPlaylist({ options, renditions, ...playlist }: Playlists[number]): Static<typeof Playlist> {
   const { webrtcAutoAbr, hlsChunklistPathDepth, webrtcAudioOnlyFallback, enableTsPackaging } = options;
   return {

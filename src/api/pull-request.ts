@@ -19,7 +19,7 @@ const PROPERTIES = {
 
 const Properties = Type.Object(PROPERTIES);
 
-/** What a client asks to be pulled (spec, "Pull creation body"); times in milliseconds. */
+/** What a client asks to be pulled (docs/compatibility.md#pull-requests); times in milliseconds. */
 export interface PullRequest {
   readonly name: string;
   /** At least one; all of one scheme. */
@@ -39,7 +39,7 @@ const NO_INPUT_MS = 3000;
 const UNUSED_MS = 60_000;
 
 /**
- * Checks the body of a pull creation, with the texts of facts/01-rest-api.md section 6.
+ * Checks the body of a pull creation, with the texts of OvenMediaEngine (docs/compatibility.md#pull-requests).
  * @throws bodyNotObject, pullInvalid
  */
 export function readPullRequest(body: unknown): PullRequest {
@@ -62,7 +62,7 @@ export function readPullRequest(body: unknown): PullRequest {
   return { name: name as string, urls: urls as string[], properties };
 }
 
-/** How it is pulled, with the defaults of facts/01-rest-api.md section 6. */
+/** How it is pulled, with the defaults of docs/compatibility.md#pull-requests. */
 export function orderOf({ urls, properties }: PullRequest, { origins }: VirtualHostConfig): PullOrder {
   const {
     persistent = false,

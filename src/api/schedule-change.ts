@@ -31,7 +31,7 @@ export function readScheduleChange(body: unknown, type = ''): ScheduleChange {
   const read = typeof body === 'string' ? UPLOADS[mediaType(type)] : undefined;
   if (read === undefined) {
     const change = objectOf(body);
-    // the same text whatever of it is to be changed (spec, "Scheduled channels")
+    // the same text whatever of it is to be changed (docs/compatibility.md#channels)
     if (Object.hasOwn(change, 'stream')) throw kilnError('unchangeable', 'name');
     return { change, until: undefined };
   }

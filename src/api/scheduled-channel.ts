@@ -78,7 +78,7 @@ const CurrentProgram = Type.Object({
   ),
 });
 
-/** A scheduled channel as answers show it (spec, "Scheduled channel"). */
+/** A scheduled channel as answers show it (docs/compatibility.md#channels). */
 export const ScheduledChannel = Type.Object({
   stream: Stream,
   fallbackProgram: Type.Optional(Type.Object({ ...ProgramHead.properties, items: Type.Array(Item) })),

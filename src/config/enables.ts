@@ -10,7 +10,7 @@ interface Controlled {
   readonly protocol: string;
 }
 
-/** Whether the `Enables` of an access control name the module of a client (facts/03-access-control.md). */
+/** Whether the `Enables` of an access control name the module of a client (docs/compatibility.md#control-servers). */
 export function isEnabled(enables: Enables, { direction, protocol }: Controlled): boolean {
   const names = enables?.[direction === 'incoming' ? 'providers' : 'publishers'];
   return names?.split(',').some((name) => name.trim().toLowerCase() === protocol) === true;

@@ -40,7 +40,7 @@ export interface LoadOptions {
 }
 
 /**
- * Loads Server.xml with what it includes (facts/02-config.md).
+ * Loads Server.xml with what it includes (docs/compatibility.md#configuration).
  * @throws ConfigError with one line per problem: file, element path, value
  */
 export async function loadConfig(file: string, { env, interfaces = {} }: LoadOptions): Promise<LoadedConfig> {

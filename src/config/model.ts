@@ -9,7 +9,7 @@ import type { VirtualHost } from './elements/vhost.ts';
 /**
  * The configuration as everything else reads it: the management API's key names, defaults filled,
  * deep-frozen. An element that is off or not configured is undefined. Times in the units of
- * facts/02-config.md: milliseconds, and seconds for HLS.
+ * docs/compatibility.md#configuration: milliseconds, and seconds for HLS.
  */
 type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;
 

@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import type { Annotations } from './blocks.ts';
 import { isListSchema, isObjectSchema, type Described, type Path, type Problem } from './resolve.ts';
 
-/** Keys whose element is not the key with a capital first letter (facts/01-rest-api.md section 1). */
+/** Keys whose element is not the key with a capital first letter (docs/compatibility.md#rest-answers). */
 const ELEMENTS: Readonly<Record<string, string>> = {
   ip: 'IP',
   api: 'API',

@@ -32,7 +32,7 @@ export class ControlServerError extends Error {
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /**
- * Posts JSON to an operator's server, signed in X-OME-Signature over the very bytes (facts/03-access-control.md).
+ * Posts JSON to an operator's server, signed in X-OME-Signature over the very bytes (docs/compatibility.md#control-servers).
  * Redirects are answers like any other.
  * @param signal gives the call up
  * @param agent keeps connections for the next calls; without one the call has a connection of its own

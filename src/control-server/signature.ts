@@ -8,7 +8,7 @@ export function hmac(algorithm: Algorithm, secretKey: string, signed: string | B
   return createHmac(algorithm, secretKey).update(signed).digest();
 }
 
-/** Base64url of the HMAC of a text or a body, without padding: SHA-1 unless told (facts/03-access-control.md). */
+/** Base64url of the HMAC of a text or a body, without padding: SHA-1 unless told (docs/compatibility.md#control-servers). */
 export function signature(secretKey: string, signed: string | Buffer, algorithm: Algorithm = 'sha1'): string {
   return hmac(algorithm, secretKey, signed).toString('base64url');
 }

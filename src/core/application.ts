@@ -19,7 +19,7 @@ interface ApplicationEvents {
   close: [];
 }
 
-/** `#vhost#app`, the form that messages and OVT use (facts/01-rest-api.md section 1). */
+/** `#vhost#app`, the form that messages and OVT use (docs/compatibility.md#rest-answers). */
 export function internalName(vhost: string, application: string): string {
   return `#${vhost.replaceAll('#', '_')}#${application.replaceAll('#', '_')}`;
 }

@@ -21,7 +21,7 @@ export type ProviderKind = (typeof PROVIDER_KINDS)[number];
 
 const WINDOW_MS = 1000;
 
-/** Bytes in one direction, with the one-second windows of facts/01-rest-api.md section 10. */
+/** Bytes in one direction, with the one-second windows of docs/compatibility.md#statistics. */
 export class Flow {
   totalBytes = 0;
   /** Bytes moved in the last window. */

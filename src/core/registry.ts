@@ -33,7 +33,7 @@ interface RegistryEvents {
 
 /** What is wrong with a stream, or that nothing is any more. */
 export interface AlertMessage {
-  /** Of facts/02-config.md, section Alert, or of Kiln's own. */
+  /** Of docs/compatibility.md#alerts, or of Kiln's own. */
   readonly code: string;
   readonly description: string;
 }

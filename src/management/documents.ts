@@ -17,7 +17,7 @@ export type Ignore = (ignored: readonly string[]) => void;
 
 const MAX_IGNORED = 10;
 
-/** What an application gets that is created without them (facts/01-rest-api.md section 4). */
+/** What an application gets that is created without them (docs/compatibility.md#rest-answers). */
 const DEFAULT_PROVIDERS = { ovt: {}, rtspPull: {}, webrtc: {}, srt: {}, rtmp: {} };
 const DEFAULT_PUBLISHERS = { llhls: {}, webrtc: {}, ovt: {} };
 

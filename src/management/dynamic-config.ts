@@ -114,7 +114,7 @@ export class DynamicConfig {
   }
 
   /**
-   * Creates applications, with the defaults of facts/01-rest-api.md section 4 where nothing is given.
+   * Creates applications, with the defaults of docs/compatibility.md#rest-answers where nothing is given.
    * @throws vhostNotFound, vhostReadOnly, and before anything is created valueMissing, configInvalid, templateName
    */
   async createApplications(vhost: string, read: () => readonly unknown[]): Promise<Outcome<Application>[]> {

@@ -14,7 +14,7 @@ const MAX_ASKED = 1000;
 type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
 
 /**
- * The Redis in which OvenMediaEngine's origins announce their streams (facts/07-origin-map-and-cluster.md):
+ * The Redis in which OvenMediaEngine's origins announce their streams (docs/compatibility.md#origins):
  * `app/stream` with the URL to pull it from. A virtual host's own connection, made when it is first needed.
  */
 export class OriginMapStore {

@@ -45,7 +45,7 @@ export const FRAGMENTS: PartForm<Buffer> = {
 
 /** How players tell what an event is ("Carriage of ID3 Timed Metadata in CMAF"; SCTE 214-3). */
 const SCHEMES: Readonly<Record<CarriedTrack['codec'], { readonly scheme: string; readonly value: string }>> = {
-  // the value that OvenMediaEngine's players know (facts/05-hls.md, "sendEvent")
+  // the value that OvenMediaEngine's players know (docs/compatibility.md#events)
   ID3v2: { scheme: 'https://aomedia.org/emsg/ID3', value: 'OvenMediaEngine' },
   SCTE35: { scheme: 'urn:scte:scte35:2013:bin', value: '' },
 };

@@ -36,7 +36,7 @@ export function pushProtocol(name: string): PushProtocol | undefined {
 
 /**
  * Reads the URL of a destination.
- * @throws PushError with the texts of facts/01-rest-api.md section 8
+ * @throws PushError with the texts of OvenMediaEngine (docs/compatibility.md#recordings-pushes-dumps)
  */
 export function readDestination(protocol: PushProtocol, given: string, streamKey: string): Destination {
   const href = protocol === 'srt' ? withWholeQuery(given) : given;

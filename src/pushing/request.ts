@@ -10,7 +10,7 @@ interface Place {
 }
 
 /**
- * Checks what a push is asked for with, in the texts of facts/01-rest-api.md section 8.
+ * Checks what a push is asked for with, in the texts of docs/compatibility.md#recordings-pushes-dumps.
  * @throws taskInvalid, pushProtocolUnknown
  */
 export function readPush(

@@ -10,7 +10,7 @@ const ID_LENGTH = 6;
 /** The URL of an RTMP server that ends with an application and a stream key, which may have a query. */
 const RTMP_WITH_KEY = /^(rtmps?:\/\/[^/?#]+\/[^?#]*[^/?#])\/([^/?#]+(?:\?.*)?)$/i;
 
-/** Pushes that a file asks for (facts/08-recording-push-dump.md). */
+/** Pushes that a file asks for (docs/compatibility.md#recordings-pushes-dumps). */
 export const PUSH_MAP: MapFormat<Static<typeof PushEntry>> = {
   root: 'PushInfo',
   item: 'Push',

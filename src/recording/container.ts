@@ -53,7 +53,7 @@ function ts(): Container {
 }
 
 /**
- * The container that the extension of a file name asks for (facts/08-recording-push-dump.md): MPEG-TS if none does. It is for
+ * The container that the extension of a file name asks for (docs/compatibility.md#recordings-pushes-dumps): MPEG-TS if none does. It is for
  * the files of one recording.
  */
 export function containerOf(path: string): Container {

@@ -46,7 +46,7 @@ const ROOM_SHARE = 1 / 4;
 const SECTOR = 512;
 
 /**
- * Adds an entry to an info file (facts/08-recording-push-dump.md), which is whole at any moment. Others may do so at the
+ * Adds an entry to an info file (docs/compatibility.md#recordings-pushes-dumps), which is whole at any moment. Others may do so at the
  * same time, also on another machine.
  * @throws PathError when there is another file of that name; what the system says
  */

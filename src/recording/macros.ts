@@ -1,4 +1,4 @@
-/** What the macros of a path stand for (facts/08-recording-push-dump.md). */
+/** What the macros of a path stand for (docs/compatibility.md#recordings-pushes-dumps). */
 export interface PathValues {
   readonly transactionId: string;
   readonly id: string;

@@ -1,6 +1,6 @@
 import { CronExpressionParser, type CronField } from 'cron-parser';
 
-/** `second minute hour`, each `*`, a number or a step such as `*` + `/5` (facts/08-recording-push-dump.md). */
+/** `second minute hour`, each `*`, a number or a step such as `*` + `/5` (docs/compatibility.md#recordings-pushes-dumps). */
 const FIELD = /^(?:\*|(?:\*\/)?\d{1,2})$/;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;

@@ -14,7 +14,7 @@ const ID_LENGTH = 6;
 const ANY_PATHS = { root: '/', file: 'file', info: 'info' };
 
 /**
- * Recordings that a file asks for (facts/08-recording-push-dump.md).
+ * Recordings that a file asks for (docs/compatibility.md#recordings-pushes-dumps).
  * @param folder as `recordPaths` takes it
  */
 export function recordMap(folder: string): MapFormat<Static<typeof RecordEntry>> {

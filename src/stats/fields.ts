@@ -3,7 +3,7 @@ import { PROVIDER_KINDS, PUBLISHER_KINDS, type ProviderKind, type PublisherKind 
 import type { Moved } from './counted.ts';
 import { localTime } from '../lib/local-time.ts';
 
-/** What all statistics of incoming bytes have; throughputs as facts/01-rest-api.md section 10 defines them. */
+/** What all statistics of incoming bytes have; throughputs as docs/compatibility.md#statistics defines them. */
 export const RECEIVED = {
   avgThroughputIn: Type.Integer({ description: 'bits per second over the last second with traffic' }),
   lastRecvTime: Type.String(),
@@ -39,7 +39,7 @@ function integers<K extends string>(kinds: readonly K[]): Record<K, TInteger> {
   return Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])) as Record<K, TInteger>;
 }
 
-/** Fields in the order in which answers show them (facts/01-rest-api.md section 1). */
+/** Fields in the order in which answers show them (docs/compatibility.md#rest-answers). */
 export function alphabetical<T extends object>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))) as T;
 }

@@ -5,11 +5,11 @@ import { localTime } from '../lib/local-time.ts';
 import { trackInfo, tracksInfo } from './track-info.ts';
 import type { ConnectionInfo, InputInfo, OutputInfo, StreamInfo } from './stream-schema.ts';
 
-/** Those whose connection is told of (spec, "Stream information"). */
+/** Those whose connection is told of (docs/compatibility.md#stream-objects). */
 const CONNECTED: ReadonlySet<Source['type']> = new Set<Source['type']>(['WebRTC', 'Rtmp', 'SRT', 'MPEGTS']);
 
 /**
- * What the management API tells of a stream (spec, "Stream information" and "Track value rules").
+ * What the management API tells of a stream (docs/compatibility.md#stream-objects).
  * @param hidesClients tells nobody where its publisher is
  */
 export function streamInfo(input: InputStream, hidesClients = false): StreamInfo {

@@ -35,7 +35,7 @@ const Input = Type.Object({
 
 const Output = Type.Object({ name: Type.String(), playlists: Type.Array(Playlist), tracks: Type.Array(TrackInfo) });
 
-/** Stream information of the management API (spec, "Stream information"). */
+/** Stream information of the management API (docs/compatibility.md#stream-objects). */
 export const StreamInfo = Type.Object({ input: Input, name: Type.String(), outputs: Type.Array(Output) });
 
 /** An input stream with its outputs, as the API shows it. */

@@ -6,7 +6,7 @@ import type { TrackInfo } from './track-schema.ts';
 
 const TYPE_NAMES = { video: 'Video', audio: 'Audio', image: 'Video', data: 'Data' } as const;
 
-/** The tracks of a stream (spec, "Track value rules"). */
+/** The tracks of a stream (docs/compatibility.md#stream-objects). */
 export function tracksInfo(stream: Stream): TrackInfo[] {
   return stream.tracks.map((track) => trackInfo(track, stream.measured(track.id)));
 }

@@ -2,7 +2,7 @@ import type { AudioEncodeConfig, VideoEncodeConfig } from '../config/model.ts';
 import type { AudioTrack, VideoTrack } from '../core/track.ts';
 import { audioCodec, videoCodec } from './codec-name.ts';
 
-/** Whether a video encode passes an input track on as it is, by the rules of facts/10-transcoding.md. */
+/** Whether a video encode passes an input track on as it is, by the rules of docs/compatibility.md#transcoding. */
 export function bypassesVideo(encode: VideoEncodeConfig, input: VideoTrack): boolean {
   if (encode.bypass) return true;
   const rules = encode.bypassIfMatch;

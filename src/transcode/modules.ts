@@ -15,7 +15,7 @@ export interface SoftwareModule {
 }
 
 /**
- * The software that encodes and decodes, by the names of facts/10-transcoding.md and facts/01-rest-api.md section 11.
+ * The software that encodes and decodes, by the names of docs/compatibility.md#transcoding.
  * Of several modules for a codec the first one that is there is the default.
  */
 export const SOFTWARE: readonly SoftwareModule[] = [

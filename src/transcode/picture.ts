@@ -12,7 +12,7 @@ const USUAL_FRAMERATE = 30;
 const MIN_FRAMERATE = 5;
 
 /**
- * Size of an encoded picture, by facts/10-transcoding.md: of the source where none is configured (0), with its aspect
+ * Size of an encoded picture, by docs/compatibility.md#transcoding: of the source where none is configured (0), with its aspect
  * where one side is, and aligned up to a multiple of 4. Undefined as long as it takes a source's size that is not known.
  */
 export function pictureSize(configured: Size, source: Size): Size | undefined {
@@ -37,7 +37,7 @@ export function isSameRate(framerate: number, source: number): boolean {
 
 /**
  * Frames per second of a source: what it declared, else what was measured, floored and raised until it divides the
- * clock of 90 kHz (facts/10-transcoding.md), else the usual.
+ * clock of 90 kHz (docs/compatibility.md#transcoding), else the usual.
  * @param measured 0 where nothing is
  */
 export function sourceFramerate({ framerate, timebase }: VideoTrack, measured: number): number {

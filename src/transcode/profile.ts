@@ -26,7 +26,7 @@ export interface PlanContext {
 }
 
 /**
- * Applies the encodes of a profile to the tracks of an input, by the rules of facts/10-transcoding.md. An encode that
+ * Applies the encodes of a profile to the tracks of an input, by the rules of docs/compatibility.md#transcoding. An encode that
  * takes the size of an input, while that is not known, is left out.
  */
 export function planTracks(

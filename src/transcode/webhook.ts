@@ -34,7 +34,7 @@ const MAX_REASON = 200;
 
 /**
  * Decides with which output profiles an input stream is put out: those of its application, or, where it has a
- * TranscodeWebhook, those that the control server answers (facts/10-transcoding.md). What the answer does not name
+ * TranscodeWebhook, those that the control server answers (docs/compatibility.md#transcoding). What the answer does not name
  * is as the application has it. Never rejects; a stream that ends in the meantime is refused.
  */
 export async function decideProfiles(

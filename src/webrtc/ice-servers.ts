@@ -22,7 +22,7 @@ type Given = Pick<WebrtcBindConfig, 'iceServers' | 'iceCandidates'>;
 const ID_BYTES = 8;
 
 /**
- * The servers that a client of this port is told of: the configured ones, and the relay (facts/04-webrtc-signalling.md)
+ * The servers that a client of this port is told of: the configured ones, and the relay (docs/compatibility.md#webrtc-signalling)
  * where it asks for `transport=relay` or `all`, or everybody is to use it. Names and passwords of those with a secret are
  * made for each client.
  */

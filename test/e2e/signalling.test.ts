@@ -39,7 +39,7 @@ async function play(t: import('ava').ExecutionContext, client: SignallingClient)
   return { offer, peer, id: offer?.id as number };
 }
 
-test.serial('offers what facts/04 tells, plays, notifies and stops', async (t) => {
+test.serial('the signalling of OvenMediaEngine: offers, plays, notifies and stops', async (t) => {
   const { live, open } = await start(t);
   const client = await open();
   const { offer, peer, id } = await play(t, client);

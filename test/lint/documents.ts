@@ -7,6 +7,9 @@ const LINK = /\[[^\]]*\]\(([^)\s]+)\)/g;
 const HEADING = /^#+\s+(.+)$/gm;
 /** A path in backquotes that begins with one of the repository's folders: `src/core/stream.ts`. */
 const PATH = /`((?:src|cluster|config|deploy|docs|grafana|test|\.ci)\/[\w.*/{}-]*)`/g;
+/** A document that a comment refers to, by its path from the root of the repository, with a heading or without. */
+const DOCUMENT = /(?<![\w./-])((?:[\w.-]+\/)*[\w-]+\.md(?:#[\w-]+)?)/g;
+const COMMENT = /\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm;
 const SCRIPT = /`npm (?:run )?(start|test|[\w-]+)/g;
 const NPM_COMMANDS = new Set(['ci', 'i', 'install', 'run']);
 
@@ -49,6 +52,19 @@ export function faults(document: string, text: string, { exists, read, scripts }
   ];
 }
 
+/** Faults of the comments of a source file: documents, headings and paths that do not exist. */
+export function commentFaults(file: string, source: string, { exists, read }: Omit<Surroundings, 'scripts'>): string[] {
+  const comments = (source.match(COMMENT) ?? []).join('\n');
+  const lost = [
+    ...all(PATH, comments).filter((path) => !exists(path)),
+    ...all(DOCUMENT, comments).filter((target) => {
+      const [path = '', fragment] = target.split('#');
+      return !exists(path) || (fragment !== undefined && !anchorsOf(read(path)).has(fragment));
+    }),
+  ];
+  return lost.map((target) => `${file}: there is no ${target}`);
+}
+
 /** Variables of commands that no command above has set. */
 function unset(text: string): string[] {
   const commands = all(COMMANDS, text)
@@ -81,9 +97,14 @@ if (argv[1] === import.meta.filename) {
   const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: Record<string, string> };
   const exists = (path: string) => (path.includes('*') ? globSync(path).length > 0 : existsSync(path));
   const read = (path: string) => readFileSync(path, 'utf8');
-  const found = globSync(['*.md', 'docs/**/*.md']).flatMap((document) =>
-    faults(document, read(document), { exists, read, scripts: new Set(Object.keys(scripts)) }),
-  );
+  const found = [
+    ...globSync(['*.md', 'docs/**/*.md']).flatMap((document) =>
+      faults(document, read(document), { exists, read, scripts: new Set(Object.keys(scripts)) }),
+    ),
+    ...globSync('{src,cluster,deploy,grafana,test}/**/*.{ts,js}').flatMap((file) =>
+      commentFaults(file, read(file), { exists, read }),
+    ),
+  ];
   for (const fault of found) stdout.write(`${fault}\n`);
   exit(found.length === 0 ? 0 : 1);
 }

@@ -11,7 +11,7 @@ export interface PolicyFields {
   readonly real_ip?: string;
 }
 
-/** Signs a URL, which has to name its port (facts/03-access-control.md). */
+/** Signs a URL, which has to name its port (docs/compatibility.md#signed-urls). */
 export function signUrl(url: string, fields: PolicyFields, signing: Signing): string {
   const { policyQueryKeyName, signatureQueryKeyName, secretKey, algorithm } = signing;
   const policy = Buffer.from(JSON.stringify(fields)).toString('base64url');

@@ -22,7 +22,7 @@ export interface Answer {
   readonly reason: string;
 }
 
-/** @throws ControlServerError where it is none (facts/03-access-control.md) */
+/** @throws ControlServerError where it is none (docs/compatibility.md#control-servers) */
 export function readAnswer({ status, body }: ControlAnswer): Answer {
   if (status !== 200) throw new ControlServerError(`it answered with status ${status}`, true);
   const answer = parse(body);

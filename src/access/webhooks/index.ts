@@ -31,7 +31,7 @@ const MAX_DELETED = 1000;
 
 /**
  * Asks the control servers of virtual hosts whether clients may connect, and tells them of the end of each session that
- * they have allowed, once in the cluster (facts/03-access-control.md). Where there is no answer the client is refused.
+ * they have allowed, once in the cluster (docs/compatibility.md#control-servers). Where there is no answer the client is refused.
  */
 export class AdmissionWebhooks {
   readonly #options: AdmissionWebhooksOptions;

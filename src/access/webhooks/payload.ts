@@ -3,7 +3,7 @@ import { masked } from '../../core/privacy.ts';
 import type { OpeningCall } from '../opening.ts';
 import type { AccessRequest } from '../request.ts';
 
-/** As control servers know the protocols (facts/03-access-control.md). */
+/** As control servers know the protocols (docs/compatibility.md#control-servers). */
 const PROTOCOLS: Readonly<Record<AccessRequest['protocol'], string>> = {
   rtmp: 'RTMP',
   srt: 'SRT',

@@ -11,7 +11,7 @@ import { findStream, StreamPath } from '../lookup.ts';
 
 const STREAM = '/v1/vhosts/:vhost/apps/:app/streams/:stream(^[^:]+$)';
 
-/** A dump of an output stream (facts/01-rest-api.md section 7). */
+/** A dump of an output stream (docs/compatibility.md#recordings-pushes-dumps). */
 const DumpInfo = Type.Object({
   enabled: Type.Boolean(),
   id: Type.String(),

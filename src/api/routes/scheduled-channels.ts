@@ -97,7 +97,7 @@ export function scheduledChannelRoutes(
           checkedChannel(checkSchedulePatch(spec, change, Date.now(), until)),
         );
         reply.code(201);
-        // beyond the specification, whose bodies are JSON and answers have no `response`
+        // Kiln's own: elsewhere bodies are JSON, and answers have no `response` (docs/compatibility.md#channels)
         if (query.problems !== 'true' && typeof body !== 'string') return created;
         return { ...created, response: await notes(application, params.channel, log, until) };
       },

@@ -45,7 +45,7 @@ const Playlist = Type.Object({
   renditions: Type.Array(Rendition, { minItems: 1 }),
 });
 
-/** What a multiplex channel is: the spec of its task, whose id is the name of the stream (facts/09-channels.md). */
+/** What a multiplex channel is: the spec of its task, whose id is the name of the stream (docs/compatibility.md#channels). */
 const MultiplexSpec = Type.Object({
   /** It is put out with these tracks and playlists, past the output profiles. */
   bypassTranscoder: Type.Boolean(),

@@ -39,7 +39,7 @@ const AudioMapItem = Type.Object({
   characteristics: Type.Optional(Type.String()),
 });
 
-/** What a scheduled channel is: the spec of its task, whose id is the name of the stream (facts/09-channels.md). */
+/** What a scheduled channel is: the spec of its task, whose id is the name of the stream (docs/compatibility.md#channels). */
 const ScheduleSpec = Type.Object({
   stream: Type.Object({
     /** It is put out as the files have it, past the output profiles. */

@@ -31,7 +31,7 @@ const RULES = { ingress: Ingress, egress: Egress, internalQueueCongestion: flag(
 /** What is worth an alert; also the root element of a RulesFile. */
 export const AlertRules = Type.Object(RULES);
 
-/** Where alerts are sent, and for what (facts/02-config.md, section Alert). */
+/** Where alerts are sent, and for what (docs/compatibility.md#alerts). */
 export const Alert = optional({
   url: httpUrl(),
   secretKey: Type.Optional(text()),

@@ -185,7 +185,7 @@ const Stt = optional({
 /**
  * Of an application that names no profile: picture as it comes, sound as it comes and in the
  * codec that the source lacks, for WebRTC takes Opus and HLS players take AAC
- * (facts/01-rest-api.md section 4).
+ * (docs/compatibility.md#rest-answers).
  */
 const SOUND = { bitrate: 128_000, samplerate: 48_000, channel: 2, bypassIfMatch: { codec: 'eq' } };
 export const DEFAULT_PROFILE = deepFreeze({

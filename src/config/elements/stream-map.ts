@@ -12,7 +12,7 @@ const mapped = () => ({
   variantNames: optionalText(),
 });
 
-/** `Record` in the file that Publishers/FILE/StreamMap/Path names (facts/08-recording-push-dump.md). */
+/** `Record` in the file that Publishers/FILE/StreamMap/Path names (docs/compatibility.md#recordings-pushes-dumps). */
 export const RecordEntry = Type.Object({
   ...mapped(),
   filePath: optionalText(),

@@ -107,7 +107,7 @@ const WireDescription = Type.Object({
 export type WireRendition = Static<typeof WireRendition>;
 export type WirePlaylist = Static<typeof WirePlaylist>;
 export type WireTrack = Static<typeof WireTrack>;
-/** Contents of the answer to describe, and of notices of other tracks (facts/06-ovt.md). */
+/** Contents of the answer to describe, and of notices of other tracks (docs/compatibility.md#ovt). */
 export type WireDescription = Static<typeof WireDescription>;
 
 /** Of the contents of a message. @throws OvtError naming what is wrong with them */

@@ -1,6 +1,6 @@
 import type { AudioCodec, Codec, DataCodec, ImageCodec, VideoCodec } from '../../core/track.ts';
 
-/** Numbers on the wire (facts/06-ovt.md, "Enumerations"). */
+/** Numbers on the wire (docs/compatibility.md#ovt). */
 export const MEDIA_TYPE = Object.freeze({ video: 0, audio: 1, data: 2 });
 
 export const PACKET_TYPE = Object.freeze({

@@ -1,6 +1,6 @@
 /** What came over OVT is not what the protocol says, or the other side refused. */
 export class OvtError extends Error {
-  /** Of the answer that refused, as facts/06-ovt.md lists them; undefined for everything else. */
+  /** Of the answer that refused, as docs/compatibility.md#ovt lists them; undefined for everything else. */
   readonly code: number | undefined;
 
   constructor(message: string, code?: number) {

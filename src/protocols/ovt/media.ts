@@ -7,7 +7,7 @@ import {
   writePacketHeader,
 } from './packet.ts';
 
-/** Bytes in front of the data of a frame (facts/06-ovt.md, "Media payload"). */
+/** Bytes in front of the data of a frame (docs/compatibility.md#ovt). */
 export const MEDIA_HEADER_BYTES = 36;
 
 const FLAG = Object.freeze({ none: 1, key: 2 });

@@ -44,7 +44,7 @@ export const FULL = 503;
 
 /**
  * What of a message could be read; undefined for what is no JSON object. A member that is null is left out:
- * OvenMediaEngine writes lists without items so (facts/06-ovt.md, "Seen from OME 0.20").
+ * OvenMediaEngine writes lists without items so (docs/compatibility.md#ovt).
  */
 export function readMessage(text: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {

@@ -1,6 +1,6 @@
 import { OvtError } from './error.ts';
 
-/** Payload types (facts/06-ovt.md, "Packet header"). */
+/** Payload types (docs/compatibility.md#ovt). */
 export const PAYLOAD = Object.freeze({ request: 10, response: 20, media: 30 });
 
 export const HEADER_BYTES = 18;

@@ -1,6 +1,6 @@
 import { percentDecoded } from '../../lib/percent.ts';
 
-/** What the stream id of an SRT caller asks for (facts/03-access-control.md, "Publishing URL forms"). */
+/** What the stream id of an SRT caller asks for (docs/compatibility.md#urls). */
 export interface StreamId {
   /** A virtual host by its name, or else a domain name. */
   readonly host: string;

@@ -7,7 +7,7 @@ import { AudioIntake } from '../intake/audio-intake.ts';
 import { UNDECLARED } from '../intake/declared.ts';
 import type { Lane, LaneEvents } from './lane.ts';
 
-/** What an AudioMap says of one track (facts/02-config.md). */
+/** What an AudioMap says of one track (docs/compatibility.md#configuration). */
 export interface AudioMapItem {
   readonly name: string;
   readonly language?: string;

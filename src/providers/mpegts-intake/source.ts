@@ -20,7 +20,7 @@ const MAX_TOLD = 32;
 export interface TsSourceOptions {
   /** The input stream. It is not closed. */
   readonly sink: TrackSink;
-  /** What providers of MPEG-TS have in common (facts/02-config.md); by the index of a track in its PMT, among sound. */
+  /** What providers of MPEG-TS have in common (docs/compatibility.md#configuration); by the index of a track in its PMT, among sound. */
   readonly config: {
     readonly timestampMode: 'Auto' | 'ZeroBased' | 'Original';
     /** 0: never. */

@@ -13,7 +13,7 @@ const DEFAULTS: Origins['properties'] = {
 };
 
 /**
- * How a stream that nobody has is pulled by the Origins of its virtual host (facts/07-origin-map-and-cluster.md): an exact
+ * How a stream that nobody has is pulled by the Origins of its virtual host (docs/compatibility.md#origins): an exact
  * location first, else the longest that its path begins with.
  * @param query of the viewer, which the origin gets where that is configured
  */

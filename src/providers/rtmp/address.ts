@@ -1,6 +1,6 @@
 import { percentDecoded } from '../../lib/percent.ts';
 
-/** What a publisher's URL says (facts/03-access-control.md, "Publishing URL forms"). */
+/** What a publisher's URL says (docs/compatibility.md#urls). */
 export interface PublishAddress {
   /** Host of the URL, without port; empty when there is none. */
   readonly host: string;

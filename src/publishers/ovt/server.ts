@@ -161,5 +161,5 @@ function requestOf(
   };
 }
 
-/** What the protocol has words of its own for (facts/06-ovt.md). */
+/** What the protocol has words of its own for (docs/compatibility.md#ovt). */
 const NOT_THERE: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);

@@ -73,7 +73,7 @@ const MAX_UNREAD_ANSWER_BYTES = 1024 * 1024;
 /** After the last answer, how long the client may take to read it and hang up. */
 const LINGER_MS = 1000;
 
-/** One client of OVT, from its first byte to its last (facts/06-ovt.md, "Requests"). */
+/** One client of OVT, from its first byte to its last (docs/compatibility.md#ovt). */
 export class OvtSession {
   readonly #stream: Duplex;
   readonly #options: OvtSessionOptions;

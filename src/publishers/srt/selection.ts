@@ -3,7 +3,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import { eventsBeside, type Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 
-/** The playlist of a stream id that names none (facts/03-access-control.md, "Publishing URL forms"). */
+/** The playlist of a stream id that names none (docs/compatibility.md#urls). */
 const DEFAULT_PLAYLIST = 'master';
 const DEFAULT_NAME = 'srt_default';
 

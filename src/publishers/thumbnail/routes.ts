@@ -31,7 +31,7 @@ type Request = FastifyRequest<{ Params: Params }>;
 /** The port is shared with LL-HLS, whose playlists may be called so too. */
 const FILE = 'thumb.:extension(^(?!m3u8$|m4s$).+$)';
 
-/** `/app/stream/thumb.jpg` and its like (facts/05-hls.md, Thumbnails): the newest picture, for nobody to keep. */
+/** `/app/stream/thumb.jpg` and its like (docs/compatibility.md#hls): the newest picture, for nobody to keep. */
 export function thumbnailRoutes(gallery: Gallery): FastifyPluginAsync {
   const url = `/:app/:stream/${FILE}`;
   return async (app) => {

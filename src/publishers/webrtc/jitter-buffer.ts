@@ -1,7 +1,7 @@
 import type { Schedule } from '../../core/delayed-stream.ts';
 import { toSeconds } from '../../core/timebase.ts';
 
-/** Within these frames are held (facts/02-config.md, WebRTC publisher). */
+/** Within these frames are held (docs/compatibility.md#configuration). */
 const MIN_MS = 20;
 const MAX_MS = 500;
 /** How long the earliest arrival and the latest are remembered, at least; twice that at most. */

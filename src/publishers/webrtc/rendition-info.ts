@@ -2,7 +2,7 @@ import type { OutputStream } from '../../core/stream.ts';
 import { trackInfo } from '../../stats/track-info.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
 
-/** The playlist notification that a player chooses renditions from (facts/04-webrtc-signalling.md). */
+/** The playlist notification that a player chooses renditions from (docs/compatibility.md#webrtc-signalling). */
 export function playlistMessage(stream: OutputStream, { playlist, renditions }: Selection, auto: boolean): object {
   return {
     name: playlist.name ?? '',

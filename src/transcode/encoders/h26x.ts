@@ -5,7 +5,7 @@ import { constantRate, countedBySource, listed, LONG_GOP, spread } from './rate.
 import { encoderThreads } from './threads.ts';
 
 const OPENH264_MAX_FRAMERATE = 60;
-/** OpenH264 knows complexity only as bounds of the quantizer (facts/10-transcoding.md). */
+/** OpenH264 knows complexity only as bounds of the quantizer (docs/compatibility.md#transcoding). */
 const OPENH264_QP = { slower: [10, 39], slow: [16, 45], medium: [24, 51], fast: [32, 51], faster: [40, 51] } as const;
 
 /**

@@ -28,7 +28,7 @@ const FORBIDDEN = 403;
 const NORMAL_CLOSURE = 1000;
 const POLICY_VIOLATION = 1008;
 
-/** One peer on the WebSocket signalling of facts/04-webrtc-signalling.md: this server always makes the offer. */
+/** One peer on the WebSocket signalling of docs/compatibility.md#webrtc-signalling: this server always makes the offer. */
 export class SignallingConnection {
   readonly #options: ConnectionOptions;
   readonly #rate = new MessageRate();

@@ -1,4 +1,4 @@
-/** Faults of a client of the WebSocket signalling; the texts are the protocol's (facts/04-webrtc-signalling.md). */
+/** Faults of a client of the WebSocket signalling; the texts are the protocol's (docs/compatibility.md#webrtc-signalling). */
 export class SignallingError extends Error {
   readonly code: number;
 

@@ -31,7 +31,7 @@ const HLS = `${EGRESS}<SegmentDuration>6</SegmentDuration><SegmentCount>10</Segm
   <Playlists><Playlist>llhls.m3u8</Playlist></Playlists><OutputPath>/tmp/dump</OutputPath></Dump></Dumps>${CROSS_DOMAINS}`;
 const RANGE = (name: string) => `<Min${name}>1</Min${name}><Max${name}>2</Max${name}>`;
 
-/** Every element that facts/02-config.md knows of OvenMediaEngine's configuration, beside those of its old versions. */
+/** Every element of OvenMediaEngine's configuration, beside those of its old versions (docs/compatibility.md#configuration). */
 const EVERYTHING = `<?xml version="1.0" encoding="UTF-8"?>
 <Server version="8">
   <Name>OvenMediaEngine</Name><Type>origin</Type><IP>*</IP><StunServer>127.0.0.1:19302</StunServer>

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import test from 'ava';
 import { signature } from '../../../src/control-server/signature.ts';
 
-test('the vector of facts/03-access-control.md', (t) => {
+test('the signature of the example in docs/compatibility.md#signed-urls', (t) => {
   const url = 'ws://192.168.0.100:3333/app/stream?policy=eyJ1cmxfZXhwaXJlIjoxMzk5NzIxNTgxfQ';
   t.is(signature('1kU^b6', url), 'dvVdBpoxAeCPl94Kt5RoiqLI0YE');
 });

@@ -1,13 +1,13 @@
 import test from 'ava';
-import { faults } from '../../lint/documents.ts';
+import { commentFaults, faults } from '../../lint/documents.ts';
 
 const present = new Set(['LICENSE', 'docs/play.md', 'src/core', 'src/core/']);
-const check = (text: string) =>
-  faults('README.md', text, {
-    exists: (path) => present.has(path),
-    read: (path) => `# Play\n## In a browser\n${path}`,
-    scripts: new Set(['start', 'check']),
-  });
+const surroundings = {
+  exists: (path: string) => present.has(path),
+  read: (path: string) => `# Play\n## In a browser\n${path}`,
+  scripts: new Set(['start', 'check']),
+};
+const check = (text: string) => faults('README.md', text, surroundings);
 const commands = (...lines: string[]) => ['```sh run', ...lines, '```', ''].join('\n');
 
 test('what exists passes', (t) => {
@@ -46,4 +46,13 @@ test('a variable of commands is set on the page, above', (t) => {
     'README.md: commands use $token, which the page has not set',
     'README.md: commands use $api, which the page has not set',
   ]);
+});
+
+test('comments of sources refer to what exists', (t) => {
+  const source = (comment: string) => `/** ${comment} */\nconst url = 'docs/none.md'; // ${comment}\n`;
+  const lost = (comment: string) => commentFaults('src/a.ts', source(comment), surroundings);
+  t.deepEqual(lost('Plays (docs/play.md#in-a-browser), see `src/core/` and https://example.com/docs/none.md.'), []);
+  for (const target of ['facts/05-hls.md', 'docs/play.md#nowhere', 'PLAY.md'])
+    t.deepEqual(lost(`Plays (${target}).`), [`src/a.ts: there is no ${target}`, `src/a.ts: there is no ${target}`]);
+  t.deepEqual(lost('In `src/cores/`.').length, 2);
 });

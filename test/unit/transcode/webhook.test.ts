@@ -155,7 +155,7 @@ async function falls(t: ExecutionContext, policy: Policy, webhook: object, reaso
   t.regex(lines[0]?.reason ?? '', reason);
 }
 
-test('the three policies have the defaults of facts/02-config.md', async (t) => {
+test('the three policies have the defaults of docs/compatibility.md#transcoding', async (t) => {
   t.deepEqual(names(await publish({ controlServerUrl: NOBODY }).decide()), ['local']);
   const disallowing = await controlServer(t, json({ allowed: false }));
   t.regex(

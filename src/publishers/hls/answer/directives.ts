@@ -1,6 +1,6 @@
 import { kilnError } from '../../../errors.ts';
 
-/** Delivery directives of a chunklist request (RFC 8216bis 6.2.5, facts/05-hls.md). */
+/** Delivery directives of a chunklist request (RFC 8216bis 6.2.5, docs/compatibility.md#hls). */
 export interface Directives {
   /** Hold the answer until this segment is there, or with `part` that part of it. */
   readonly msn: number | undefined;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 
 /**
- * In front of a child's name, by HLSChunklistPathDepth (facts/05-hls.md). All are relative: a proxy may have the server below a path
+ * In front of a child's name, by HLSChunklistPathDepth (docs/compatibility.md#hls). All are relative: a proxy may have the server below a path
  * of its own, which nothing else tells.
  */
 export function childPrefix(depth: number, application: string, stream: string): string {

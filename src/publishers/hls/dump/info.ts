@@ -5,7 +5,7 @@ import type { GrowingText } from './growing-file.ts';
 /** Status of a dump in its info file. */
 export type DumpStatus = 'Running' | 'Completed' | 'Error';
 
-/** The info file of a dump (spec/management-api.md, "HLS dump info file"). */
+/** The info file of a dump (docs/compatibility.md#recordings-pushes-dumps). */
 export class DumpInfo implements GrowingText {
   status: DumpStatus = 'Running';
   body = '';

@@ -1,6 +1,6 @@
 import { PathError, partsBelow } from '../../../lib/files/paths.ts';
 
-/** What the macros of a dump's paths stand for (facts/08-recording-push-dump.md, "HLS dump"). */
+/** What the macros of a dump's paths stand for (docs/compatibility.md#recordings-pushes-dumps). */
 export interface DumpPathValues {
   readonly vhost: string;
   readonly app: string;

@@ -5,7 +5,7 @@ import type { Application } from '../../../core/application.ts';
 
 const METHODS = 'OPTIONS, HEAD, GET';
 
-/** Headers by which browsers let pages of other origins read an answer (facts/01-rest-api.md, "CORS"). */
+/** Headers by which browsers let pages of other origins read an answer (docs/compatibility.md#authentication-and-cors). */
 class Cors {
   readonly #allowed: AllowOrigin;
   readonly #extra: CrossDomainsConfig['header'];

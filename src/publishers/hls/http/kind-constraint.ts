@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 /** Name of the constraint that tells routes of one path apart by the kind of HLS. */
 export const KIND = 'hls';
 
-/** Names of files that only HLS with MPEG-TS has, and the query that asks for any playlist in it (facts/05-hls.md, HLS v3). */
+/** Names of files that only HLS with MPEG-TS has, and the query that asks for any playlist in it (docs/compatibility.md#hls). */
 const TS = /\/(?:ts(?::|%3a)[^/?]*|medialist_[^/?]*|[^/?]*\.ts)(?:\?|$)|[?&]format=ts(?:&|$)/i;
 
 /** Fastify's way to let several routes of one path be: `ts` for what is asked for in MPEG-TS. */

@@ -45,7 +45,7 @@ export function respond(reply: FastifyReply, answer: Answer, onSent?: (bytes: nu
   raw.once('close', () => clearTimeout(deadline));
 }
 
-/** Value of Cache-Control for a configured age (facts/02-config.md, CacheControl); undefined for no header. */
+/** Value of Cache-Control for a configured age (docs/compatibility.md#configuration); undefined for no header. */
 export function cacheControl(maxAge: number): string | undefined {
   if (maxAge < 0) return undefined;
   return maxAge === 0 ? 'no-cache, no-store' : `max-age=${maxAge}`;

@@ -85,7 +85,7 @@ export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPlug
   };
 }
 
-/** A refused player learns nothing (facts/03-access-control.md). */
+/** A refused player learns nothing (docs/compatibility.md#signed-urls). */
 function refuse(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof KilnError && error.status === 401) reply.code(401).type('text/plain; charset=utf-8').send('');
   else answerError(error, request, reply);

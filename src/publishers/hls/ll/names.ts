@@ -14,7 +14,7 @@ export interface NameParts {
   readonly query: string;
 }
 
-/** File names of one track (facts/05-hls.md, LL-HLS names). */
+/** File names of one track (docs/compatibility.md#hls). */
 export function fileNames({ trackId, type, streamKey, keepsKey, query }: NameParts): FileNames {
   const tail = `${type}_${streamKey}`;
   const versionOf = ({ version, data }: Init): string => {

@@ -15,7 +15,7 @@ export function addDefaultPlaylist(output: OutputStream, of: DefaultPlaylist): v
   if (output.playlist(of.fileName) === undefined) output.followTracks((tracks) => defaultPlaylist(tracks, of));
 }
 
-/** Every picture with one sound (facts/05-hls.md): AAC where there is any, for many HLS players know no other. */
+/** Every picture with one sound (docs/compatibility.md#hls): AAC where there is any, for many HLS players know no other. */
 function defaultPlaylist(
   tracks: readonly Track[],
   { name, fileName, enableTsPackaging, carries }: DefaultPlaylist,

@@ -3,7 +3,7 @@ import type { OutputStream } from '../../../core/stream.ts';
 import { shownSize, type VideoTrack } from '../../../core/track.ts';
 import type { Rates } from './bandwidth.ts';
 
-/** What STREAM-INF says where nothing is known (facts/05-hls.md, Master content). */
+/** What STREAM-INF says where nothing is known (docs/compatibility.md#hls). */
 const UNKNOWN_BANDWIDTH = 1_000_000;
 const UNKNOWN_FRAMERATE = 30;
 

@@ -1,4 +1,4 @@
-/** File names of HLS with MPEG-TS (facts/05-hls.md, HLS v3): a variant is a number that says nothing. */
+/** File names of HLS with MPEG-TS (docs/compatibility.md#hls): a variant is a number that says nothing. */
 const LIST = /^medialist_(\d+)_hls\.m3u8$/;
 const SEGMENT = /^seg_(\d+)_(\d{1,15})_hls\.ts$/;
 

@@ -21,7 +21,7 @@ const accepted = (
 ) => t.is(checkSignature(url, signing, ports).urlExpire, FIELDS.url_expire);
 const SIGNED = { name: 'Denial', message: /^the signature of the URL is not/ };
 
-test('the vector of facts/03-access-control.md', (t) => {
+test('the example of docs/compatibility.md#signed-urls passes', (t) => {
   const text = 'ws://192.168.0.100:3333/app/stream?policy=eyJ1cmxfZXhwaXJlIjoxMzk5NzIxNTgxfQ';
   const policy = checkSignature(`${text}&signature=dvVdBpoxAeCPl94Kt5RoiqLI0YE`, SIGNING);
   t.is(policy.urlExpire, 1_399_721_581);

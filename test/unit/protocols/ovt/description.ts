@@ -3,7 +3,7 @@ import { AAC_LC, AVC_BASELINE } from '../../../support/packets.ts';
 const video = { framerate: 30, maxFramerate: 30, width: 640, height: 360, maxWidth: 640, maxHeight: 360 };
 const sound = { samplerate: 48_000, sampleFormat: 8, layout: 3 };
 
-/** Contents of the answer to describe, as facts/06-ovt.md has them. */
+/** Contents of the answer to describe, as docs/compatibility.md#ovt has them. */
 export const DESCRIPTION = {
   version: 18,
   stream: {

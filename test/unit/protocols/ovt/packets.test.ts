@@ -5,7 +5,7 @@ import { readMessage, writeMessage } from '../../../../src/protocols/ovt/message
 import { PAYLOAD } from '../../../../src/protocols/ovt/packet.ts';
 import { hex, LIMITS, receive } from './support.ts';
 
-/** facts/06-ovt.md, "Packet header" and "Media payload", by hand. */
+/** Headers of packets and of media (docs/compatibility.md#ovt), by hand. */
 const REQUEST = Buffer.concat([hex('60 0a 0000 0000018bcfe56800 00000000 0008'), Buffer.from('{"id":1}')]);
 const KEY_FRAME = hex(`
   60 1e 0000 00000000000015f9 00000007 0027
