@@ -98,7 +98,7 @@ if (argv[1] === import.meta.filename) {
   const exists = (path: string) => (path.includes('*') ? globSync(path).length > 0 : existsSync(path));
   const read = (path: string) => readFileSync(path, 'utf8');
   const found = [
-    ...globSync(['*.md', 'docs/**/*.md']).flatMap((document) =>
+    ...globSync(['*.md', 'docs/**/*.md', '{src,cluster}/**/README.md']).flatMap((document) =>
       faults(document, read(document), { exists, read, scripts: new Set(Object.keys(scripts)) }),
     ),
     ...globSync('{src,cluster,deploy,grafana,test}/**/*.{ts,js}').flatMap((file) =>
