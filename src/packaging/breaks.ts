@@ -4,59 +4,57 @@ import type { DataCodec } from '../core/track.ts';
 import type { Cut } from './cut.ts';
 import { DateRange, dateOf, later, type DateRangeFacts, type Moment } from './date-range.ts';
 
-/** Beyond this number, or so many bytes of sections, the oldest are forgotten. */
+/** Beyond this number, or MAX_SECTION_BYTES in all, the oldest ranges are forgotten. */
 const MAX_RANGES = 64;
 const MAX_SECTION_BYTES = 16 * 1024;
-/** A segment may begin so much earlier than what it is to begin with. */
-const HAIR_SECONDS = 0.01;
-/** An `out` of the same event id after this time is another break, where the length of the first is not known. */
+/** Seconds by which a segment may begin before its break. */
+const EPSILON_SECONDS = 0.01;
+/** An `out` with the same event id is another break after this time, if the first has no known length. */
 const REPEATED_SECONDS = 30;
 
 const ATTRIBUTES = { out: 'SCTE35-OUT', in: 'SCTE35-IN', command: 'SCTE35-CMD' } as const;
 
-/** A splice or a cue; events of other codecs tell of no breaks. */
+/** A splice or a cue; events of other codecs are ignored. */
 interface BreakEvent {
   /** Unique in the stream. */
   readonly id: number;
   readonly codec: DataCodec;
   readonly data: Buffer;
-  /** When it takes effect: media time in seconds. */
+  /** Media time at which it takes effect, in seconds. */
   readonly time: number;
 }
 
-/** What happens at the first segment that begins no earlier than `at`; nothing but that one begins there, if it can. */
+/** An action for the first segment that begins at `at` or later. A segment is cut there if a key frame allows. */
 interface Pending {
   readonly at: Moment;
   readonly range: DateRange;
   readonly what: 'cueOut' | 'cueIn' | 'end' | 'segment';
 }
 
-interface Told {
+interface LastSplice {
   readonly kind: SpliceInfo['kind'];
   readonly at: Moment;
   readonly range: DateRange;
 }
 
 /**
- * Ad breaks and other splices of one stream, as its media playlists tell them: EXT-X-DATERANGE (RFC 8216bis 4.4.5.1) and,
- * for cues, EXT-X-CUE-OUT and EXT-X-CUE-IN. All renditions tell the same, in front of the same segments.
+ * Ad breaks and other splices of one stream, as tags of its media playlists: EXT-X-DATERANGE (RFC 8216bis 4.4.5.1) and,
+ * for cues, EXT-X-CUE-OUT and EXT-X-CUE-IN. All renditions have the same tags, in front of the same segments.
  */
 export class Breaks {
   #ranges: DateRange[] = [];
   #pending: readonly Pending[] = [];
   #cut: Cut | undefined;
-  /** Changes when media times begin anew. */
   #epoch = 0;
-  /** The break that a cue began last. */
   #cued: DateRange | undefined;
-  /** By event id of SCTE 35: what was told last. */
-  readonly #told = new Map<number, Told>();
+  /** By SCTE 35 event id. */
+  readonly #lastSplices = new Map<number, LastSplice>();
 
   get empty(): boolean {
     return this.#ranges.length === 0;
   }
 
-  /** Takes a splice or a cue that comes during the segments of the newest cut. */
+  /** Processes a splice or a cue that arrives during the segments of the newest cut. */
   note(event: BreakEvent): void {
     const cut = this.#cut;
     if (cut === undefined) return;
@@ -65,9 +63,9 @@ export class Breaks {
   }
 
   /**
-   * All tracks begin a segment.
+   * Begins a segment on all tracks, and performs the actions that are due.
    * @param time presentation time of the cut, in seconds
-   * @param anew media times have nothing to do with those before
+   * @param anew whether a new timeline begins
    */
   cut(cut: Cut, time: number, anew: boolean): void {
     if (anew) this.#epoch++;
@@ -83,15 +81,15 @@ export class Breaks {
     }
   }
 
-  /** Whether a key frame shown at some time, in seconds, is to begin a segment. @param slack seconds that a frame lasts */
+  /** Whether a key frame shown at `time`, in seconds, is to begin a segment. @param slack seconds of a frame */
   isDue(time: number, slack: number): boolean {
     if (this.#pending.length === 0 || this.#cut === undefined) return false;
     return this.#due(this.#moment(time, this.#cut), slack).length > 0;
   }
 
   /**
-   * From which presentation time on, in seconds on the newest cut's timeline, `isDue` is true; Infinity where nothing is
-   * to come.
+   * Earliest presentation time for which `isDue` is true, in seconds on the newest cut's timeline; Infinity if nothing is
+   * pending.
    */
   dueAt(slack: number): number {
     const cut = this.#cut;
@@ -104,7 +102,7 @@ export class Breaks {
     return due - leastBefore(slack);
   }
 
-  /** The tags in front of a segment, each on its line. @param msn its number */
+  /** Tags in front of a segment, each on a line. @param msn media sequence number of the segment */
   at(msn: number): string {
     let text = '';
     for (const range of this.#ranges) text += range.at(msn);
@@ -112,9 +110,9 @@ export class Breaks {
   }
 
   /**
-   * The date ranges that are told in front of earlier segments and reach into the playlist.
-   * @param msn number of the first segment that is shown
-   * @param date wall clock where the playlist begins, in milliseconds since the epoch
+   * Tags of date ranges from earlier segments that reach into the playlist.
+   * @param msn media sequence number of the first segment shown
+   * @param date wall clock of the playlist's begin, in milliseconds since the epoch
    */
   before(msn: number, date: number): string {
     let text = '';
@@ -130,13 +128,13 @@ export class Breaks {
     if (info === undefined) return;
     const { kind, eventId, duration, autoReturn } = info;
     const at = this.#moment(time, cut);
-    const told = eventId === undefined ? undefined : this.#told.get(eventId);
-    // senders repeat what is important
-    if (told?.kind === kind && isRepeated(told, at)) {
-      this.#told.set(eventId as number, { ...told, at });
+    const last = eventId === undefined ? undefined : this.#lastSplices.get(eventId);
+    // senders repeat important splices
+    if (last?.kind === kind && isRepeated(last, at)) {
+      this.#lastSplices.set(eventId as number, { ...last, at });
       return;
     }
-    const ends = kind === 'in' && told?.range.isOpen === true ? told.range : undefined;
+    const ends = kind === 'in' && last?.range.isOpen === true ? last.range : undefined;
     const range =
       ends ??
       this.#add(id, {
@@ -152,7 +150,7 @@ export class Breaks {
     } else if (kind !== 'out') {
       range.close();
     }
-    if (eventId !== undefined) this.#told.set(eventId, { kind, at, range });
+    if (eventId !== undefined) this.#lastSplices.set(eventId, { kind, at, range });
     if (kind !== 'command') this.#await({ at, range, what: 'segment' });
     if (kind === 'out' && autoReturn && duration !== undefined)
       this.#await({ at: later(at, duration), range, what: 'end' });
@@ -175,7 +173,7 @@ export class Breaks {
     this.#await({ at: later(at, seconds), range, what: 'cueIn' });
   }
 
-  /** Keeps a range, under another id where its own has been in use. */
+  /** Keeps a range, under another id if its own is in use. */
   #add(id: number, facts: DateRangeFacts): DateRange {
     const inUse = this.#ranges.some((range) => range.id === facts.id);
     const range = new DateRange(inUse ? { ...facts, id: `${facts.id}-${id}` } : facts);
@@ -191,10 +189,9 @@ export class Breaks {
 
   #forget(gone: DateRange): void {
     this.#pending = this.#pending.filter(({ range }) => range !== gone);
-    for (const [eventId, { range }] of this.#told) if (range === gone) this.#told.delete(eventId);
+    for (const [eventId, { range }] of this.#lastSplices) if (range === gone) this.#lastSplices.delete(eventId);
   }
 
-  /** The end that was expected is not. */
   #settle(ended: DateRange): void {
     this.#pending = this.#pending.filter(({ range, what }) => range !== ended || what === 'cueOut');
   }
@@ -215,12 +212,11 @@ export class Breaks {
   }
 }
 
-/** Seconds that a segment may begin before what it is to begin with. */
 function leastBefore(slack: number): number {
-  return slack / 2 + HAIR_SECONDS;
+  return slack / 2 + EPSILON_SECONDS;
 }
 
-function isRepeated({ at: before, range: { end, isOpen } }: Told, at: Moment): boolean {
+function isRepeated({ at: before, range: { end, isOpen } }: LastSplice, at: Moment): boolean {
   const until = Math.max(dateOf(later(before, REPEATED_SECONDS)), isOpen && end !== undefined ? dateOf(end) : 0);
   return dateOf(at) < until;
 }

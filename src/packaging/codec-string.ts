@@ -7,7 +7,7 @@ import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { MediaTrack } from '../core/track.ts';
 
 /**
- * What a track needs of a decoder, in the form of RFC 6381.
+ * CODECS string of a track (RFC 6381).
  * @throws UnsupportedTrackError, BitstreamError
  */
 export function codecString(track: MediaTrack): string {

@@ -1,19 +1,19 @@
 import type { WallTime } from './wall-time.ts';
 
-/** Where all tracks of a stream begin a segment. */
+/** A point at which all tracks of a stream begin a segment. */
 export interface Cut {
-  /** Media sequence number of the segments that it begins. */
+  /** Media sequence number of the segments that begin here. */
   readonly msn: number;
   /** Media time in seconds. */
   readonly time: number;
-  /** Seconds that a frame of the track lasts at whose frame it is: so far off are the key frames of others. */
+  /** Seconds of one frame of the track that set the cut: key frames of other tracks may be that far off. */
   readonly slack: number;
   readonly discontinuity: boolean;
-  /** The clock jumped: a track is there when it has jumped too, whatever its times say. */
+  /** The clock jumped: a track reaches the cut when its own clock has jumped, whatever its times say. */
   readonly jump: boolean;
-  /** Discontinuities of the stream so far, this one included. */
+  /** Number of discontinuities up to and including this cut. */
   readonly discontinuities: number;
   readonly wallTime: WallTime;
-  /** Seconds that are added to the times of what follows. */
+  /** Seconds added to the times after the cut. */
   readonly shift: number;
 }

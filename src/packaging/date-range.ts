@@ -4,7 +4,7 @@ import type { MediaClock } from './wall-time.ts';
 export interface Moment {
   /** Media time in seconds. */
   readonly time: number;
-  /** Of the media times: those of one have nothing to do with those of another. */
+  /** Number of the timeline: media times of different epochs cannot be compared. */
   readonly epoch: number;
   readonly clock: MediaClock;
 }
@@ -18,7 +18,7 @@ export function later({ time, ...rest }: Moment, seconds: number): Moment {
   return { ...rest, time: time + seconds };
 }
 
-/** How an EXT-X-DATERANGE tells of SCTE 35 (RFC 8216bis 4.4.5.1.1). */
+/** Attributes of EXT-X-DATERANGE that carry SCTE 35 (RFC 8216bis 4.4.5.1.1). */
 export type SpliceAttribute = 'SCTE35-OUT' | 'SCTE35-IN' | 'SCTE35-CMD';
 
 export interface DateRangeFacts {
@@ -27,20 +27,20 @@ export interface DateRangeFacts {
   readonly start: Moment;
   /** Seconds. */
   readonly planned: number | undefined;
-  /** The splice_info_section that it comes from. */
+  /** The splice_info_section that announced the range. */
   readonly splice?: { readonly attribute: SpliceAttribute; readonly section: Buffer };
-  /** Number of the segment that it precedes. */
+  /** Media sequence number of the segment that the tag precedes. */
   readonly msn: number;
 }
 
 interface Line {
   readonly msn: number;
-  /** Means something to the segment behind it alone. */
+  /** Applies to the next segment only, so that it is not repeated. */
   readonly ofSegment: boolean;
   readonly text: () => string;
 }
 
-/** The tags of one date range: what becomes known of it later is in another tag with the same id. */
+/** The tags of one date range. Facts that become known later are in another tag with the same id. */
 export class DateRange {
   readonly id: string;
   readonly start: Moment;
@@ -58,29 +58,28 @@ export class DateRange {
     this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${attributes}${last}\n` });
   }
 
-  /** When it ends, as far as that is known. */
+  /** End of the range: the actual one, else the planned one; undefined while neither is known. */
   get end(): Moment | undefined {
     return this.#end ?? (this.#planned === undefined ? undefined : later(this.start, this.#planned));
   }
 
-  /** Of the splice_info_sections that are in its tags. */
+  /** Bytes of the splice_info_sections in the tags. */
   get sectionBytes(): number {
     return this.#sectionBytes;
   }
 
-  /** Nothing has said yet that it is over. */
   get isOpen(): boolean {
     return this.#end === undefined;
   }
 
-  /** Told in front of a segment. @param section splice_info_section that ends it */
+  /** Ends the range, with a tag in front of a segment. @param section splice_info_section that ends it */
   finish(msn: number, end: Moment, section?: Buffer): void {
     this.#end = end;
     const splice = this.#spliceText(section && { attribute: 'SCTE35-IN', section });
     this.#lines.push({ msn, ofSegment: false, text: () => `${this.#head}${this.#duration(end)}${splice}\n` });
   }
 
-  /** It has no length. */
+  /** Ends the range where it starts, without a tag. */
   close(): void {
     this.#end = this.start;
   }
@@ -90,12 +89,11 @@ export class DateRange {
     this.#lines.push({ msn, ofSegment: true, text: () => `${line}\n` });
   }
 
-  /** Its lines in front of a segment. */
   at(msn: number): string {
     return this.#text((line) => line.msn === msn);
   }
 
-  /** Its tags that stand in front of earlier segments. */
+  /** Tags in front of earlier segments. */
   before(msn: number): string {
     return this.#text((line) => line.msn < msn && !line.ofSegment);
   }

@@ -8,38 +8,37 @@ const MIN_FRAMERATE = 1;
 const MAX_FRAMERATE = 240;
 /** How much one measured step moves the estimate. */
 const WEIGHT = 1 / 8;
-/** A step beyond this factor of the estimate is a hole or a new rate, told apart by whether it comes again. */
+/** A step beyond this factor of the estimate is a gap or, if it comes again, a new frame rate. */
 const SURPRISE = 1.6;
-/** A step that is so much shorter than the estimate says that frames come in no steady rhythm. */
+/** A step shorter than this share of the estimate means that the frame rate is not steady. */
 const FAST = 0.4;
-/** How far the mean from the declared frame duration may be: timestamps in milliseconds make it waver. */
+/** Share by which the mean may differ from the declared duration: timestamps in milliseconds make it waver. */
 const AGREEMENT = 0.02;
-/** How much one step moves the mean, which frames that are left out of a faster source must hardly do. */
+/** How much one step moves the mean. Small, so that frames dropped from a faster source hardly move it. */
 const MEAN_WEIGHT = 1 / 32;
 const OPUS_RATE = 48_000;
 const AAC_FRAME_SAMPLES = 1024;
 
 /**
- * How long the newest frame of a track will last, without waiting for the next one:
- * what the source says, what the codec fixes, else what the frames before it took. A frame of video lasts until the next
- * one, whatever was predicted: one of more than a second is never foreseen.
+ * Predicts how long the newest frame of a track lasts, without waiting for the next one: the duration that the codec
+ * fixes, else the source's, else that of the frames before. A video frame lasts until the next one, whatever was
+ * predicted; durations above a second are never predicted.
  */
 export class FrameDuration {
   readonly #track: MediaTrack;
   /** Samples of an AAC frame at the timebase; 0 for other codecs. */
   readonly #fixed: number;
-  /** What the track declares; 0 for nothing. */
+  /** Ticks by the track's declared frame rate; 0 without one. */
   readonly #declared: number;
   readonly #longest: number;
   readonly #shortest: number;
   #estimate: number;
-  /** What is compared with what is declared. */
+  /** Slow mean of the steps, compared with the declared duration. */
   #mean: number;
   #surprise = 0;
   #measured = false;
-  /** Frames come as they are expected to. */
   #steady = true;
-  /** Ticks from the frame before the newest to that. */
+  /** Ticks between the newest two frames. */
   #newest = 0;
 
   constructor(track: MediaTrack) {
@@ -53,25 +52,25 @@ export class FrameDuration {
     this.#mean = this.#estimate;
   }
 
-  /** Ticks that the newest frame is believed to last until a key frame comes; what comes later follows a gap. */
+  /** Ticks that the newest frame may last until a key frame; a later key frame follows a gap. */
   get longest(): number {
     return Math.max(this.#longest, 2 * this.#newest);
   }
 
-  /** Whether the newest frame is likely to last as long as was predicted; else only the next one tells. */
+  /** Whether the newest frame is likely to last as long as predicted; if not, only the next one shows. */
   get isSure(): boolean {
     return this.#steady;
   }
 
-  /** Ticks, not whole. What was declared rules as long as what is measured does not contradict it. */
+  /** Expected ticks of a frame, not rounded: the declared duration while measurements agree, else the measured one. */
   get estimate(): number {
     const agrees = Math.abs(this.#mean - this.#declared) < this.#declared * AGREEMENT;
     return agrees ? this.#declared : this.#estimate;
   }
 
   /**
-   * Ticks that `packet` is expected to last.
-   * @throws BitstreamError for an Opus packet that tells no duration
+   * Predicts the duration of a packet in ticks.
+   * @throws BitstreamError for an Opus packet that has no duration
    * @param step ticks since the frame before it; undefined where there is none to compare with
    */
   predict(packet: Packet, step: number | undefined): number {
@@ -113,7 +112,7 @@ export class FrameDuration {
   }
 }
 
-/** An AAC frame at the timebase, which counts at the output rate where SBR doubles it; 0 for other codecs. */
+/** Ticks of an AAC frame, whose timebase is the output rate where SBR doubles it; 0 for other codecs. */
 function fixedDuration(track: MediaTrack): number {
   if (track.codec !== 'AAC') return 0;
   if (track.config === undefined) return AAC_FRAME_SAMPLES;

@@ -1,25 +1,25 @@
 import type { MediaTrack } from '../core/track.ts';
 
-/** How fast key frames that come more often than before are believed. */
+/** How much a shorter interval moves the estimate. */
 const WEIGHT = 1 / 4;
-/** An interval whose frames fill less of it has a hole in it, and tells nothing. */
+/** An interval whose frames fill less than this share has a gap, and is not measured. */
 const FILLED = 0.7;
 /** Intervals that differ by less than this share of a frame are equal. */
 const EQUAL = 0.5;
 
-/** How far the key frames of a track are apart. */
+/** Measures the interval between the key frames of a track. */
 export class KeyInterval {
   /**
-   * Seconds: what was measured, else what an output profile asks for. A source that is passed on may have any.
-   * A longer interval counts at once, shorter ones bit by bit.
+   * Seconds: the measured interval, else that of the output profile; without either, Infinity for a bypassed track and 0
+   * for others. A longer interval counts at once, shorter ones gradually.
    */
   seconds: number;
   #last: number | undefined;
   #frames = 0;
   #measured = false;
   /**
-   * The newest interval, in seconds and in frames: undefined where it was not like the one before. Behind a hole, or a
-   * publisher's return, it is expected to be what it was.
+   * The newest interval, in seconds and in frames; undefined where it differs from the one before. After a gap, or a
+   * publisher's return, the interval before is expected to continue.
    */
   #steadySeconds: number | undefined;
   #steadyFrames: number | undefined;
@@ -32,7 +32,7 @@ export class KeyInterval {
   }
 
   /**
-   * Takes note of a frame.
+   * Measures a frame.
    * @param time seconds
    * @param frame seconds that it is expected to last
    * @returns the interval that it ends, if it is a key frame, and whether that is the first
@@ -54,8 +54,8 @@ export class KeyInterval {
     return { interval, first };
   }
   /**
-   * When a key frame is due, going by intervals that are equal.
-   * @param from seconds: not before
+   * Predicts the time of the next key frame from equal intervals.
+   * @param from seconds: the earliest result
    * @returns seconds; undefined where intervals differ
    */
   due(from: number): number | undefined {
@@ -64,7 +64,7 @@ export class KeyInterval {
   }
 
   /**
-   * Whether the frame after the newest is due to be a key frame. Encoders count seconds or frames.
+   * Whether the next frame is expected to be a key frame. Encoders count seconds or frames.
    * @param time seconds, when that frame is expected
    * @param frame seconds that frames last
    */

@@ -1,10 +1,10 @@
 /**
- * So many seconds a track may be behind the others. Then they go on without it: where nothing can take its place, its
- * playlist shows gaps, and it comes back to the segment that the others have come to.
+ * Seconds that a track may be behind the others before they continue without it. Where nothing can replace it, its
+ * playlist has gaps, and it returns at the segment that the others have reached.
  */
 export const MAX_LAG_SECONDS = 4;
 
-/** A cut that not every track need have reached, and since when it is waited for. */
+/** A cut that some tracks may not have reached, and the media time from which they are waited for. */
 interface Awaited {
   readonly msn: number;
   since: number;
@@ -12,11 +12,10 @@ interface Awaited {
 
 const NONE: readonly number[] = [];
 
-/** How far the tracks of a stream have come, and for how long they wait for each other. All times are media time, in seconds. */
+/** Limits how long the tracks of a stream wait for each other. All times are media time, in seconds. */
 export class Lag {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #awaited: Awaited[] = [];
-  /** Of the newest packet. */
   #newest = -Infinity;
 
   /** Media time of the newest packet of any track; -Infinity while there is none. */
@@ -24,41 +23,39 @@ export class Lag {
     return this.#newest;
   }
 
-  /** What has brought nothing since then is too far behind. */
+  /** Tracks without a packet since this time are too far behind. */
   get horizon(): number {
     return this.#newest - MAX_LAG_SECONDS;
   }
 
-  /** Whether a time is near that of the newest packet. */
   isNear(time: number): boolean {
     return Math.abs(time - this.#newest) < MAX_LAG_SECONDS;
   }
 
-  /** The stream begins with a packet of this time, also after `finish`. */
+  /** Begins with a packet of this time, also after `finish`. */
   start(time: number): void {
     this.#newest = time;
     this.#awaited.length = 0;
   }
 
-  /** What comes next may have any time. */
+  /** Forgets the newest time: the next packet may have any. */
   finish(): void {
     this.#newest = -Infinity;
   }
 
-  /** The clock jumped to a time: waits begin anew. */
+  /** Restarts the waits after a jump of the clock. */
   jump(time: number): void {
     this.#newest = time;
     for (const cut of this.#awaited) cut.since = time;
   }
 
-  /** A segment has begun that every track is to come to. */
   expect(msn: number, since: number): void {
     this.#awaited.push({ msn, since });
   }
 
   /**
-   * Takes note of a packet.
-   * @returns numbers of the segments that nobody waits for any more, the oldest first
+   * Moves on to the time of a packet.
+   * @returns sequence numbers of the segments whose wait is over, oldest first
    */
   note(time: number): readonly number[] {
     if (time <= this.#newest) return NONE;

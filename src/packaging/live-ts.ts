@@ -9,33 +9,33 @@ import { LiveSound } from './sound-group.ts';
 export interface LiveTsEvents {
   /** A frame of video, a few of audio or an event, as whole transport packets. */
   readonly unit: (unit: TsUnit, data: Buffer) => void;
-  /** What cannot be carried is left out, for this reason. */
+  /** A frame was left out because MPEG-TS cannot carry it. */
   readonly leftOut: (reason: string) => void;
 }
 
-/** The MPEG-TS of tracks while their packets come: several frames of audio go in one PES packet. */
+/** Writes live packets as MPEG-TS, with several audio frames in one PES packet. */
 export class LiveTs {
   readonly #events: LiveTsEvents;
   readonly #muxer = new TsMuxer([]);
-  /** Frames of audio go in groups, by the id of their track: most of a transport packet would be filling. */
-  readonly #sounds = new Map<number, LiveSound>();
+  /** By track id. Grouped, because a transport packet for one audio frame would be mostly stuffing. */
+  readonly #groups = new Map<number, LiveSound>();
   #carried: readonly Track[] = [];
 
   constructor(events: LiveTsEvents) {
     this.#events = events;
   }
 
-  /** The tracks that have a place in it. */
+  /** Tracks that MPEG-TS can carry. */
   get carried(): readonly Track[] {
     return this.#carried;
   }
 
-  /** Those that have none. */
+  /** Tracks that MPEG-TS cannot carry. */
   get omitted(): readonly Omitted[] {
     return this.#muxer.omitted;
   }
 
-  /** Sets or replaces the tracks; what waits for more is put out before. */
+  /** Sets or replaces the tracks, after writing incomplete groups. */
   setTracks(tracks: readonly Track[]): void {
     this.flush();
     this.#muxer.setTracks(tracks);
@@ -43,35 +43,33 @@ export class LiveTs {
     this.#carried = tracks.filter((track) => !omitted.has(track));
   }
 
-  /** Takes a packet of a track that is carried. */
   write(packet: Packet): void {
     const { track, dts, pts, key, data } = packet;
     const now = toSeconds(dts, track.timebase);
-    for (const sound of this.#sounds.values()) for (const unit of sound.due(now)) this.#send(unit);
+    for (const group of this.#groups.values()) for (const unit of group.due(now)) this.#send(unit);
     if (track.type !== 'audio') {
       this.#send({ track, dts, pts, key, data: [data] });
       return;
     }
     try {
-      for (const unit of this.#soundOf(track).push(packet)) this.#send(unit);
+      for (const unit of this.#groupOf(track).push(packet)) this.#send(unit);
     } catch (error) {
       this.#leaveOut(error);
     }
   }
 
-  /** Puts out what waits for more. */
   flush(): void {
-    for (const sound of this.#sounds.values()) for (const unit of sound.take()) this.#send(unit);
-    this.#sounds.clear();
+    for (const group of this.#groups.values()) for (const unit of group.take()) this.#send(unit);
+    this.#groups.clear();
   }
 
-  #soundOf(track: MediaTrack): LiveSound {
-    const known = this.#sounds.get(track.id);
+  #groupOf(track: MediaTrack): LiveSound {
+    const known = this.#groups.get(track.id);
     if (known?.track === track) return known;
     for (const unit of known?.take() ?? []) this.#send(unit);
-    const sound = new LiveSound(track);
-    this.#sounds.set(track.id, sound);
-    return sound;
+    const group = new LiveSound(track);
+    this.#groups.set(track.id, group);
+    return group;
   }
 
   #send(unit: TsUnit): void {

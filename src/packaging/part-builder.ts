@@ -14,18 +14,18 @@ export interface BuiltPart<Data> {
   readonly data: Data;
   readonly bytes: number;
   readonly duration: number;
-  /** It begins with a picture that every decoder starts at; also true of audio. */
+  /** Whether decoding can start at the first frame; also true of audio. */
   readonly independent: boolean;
 }
 
-/** `moof` grows with every frame: a source with absurd timestamps must not make one of millions. */
+/** Limits `moof`, which grows with every frame, against sources with absurd timestamps. */
 const MAX_FRAMES = 4096;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * Collects the frames of one part. Decode times of successive parts touch: where the last frame of a
- * part lasts longer than predicted, the first frame of the next part takes up the difference.
- * Where it was shorter and frames are not reordered, they overlap by it. Presentation times stay exact.
+ * Collects the frames of one part. Decode times of successive parts touch: if the last frame of a part lasts longer than
+ * predicted, the first frame of the next part is extended by the difference. If it is shorter and frames are not
+ * reordered, the parts overlap by it. Presentation times stay exact.
  */
 export class PartBuilder<Data> {
   readonly #type: 'video' | 'audio';
@@ -35,7 +35,7 @@ export class PartBuilder<Data> {
   #sequence = 0;
   #start = 0;
   #end = 0;
-  /** Where the part before ended; undefined after a break of the timeline. */
+  /** End of the part before; undefined after a break of the timeline. */
   #cursor: number | undefined;
 
   constructor(type: 'video' | 'audio', form: PartForm<Data>) {
@@ -64,17 +64,17 @@ export class PartBuilder<Data> {
     return this.#start;
   }
 
-  /** Where the newest frame is predicted to end, in ticks. */
+  /** Predicted end of the newest frame, in ticks. */
   get end(): number {
     return this.#end;
   }
 
-  /** Decode time of the newest frame, in ticks; not of an empty part. */
+  /** Decode time of the newest frame, in ticks; `end` if the part is empty. */
   get last(): number {
     return this.#frames.at(-1)?.dts ?? this.#end;
   }
 
-  /** When its frames are shown, in ticks, if the last one is over at `end`. */
+  /** Range of presentation times, in ticks. @param end decode time at which the last frame ends */
   shown(end: number): { readonly from: number; readonly to: number } {
     let from = Infinity;
     let to = -Infinity;
@@ -85,26 +85,26 @@ export class PartBuilder<Data> {
     return { from, to: to + end - (this.#frames.at(-1)?.dts ?? end) };
   }
 
-  /** The next part starts where its first frame says. */
+  /** Makes the next part start at its first frame, not at the end of this one. */
   breakTimeline(): void {
     this.#cursor = undefined;
   }
 
   /**
-   * @param duration ticks that the frame is predicted to last
-   * @param reach ticks that it takes up at most, where the part before ended earlier than it comes
+   * @param duration predicted ticks of the frame
+   * @param reach ticks of gap, at most, by which the first frame is extended back to the part before
    */
   add(packet: Packet, dts: number, pts: number, duration: number, reach = duration): void {
     if (this.empty) {
       const cursor = this.#cursor;
       const start = cursor !== undefined && dts <= cursor + reach ? cursor : dts;
-      // shown before it is decoded, a frame would be moved by some players
+      // some players move a frame that is shown before it is decoded
       this.#start = Math.max(0, Math.min(start, Math.max(dts, pts)));
       this.#end = this.#start;
     }
     this.#frames.push({ packet, dts, pts });
     this.#bytes += packet.data.length;
-    // frames are in step with what was foreseen, but for one that turned out to be much shorter
+    // keeps the predicted rhythm, unless the frame before turned out much shorter
     const foreseen = this.#end - duration;
     this.#end = (foreseen > dts && foreseen <= dts + duration ? foreseen : Math.max(dts, this.#start)) + duration;
   }

@@ -1,43 +1,43 @@
 import type { DataTrack } from '../core/track.ts';
 
-/** A track whose events packages of HLS have a place for. */
+/** A track whose events HLS packages carry. */
 export interface CarriedTrack extends DataTrack {
   readonly codec: 'ID3v2' | 'SCTE35';
 }
 
-/** An event, and where it belongs in its stream; times are media time in seconds. */
+/** An event with its place in the stream; times are media time in seconds. */
 export interface TimedEvent {
-  /** Unique in the stream, in 32 bits. It is the same on every track that the event goes out with. */
+  /** Unique in the stream, 32 bits; the same on every track that carries the event. */
   readonly id: number;
   readonly track: CarriedTrack;
   readonly data: Buffer;
-  /** When it came. */
+  /** Time of arrival. */
   readonly at: number;
-  /** When it takes effect. */
+  /** Time at which it takes effect. */
   readonly time: number;
 }
 
 const MAX_WAITING = 256;
 const MAX_WAITING_BYTES = 1024 * 1024;
-/** An event that is so many seconds older than the media that it could go out with is of no use any more. */
+/** Events older than the media by more than this are dropped. */
 const MAX_LATE_SECONDS = 10;
 
 export function isCarried(track: DataTrack): track is CarriedTrack {
   return track.codec === 'ID3v2' || track.codec === 'SCTE35';
 }
 
-/** Events that wait for the part of a track that covers their time: the media may be seconds late, from an encoder. */
+/** Holds events until the part that covers their time: media from an encoder may be seconds late. */
 export class WaitingEvents {
   #waiting: TimedEvent[] = [];
   #bytes = 0;
-  /** So many of those that wait belong to what comes next, whatever their time. */
+  /** How many of the first events go out with the next part, whatever their time. */
   #released = 0;
 
   get empty(): boolean {
     return this.#waiting.length === 0;
   }
 
-  /** @returns false where another one was dropped for it */
+  /** @returns false if an older event was dropped for it */
   add(event: TimedEvent): boolean {
     this.#waiting.push(event);
     this.#bytes += event.data.length;
@@ -50,12 +50,12 @@ export class WaitingEvents {
     return fits;
   }
 
-  /** The times of what comes next have nothing to do with those of what waits. */
+  /** Sends all waiting events with the next part: its timeline is a new one. */
   release(): void {
     this.#released = this.#waiting.length;
   }
 
-  /** Nothing comes that they could go out with. */
+  /** Drops all events: no media follows. */
   clear(): void {
     this.#waiting = [];
     this.#bytes = 0;
@@ -63,8 +63,8 @@ export class WaitingEvents {
   }
 
   /**
-   * What belongs to media from one time to another, and what came too late for the media before. It takes effect no
-   * earlier than that begins.
+   * Takes the events of a range of media time, and those too late for the media before. None takes effect before the
+   * range begins.
    */
   take(from: number, to: number): TimedEvent[] {
     const taken: TimedEvent[] = [];

@@ -2,33 +2,32 @@ import type { MediaTrack } from '../core/track.ts';
 import type { FrameDuration } from './frame-duration.ts';
 import { fittingTarget, MIN_PART_SHARE, wholeFrames } from './part-target.ts';
 
-/** What parts are to last. */
 export interface PartLimits {
-  /** Seconds that parts are to last. */
+  /** Configured seconds of a part. */
   readonly chunkDuration: number;
-  /** Seconds that parts of the picture last, which those of the sound are to come with. */
-  readonly pictureTarget: () => number;
+  /** Seconds of video parts: audio parts should end with them. */
+  readonly videoTarget: () => number;
 }
 
-/** The part that grows; times in ticks. */
+/** The growing part; times in ticks. */
 export interface GrowingPart {
   readonly frames: number;
   /** Decode time of the first frame. */
   readonly start: number;
-  /** Where the newest frame is predicted to end. */
+  /** Predicted end of the newest frame. */
   readonly end: number;
 }
 
-/** Part of a frame by which a part may be longer than the target before it is made shorter by a frame. */
+/** Divisor: a part may exceed the target by 1/SLACK of a frame. */
 const SLACK = 8;
-/** The same for the last frame of a part that was encoded: what is left of a faster source is not equally far apart. */
+/** Share of a frame for the last frame of an encoded part: frames kept from a faster source are unevenly spaced. */
 const UNEVEN = 0.6;
-/** Share of a part by which its start may be behind the grid without its end moving on. */
+/** Share of a part by which it may start before a grid line and still end at the line after that. */
 const GRID_TOLERANCE = 0.25;
-/** Parts on the grid may begin that much before it, in seconds. */
-const HAIR_SECONDS = 0.001;
+/** Seconds before the grid at which a part may begin. */
+const EPSILON_SECONDS = 0.001;
 
-/** How long the parts of one track last: as configured, as near as whole frames can be. */
+/** Decides how long the parts of a track last: as configured, to the nearest whole frame. */
 export class PartFit {
   readonly #limits: PartLimits;
   #track: MediaTrack;
@@ -43,19 +42,19 @@ export class PartFit {
     this.#durations = durations;
   }
 
-  /** The track goes on with another configuration; what there is of parts stays. */
+  /** Sets another configuration of the track; targets stay. */
   reconfigure(track: MediaTrack, durations: FrameDuration): void {
     this.#track = track;
     this.#durations = durations;
   }
 
-  /** Seconds that parts are made to last. */
+  /** Intended seconds of a part. */
   get target(): number {
-    if (this.#track.type === 'audio') return this.#limits.pictureTarget();
+    if (this.#track.type === 'audio') return this.#limits.videoTarget();
     return this.#partTarget || fittingTarget(this.#limits.chunkDuration, this.#frameSeconds);
   }
 
-  /** Seconds that no part is longer than (PART-TARGET). */
+  /** Upper limit of a part's seconds (PART-TARGET). */
   get partTarget(): number {
     const { target } = this;
     const frame = this.#frameSeconds;
@@ -63,7 +62,7 @@ export class PartFit {
     return Math.max(bound, this.#longestPart);
   }
 
-  /** The latest time that a part which starts at a time may end, in ticks. */
+  /** Latest end of a part, in ticks. @param start in ticks */
   latestEnd(start: number): number {
     return start + this.target * this.#den;
   }
@@ -84,20 +83,20 @@ export class PartFit {
       return frames < most && dts + duration - start <= target + duration * spare;
     }
     const end = begin + (Math.floor((start - begin) / target + GRID_TOLERANCE) + 1) * target;
-    return dts < end - HAIR_SECONDS * this.#den && dts + duration - start <= this.partTarget * this.#den + 0.5;
+    return dts < end - EPSILON_SECONDS * this.#den && dts + duration - start <= this.partTarget * this.#den + 0.5;
   }
 
-  /** Where a part ends that is to end at a time, in ticks: the jitter of timestamps must not make it a hair longer than the target. */
+  /** Corrects the end of a part, in ticks: jitter of timestamps must not make it slightly longer than the target. */
   endOf({ start }: GrowingPart, end: number): number {
     const { target } = this;
     const most = start + Math.floor(target * this.#den + 1e-6);
-    const hair = this.#durations.estimate / SLACK;
-    return !this.#isGridded(target, this.#frameSeconds) && end > most && end <= most + hair ? most : end;
+    const epsilon = this.#durations.estimate / SLACK;
+    return !this.#isGridded(target, this.#frameSeconds) && end > most && end <= most + epsilon ? most : end;
   }
 
   /**
-   * Takes the duration of a part that was made, in seconds. Players learn PART-TARGET with the first one and keep to it (RFC
-   * 8216bis 4.4.3.7): later ones add what whole frames take more, and not what a frame lasts that is as long as several parts.
+   * Records the duration of a finished part, in seconds. Players learn PART-TARGET with the first one and keep it (RFC
+   * 8216bis 4.4.3.7): later parts raise it by at most a share of a frame, never by a frame as long as several parts.
    */
   note(duration: number): void {
     const { target } = this;
@@ -107,8 +106,8 @@ export class PartFit {
   }
 
   /**
-   * Sound is cut at the first frame behind where parts of equal length end, so that its parts come with those
-   * of the picture; where its frames are too long for that, parts are as long as whole frames fit.
+   * Whether parts end on a grid of equal lengths from the segment's start, so that audio parts end with those of video.
+   * Where audio frames are too long for that, as for video, parts hold as many whole frames as fit.
    */
   #isGridded(target: number, frame: number): boolean {
     return this.#track.type === 'audio' && frame < target * (1 - MIN_PART_SHARE) * 0.5;

@@ -6,11 +6,11 @@ import { describe } from './description.ts';
 import type { CarriedTrack, TimedEvent } from './part-events.ts';
 import type { Init } from './segment.ts';
 
-/** What the parts of a package are. */
+/** The format of the parts of a package. */
 export interface PartForm<Data> {
-  /** Whether players get parts before their segment is complete: then one ends, if that is likely enough, before the next frame comes. */
+  /** Whether players get parts before their segment is complete. If so, a part may end on a prediction, before the next frame arrives. */
   readonly early: boolean;
-  /** Seconds that times in parts are less than where a segment begins; beyond, they begin anew behind a discontinuity. */
+  /** Seconds: a segment starting at or after this time begins a new timeline, after a discontinuity. */
   readonly range: number;
   /** @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used */
   describe(track: MediaTrack, version: number): Init;
@@ -43,7 +43,7 @@ export const FRAGMENTS: PartForm<Buffer> = {
   },
 };
 
-/** How players tell what an event is ("Carriage of ID3 Timed Metadata in CMAF"; SCTE 214-3). */
+/** Schemes that identify an event to players ("Carriage of ID3 Timed Metadata in CMAF"; SCTE 214-3). */
 const SCHEMES: Readonly<Record<CarriedTrack['codec'], { readonly scheme: string; readonly value: string }>> = {
   // the value that OvenMediaEngine's players know (docs/compatibility.md#events)
   ID3v2: { scheme: 'https://aomedia.org/emsg/ID3', value: 'OvenMediaEngine' },
@@ -51,7 +51,7 @@ const SCHEMES: Readonly<Record<CarriedTrack['codec'], { readonly scheme: string;
 };
 
 function emsgOf({ id, track, time, data }: TimedEvent): Buffer {
-  // a picture shown before the timeline begins may be the first of the part
+  // the first frame of a part may be shown before the timeline begins
   const milliseconds = Math.max(0, Math.ceil(time * 1000 - 1e-3));
   return emsg({ ...SCHEMES[track.codec], time: milliseconds, id, message: data });
 }

@@ -1,18 +1,18 @@
-/** What must not come again in the playlists of a stream that continues another. */
+/** Playlist state of the stream before, which a stream that continues it must not repeat. */
 export interface Past {
-  /** EXT-X-DISCONTINUITY-SEQUENCE of its last segment. */
+  /** Discontinuity sequence number of the last segment (EXT-X-DISCONTINUITY-SEQUENCE). */
   readonly discontinuities: number;
-  /** By track id: the next version of an initialization. */
+  /** Next version of the initialization, by track id. */
   readonly inits: ReadonlyMap<number, number>;
   /**
-   * Segments before the first that were listed, or may have been: nobody knows. The playlist lists them as gaps, so that
-   * players get from what they have to what follows.
+   * Number of segments before the first that may have been listed. The playlist lists them as gaps, so that players
+   * can continue from the segments that they have.
    */
   readonly gaps: number;
 }
 
-/** How far the segments of a stream have come. */
+/** Playlist position of a stream. */
 export interface Progress extends Omit<Past, 'gaps'> {
-  /** Media sequence number of the newest segment, that may be growing. */
+  /** Media sequence number of the newest segment, which may be growing. */
   readonly msn: number;
 }

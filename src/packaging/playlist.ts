@@ -10,14 +10,14 @@ export interface FileNames {
   part(msn: number, index: number): string;
 }
 
-/** How far another rendition of the stream has come. */
+/** Newest part of another rendition of the stream. */
 export interface RenditionReport {
   readonly uri: string;
   readonly msn: number;
   readonly part: number;
 }
 
-/** `legacy` knows only complete segments; `delta` leaves out what the player has (`_HLS_skip`). */
+/** `legacy` lists only complete segments; `delta` leaves out older segments (`_HLS_skip`). */
 export type ChunklistForm = 'full' | 'delta' | 'legacy';
 
 export interface ChunklistOptions {
@@ -28,11 +28,11 @@ export interface ChunklistOptions {
   readonly preloadHint: boolean;
   /** Whether delta updates are offered. */
   readonly skippable: boolean;
-  /** No more segments follow: the playlist has only complete segments, whatever its form. */
+  /** No more segments follow: the playlist lists only complete segments, whatever its form. */
   readonly ended: boolean;
 }
 
-/** Targets from the end of the playlist beyond which a delta update may leave segments out (RFC 8216bis 4.4.3.8). */
+/** Target durations from the end of the playlist beyond which a delta update may skip segments (RFC 8216bis 4.4.3.8). */
 const SKIP_UNTIL_TARGETS = 6;
 /** Segments, the growing one counted, whose parts are listed. */
 const SEGMENTS_WITH_PARTS = 3;
@@ -70,7 +70,7 @@ export class ChunklistBuilder {
     if (skip > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skip}\n`;
     const marks = breaks === undefined || breaks.empty ? undefined : breaks;
     const [oldest, shown] = [listed[0] ?? open, listed[skip] ?? open];
-    // delta updates have them all: nobody is offered to skip them (CAN-SKIP-DATERANGES)
+    // delta updates have all date ranges: CAN-SKIP-DATERANGES is not offered
     if (marks !== undefined && oldest !== undefined && shown !== undefined)
       text += marks.before(shown.msn, oldest.wallClock);
     const partsFrom = listed.length - SEGMENTS_WITH_PARTS + (open === undefined ? 0 : 1);
@@ -106,7 +106,7 @@ export class ChunklistBuilder {
     return discontinuitySequence > 0 ? `${text}#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}\n` : text;
   }
 
-  /** What stands in front of a segment because it differs from the one before. */
+  /** Tags for the differences from the segment before. */
   #prelude(segment: Segment, before: Segment | undefined): string {
     const discontinuity = segment.discontinuity ? '#EXT-X-DISCONTINUITY\n' : '';
     if (before?.init === segment.init) return discontinuity;
@@ -152,18 +152,17 @@ export class ChunklistBuilder {
 }
 
 /**
- * What a part is said to last: one or two microseconds more than it does. Shaka Player 5.2 drops parts that do not begin
- * with a key frame where it must not. In a live stream its timestamp offset is negative, and those it sets 1 ms later
- * than it computed them. It sets a new one, and resets the decoder's input, when a part's offset is 1 ms or more from the
- * one that is set: by chance for each part whose start by the playlist agrees with its media time, never when it grows
- * ahead of it a little.
- * @param seconds how long it lasts
+ * Duration of a part in the playlist: one or two microseconds more than the actual one, in `seconds`, because Shaka
+ * Player 5.2 otherwise drops parts that do not begin with a key frame. In a live stream its timestamp offset is negative,
+ * and set 1 ms later than computed. When a part's offset is 1 ms or more from the one that is set, the player sets a new
+ * one and resets the decoder's input: by chance for each part whose playlist start equals its media time, never when
+ * the playlist start runs slightly ahead.
  */
 export function partDuration(seconds: number): number {
   return (Math.ceil(seconds * 1e6 - 1e-3) + 1) / 1e6;
 }
 
-/** Segments that end before the skip boundary. */
+/** Number of segments that end before the skip boundary. */
 function skippable(listed: readonly Segment[], open: Segment | undefined, targetDuration: number): number {
   let behind = open?.duration ?? 0;
   let count = listed.length;

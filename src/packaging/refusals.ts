@@ -3,23 +3,22 @@ import { UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { MediaTrack, Track } from '../core/track.ts';
 import type { Logger } from '../log/log.ts';
 
-/** Whether an error says that something of a source cannot be packaged. */
+/** Whether an error means that a track or frame cannot be packaged. */
 export function isRefusal(error: unknown): error is BitstreamError | UnsupportedTrackError {
   return error instanceof BitstreamError || error instanceof UnsupportedTrackError;
 }
 
-/** Tracks that have no place in a package. Each is tried once, and the log is told of it once. */
+/** Remembers the tracks that a package cannot carry. Each is tried once, and logged once. */
 export class Refusals {
   readonly #log: Logger;
   readonly #refused = new WeakSet<Track>();
-  /** Tracks that the log has been told of. */
-  readonly #told = new Set<string>();
+  readonly #logged = new Set<string>();
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
-  /** What `make` answers for a track that has a place; undefined for another. */
+  /** Returns the result of `make`; undefined for a track that the package cannot carry. */
   tried<T>(track: MediaTrack, make: () => T): T | undefined {
     if (this.#refused.has(track)) return undefined;
     try {
@@ -27,15 +26,15 @@ export class Refusals {
     } catch (error) {
       if (!isRefusal(error)) throw error;
       this.#refused.add(track);
-      this.#tell(track, error.message);
+      this.#warnOnce(track, error.message);
       return undefined;
     }
   }
 
-  #tell({ id, codec }: MediaTrack, reason: string): void {
+  #warnOnce({ id, codec }: MediaTrack, reason: string): void {
     const key = `${id} ${codec}`;
-    if (this.#told.has(key)) return;
-    this.#told.add(key);
+    if (this.#logged.has(key)) return;
+    this.#logged.add(key);
     this.#log.warn({ track: id, codec, reason }, 'the track is not included in HLS');
   }
 }

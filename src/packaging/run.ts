@@ -7,11 +7,11 @@ import { codecString } from './codec-string.ts';
 import type { TimedEvent } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
 
-/** Frames of one track that follow each other: what becomes bytes when somebody asks for it. Times in ticks. */
+/** Consecutive frames of one track, written as bytes on request. Times in ticks. */
 export class Run {
   /** Decode time of the first sample. */
   readonly start: number;
-  /** That go out with it, on the same timeline. */
+  /** Events of the run, on the same timeline. */
   readonly events: readonly TimedEvent[];
   #samples: readonly Sample[];
   #users = 0;
@@ -22,38 +22,38 @@ export class Run {
     this.#samples = samples;
   }
 
-  /** Empty when all who kept it have released it. */
+  /** Empty after the last `release`. */
   get samples(): readonly Sample[] {
     return this.#samples;
   }
 
-  /** It is to be used once more. */
+  /** Adds a user, which must call `release`. */
   keep(): void {
     this.#users++;
   }
 
-  /** It was used. The last one that needed it lets go of the frames. */
+  /** Removes a user; the last one frees the frames. */
   release(): void {
     if (--this.#users === 0) this.#samples = [];
   }
 }
 
 const MPEG_AUDIO_LAYER_3 = 'mp4a.40.34';
-/** What players of HLS take in MPEG-TS (RFC 8216 3.2, "HLS Authoring Specification for Apple Devices"). */
+/** Codecs that HLS players support in MPEG-TS (RFC 8216 3.2, "HLS Authoring Specification for Apple Devices"). */
 const CODECS = new Set<string>(['H264', 'H265', 'AAC', 'MP3', 'AC3', 'EAC3']);
 
-/** Whether HLS in MPEG-TS has a place for tracks of this codec. */
+/** Whether HLS in MPEG-TS can carry a codec. */
 export function isTsPackable({ codec }: { readonly codec: string }): boolean {
   return CODECS.has(codec);
 }
 
 /**
- * Times in MPEG-TS have 33 bits of 90 kHz, 95443 s, and players may stop where they wrap (Shaka Player 5.2). A segment that
- * begins before this ends before that.
+ * Times in MPEG-TS have 33 bits at 90 kHz, 95443 s, and players may stop where they wrap (Shaka Player 5.2). A segment
+ * that begins before this limit ends before they wrap.
  */
 const RANGE_SECONDS = 95_000;
 
-/** Parts that stay frames. */
+/** Parts kept as frames, for MPEG-TS. */
 export const RUNS: PartForm<Run> = {
   early: false,
   range: RANGE_SECONDS,
@@ -81,7 +81,7 @@ function codecOf(track: MediaTrack): string {
     case 'EAC3':
       return 'ec-3';
     default:
-      // a transport stream has its parameter sets in band anyway
+      // parameter sets are always in band in MPEG-TS
       return codecString(track.type === 'video' ? { ...track, inBandSets: undefined } : track);
   }
 }

@@ -1,19 +1,19 @@
 /**
- * After how many seconds a segment ends at the next key frame. The first segments of a stream are short and grow: each is to
- * last no longer than the two before it together. The parts of those two are listed beside those of the growing one, and
- * hls.js (1.7) loads parts only while the complete segments among them last longer than the growing one. Where they do not,
- * a player that joins waits for the growing one's end.
+ * Seconds after which a segment ends at the next key frame. The first segments of a stream are short and grow: each lasts
+ * no longer than the two before it together. The parts of those two are listed beside those of the growing one, and
+ * hls.js (1.7) loads parts only while the complete segments among them last longer than the growing one. Otherwise a
+ * player that joins waits until the growing one ends.
  */
 export class SegmentLength {
   readonly #first: number;
   readonly #most: number;
   #seconds: number;
-  /** What the newest complete segment lasted. */
+  /** Seconds of the newest complete segment. */
   #lasted = 0;
 
   /**
-   * @param first seconds, of the first segment, and of none less
-   * @param most seconds, of all after the short ones
+   * @param first seconds of the first segment, the shortest
+   * @param most seconds of segments after the short ones
    */
   constructor(first: number, most: number) {
     this.#first = first;
@@ -21,18 +21,18 @@ export class SegmentLength {
     this.#seconds = first;
   }
 
-  /** Of the segment that grows. */
+  /** Seconds of the growing segment. */
   get seconds(): number {
     return this.#seconds;
   }
 
-  /** The next segment is the first one. */
+  /** Makes the next segment as short as the first. */
   restart(): void {
     this.#seconds = this.#first;
     this.#lasted = 0;
   }
 
-  /** The growing segment ended after some seconds; any number, where the clock jumped. */
+  /** Ends the growing segment. @param lasted seconds; any number where the clock jumped */
   end(lasted: number): void {
     this.#seconds = Math.min(this.#most, Math.max(this.#first, this.#lasted + lasted));
     this.#lasted = lasted;

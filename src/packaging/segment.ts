@@ -1,29 +1,29 @@
 import type { MediaTrack } from '../core/track.ts';
 import type { MediaClock } from './wall-time.ts';
 
-/** What decoders need before the segments that name it. */
+/** Initialization that decoders need before the segments that name it. */
 export interface Init {
-  /** 0 for the first configuration of a track id, and never the same for another. */
+  /** 0 for the first configuration of a track id; never reused. */
   readonly version: number;
   readonly track: MediaTrack;
   readonly codec: string;
   readonly data: Buffer;
 }
 
-/** @typeParam Data what parts are made of: bytes, or frames that can become bytes */
+/** @typeParam Data content of parts: bytes, or frames that are written later */
 export interface Part<Data = Buffer> {
-  /** Position in its segment, from 0. */
+  /** Position in the segment, from 0. */
   readonly index: number;
   /** Seconds. */
   readonly duration: number;
-  /** Starts with a frame that decoding can start at. */
+  /** Whether decoding can start at the first frame. */
   readonly independent: boolean;
   readonly data: Data;
-  /** Of media that it keeps. */
+  /** Bytes of media held. */
   readonly bytes: number;
 }
 
-/** A run of parts with one configuration. Growing until `complete`. */
+/** Consecutive parts with one configuration, growing until `complete`. */
 export class Segment<Data = Buffer> {
   /** Media sequence number. */
   readonly msn: number;
@@ -31,7 +31,7 @@ export class Segment<Data = Buffer> {
   /** The timeline or the configuration changed before it. */
   readonly discontinuity: boolean;
   readonly parts: Part<Data>[] = [];
-  /** Its first presentation time, in seconds: where its cut is, until a frame has come. */
+  /** First presentation time, in seconds; the time of the cut until a frame arrives. */
   presentation: number;
   /** Seconds. */
   duration = 0;
@@ -47,12 +47,12 @@ export class Segment<Data = Buffer> {
     this.presentation = presentation;
   }
 
-  /** Wall clock at its first presentation time, in milliseconds since the epoch. */
+  /** Wall clock at `presentation`, in milliseconds since the epoch. */
   get wallClock(): number {
     return this.#clock.at(this.presentation);
   }
 
-  /** Nothing came in its time: it stands in the playlist to keep the numbers of all tracks in step. */
+  /** Whether the segment has no media. It is listed so that sequence numbers agree on all tracks. */
   get gap(): boolean {
     return this.complete && this.parts.length === 0;
   }

@@ -20,36 +20,36 @@ export interface SegmenterOptions {
   readonly chunkDuration: number;
   /** Seconds after which a segment ends at the next key frame. */
   readonly segmentDuration: number;
-  /** The same for the first segment, not longer: many players start when it is complete. Those after it grow to the others' length. */
+  /** Seconds of the first segment, at most `segmentDuration`: many players start when it is complete. Later ones grow to full length. */
   readonly firstSegmentDuration: number;
   /** Complete segments in a playlist; more where they are short. */
   readonly segmentCount: number;
   /** Media sequence number of the first segment. */
   readonly firstMsn: number;
-  /** What a stream has come to that this one continues. */
+  /** Playlist state of the stream that this one continues. */
   readonly past?: Past;
 }
 
-/** A segment without key frames ends here all the same, so that memory stays bounded. */
+/** Seconds after which a segment ends without a key frame, to bound memory. */
 export const MAX_SEGMENT_SECONDS = 30;
-/** No splice makes a segment shorter. */
+/** Seconds of the shortest segment that a splice may cut. */
 const LEAST_SECONDS = 0.2;
 const MAX_SEGMENT_BYTES = 64 * 1024 * 1024;
-/** A playlist loses no segment that would leave fewer targets' time in it (RFC 8216 6.2.2). */
+/** Target durations that a playlist keeps at least when it drops a segment (RFC 8216 6.2.2). */
 const LEAST_TARGETS = 3;
 const NO_CLOCK: MediaClock = { at: () => Infinity };
 
 /**
- * Cuts the tracks of one stream. Segments begin at the key frames of the picture whose key frames are the
- * rarest (or by duration, where there is only sound), and the other tracks follow, each at its own next key
- * frame, so that a media sequence number means the same time, and a discontinuity is the same, on all of them.
+ * Cuts the tracks of one stream. Segments begin at key frames of the video track that has the rarest (or by duration,
+ * if there is only audio). The other tracks follow, each at its own next key frame, so that media sequence numbers and
+ * discontinuities agree on all tracks.
  */
 export class Segmenter<Data = Buffer> {
   readonly #form: PartForm<Data>;
   readonly #options: SegmenterOptions;
   readonly #faults: FaultLog;
   readonly #packagers = new Map<number, TrackPackager<Data>>();
-  /** By id: the next version of an initialization, for a track that comes back under the same names. */
+  /** Next version of an initialization, by track id: a track that returns reuses its file names. */
   readonly #initVersions: Map<number, number>;
   readonly #refusals: Refusals;
   readonly #lag = new Lag();
@@ -63,16 +63,14 @@ export class Segmenter<Data = Buffer> {
   #cut: Cut | undefined;
   /** Seconds from the decode time of the newest cut to its presentation time. */
   #reordering = 0;
-  /** Of the first picture that could not begin the stream. */
-  #kept: number | undefined;
-  /** What its media playlists tell of splices and ad breaks. */
+  /** Media time of the first key frame that waits for the leader's, in seconds. */
+  #waitingSince: number | undefined;
   readonly breaks = new Breaks();
-  /** Fixed with the leader's first part. */
+  /** Seconds of video parts, fixed with the leader's first part; 0 before. */
   #partTarget = 0;
-  /** The segments are to be concluded, or have been. */
   #onConcluded: (() => void) | undefined;
   #concluded = false;
-  /** Id of the next event. Players that know those of the stream before, maybe from another node, must not take it for one of them. */
+  /** Starts with the time: ids must differ from those of the stream before, which may be another node's. */
   #nextEvent = Math.floor(Date.now() / 1000);
 
   constructor(form: PartForm<Data>, options: SegmenterOptions, log: Logger, faults: FaultLog) {
@@ -91,7 +89,7 @@ export class Segmenter<Data = Buffer> {
     return this.#packagers;
   }
 
-  /** Seconds that the longest part of any track can last. */
+  /** Seconds of the longest part that any track can have. */
   get partTarget(): number {
     let longest = 0;
     for (const { partTarget } of this.#packagers.values()) longest = Math.max(longest, partTarget);
@@ -110,10 +108,10 @@ export class Segmenter<Data = Buffer> {
   }
 
   /**
-   * Tells which tracks there are. What players know of a track that has left stays, as if it paused: a server keeps what it
-   * has announced (RFC 8216bis 6.2.1).
-   * @param clock when their media arrived; what is packaged counts as arriving now, where that is not known
-   * @returns packagers of tracks that are new, by track id
+   * Sets the tracks. A track that has left and that players need stays, as if it paused: a server keeps the renditions that
+   * it announced (RFC 8216bis 6.2.1).
+   * @param clock arrival times of the media; where unknown, media counts as arriving when it is packaged
+   * @returns packagers of new tracks
    */
   setTracks(tracks: readonly Track[], clock: MediaClock = this.#clock): TrackPackager<Data>[] {
     if (this.#concluded) return [];
@@ -148,14 +146,13 @@ export class Segmenter<Data = Buffer> {
     return added;
   }
 
-  /** The segments have ended for good: packets are ignored, and the tracks stay as they are. */
+  /** Whether the segments have ended for good: packets and new tracks are ignored. */
   get concluded(): boolean {
     return this.#concluded;
   }
 
   /**
-   * Ends the growing segments. What is pushed afterwards follows a discontinuity, unless the segments are to be
-   * concluded.
+   * Ends the growing segments. Later packets follow a discontinuity, unless `conclude` was called.
    */
   finish(): void {
     const last = this.#cut;
@@ -173,15 +170,15 @@ export class Segmenter<Data = Buffer> {
 
   /**
    * Ends the segments for good.
-   * @param urgent now, so that the last ones are shorter; otherwise at the next cut
-   * @param onConcluded called once when they have ended, which may be before this returns
+   * @param urgent ends them now, so that the last ones are shorter; otherwise at the next cut
+   * @param onConcluded called once when they have ended, maybe before this returns
    */
   conclude(urgent: boolean, onConcluded: () => void): void {
     this.#onConcluded ??= onConcluded;
     if (urgent || !this.#started) this.finish();
   }
 
-  /** Takes a packet of any track; those of tracks it does not package are left out. */
+  /** Packages a packet; packets of tracks without a packager are ignored. */
   push(packet: Packet): void {
     const { track } = packet;
     if (this.#concluded) return;
@@ -209,22 +206,22 @@ export class Segmenter<Data = Buffer> {
       this.#faults.count(`HLS: dropped a packet that cannot be packaged: ${error.message}`);
     }
     if (packager.awaitsJump) return;
-    this.#goOn(time);
+    this.#expireLate(time);
     this.#standIn();
   }
 
-  /** What does not come is replaced, so that players go on with what does: video only where none of the stream comes. */
+  /** Replaces missing media, so that players continue: video only if no other video track delivers frames. */
   #standIn(): void {
     const { newest } = this.#lag;
-    let pictures: boolean | undefined;
+    let videoComes: boolean | undefined;
     for (const packager of this.#packagers.values()) {
       if (!packager.isMissing(newest)) continue;
-      if (packager.track.type === 'video' && (pictures ??= this.#picturesCome(newest))) continue;
+      if (packager.track.type === 'video' && (videoComes ??= this.#videoComes(newest))) continue;
       try {
         do {
           const packet = packager.standIn();
           if (packet === undefined) break;
-          // not in the past: the others have been there already
+          // no cut in the past, which the other tracks have already passed
           if (!packager.isMissing(newest - packet.duration / packager.track.timebase.den))
             this.#cutWhereDue(packager, packet);
           if (this.#concluded) return;
@@ -237,13 +234,12 @@ export class Segmenter<Data = Buffer> {
     }
   }
 
-  #picturesCome(newest: number): boolean {
+  #videoComes(newest: number): boolean {
     for (const one of this.#packagers.values())
       if (one.track.type === 'video' && !one.isReplaced && !one.isMissing(newest)) return true;
     return false;
   }
 
-  /** An event goes out with the parts of every track that it belongs beside. */
   #pushEvent({ dts, pts, data }: Packet, track: DataTrack): void {
     const { timebase } = track;
     const id = this.#nextEvent++ % 2 ** 32;
@@ -264,7 +260,7 @@ export class Segmenter<Data = Buffer> {
         segmentCount,
         leastSeconds: () => LEAST_TARGETS * this.targetDuration,
         chunkDuration,
-        pictureTarget: () => this.#partTarget || this.#pictureTarget(),
+        videoTarget: () => this.#partTarget || this.#videoTarget(),
         nextCut: () => this.#nextCut(packager),
       };
       const packager: TrackPackager<Data> = new TrackPackager(
@@ -274,7 +270,7 @@ export class Segmenter<Data = Buffer> {
         this.#initVersions.get(track.id) ?? 0,
       );
       packager.window.on('part', () => {
-        if (packager === this.#leaders[0]) this.#partTarget ||= this.#pictureTarget();
+        if (packager === this.#leaders[0]) this.#partTarget ||= this.#videoTarget();
       });
       packager.window.on('complete', ({ duration }) => this.#target.note(duration));
       this.#packagers.set(track.id, packager);
@@ -282,27 +278,26 @@ export class Segmenter<Data = Buffer> {
     });
   }
 
-  /** Whether a packager can go on with another configuration of its track. */
   #canBecome({ track: { type }, init: { version } }: TrackPackager<Data>, track: Track): boolean {
     if (!isMedia(track) || track.type !== type) return false;
     return this.#refusals.tried(track, () => this.#form.describe(track, version)) !== undefined;
   }
 
-  /** The first key frame of the leader starts every track; that of another picture, when the leader does not come. */
+  /** Starts every track at the leader's first key frame, or at that of another video track if the leader's stays away. */
   #start(packager: TrackPackager<Data>, packet: Packet): boolean {
     if (!packet.key) return false;
     const time = seconds(packet);
     if (!this.#leaders.includes(packager)) {
       if (packet.track.type !== 'video') return false;
-      this.#kept ??= time;
-      if (time - this.#kept < MAX_LAG_SECONDS) return false;
+      this.#waitingSince ??= time;
+      if (time - this.#waitingSince < MAX_LAG_SECONDS) return false;
       this.#leaders = [packager];
     }
     this.#started = true;
-    this.#kept = undefined;
+    this.#waitingSince = undefined;
     this.#lag.start(time);
     this.#length.restart();
-    // whoever played what was there before finds another timeline
+    // players of the segments before find another timeline
     const gaps = this.#cut === undefined ? (this.#options.past?.gaps ?? 0) : 0;
     const discontinuities = this.#discontinuities + 1;
     const { frameSeconds: slack } = packager;
@@ -324,7 +319,7 @@ export class Segmenter<Data = Buffer> {
     return true;
   }
 
-  /** Of the stream so far, those of the past included; -1 when there was no segment before. */
+  /** Number of discontinuities so far, with those of the stream before; -1 if there was no segment. */
   get #discontinuities(): number {
     return this.#cut?.discontinuities ?? this.#options.past?.discontinuities ?? -1;
   }
@@ -353,14 +348,14 @@ export class Segmenter<Data = Buffer> {
   }
 
   /**
-   * From when on a frame of a track, of a leader a key frame, is expected to begin a segment, in seconds. It is not known
-   * where the leaders' key frames come at odds.
+   * Media time from which a frame of a track, or a key frame of a leader, is expected to begin a segment, in seconds;
+   * undefined if the leaders' key frames are irregular.
    */
   #nextCut(packager: TrackPackager<Data>): number | undefined {
     if (this.#cut === undefined) return undefined;
     const { time } = this.#cut;
     const earliest = (leader: TrackPackager<Data>): number => {
-      // key frames are shown as much later than they are decoded as that of the cut
+      // assumes the same delay from decoding to presentation as at the cut
       const due = this.breaks.dueAt(leader.frameSeconds) - this.#reordering;
       return Math.min(time + this.#length.seconds - leader.tolerance, Math.max(time + LEAST_SECONDS, due));
     };
@@ -372,7 +367,7 @@ export class Segmenter<Data = Buffer> {
     return undefined;
   }
 
-  /** A track that was away comes back to where the others are. */
+  /** Whether a jump forward is only a gap of this track: it returns to the time of the others. */
   #isHole({ lastTime, awaitsJump }: TrackPackager<Data>, time: number): boolean {
     return !awaitsJump && time > (lastTime ?? time) && this.#lag.isNear(time);
   }
@@ -408,7 +403,6 @@ export class Segmenter<Data = Buffer> {
     for (const packager of this.#packagers.values()) packager.cut(this.#cut);
   }
 
-  /** @param anew media times have nothing to do with those before */
   #beginBreaks(packet: Packet, anew: boolean): void {
     const time = presentation(packet);
     this.#reordering = time - seconds(packet);
@@ -419,15 +413,15 @@ export class Segmenter<Data = Buffer> {
     return new WallTime(this.#clock, presentation(packet), Date.now(), this.#cut?.wallTime);
   }
 
-  /** Who is too far behind by now is not waited for. */
-  #goOn(time: number): void {
+  /** Stops waiting for tracks that lag too far. */
+  #expireLate(time: number): void {
     for (const msn of this.#lag.note(time)) {
       for (const packager of this.#packagers.values()) packager.expire(msn);
     }
   }
 
-  /** Seconds that parts of the leader's picture last; what is configured, where there is none. */
-  #pictureTarget(): number {
+  /** Seconds of the leader's video parts; the configured duration without video. */
+  #videoTarget(): number {
     const [leader] = this.#leaders;
     return leader === undefined || leader.track.type !== 'video' ? this.#options.chunkDuration : leader.target;
   }
@@ -441,13 +435,13 @@ export class Segmenter<Data = Buffer> {
   }
 }
 
-/** Whether players need a track that has left: audio, and video where they have no other. */
+/** Whether players need a track that has left: audio, and video if there is no other. */
 function livesOn<Data>({ track, window }: TrackPackager<Data>, tracks: readonly Track[]): boolean {
   if (window.last === undefined || !tracks.some(isMedia)) return false;
   return track.type === 'audio' || tracks.every(({ type }) => type !== 'video');
 }
 
-/** Whole seconds that bring a time into a range that begins at 0: decode times in MP4 know no sign. */
+/** Whole seconds that move a time into a range from 0: decode times in MP4 are unsigned. */
 function shiftFor(time: number, range: number): number {
   if (time < 0) return Math.ceil(-time);
   return time < range ? 0 : -Math.floor(time / range) * range;

@@ -4,37 +4,36 @@ import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
 import { FrameDuration } from './frame-duration.ts';
 
-/** What one PES packet of sound takes together: transport packets are then full but for the last. */
+/** Bytes of audio in one PES packet: enough to fill all transport packets but the last. */
 export const MAX_GROUP_BYTES = 2800;
-/** Frames further apart than this share of their duration do not follow each other. */
+/** Share of a frame's duration by which the step to the next may differ. */
 const HOLE = 0.25;
-/** Sound that is sent while it comes waits for no more: players have the PCR twice as far in front of it. */
+/** Seconds that live audio is held: half of the delay from PCR to decode time. */
 const MAX_LIVE_SECONDS = 0.1;
 
-/** Whether a step from one frame to the next is what players count on, who know the time of the first alone. */
+/** Whether a step between frames is what players assume: in a group, they know only the time of the first frame. */
 export function isInStep(duration: number, step: number): boolean {
   return Math.abs(step - duration) <= duration * HOLE;
 }
 
-/** Puts the frames of one sound into groups while they come. */
+/** Groups the frames of a live audio track into PES packets. */
 export class LiveSound {
   readonly track: MediaTrack;
   readonly #durations: FrameDuration;
   #frames: Packet[] = [];
   #bytes = 0;
   #ticks = 0;
-  /** Decode time of the last frame, and what it lasts. */
   #last: { readonly dts: number; readonly duration: number } | undefined;
 
-  /** @throws BitstreamError for a configuration that is malformed */
+  /** @throws BitstreamError for a malformed configuration */
   constructor(track: MediaTrack) {
     this.track = track;
     this.#durations = new FrameDuration(track);
   }
 
   /**
-   * @returns groups that are complete
-   * @throws BitstreamError for a frame that does not tell how long it lasts, which is left out
+   * @returns complete groups
+   * @throws BitstreamError for a frame that has no duration, which is left out
    */
   push(packet: Packet): TsUnit[] {
     const last = this.#last;
@@ -54,7 +53,7 @@ export class LiveSound {
       : before;
   }
 
-  /** What waits for more, if it has waited long enough. @param now seconds, on the clock of the stream */
+  /** Takes the incomplete group if it has waited long enough. @param now seconds, on the clock of the stream */
   due(now: number): TsUnit[] {
     const [first] = this.#frames;
     return first !== undefined && now - toSeconds(first.dts, this.track.timebase) >= MAX_LIVE_SECONDS
@@ -62,7 +61,7 @@ export class LiveSound {
       : [];
   }
 
-  /** What waits for more. */
+  /** Takes the incomplete group. */
   take(): TsUnit[] {
     const [first] = this.#frames;
     if (first === undefined) return [];

@@ -4,42 +4,41 @@ import type { MediaTrack } from '../core/track.ts';
 import { MAX_LAG_SECONDS } from './lag.ts';
 
 /**
- * Audio of the source that is so much later than it usually is has stopped: players near the live edge have no more. Audio
- * that is encoded here may be held up together with its encoder.
+ * Seconds after which bypassed audio, later than usual, has stopped: players near the live edge run out of it. Audio
+ * encoded here gets longer, because its encoder may be delayed.
  */
 const PAUSE_SECONDS = 0.8;
-/** How far audio may usually be behind, for this to be waited for as well. */
+/** Limit of the usual lateness that is added to the wait. */
 const MAX_USUAL_SECONDS = MAX_LAG_SECONDS - PAUSE_SECONDS;
-/** How much of its lateness a packet leaves to the next one. */
+/** Factor by which the usual lateness falls with each packet. */
 const DECAY = 0.999;
-/** Video frames that are further apart have a pause between them. */
+/** Video frames further apart than this have a pause between them. */
 const MAX_APART_SECONDS = 5;
 
 /**
- * What takes the place of media of one track that does not come, so that players go on with the media that does: silence
- * for audio, and for video its newest IDR picture, again and again. Times are media times in seconds.
+ * Replaces missing media of one track, so that players continue with the other tracks: silence for audio, and for video
+ * the newest IDR frame, repeated. Times are media times in seconds.
  */
 export class StandIn {
   readonly #wait: number;
   #newest: Packet | undefined;
   #silence: { readonly track: MediaTrack; readonly data: Buffer | undefined } | undefined;
   #isActive = false;
-  /** By how much it is usually later than what comes first. */
+  /** Usual seconds behind the newest packet of any track. */
   #usual = 0;
-  /** How far apart video frames have been that went on as if nothing had been missing. */
+  /** Longest seconds between video frames that could not follow the replacement. */
   #apart = 0;
 
   constructor({ type, bypass }: MediaTrack) {
     this.#wait = type === 'audio' && bypass ? PAUSE_SECONDS : MAX_LAG_SECONDS;
   }
 
-  /** Its packets take the place of others. */
   get isActive(): boolean {
     return this.#isActive;
   }
 
   /**
-   * Takes note of a packet that came.
+   * Records a packet that arrived.
    * @param behind seconds from its time to that of the newest packet of any track
    */
   note(packet: Packet, behind: number): void {
@@ -52,35 +51,35 @@ export class StandIn {
     this.#isActive = false;
   }
 
-  /** A video frame came that cannot follow what took its place. @param apart seconds since the one before */
+  /** Records a video frame that cannot follow its replacement. @param apart seconds since the frame before */
   noteLost(apart: number): void {
     if (apart <= MAX_APART_SECONDS) this.#apart = Math.max(this.#apart, apart);
   }
 
-  /** It is known that nothing comes. */
+  /** Starts at once: the track has left. */
   begin(): void {
     this.#isActive = true;
   }
 
-  /** What comes next has nothing to do with what was there. */
+  /** Stops: the next packet begins anew. */
   stop(): void {
     this.#isActive = false;
   }
 
   /**
-   * Whether something has to take the place of what does not come.
-   * @param missing seconds that have come of other tracks since this one ended
-   * @param lasts seconds that one packet of it takes
+   * Whether a replacement packet is due.
+   * @param missing seconds of other tracks since this one ended
+   * @param lasts seconds of one replacement packet
    */
   isDue(missing: number, lasts: number): boolean {
     return missing > (this.#isActive ? lasts + this.#usual : Math.max(this.#wait + this.#usual, 2 * this.#apart));
   }
 
   /**
-   * The packet that comes next in the place of others.
+   * Makes the next replacement packet.
    * @param dts in ticks of the track
    * @param duration ticks; of audio, those of a frame
-   * @returns undefined where the track has none
+   * @returns undefined where the track cannot be replaced
    */
   packet(track: MediaTrack, dts: number, duration: number): Packet | undefined {
     const packet = track.type === 'audio' ? this.#silent(track, dts, duration) : this.#still(track, dts, duration);
@@ -101,7 +100,7 @@ export class StandIn {
 
   #still(track: MediaTrack, dts: number, duration: number): Packet | undefined {
     const still = this.#newest;
-    // behind another key frame something may need what was decoded before, so that it cannot come twice
+    // frames after an open key frame may refer to earlier ones, so it cannot be repeated
     if (still?.track !== track || still.key !== true) return undefined;
     return { ...still, dts, pts: dts + still.pts - still.dts, duration };
   }

@@ -1,4 +1,4 @@
-/** EXT-X-TARGETDURATION of a stream. It grows only if key frames are further apart than the configuration foresees. */
+/** EXT-X-TARGETDURATION of a stream. It grows only if key frames are further apart than configured. */
 export class TargetDuration {
   readonly #segmentDuration: number;
   #seconds: number;
@@ -9,21 +9,21 @@ export class TargetDuration {
     this.#seconds = Math.max(1, Math.round(segmentDuration));
   }
 
-  /** Whole. */
+  /** Whole seconds. */
   get seconds(): number {
     return this.#seconds;
   }
 
-  /** Takes note of what a segment lasts, in seconds. */
+  /** @param duration of a segment, in seconds */
   note(duration: number): void {
     this.#seconds = Math.max(this.#seconds, Math.round(duration));
   }
 
   /**
-   * Takes note of how far key frames are apart: where they do not fit the configuration, segments are longer, and the
-   * target must say so early.
+   * Records the interval of key frames: where it does not fit the configuration, segments are longer, and the target
+   * must be right early.
    * @param interval seconds
-   * @param first it is the first that was measured
+   * @param first whether it is the first that was measured
    * @param frame seconds that a frame lasts
    */
   noteInterval(interval: number, first: boolean, frame: number): void {

@@ -15,25 +15,25 @@ import { StandIn } from './stand-in.ts';
 import { Window, type WindowLimits } from './window.ts';
 
 export interface PackagerLimits extends PartLimits, WindowLimits {
-  /** From when on a frame of the track, of video a key frame, is expected to begin a segment; undefined where nobody knows. */
+  /** Media time from which a frame of the track (of video, a key frame) is expected to begin a segment; undefined if unknown. */
   readonly nextCut: () => number | undefined;
 }
 
 export type Finding = 'next' | 'late' | 'jump' | 'changed';
 
-/** Times of two tracks that differ by less are the same. */
-const HAIR_SECONDS = 0.001;
+/** Times of two tracks that differ by less are equal. */
+const EPSILON_SECONDS = 0.001;
 const BACK_SECONDS = 1;
 const JUMP_SECONDS = 10;
-/** A track that is waited for to jump may do so by this share of what a jump takes. */
+/** Factor of the thresholds of a jump after another track has jumped. */
 const FOLLOWING_SHARE = 0.5;
-/** Audio that is ahead of the video by this share of a part has parts there before it is known where a segment ends. */
+/** Share of a part: audio further ahead of the cut than this has made parts before the segment's end is known. */
 const AHEAD_SHARE = 0.9;
-/** How long a picture stands that takes the place of video that does not come. */
+/** Seconds of a frame that replaces missing video. */
 const STILL_SECONDS = 0.5;
 const NO_EVENTS: readonly TimedEvent[] = [];
 
-/** Makes parts and segments of one track, cut where the stream's segmenter says. */
+/** Makes parts and segments of one track, cut where the stream's segmenter decides. */
 export class TrackPackager<Data = Buffer> {
   readonly window: Window<Data>;
   readonly keyInterval: KeyInterval;
@@ -41,41 +41,39 @@ export class TrackPackager<Data = Buffer> {
   readonly #builder: PartBuilder<Data>;
   #track: MediaTrack;
   #init: Init;
-  /** Of the segments that begin from now on, which decoders go on with as they are. */
+  /** Initialization from the next segment on; decoders need no reset for it. */
   #nextInit: Init | undefined;
   #durations: FrameDuration;
   readonly #fit: PartFit;
   readonly #events = new WaitingEvents();
   readonly #nextCut: () => number | undefined;
-  /** Cuts that the track has not reached, the oldest first. */
+  /** Oldest first. */
   readonly #pending: Cut[] = [];
   #current: Cut | undefined;
   #lastDts: number | undefined;
-  /** Media time of the newest packet that came, in seconds. */
   #arrivedAt = Infinity;
-  /** Media time of the newest frame that came, if others have taken the place of what follows it. */
+  /** Media time of the last real frame, in seconds, while frames after it are replaced. */
   #replacedFrom: number | undefined;
-  /** Ticks that the newest frame was predicted to last. */
   #lastDuration = 0;
   readonly #standIn: StandIn;
   #hasLeft = false;
-  /** Seconds added to the source's times, to keep decode times from being negative. */
+  /** Seconds added to the source's times, to keep decode times in the form's range. */
   #shift = 0;
   #needKey: boolean;
   readonly #leading = new LeadingPictures();
   /** Number of the newest segment that begins with an open key frame. */
   #lastOpen = -1;
-  /** The next frame belongs to what follows the pending cut, whatever its time. */
+  /** The next frame follows the pending cut, whatever its time. */
   #broken = false;
-  /** It had come too far to follow the newest cut at its place. */
+  /** The track was already past the newest cut. */
   #ahead = false;
-  /** The others have gone on without it. */
+  /** The other tracks no longer wait for this one. */
   #absent = false;
-  /** It is on its way back to them: they wait for it again. */
+  /** The absent track is catching up: the others wait again. */
   #returns = false;
 
   /**
-   * @param initVersion the next that the track's id has not had
+   * @param initVersion unused so far for this track id
    * @throws UnsupportedTrackError, BitstreamError when the track's configuration cannot be used
    */
   constructor(track: MediaTrack, limits: PackagerLimits, form: PartForm<Data>, initVersion: number) {
@@ -92,12 +90,11 @@ export class TrackPackager<Data = Buffer> {
     this.#standIn = new StandIn(track);
   }
 
-  /** The stream has the track no more. */
   get hasLeft(): boolean {
     return this.#hasLeft;
   }
 
-  /** Whether its track is one of the stream's; what is not comes no more, and is not waited for. */
+  /** Sets whether the stream has the track; otherwise its media is replaced without a wait. */
   stay(isThere: boolean): void {
     if (!isThere && !this.#hasLeft) this.#standIn.begin();
     this.#hasLeft = !isThere;
@@ -120,32 +117,32 @@ export class TrackPackager<Data = Buffer> {
     return this.#durations.estimate / this.#track.timebase.den;
   }
 
-  /** Seconds that parts are made to last. */
+  /** Intended seconds of a part. */
   get target(): number {
     return this.#fit.target;
   }
 
-  /** Seconds that no part is longer than (PART-TARGET). */
+  /** Upper limit of a part's seconds (PART-TARGET). */
   get partTarget(): number {
     return this.#fit.partTarget;
   }
 
-  /** Every segment that is listed can be decoded without those before it, as far as key frames tell. */
+  /** Whether every listed segment can be decoded without those before it, by its key frame. */
   get independent(): boolean {
     return (this.window.listed[0]?.msn ?? 0) > this.#lastOpen;
   }
 
-  /** The others have had a discontinuity that this track has not come to. */
+  /** Whether the other tracks had a discontinuity that this one has not reached. */
   get awaitsDiscontinuity(): boolean {
     return this.#pending.some(({ discontinuity }) => discontinuity);
   }
 
-  /** The others are on another timeline by now. */
+  /** Whether the other tracks have jumped to another timeline. */
   get awaitsJump(): boolean {
     return this.#pending.some(({ jump }) => jump);
   }
 
-  /** The others have begun a segment that this track has not come to. */
+  /** Whether the other tracks began a segment that this one has not reached. */
   get behind(): boolean {
     return this.#pending.length > 0;
   }
@@ -160,9 +157,9 @@ export class TrackPackager<Data = Buffer> {
     return this.#seconds(packet) - (this.#current?.time ?? 0);
   }
 
-  /** Seconds by which a frame may be short of a segment's time and ends it all the same. */
+  /** Seconds by which a frame may be early and still end the segment. */
   get tolerance(): number {
-    return this.#track.type === 'audio' ? HAIR_SECONDS : this.frameSeconds + (this.#current?.slack ?? 0);
+    return this.#track.type === 'audio' ? EPSILON_SECONDS : this.frameSeconds + (this.#current?.slack ?? 0);
   }
 
   /** Bytes of the growing segment, its unfinished part included. */
@@ -170,7 +167,7 @@ export class TrackPackager<Data = Buffer> {
     return (this.window.open?.bytes ?? 0) + this.#builder.bytes;
   }
 
-  /** Puts gaps in front of what a cut begins, each so many seconds long. */
+  /** Puts gaps in front of the first segment. @param seconds length of each */
   lead({ msn, discontinuities, wallTime, time }: Cut, gaps: number, seconds: number): void {
     this.window.lead(gaps);
     for (let before = gaps; before > 0; before--) {
@@ -189,7 +186,7 @@ export class TrackPackager<Data = Buffer> {
     this.window.start(this.#segment(cut, again), again ? undefined : cut.discontinuities);
   }
 
-  /** Ends the growing segment, and every one that was asked for: `start` comes next. */
+  /** Ends the growing segment and all pending ones; `start` must follow. */
   finish(): void {
     while (this.behind) this.#startSegment();
     this.#closePart(this.#builder.end);
@@ -207,14 +204,14 @@ export class TrackPackager<Data = Buffer> {
     this.#isBack();
   }
 
-  /** Goes on with another configuration of its track, between `finish` and `start`. @throws as `push` */
+  /** Sets another configuration of the track, between `finish` and `start`. @throws as `push` */
   adopt(track: MediaTrack): void {
     if (!this.#begun || track === this.#track) return;
     this.#reconfigure(track);
     this.#broken = false;
   }
 
-  /** What a packet is to this track; nothing changes. */
+  /** Classifies a packet, without changing anything. */
   inspect(packet: Packet): Finding {
     if (packet.track !== this.#track && differs(packet.track as MediaTrack, this.#track)) return 'changed';
     const { lastTime } = this;
@@ -225,7 +222,7 @@ export class TrackPackager<Data = Buffer> {
     return time > lastTime ? 'next' : 'late';
   }
 
-  /** Takes note of a packet that came, whatever is done with it. @param newest time of the newest packet of any track, in seconds */
+  /** Records the arrival of a packet, used or not. @param newest time of the newest packet of any track, in seconds */
   arrived(packet: Packet, newest: number): void {
     const time = this.#seconds(packet);
     if (this.#needKey && !packet.key) this.#standIn.noteLost(time - this.#arrivedAt);
@@ -233,7 +230,7 @@ export class TrackPackager<Data = Buffer> {
     this.#arrivedAt = time;
   }
 
-  /** Whether nothing has come for so long that something has to take its place. @param newest as of `arrived` */
+  /** @param newest as of `arrived` */
   isMissing(newest: number): boolean {
     const reached = this.#reached;
     return (
@@ -246,18 +243,17 @@ export class TrackPackager<Data = Buffer> {
     );
   }
 
-  /** Whether something has taken the place of what does not come. */
   get isReplaced(): boolean {
     return this.#standIn.isActive;
   }
 
-  /** The next packet in the place of what is missing; undefined where there is none. It is for `push`. */
+  /** Makes the next replacement packet, for `push`; undefined if the track cannot be replaced. */
   standIn(): Packet | undefined {
     const reached = this.#reached;
     return reached === undefined ? undefined : this.#standIn.packet(this.#track, reached, this.#standInTicks);
   }
 
-  /** Whether a packet's time does not go on from the one before. */
+  /** Whether a packet's time does not continue from the one before. */
   jumps(packet: Packet): boolean {
     const { lastTime } = this;
     if (lastTime === undefined || this.#isReplacedAt(this.#seconds(packet))) return false;
@@ -266,7 +262,6 @@ export class TrackPackager<Data = Buffer> {
     return step <= -BACK_SECONDS * share || step > JUMP_SECONDS * share;
   }
 
-  /** Asks for a new segment. */
   cut(cut: Cut): void {
     this.#pending.push(cut);
     if (this.#absent && (!this.#returns || cut.jump)) {
@@ -281,12 +276,12 @@ export class TrackPackager<Data = Buffer> {
     else if (this.#reaches(cut, this.#mediaTime(this.#builder.end))) this.#startSegment();
   }
 
-  /** Begins the segment that was asked for, or the oldest of several, with a frame that does not wait for a key frame. */
+  /** Begins the oldest pending segment with this packet, without waiting for a key frame. */
   advance(packet: Packet): void {
     if (this.behind) this.#startSegment(packet.dts);
   }
 
-  /** Begins every segment up to a number, for the others have waited long enough; all of them, if nothing has come. */
+  /** Begins all pending segments up to a number, because the others have waited long enough; all of them if the track is absent. */
   expire(msn: number): void {
     const isAway = (): boolean => this.#absent && !this.#returns;
     for (let cut = this.#pending[0]; cut !== undefined && (isAway() || cut.msn <= msn); cut = this.#pending[0]) {
@@ -301,22 +296,22 @@ export class TrackPackager<Data = Buffer> {
   }
 
   /**
-   * Takes note of a packet that `inspect` called late.
-   * @param near the others wait for who is no further behind
+   * Records a packet that `inspect` called late.
+   * @param near whether the track is close enough for the others to wait
    */
   missed(near: boolean): void {
     if (!this.#absent) return;
     this.#returns = near;
-    // what follows may be predicted from what is left out
+    // later frames may depend on the dropped one
     this.#needKey = this.#track.type === 'video';
   }
 
-  /** An event goes out with the part that covers its time, or with the next one. @returns false where another was dropped for it */
+  /** Adds an event to the part that covers its time, or to the next one. @returns false if an older event was dropped for it */
   addEvent(event: TimedEvent): boolean {
     return this.#events.add(event);
   }
 
-  /** The frame after this call does not follow the one before. */
+  /** Breaks the timeline before the next frame. */
   break(): void {
     while (this.behind && this.#pending[0]?.discontinuity === false) this.#startSegment();
     this.#broken = true;
@@ -324,8 +319,8 @@ export class TrackPackager<Data = Buffer> {
   }
 
   /**
-   * Takes a packet that `inspect` did not call late.
-   * @param standsIn it is one of `standIn`
+   * Packages a packet that `inspect` did not call late.
+   * @param standsIn whether it comes from `standIn`
    * @throws UnsupportedTrackError, BitstreamError when it brings a configuration that cannot be used
    */
   push(packet: Packet, standsIn = false): void {
@@ -345,13 +340,13 @@ export class TrackPackager<Data = Buffer> {
       this.#startSegment(packet.dts);
     }
     if (this.#needKey && !standsIn) this.#leading.begin(packet);
-    // what comes after a picture that was repeated cannot follow it
+    // frames after a repeated frame cannot refer to it
     this.#needKey = standsIn && this.#track.type === 'video';
     this.#replacedFrom = standsIn ? (this.#replacedFrom ?? this.lastTime) : undefined;
     this.#append(packet, standsIn);
   }
 
-  /** Up to where there is something, in ticks of packets; undefined as long as players know nothing of the track. */
+  /** End of the packaged media, in ticks of packets; undefined before the first part. */
   get #reached(): number | undefined {
     if (!this.#begun || this.#current === undefined) return undefined;
     const { den } = this.#track.timebase;
@@ -361,19 +356,17 @@ export class TrackPackager<Data = Buffer> {
     return this.#absent ? Math.max(begin, end) : end;
   }
 
-  /** Ticks that a packet lasts which takes the place of others. */
   get #standInTicks(): number {
     const seconds = this.#track.type === 'audio' ? this.frameSeconds : Math.min(STILL_SECONDS, this.target);
     return Math.round(seconds * this.#track.timebase.den);
   }
 
-  /** Whether something stands already where a packet comes that goes on from what came before that. */
   #isReplacedAt(time: number): boolean {
     const { lastTime } = this;
     return this.#replacedFrom !== undefined && lastTime !== undefined && time > this.#replacedFrom && time <= lastTime;
   }
 
-  /** Audio may end its segment at any frame: one more makes the part that the preload hint named. */
+  /** Whether audio, which may end a segment at any frame, must first make the part that the preload hint named. */
   get #owesPart(): boolean {
     const { open, ending } = this.window;
     const [cut] = this.#pending;
@@ -411,20 +404,20 @@ export class TrackPackager<Data = Buffer> {
   }
 
   /**
-   * Ticks by which the part before a frame may have ended too early. Players drop frames that do not follow, up to the next
-   * key frame (Media Source Extensions, "Coded Frame Processing").
+   * Ticks by which the part before a frame may have ended too early. After a gap, players drop frames up to the next key
+   * frame (Media Source Extensions, "Coded Frame Processing").
    */
   #reachOf({ key, track: { type } }: Packet, longest: number): number | undefined {
     if (type === 'audio') return undefined;
     return key ? longest : JUMP_SECONDS * this.#track.timebase.den;
   }
 
-  /** Whether it is known how long the newest frame will last; else the next one closes the part. */
+  /** Whether the newest frame's duration is known; if not, the next frame closes the part. */
   get #isForeseen(): boolean {
     return this.#track.type === 'audio' || (this.#form.early && this.#durations.isSure);
   }
 
-  /** Where the growing part ends before a frame of some decode time: video lasts until that, audio where it can. */
+  /** End of the growing part before a frame: video lasts until it, audio if the part's limit allows. */
   #endBefore(dts: number): number {
     const builder = this.#builder;
     const { last } = builder;
@@ -432,13 +425,12 @@ export class TrackPackager<Data = Buffer> {
     return this.#track.type === 'video' || dts <= this.#fit.latestEnd(builder.start) ? dts : builder.end;
   }
 
-  /** Whether the growing part may take a frame of some ticks at a decode time. */
   #fits(dts: number, duration: number): boolean {
     const begin = ((this.#current as Cut).time + this.#shift) * this.#track.timebase.den;
     return this.#fit.fits(this.#builder, dts, duration, begin);
   }
 
-  /** @param ending it is likely to be the last of its segment */
+  /** @param ending whether the part is probably the last of its segment */
   #closePart(end: number, ending = false): void {
     if (this.#builder.empty) return;
     const builder = this.#builder;
@@ -451,14 +443,13 @@ export class TrackPackager<Data = Buffer> {
     this.window.add({ index, duration, independent, data, bytes }, ending);
   }
 
-  /** What goes out with the growing part, on the timeline of parts. */
   #eventsUntil(end: number): TimedEvent[] {
     const { from, to } = this.#builder.shown(end);
     const events = this.#events.take(this.#mediaTime(from), this.#mediaTime(to));
     return events.map((event) => ({ ...event, at: event.at + this.#shift, time: event.time + this.#shift }));
   }
 
-  /** Whether the part that grows, if it is full, is likely to be the last of its segment. */
+  /** Whether the growing part, if full, is probably the last of its segment. */
   #isLast(): boolean {
     const [cut] = this.#pending;
     const end = this.#mediaTime(this.#builder.end);
@@ -469,14 +460,14 @@ export class TrackPackager<Data = Buffer> {
     return from !== undefined && end >= from && (!isAudio || this.#mediaTime(this.#builder.start) < from);
   }
 
-  /** Goes to the oldest pending cut. @param next decode time of the frame that begins it, if that is there */
+  /** Begins the segment of the oldest pending cut. @param next decode time of its first frame, if there is one */
   #startSegment(next?: number): void {
     const cut = this.#pending.shift() as Cut;
     const builder = this.#builder;
     const { den } = this.#track.timebase;
     if (!builder.empty) {
       const at = (next ?? Infinity) + this.#shift * den;
-      // the last frame ends where the next begins, if that is a place where it can
+      // the last frame lasts until the next, if that is plausible
       const near =
         this.#track.type === 'video'
           ? at - builder.last <= this.#durations.longest && !this.behind
@@ -486,7 +477,7 @@ export class TrackPackager<Data = Buffer> {
     this.#goTo(cut);
   }
 
-  /** Goes to the only pending cut with the part that grows: what is in it comes after the cut. */
+  /** Moves the growing part, whose frames come after the cut, to the segment of the only pending cut. */
   #takeOver(): void {
     this.#goTo(this.#pending.shift() as Cut);
     (this.window.open as Segment<Data>).presentation = this.#mediaTime(this.#builder.start);
@@ -494,7 +485,7 @@ export class TrackPackager<Data = Buffer> {
 
   #goTo(cut: Cut): void {
     const { open, kept } = this.window;
-    // what nothing has come for yet begins here
+    // a first segment without media is replaced, not completed
     const first = kept.length === 0 && open?.parts.length === 0;
     if (open !== undefined && open.parts.length === 0) {
       if (!first) this.#builder.breakTimeline();
@@ -512,7 +503,6 @@ export class TrackPackager<Data = Buffer> {
     else this.window.start(this.#segment(cut, cut.discontinuity));
   }
 
-  /** There was something for players. */
   get #begun(): boolean {
     return this.window.last !== undefined;
   }
@@ -542,22 +532,21 @@ export class TrackPackager<Data = Buffer> {
   #reaches({ time: wanted, slack, jump }: Cut, time: number): boolean {
     if (jump) return false;
     const { frameSeconds } = this;
-    if (this.#track.type === 'video') return time >= wanted - (frameSeconds + slack) / 2 - HAIR_SECONDS;
-    // a part that was said to be the last is that, if it can be
-    return time >= wanted - (this.window.ending ? frameSeconds / 2 : HAIR_SECONDS);
+    if (this.#track.type === 'video') return time >= wanted - (frameSeconds + slack) / 2 - EPSILON_SECONDS;
+    // a part announced as the last stays the last, if possible
+    return time >= wanted - (this.window.ending ? frameSeconds / 2 : EPSILON_SECONDS);
   }
 
-  /** Media time of the first frame that has a place in the growing segment. */
+  /** Earliest media time of a frame of the growing segment, in seconds. */
   get #earliest(): number {
     const { time, slack } = this.#current as Cut;
-    return time - (this.frameSeconds + (this.#track.type === 'video' ? slack : 0)) / 2 - HAIR_SECONDS;
+    return time - (this.frameSeconds + (this.#track.type === 'video' ? slack : 0)) / 2 - EPSILON_SECONDS;
   }
 
   #seconds(packet: Packet): number {
     return toSeconds(packet.dts, this.#track.timebase);
   }
 
-  /** Seconds, of a time in the ticks of parts. */
   #mediaTime(ticks: number): number {
     return toSeconds(ticks, this.#track.timebase) - this.#shift;
   }

@@ -7,10 +7,10 @@ import type { Run } from './run.ts';
 import type { Segment } from './segment.ts';
 import { eventsOf, unitsOf } from './ts-units.ts';
 
-/** What is written in one turn: a segment of a stream that is rich has forty times as much. */
+/** Bytes written in one turn of the event loop: a segment of a high bitrate has forty times as many. */
 const TURN_BYTES = 1024 * 1024;
 
-/** Facts of a segment that a playlist tells. */
+/** Facts of a segment for its playlist. */
 export interface TsFacts {
   readonly msn: number;
   readonly discontinuity: boolean;
@@ -21,8 +21,8 @@ export interface TsFacts {
 }
 
 /**
- * A segment in MPEG-TS. Its place in the stream, and so its length, is decided when it is made; the bytes are written when
- * they are first asked for, with turns of others in between where they are many.
+ * A segment in MPEG-TS. Its packets, and so its length, are planned at construction; the bytes are written on the first
+ * request, over several turns of the event loop where they are many.
  */
 export class TsSegment implements TsFacts {
   readonly msn: number;
@@ -32,14 +32,13 @@ export class TsSegment implements TsFacts {
   readonly bytes: number;
   readonly #runs: readonly Run[];
   #planned: readonly PlannedUnit[];
-  /** Units that are written. */
   #written = 0;
   readonly #body: Buffer[] = [];
   #writing: Promise<void> | undefined;
 
   /**
-   * @param of what of each track is in it
-   * @param muxer that has those tracks; it is given the tracks of events that it does not have
+   * @param of the segment of each track
+   * @param muxer that has those tracks; tracks of events are added to it
    */
   constructor(facts: TsFacts, of: readonly Segment<Run>[], muxer: TsMuxer, faults: FaultLog) {
     this.msn = facts.msn;
@@ -65,18 +64,18 @@ export class TsSegment implements TsFacts {
     this.bytes = planned.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Nothing came in its time. */
+  /** Whether the segment has no media. */
   get gap(): boolean {
     return this.bytes === 0;
   }
 
-  /** Written once; the frames are let go of then. What `write` has not come to is written at once. */
+  /** Bytes of the segment. Writes at once what `write` has not yet written, then frees the frames. */
   get body(): readonly Buffer[] {
     while (this.#isLeft) this.#writeSome();
     return this.#body;
   }
 
-  /** Writes it in several turns; undefined when there is nothing left that would take more than one. */
+  /** Writes the bytes over several turns; undefined if nothing is left, or one turn is enough. */
   write(): Promise<void> | undefined {
     if (!this.#isLeft || this.bytes <= TURN_BYTES) return undefined;
     return (this.#writing ??= this.#writeInTurns());
@@ -98,7 +97,7 @@ export class TsSegment implements TsFacts {
     let bytes = 0;
     let end = this.#written;
     while (end < planned.length && bytes < TURN_BYTES) bytes += (planned[end++] as PlannedUnit).bytes;
-    // its own memory: a slice of the shared pool would keep the whole pool as long as the window lasts
+    // not from the shared pool: a slice would keep the whole pool alive while the segment is listed
     const out = Buffer.allocUnsafeSlow(bytes);
     let at = 0;
     for (const unit of planned.slice(this.#written, end)) at = writePlanned(unit, out, at);

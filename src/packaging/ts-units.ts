@@ -8,7 +8,7 @@ import { isInStep, MAX_GROUP_BYTES } from './sound-group.ts';
 
 const MAX_GROUP_SECONDS = 0.25;
 
-/** What of a track is in a segment. */
+/** The runs of a track in one segment. */
 interface TrackRuns {
   readonly track: MediaTrack;
   readonly runs: readonly Run[];
@@ -19,7 +19,7 @@ interface Timed {
   readonly time: number;
 }
 
-/** The frames of several tracks in order of their decode times, those of sound in groups, and the events that go out with them. */
+/** Orders frames, grouped for audio, and events of several tracks by decode time. */
 export function unitsOf(tracks: readonly TrackRuns[]): TsUnit[] {
   const units: Timed[] = [];
   for (const { track, runs } of tracks) {
@@ -40,7 +40,7 @@ export function unitsOf(tracks: readonly TrackRuns[]): TsUnit[] {
   return units.sort((one, other) => one.time - other.time).map(({ unit }) => unit);
 }
 
-/** Each once: those that belong beside all tracks are with the picture, where there is one. */
+/** Lists each event once: an event for all tracks is taken from video, where there is any. */
 export function eventsOf(tracks: readonly TrackRuns[]): TimedEvent[] {
   const common = tracks.some(({ track }) => track.type === 'video') ? 'video' : 'audio';
   return tracks.flatMap(({ track: { type }, runs }) =>
@@ -55,7 +55,7 @@ function unitOf({ track, data, at, time }: TimedEvent): Timed {
   return { unit: { track, dts, pts, key: true, data: [data] }, time: at };
 }
 
-/** How many frames from one on go together: players count on from the first. */
+/** Number of frames that form a group: players compute the times after the first. */
 function groupLength(samples: readonly Sample[], from: number, { timebase }: MediaTrack): number {
   const { duration } = samples[from] as Sample;
   let bytes = 0;
@@ -65,7 +65,7 @@ function groupLength(samples: readonly Sample[], from: number, { timebase }: Med
     bytes += sample.data.length;
     if (at > from && (bytes > MAX_GROUP_BYTES || toSeconds(duration * (at - from + 1), timebase) > MAX_GROUP_SECONDS))
       break;
-    // one that lasts longer has a hole behind it; what follows one that is short comes sooner than players count
+    // after a longer frame is a gap; after a shorter one, the next comes sooner than players compute
     if (!isInStep(duration, sample.duration)) break;
   }
   return at - from;

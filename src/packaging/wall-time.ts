@@ -1,29 +1,29 @@
-/** Beyond what it may be late by, a time is later than now only where the clock is that of another timeline. */
+/** Milliseconds of tolerance: a time later than now means that the clock belongs to another timeline. */
 const SLACK_MS = 50;
-/** A clock that goes back by more than this was set, and is followed. */
+/** A clock that goes back by more than this was set anew, and is followed. */
 const SET_BACK_MS = 10_000;
-/** A source that is late by less than this does not change the dates at once: players take a step for a gap, and jump. */
+/** Lateness below this changes dates gradually: players take a step for a gap, and jump. */
 const LATE_MS = 2000;
-/** By how much the date of a cut approaches the time of such a source: no player takes that for a gap. */
+/** Step per cut for such lateness: no player takes it for a gap. */
 const FOLLOW_MS = 10;
-/** Cuts in a row whose times nobody has asked for: a stream may begin with several segments at once. */
+/** Consecutive cuts whose times may be undecided: a stream may begin with several segments at once. */
 const MAX_UNDECIDED = 8;
 
-/** Which wall clock media times belong to, in milliseconds since the epoch; Infinity where that is not known. */
+/** Maps media time to wall clock, in milliseconds since the epoch; Infinity where unknown. */
 export interface MediaClock {
   at(media: number): number;
 }
 
 /**
- * The wall clock of the segments that begin at one cut, the same for all tracks. It is decided when somebody asks for the
- * first time: then more is known of a stream that begins with a burst than when the segment began. It never changes after
- * that; what the clock learns later shows in the segments of the next cut.
+ * Wall clock of the segments that begin at one cut, the same for all tracks. The first request decides it: by then, more
+ * is known of a stream that begins with a burst than when the segment began. It never changes afterwards; later
+ * corrections of the clock apply from the next cut.
  */
 export class WallTime implements MediaClock {
   readonly #clock: MediaClock;
   readonly #media: number;
   readonly #latest: number;
-  /** The cut before, as long as the time of this one is not decided. */
+  /** Undefined once the time of this cut is decided. */
   #before: WallTime | undefined;
   readonly #undecided: number;
   #wall: number | undefined;
@@ -31,7 +31,7 @@ export class WallTime implements MediaClock {
   /**
    * @param media presentation time of the cut, in seconds
    * @param now milliseconds since the epoch
-   * @param before that of the cut before: players that lay out segments by their times need them in order
+   * @param before wall time of the cut before: players that place segments by their times need them in order
    */
   constructor(clock: MediaClock, media: number, now: number, before?: WallTime) {
     this.#clock = clock;
@@ -46,7 +46,7 @@ export class WallTime implements MediaClock {
     return this.#decided + (media - this.#media) * 1000;
   }
 
-  /** At the cut. */
+  /** Milliseconds since the epoch, at the cut. */
   get #decided(): number {
     if (this.#wall === undefined) {
       const wall = this.#arrived();

@@ -4,36 +4,35 @@ import type { Init, Part, Segment } from './segment.ts';
 interface WindowEvents<Data> {
   part: [segment: Segment<Data>, part: Part<Data>];
   complete: [segment: Segment<Data>];
-  /** Neither listed nor kept any more. */
+  /** A segment was removed: neither listed nor kept. */
   evicted: [segment: Segment<Data>];
-  /** A segment begins that is the first to need it. */
+  /** A segment began that is the first to need an initialization. */
   init: [init: Init];
 }
 
-/** A segment stays one segment's time after it left the playlist, for readers that are late. */
+/** Segments kept after they left the playlist, for late players. */
 const GRACE_SEGMENTS = 1;
 const MAX_BYTES = 256 * 1024 * 1024;
-/** Times the number of segments that a playlist has where they are not short. */
+/** Limit of the playlist's length with short segments, as a factor of `segmentCount`. */
 const MOST_SHORT = 4;
 
 export interface WindowLimits {
   /** Complete segments in a playlist; more where they are short. */
   readonly segmentCount: number;
-  /** Seconds that the complete segments of a playlist last together at least, once they have. */
+  /** Seconds of complete segments below which the playlist drops none. */
   readonly leastSeconds: () => number;
 }
 
-/** The segments of one track that players can ask for: a number of complete ones and the growing one. */
+/** Segments of one track that players can request: complete ones and the growing one. */
 export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
   readonly #limits: WindowLimits;
   readonly #maxBytes: number;
   readonly #complete: Segment<Data>[] = [];
   #open: Segment<Data> | undefined;
-  /** The newest part is likely to be the last of its segment. */
   #ending = false;
   #bytes = 0;
   #listedFrom = 0;
-  /** Of the listed ones, how many lead to the first that has media. */
+  /** Number of listed gaps before the first segment with media. */
   #leading = 0;
   #discontinuities = 0;
 
@@ -48,7 +47,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return this.#complete.slice(this.#listedFrom);
   }
 
-  /** Complete segments that are still there, listed or not, oldest first. */
+  /** Complete segments, listed or not, oldest first. */
   get kept(): readonly Segment<Data>[] {
     return this.#complete;
   }
@@ -58,28 +57,27 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return this.#open;
   }
 
-  /** Discontinuities in front of the playlist's segments that stand in it no more, or never did (EXT-X-DISCONTINUITY-SEQUENCE). */
+  /** Number of discontinuities before the listed segments (EXT-X-DISCONTINUITY-SEQUENCE). */
   get discontinuitySequence(): number {
     return this.#discontinuities;
   }
 
-  /** Discontinuities of the stream before a segment that is kept, its own not counted. */
+  /** Number of discontinuities of the stream before a kept segment, its own not counted. */
   discontinuitiesBefore(segment: Segment<Data>): number {
     const index = this.#complete.indexOf(segment);
     return this.#discontinuities + discontinuitiesBetween(this.#complete, this.#listedFrom, index);
   }
 
-  /** The first segments, so many, are gaps that lead players to what comes: they are listed until that fills the playlist. */
+  /** Declares the first segments to be gaps, listed until segments with media fill the playlist. */
   lead(count: number): void {
     this.#leading = count;
   }
 
-  /** Bytes of media held. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** The last number and part index there is; undefined before the first part. */
+  /** Position of the newest part; undefined before the first. */
   get last(): { readonly msn: number; readonly part: number } | undefined {
     const open = this.#open;
     if (open !== undefined && open.parts.length > 0) return { msn: open.msn, part: open.parts.length - 1 };
@@ -87,7 +85,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return complete === undefined ? undefined : { msn: complete.msn, part: Math.max(0, complete.parts.length - 1) };
   }
 
-  /** The part that is likely to come next; undefined before the first segment. */
+  /** Expected position of the next part; undefined before the first segment. */
   get next(): { readonly msn: number; readonly part: number } | undefined {
     const open = this.#open;
     if (open !== undefined)
@@ -96,12 +94,12 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     return complete && { msn: complete.msn + 1, part: 0 };
   }
 
-  /** Whether that is the first of the next segment, though the growing one has not ended. */
+  /** Whether the growing segment has probably had its last part, so that `next` is in the following one. */
   get ending(): boolean {
     return this.#ending;
   }
 
-  /** @param discontinuities that other tracks of the stream have had before the first segment of this one */
+  /** @param discontinuities number that other tracks have had before the first segment of this one */
   start(segment: Segment<Data>, discontinuities?: number): void {
     if (discontinuities !== undefined) this.#discontinuities = discontinuities;
     this.#open = segment;
@@ -109,7 +107,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     if (this.#complete.at(-1)?.init !== segment.init) this.emit('init', segment.init);
   }
 
-  /** @param ending it is likely to be the last of the segment */
+  /** @param ending whether the part is probably the last of the segment */
   add(part: Part<Data>, ending = false): void {
     const segment = this.#open as Segment<Data>;
     segment.add(part);
@@ -118,7 +116,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     this.emit('part', segment, part);
   }
 
-  /** Ends the growing segment; the oldest ones leave. */
+  /** Completes the growing segment and drops the oldest ones. */
   complete(): void {
     const segment = this.#open;
     if (segment === undefined) return;
@@ -132,7 +130,6 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     this.emit('complete', segment);
   }
 
-  /** Whether the playlist can do without its first segment. */
   get #isTooLong(): boolean {
     const { segmentCount, leastSeconds } = this.#limits;
     const count = this.#complete.length - this.#listedFrom - this.#leading;
@@ -157,7 +154,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
   }
 }
 
-/** Discontinuities of the segments from one place to another, itself not counted; negative when that is in front of it. */
+/** Number of discontinuities from one index up to another, the higher excluded; negative if `to` is the lower. */
 export function discontinuitiesBetween(
   segments: readonly { readonly discontinuity: boolean }[],
   from: number,
