@@ -12,7 +12,7 @@ import { CHANNEL_KINDS, type ChannelKind, type ChannelSource } from './channel-k
 import { taskName } from './channel-name.ts';
 import { findLoop, type ChannelNode, type Loop } from './loops.ts';
 
-/** A node that does not answer in time is passed over: channels look again each time they open a stream. */
+/** Nodes that do not answer in time are skipped: channels check again each time they open a stream. */
 const ANSWER_MS = 1000;
 
 const Url = Type.Object(STREAM_FIELDS);
@@ -23,7 +23,7 @@ const Node = Type.Object({
   outputs: Type.Array(Type.String()),
   sources: Type.Array(Type.Object({ element: Type.String(), url: Url })),
 });
-/** The channels that put out any of these streams and that only the called node knows, by its files. */
+/** Finds channels that only the called node knows, from its files, and that put out any of these streams. */
 const BEHIND = definePeerCall(
   'channels/behind',
   Type.Object({ urls: Type.Array(Url) }),
@@ -37,16 +37,16 @@ export interface ChannelGraphOptions {
   readonly calls: PeerCalls;
 }
 
-/** What a definition says of the streams that its channel plays and makes. */
+/** Streams that a channel plays and makes, by its definition. */
 interface Wiring {
   readonly isBypassed: boolean;
   readonly sources: readonly ChannelSource[];
 }
 
-/** Which channels of the cluster play which. */
+/** Graph of the channels in the cluster and the streams that they play. */
 export class ChannelGraph {
   readonly #options: ChannelGraphOptions;
-  /** By the definitions, which never change; undefined for one that this version cannot read. */
+  /** By definition object, which never changes; undefined for one that this version cannot read. */
   readonly #wirings = new WeakMap<object, Wiring | undefined>();
 
   constructor(options: ChannelGraphOptions) {
@@ -60,12 +60,18 @@ export class ChannelGraph {
     });
   }
 
-  /** How a channel of this definition would play itself, directly or through others; undefined when it would not. */
+  /**
+   * Finds out how a channel of this definition would play itself, directly or through others; undefined when it would
+   * not.
+   */
   async loop<S>(kind: ChannelKind<S>, application: Application, name: string, spec: S): Promise<Loop | undefined> {
     return await this.#loopOf(this.#node(taskName(kind, application, name), wiringOf(kind, spec)));
   }
 
-  /** The same for a channel that plays a stream: answers the channels in the loop, the last one being the first. */
+  /**
+   * Finds the loop that a known channel would close by playing a stream: its channels in order, the last being the
+   * first.
+   */
   async chain(application: Application, name: string, url: StreamUrl): Promise<readonly string[] | undefined> {
     const [node] = CHANNEL_KINDS.flatMap((kind: ChannelKind<unknown>) =>
       this.#known(kind, taskName(kind, application, name)),
@@ -78,7 +84,7 @@ export class ChannelGraph {
     return await findLoop(channel, async (urls) => [...here(urls), ...(await this.#elsewhere(urls))]);
   }
 
-  /** Those of other nodes' files. */
+  /** Asks the other nodes for channels that their files define. */
   async #elsewhere(urls: readonly StreamUrl[]): Promise<ChannelNode[]> {
     const asked = urls.filter(({ vhost, app }) => this.#mayHaveFiles(vhost, app));
     if (asked.length === 0) return [];
@@ -91,7 +97,7 @@ export class ChannelGraph {
     return config !== undefined && CHANNEL_KINDS.some((kind) => kind.hasFiles(config));
   }
 
-  /** Finds channels that this node knows by what they put out. */
+  /** Finds channels that this node knows, by their output streams. */
   #finder(isWanted: (name: TaskName) => boolean = () => true): (urls: readonly StreamUrl[]) => ChannelNode[] {
     const known = new Map<string, readonly ChannelNode[]>();
     return (urls) =>
@@ -127,7 +133,7 @@ export class ChannelGraph {
 
   #node({ vhost, app, id }: TaskName, { isBypassed, sources }: Wiring): ChannelNode {
     const config = this.#options.registry.vhosts.get(vhost)?.applications.get(app)?.config;
-    // what a control server answers for a stream is only known when that is there
+    // the answer of a control server is known only once the stream exists
     const passesProfiles = !isBypassed && config?.transcodeWebhook?.enable !== true;
     const profiles = (passesProfiles && config?.outputProfiles.outputProfile) || [];
     const outputs = [id, ...profiles.map((profile) => outputName(profile, id))];

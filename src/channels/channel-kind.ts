@@ -6,22 +6,20 @@ import { readScheduleSpec, type Item, type ScheduleSpec } from './scheduled/spec
 
 /** A stream that a channel plays, and the element of its definition that names it. */
 export interface ChannelSource {
-  /** As in `programs[0].items[2].url`. */
+  /** Path such as `programs[0].items[2].url`. */
   readonly element: string;
   readonly url: StreamUrl;
 }
 
-/** What the two kinds of channels have in common, of which definitions are made. */
+/** Common part of the two kinds of channels, which reads their definitions. */
 export interface ChannelKind<S> {
-  /** Of its tasks. */
   readonly name: 'scheduled' | 'multiplex';
-  /** undefined for what a node of another version may have left. */
+  /** undefined for a definition of another version. */
   read(spec: unknown): S | undefined;
-  /** Whether an application has such channels. */
   isEnabled(config: ApplicationConfig): boolean;
   /** Whether files may define such channels of an application, besides the management API. */
   hasFiles(config: ApplicationConfig): boolean;
-  /** Whether its stream is put out past the output profiles. */
+  /** Whether its stream bypasses the output profiles. */
   isBypassed(spec: S): boolean;
   sources(spec: S): ChannelSource[];
 }
@@ -47,7 +45,6 @@ export const MULTIPLEX: ChannelKind<MultiplexSpec> = {
   sources: ({ sourceStreams }) => sourceStreams.flatMap(({ url }, index) => sourceOf(url, `sourceStreams[${index}]`)),
 };
 
-/** All kinds of channels. */
 export const CHANNEL_KINDS = [SCHEDULED, MULTIPLEX] as const;
 
 function streamsOf(items: readonly Item[], element: string): ChannelSource[] {

@@ -5,7 +5,7 @@ import type { TaskName } from '../tasks/definition.ts';
 import type { TaskDefinitions } from '../tasks/definitions.ts';
 import { CHANNEL_KINDS } from './channel-kind.ts';
 
-/** The task that has an id in an application. */
+/** Name of the task of a channel. */
 export function taskName(
   { name: kind }: { readonly name: string },
   { vhost, name }: Application,
@@ -15,9 +15,10 @@ export function taskName(
 }
 
 /**
- * Whether a channel has the name of a stream, as far as this node knows: then no other source gets it, also while the channel
- * is off the air. Of channels of both kinds with one name, which files may define, the first has it; one that is stored goes
- * first.
+ * Whether a stream name belongs to a channel, as far as this node knows. No other source gets that name, even while
+ * the
+ * channel is off the air. Where files define channels of both kinds with one name, the first kind has it; a stored
+ * definition has precedence.
  */
 export function isOfChannel(
   definitions: Pick<TaskDefinitions, 'get' | 'stored'>,
@@ -32,7 +33,7 @@ export function isOfChannel(
   return first !== undefined && first.name !== source.kind;
 }
 
-/** The names of channels, which no other source gets. */
+/** Stream names reserved for channels. */
 export function channelNames(definitions: Pick<TaskDefinitions, 'get' | 'stored'>): ReservedNames {
   return {
     mayBeIn: ({ config }) => CHANNEL_KINDS.some((kind) => kind.isEnabled(config)),

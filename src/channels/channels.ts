@@ -21,11 +21,11 @@ export interface ChannelsOptions {
   readonly graph: Pick<ChannelGraph, 'loop'>;
 }
 
-/** A channel of the cluster, as it is now. */
+/** Present state of a channel of the cluster. */
 export interface Channel<S> {
   readonly name: string;
   readonly spec: S;
-  /** What the node that runs it tells of it; undefined while none does. */
+  /** Report of the node that runs it; undefined while none does. */
   readonly report: Json | undefined;
 }
 
@@ -39,7 +39,7 @@ export class Channels {
     this.#options = options;
   }
 
-  /** Names of the channels of a kind in an application, in order. */
+  /** Sorted names of the channels of one kind in an application. */
   async names(kind: ChannelKind<unknown>, application: Application): Promise<string[]> {
     const { definitions, files } = this.#options;
     const known = definitions.in(kind.name, application).map(({ id }) => id);
@@ -48,8 +48,8 @@ export class Channels {
   }
 
   /**
-   * @throws channelNotFound; callUnknown for one of another version, ownerUnreachable when the node that runs it does
-   * not answer
+   * @throws channelNotFound; callUnknown for a channel of another version; ownerUnreachable when the node that runs
+   * it does not answer
    */
   async find<S>(kind: ChannelKind<S>, application: Application, name: string): Promise<Channel<S>> {
     const task = taskName(kind, application, name);
@@ -61,8 +61,8 @@ export class Channels {
   }
 
   /**
-   * Creates a channel, which begins on whichever node suits it best. Of several who want the name of its stream at once, one
-   * gets it.
+   * Creates a channel, which starts on the node that suits it best. Of simultaneous requests for one stream name only
+   * one succeeds.
    * @throws channelExists, channelInvalid (a loop), clusterUnavailable, changeUnknown, storageFailed
    */
   async create<S>(kind: ChannelKind<S>, application: Application, name: string, spec: S): Promise<void> {
@@ -81,10 +81,11 @@ export class Channels {
   }
 
   /**
-   * Changes a channel; the node that runs it goes on with the new definition. What a file defines is written there.
-   * @param next makes the new definition of the present one
-   * @throws channelNotFound, channelInvalid (a loop), clusterUnavailable, changeUnknown, storageFailed, callUnknown for
-   * one of another version; what `next` throws
+   * Changes a channel; its run continues with the new definition. For a channel defined by a file, the file is
+   * rewritten.
+   * @param next makes the new definition from the present one
+   * @throws channelNotFound, channelInvalid (a loop), clusterUnavailable, changeUnknown, storageFailed; callUnknown
+   * for a channel of another version; what `next` throws
    */
   async change<S>(kind: ChannelKind<S>, application: Application, name: string, next: (spec: S) => S): Promise<void> {
     const { definitions, tasks, files } = this.#options;
@@ -103,10 +104,10 @@ export class Channels {
   }
 
   /**
-   * Ends a channel for good, wherever it runs, and deletes its files, those of nodes that are away when they are back.
+   * Ends a channel for good on any node, and deletes its files. Nodes that are away delete theirs when they return.
    * @returns false when there is none
-   * @throws clusterUnavailable, changeUnknown, storageFailed; ownerUnreachable, ownerSilent when nothing is found and a node does
-   * not answer
+   * @throws clusterUnavailable, changeUnknown, storageFailed; ownerUnreachable, ownerSilent when nothing is found and
+   * a node does not answer
    */
   async remove(kind: ChannelKind<unknown>, application: Application, name: string): Promise<boolean> {
     const { tasks, files } = this.#options;
@@ -116,13 +117,13 @@ export class Channels {
     return isStored || isFiled;
   }
 
-  /** The same of whichever kind it is. */
+  /** Removes the channel of that name, whatever its kind; returns and throws as `remove`. */
   async removeAny(application: Application, name: string): Promise<boolean> {
     for (const kind of CHANNEL_KINDS) if (await this.remove(kind, application, name)) return true;
     return false;
   }
 
-  /** Whether a channel of any kind has a name. */
+  /** Whether a channel of any kind has this name. */
   async has(application: Application, name: string): Promise<boolean> {
     for (const kind of CHANNEL_KINDS) {
       if (this.#isDefined(kind.name, application, name)) return true;
@@ -144,7 +145,7 @@ export class Channels {
     return hasFiles(config) ? await this.#options.files.find(task) : undefined;
   }
 
-  /** Whether any stream has a name, or is to have it, as far as this node knows. */
+  /** Whether any stream has this name or has reserved it, as far as this node knows. */
   async #isTaken(application: Application, name: string): Promise<boolean> {
     if ((await this.has(application, name)) || this.#isDefined(PULL, application, name)) return true;
     return application.stream(name) !== undefined;

@@ -13,9 +13,9 @@ import type { MediaFiles } from './scheduled/media-files.ts';
 import { readScheduleSpec, type ScheduleSpec } from './scheduled/spec.ts';
 import { SCHEDULED } from './channel-kind.ts';
 
-/** How long files are looked at; the lengths of the others are not known. */
+/** Time allowed to measure files; lengths that are not known by then stay unknown. */
 const FILES_MS = 2000;
-/** The other nodes look at their files for as long, and have to answer then. */
+/** Time for other nodes to measure their files and answer. */
 const ANSWER_MS = 2 * FILES_MS + 1000;
 
 const Times = { begins: Type.Number(), ends: Type.Optional(Type.Number()) };
@@ -38,7 +38,7 @@ const Problem = Type.Object({
   program: Type.Optional(Type.String()),
   url: Type.Optional(Type.String()),
 });
-/** What a channel of this definition would play on the called node, with its files. */
+/** Guide of a channel of this definition by the called node's files. */
 const GUIDE = definePeerCall(
   'channels/guide',
   Type.Object({
@@ -57,11 +57,11 @@ const GUIDE = definePeerCall(
 );
 
 export interface ChannelGuide extends Guide {
-  /** How many files have a length that is not known yet: each counts as if it played until the next program. */
+  /** Number of files of unknown length: each counts as playing until the next program. */
   readonly unmeasured: number;
 }
 
-/** Milliseconds since the epoch. */
+/** In milliseconds since the epoch. */
 export interface Span {
   readonly from: number;
   readonly to: number;
@@ -75,7 +75,7 @@ export interface GuidesOptions {
   readonly filesOf: (application: Application) => Promise<MediaFiles>;
 }
 
-/** Tells what scheduled channels will play, by the files of the nodes that run them. */
+/** Reports the coming items of scheduled channels, by the files of the nodes that run them. */
 export class Guides {
   readonly #options: GuidesOptions;
 
@@ -89,7 +89,7 @@ export class Guides {
   }
 
   /**
-   * The guide of a channel. Where no node runs it, the one counts that can read most of its files.
+   * Guide of a channel. Where no node runs it, the guide of the node that can read most of its files counts.
    * @throws ownerUnreachable, ownerSilent, callUnknown
    */
   async of(application: Application, name: string, spec: ScheduleSpec, span: Span): Promise<ChannelGuide> {
@@ -109,7 +109,7 @@ export class Guides {
     return all.reduce((best, one) => (unreadableIn(one) < unreadableIn(best) ? one : best));
   }
 
-  /** The guide by the files of this node. */
+  /** Guide by the files of this node. */
   async here(application: Application, spec: ScheduleSpec, span: Span): Promise<ChannelGuide> {
     const files = await this.#options.filesOf(application);
     const unreadable = new Set<string>();
@@ -130,7 +130,7 @@ function unreadableIn({ problems }: Guide): number {
   return problems.filter(({ type }) => type === 'unreadable').length;
 }
 
-/** Copies, which may be changed. */
+/** Mutable copy. */
 function carried({ entries, problems, ...rest }: ChannelGuide): Static<typeof GUIDE.answer> {
   return { ...rest, entries: [...entries], problems: [...problems] };
 }

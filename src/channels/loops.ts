@@ -1,34 +1,34 @@
 import type { StreamUrl } from './sources/stream-url.ts';
 import type { ChannelSource } from './channel-kind.ts';
 
-/** A channel among those that may play each other. */
+/** A channel as a node of the graph. */
 export interface ChannelNode {
   readonly vhost: string;
   readonly app: string;
   readonly name: string;
-  /** Names of the output streams that are made of it. */
+  /** Names of its output streams. */
   readonly outputs: readonly string[];
   readonly sources: readonly ChannelSource[];
 }
 
 export interface Loop {
-  /** Of the definition that closes it. */
+  /** Element of the definition that closes the loop. */
   readonly element: string;
-  /** The channels in it, as in `default/app/one`: the last one is the first. */
+  /** The channels of the loop, such as `default/app/one`; the last one is the first. */
   readonly chain: readonly string[];
 }
 
-/** Answers the channels that put out any of these streams. */
+/** Finds the channels that put out any of these streams. */
 export type ChannelsBehind = (urls: readonly StreamUrl[]) => Promise<readonly ChannelNode[]>;
 
-/** What is not explored yet, with the way to it. */
+/** A channel still to explore, with the path to it. */
 interface Step {
   readonly element: string;
   readonly url: StreamUrl;
   readonly way: readonly string[];
 }
 
-/** Looks for a channel that would play itself, directly or through others. The shortest way is told. */
+/** Finds the shortest loop by which a channel would play itself, directly or through others. */
 export async function findLoop(channel: ChannelNode, channelsBehind: ChannelsBehind): Promise<Loop | undefined> {
   const own = pathOf(channel);
   const seen = new Set([own]);
@@ -38,7 +38,7 @@ export async function findLoop(channel: ChannelNode, channelsBehind: ChannelsBeh
     if (closing !== undefined) return { element: closing.element, chain: [...closing.way, own] };
     const byUrl = Map.groupBy(steps, ({ url }) => keyOf(url));
     const behind = await channelsBehind([...byUrl.values()].map(([step]) => (step as Step).url));
-    // files of one channel may differ from node to node
+    // files of one channel may differ between nodes
     const found = [...Map.groupBy(behind, pathOf)].filter(([path]) => !seen.has(path));
     steps = found.flatMap(([path, nodes]) => {
       seen.add(path);
@@ -53,7 +53,6 @@ export async function findLoop(channel: ChannelNode, channelsBehind: ChannelsBeh
   return undefined;
 }
 
-/** Whether a stream is put out by a channel. */
 function plays({ vhost, app, stream }: StreamUrl, channel: ChannelNode): boolean {
   return vhost === channel.vhost && app === channel.app && channel.outputs.includes(stream);
 }

@@ -9,9 +9,9 @@ import { readScheduleSpec, type ScheduleSpec } from './scheduled/spec.ts';
 import { SCHEDULED } from './channel-kind.ts';
 import type { Guides } from './guides.ts';
 
-/** Pause between two looks for new channels and definitions. */
+/** Pause between two checks for new channels and definitions. */
 const LOOK_MS = 5000;
-/** When a definition that stays the same is looked at again: its day has moved on, and files come and go. */
+/** Pause before an unchanged definition is checked again: time has passed, and files come and go. */
 const AGAIN_MS = 600_000;
 
 const CODES = {
@@ -30,11 +30,11 @@ export interface ScheduleAlertsOptions {
 interface Watched {
   readonly spec: unknown;
   readonly at: number;
-  /** Problems that an alert was raised for. */
-  readonly told: ReadonlySet<string>;
+  /** Problems for which an alert was raised. */
+  readonly reported: ReadonlySet<string>;
 }
 
-/** Raises an alert for each problem in the next 24 hours of the schedules that this node plays, once. */
+/** Raises one alert for each problem in the next 24 hours of the schedules that this node plays. */
 export class ScheduleAlerts {
   readonly #options: ScheduleAlertsOptions;
   readonly #closed = new AbortController();
@@ -44,7 +44,6 @@ export class ScheduleAlerts {
     this.#options = options;
   }
 
-  /** Begins to look. */
   start(): void {
     void this.#watch();
   }
@@ -54,7 +53,7 @@ export class ScheduleAlerts {
     this.#closed.abort();
   }
 
-  /** Looks at all schedules whose turn it is. */
+  /** Checks all schedules that are due. */
   async look(): Promise<void> {
     const before = this.#watched;
     this.#watched = new Map();
@@ -68,8 +67,8 @@ export class ScheduleAlerts {
       if (known !== undefined && !isDue) this.#watched.set(key, known);
       const schedule = readScheduleSpec(spec);
       if (!isDue || schedule === undefined) continue;
-      const told = await this.#tell(application, id, schedule, known?.told ?? new Set());
-      this.#watched.set(key, { spec, at: performance.now(), told });
+      const reported = await this.#report(application, id, schedule, known?.reported ?? new Set());
+      this.#watched.set(key, { spec, at: performance.now(), reported });
     }
   }
 
@@ -95,19 +94,19 @@ export class ScheduleAlerts {
     }
   }
 
-  /** @returns the problems that an alert was raised for, now or before */
-  async #tell(
+  /** @returns the problems for which an alert was raised, now or before */
+  async #report(
     application: Application,
     stream: string,
     spec: ScheduleSpec,
-    told: ReadonlySet<string>,
+    reported: ReadonlySet<string>,
   ): Promise<ReadonlySet<string>> {
     const { registry, guides } = this.#options;
     const now = Date.now();
     const { problems } = await guides.here(application, spec, { from: now, to: now + 1 });
     const current = new Map(problems.map((problem) => [keyOf(problem), problem]));
     for (const [key, problem] of current) {
-      if (told.has(key)) continue;
+      if (reported.has(key)) continue;
       const messages = [{ code: CODES[problem.type], description: describeProblem(problem) }];
       registry.emit('alert', {
         application,
@@ -121,13 +120,16 @@ export class ScheduleAlerts {
   }
 }
 
-/** The same for a problem as time goes by: a gap is cut at its begin, and the item of a repeated program comes again. */
+/**
+ * Key of a problem that stays the same as time passes, though a gap begins later and items of a repeated program
+ * recur.
+ */
 function keyOf({ type, begins, ends, program, url }: GuideProblem): string {
   const times = { gap: [ends], overlap: [begins], unreadable: [] }[type];
   return JSON.stringify([type, program, url, ...times]);
 }
 
-/** A problem of a schedule as a sentence for its operator. */
+/** Describes a problem of a schedule in a sentence for its operator. */
 export function describeProblem({ type, begins, ends, program, url }: GuideProblem): string {
   const from = localTime(begins);
   const until = ends === undefined ? undefined : localTime(ends);

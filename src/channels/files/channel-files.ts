@@ -18,7 +18,7 @@ import { ChannelDeletions } from './deletions.ts';
 import { MULTIPLEX_FILES, SCHEDULE_FILES, type ChannelFileKind } from './kinds.ts';
 import { writeSchedule } from './write-schedule.ts';
 
-/** Pause between two looks at the folders. */
+/** Pause between two scans of the folders. */
 const LOOK_MS = 500;
 const KINDS: readonly ChannelFileKind[] = [SCHEDULE_FILES, MULTIPLEX_FILES];
 
@@ -36,18 +36,18 @@ const FIND = definePeerCall(
   Type.Object(Name),
   Type.Object({
     spec: Type.Optional(Type.Unknown()),
-    /** It runs there. */
+    /** Whether the called node runs it. */
     isRunning: Type.Boolean(),
     report: Type.Optional(Type.Unknown()),
   }),
 );
-/** Deletes the file of a channel. `at`: when it was deleted, in milliseconds since the epoch. */
+/** Deletes the file of a channel. `at`: time of the deletion, in milliseconds since the epoch. */
 const REMOVE = definePeerCall(
   'channel-files/remove',
   Type.Object({ ...Name, at: Type.Number() }),
   Type.Object({ found: Type.Boolean() }),
 );
-/** Gives the file of a scheduled channel another content. */
+/** Rewrites the file of a scheduled channel. */
 const REWRITE = definePeerCall(
   'channel-files/rewrite',
   Type.Object({ ...Name, spec: Type.Unknown() }),
@@ -60,22 +60,21 @@ export interface ChannelFilesOptions {
   readonly tasks: Tasks;
   readonly others: OtherNodes;
   readonly calls: PeerCalls;
-  /** That relative paths start from. */
+  /** Base of relative paths. */
   readonly folder: string;
   readonly log: Logger;
 }
 
-/** A channel that files define, as the node that runs it has it. */
+/** A channel that files define, as seen by the node that runs it. */
 export interface FileChannelRow {
   readonly spec: Json;
   readonly isRunning: boolean;
-  /** What the run tells of itself. */
   readonly report: Json | undefined;
 }
 
 /**
- * Channels that files define: `.sch` in ScheduleFilesDir and `.mux` in MuxFilesDir of each application. They belong to the
- * nodes that have the file, one of which runs them.
+ * Channels that files define: `.sch` in ScheduleFilesDir and `.mux` in MuxFilesDir of each application. They belong
+ * to the nodes that have the file; one of these runs them.
  */
 export class ChannelFiles {
   readonly #options: ChannelFilesOptions;
@@ -99,35 +98,38 @@ export class ChannelFiles {
     });
   }
 
-  /** Begins to look at the folders. Call it when the tasks have started. */
+  /** Starts to scan the folders. Call it when the tasks have started. */
   start(): void {
     void this.#watch();
   }
 
-  /** The channels go on where others have their files. Call it after the tasks are closed. Idempotent. */
+  /**
+   * Stops scanning. The channels continue on other nodes that have their files. Call it after the tasks are closed.
+   * Idempotent.
+   */
   close(): void {
     this.#closed.abort();
   }
 
-  /** Names of the channels of a kind that files of any node define, in order. */
+  /** Sorted names of the channels of a kind that files of any node define. */
   async names(kind: string, { vhost: { name: vhost }, name: app }: Application): Promise<string[]> {
     const replies = await this.#options.others.ask(NAMES, { kind, vhost, app });
     const elsewhere = replies.flatMap(({ answer }) => answer?.names ?? []);
     return [...new Set([...this.#names(kind, vhost, app), ...elsewhere])].sort();
   }
 
-  /** The channel that a file of any node defines: where several do, that of the node that runs it. */
+  /** Finds the channel that a file of any node defines; of several, that of the node that runs it. */
   async find(name: TaskName): Promise<FileChannelRow | undefined> {
     return (await this.#findAnywhere(name)).row;
   }
 
   /**
-   * Ends a channel by deleting its file on every node that has it. A node that cannot be reached deletes its file when it is
-   * back.
-   * @param isKnown there was such a channel, by a file or otherwise
+   * Ends a channel by deleting its file on every node that has it. An unreachable node deletes its file when it
+   * returns.
+   * @param isKnown whether such a channel existed, by a file or otherwise
    * @returns false when there is none
-   * @throws storageFailed, clusterUnavailable, changeUnknown; ownerUnreachable, ownerSilent when no node has such a file that
-   * answers, and one does not answer
+   * @throws storageFailed, clusterUnavailable, changeUnknown; ownerUnreachable, ownerSilent when no node that answers
+   * has such a file, and one does not answer
    */
   async remove(name: TaskName, isKnown: boolean): Promise<boolean> {
     const { row, error: unanswered } = isKnown ? { row: true } : await this.#findAnywhere(name);
@@ -142,19 +144,19 @@ export class ChannelFiles {
   }
 
   /**
-   * Gives a scheduled channel another definition by writing its file on every node that has it.
-   * @returns false when none has
+   * Changes the definition of a scheduled channel by rewriting its file on every node that has it.
+   * @returns false when no node has it
    * @throws storageFailed, ownerSilent when a node does not answer
    */
   async rewrite(name: TaskName, spec: ScheduleSpec): Promise<boolean> {
     const here = await this.#rewrite(name, spec);
     const replies = await this.#options.others.ask(REWRITE, { ...name, spec });
-    // then it is not changed everywhere
+    // otherwise some nodes would keep the old definition
     for (const { error } of replies) if (error !== undefined && error.code !== 'callUnknown') throw error;
     return here || replies.some(({ answer }) => answer?.found === true);
   }
 
-  /** @returns as well why a node has not answered */
+  /** @returns also why a node did not answer */
   async #findAnywhere(name: TaskName): Promise<{ row: FileChannelRow | undefined; error: KilnError | undefined }> {
     const replies = await this.#options.others.ask(FIND, { ...name });
     const found = [this.#find(name), ...replies.flatMap(({ answer }) => answer ?? [])];
@@ -204,7 +206,7 @@ export class ChannelFiles {
 
   async #watch(): Promise<void> {
     const { signal } = this.#closed;
-    // files of channels that were deleted meanwhile are not played first
+    // files of channels deleted while this node was away must not start to play
     await this.#deletions.catchUp();
     while (!signal.aborted) {
       try {

@@ -22,27 +22,25 @@ export interface ChannelFolderOptions {
   readonly log: Logger;
 }
 
-/** What a file defines. */
 interface FileChannel {
   readonly name: string;
   readonly spec: unknown;
 }
 
-/** The channels of an application that the files of a folder define: this node offers their tasks. */
+/** The channels of an application that the files of one folder define. This node offers their tasks. */
 export class ChannelFolder {
-  /** Of its tasks. */
   readonly kind: string;
   readonly #path: string;
   readonly #options: ChannelFolderOptions;
   readonly #log: Logger;
   readonly #scanned: ScannedFolder;
-  /** By name of the file. */
+  /** By file name. */
   readonly #files = new Map<string, FileChannel>();
-  /** The files whose channels are offered, and what they defined then, by name of the channel. */
+  /** Offered channels with their file and its definition at that time, by channel name. */
   readonly #offered = new Map<string, { readonly file: string; readonly channel: FileChannel }>();
-  /** Files that were told to have no effect, and why. */
-  readonly #told = new Map<string, string>();
-  /** Deletions of channels that this node has made, by name of the channel: files that are there now are others. */
+  /** Ignored files whose reason is logged, with that reason. */
+  readonly #reported = new Map<string, string>();
+  /** Times of deletions that this node carried out, by channel name: files that appear later are new ones. */
   readonly #deleted = new Map<string, number>();
   readonly #turns = new Turns(1);
   #closed = false;
@@ -56,16 +54,16 @@ export class ChannelFolder {
     this.#scanned = new ScannedFolder(path, kind.extension, this.#log);
   }
 
-  /** Takes notice of what has changed in the folder. */
+  /** Scans the folder and offers, changes or withdraws its channels. */
   async look(): Promise<void> {
     await this.#turns.take(() => this.#look());
   }
 
   /**
-   * Deletes the files of a channel, which ends here.
-   * @param at when it was deleted, in milliseconds since the epoch
+   * Deletes the files of a channel, whose run on this node ends.
+   * @param at time of the deletion, in milliseconds since the epoch
    * @returns false when there is none
-   * @throws what the system says
+   * @throws errors of the system
    */
   async remove(name: string, at: number): Promise<boolean> {
     return await this.#turns.take(async () => {
@@ -77,11 +75,7 @@ export class ChannelFolder {
     });
   }
 
-  /**
-   * Gives the file of a channel another content.
-   * @returns false when there is none
-   * @throws what the system says
-   */
+  /** Rewrites the file of a channel. @returns false when there is none @throws errors of the system */
   async rewrite(name: string, text: string): Promise<boolean> {
     return await this.#turns.take(async () => {
       const file = this.#offered.get(name)?.file;
@@ -92,7 +86,7 @@ export class ChannelFolder {
     });
   }
 
-  /** The channels are not offered any more. Idempotent. */
+  /** Withdraws the offers. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
     await Promise.all(Array.from(this.#offered.keys(), (id) => this.#withdraw(id)));
@@ -110,7 +104,7 @@ export class ChannelFolder {
     await this.#offer();
   }
 
-  /** Deletes files of channels that were deleted while this node was away. What was put there later stays. */
+  /** Deletes files of channels that were deleted while this node was away, unless a file was put there later. */
   async #deleteLeft(): Promise<void> {
     const { deletions } = this.#options;
     for (const [file, { name }] of [...this.#files]) {
@@ -135,7 +129,7 @@ export class ChannelFolder {
     }
   }
 
-  /** @throws what the system says */
+  /** @throws errors of the system */
   async #unlink(file: string): Promise<void> {
     await unlink(join(this.#path, file)).catch(unless('ENOENT'));
     this.#scanned.forget(file);
@@ -160,7 +154,7 @@ export class ChannelFolder {
     }
   }
 
-  /** Makes the offers what the files say: of several files of one channel the first counts. */
+  /** Makes the offers match the files. Of several files for one channel the first counts. */
   async #offer(): Promise<void> {
     if (this.#closed) return;
     const { kind, tasks } = this.#options;
@@ -171,7 +165,7 @@ export class ChannelFolder {
       if (other === undefined) wanted.set(name, file);
       this.#tell(file, this.#objection(name, other));
     }
-    for (const file of this.#told.keys()) if (!this.#files.has(file)) this.#told.delete(file);
+    for (const file of this.#reported.keys()) if (!this.#files.has(file)) this.#reported.delete(file);
     const gone = [...this.#offered.keys()].filter((name) => !wanted.has(name));
     await Promise.all(gone.map((name) => this.#withdraw(name)));
     for (const [name, file] of wanted) {
@@ -187,7 +181,7 @@ export class ChannelFolder {
     await this.#options.tasks.withdraw(this.#taskName(name));
   }
 
-  /** Why the file of a channel has no effect. @param other file that has the same channel */
+  /** Why the file of a channel is ignored. @param other file that defines the same channel */
   #objection(name: string, other: string | undefined): string | undefined {
     if (other !== undefined) return `${other} defines the channel ${name}, too`;
     const isStored = this.#options.tasks.definitions.stored(this.#taskName(name)) !== undefined;
@@ -195,10 +189,10 @@ export class ChannelFolder {
   }
 
   #tell(file: string, objection: string | undefined): void {
-    if (objection === this.#told.get(file)) return;
-    if (objection === undefined) this.#told.delete(file);
+    if (objection === this.#reported.get(file)) return;
+    if (objection === undefined) this.#reported.delete(file);
     else {
-      this.#told.set(file, objection);
+      this.#reported.set(file, objection);
       this.#log.warn({ file, reason: objection }, 'the channel file has no effect');
     }
   }
@@ -213,7 +207,7 @@ export class ChannelFolder {
   }
 }
 
-/** Resolves when it is on the disk. @throws errors of the system */
+/** Resolves when the text is on disk. @throws errors of the system */
 async function write(path: string, text: string): Promise<void> {
   const file = await open(path, 'wx');
   try {

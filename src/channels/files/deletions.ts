@@ -4,22 +4,22 @@ import Value from 'typebox/value';
 import { ConflictError, joinKey, StorageError, UnavailableError, type Change, type Cluster, type Json } from '#cluster';
 import type { TaskName } from '../../tasks/definition.ts';
 
-/** Where deletions lie in the cluster's configuration: no virtual host has a name with `#`. */
+/** Key of deletions in the cluster's configuration: no virtual host has a name with `#`. */
 const DELETIONS = joinKey('#deleted');
-/** How long a node may have been away, and how many deletions are kept for it; the oldest go first. */
+/** Deletions are kept for nodes that are away this long, up to a limit; the oldest are dropped first. */
 const KEPT_MS = 30 * 86_400_000;
 const MAX_KEPT = 1000;
 const ATTEMPTS = 5;
-/** The longest pause between two attempts. */
+/** Longest pause between two attempts. */
 const PAUSE_MS = 100;
-/** What a write to the store may come to. */
+/** Errors that a write to the store may end with. */
 const EXPECTED = [ConflictError, UnavailableError, StorageError];
 
 const Deletion = Type.Object({ at: Type.Number() });
 
 /**
- * Channels whose files were deleted through the management API, in the configuration that all nodes share: a node that was
- * away then deletes its own files when it returns.
+ * Channels whose files were deleted through the management API, in the shared configuration: a node that was away
+ * deletes its own files when it returns.
  */
 export class ChannelDeletions {
   readonly #config: Cluster['config'];
@@ -28,20 +28,22 @@ export class ChannelDeletions {
     this.#config = config;
   }
 
-  /** When the channel was deleted last, in milliseconds since the epoch; undefined when it was not, as far as this node knows. */
+  /**
+   * Time of the last deletion of a channel, in milliseconds since the epoch; undefined when this node knows of none.
+   */
   at(name: TaskName): number | undefined {
     return readAt(this.#config.entries().get(keyOf(name))?.value);
   }
 
-  /** Resolves when this node knows of every deletion before the call, or the store cannot be reached. */
+  /** Resolves when this node knows every earlier deletion, or the store is unreachable. */
   async catchUp(): Promise<void> {
     await this.#config.sync();
   }
 
   /**
-   * Writes down a deletion.
+   * Records a deletion.
    * @param at milliseconds since the epoch
-   * @throws UnavailableError, StorageError; ConflictError when others keep changing it
+   * @throws UnavailableError, StorageError; ConflictError when other nodes keep changing it
    */
   async add(name: TaskName, at: number): Promise<void> {
     const key = keyOf(name);
@@ -65,12 +67,12 @@ export class ChannelDeletions {
     try {
       await this.#config.write(removals);
     } catch (error) {
-      // the deletion itself is written; others prune as well, and the next deletion does
+      // the deletion itself is stored; pruning is left to other nodes and the next deletion
       if (!EXPECTED.some((kind) => error instanceof kind)) throw error;
     }
   }
 
-  /** What deletes the deletions that are not kept any longer. */
+  /** Changes that prune expired deletions. */
   #removals(added: string, now: number): Change[] {
     const found = [...this.#config.entries()]
       .filter(([key]) => key !== added && key.startsWith(`${DELETIONS}/`))

@@ -7,20 +7,22 @@ import type { ScheduleSpec } from '../scheduled/spec.ts';
 import type { ChannelFileForm } from './read-file.ts';
 
 interface NamedSpec<S> {
-  /** Of the stream. */
+  /** Name of the stream. */
   readonly name: string;
   readonly spec: S;
 }
 
 /** Channels of one kind that files define. */
 export interface ChannelFileKind<S = unknown> {
-  /** Of the tasks. */
   readonly name: 'scheduled' | 'multiplex';
   readonly extension: string;
   readonly form: ChannelFileForm<NamedSpec<S>>;
-  /** Where an application's files are; undefined for none. */
+  /** Folder of an application's files; undefined for none. */
   folder(config: ApplicationConfig): string | undefined;
-  /** Another version is a channel that is created anew; the same one goes on with another definition. */
+  /**
+   * Version of a definition: with another one the channel starts anew; with the same one it continues with its new
+   * definition.
+   */
   version(spec: S): string;
 }
 
@@ -34,7 +36,7 @@ export const SCHEDULE_FILES: ChannelFileKind<ScheduleSpec> = {
     check: (json) => checkSchedule(json, Date.now()),
   },
   folder: ({ providers }) => providers.schedule?.scheduleFilesDir || undefined,
-  // only its programs may change while it plays
+  // only the programs may change while the channel plays
   version: ({ stream }) => digest(stream),
 };
 

@@ -4,33 +4,32 @@ import { XmlToJson } from '../../config/xml-json.ts';
 import { parseXml, type XmlElement } from '../../config/xml.ts';
 import type { Checked } from '../sources/definition-form.ts';
 
-/** A definition cannot be read. `message` has one line per problem, each with its file and element. */
+/** A definition that cannot be read. `message` has one line per problem, with its file and element. */
 export class ChannelFileError extends Error {
   override readonly name = 'ChannelFileError';
 }
 
-/** The files of one kind of channel. */
+/** Format of the files of one kind of channel. */
 export interface ChannelFileForm<T> {
-  /** The root element. */
   readonly root: string;
-  /** Of the JSON that the management API would take for the same thing. */
+  /** Schema of the management API's JSON for the same definition. */
   readonly schema: TSchema;
-  /** Key of the part that has the name of the stream. */
+  /** Key of the part that names the stream. */
   readonly naming: string;
   readonly check: (json: unknown) => Checked<T>;
 }
 
 export interface ChannelFileReading<T> {
   readonly value: T;
-  /** What in the file has no effect. */
+  /** Parts of the file that have no effect. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads the definition of a channel from XML. Attributes are taken like elements of their names.
- * @param file names the file in what is found
- * @param name of the stream, unless the file has one
- * @throws ConfigError the text is not well-formed; ChannelFileError it is no such definition
+ * Reads the definition of a channel from XML. Attributes count as elements of the same name.
+ * @param file file name for error messages
+ * @param name name of the stream, unless the file has one
+ * @throws ConfigError if the text is not well-formed; ChannelFileError if it is no valid definition
  */
 export function readChannelFile<T>(
   { root, schema, naming, check }: ChannelFileForm<T>,

@@ -5,22 +5,22 @@ import type { Logger } from '../../log/log.ts';
 
 const MAX_FILES = 1000;
 const MAX_BYTES = 1024 * 1024;
-/** A file that is not there for so many looks is deleted: one that is being replaced may not be there for a moment. */
+/** A file missing for this many scans counts as deleted: one that is being replaced may be missing for a moment. */
 const MISSING_LOOKS = 3;
 
 export type FolderChange =
   | { readonly file: string; readonly bytes: Buffer }
-  /** It is deleted. */
+  /** Without bytes the file is deleted. */
   | { readonly file: string; readonly bytes: undefined };
 
 interface KnownFile {
   readonly content: ChangingFile;
   missing: number;
-  /** Why it could not be read at the last look. */
+  /** Reason why the last read failed. */
   failure: string | undefined;
 }
 
-/** The files with an extension in a folder, read when they have changed. What cannot be read stays as it was. */
+/** The files with one extension in a folder, read again when they change. An unreadable file keeps its last content. */
 export class ScannedFolder {
   readonly #path: string;
   readonly #extension: string;
@@ -34,7 +34,7 @@ export class ScannedFolder {
     this.#log = log;
   }
 
-  /** What has changed since the last look, in the order of the files' names. */
+  /** Changes since the last scan, in the order of file names. */
   async look(): Promise<FolderChange[]> {
     const present = await this.#present();
     if (present === undefined) return [];
@@ -53,12 +53,12 @@ export class ScannedFolder {
     return changes;
   }
 
-  /** The next look takes a file for a new one, and one that is not there for one that never was. */
+  /** Forgets a file: the next scan reports it as new, or not at all if it is missing. */
   forget(file: string): void {
     this.#files.delete(file);
   }
 
-  /** Names of the files; undefined when that cannot be known. */
+  /** File names; undefined when the folder cannot be read. */
   async #present(): Promise<string[] | undefined> {
     let files: string[];
     try {
@@ -74,13 +74,13 @@ export class ScannedFolder {
       return found;
     }
     this.#fail(`more than ${MAX_FILES}`, 'the folder has too many channel files: those that came last have no effect');
-    // what plays is not ended by a file that comes
+    // a new file does not end a channel that plays
     const known = found.filter((file) => this.#files.has(file));
     const others = found.filter((file) => !this.#files.has(file));
     return [...known, ...others].slice(0, MAX_FILES).sort();
   }
 
-  /** undefined when it is as it was. */
+  /** undefined when unchanged. */
   async #read(file: string): Promise<Buffer | undefined> {
     const known = this.#files.get(file) ?? this.#open(file);
     try {

@@ -1,7 +1,7 @@
 import { xmlAttribute, xmlText } from '../../lib/xml-text.ts';
 import type { Item, ScheduleSpec } from '../scheduled/spec.ts';
 
-/** The `.sch` file of a channel. */
+/** Serializes a channel as a `.sch` file. */
 export function writeSchedule(name: string, { stream, fallbackProgram, programs }: ScheduleSpec): string {
   const lines = [
     '<?xml version="1.0" encoding="UTF-8"?>',

@@ -2,27 +2,27 @@ import { shownAt } from '../../core/arrival-clock.ts';
 import type { Packet } from '../../core/packet.ts';
 import { isMedia } from '../../core/track.ts';
 
-/** The start of a source is over, at the earliest, at the latest, and when no packet was less delayed for so long. */
+/** Limits of the start phase of a source, and how long no packet may have had a lower delay for it to end. */
 const SETTLED_MS = { least: 1000, most: 3000, steady: 500 };
-/** What counts as less delayed. */
+/** Smallest improvement that counts as a lower delay. */
 const GAIN_MS = 5;
-/** The least delayed packet of so many seconds counts. */
+/** Window in which the packet of the least delay counts. */
 const WINDOW_SECONDS = 10;
-/** From this distance on the mapping follows, until it is no further away than this. */
+/** The mapping is adjusted from a difference of `begin` on, until it is at most `end`. */
 const TOLERANCE_MS = { begin: 8, end: 1 };
-/** How fast it follows: of the distance, and at least, in a second. */
+/** Speed of adjustment per second: a share of the difference, and a minimum. */
 const SLEW = { share: 0.1, leastMs: 1 };
-/** A packet that is so much earlier or later is of another timeline, when it is late for so long. */
+/** A packet this much earlier or later belongs to another timeline; a late one only when lateness lasts this long. */
 const JUMP_MS = 1000;
 const LATE_FOR_MS = 1500;
 
 /**
- * Maps the media time of a source to the monotonic clock of this node, by the packets that were delayed the least. Jitter does
- * not move it; the drift of the source's clock is followed slowly, so that times stay steady. Only a jump of the source's times
- * moves it at once.
+ * Maps the media time of a source to the monotonic clock of this node, by the packets with the least delay. Jitter
+ * does not move it. It follows the drift of the source's clock slowly, so that times stay steady; only a jump of the
+ * source's times moves it at once.
  */
 export class AlignedClock {
-  /** Of node time from media time, in milliseconds. */
+  /** Node time minus media time, in milliseconds. */
   #offset = Infinity;
   /** The least offset of each second in the window, oldest first. */
   #window: { readonly second: number; least: number }[] = [];
@@ -39,14 +39,14 @@ export class AlignedClock {
     return this.#offset;
   }
 
-  /** Whether the mapping is unlikely to turn out to be another. @param now milliseconds of the monotonic clock */
+  /** Whether the mapping is unlikely to change. @param now milliseconds of the monotonic clock */
   settled(now: number): boolean {
     const age = now - this.#startedAt;
     if (age >= SETTLED_MS.most) return true;
     return age >= SETTLED_MS.least && now - this.#gainedAt >= SETTLED_MS.steady;
   }
 
-  /** From now on the times are used: the mapping moves slowly. */
+  /** Marks the times as in use: from now on the mapping moves slowly. */
   fix(): void {
     this.#isFixed = true;
   }

@@ -19,29 +19,32 @@ export interface MultiplexChannelOptions {
   readonly name: string;
   readonly spec: MultiplexSpec;
   readonly sources: Pick<LiveSources, 'open'>;
-  /** Takes the name of the channel; undefined when it cannot be had, or the signal has aborted. @throws KilnError */
+  /**
+   * Claims the stream name of the channel; undefined when it is unavailable, or the signal has aborted. @throws
+   * KilnError
+   */
   readonly publish: () => Promise<InputStream | undefined>;
-  /** Whether a packet may still be written to that. */
+  /** Whether a packet may still be written to the published stream. */
   readonly passes: (packet: Packet) => boolean;
   /**
-   * Of one that stands by for another node: called when it could begin, and resolves when it is to. It goes on then, from the
-   * last key frame that it has kept instead of the first.
+   * Set for a channel that stands by for another node: called when it could begin; resolves when it is to take over.
+   * It then begins with the last common key frame instead of the first.
    */
   readonly turn?: (() => Promise<void>) | undefined;
-  /** Ends the stream that `publish` has answered. */
+  /** Ends the stream that `publish` returned. */
   readonly leave: (input: InputStream, reason: string) => void;
   readonly log: Logger;
 }
 
 const CHECK_MS = 50;
-/** After an end, before the sources are pulled again, unless the channel played for so long. */
+/** Pause before the sources are opened again after an end, unless the channel played for this long. */
 const AGAIN_MS = 1000;
 const LASTING_MS = 5000;
-/** Key frames of different sources that are no further apart are of one moment. */
+/** Key frames of different sources at most this far apart belong together. */
 const TOGETHER_MS = 200;
 
 /**
- * One stream of tracks of other streams. It waits until every source is there with its tracks, plays until one of them ends, and
+ * One stream made of tracks of other streams. It waits until every source has its tracks, plays until one ends, and
  * waits again.
  */
 export class MultiplexChannel {
@@ -63,7 +66,7 @@ export class MultiplexChannel {
   /** Resolves when the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { log } = this.#options;
-    let told = '';
+    let logged = '';
     while (!signal.aborted) {
       const since = performance.now();
       const reason = await this.#round(signal);
@@ -71,15 +74,15 @@ export class MultiplexChannel {
       this.#state = 'Pulling';
       this.#waitsFor = reason;
       const hasLasted = performance.now() - since >= LASTING_MS;
-      if (hasLasted || reason !== told)
+      if (hasLasted || reason !== logged)
         log.warn({ reason }, 'the multiplex channel has ended and pulls its sources again');
-      told = reason;
+      logged = reason;
       if (!hasLasted) await pause(AGAIN_MS, signal);
     }
     this.#state = 'Stopped';
   }
 
-  /** From pulling the sources to the end of one of them. @returns why it is over */
+  /** Runs from opening the sources to the end of one of them. @returns why it ended */
   async #round(signal: AbortSignal): Promise<string> {
     const { spec, publish, leave, turn } = this.#options;
     const stop = new AbortController();
@@ -101,7 +104,7 @@ export class MultiplexChannel {
       await Promise.race([this.#ready(lines, stop.signal), over.promise]);
       if (!isOver && turn !== undefined) {
         await Promise.race([turn(), over.promise]);
-        // what it has kept may have been given up meanwhile
+        // the buffered start may have been dropped since
         await Promise.race([this.#ready(lines, stop.signal), over.promise]);
       }
       if (!isOver) {
@@ -144,7 +147,7 @@ export class MultiplexChannel {
     return lines;
   }
 
-  /** Resolves as soon as all can play. */
+  /** Resolves as soon as all sources can play. */
   async #ready(lines: readonly SourceLine[], signal: AbortSignal): Promise<void> {
     this.#state = 'Pulling';
     while (!signal.aborted) {
@@ -157,7 +160,7 @@ export class MultiplexChannel {
 
   #play(input: InputStream, lines: readonly SourceLine[], end: (reason: string) => void): void {
     const { application, spec, turn } = this.#options;
-    // a source may have gone while the name was taken
+    // a source may have ended while the name was claimed
     const zero = beginning(lines, turn !== undefined);
     if (typeof zero === 'string') return end(`Wait for ${zero}`);
     if (spec.bypassTranscoder) new Passthrough(application, input, end).setPlaylists(channelPlaylists(spec.playlists));
@@ -179,9 +182,9 @@ export class MultiplexChannel {
 }
 
 /**
- * Where a channel can begin: with a key frame, at a time from which on everything is kept.
- * @param goesOn with the last key frame that all have, instead of the first
- * @returns time 0 of the channel, in milliseconds of the monotonic clock; what it waits for when it cannot begin
+ * Finds a time where a channel can begin: with a key frame, from which on all sources are buffered.
+ * @param goesOn begin with the last key frame that all sources have, instead of the first
+ * @returns time 0 of the channel, in milliseconds of the monotonic clock; why it cannot begin otherwise
  */
 function beginning(lines: readonly SourceLine[], goesOn = false): number | string {
   const now = performance.now();
@@ -197,7 +200,7 @@ function beginning(lines: readonly SourceLine[], goesOn = false): number | strin
   const last = Math.min(...videos.map((line) => line.lastKey ?? -Infinity));
   const key = goesOn ? Math.max(first, last) : first;
   if (key === Infinity) return 'a key frame';
-  // what one encoder sends on several connections does not arrive at quite the same time
+  // streams of one encoder on several connections do not arrive at exactly the same time
   return Math.min(...keysFrom(key - TOGETHER_MS));
 }
 

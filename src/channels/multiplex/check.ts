@@ -8,7 +8,7 @@ import { readStreamUrl } from '../sources/stream-url.ts';
 import type { MultiplexSpec } from './spec.ts';
 
 export interface NamedMultiplex {
-  /** Of the stream. */
+  /** Name of the stream. */
   readonly name: string;
   readonly spec: MultiplexSpec;
 }
@@ -37,7 +37,7 @@ interface Form {
   readonly playlists: readonly Static<typeof MultiplexPlaylist>[];
 }
 
-/** A channel as its `.mux` file and the management API describe it. */
+/** Form of a channel in its `.mux` file and in the management API. */
 export const MultiplexForm = Type.Object(
   {
     outputStream: Type.Object({ name: streamName(), bypassTranscoder: flag(true) }),
@@ -57,7 +57,7 @@ export const MultiplexForm = Type.Object(
   },
 );
 
-/** Several audio tracks of a source may become tracks of one name. */
+/** Allows one name for several audio tracks of a source that differ in their index. */
 function checkTracks(tracks: TrackMap, path: readonly (string | number)[], fail: Fail): void {
   const seen = new Set<string>();
   for (const [index, { newTrackName, audioIndex }] of tracks.entries()) {
@@ -83,10 +83,7 @@ function checkRenditions(
   }
 }
 
-/**
- * Checks the definition of a channel and fills its defaults.
- * @param json in the management API's form
- */
+/** Checks the definition of a channel and fills in defaults. @param json in the management API's form */
 export function checkMultiplex(json: unknown): Checked<NamedMultiplex> {
   const reading = readConfig(MultiplexForm, json);
   if (!reading.ok) return reading;

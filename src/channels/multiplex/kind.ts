@@ -38,7 +38,7 @@ export class MultiplexKind implements PlacedKind {
   async run(task: Task): Promise<void> {
     const { channel, close } = this.#open(task, Promise.resolve(task));
     task.show(() => channel.report);
-    // it waits for its sources as long as it takes
+    // waiting for sources has no time limit, and counts as started
     task.started();
     await channel.run(task.signal).finally(close);
   }
@@ -68,11 +68,7 @@ export class MultiplexKind implements PlacedKind {
     return { ready: ready.promise, run, close: () => stop.abort() };
   }
 
-  /**
-   * @param its the task of its run
-   * @param turn as of MultiplexChannel
-   * @throws ChannelError
-   */
+  /** @param its task of the run @param turn as in MultiplexChannel @throws ChannelError */
   #open({ application, name, spec: json }: Wanted, its: Promise<Task>, turn?: () => Promise<void>) {
     const spec = readMultiplexSpec(json);
     if (spec === undefined) throw new ChannelError('the definition cannot be read');
@@ -109,7 +105,7 @@ export class MultiplexKind implements PlacedKind {
   #publish({ application, persistent, name, signal }: Task, isPassthrough: boolean): Promise<InputStream | undefined> {
     const { maxConnection = 0 } = application.config.providers.multiplex ?? {};
     const options = { replace: false, maxConnections: maxConnection, isPassthrough };
-    // it was created long before it takes the name
+    // not new: the channel exists long before it claims the name
     const task = { application, persistent, isNew: false, name, signal };
     return publishOwnName(task, { type: 'Multiplex', kind: 'multiplex' }, options, this.#options);
   }

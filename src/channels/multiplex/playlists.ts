@@ -1,7 +1,7 @@
 import type { Playlist } from '../../core/playlist.ts';
 import type { MultiplexSpec } from './spec.ts';
 
-/** Playlists of a channel in the form publishers read. */
+/** Converts playlists of a channel to the form that publishers read. */
 export function channelPlaylists(playlists: MultiplexSpec['playlists']): Playlist[] {
   return playlists.map(({ name, fileName, options, renditions }) => ({
     name,

@@ -1,16 +1,16 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 
-/** How a multiplex channel fares: the report of its task. */
+/** State of a multiplex channel: the report of its task. */
 const MultiplexReport = Type.Object({
-  /** `Pulling`: it waits for its sources. */
+  /** `Pulling`: waiting for its sources. */
   state: Type.Enum(['None', 'Pulling', 'Playing', 'Stopped']),
-  /** What it waits for. */
+  /** Reason why it waits. */
   pullingMessage: Type.Optional(Type.String()),
 });
 export type MultiplexReport = Static<typeof MultiplexReport>;
 
-/** undefined for none, and for what a node of another version tells. */
+/** undefined for no report, or a report of another version. */
 export function readMultiplexReport(json: unknown): MultiplexReport | undefined {
   return Value.Check(MultiplexReport, json) ? json : undefined;
 }

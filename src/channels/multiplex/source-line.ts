@@ -16,24 +16,23 @@ export interface SourceLineOptions {
   readonly spec: SourceStream;
   readonly sources: Pick<LiveSources, 'open'>;
   readonly by: ReadBy;
-  /** Id of a track of the channel, by the place in the track map and the id of the source's track. */
+  /** Id of a track of the channel, by the index in the track map and the id of the source's track. */
   readonly idOf: (item: number, id: number) => number;
-  /** After so many milliseconds without a packet a source that plays has ended; 0: never. */
+  /** A playing source has ended after this many milliseconds without a packet; 0: never. */
   readonly silenceMs: number;
-  /** What plays has other tracks. */
+  /** Called when a playing source has other tracks. */
   readonly onTracks: () => void;
-  /** A packet for the channel. */
   readonly onPacket: (packet: Packet) => void;
-  /** A source that played cannot go on. */
+  /** Called when a playing source cannot continue. */
   readonly onOver: (reason: string) => void;
 }
 
-/** What is kept of a source until the others are there. */
+/** Limits of the buffer of a source until the others are ready. */
 const HELD = { seconds: 5, trimmedSeconds: 4, bytes: 16 * 1024 * 1024 };
-/** Before a source that has ended is opened again. */
+/** Pause before a source that ended is opened again. */
 const AGAIN_MS = 1000;
 
-/** One source of a channel: waited for, kept ready until all are, and then put on the channel's time. */
+/** One source of a channel: opened, buffered until all sources are ready, then mapped to the channel's time. */
 export class SourceLine implements LiveSink {
   readonly #options: SourceLineOptions;
   #clock = new AlignedClock();
@@ -41,13 +40,13 @@ export class SourceLine implements LiveSink {
   #missing: string | undefined;
   #mapped: readonly MappedTrack[] = [];
   #routes: ReadonlyMap<Track, readonly Track[]> = new Map();
-  /** What came before the channel plays, with its own times. */
+  /** Buffered packets before the channel plays, with the source's timestamps. */
   #held: Packet[] = [];
   #heldBytes = 0;
   /** Milliseconds of the monotonic clock at time 0 of the channel; undefined until it plays. */
   #zero: number | undefined;
   #gate = new KeyGate();
-  /** Last decoding time of each track of the channel, in its ticks. */
+  /** Last decode time of each track of the channel, in its ticks. */
   readonly #last = new Map<number, number>();
   #watchdog: Watchdog | undefined;
   #ended = Promise.withResolvers<void>();
@@ -81,7 +80,7 @@ export class SourceLine implements LiveSink {
     }
   }
 
-  /** What it still waits for; undefined when it can play. @param now milliseconds of the monotonic clock */
+  /** Reason why the source cannot play yet; undefined when it can. @param now milliseconds of the monotonic clock */
   waitsFor(now: number): string | undefined {
     const { url } = this.#options.spec;
     if (this.#source === undefined) return `stream ${url}`;
@@ -90,7 +89,7 @@ export class SourceLine implements LiveSink {
     return isSilent || !this.#clock.settled(now) ? `media of stream ${url}` : undefined;
   }
 
-  /** The channel's tracks that come of it. */
+  /** Tracks of the channel that come from this source. */
   get channelTracks(): Track[] {
     return this.#mapped.map(({ to }) => to);
   }
@@ -99,13 +98,13 @@ export class SourceLine implements LiveSink {
     return this.#mapped.some(({ from }) => from.type === 'video');
   }
 
-  /** When the first of what is kept was sent, in milliseconds of the monotonic clock; undefined when nothing is. */
+  /** Send time of the first buffered packet, in milliseconds of the monotonic clock; undefined when there is none. */
   get heldSince(): number | undefined {
     const [first] = this.#held;
     return first && this.#nodeTime(first);
   }
 
-  /** When the first key frame at or after a time was sent, of what is kept; undefined when there is none. */
+  /** Send time of the first buffered key frame at or after a time; undefined when there is none. */
   keyFrom(time: number): number | undefined {
     const key = this.#held.find(
       (packet) => packet.key && packet.track.type === 'video' && this.#nodeTime(packet) >= time,
@@ -113,16 +112,16 @@ export class SourceLine implements LiveSink {
     return key && this.#nodeTime(key);
   }
 
-  /** When the last key frame was sent of what is kept. */
+  /** Send time of the last buffered key frame. */
   get lastKey(): number | undefined {
     const key = this.#held.findLast((packet) => packet.key && packet.track.type === 'video');
     return key && this.#nodeTime(key);
   }
 
   /**
-   * Begins to play.
+   * Starts to play.
    * @param zero time 0 of the channel, in milliseconds of the monotonic clock
-   * @returns what was kept since then, on the channel's time
+   * @returns the packets buffered since then, on the channel's time
    */
   play(zero: number): Packet[] {
     const { silenceMs, onOver, spec } = this.#options;
@@ -136,7 +135,7 @@ export class SourceLine implements LiveSink {
     return kept.flatMap((packet) => this.#place(packet, zero));
   }
 
-  /** A viewer of the channel waits for a key frame. */
+  /** Asks for a key frame, for a viewer of the channel. */
   wantKey(): void {
     if (this.hasVideo) this.#source?.output.wantKey();
   }
@@ -167,7 +166,7 @@ export class SourceLine implements LiveSink {
     if (isPlaying) this.#options.onOver(`stream ${this.#options.spec.url} has ended: ${reason}`);
   }
 
-  /** Of a stream of this node, what its publisher sends tells when it arrived: encoders hold up what they put out. */
+  /** Measures arrival times, for a stream of this node by its publisher's packets: encoders delay their output. */
   #listen({ output }: LiveSource): () => void {
     const arrivals = output.input.isRelay ? output : output.input;
     const clock = this.#clock;
@@ -190,13 +189,13 @@ export class SourceLine implements LiveSink {
     this.#heldBytes = this.#held.reduce((bytes, { data }) => bytes + data.length, 0);
   }
 
-  /** A packet on the channel's time, for each of the tracks that it is of there. */
+  /** Maps a packet to the channel's time, once for each track of the channel that it belongs to. */
   #place(packet: Packet, zero: number): Packet[] {
     if (this.#gate.waits && !this.#gate.passes(packet)) return [];
     const { dts, pts, duration, key, data } = packet;
     return (this.#routes.get(packet.track) ?? []).map((track) => {
       const { num, den } = track.timebase;
-      // whole ticks: while the mapping stays, distances are the source's own
+      // whole ticks: while the mapping stays, distances are those of the source
       const shift = Math.round(((this.#clock.offset - zero) * den) / (1000 * num));
       const placed = Math.max(dts + shift, (this.#last.get(track.id) ?? -1) + 1);
       this.#last.set(track.id, placed);
@@ -204,7 +203,7 @@ export class SourceLine implements LiveSink {
     });
   }
 
-  /** When a packet was sent, if it was not delayed, in milliseconds of the monotonic clock. */
+  /** Send time of a packet if it had no delay, in milliseconds of the monotonic clock. */
   #nodeTime({ dts, track }: Packet): number {
     return this.#clock.offset + toSeconds(dts, track.timebase) * 1000;
   }

@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 
-/** One track of a source and what it is called in the channel. Bits and frames per second; 0: not declared. */
+/** One track of a source and its name in the channel. Bits and frames per second; 0: not declared. */
 const TrackMapItem = Type.Object({
   /** Variant name of an output track of the source. */
   sourceTrackName: Type.String(),
   newTrackName: Type.String(),
   bitrateConf: Type.Number(),
   framerateConf: Type.Number(),
-  /** Which of several audio tracks of that name; -1: all of them. */
+  /** Index among several audio tracks of that name; -1: all of them. */
   audioIndex: Type.Number(),
   publicName: Type.Optional(Type.String()),
   language: Type.Optional(Type.String()),
@@ -28,7 +28,7 @@ const Rendition = Type.Object({
   /** Values of `newTrackName`. */
   video: Type.Optional(Type.String()),
   audio: Type.Optional(Type.String()),
-  /** Which of several tracks of that name, from 0; -1: any. */
+  /** Index among several tracks of that name, from 0; -1: any. */
   videoIndexHint: Type.Number(),
   audioIndexHint: Type.Number(),
 });
@@ -45,16 +45,16 @@ const Playlist = Type.Object({
   renditions: Type.Array(Rendition, { minItems: 1 }),
 });
 
-/** What a multiplex channel is: the spec of its task, whose id is the name of the stream (docs/compatibility.md#channels). */
+/** Spec of the task of a multiplex channel, whose id is the name of the stream (docs/compatibility.md#channels). */
 const MultiplexSpec = Type.Object({
-  /** It is put out with these tracks and playlists, past the output profiles. */
+  /** Whether it is put out with these tracks and playlists, bypassing the output profiles. */
   bypassTranscoder: Type.Boolean(),
   sourceStreams: Type.Array(SourceStream, { minItems: 1 }),
   playlists: Type.Array(Playlist),
 });
 export type MultiplexSpec = Static<typeof MultiplexSpec>;
 
-/** undefined for what a node of another version may have left. */
+/** undefined for a spec of another version. */
 export function readMultiplexSpec(json: unknown): MultiplexSpec | undefined {
   return Value.Check(MultiplexSpec, json) ? json : undefined;
 }

@@ -2,7 +2,6 @@ import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
 import type { Track } from '../../core/track.ts';
 import type { SourceStream } from './spec.ts';
 
-/** A track of a source, and what it is in the channel. */
 export interface MappedTrack {
   readonly from: Track;
   readonly to: Track;
@@ -10,11 +9,11 @@ export interface MappedTrack {
 
 type Item = SourceStream['trackMap'][number];
 
-/** Gives tracks of a channel their ids, each the same as long as the channel plays. */
+/** Assigns ids to tracks of a channel, which stay the same as long as the channel plays. */
 export class TrackIds {
   readonly #ids = new Map<string, number>();
 
-  /** @param source place of the source @param item place in its track map @param id of the source's track */
+  /** @param source index of the source @param item index in its track map @param id id of the source's track */
   of(source: number, item: number, id: number): number {
     const key = `${source}/${item}/${id}`;
     const known = this.#ids.get(key) ?? this.#ids.size;
@@ -24,8 +23,8 @@ export class TrackIds {
 }
 
 /**
- * The first name of a track map that a source has no track of; undefined when it has all. A track of events is there from the
- * first one on, and is not missed until then.
+ * First name of a track map without a track in the source; undefined when all have one. A data track exists from its
+ * first event on, and does not count as missing before.
  */
 export function missingTrack({ trackMap }: SourceStream, tracks: readonly Track[]): string | undefined {
   const item = trackMap.find((one) => one.sourceTrackName !== EVENT_TRACK_NAME && matching(one, tracks).length === 0);
@@ -35,8 +34,8 @@ export function missingTrack({ trackMap }: SourceStream, tracks: readonly Track[
 }
 
 /**
- * The tracks of a channel that come of one source.
- * @param known those of before: what has not changed stays the same object
+ * Maps the tracks of one source to tracks of the channel.
+ * @param known tracks so far; unchanged ones stay the same objects
  */
 export function mapTracks(
   { trackMap }: SourceStream,
@@ -62,7 +61,7 @@ function matching({ sourceTrackName, audioIndex }: Item, tracks: readonly Track[
 function channelTrack(from: Track, id: number, item: Item): Track {
   const { source: _source, encoder: _encoder, ...track } = from;
   const { newTrackName: name, bitrateConf, framerateConf, publicName, language, characteristics } = item;
-  const told = {
+  const declared = {
     id,
     name,
     bypass: false,
@@ -70,9 +69,9 @@ function channelTrack(from: Track, id: number, item: Item): Track {
     ...(language && { language }),
     ...(characteristics && { characteristics }),
   };
-  if (track.type === 'data') return Object.freeze({ ...track, ...told });
+  if (track.type === 'data') return Object.freeze({ ...track, ...declared });
   const bitrate = bitrateConf || track.bitrate;
-  if (track.type === 'audio') return Object.freeze({ ...track, ...told, bitrate });
+  if (track.type === 'audio') return Object.freeze({ ...track, ...declared, bitrate });
   const framerate = framerateConf || track.framerate;
-  return Object.freeze({ ...track, ...told, bitrate, framerate, keyFrameInterval: 0 });
+  return Object.freeze({ ...track, ...declared, bitrate, framerate, keyFrameInterval: 0 });
 }

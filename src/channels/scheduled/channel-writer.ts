@@ -4,42 +4,40 @@ import { isMedia, sameFormat, sameSets, type Track } from '../../core/track.ts';
 import type { TrackSink } from '../../providers/intake/track-writer.ts';
 import type { ItemUnit } from './item-source.ts';
 
-/** What is decoded in front of the first frame of a stream may come this much later. */
+/** Longest delay of a frame that is decoded before the first frame of a stream. */
 const LEAD_MS = 500;
-/** After a silence of this length readers begin anew. */
+/** Readers start anew after a silence of this length. */
 const SILENCE_MS = 2000;
 
-/** A track of the stream. */
 interface Lane {
-  /** As readers know it, and as the item has it. */
+  /** The track as readers know it, and as the item has it. */
   track: Track;
   own: Track;
-  /** From times of the item to those of the stream, in ticks; undefined until the item's first unit. */
+  /** Offset from times of the item to those of the stream, in ticks; undefined until the item's first unit. */
   shift: number | undefined;
-  /** In ticks of the stream: the last decoding time, how far it was from the one before, and where the last unit ends. */
+  /** In ticks of the stream: the last decode time, its distance from the one before, and the end of the last unit. */
   last: number;
   step: number;
   end: number;
-  /** What is decoded before this is moved towards it by a factor, so that it comes after what was written. */
+  /** Decode times before `until` are moved towards it by a factor, so that they follow those already written. */
   squeeze: { readonly until: number; readonly factor: number } | undefined;
 }
 
-/** Decoding times are no closer, so that they also grow in containers that count milliseconds. */
+/** Least distance of decode times, so that they also grow in containers that count milliseconds. */
 const LEAST_STEP_MS = 1;
 
 /**
- * Puts the items of a channel one after the other on the timeline of its stream, each where it is told to be. Decoding times
- * grow by a millisecond at least; frames are shown when they were to be. Audio follows the item before sample by sample where it
- * begins within a frame of that, and what would overlap is left out.
+ * Writes the items of a channel one after the other on the timeline of its stream, each at its given offset. Decode
+ * times grow by at least a millisecond; frames keep their presentation times. Audio that begins within a frame of the
+ * end of the previous item follows it sample by sample; overlapping audio is dropped.
  */
 export class ChannelWriter {
   readonly #sink: TrackSink;
   readonly #lanes = new Map<number, Lane>();
-  /** Ids of the tracks that the stream has. */
   #listed: ReadonlySet<number> = new Set();
-  /** Monotonic milliseconds where the time of the stream is 0. */
+  /** Monotonic milliseconds at time 0 of the stream. */
   #origin: number | undefined;
-  /** Milliseconds of the monotonic clock where the time of the current item is 0. */
+  /** Monotonic milliseconds at time 0 of the current item. */
   #offset = 0;
   #end = -Infinity;
   #lastShown = -Infinity;
@@ -48,26 +46,26 @@ export class ChannelWriter {
     this.#sink = sink;
   }
 
-  /** Monotonic milliseconds up to which audio or video was written to be presented. */
+  /** Monotonic milliseconds up to which audio or video is written, in presentation time. */
   get end(): number {
     return this.#end;
   }
 
-  /** Monotonic milliseconds where the last frame of video is shown. */
+  /** Monotonic milliseconds when the last video frame is shown. */
   get lastShown(): number {
     return this.#lastShown;
   }
 
-  /** Monotonic milliseconds when a packet that it has written is shown. */
+  /** Monotonic milliseconds when a written packet is shown. */
   shownAt({ pts, track: { timebase } }: Packet): number {
     return (1000 * pts * timebase.num) / timebase.den + (this.#origin ?? 0);
   }
 
   /**
-   * An item begins.
-   * @param tracks that it has
-   * @param offset monotonic milliseconds where its time is 0
-   * @param from where it begins, the same
+   * Begins an item.
+   * @param tracks tracks of the item
+   * @param offset monotonic milliseconds at time 0 of the item
+   * @param from monotonic milliseconds where it begins
    */
   begin(tracks: readonly Track[], offset: number, from: number): void {
     this.#origin ??= from - LEAD_MS;
@@ -106,7 +104,10 @@ export class ChannelWriter {
     this.#sink.write({ track: lane.track, dts, pts, duration, key, data });
   }
 
-  /** The first unit of an item. @returns what is added to its times; undefined for audio that something was written for already */
+  /**
+   * Places the first unit of an item. @returns offset added to its times; undefined for audio that overlaps what is
+   * written
+   */
   #enter(lane: Lane, { dts, pts, duration, track: { type, timebase } }: ItemUnit): number | undefined {
     const shift = Math.round(((this.#offset - (this.#origin ?? 0)) * timebase.den) / (1000 * timebase.num));
     const gap = dts + shift - lane.end;
@@ -115,7 +116,7 @@ export class ChannelWriter {
       return gap <= duration ? shift - gap : shift;
     }
     const [decoded, shown] = [dts + shift, pts + shift];
-    // more frames are reordered than in the item before
+    // the item reorders more frames than the one before
     if (type === 'video' && decoded <= lane.last && shown > lane.last) {
       const step = Math.min(lane.step, shown - decoded);
       lane.squeeze = { until: shown, factor: (shown - lane.last) / (shown - decoded + step) };

@@ -10,16 +10,16 @@ import { programAt, type LengthOf, type Planned } from './plan.ts';
 import type { ScheduleReport } from './report.ts';
 import type { Item, Program, ScheduleSpec } from './spec.ts';
 
-/** The longest and the shortest time between two looks at everything. */
+/** Longest and shortest pause between two steps. */
 const LOOK_MS = 250;
 const STEP_MS = 4;
-/** How often a place is looked for in an item that is joined. */
+/** Interval between searches for a join position. */
 const SEARCH_MS = 20;
-/** Turns of one step: what one leads to is done at once. */
+/** Most turns of one step: consequences of one turn are handled in the next one at once. */
 const TURNS = 8;
-/** The fallback program stays ready for so long after what is on the air was in trouble. */
+/** The fallback program stays ready for this long after trouble of the item on the air. */
 const READY_MS = 10_000;
-/** It begins no further in the past than this where the stream has been silent. */
+/** After silence of the stream, the fallback program begins no further in the past than this. */
 const CAUGHT_UP_MS = 500;
 
 export interface ChannelOptions {
@@ -27,20 +27,21 @@ export interface ChannelOptions {
   readonly sink: TrackSink;
   readonly clock: ChannelClock;
   readonly lengthOf: LengthOf;
-  /** Learns the lengths of items; the signal ends it. */
+  /** Measures the lengths of items until the signal aborts. */
   readonly measure: (urls: readonly string[], signal: AbortSignal) => Promise<void>;
-  /** A file was read to its end, and is so many milliseconds long. */
+  /** Called when a file was read to its end; `length` in milliseconds. */
   readonly played: (url: string, length: number) => void;
-  /** Opens an item from a position on, in milliseconds. `onChange` is called as FileSource does. */
+  /** Opens an item at a position in milliseconds. `onChange` as in FileSource. */
   readonly open: (item: Item, position: number, onChange: () => void) => ItemSource;
-  /** Called with each item that begins to play. */
+  /** Called with each item that starts to play. */
   readonly plays: (item: { readonly program: string; readonly url: string }) => void;
   readonly log: Logger;
 }
 
 /**
- * Plays a schedule on one timeline, in real time. Each item is opened ahead, begins when it is planned, and is cut when the
- * next one is. While nothing is scheduled, or an item fails, the fallback program plays; without one there is silence.
+ * Plays a schedule on one timeline, in real time. Each item is opened ahead, begins at its planned time, and is cut
+ * when the next one begins. The fallback program plays while nothing is scheduled or an item fails; without one there
+ * is silence.
  */
 export class Channel {
   readonly #options: ChannelOptions;
@@ -49,19 +50,19 @@ export class Channel {
   readonly #writer: ChannelWriter;
   #spec: ScheduleSpec;
   #lineup: Lineup;
-  /** What the schedule may play. */
+  /** URLs that the schedule may play. */
   #urls: ReadonlySet<string>;
   #onAir: Play | undefined;
-  /** What plays is not in the schedule any more, since that has changed. */
+  /** The playing item is no longer in the changed schedule. */
   #isOutdated = false;
-  /** Lengths of files are others than those that the plan was made with. */
+  /** File lengths differ from those of the plan. */
   #isPlanOld = false;
-  /** Monotonic: what is on the air was in trouble a short time before. */
+  /** Monotonic: the item on the air counts as troubled until then. */
   #troubledUntil = -Infinity;
-  /** How long nothing has been on the air, without pauses of the process. */
+  /** Time with nothing on the air, without pauses of the process. */
   #silentMs = 0;
   #measuring = new AbortController();
-  /** What is to follow of the programs, and of the fallback program. */
+  /** Next item of the programs, and of the fallback program. */
   #main: Play | undefined;
   #fallback: Play | undefined;
   #lookedAt: number;
@@ -81,13 +82,13 @@ export class Channel {
     this.#lookedAt = clock.monotonic();
   }
 
-  /** Begins to play, when the lengths of the items that it depends on are known as far as they can be. */
+  /** Starts to play, once the lengths of the items that it depends on are known as far as possible. */
   async start(): Promise<void> {
     await this.#measure(this.#spec);
     if (!this.#closed) this.#step();
   }
 
-  /** Goes on with another schedule: what that has at this time as well is not interrupted. */
+  /** Replaces the schedule. An item that both schedules have at this time is not interrupted. */
   async change(spec: ScheduleSpec): Promise<void> {
     this.#spec = spec;
     await this.#measure(spec);
@@ -98,7 +99,7 @@ export class Channel {
     this.#step();
   }
 
-  /** The length of a file has become known, or is another. What plays ends where it says. */
+  /** Replans after the length of a file became known or changed. */
   replan(url: string): void {
     if (!this.#urls.has(url)) return;
     this.#isPlanOld = true;
@@ -121,8 +122,8 @@ export class Channel {
   }
 
   /**
-   * When a packet that is being written to the sink is scheduled, in milliseconds since the epoch. It follows from the item and the
-   * place in it, so for files it is the same on every node.
+   * Scheduled time of a packet that is being written to the sink, in milliseconds since the epoch. It follows from
+   * the item and the position in it, so for files it is the same on every node.
    */
   scheduledAt(packet: Packet): number {
     const shown = this.#writer.shownAt(packet);
@@ -130,7 +131,7 @@ export class Channel {
     return play === undefined ? this.#wall.at(shown) : play.planned.begins + play.position(shown);
   }
 
-  /** Nothing more is written. Idempotent. */
+  /** Stops writing. Idempotent. */
   close(): void {
     this.#closed = true;
     this.#measuring.abort();
@@ -139,7 +140,7 @@ export class Channel {
     this.#onAir = this.#main = this.#fallback = undefined;
   }
 
-  /** What is scheduled now depends on the lengths of its own program; those of the others are learned beside it. */
+  /** Measures the current program first, since its plan depends on it; the others follow in the background. */
   async #measure({ programs, fallbackProgram }: ScheduleSpec): Promise<void> {
     const { log } = this.#options;
     this.#measuring.abort();
@@ -171,7 +172,6 @@ export class Channel {
     this.#isOutdated = !isSame;
   }
 
-  /** Something has come of a source. */
   #wake(): void {
     if (this.#isWoken || this.#closed) return;
     this.#isWoken = true;
@@ -191,7 +191,7 @@ export class Channel {
     }
     if (jump !== 0 || this.#isPlanOld) this.#replan();
     this.#isPlanOld = false;
-    // no longer than a step takes: a process that stood still could not hear
+    // at most one step: a process that stood still may have missed input
     const passed = Math.min(now - this.#lookedAt, LOOK_MS);
     this.#lookedAt = now;
     this.#silentMs = this.#onAir === undefined ? this.#silentMs + passed : 0;
@@ -219,7 +219,7 @@ export class Channel {
     if (isTaken) play.source.taken();
   }
 
-  /** Ends what plays where it is over. @returns whether it did */
+  /** Ends the playing item where it is over. @returns whether it did */
   #retire(now: number, passed: number): boolean {
     const play = this.#onAir;
     if (play === undefined) return false;
@@ -241,7 +241,7 @@ export class Channel {
     return true;
   }
 
-  /** What was read to its end tells how long it is, where nothing else did. */
+  /** Records the length of a file that was read to its end, where nothing else gave one. */
   #learn(play: Play): void {
     const { url } = play.planned.item;
     const length = this.#options.lengthOf(url) === undefined ? play.length : undefined;
@@ -250,7 +250,9 @@ export class Channel {
     this.#replan();
   }
 
-  /** Nothing is on the air: the fallback program that is ready begins where the stream has ended, unless that is when it is due. */
+  /**
+   * With nothing on the air, starts the ready fallback program where the stream ended, unless it is due then anyway.
+   */
   #hurry(now: number, before: Play, isDue: boolean): void {
     const ready = this.#fallback;
     if (ready === undefined && !before.isFallback) this.#lineup.timetable.endFallback();
@@ -262,7 +264,7 @@ export class Channel {
     if (planned !== undefined) ready.move(planned, this.#wall.monotonic(planned.begins));
   }
 
-  /** Opens what is to come, and closes what is not to come any more. */
+  /** Opens coming items, and closes those that will not play. */
   #prepare(now: number): void {
     const wall = this.#wall.at(now);
     const onAir = this.#isOutdated ? undefined : this.#onAir;
@@ -274,7 +276,7 @@ export class Channel {
       this.#main.close();
       this.#main = main && this.#openPlay(main, false, now, true);
     }
-    // a change of the schedule may have given it another end
+    // a changed schedule may have given it another end
     if (this.#main !== undefined && main !== undefined) this.#main.planned = main;
     const isSilent = this.#silentMs >= this.#spec.stream.errorToleranceDurationMs;
     const fallback = this.#lineup.nextOfFallback(wall, onAir, now < this.#troubledUntil || isSilent);
@@ -300,12 +302,12 @@ export class Channel {
     });
   }
 
-  /** Puts what is ready on the air when its time has come. @returns whether it did */
+  /** Puts a ready item on the air when its time has come. @returns whether it did */
   #switch(now: number): boolean {
     const play = this.#onAir;
     for (const next of [this.#main, this.#fallback]) {
       if (next === undefined) continue;
-      // the fallback program makes way, but does not interrupt
+      // the fallback program gives way to programs but does not interrupt them
       if (next.isFallback && play !== undefined && !play.isFallback && !this.#isOutdated) continue;
       const due = next.place(now, this.#writer, play !== undefined);
       if (due === undefined) continue;
@@ -333,7 +335,7 @@ export class Channel {
     play.start();
   }
 
-  /** What is on the air ends where another item is shown first, which is decoded earlier than that. */
+  /** Ends the item on the air where the next one is first shown; its frames are decoded earlier than that. */
   #finish({ shownFrom = -Infinity }: Play): void {
     const play = this.#onAir;
     if (play === undefined) return;
@@ -351,13 +353,15 @@ export class Channel {
     if (play === this.#main) this.#main = undefined;
     if (play === this.#fallback) this.#fallback = undefined;
     const { program, item } = play.planned;
-    // one that is tried again and again is told once
+    // an item that is tried repeatedly is logged once
     const isKnown = this.#lineup.failed(play, this.#wall.at(now));
     const fields = { program: program.name, url: item.url, reason };
     this.#options.log[isKnown ? 'debug' : 'warn'](fields, 'an item of the channel cannot be played');
   }
 
-  /** Monotonic. What is not scheduled any more goes on until something else can, the fallback program until a program can. */
+  /**
+   * Monotonic. An item that is no longer scheduled plays until another can, the fallback program until a program can.
+   */
   #endOf(play: Play): number {
     const { ends = Infinity } = play.planned;
     if (play !== this.#onAir || !(this.#isOutdated || play.isFallback)) return this.#wall.monotonic(ends);

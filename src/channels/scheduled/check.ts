@@ -8,13 +8,13 @@ import type { Program, ScheduleSpec } from './spec.ts';
 import { readTime } from './time.ts';
 
 export interface NamedSchedule {
-  /** Of the stream. */
+  /** Name of the stream. */
   readonly name: string;
   readonly spec: ScheduleSpec;
 }
 
 const SHORTEST_MS = 1000;
-/** Sums of thousands of them are exact. */
+/** Bound at which sums of thousands of lengths stay exact. */
 const LONGEST_MS = 1e12;
 const MAX_TOLERANCE_MS = 3_600_000;
 
@@ -63,7 +63,7 @@ interface Programs {
   readonly programs?: readonly Pick<Program, 'scheduled'>[];
 }
 
-/** Two programs cannot begin at the same time. */
+/** Rejects two programs that begin at the same time. */
 function differentTimes({ programs = [] }: Programs, fail: Fail): void {
   const seen = new Map<number, number>();
   for (const [index, { scheduled }] of programs.entries()) {
@@ -73,7 +73,7 @@ function differentTimes({ programs = [] }: Programs, fail: Fail): void {
   }
 }
 
-/** A channel as its `.sch` file and the management API describe it. */
+/** Form of a channel in its `.sch` file and in the management API. */
 export const ScheduleForm = Type.Object(
   {
     stream: StreamForm,
@@ -92,8 +92,8 @@ const PatchForm = Type.Object(
 );
 
 /**
- * Checks the definition of a channel and fills its defaults. Programs are sorted; those that others have replaced by now
- * are left out.
+ * Checks the definition of a channel and fills in defaults. Programs are sorted; programs replaced by later ones by
+ * now are dropped.
  * @param json in the management API's form
  * @param now milliseconds since the epoch
  */
@@ -108,8 +108,8 @@ export function checkSchedule(json: unknown, now: number): Checked<NamedSchedule
 
 /**
  * Checks values that replace those of a channel.
- * @param json `fallbackProgram` (one without items removes it), `programs`, or both
- * @param until of new programs, as the spec has it
+ * @param json `fallbackProgram` (without items it is removed), `programs`, or both
+ * @param until of new programs, as in the spec
  */
 export function checkSchedulePatch(
   spec: ScheduleSpec,
@@ -130,12 +130,12 @@ export function checkSchedulePatch(
   return { ok: true, value, warnings: reading.warnings };
 }
 
-/** Nothing to fall back to is no fallback. */
+/** Drops a fallback program without items. */
 function fallback(program: ScheduleSpec['fallbackProgram']): Pick<ScheduleSpec, 'fallbackProgram'> {
   return program === undefined || program.items.length === 0 ? {} : { fallbackProgram: program };
 }
 
-/** Programs in their order, from the one that runs on. */
+/** Sorted programs, from the one that plays now. */
 function present(programs: readonly Program[], now: number): Program[] {
   const sorted = programs.toSorted((one, other) => one.scheduled - other.scheduled);
   const running = programAt(sorted, now)?.program;

@@ -1,10 +1,10 @@
-/** The clocks that a channel goes by, in milliseconds. */
+/** Clocks of a channel, in milliseconds. */
 export interface ChannelClock {
-  /** Since the epoch, as the system's clock has it. */
+  /** Time since the epoch by the system's clock. */
   wall(): number;
-  /** Since any time: it never jumps. */
+  /** Time since an arbitrary moment; never jumps. */
   monotonic(): number;
-  /** Calls once, later; answers its undo. */
+  /** Calls once, later; returns its undo. */
   after(ms: number, then: () => void): () => void;
 }
 
@@ -17,12 +17,12 @@ export const SYSTEM_CLOCK: ChannelClock = {
   },
 };
 
-/** A difference beyond this is a clock that was set, and no clock that goes wrong. */
+/** A larger difference means that the clock was set, not that it runs fast or slow. */
 const JUMP_MS = 1000;
-/** How much faster or slower than it is time may seem while a small difference is made up for. */
+/** Most that time runs faster or slower while a small difference is corrected. */
 const SLEW = 0.005;
 
-/** The system's time as a channel follows it: steps of less than a second come slowly. */
+/** The system's time as a channel follows it: steps of less than a second are applied gradually. */
 export class SteadyWall {
   readonly #clock: ChannelClock;
   #offset: number;
@@ -34,7 +34,7 @@ export class SteadyWall {
     this.#offset = clock.wall() - this.#lookedAt;
   }
 
-  /** Looks at the system's clock. @returns by how much that was set; 0 as usual */
+  /** Follows the system's clock. @returns by how much it was set; usually 0 */
   follow(): number {
     const now = this.#clock.monotonic();
     const difference = this.#clock.wall() - now - this.#offset;
@@ -50,7 +50,7 @@ export class SteadyWall {
     return monotonic + this.#offset;
   }
 
-  /** The monotonic clock at a time since the epoch. */
+  /** Monotonic time at a time since the epoch. */
   monotonic(wall: number): number {
     return wall - this.#offset;
   }

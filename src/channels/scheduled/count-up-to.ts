@@ -1,4 +1,4 @@
-/** How many come no later than a time. @param sorted in the order of their times */
+/** Counts the entries up to and including a time. @param sorted in the order of their times */
 export function countUpTo<T>(sorted: readonly T[], time: number, timeOf: (one: T) => number): number {
   let low = 0;
   let high = sorted.length;

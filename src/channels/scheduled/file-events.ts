@@ -11,9 +11,9 @@ import { FIRST_DATA_ID, type ItemUnit } from './item-source.ts';
 import { OFFSET_SECONDS } from './media-command.ts';
 
 export interface FileEventsOptions {
-  /** Of the stream among those of its type. */
+  /** Index of the stream among those of its type. */
   readonly place: number;
-  /** As ffmpeg's NUT tells of it. */
+  /** The stream as ffmpeg's NUT describes it. */
   readonly stream: NutStream;
   readonly timeline: Timeline;
   readonly onUnit: (unit: ItemUnit) => void;
@@ -36,9 +36,9 @@ export class FileEvents {
     this.#clock = timeline.track(VIDEO_TIMEBASE);
   }
 
-  /** @returns why the frame was left out; undefined when it was not */
+  /** @returns why the frame was dropped; undefined when it was not */
   push({ pts, data }: NutFrame): string | undefined {
-    // ffmpeg 5 takes the beginning of a tag for the head of a metadata cell
+    // ffmpeg 5 mistakes the beginning of a tag for the header of a metadata cell
     const tags = id3Of(0, data) ?? id3WithoutVersion(data);
     if (tags === undefined || tags.length > MAX_EVENT_BYTES) return 'unusable timed metadata';
     const { stream, onUnit } = this.#options;
@@ -50,7 +50,5 @@ export class FileEvents {
     return undefined;
   }
 
-  end(): void {
-    // nothing waits
-  }
+  end(): void {}
 }

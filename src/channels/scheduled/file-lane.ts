@@ -13,16 +13,16 @@ const NONE = Buffer.alloc(0);
 
 export interface FileLaneOptions {
   readonly taken: TakenMedia;
-  /** Of the stream among those of its type. */
+  /** Index of the stream among those of its type. */
   readonly place: number;
   readonly wishes: TrackWishes;
-  /** As ffmpeg's NUT tells of it. */
+  /** The stream as ffmpeg's NUT describes it. */
   readonly stream: NutStream;
   readonly timeline: Timeline;
   readonly onUnit: (unit: ItemUnit) => void;
 }
 
-/** One stream of a media file: frames as ffmpeg puts them out to units of a track. */
+/** One stream of a media file: turns ffmpeg's output frames into units of a track. */
 export class FileLane {
   readonly #options: FileLaneOptions;
   readonly #adapter: OutputAdapter;
@@ -35,20 +35,19 @@ export class FileLane {
   constructor(options: FileLaneOptions) {
     const { taken, stream } = options;
     this.#options = options;
-    // the key frames of VP8 and VP9 tell everything, while containers have headers of their own for them
-    const told = taken.codec === 'VP8' || taken.codec === 'VP9' ? { ...stream, extradata: NONE } : stream;
-    this.#adapter = new OutputAdapter(taken.codec, told, {
+    // key frames of VP8 and VP9 describe the stream fully, while containers have headers of their own for them
+    const described = taken.codec === 'VP8' || taken.codec === 'VP9' ? { ...stream, extradata: NONE } : stream;
+    this.#adapter = new OutputAdapter(taken.codec, described, {
       format: (format) => this.#follow(format),
       packet: (packet) => this.#packet(packet),
     });
   }
 
-  /** @returns why the frame was left out; undefined when it was not */
+  /** @returns why the frame was dropped; undefined when it was not */
   push(frame: NutFrame): string | undefined {
     return this.#attempt(() => this.#adapter.push(frame));
   }
 
-  /** Nothing more comes. */
   end(): void {
     this.#attempt(() => this.#adapter.end());
   }

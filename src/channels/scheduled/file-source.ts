@@ -16,33 +16,31 @@ import { MediaError } from './media-error.ts';
 import type { MediaFiles } from './media-files.ts';
 import { UnitQueue } from './unit-queue.ts';
 
-/** What is read ahead, of all tracks; and in any case, where one of them has nothing yet. */
+/** Read-ahead of all tracks, and a limit for when one of them has nothing yet. */
 const AHEAD_MS = 2000;
 const AHEAD_AT_MOST_MS = 10_000;
 const AHEAD_BYTES = 32 * 1024 * 1024;
-/** A track that has nothing within this much of the others comes later. */
+/** A track with nothing within this much of the others comes later. */
 const TRACKS_WITHIN_MS = 1000;
-/** So many frames of a track in a row that cannot be used are no single damage. */
+/** More consecutive unusable frames of a track are not a single damage. */
 const MAX_UNUSABLE = 50;
-/** ffmpeg puts out nothing for so long though it is read. */
+/** ffmpeg counts as stuck when it puts out nothing for this long although it is read. */
 const SILENCE_MS = 10_000;
 
 export interface FileSourceOptions {
   readonly files: MediaFiles;
-  /** Path of the program. */
   readonly ffmpeg: string;
   readonly url: string;
-  /** Milliseconds: it begins with the last key frame in front of it. */
+  /** Milliseconds; reading begins with the last key frame before it. */
   readonly position: number;
   readonly wishes: TrackWishes;
-  /** Its events are passed on. */
   readonly forwardData: boolean;
   readonly faults: FaultLog;
-  /** The state has changed, or there are units where there were none. */
+  /** Called when the state has changed, or units arrived where there were none. */
   readonly onChange: () => void;
 }
 
-/** A media file that is played: an ffmpeg of its own reads it, a little ahead of who takes the units. */
+/** A media file that plays: its own ffmpeg reads it a little ahead. */
 export class FileSource implements ItemSource {
   readonly queue = new UnitQueue();
   readonly isLive = false;
@@ -54,7 +52,7 @@ export class FileSource implements ItemSource {
   });
   #taken: readonly TakenStream[] = [];
   #lanes: readonly (FileLane | FileEvents | undefined)[] = [];
-  /** Frames that cannot be used, since the last one that could, by stream. */
+  /** Consecutive unusable frames, by stream. */
   readonly #unusable = new Map<number, number>();
   #search: KeySearch | undefined;
   #child: FfmpegChild | undefined;
@@ -77,7 +75,7 @@ export class FileSource implements ItemSource {
     return this.#failure;
   }
 
-  /** Of the ffmpeg that reads it; undefined before it runs. */
+  /** Process id of its ffmpeg; undefined before it runs. */
   get pid(): number | undefined {
     return this.#child?.pid;
   }
@@ -129,7 +127,7 @@ export class FileSource implements ItemSource {
         },
       });
     } finally {
-      // the child has a descriptor of its own
+      // the child has its own descriptor
       await handle.close();
     }
   }
@@ -178,7 +176,7 @@ export class FileSource implements ItemSource {
     const fault = this.#lanes[stream]?.push(frame);
     if (fault === undefined) return void this.#unusable.set(stream, 0);
     this.#options.faults.count(`a frame of the media file is left out: ${fault}`);
-    // a track that never could be used is left out, and the others play
+    // a track that was never usable is dropped, and the others play
     const unusable = this.#unusable.get(stream);
     if (unusable === undefined) return;
     this.#unusable.set(stream, unusable + 1);

@@ -3,17 +3,16 @@ import type { Program } from './spec.ts';
 
 const MAX_PROBLEMS = 1000;
 
-/** What an operator should mend in a schedule. Times in milliseconds since the epoch. */
+/** Problem of a schedule that an operator should correct. Times in milliseconds since the epoch. */
 export interface GuideProblem {
   /**
-   * `gap`: nothing is scheduled. `overlap`: items of a program are cut, because the next one begins. `unreadable`: the
-   * file of an item cannot be read.
+   * `gap`: nothing is scheduled. `overlap`: items of a program are cut because the next program begins. `unreadable`:
+   * the file of an item cannot be read.
    */
   readonly type: 'gap' | 'overlap' | 'unreadable';
   readonly begins: number;
-  /** Of an overlap: when the items would have ended. undefined: nothing follows. */
+  /** End of a gap, or the uncut end of an overlap; undefined: nothing follows. */
   readonly ends?: number;
-  /** Name of the program. */
   readonly program?: string;
   readonly url?: string;
 }
@@ -25,7 +24,7 @@ interface ProblemOptions {
   readonly isReadable: (url: string) => boolean;
 }
 
-/** The problems of a schedule in a span of time, in the order of their times. */
+/** Problems of a schedule in a span of time, sorted by time. */
 export function findGuideProblems(programs: readonly Program[], options: ProblemOptions): GuideProblem[] {
   const { from, to } = options;
   const problems: GuideProblem[] = [];
@@ -50,7 +49,7 @@ export function findGuideProblems(programs: readonly Program[], options: Problem
   return problems.sort((one, other) => one.begins - other.begins).slice(0, MAX_PROBLEMS);
 }
 
-/** Each item of a program that cannot be read, when it plays first. */
+/** Each unreadable item of a program, at its first play. */
 function unreadable(program: Program, next: number | undefined, options: ProblemOptions): GuideProblem[] {
   const { from, to, lengthOf, isReadable } = options;
   const found = new Map<number, GuideProblem>();

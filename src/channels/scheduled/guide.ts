@@ -7,30 +7,30 @@ const MAX_ENTRIES = 10_000;
 const DAY_MS = 86_400_000;
 const MAX_DAYS = 31;
 
-/** What plays for a time. Times in milliseconds since the epoch. */
+/** Item, fallback or silence of a span of time. Times in milliseconds since the epoch. */
 export interface GuideEntry {
-  /** `fallback` and `offair`: nothing is scheduled, and there is a fallback program or none. */
+  /** `fallback`, `offair`: nothing is scheduled, with or without a fallback program. */
   readonly type: 'item' | 'fallback' | 'offair';
   readonly begins: number;
-  /** undefined: until something else is scheduled. */
+  /** undefined: lasts until something else is scheduled. */
   readonly ends?: number;
   readonly program?: { readonly name: string; readonly scheduled: number; readonly repeat: boolean };
   readonly item?: {
     readonly url: string;
-    /** Of the item in its program, from 0. */
+    /** Index of the item in its program, from 0. */
     readonly index: number;
-    /** Where in the file it begins, in milliseconds. */
+    /** Start position in the file, in milliseconds. */
     readonly position: number;
-    /** Its file cannot be read: something else plays in its place. */
+    /** Whether its file cannot be read; something else plays in its place. */
     readonly unreadable: boolean;
   };
 }
 
 export interface Guide {
   readonly entries: readonly GuideEntry[];
-  /** There are more entries than an answer has: the next span begins where the last one ends. */
+  /** Whether entries exceed the limit of an answer: the next span begins where the last entry ends. */
   readonly isCut: boolean;
-  /** What an operator should mend, of the next 24 hours. */
+  /** Problems of the next 24 hours. */
   readonly problems: readonly GuideProblem[];
 }
 
@@ -42,7 +42,7 @@ export interface GuideOptions {
   readonly isReadable: (url: string) => boolean;
 }
 
-/** What a channel plays in a span of time, and what is wrong with its schedule from now on. */
+/** Lists what a channel plays in a span of time, and the problems of its schedule from now on. */
 export function guideOf(spec: ScheduleSpec, { from, to, now, lengthOf, isReadable }: GuideOptions): Guide {
   const { programs, fallbackProgram } = spec;
   const entries: GuideEntry[] = [];
@@ -56,12 +56,12 @@ export function guideOf(spec: ScheduleSpec, { from, to, now, lengthOf, isReadabl
   return { entries, isCut, problems };
 }
 
-/** The span of a guide, or why there is none. */
+/** Span of a guide, or why the request is invalid. */
 export type GuideSpan =
   | { readonly ok: true; readonly from: number; readonly to: number }
   | { readonly ok: false; readonly problem: string };
 
-/** @param from now, when it is not given @param to a day later, when it is not given */
+/** @param from defaults to now @param to defaults to a day later */
 export function readGuideSpan(from: string | undefined, to: string | undefined, now: number): GuideSpan {
   const begins = from === undefined ? now : readTime(from);
   if (begins === undefined) return { ok: false, problem: `from: ${JSON.stringify(from)} is not a date and time` };

@@ -2,51 +2,51 @@ import type { Packet } from '../../core/packet.ts';
 import type { Track } from '../../core/track.ts';
 import type { TrackSink } from '../../providers/intake/track-writer.ts';
 
-/** What is kept at most: places where the stream may be gone on with, and what follows them. */
+/** Limits of the buffer: each start point, and the packets after it. */
 const KEPT_MS = 5000;
 const MAX_BYTES = 32 * 1024 * 1024;
-/** A longer group of pictures is begun with the next key frame. */
+/** A longer GOP is dropped: the stream is then taken over at the next key frame. */
 const LONGEST_MS = 15_000;
-/** Times of files are rounded. */
 const ROUNDING_MS = 5;
-/** How long a place that has yet to come is waited for: the clock of this node may be behind. */
+/** Time to wait for a start point that is still to come: the clock of this node may be late. */
 const AWAITED_MS = 2000;
 
-/** Where a stream may be gone on with: a key frame, or without video any packet, and what follows it. */
+/** Start point for taking over a stream: a key frame (without video any packet), and the packets after it. */
 interface Place {
-  /** When it is scheduled, in milliseconds since the epoch. */
+  /** Scheduled time, in milliseconds since the epoch. */
   readonly at: number;
-  /** When it came, in milliseconds of the monotonic clock. */
+  /** Arrival time, in milliseconds of the monotonic clock. */
   readonly came: number;
-  /** Of the stream at this place. */
   readonly tracks: readonly Track[];
-  /** Packets, and tracks that it has from then on. */
+  /** Packets, and changed tracks from then on. */
   readonly content: (Packet | readonly Track[])[];
   bytes: number;
 }
 
 /**
- * Keeps what a channel writes that stands by, until it is known where it goes, and what is the first that its former owner
+ * Buffers the output of a channel that stands by, until its sink is known, and the first packet that the former owner
  * did not write.
  */
 export class HeldSink implements TrackSink {
-  /** Resolves when something can be begun with. */
+  /** Resolves when there is a start point. */
   readonly begun: Promise<void>;
   readonly #begin = Promise.withResolvers<void>();
   readonly #scheduledAt: (packet: Packet) => number;
   #places: Place[] = [];
   #bytes = 0;
   #tracks: readonly Track[] = [];
-  /** Where it goes, and whether it does so already. */
   #to: TrackSink | undefined;
   #isOpen = false;
-  /** When what it is to begin with is scheduled. */
+  /** Scheduled time of the first packet to pass on. */
   #from: number | undefined;
-  /** No key frame of video has gone there yet. */
+  /** No key frame of video was passed on yet. */
   #waitsForKey = true;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param scheduledAt when a packet that is being written is scheduled, in milliseconds since the epoch, the same on every node */
+  /**
+   * @param scheduledAt scheduled time of a packet that is being written, in milliseconds since the epoch, the same on
+   * every node
+   */
   constructor(scheduledAt: (packet: Packet) => number) {
     this.#scheduledAt = scheduledAt;
     this.begun = this.#begin.promise;
@@ -72,9 +72,9 @@ export class HeldSink implements TrackSink {
   }
 
   /**
-   * What is kept goes there, and all that follows.
-   * @param from when the first is scheduled that the former owner did not write, if that is known: where it is yet to come it is
-   *   waited for, for a short time. Otherwise it begins with the last place.
+   * Passes the buffer to a sink, and all later packets.
+   * @param from scheduled time of the first packet that the former owner did not write, if known: one that is still
+   * to come is awaited for a short time. Without it the last start point is used.
    */
   attach(to: TrackSink, from?: number): void {
     this.#to = to;
@@ -83,13 +83,12 @@ export class HeldSink implements TrackSink {
     else this.#timer = setTimeout(() => this.#open(), AWAITED_MS);
   }
 
-  /** Idempotent. */
   close(): void {
     clearTimeout(this.#timer);
     this.#places = [];
   }
 
-  /** Whether it need not wait: nothing that comes later can be what it is to begin with. */
+  /** Whether waiting is pointless: no later packet can be the start point. */
   get #isThere(): boolean {
     return this.#from === undefined || (this.#places.at(-1)?.at ?? -Infinity) >= this.#from - ROUNDING_MS;
   }
@@ -105,7 +104,7 @@ export class HeldSink implements TrackSink {
     for (;;) {
       const [first, second] = this.#places;
       if (first === undefined) return;
-      // of the last place what follows is kept for longer
+      // the last start point is kept longer
       const isOld = second === undefined ? now - first.came > LONGEST_MS : now - second.came > KEPT_MS;
       if (!isOld && this.#bytes <= MAX_BYTES) return;
       this.#bytes -= first.bytes;
@@ -128,14 +127,14 @@ export class HeldSink implements TrackSink {
     this.#places = [];
   }
 
-  /** Of the places, that which it begins with: the last one where nothing tells which. */
+  /** Index of the start point to begin with: the last one where `from` is unknown. */
   get #indexOfFirst(): number {
     const from = this.#from;
     const found = from === undefined ? -1 : this.#places.findIndex(({ at }) => at >= from - ROUNDING_MS);
     return found < 0 ? this.#places.length - 1 : found;
   }
 
-  /** What comes before the first key frame cannot be decoded. */
+  /** Drops packets before the first key frame, which cannot be decoded. */
   #pass(packet: Packet): void {
     if (packet.track.type === 'video') {
       if (packet.key) this.#waitsForKey = false;

@@ -5,45 +5,47 @@ import type { UnitQueue } from './unit-queue.ts';
 /** A frame or event of an item in the canonical form of its codec. */
 export interface ItemUnit {
   readonly track: MediaTrack | DataTrack;
-  /** In ticks of the track, on the clock of the item: a file begins with 0, what precedes that is negative. */
+  /** In ticks of the track, on the clock of the item: a file begins at 0, earlier units are negative. */
   readonly dts: number;
   readonly pts: number;
   /** 0 for video. */
   readonly duration: number;
   readonly key: Packet['key'];
   readonly data: Buffer;
-  /** Milliseconds of decoding and of presentation on the same clock; of an event, when it comes: it may take effect much later. */
+  /**
+   * Decode and presentation time in milliseconds on the same clock; of an event, `at` is its arrival: it may take
+   * effect much later.
+   */
   readonly at: number;
   readonly shownAt: number;
 }
 
-/** How long a unit lasts, in milliseconds; 0 for video. */
+/** Duration of a unit in milliseconds; 0 for video. */
 export function unitLength({ duration, track: { timebase } }: ItemUnit): number {
   return (duration * 1000 * timebase.num) / timebase.den;
 }
 
-/** An item that is being read. It reads ahead, within limits, and never waits for who plays it. */
+/** Item that is being read. It reads ahead, within limits, and never waits for its consumer. */
 export interface ItemSource {
   readonly queue: UnitQueue;
   /**
-   * `opening`: nothing can be played yet. `playing`: all tracks that it has are in the queue, or will not come soon.
-   * `ended`: nothing more gets into the queue.
+   * `opening`: not playable yet. `playing`: all present tracks are in the queue, or will not come soon. `ended`:
+   * nothing more is queued.
    */
   readonly state: 'opening' | 'playing' | 'ended';
-  /** Why it ended; undefined when it came to its end. */
+  /** Reason of a failed end; undefined for a regular one. */
   readonly failure: string | undefined;
-  /** What is played is happening now: it can be joined only where it is. */
+  /** Whether the item happens now, so it can be joined only at its present position. */
   readonly isLive: boolean;
-  /** Units were taken from the queue. */
+  /** To be called after units were taken from the queue. */
   taken(): void;
-  /** Idempotent. */
   close(): void;
 }
 
-/** How the tracks of a channel are made of an item's. */
+/** Tracks that a channel takes from an item. */
 export interface TrackWishes {
   readonly video: boolean;
-  /** Tracks of audio, in order; further ones of an item are left out. */
+  /** Audio tracks in order; further ones of an item are dropped. */
   readonly audio: readonly { readonly name: string; readonly language?: string; readonly characteristics?: string }[];
 }
 

@@ -1,14 +1,13 @@
 import { unitLength, type ItemUnit } from './item-source.ts';
 import type { UnitQueue } from './unit-queue.ts';
 
-/** What is held back, at most. */
 const MAX_BYTES = 32 * 1024 * 1024;
 /** Times of files are rounded. */
 const ROUNDING_MS = 2;
 
 /**
- * Begins a file with the last key frame in front of a position: what comes is held back until something is later than
- * that. Where that is too much to hold, it begins with the next key frame. Without video it begins with the first frame at the
+ * Begins a file with the last key frame before a position: units are held back until one is later than that. Where
+ * the bytes held back exceed the limit, it begins with the next key frame; without video, with the first frame at the
  * position.
  */
 export class KeySearch {
@@ -16,7 +15,7 @@ export class KeySearch {
   readonly #position: number;
   readonly #hasVideo: boolean;
   #found = false;
-  /** Too much was held back: nothing is until the next key frame. */
+  /** Too much was held back: all units are dropped until the next key frame. */
   #isSkipping = false;
   #key: ItemUnit | undefined;
 
@@ -26,7 +25,7 @@ export class KeySearch {
     this.#hasVideo = hasVideo;
   }
 
-  /** Whether what is in the queue is where it begins. */
+  /** Whether the queue begins with the start unit. */
   get found(): boolean {
     return this.#found;
   }
@@ -50,7 +49,6 @@ export class KeySearch {
     this.#isSkipping = true;
   }
 
-  /** Nothing more comes. */
   end(): void {
     this.#found = true;
   }
@@ -59,7 +57,7 @@ export class KeySearch {
     const isEarly = unit.shownAt <= this.#position;
     if (isKey && (isEarly || this.#key === undefined)) {
       this.#key = unit;
-      // what is in front of the very first picture may be all the audio there is for a while
+      // audio before the very first frame of video may be all the audio there is for a while
       if (isEarly) this.#queue.beginWith(unit);
     }
     if (!isEarly) this.#found = true;

@@ -29,17 +29,16 @@ import { readScheduleSpec, type Item, type Program, type ScheduleSpec } from './
 
 export const SCHEDULED = 'scheduled';
 /**
- * Files of a channel that are looked for to find out whether a node has them: those of programs that play within this time, and so
- * many at most. What plays later may be delivered later.
+ * Files that decide whether a node suits a channel: those of programs that play within this time, up to a limit.
+ * Files that play later may be delivered later.
  */
 const SOON_MS = 60_000;
 const LOOKED_FOR = 50;
 
 export interface ScheduledKindOptions extends OwnNameOptions {
   readonly sources: LiveSources;
-  /** Path of ffmpeg. */
   readonly ffmpeg: () => Promise<string>;
-  /** What a relative MediaRootDir begins with. */
+  /** Base of a relative MediaRootDir. */
   readonly folder: string;
   readonly log: Logger;
 }
@@ -109,7 +108,7 @@ export class ScheduledKind implements PlacedKind {
     };
     const opening = open();
     const close = (): void => {
-      // what could not be opened has told so by `ready`
+      // `ready` reports a failure to open
       opening.then(
         ({ held, close: closeRun }) => {
           held.close();
@@ -149,7 +148,7 @@ export class ScheduledKind implements PlacedKind {
     return { spec, maxConnections: schedule.maxConnection ?? 0 };
   }
 
-  /** What channels of an application read files with. */
+  /** Tools and settings with which channels of an application read files. */
   async #readsOf(application: Application): Promise<Reads> {
     return { files: await this.filesOf(application), ffmpeg: await this.#options.ffmpeg() };
   }
@@ -160,7 +159,6 @@ export class ScheduledKind implements PlacedKind {
     return publishOwnName(task, { type: 'Scheduled', kind: SCHEDULED }, options, this.#options);
   }
 
-  /** A channel that has not begun to play. */
   #open(
     { application, name }: Pick<Task, 'application' | 'name'>,
     definition: ChannelDefinition,
@@ -213,7 +211,7 @@ export class ScheduledKind implements PlacedKind {
   /**
    * Resolves when the run is to end.
    * @param begin puts the channel on the air
-   * @throws ChannelError when its stream was ended by others
+   * @throws ChannelError when its stream was ended otherwise
    */
   async #play(
     task: Task,
@@ -240,10 +238,10 @@ export class ScheduledKind implements PlacedKind {
             log.error({ err: error }, 'the new definition of the channel could not be taken up'),
           );
       });
-      // where an earlier run left is known by now
+      // the end of an earlier run is known by now
       if (task.progress !== undefined) task.keep(null);
       task.started();
-      // what its files are like may take long to find out
+      // describing its files may take long
       const reason = await Promise.race([Promise.resolve(begin()).then(() => over), over]);
       if (!signal.aborted) throw new ChannelError(`its stream was ended: ${reason}`);
     } finally {
@@ -256,7 +254,6 @@ export class ScheduledKind implements PlacedKind {
 
 interface Reads {
   readonly files: MediaFiles;
-  /** Path of the program. */
   readonly ffmpeg: string;
 }
 
@@ -269,13 +266,12 @@ interface ChannelRun {
   readonly definition: ChannelDefinition;
   readonly channel: Channel;
   readonly log: Logger;
-  /** It is on the air from now on: what it plays is logged. */
+  /** Starts to log the items, now that the channel is on the air. */
   announce(): void;
-  /** Idempotent. */
   close(): void;
 }
 
-/** What a run that is handed over leaves for the next one: when the first packet is scheduled that it has not written. */
+/** Progress that a run leaves when it is handed over: scheduled time of the first packet that it has not written. */
 const LeftAt = Type.Object({ from: Type.Number() });
 
 function departureOf(task: Task, scheduledAt: (packet: Packet) => number): Departure {
@@ -293,7 +289,7 @@ function sinkOf(input: InputStream, departure: Departure): TrackSink {
   };
 }
 
-/** Without an audio map a channel has the first audio track of each item. */
+/** Without an audio map a channel takes the first audio track of each item. */
 function wishesOf({ stream: { videoTrack, audioTrack, audioMap } }: ScheduleSpec): TrackWishes {
   if (!audioTrack) return { video: videoTrack, audio: [] };
   return { video: videoTrack, audio: audioMap.length > 0 ? audioMap : [{ name: 'Audio' }] };

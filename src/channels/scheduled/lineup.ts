@@ -2,33 +2,33 @@ import type { LengthOf, Planned } from './plan.ts';
 import { isSameMedia, type ScheduleSpec } from './spec.ts';
 import { Timetable } from './timetable.ts';
 
-/** An item is opened so long before it begins. */
+/** Lead time for opening an item. */
 const AHEAD_MS = 3000;
-/** What failed is tried again after this. */
+/** Pause before a failed item is tried again. */
 const RETRY_MS = 1000;
 
-/** What is on the air. */
 export interface OnAir {
   readonly planned: Planned;
   readonly isFallback: boolean;
 }
 
 /**
- * Which items are to be open at a time, and which of them have failed. All times in milliseconds since the epoch.
+ * Decides which items are to be open at a time, and knows which have failed. All times in milliseconds since the
+ * epoch.
  */
 export class Lineup {
   readonly timetable: Timetable;
-  /** An item that failed, until it plays or its time is over. */
+  /** A failed item, until it plays or its time is over. */
   #blocked: { readonly planned: Planned; readonly retryAt: number } | undefined;
   #fallbackRetryAt = -Infinity;
-  /** Items that failed one after the other. */
+  /** Consecutive failures. */
   #failures = 0;
 
   constructor(spec: ScheduleSpec, lengthOf: LengthOf) {
     this.timetable = new Timetable(spec, lengthOf);
   }
 
-  /** What is to play next of the programs: now, where that is not what is on the air, or soon. */
+  /** Next item of the programs: now, where another one is on the air, or soon. */
   nextOfPrograms(wall: number, onAir: OnAir | undefined): Planned | undefined {
     if (onAir?.isFallback === false) return this.#upcoming(onAir.planned.ends, wall);
     const planned = this.timetable.at(wall);
@@ -37,8 +37,8 @@ export class Lineup {
   }
 
   /**
-   * The same of the fallback program; undefined where that is not to play.
-   * @param isTroubled what is on the air may fail, or nothing has been for too long
+   * Next item of the fallback program; undefined where that is not to play.
+   * @param isTroubled the item on the air may fail, or the stream has been silent for too long
    */
   nextOfFallback(wall: number, onAir: OnAir | undefined, isTroubled: boolean): Planned | undefined {
     if (wall < this.#fallbackRetryAt) return undefined;
@@ -52,7 +52,7 @@ export class Lineup {
     return isMissing ? this.timetable.fallbackAt(wall) : undefined;
   }
 
-  /** The fallback program that is to be ready beside an item of the programs, where nothing may follow that. */
+  /** Fallback item to keep ready beside an item of the programs, where nothing may follow that. */
   #standby(wall: number, { ends }: Planned, isTroubled: boolean): Planned | undefined {
     const isLast = ends !== undefined && ends - wall <= AHEAD_MS && !this.#isFollowed(ends);
     if (isLast || isTroubled) return this.timetable.fallbackFirst(isLast ? ends : wall);
@@ -65,7 +65,7 @@ export class Lineup {
     return planned !== undefined && !this.#isBlocked(planned);
   }
 
-  /** Something plays. */
+  /** Resets the failures once an item plays. */
   played({ isFallback }: OnAir): void {
     this.#failures = 0;
     if (isFallback) return;
@@ -73,7 +73,7 @@ export class Lineup {
     this.timetable.endFallback();
   }
 
-  /** An item cannot be played, or not any longer. @returns whether it had failed before */
+  /** Records that an item cannot play or continue. @returns whether it had failed before */
   failed({ planned, isFallback }: OnAir, wall: number): boolean {
     const { program, item } = planned;
     const isKnown = !isFallback && this.#isBlocked(planned);
@@ -84,7 +84,7 @@ export class Lineup {
     return isKnown;
   }
 
-  /** The time is another: everything may be tried. */
+  /** Allows every item again after the clock was set. */
   forgive(): void {
     this.#blocked = undefined;
     this.#fallbackRetryAt = -Infinity;
@@ -105,12 +105,12 @@ export class Lineup {
   }
 }
 
-/** Whether two entries are one item at one place of the schedule. */
+/** Whether two entries are the same item at the same time of the schedule. */
 export function isSameEntry(one: Planned, other: Planned): boolean {
   return one.begins === other.begins && isSameMedia(one.item, other.item);
 }
 
-/** The same, where the schedule was changed meanwhile. */
+/** Whether two entries are the same item in a schedule that has changed. */
 export function isSameButMoved(one: Planned, other: Planned): boolean {
   return Math.abs(one.begins - other.begins) < RETRY_MS && isSameMedia(one.item, other.item);
 }

@@ -13,14 +13,14 @@ import {
 } from './item-source.ts';
 import { UnitQueue } from './unit-queue.ts';
 
-/** What may wait until it is due: a stream whose clock runs away is joined anew. */
+/** Most media that may wait until it is due: a stream whose clock runs away is joined again. */
 const MAX_WAITING_MS = 30_000;
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** Audio may be ahead of video by so much, whatever the channel tolerates. */
+/** Lead that audio may have over video, whatever the channel tolerates. */
 const VIDEO_WITHIN_MS = 1000;
-/** The longest time between two pictures that is believed to be usual. */
+/** A longer time between two frames of video is not considered usual. */
 const LONGEST_STEP_MS = 10_000;
-/** A greater step from one frame of audio to the next is one of the stream's clock, or audio that was lost. */
+/** A greater step between audio frames is a jump of the stream's clock, or lost audio. */
 const AUDIO_STEP_MS = 200;
 
 export interface LiveItemOptions {
@@ -28,11 +28,10 @@ export interface LiveItemOptions {
   readonly url: StreamUrl;
   readonly by: ReadBy;
   readonly wishes: TrackWishes;
-  /** Its events are passed on. */
   readonly forwardData: boolean;
-  /** Without video for so long it has failed, though its audio goes on. */
+  /** The item fails without video for this long, though its audio continues. */
   readonly toleranceMs: number;
-  /** As FileSource has it. */
+  /** As in FileSource. */
   readonly onChange: () => void;
 }
 
@@ -43,13 +42,16 @@ export class LiveItem implements ItemSource {
   readonly #options: LiveItemOptions;
   readonly #stop = new AbortController();
   #source: LiveSource | undefined;
-  /** The channel's tracks for those of the stream. */
+  /** Tracks of the channel by tracks of the stream. */
   #tracks: ReadonlyMap<Track, MediaTrack | DataTrack> = new Map();
   #hasVideo = false;
-  /** Milliseconds of audio since the last picture, and the most between two; undefined until there is a picture. */
+  /**
+   * Milliseconds of audio since the last video frame, and the most between two; undefined before the first video
+   * frame.
+   */
   #audioMs: number | undefined;
   #mostAudioMs = 0;
-  /** When the last frame of audio is decoded, in milliseconds of the stream. */
+  /** Decode time of the last audio frame, in milliseconds of the stream. */
   #audioAt = 0;
   #isWaiting = true;
   #state: ItemSource['state'] = 'opening';
@@ -130,7 +132,7 @@ export class LiveItem implements ItemSource {
     const wasEmpty = queue.next === undefined;
     queue.push(unit);
     const begins = track.type === 'video' ? key : !this.#hasVideo && track.type === 'audio';
-    // until it plays only what is needed to begin is kept
+    // until it plays, only the start is kept
     if (this.#isWaiting && begins) queue.beginWith(unit);
     if (queue.span > MAX_WAITING_MS || queue.bytes > MAX_WAITING_BYTES)
       return this.#end('the clock of the stream is not steady');
@@ -140,7 +142,7 @@ export class LiveItem implements ItemSource {
     if (wasEmpty || wasOpening) this.#options.onChange();
   }
 
-  /** Measured by the audio that came meanwhile: where timestamps jump, one track is ahead of the other for a moment. */
+  /** Measured by the audio since the last video: where timestamps jump, one track leads the other for a moment. */
   #isVideoGone({ track: { id }, at }: ItemUnit): boolean {
     if (id === VIDEO_ID) {
       this.#mostAudioMs = Math.min(LONGEST_STEP_MS, Math.max(this.#mostAudioMs, this.#audioMs ?? 0));
@@ -164,7 +166,7 @@ export class LiveItem implements ItemSource {
   }
 }
 
-/** A track of the channel: what makes the packets is none of its readers' business. */
+/** Copies a track without fields that describe its encoder. */
 function own(track: MediaTrack | DataTrack): MediaTrack | DataTrack {
   const { encoder: _, source: __, ...rest } = track;
   return Object.freeze({ ...rest, bypass: false });

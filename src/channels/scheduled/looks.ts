@@ -6,9 +6,9 @@ const HANGS = 'the disk or mount of the media files does not answer';
 
 export interface LooksOptions {
   readonly atOnce: number;
-  /** A look that takes longer hangs. */
+  /** Time limit of a look, after which it counts as hanging. */
   readonly withinMs: number;
-  /** How many may wait. */
+  /** Most looks that may wait. */
   readonly waiting?: number;
 }
 
@@ -18,8 +18,9 @@ interface Waiting {
 }
 
 /**
- * Looks at media files, a few at a time; others wait in order. One that hangs fails, but keeps its place until it is over, so no
- * more threads and programs hang than there are places. While all of them do, others fail at once.
+ * Limits how many media files are examined at a time; others wait in order. A look that hangs fails but keeps its
+ * place until it is over, so no more threads and programs hang than there are places. While all hang, others fail at
+ * once.
  */
 export class Looks {
   readonly #options: LooksOptions;
@@ -33,8 +34,8 @@ export class Looks {
   }
 
   /**
-   * @param look its signal aborts when its result comes too late for anybody
-   * @throws MediaError when it hangs or is refused, and what it throws itself
+   * @param look its signal aborts when its result would come too late
+   * @throws MediaError when it hangs or is rejected; errors of `look`
    */
   async take<T>(look: (late: AbortSignal) => Promise<T>): Promise<T> {
     await this.#place();

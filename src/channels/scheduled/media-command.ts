@@ -2,30 +2,27 @@ import type { AudioCodec, DataCodec, VideoCodec } from '../../core/track.ts';
 import { FIRST_OUTPUT } from '../../media-child/child.ts';
 import type { FileStream, MediaInfo } from './media-info.ts';
 
-/**
- * Formats that are read: none that names other files or addresses to be opened, as playlists do, and none that makes
- * media of text.
- */
+/** Allowed formats: none that opens other files or addresses, as playlists do, and none that makes media of text. */
 const FORMATS = [
   ...['mov', 'mp4', 'matroska', 'webm', 'mpegts', 'mpeg', 'avi', 'flv', 'asf', 'mxf', 'nut', 'ogg', 'ivf', 'obu'],
   ...['mp3', 'aac', 'ac3', 'eac3', 'flac', 'wav', 'w64', 'aiff', 'caf', 'amr', 'h264', 'hevc', 'm4v', 'mpegvideo'],
 ];
-/** The opened file itself, so that it is sought in and nothing can take its place. */
+/** Path of the opened file itself: it can be sought in, and no other file can take its place. */
 const FILE = 'file:/proc/self/fd/0';
 const SAFE_INPUT = ['-protocol_whitelist', 'file,pipe', '-format_whitelist', FORMATS.join(',')];
-/** What is added to all times, because NUT has none below zero. */
+/** Added to all times, because NUT has no negative ones. */
 export const OFFSET_SECONDS = 10;
 /** Formats with an index of their key frames; in others ffmpeg seeks to any place near the time. */
 const INDEXED = /^(?:mov|matroska)\b/;
 const SEEK_BACK_SECONDS = 10;
 
-/** How a stream of a file becomes a track. */
+/** A file's stream and the track that it becomes. */
 export type TakenStream = TakenMedia | TakenData;
 
 export interface TakenMedia {
   readonly type: 'video' | 'audio';
   readonly stream: FileStream<VideoCodec | AudioCodec>;
-  /** What comes out. */
+  /** Output codec. */
   readonly codec: VideoCodec | AudioCodec;
 }
 
@@ -34,7 +31,7 @@ export interface TakenData {
   readonly stream: FileStream<DataCodec>;
 }
 
-/** The streams of audio and video of a file that a channel takes. @param most how many audio streams, at most */
+/** Selects the audio and video streams that a channel takes. @param most limit of audio streams */
 export function takenStreams({ video, audio }: MediaInfo, hasVideo: boolean, most: number): TakenMedia[] {
   return [
     ...(video !== undefined && hasVideo
@@ -46,24 +43,35 @@ export function takenStreams({ video, audio }: MediaInfo, hasVideo: boolean, mos
   ];
 }
 
-/** Arguments of an ffmpeg that describes the file on its standard input: for `readMediaInfo`. */
+/** Arguments of an ffmpeg that describes the file on standard input, for `readMediaInfo`. */
 export function probeArguments(): string[] {
   return ['-hide_banner', '-nostdin', '-loglevel', 'info', ...SAFE_INPUT, '-i', FILE, ...WHOLE, '-t', '0', ...NOWHERE];
 }
 
-/** Arguments of an ffmpeg that reads the whole file on its standard input and tells `out_time_us` on standard output. */
+/** Arguments of an ffmpeg that reads the whole file on standard input and writes `out_time_us` to standard output. */
 export function measureArguments(): string[] {
-  return ['-hide_banner', '-nostdin', '-loglevel', 'error', ...SAFE_INPUT, '-i', FILE, ...WHOLE, ...TOLD, ...NOWHERE];
+  return [
+    '-hide_banner',
+    '-nostdin',
+    '-loglevel',
+    'error',
+    ...SAFE_INPUT,
+    '-i',
+    FILE,
+    ...WHOLE,
+    ...PROGRESS,
+    ...NOWHERE,
+  ];
 }
 
 const WHOLE = ['-map', '0:V:0?', '-map', '0:a?', '-c', 'copy'];
-const TOLD = ['-progress', 'pipe:1', '-nostats'];
+const PROGRESS = ['-progress', 'pipe:1', '-nostats'];
 const NOWHERE = ['-f', 'null', '-'];
 
 /**
- * Arguments of an ffmpeg that reads the file on its standard input from about a position on, as fast as it is read, and
- * puts out one NUT with the taken streams in their order. Times are those of the file, from 0, plus OFFSET_SECONDS.
- * @param position milliseconds: the last key frame in front of it is put out, earlier ones may be
+ * Arguments of an ffmpeg that reads the file on standard input from about a position on, without pacing, and writes
+ * one NUT with the taken streams in their order. Times are those of the file, from 0, plus OFFSET_SECONDS.
+ * @param position milliseconds: output includes the last key frame before it, and may include earlier ones
  */
 export function playArguments(format: string, taken: readonly TakenStream[], position: number): string[] {
   const seconds = position / 1000 - (INDEXED.test(format) ? 0 : SEEK_BACK_SECONDS);
@@ -73,10 +81,10 @@ export function playArguments(format: string, taken: readonly TakenStream[], pos
     ...['-start_at_zero', ...seek, '-i', FILE],
     ...taken.flatMap((one, index) => ['-map', `0:${one.stream.index}`, ...codecOptions(one, index)]),
     ...['-map_metadata', '-1', '-map_chapters', '-1', '-avoid_negative_ts', 'disabled', '-muxdelay', '0'],
-    // events come seldom: media does not wait for them
+    // events are rare: media must not wait for them
     ...(taken.some(({ type }) => type === 'data') ? ['-max_interleave_delta', '500000'] : []),
     ...['-output_ts_offset', String(OFFSET_SECONDS), '-max_muxing_queue_size', '1024'],
-    // pipe mode: no syncpoints and no index, which ffmpeg keeps in memory for as long as it runs
+    // pipe mode: no syncpoints and no index, which ffmpeg would keep in memory as long as it runs
     ...['-strict', 'experimental', '-syncpoints', 'none', '-write_index', '0', '-flush_packets', '1'],
     ...['-f', 'nut', `pipe:${FIRST_OUTPUT}`],
   ];

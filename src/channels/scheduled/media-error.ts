@@ -1,9 +1,9 @@
-/** Why a media file cannot be played, in words for the operator. */
+/** Reason why a media file cannot play, in words for the operator. */
 export class MediaError extends Error {
   override readonly name: string = 'MediaError';
 }
 
-/** It was not looked at, since too many are: nothing is known of it. */
+/** Thrown when too many files are being examined: nothing is known of this one. */
 export class MediaBusyError extends MediaError {
   override readonly name = 'MediaBusyError';
 }

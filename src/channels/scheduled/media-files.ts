@@ -7,37 +7,37 @@ import { openBelow } from './media-root.ts';
 import { readFileUrl } from './media-url.ts';
 
 const OPEN_MS = 5000;
-/** A program that is out of time is killed first, and hangs only when that does not end it. */
+/** A program that exceeds its time is killed; it counts as hanging only if that does not end it. */
 const KILL_MS = 2000;
-/** Files of one measurement of many that are looked at at a time. */
+/** Files that one measurement examines at a time. */
 const AHEAD_AT_ONCE = 4;
-/** Files and URLs that are remembered; the oldest go first. */
+/** Files and URLs remembered; the oldest are dropped first. */
 const MAX_REMEMBERED = 10_000;
 
-/** A media file that is open for its reader, who closes it. */
+/** An open media file, which its reader closes. */
 export interface OpenMedia {
   readonly handle: FileHandle;
   readonly info: MediaInfo;
 }
 
 interface Described extends OpenMedia {
-  /** Of the file as it was. */
+  /** Identity of the file when it was opened. */
   readonly identity: string;
 }
 
 type OpenFile = Pick<Described, 'handle' | 'identity'>;
 
-/** What is known of the file that a URL named when it was last opened; `length` in milliseconds. */
+/** Facts about the file of a URL when it was last opened; `length` in milliseconds. */
 interface Known {
   readonly identity: string;
   readonly length: number | undefined;
 }
 
-/** The places of those who look at files for one purpose. */
+/** Places for examining files for one purpose. */
 class Places {
   readonly openings: Looks;
   readonly probes: Looks;
-  /** What is being probed, by identity. */
+  /** Running probes, by identity. */
   readonly probing = new Map<string, Promise<MediaInfo>>();
 
   constructor(openings: number, probes: number) {
@@ -47,8 +47,8 @@ class Places {
 }
 
 /**
- * The media files below one folder, and what is known of them; a file that has changed is looked at anew. An item that is about
- * to play does not wait for files that are looked at beforehand.
+ * Media files below one folder with their cached descriptions; a changed file is examined again. An item that is
+ * about to play does not wait for files that are examined beforehand.
  */
 export class MediaFiles {
   readonly root: string;
@@ -56,43 +56,40 @@ export class MediaFiles {
   readonly #playing = new Places(2, 4);
   readonly #ahead = new Places(1, 2);
   readonly #measures = new Looks({ atOnce: 2, withinMs: MEASURE_MS + KILL_MS });
-  /** By identity. */
   readonly #infos = new Map<string, MediaInfo>();
   readonly #measured = new Map<string, number | undefined>();
   readonly #measuring = new Map<string, Promise<void>>();
   readonly #known = new Map<string, Known>();
   readonly #listeners = new Set<(url: string) => void>();
 
-  /** @param ffmpeg path of the program */
   constructor(root: string, ffmpeg: string) {
     this.root = root;
     this.#ffmpeg = ffmpeg;
   }
 
   /**
-   * Milliseconds of the file that a URL named when it was last there; undefined: not known. A file that does not tell its length
-   * is measured when it was opened or measured, or tells it by being played.
+   * Length in milliseconds of the file that a URL last named; undefined: not known. A file without a declared length
+   * is measured once it was opened or measured, or when it was played to its end.
    */
   readonly lengthOf = (url: string): number | undefined => this.#known.get(url)?.length;
 
-  /** Hears of URLs whose lengths have become known, or are others. @returns undo */
+  /** Subscribes to URLs whose lengths become known or change. @returns undo */
   onLength(listener: (url: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /**
-   * Opens a file below the folder for an item that is about to play, and finds out what is in it.
-   * @throws MediaError
-   */
+  /** Opens and probes a file below the folder for an item that is about to play. @throws MediaError */
   async open(url: string): Promise<OpenMedia> {
     const { handle, info } = await this.#describe(url, this.#playing);
-    // a failure is told by who measures; who plays it finds its end
+    // measurements report a failure; the player finds the end itself
     if (this.#lacksLength(url)) this.#measure(url).catch(() => {});
     return { handle, info };
   }
 
-  /** A file was played to its end, which nothing had told before. @param length milliseconds */
+  /**
+   * Records the length of a file that was played to its end, if it is not known otherwise. @param length milliseconds
+   */
   played(url: string, length: number): void {
     const known = this.#known.get(url);
     if (known === undefined || known.length !== undefined) return;
@@ -101,8 +98,8 @@ export class MediaFiles {
   }
 
   /**
-   * Learns the lengths of files, as far as they can be read. Streams are passed over.
-   * @param onUnreadable hears of each that cannot be read
+   * Measures the lengths of readable files. Streams are skipped.
+   * @param onUnreadable called with each unreadable URL
    * @param signal ends it
    */
   async measure(
@@ -113,7 +110,7 @@ export class MediaFiles {
     const files = new Set<string>();
     for (const url of urls) if (readFileUrl(url) !== undefined) files.add(url);
     const visit = async (some: Iterator<string>, look: (url: string) => Promise<void>): Promise<void> => {
-      // the others go on with what is left as well
+      // workers share what is left
       for (;;) {
         const next = some.next();
         if (next.done === true || signal?.aborted === true) return;
@@ -132,8 +129,8 @@ export class MediaFiles {
       const { handle } = await this.#describe(url, this.#ahead);
       await close(handle);
     });
-    const untold = [...files].filter((url) => this.#lacksLength(url));
-    await visitAll(untold.values(), (url) => this.#measure(url));
+    const unmeasured = [...files].filter((url) => this.#lacksLength(url));
+    await visitAll(unmeasured.values(), (url) => this.#measure(url));
   }
 
   /** Whether there is a file that may be read. */
@@ -190,7 +187,7 @@ export class MediaFiles {
     }
   }
 
-  /** A file is there that was not measured, and tells no length. */
+  /** Whether a file exists without a declared or measured length. */
   #lacksLength(url: string): boolean {
     const known = this.#known.get(url);
     return known !== undefined && known.length === undefined && !this.#measured.has(known.identity);
@@ -200,7 +197,7 @@ export class MediaFiles {
   async #measure(url: string): Promise<void> {
     const { handle, identity } = await this.#describe(url, this.#ahead);
     try {
-      // another may have measured it while it was being opened
+      // a concurrent call may have measured it
       if (!this.#measured.has(identity)) {
         const measuring = this.#measuring.get(identity) ?? this.#read(identity, handle);
         this.#measuring.set(identity, measuring);
@@ -223,21 +220,21 @@ export class MediaFiles {
         return measureMedia(this.#ffmpeg, fd);
       });
     } finally {
-      // one that cannot be read to its end is not read again
+      // a file that cannot be read to its end is not read again
       if (isRead) remember(this.#measured, identity, length ?? this.#measured.get(identity));
     }
   }
 
-  #note(url: string, identity: string, told: number | undefined): void {
+  #note(url: string, identity: string, declared: number | undefined): void {
     const before = this.#known.get(url);
-    const length = told ?? this.#measured.get(identity);
+    const length = declared ?? this.#measured.get(identity);
     remember(this.#known, url, { identity, length });
     if (length === before?.length) return;
     for (const listener of this.#listeners) listener(url);
   }
 }
 
-/** What was read of a file stays true where a broken disk or mount fails to close it. Never rejects. */
+/** Closes a file, ignoring errors: what was read stays true where a broken disk or mount fails to close it. */
 async function close(handle: FileHandle): Promise<void> {
   await handle.close().catch(() => undefined);
 }

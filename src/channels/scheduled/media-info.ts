@@ -1,26 +1,26 @@
 import type { AudioCodec, DataCodec, VideoCodec } from '../../core/track.ts';
 
-/** A stream of a media file; `index` is that of the file, `codec` undefined for one that has to be encoded. */
+/** Stream of a media file; `index` as in the file, `codec` undefined for one that has to be encoded. */
 export interface FileStream<C> {
   readonly index: number;
   readonly codec: C | undefined;
   readonly language?: string;
 }
 
-/** What ffmpeg tells of a media file. */
+/** Description of a media file by ffmpeg. */
 export interface MediaInfo {
   /** Names of the demuxer, separated by commas. */
   readonly format: string;
-  /** Milliseconds; undefined where the file does not tell, or only lets it be estimated. */
+  /** Milliseconds; undefined where the file does not declare it, or only an estimate exists. */
   readonly length: number | undefined;
-  /** The first that is no cover picture. */
+  /** First video stream that is not cover art. */
   readonly video: FileStream<VideoCodec> | undefined;
   readonly audio: readonly FileStream<AudioCodec>[];
-  /** Those whose events can be passed on. */
+  /** Streams whose events can be passed on. */
   readonly data: readonly FileStream<DataCodec>[];
 }
 
-/** ffmpeg's names of codecs whose packets are taken as the file has them. */
+/** Codecs whose packets are copied, by ffmpeg's names. */
 const VIDEO: Readonly<Record<string, VideoCodec>> = { h264: 'H264', hevc: 'H265', av1: 'AV1', vp8: 'VP8', vp9: 'VP9' };
 const AUDIO: Readonly<Record<string, AudioCodec>> = {
   aac: 'AAC',
@@ -34,23 +34,23 @@ const DATA: Readonly<Record<string, DataCodec>> = { timed_id3: 'ID3v2' };
 
 const INPUT = /^Input #0, (\S+), from /m;
 const DURATION = /^ {2}Duration: (\d+):(\d\d):(\d\d(?:\.\d+)?)/m;
-/** Metadata, which may contain anything, are indented further. */
+/** Streams only: metadata, which may contain anything, are indented further. */
 const STREAM = /^(?: {2}| {4})Stream #0:(\d+)(?:\[0x[0-9a-f]+\])?(?:\((\w+)\))?: (Video|Audio|Data): (\w+)(.*)$/;
 const ROTATION = /^ +displaymatrix: rotation of (-?[\d.]+)/;
 const COVER = '(attached pic)';
 const UNDETERMINED = 'und';
 const ESTIMATED = 'Estimating duration from bitrate';
 
-/** Reads what ffmpeg says of its input at `-loglevel info`. @returns undefined when that is no description */
+/** Parses what ffmpeg prints about its input at `-loglevel info`. @returns undefined for other text */
 export function readMediaInfo(text: string): MediaInfo | undefined {
-  const [told = ''] = text.split(/^Output #0/m);
-  const format = INPUT.exec(told)?.[1];
+  const [description = ''] = text.split(/^Output #0/m);
+  const format = INPUT.exec(description)?.[1];
   if (format === undefined) return undefined;
-  const streams = streamsOf(told);
-  const [picture] = streams.filter(({ kind, rest }) => kind === 'Video' && !rest.includes(COVER));
-  const video = picture && {
-    index: picture.index,
-    codec: picture.isTurned ? undefined : codecOf(VIDEO, picture.codec),
+  const streams = streamsOf(description);
+  const [stream] = streams.filter(({ kind, rest }) => kind === 'Video' && !rest.includes(COVER));
+  const video = stream && {
+    index: stream.index,
+    codec: stream.isTurned ? undefined : codecOf(VIDEO, stream.codec),
   };
   const audio = streams
     .filter(({ kind }) => kind === 'Audio')
@@ -66,19 +66,19 @@ export function readMediaInfo(text: string): MediaInfo | undefined {
   return { format, length: lengthOf(text), video, audio, data };
 }
 
-interface ToldStream {
+interface DescribedStream {
   readonly index: number;
   readonly language: string | undefined;
   readonly kind: string;
   readonly codec: string;
   readonly rest: string;
-  /** Only an encoder can turn its pictures: what the container says of them is lost with that. */
+  /** The container rotates its frames: copied packets would lose that, so only an encoder can apply it. */
   isTurned: boolean;
 }
 
-function streamsOf(told: string): ToldStream[] {
-  const streams: ToldStream[] = [];
-  for (const line of told.split('\n')) {
+function streamsOf(description: string): DescribedStream[] {
+  const streams: DescribedStream[] = [];
+  for (const line of description.split('\n')) {
     const last = streams.at(-1);
     if (last !== undefined && Number(ROTATION.exec(line)?.[1] ?? 0) !== 0) last.isTurned = true;
     const [, index, language, kind, codec = '', rest = ''] = STREAM.exec(line) ?? [];
@@ -91,7 +91,6 @@ function codecOf<C>(codecs: Readonly<Record<string, C>>, name: string): C | unde
   return Object.hasOwn(codecs, name) ? codecs[name] : undefined;
 }
 
-/** Milliseconds. */
 function lengthOf(text: string): number | undefined {
   const [, hours, minutes, seconds] = DURATION.exec(text) ?? [];
   if (hours === undefined || text.includes(ESTIMATED)) return undefined;

@@ -4,15 +4,10 @@ import { MediaError } from './media-error.ts';
 import { readMediaInfo, type MediaInfo } from './media-info.ts';
 
 export const PROBE_MS = 10_000;
-/** A file that does not tell its length is read from its beginning to its end. */
+/** Time limit for reading a whole file that declares no length. */
 export const MEASURE_MS = 120_000;
 
-/**
- * Finds out what is in a media file.
- * @param ffmpeg path of the program
- * @param input descriptor of the file
- * @throws MediaError
- */
+/** Probes a media file. @param ffmpeg path of the program @param input descriptor of the file @throws MediaError */
 export async function probeMedia(ffmpeg: string, input: number): Promise<MediaInfo> {
   const info = readMediaInfo(await run(ffmpeg, probeArguments(), input, PROBE_MS, true));
   if (info === undefined || (info.video === undefined && info.audio.length === 0))
@@ -20,10 +15,13 @@ export async function probeMedia(ffmpeg: string, input: number): Promise<MediaIn
   return info;
 }
 
-/** Milliseconds of a file that is read to its end. Parameters as above. @returns undefined when ffmpeg does not tell @throws MediaError */
+/**
+ * Measures a file in milliseconds by reading it to its end. Parameters as above. @returns undefined when ffmpeg
+ * reports none @throws MediaError
+ */
 export async function measureMedia(ffmpeg: string, input: number): Promise<number | undefined> {
-  const told = await run(ffmpeg, measureArguments(), input, MEASURE_MS, false);
-  const [, last] = [...told.matchAll(/^out_time_us=(\d+)$/gm)].at(-1) ?? [];
+  const output = await run(ffmpeg, measureArguments(), input, MEASURE_MS, false);
+  const [, last] = [...output.matchAll(/^out_time_us=(\d+)$/gm)].at(-1) ?? [];
   return last === undefined ? undefined : Math.round(Number(last) / 1000);
 }
 

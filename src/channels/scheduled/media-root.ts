@@ -5,8 +5,8 @@ import { MediaError } from './media-error.ts';
 import { readFileUrl } from './media-url.ts';
 
 /**
- * Opens the file that a `file://` URL names below a folder. Links may point to other files below it; devices and pipes
- * are never opened. What the descriptor reads was checked, whatever takes its place under the name meanwhile.
+ * Opens the file that a `file://` URL names below a folder. Links may point to other files below it; devices and
+ * pipes are never opened. The descriptor stays the checked file, whatever replaces it under that name.
  * @param root MediaRootDir; empty where none is configured
  * @throws MediaError
  */
@@ -18,7 +18,7 @@ export async function openBelow(root: string, url: string): Promise<FileHandle> 
     const folder = await realpath(root);
     const file = await realpath(join(folder, path));
     if (!isBelow(file, folder)) throw new MediaError('the file is outside MediaRootDir');
-    // a device may do something already when it is opened
+    // opening a device may already have effects
     if (!(await stat(file)).isFile()) throw new MediaError('it is not a regular file');
     const handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     let isRight = false;

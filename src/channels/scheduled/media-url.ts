@@ -3,8 +3,8 @@ import { readStreamUrl } from '../sources/stream-url.ts';
 const FILE = /^file:\/\//i;
 
 /**
- * The path below MediaRootDir that a `file://` URL names, percent-decoded, without slashes before it.
- * @returns undefined for other URLs, and for paths that lead out of it or are malformed
+ * Path below MediaRootDir that a `file://` URL names, percent-decoded, without leading slashes.
+ * @returns undefined for other URLs, and for paths that leave the folder or are malformed
  */
 export function readFileUrl(url: string): string | undefined {
   if (!FILE.test(url)) return undefined;
@@ -18,7 +18,7 @@ export function readFileUrl(url: string): string | undefined {
   return path === '' || isOutside || path.includes('\0') ? undefined : path;
 }
 
-/** A URL that an item can play; undefined for any other. */
+/** Validates a URL that an item can play; undefined for any other. */
 export function readMediaUrl(url: string): string | undefined {
   return readFileUrl(url) !== undefined || readStreamUrl(url) !== undefined ? url : undefined;
 }

@@ -1,21 +1,20 @@
 import { countUpTo } from './count-up-to.ts';
 import type { Item, Program } from './spec.ts';
 
-/** Milliseconds of a media file; undefined: not known, because it cannot be read or is a live stream. */
+/** Milliseconds of a media file; undefined for a live stream, or an unreadable or unmeasured file. */
 export type LengthOf = (url: string) => number | undefined;
 
-/** An item at its place. Times in milliseconds since the epoch. */
+/** An item and its planned time. Times in milliseconds since the epoch. */
 export interface Planned {
   readonly program: Program;
   readonly item: Item;
-  /** Of the item in its program, from 0. */
+  /** Index of the item in its program, from 0. */
   readonly index: number;
   readonly begins: number;
-  /** undefined: it plays until something else is scheduled. */
+  /** undefined: plays until something else is scheduled. */
   readonly ends: number | undefined;
 }
 
-/** A time for which nothing is scheduled. */
 export interface Gap {
   readonly program: undefined;
   readonly begins: number;
@@ -23,28 +22,28 @@ export interface Gap {
   readonly ends: number | undefined;
 }
 
-/** A program and when the next one begins; undefined for the last. */
+/** A program and the begin of the next one; undefined for the last. */
 export interface Running {
   readonly program: Program;
   readonly ends: number | undefined;
 }
 
-/** The last program that has begun. @param programs in the order of their times */
+/** Finds the last program that has begun. @param programs in the order of their times */
 export function programAt(programs: readonly Program[], at: number): Running | undefined {
   const index = indexAt(programs, at);
   const program = programs[index];
   return program && { program, ends: programs[index + 1]?.scheduled };
 }
 
-/** The programs that a span of time belongs to: the one that has begun before it, and those that begin in it. */
+/** Programs of a span of time: the one running at its begin, and those that begin in it. */
 export function programsIn(programs: readonly Program[], from: number, to: number): Program[] {
   return programs.slice(Math.max(0, indexAt(programs, from))).filter(({ scheduled }) => scheduled < to);
 }
 
 /**
- * What is scheduled at a time.
+ * Finds the item scheduled at a time.
  * @param programs in the order of their times, which are whole milliseconds
- * @returns undefined before the first program and when the items of a program have run out
+ * @returns undefined before the first program, and when the items of a program have run out
  */
 export function planAt(programs: readonly Program[], at: number, lengthOf: LengthOf): Planned | undefined {
   const running = programAt(programs, at);
@@ -52,8 +51,8 @@ export function planAt(programs: readonly Program[], at: number, lengthOf: Lengt
 }
 
 /**
- * All that is scheduled in a span of time, with the gaps between. The first entry may begin before the span, the last
- * one may end after it. A gap before the first program begins with the span.
+ * Lists all items and gaps of a span of time. The first entry may begin before the span, the last one may end after
+ * it. A gap before the first program begins with the span.
  */
 export function* planned(
   programs: readonly Program[],
@@ -87,7 +86,7 @@ export function* planned(
   if (gap !== undefined && gap < to) yield { program: undefined, begins: gap, ends: nextBegin(programs, to, lengthOf) };
 }
 
-/** How long an item plays unless something else is scheduled, in whole milliseconds; Infinity: without an end. */
+/** Planned length of an item in whole milliseconds; Infinity: without an end. */
 export function itemLength({ url, start, duration }: Item, lengthOf: LengthOf): number {
   const asked = duration < 0 ? Infinity : duration;
   const file = lengthOf(url);
@@ -95,16 +94,15 @@ export function itemLength({ url, start, duration }: Item, lengthOf: LengthOf): 
   return length > 0 ? Math.floor(length) : 0;
 }
 
-/** How long the items of a program play once; Infinity: without an end. */
+/** Length of one pass through the items of a program; Infinity: without an end. */
 export function programLength({ items }: Program, lengthOf: LengthOf): number {
   return items.reduce((sum, item) => sum + itemLength(item, lengthOf), 0);
 }
 
-/** Where the items of a program lie. */
 class ProgramPlan {
   readonly #program: Program;
   readonly #ends: number;
-  /** When each item is over, since the first one began. */
+  /** End of each item, since the begin of the program. */
   readonly #overs: readonly number[];
   readonly #total: number;
 
@@ -116,7 +114,7 @@ class ProgramPlan {
     this.#total = total;
   }
 
-  /** When a program that has items for a time only has no more. */
+  /** End of the last item of a program that does not repeat. */
   get runsOut(): number {
     return this.#program.scheduled + this.#total;
   }
@@ -141,7 +139,7 @@ function indexAt(programs: readonly Program[], at: number): number {
   return countUpTo(programs, at, ({ scheduled }) => scheduled) - 1;
 }
 
-/** When the first program with something to play begins, at a time or after it. */
+/** Begin of the first program with something to play, at a time or after it. */
 export function nextBegin(programs: readonly Program[], at: number, lengthOf: LengthOf): number | undefined {
   return programs.find((program) => program.scheduled >= at && programLength(program, lengthOf) > 0)?.scheduled;
 }

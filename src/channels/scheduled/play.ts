@@ -2,64 +2,66 @@ import type { Track } from '../../core/track.ts';
 import { unitLength, type ItemSource, type ItemUnit } from './item-source.ts';
 import type { Planned } from './plan.ts';
 
-/** An item that begins later than this is joined where it should be by now. */
+/** An item that begins later than this is joined at its present position. */
 export const LATE_MS = 1000;
-/** What begins up to so much before the end of what was written is decoded after it all the same. */
+/** An item that begins at most this much before the end of what was written is still decoded after it. */
 const OVERLAP_MS = 100;
-/** Times of frames are rounded. */
 const ROUNDING_MS = 1;
-/** How long the next key frame of an item is waited for while something else plays. */
+/** Longest wait for the next key frame of an item while something else plays. */
 const KEY_WITHIN_MS = 10_000;
-/** Less than this is no failure, whatever the channel tolerates: files end between two frames. */
+/** Shorter gaps are no failure, whatever the channel tolerates: files end between two frames. */
 const TOLERATED_MS = 200;
-/** A source has so long to begin, besides what the channel tolerates. */
+/** Time that a source has to begin, besides what the channel tolerates. */
 const OPENING_MS = 5000;
-/** What has nothing for so long may fail. */
+/** A source without units for this long may fail. */
 const TROUBLED_MS = 100;
-/** So does a file of which less than this is read ahead, after more was. */
+/** A file that has read ahead less than this, after more, may fail. */
 const LOW_MS = 500;
 const AHEAD_MS = 1000;
 
 export interface PlayOptions {
   readonly planned: Planned;
   readonly isFallback: boolean;
-  /** Monotonic milliseconds, now and at the time when the item is to begin. */
+  /** Monotonic milliseconds: now, and the begin of the item. */
   readonly now: number;
   readonly begins: number;
-  /** The item begins with its key frame where the stream is, however late that is. */
+  /** Whether the item may begin late with its key frame where the stream is. */
   readonly isLoose: boolean;
   readonly toleranceMs: number;
   /** @param position milliseconds of the item */
   readonly open: (position: number) => ItemSource;
 }
 
-/** Up to where the stream was written, in monotonic milliseconds: when all of it is over, and when its last frame of video is shown. */
+/**
+ * End of what was written, in monotonic milliseconds: of all tracks, and the time when the last video frame is shown.
+ */
 export interface Written {
   readonly end: number;
   readonly lastShown: number;
 }
 
-/** One item from its opening to its end: where in the stream it is, and what of it still belongs there. Times as PlayOptions. */
+/**
+ * One item from its opening to its end: its place in the stream, and the units that still belong there. Times as in
+ * PlayOptions.
+ */
 export class Play {
-  /** Its end may change. */
   planned: Planned;
   readonly isFallback: boolean;
   readonly source: ItemSource;
-  /** It is joined in its middle: where its key frames are is known only when it is read. */
+  /** Joined in its middle: the positions of its key frames are known only when they are read. */
   readonly isJoined: boolean;
   readonly #options: PlayOptions;
   readonly #toleranceMs: number;
   #begins: number;
-  /** Where the time of the item is 0. */
+  /** Time 0 of the item. */
   #offset: number | undefined;
-  /** When what it begins with is shown. */
+  /** Presentation time of its start. */
   #shownFrom: number | undefined;
   #isOnAir = false;
-  /** Video of it has been read. */
   #hasVideo = false;
-  /** When the key frame that it begins with is due. */
+  /** Due time of the key frame that it begins with. */
   #joinsAt: number | undefined;
-  /** Tracks of which the rest is behind the end. */
+  /** Tracks whose remaining units are after the end. */
   readonly #cut = new Set<number>();
   #cutAt = Infinity;
   #starvedMs = 0;
@@ -77,18 +79,18 @@ export class Play {
     this.source = open(planned.item.start + (this.isJoined ? now - begins : 0));
   }
 
-  /** How much of it is over, of what was to be played of it. */
+  /** Position in the item, within the part to play. */
   position(now: number): number {
     const { start } = this.planned.item;
     return Math.max(0, Math.round(now - (this.#offset ?? this.#begins - start) - start));
   }
 
-  /** When it is to go on the air, where it is joined and that is known. */
+  /** Time to go on the air, where it is joined and that time is known. */
   get joinsAt(): number | undefined {
     return this.#joinsAt;
   }
 
-  /** When what it begins with is shown, where its place is known: what plays before it ends there. */
+  /** Presentation time of its start, once placed: the item before it ends there. */
   get shownFrom(): number | undefined {
     return this.#shownFrom;
   }
@@ -97,7 +99,6 @@ export class Play {
     return this.#offset ?? 0;
   }
 
-  /** Up to where it was written. */
   get end(): number {
     return this.#end;
   }
@@ -106,7 +107,7 @@ export class Play {
     return Array.from(this.source.queue.lanes(), ([unit]) => (unit as ItemUnit).track);
   }
 
-  /** Why it cannot go on the air any more; undefined while it may. */
+  /** Reason why it can no longer go on the air; undefined while it can. */
   objection(now: number): string | undefined {
     const { state, failure, queue } = this.source;
     if (state === 'ended' && (failure !== undefined || queue.next === undefined))
@@ -115,13 +116,13 @@ export class Play {
     return state === 'opening' && isLate ? 'it did not begin in time' : undefined;
   }
 
-  /** It is to begin at another time than it was opened for. Not for what is joined, or on the air. */
+  /** Moves its begin. Not for an item that is joined or on the air. */
   move(planned: Planned, begins: number): void {
     this.planned = planned;
     this.#begins = begins;
   }
 
-  /** It has waited for a key frame at its place for too long. */
+  /** Whether it has waited too long for a key frame. */
   isStuck(now: number): boolean {
     const { now: openedAt, isLoose } = this.#options;
     return this.isJoined && !isLoose && this.source.state !== 'opening' && now - openedAt > KEY_WITHIN_MS;
@@ -129,7 +130,7 @@ export class Play {
 
   /**
    * Finds its place in the stream.
-   * @param follows whether something else plays, which it must not overlap
+   * @param follows whether another item plays, which it must not overlap
    * @returns when it is to go on the air; undefined: not known yet
    */
   place(now: number, { end: floor, lastShown }: Written, follows: boolean): number | undefined {
@@ -140,11 +141,11 @@ export class Play {
     const begins = this.#begins;
     const { start } = this.planned.item;
     const firstKey = this.#firstKey(-Infinity);
-    // its video was dropped while something else played
+    // its video was dropped while another item played
     if (this.isJoined && this.#hasVideo && firstKey === undefined) return undefined;
     const first = firstKey ?? next;
     if (source.isLive) {
-      // what waits grows older
+      // waiting units age
       const key = this.#lastKey ?? first;
       const newest = source.queue.span + next.at;
       return Math.max(begins, this.#put(key, Math.max(now - newest, floor - key.shownAt)));
@@ -155,27 +156,23 @@ export class Play {
       const exact = begins - start;
       if (!follows) return this.#put(first, Math.max(exact, floor - first.shownAt));
       const key = this.#firstKey(Math.max(now, floor - OVERLAP_MS, lastShown + ROUNDING_MS) - exact);
-      // what is older than now will not be shown: the next key frame may be behind it
+      // units older than now will not be shown, and the next key frame may follow them
       if (key === undefined) this.#dropBefore(now - exact);
       this.#joinsAt = key && this.#put(key, exact);
       return this.#joinsAt;
     }
-    // a file that cannot begin at its start begins with the key frame in front of it
+    // a file that cannot begin at its start begins with the key frame before it
     const base = first.track.type === 'video' ? Math.min(start, first.shownAt) : start;
     const offset = begins - base;
     const late = floor - (offset + base);
     return this.#put(first, late > OVERLAP_MS ? offset + late : offset, base);
   }
 
-  /** It goes on the air. */
   start(): void {
     this.#isOnAir = true;
   }
 
-  /**
-   * The next unit that is due and not behind the end of the item.
-   * @param ends of the item
-   */
+  /** Takes the next unit that is due and before the end of the item. @param ends of the item */
   take(now: number, ends: number): ItemUnit | undefined {
     for (;;) {
       const unit = this.source.queue.next;
@@ -188,13 +185,13 @@ export class Play {
     }
   }
 
-  /** When its next unit is due. */
+  /** Due time of its next unit. */
   get due(): number | undefined {
     const { next } = this.source.queue;
     return next && this.offset + next.at;
   }
 
-  /** Whether nothing of it is to come before its end. */
+  /** Whether no unit is to come before its end. */
   isSpent(ends: number): boolean {
     const { state, queue } = this.source;
     const heads = Array.from(queue.lanes(), ([unit]) => unit as ItemUnit);
@@ -202,7 +199,7 @@ export class Play {
     return heads.every((unit) => this.#isBehind(unit, ends));
   }
 
-  /** Milliseconds of the file, where that was read to its end; undefined otherwise. */
+  /** Milliseconds of a file that was read to its end; undefined otherwise. */
   get length(): number | undefined {
     const { state, failure, isLive, queue } = this.source;
     if (isLive || state !== 'ended' || failure !== undefined) return undefined;
@@ -223,13 +220,16 @@ export class Play {
     return failure !== undefined || ends - last > this.#toleranceMs;
   }
 
-  /** For how many milliseconds nothing may come of it until it has to be looked at. */
+  /** Milliseconds for which it may stay without units before it has to be checked. */
   get checkAfterMs(): number {
     const limit = this.#starvedMs < TROUBLED_MS ? TROUBLED_MS : this.#toleranceMs;
     return Math.max(0, limit - this.#starvedMs);
   }
 
-  /** Why it cannot go on; undefined while it can. @param passedMs since this was asked last, without pauses of the process */
+  /**
+   * Reason why it cannot continue; undefined while it can. @param passedMs since the last call, without pauses of the
+   * process
+   */
   fault(passedMs: number, ends: number): string | undefined {
     const { state, failure, queue } = this.source;
     const toleranceMs = this.#toleranceMs;
@@ -248,7 +248,7 @@ export class Play {
     this.source.close();
   }
 
-  /** @returns when the first unit is due */
+  /** @returns due time of the first unit */
   #put(first: ItemUnit, offset: number, from = first.shownAt): number {
     if (this.#isOnAir) return this.due ?? 0;
     this.#offset = offset;
@@ -268,7 +268,9 @@ export class Play {
     return this.#mainLane?.findLast(({ key }) => key);
   }
 
-  /** What waits of the video, or where the item has none, of audio: what is left of an item's audio alone is not joined. */
+  /**
+   * Waiting video units, or audio of an item without video: the remaining audio of an item with video is not joined.
+   */
   get #mainLane(): readonly ItemUnit[] | undefined {
     const lanes = [...this.source.queue.lanes()];
     const lane = (type: string) => lanes.find(([unit]) => unit?.track.type === type);
@@ -287,7 +289,7 @@ export class Play {
     const { id, type } = unit.track;
     if (this.#cut.has(id)) return true;
     const shown = this.offset + unit.shownAt;
-    // audio is cut where that leaves the smallest gap or overlap; nothing decodes without the frame that is left out
+    // audio is cut where the gap or overlap is smallest; what follows does not decode without the frame that is left out
     const isBehind = type === 'audio' ? shown + unitLength(unit) / 2 > ends : shown >= ends - ROUNDING_MS;
     if (!isBehind) return false;
     this.#cut.add(id);
@@ -296,7 +298,7 @@ export class Play {
   }
 }
 
-/** When what waits of a track is over; the last frame of video is shown as long as the one before. */
+/** End of the waiting units of a track; the last video frame is shown as long as the one before. */
 function endOf(units: readonly ItemUnit[]): number {
   const shown = units.map((unit) => unit.shownAt + unitLength(unit)).sort((one, other) => other - one);
   const [last = -Infinity, before = last] = shown;

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 
-/** What a scheduled channel plays: the report of its task. Times in milliseconds. */
+/** Present item of a scheduled channel: the report of its task. Times in milliseconds. */
 const ScheduleReport = Type.Object({
-  /** The program that is scheduled, and when it begins and ends; absent when none is. */
+  /** Scheduled program with its begin and end; absent when there is none. */
   program: Type.Optional(
     Type.Object({
       name: Type.String(),
@@ -12,16 +12,15 @@ const ScheduleReport = Type.Object({
       repeat: Type.Boolean(),
     }),
   ),
-  /** What plays; `position` since it began. */
+  /** Playing item; `position` since it began. */
   item: Type.Optional(
     Type.Object({ url: Type.String(), start: Type.Number(), duration: Type.Number(), position: Type.Number() }),
   ),
-  /** The item is one of the fallback program. */
   fallback: Type.Boolean(),
 });
 export type ScheduleReport = Static<typeof ScheduleReport>;
 
-/** undefined for none, and for what a node of another version tells. */
+/** undefined for no report, or a report of another version. */
 export function readScheduleReport(json: unknown): ScheduleReport | undefined {
   return Value.Check(ScheduleReport, json) ? json : undefined;
 }

@@ -1,8 +1,8 @@
 const FORM = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d{1,2})(?:\.(\d{1,9}))?(Z|[+-]\d\d(?::\d\d)?)?$/;
 
 /**
- * Reads `YYYY-MM-DDTHH:MM:SS[.mmm](Z|±hh[:mm])` (ISO 8601) of a day that the calendar has. No zone means UTC; what is
- * below a millisecond is cut off.
+ * Reads `YYYY-MM-DDTHH:MM:SS[.mmm](Z|±hh[:mm])` (ISO 8601) of an existing day. No zone means UTC; fractions of a
+ * millisecond are cut off.
  * @returns milliseconds since the epoch; undefined for any other text, leap seconds included
  */
 export function readTime(text: string): number | undefined {
@@ -17,9 +17,9 @@ export function readTime(text: string): number | undefined {
   return midnight + ((hour * 60 + minute - zone) * 60 + second) * 1000 + ms;
 }
 
-/** Midnight of a day in UTC; undefined where the calendar does not have it. @param month from 1 */
+/** Midnight of a day in UTC; undefined for a day that does not exist. @param month from 1 */
 export function dayOf(year: number, month: number, day: number): number | undefined {
-  // years below 100 stand for others in Date.UTC
+  // Date.UTC takes years below 100 for others
   const midnight = Date.UTC(year, month - 1, day);
   const date = new Date(midnight);
   const isThere = date.getUTCFullYear() === year && date.getUTCMonth() === month - 1 && date.getUTCDate() === day;

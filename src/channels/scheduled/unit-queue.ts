@@ -3,16 +3,15 @@ import { unitLength, type ItemUnit } from './item-source.ts';
 
 interface Lane {
   readonly units: ItemUnit[];
-  /** Of its units. */
   bytes: number;
 }
 
-/** Units of an item that wait for their time, by track in the order of decoding. */
+/** Units of an item that wait for their time, by track in decode order. */
 export class UnitQueue {
   readonly #lanes = new Map<number, Lane>();
   #newest = -Infinity;
 
-  /** Of all units, undefined where there are none: the one that is decoded first. */
+  /** First unit of all tracks in decode order. */
   get next(): ItemUnit | undefined {
     return this.#first?.units[0];
   }
@@ -23,13 +22,13 @@ export class UnitQueue {
     return bytes;
   }
 
-  /** Milliseconds from the first unit to the newest. */
+  /** Milliseconds from the first to the newest unit. */
   get span(): number {
     const { next } = this;
     return next === undefined ? 0 : this.#newest - next.at;
   }
 
-  /** How many tracks of audio and video have units that wait. */
+  /** Number of audio and video tracks with waiting units. */
   get filled(): number {
     let filled = 0;
     for (const { units } of this.#lanes.values()) if (units[0] !== undefined && isMedia(units[0].track)) filled++;
@@ -44,7 +43,7 @@ export class UnitQueue {
     if (unit.at > this.#newest) this.#newest = unit.at;
   }
 
-  /** Takes the one that is decoded first. */
+  /** Takes the first unit in decode order. */
   take(): ItemUnit | undefined {
     const lane = this.#first;
     const unit = lane?.units.shift();
@@ -52,14 +51,14 @@ export class UnitQueue {
     return unit;
   }
 
-  /** The waiting units of each track, in order of decoding. */
+  /** Waiting units of each track, in decode order. */
   *lanes(): IterableIterator<readonly ItemUnit[]> {
     for (const { units } of this.#lanes.values()) if (units.length > 0) yield units;
   }
 
   /**
-   * Drops what is not needed to begin at a unit, a key frame of the video: what its own track has in front of it, and
-   * what other tracks have that is shown earlier.
+   * Drops units that are not needed to begin at a key frame of video: earlier ones of its track, and those of other
+   * tracks that are shown earlier.
    */
   beginWith(first: ItemUnit): void {
     for (const lane of this.#lanes.values()) {
@@ -72,7 +71,7 @@ export class UnitQueue {
     }
   }
 
-  /** Drops the audio that is over before a time of the item. */
+  /** Drops audio that ends before a time of the item. */
   dropAudio(time: number): void {
     for (const lane of this.#lanes.values()) {
       const { units } = lane;
@@ -98,7 +97,7 @@ export class UnitQueue {
   }
 }
 
-/** Milliseconds where half of a frame of audio is over. */
+/** Middle of an audio frame, in milliseconds. */
 function middleOf(unit: ItemUnit): number {
   return unit.shownAt + unitLength(unit) / 2;
 }

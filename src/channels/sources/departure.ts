@@ -2,14 +2,14 @@ import type { Packet } from '../../core/packet.ts';
 import { Watchdog } from '../../lib/watchdog.ts';
 import type { Task } from '../../tasks/kind.ts';
 
-/** After a silence of this length there is nothing that an end could interrupt. */
+/** After a silence of this length an end interrupts nothing. */
 const SILENCE_MS = 2000;
-/** How long the next key frame is waited for at most: x264 makes one every 250 frames, 10.4 s at 24 frames a second. */
+/** Longest wait for a key frame: x264 makes one every 250 frames, 10.4 s at 24 frames a second. */
 const KEY_WITHIN_MS = 15_000;
 
 /**
- * Lets the stream of a run that is handed over end right before a key frame: the node that stands by goes on with that.
- * Without video it ends with the next packet, in a silence at once.
+ * Ends the stream of a run that is handed over right before a key frame, with which the standby node continues.
+ * Without video it ends before the next packet, in silence at once.
  */
 export class Departure {
   readonly #task: Pick<Task, 'handsOver' | 'signal'>;
@@ -19,13 +19,13 @@ export class Departure {
   #leave: (() => void) | undefined;
   #late: Watchdog | undefined;
 
-  /** @param onLeft called with what comes right after the end */
+  /** @param onLeft called with the first packet after the end */
   constructor(task: Pick<Task, 'handsOver' | 'signal'>, onLeft: (next: Packet) => void = () => undefined) {
     this.#task = task;
     this.#onLeft = onLeft;
   }
 
-  /** Whether a packet may be written: to be asked for each of them, in order. */
+  /** Whether a packet may be written. To be called for each packet, in order. */
   passes(packet: Packet): boolean {
     const { signal } = this.#task;
     const isVideo = packet.track.type === 'video';
@@ -40,7 +40,6 @@ export class Departure {
     return true;
   }
 
-  /** Idempotent. */
   close(): void {
     this.#silence?.close();
     this.#late?.close();

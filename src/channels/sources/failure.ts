@@ -3,15 +3,14 @@ import Value from 'typebox/value';
 import type { Json } from '#cluster';
 import { ChannelError } from './error.ts';
 
-/** Of a channel that another node could not begin. */
 const Failure = Type.Object({ message: Type.String() });
 
-/** The failure of a new channel, as it is carried to the calling node; undefined if the error is a fault. */
+/** Serializes the failure of a new channel for the calling node; undefined if the error is a fault. */
 export function writeChannelFailure(error: unknown): Json | undefined {
   return error instanceof ChannelError ? { message: error.message } : undefined;
 }
 
-/** The failure of a new channel on another node. */
+/** Reads the failure of a new channel from another node. */
 export function readChannelFailure(failure: Json): ChannelError {
   return new ChannelError(
     Value.Check(Failure, failure) ? failure.message : 'the node that should run the channel gave no reason',

@@ -5,22 +5,22 @@ import { DEFAULT_LIMITS, Reader } from '../../core/reader.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 
-/** Who takes what a live source delivers. */
+/** Consumer of a live source. */
 export interface LiveSink {
   /**
-   * The tracks are known, or others. Answers which of them are delivered; all of them where it answers nothing. A track that
-   * has changed is another object under the same id.
+   * Called with the first tracks and with changed ones. Returns the tracks to deliver; undefined for all. A changed
+   * track is another object under the same id.
    */
   tracks(tracks: readonly Track[]): readonly Track[] | void;
-  /** As Consumer.packet: answers false when it can take no more until `resume` is called. */
+  /** As Consumer.packet: returns false when it can take no more until `resume` is called. */
   packet(packet: Packet): boolean | void;
-  /** The stream has ended; nothing follows. */
+  /** Called last, when the stream has ended. */
   end(reason: string): void;
 }
 
 /**
- * What a channel reads of an output stream of this node, or of the relay of another node's, which goes on with the stream's next
- * owner. It begins with a key frame, and keeps encoders running that run on demand. A sink that is slow goes on at a
+ * Reads an output stream of this node for a channel, or the relay of another node's, which continues with the
+ * stream's next owner. It begins with a key frame, and keeps on-demand encoders running. A slow sink continues at a
  * later key frame.
  */
 export class LiveSource {
@@ -29,12 +29,12 @@ export class LiveSource {
   readonly #reader: Reader;
   readonly #undo: (() => void)[] = [];
   readonly #gate = new KeyGate();
-  /** Those that are delivered. */
+  /** Delivered tracks. */
   #tracks: readonly Track[] = [];
   #ids: ReadonlySet<number> = new Set();
   #closed = false;
 
-  /** @param hold begins the use of the stream, and answers its end */
+  /** @param hold marks the stream as in use, and returns its undo */
   constructor(output: OutputStream, sink: LiveSink, hold: () => () => void) {
     this.output = output;
     this.#sink = sink;
@@ -46,12 +46,12 @@ export class LiveSource {
     output.on('tracks', onTracks);
   }
 
-  /** Packets that the sink was too slow for. */
+  /** Packets dropped because the sink was too slow. */
   get dropped(): number {
     return this.#reader.dropped;
   }
 
-  /** @param start what the stream brought from its last key frame on */
+  /** @param start packets of the stream from its last key frame on */
   play(start: GopCache | undefined): void {
     this.#select();
     if (this.#tracks.some(({ type }) => type === 'video')) this.#gate.silence();
@@ -68,7 +68,7 @@ export class LiveSource {
     else this.#undo.push(() => source.close());
   }
 
-  /** The sink takes packets again. */
+  /** To be called when the sink takes packets again. */
   resume(): void {
     this.#reader.resume();
   }

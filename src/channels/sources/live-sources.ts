@@ -10,31 +10,28 @@ import { ChannelError } from './error.ts';
 import { LiveSource, type LiveSink } from './live-source.ts';
 import type { StreamUrl } from './stream-url.ts';
 
-/** How long a change is waited for before a stream is looked for again: an origin that may have it tells nothing. */
+/** Longest wait for a change before a stream is looked up again: an origin that may have it does not report changes. */
 const AGAIN_MS = 1000;
 
 export interface LiveSourcesOptions {
   readonly registry: Pick<Registry, 'vhosts'>;
-  /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
   readonly changes: StreamChanges;
   readonly caches: StartCaches;
   readonly graph: Loops;
 }
 
-/** Knows which channels play which. */
+/** Finds loops of channels that play each other. */
 export interface Loops {
   /**
-   * How a channel that plays a stream would play itself: the channels from one to the next, the last one being the first.
-   * @returns undefined when it would not
+   * Finds the loop that a channel would close by playing a stream: its channels in order, the last being the first.
+   * @returns undefined when there is none
    */
   chain(application: Application, name: string, url: StreamUrl): Promise<readonly string[] | undefined>;
 }
 
-/** The channel that reads a source. */
 export interface ReadBy {
   readonly application: Application;
-  /** Name of its input stream. */
   readonly name: string;
 }
 
@@ -47,7 +44,7 @@ export class LiveSources {
   }
 
   /**
-   * Opens a stream as soon as there is one. When the promise resolves, the sink has its tracks.
+   * Opens a stream as soon as it exists. When the promise resolves, the sink has its tracks.
    * @returns undefined when the signal has aborted
    * @throws ChannelError when the stream is made of the channel that reads it, directly or through other channels
    */
@@ -64,7 +61,7 @@ export class LiveSources {
         continue;
       }
       if (isOwn(url, by) && output.input.name === by.name) throw loop(url);
-      // while it was waited for, it may have become a channel that plays this one
+      // by now it may be a channel that plays this one
       if (atOnce === undefined) await this.#checkLoop(url, by);
       if (signal.aborted) return undefined;
       if (!output.closed) return this.#play(output, sink);
@@ -93,7 +90,7 @@ export class LiveSources {
       const output = application.output(name) ?? (await this.#options.find(application, name, new URLSearchParams()));
       return output === undefined || output.closed || output.tracks.length === 0 ? undefined : output;
     } catch (error) {
-      // its node cannot be reached at the moment
+      // its node is unreachable at the moment
       if (error instanceof KilnError) return undefined;
       throw error;
     }
@@ -122,7 +119,7 @@ export class LiveSources {
   }
 }
 
-/** Whether a stream is of the application that the channel is of. */
+/** Whether a stream and a channel belong to the same application. */
 function isOwn({ vhost, app }: StreamUrl, { application }: ReadBy): boolean {
   return application.vhost.name === vhost && application.name === app;
 }

@@ -1,11 +1,11 @@
-/** The output stream that a `stream://vhost/application/stream` names. */
+/** Parts of `stream://vhost/application/stream`, which names an output stream. */
 export interface StreamUrl {
   readonly vhost: string;
   readonly app: string;
   readonly stream: string;
 }
 
-/** Without lone surrogates, which no key can have. */
+/** Excludes lone surrogates, which keys cannot have. */
 const FORM = /^stream:\/\/([^/?#\p{Cs}]+)\/([^/?#\p{Cs}]+)\/([^/?#\p{Cs}]+)$/iu;
 
 /** Names of virtual hosts may contain what hosts in a URL may not. @returns undefined for other forms */

@@ -12,16 +12,16 @@ const DAY_MS = 86_400_000;
 export interface CalendarEvent extends Place {
   readonly uid: string | undefined;
   readonly name: string;
-  /** What plays in an occurrence that begins at a time. */
+  /** Items of the occurrence that begins at a time. */
   readonly itemsAt: (begins: number) => readonly RawItem[];
   readonly isCancelled: boolean;
   readonly begins: number;
-  /** When its occurrence on a day would begin; days are counted from the epoch. */
+  /** Begin of the occurrence on a day, counted from the epoch. */
   readonly timeOf: (day: number) => number;
   readonly recurrence: Recurrence | undefined;
-  /** Occurrences that are left out. */
+  /** Times of excluded occurrences. */
   readonly excluded: ReadonlySet<number>;
-  /** It takes the place of an occurrence of the event with the same uid. */
+  /** Time of the occurrence that it replaces, of the event with the same uid. */
   readonly replaces: number | undefined;
 }
 
@@ -60,7 +60,7 @@ export function readEvent(component: Component, zoneOf: (property: Property) => 
   };
 }
 
-/** A time of the zone that its property names, in UTC where it names none. @throws UploadError */
+/** Reads a time in the zone that its property names, or UTC. @throws UploadError */
 function readMoment(
   property: Property,
   text: string,
@@ -74,7 +74,7 @@ function readMoment(
 }
 
 interface Ends {
-  /** Of the event, or its first occurrence. */
+  /** Begin of the event, or of its first occurrence. */
   readonly begins: number;
   readonly zone: Zone;
   readonly end: Property | undefined;
@@ -83,8 +83,8 @@ interface Ends {
 }
 
 /**
- * How long an occurrence lasts that begins at a time, in milliseconds; undefined for an event without an end. DTEND makes all as long
- * as the first one, DURATION as many days by the calendar (RFC 5545, section 3.8.5.3).
+ * Length in milliseconds of the occurrence that begins at a time; undefined for an event without an end. DTEND makes
+ * all as long as the first one, DURATION as many days by the calendar (RFC 5545, section 3.8.5.3).
  */
 function readLength({ begins, zone, end, duration, zoneOf }: Ends): (begins: number) => number | undefined {
   const given = end ?? duration;
@@ -120,7 +120,7 @@ function readUrls(event: Component, properties: readonly Property[]): string[] {
   });
 }
 
-/** An only item plays as long as the event lasts; of several each plays to its end. */
+/** A single item plays as long as the event lasts; of several, each plays to its end. */
 function itemsOf(urls: readonly string[], length: number | undefined): RawItem[] {
   return urls.map((url) => ({ url, duration: (urls.length === 1 ? length : undefined) ?? -1 }));
 }

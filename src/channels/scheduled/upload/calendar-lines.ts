@@ -8,7 +8,7 @@ export interface Property extends Place {
   readonly value: string;
 }
 
-/** What stands between BEGIN and END. */
+/** Properties and components between BEGIN and END. */
 export interface Component extends Place {
   readonly name: string;
   readonly properties: Property[];
@@ -19,7 +19,7 @@ const MAX_DEPTH = 8;
 const NAME = /[A-Za-z0-9-]+/y;
 const PARAMETER = /;([A-Za-z0-9-]+)=("[^"]*"|[^";:,]*)((?:,(?:"[^"]*"|[^";:,]*))*)/y;
 
-/** The calendar in a text (RFC 5545, section 3.4). @throws UploadError */
+/** Reads the calendar of a text (RFC 5545, section 3.4). @throws UploadError */
 export function readCalendar(text: string): Component {
   const open: Component[] = [];
   let root: Component | undefined;
@@ -69,7 +69,7 @@ function* properties(text: string): Generator<Property, void, undefined> {
   }
 }
 
-/** Lines with those that continue them (section 3.1), by the number of the first. */
+/** Unfolds lines (section 3.1), numbered by their first. */
 function* contentLines(text: string): Generator<{ line: number; content: string }, void, undefined> {
   let pending: { line: number; parts: string[] } | undefined;
   for (const [index, raw] of text.split(/\r\n|\n|\r/).entries()) {

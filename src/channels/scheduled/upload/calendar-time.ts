@@ -7,7 +7,8 @@ const LOCAL = /^(\d{4})(\d\d)(\d\d)(?:T(\d\d)(\d\d)(\d\d))?$/;
 const DURATION = /^\+?P(?:(\d{1,6})W|(?:(\d{1,6})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?)$/;
 
 /**
- * A date, or a date with a time, as in `20260328T201500` (RFC 5545, sections 3.3.4 and 3.3.5), as if it were UTC.
+ * Reads a date, or a date with a time such as `20260328T201500` (RFC 5545, sections 3.3.4 and 3.3.5), as if it were
+ * UTC.
  * @returns milliseconds since the epoch; undefined for any other text
  */
 export function readLocalTime(text: string): number | undefined {
@@ -28,7 +29,7 @@ export interface Duration {
   readonly milliseconds: number;
 }
 
-/** A length of time, as in `P1DT1H30M` (section 3.3.6); undefined for any other text, and for negative ones. */
+/** Reads a duration such as `P1DT1H30M` (section 3.3.6); undefined for any other text, and for negative ones. */
 export function readDuration(text: string): Duration | undefined {
   const match = DURATION.exec(text);
   if (match === null || /[PT]$/.test(text)) return undefined;

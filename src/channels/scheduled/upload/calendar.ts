@@ -6,18 +6,18 @@ import { describedZone, namedZone, type Zone } from './zone.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_EVENTS = 1000;
-/** Occurrences that are left out, of all events. */
+/** Limit of excluded occurrences of all events. */
 const MAX_EXCLUDED = 10_000;
-/** How far recurring events are followed. */
+/** Period for which recurring events are expanded. */
 const AHEAD_DAYS = 92;
-/** What began earlier and goes on is looked for so far back. */
+/** Period before now that is searched for occurrences that still last. */
 const BACK_DAYS = 8;
-/** With those of another day they are fewer than a schedule may have. */
+/** Together with those of one more day, still fewer than a schedule may have. */
 const MANY_PROGRAMS = 3000;
 
 export interface CalendarReading {
   readonly programs: readonly RawProgram[];
-  /** Recurring events are followed until then: milliseconds since the epoch. undefined: there are none. */
+  /** Time until which recurring events are expanded, in milliseconds since the epoch; undefined: there are none. */
   readonly until: number | undefined;
 }
 
@@ -63,7 +63,7 @@ export function readCalendarPrograms(text: string, now: number): CalendarReading
   return { programs, until };
 }
 
-/** @throws UploadError: each costs a look at its zone */
+/** Limits the exclusions: each costs a look-up of its zone. @throws UploadError */
 function checkExcluded(events: readonly Component[]): void {
   let count = 0;
   for (const { properties } of events) {
@@ -75,7 +75,7 @@ function checkExcluded(events: readonly Component[]): void {
   }
 }
 
-/** All events that happen once, and the occurrences of the others from some days ago on. */
+/** All single events, and the occurrences of recurring ones from some days ago on. */
 function expand(events: readonly CalendarEvent[], now: number): { occurrences: Occurrence[]; until?: number } {
   const once = events.filter(({ recurrence }) => recurrence === undefined);
   const recurring = events.filter(({ recurrence }) => recurrence !== undefined);
@@ -90,7 +90,7 @@ function expand(events: readonly CalendarEvent[], now: number): { occurrences: O
       if (time <= event.recurrence.until) occurrences.push({ event, time });
     }
   }
-  // a later day may have begun elsewhere
+  // in another zone a later day may already have begun
   const until = (day - 1) * DAY_MS;
   return {
     occurrences: occurrences.filter(({ event, time }) => event.recurrence === undefined || time < until),
@@ -98,7 +98,7 @@ function expand(events: readonly CalendarEvent[], now: number): { occurrences: O
   };
 }
 
-/** Finds zones by TZID: those of the IANA database, or else as the calendar describes them. */
+/** Finds zones by TZID: in the IANA database, or else as the calendar describes them. */
 function zoneFinder(calendar: Component): (property: Property) => Zone {
   const known = new Map<string, Zone | undefined>();
   const described = new Map<string, Component>();

@@ -4,13 +4,11 @@ export interface CsvField extends Place {
   readonly text: string;
 }
 
-/** More than any table of programs has. */
 const MAX_FIELDS = 100;
 const FIELD = /"((?:[^"]|"")*)"|[^",\r\n]*/y;
 
 /**
- * Rows of a text of comma-separated values (RFC 4180), whose lines may end with LF alone. Lines without anything are left
- * out.
+ * Rows of comma-separated values (RFC 4180); lines may end with LF alone. Empty lines are skipped.
  * @throws UploadError
  */
 export function* csvRows(text: string): Generator<readonly CsvField[], void, undefined> {

@@ -66,7 +66,7 @@ function readItem(fields: ReadonlyMap<Column, CsvField>): RawItem {
   };
 }
 
-/** @param least is the smallest that is allowed */
+/** @param least smallest allowed value */
 function readNumber(field: CsvField | undefined, least: number): number | undefined {
   if (field === undefined || field.text === '') return undefined;
   const number = /^-?\d{1,12}$/.test(field.text) ? Number(field.text) : NaN;

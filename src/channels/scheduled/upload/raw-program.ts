@@ -19,10 +19,10 @@ export interface RawItem {
 
 export const BEGIN: Place = { line: 1, column: 1 };
 
-/** The text without the mark of its encoding. @throws UploadError it is too long, or was no UTF-8 */
+/** Text without its byte order mark. @throws UploadError if it is too long, or was not UTF-8 */
 export function uploadText(text: string): string {
   if (text.length > MAX_CHARACTERS) throw new UploadError(BEGIN, `the text has more than ${MAX_CHARACTERS} characters`);
-  // bytes that are none have become this character
+  // invalid bytes were decoded to this character
   const odd = text.indexOf('\uFFFD');
   if (odd >= 0) throw new UploadError(placeOf(text, odd), 'the text is not encoded as UTF-8');
   return text.startsWith('\uFEFF') ? text.slice(1) : text;

@@ -2,22 +2,22 @@ import type { Property } from './calendar-lines.ts';
 import { readLocalTime, WEEKDAYS } from './calendar-time.ts';
 import { shown, UploadError } from './upload-error.ts';
 
-/** Days are counted from the epoch, and are those of the event's own zone. */
+/** Days are counted from the epoch, in the event's own zone. */
 export interface Recurrence {
   readonly isOn: (day: number) => boolean;
-  /** No occurrence begins after this, in milliseconds since the epoch. */
+  /** Latest begin of an occurrence, in milliseconds since the epoch. */
   readonly until: number;
 }
 
 const DAY_MS = 86_400_000;
-/** Occurrences are counted no further than this from the first: 20 years. */
+/** Occurrences are counted at most this far from the first: 20 years. */
 const MAX_DAYS = 7305;
 const KNOWN = ['FREQ', 'INTERVAL', 'COUNT', 'UNTIL', 'BYDAY', 'WKST'];
 
 /**
- * The days of a recurring event (RFC 5545, section 3.3.10): daily or weekly ones.
- * @param first day of the event, which is one of them in any case
- * @param timeOf when the occurrence of a day begins
+ * Reads the days of a daily or weekly event (RFC 5545, section 3.3.10).
+ * @param first first day, which always has an occurrence
+ * @param timeOf begin of the occurrence on a day
  * @throws UploadError
  */
 export function readRecurrence(property: Property, first: number, timeOf: (day: number) => number): Recurrence {
@@ -77,14 +77,14 @@ function readUntil(text: string, timeOf: (day: number) => number): number | unde
   return timeOf(time / DAY_MS);
 }
 
-/** The day of the last of so many occurrences; undefined when that is too far away. */
+/** Day of the last of `count` occurrences; undefined when it is too far away. */
 function lastOf(count: number, first: number, isOn: (day: number) => boolean): number | undefined {
   let left = count;
   for (let day = first; day < first + MAX_DAYS; day++) if (isOn(day) && --left === 0) return day;
   return undefined;
 }
 
-/** From 0, Sunday. The epoch began on a Thursday. */
+/** 0 is Sunday; the epoch began on a Thursday. */
 function weekdayOf(day: number): number {
   return (((day + 4) % 7) + 7) % 7;
 }

@@ -1,4 +1,4 @@
-/** An upload cannot be read. `message` begins with the place, lines and columns counted from 1. */
+/** An upload that cannot be read. `message` begins with the place; lines and columns are counted from 1. */
 export class UploadError extends Error {
   override readonly name = 'UploadError';
 
@@ -14,7 +14,7 @@ export interface Place {
 
 const MAX_SHOWN = 80;
 
-/** A value as messages show it. */
+/** Quotes a value for messages. */
 export function shown(value: string): string {
   return JSON.stringify(value.length > MAX_SHOWN ? `${value.slice(0, MAX_SHOWN)}...` : value);
 }

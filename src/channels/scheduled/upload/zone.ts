@@ -6,14 +6,14 @@ import { shown, UploadError } from './upload-error.ts';
 
 const DAY_MS = 86_400_000;
 
-/** How far the clocks of a zone are ahead of UTC at a time; both in milliseconds. */
+/** Offset of a zone's clocks from UTC at a time; both in milliseconds. */
 export type Zone = (time: number) => number;
 
 export const UTC: Zone = () => 0;
 
 /**
- * The time at which clocks of a zone show a local time (RFC 5545, section 3.3.5): of a time that they show twice the first,
- * and a time that they skip counts as if they had not.
+ * Time at which the clocks of a zone show a local time (RFC 5545, section 3.3.5): the first, of a time shown twice; a
+ * skipped time counts as if it were not skipped.
  * @param local as if it were UTC
  */
 export function timeIn(zone: Zone, local: number): number {
@@ -23,7 +23,7 @@ export function timeIn(zone: Zone, local: number): number {
   return zone(local - after) === after ? local - after : local - before;
 }
 
-/** A zone of the IANA database, also as the end of a longer id. @returns undefined for others */
+/** Zone of the IANA database, also as the end of a longer id. @returns undefined for others */
 export function namedZone(id: string): Zone | undefined {
   const parts = id.split('/').filter((part) => part !== '');
   for (const name of [parts.join('/'), parts.slice(-3).join('/'), parts.slice(-2).join('/')]) {
@@ -35,7 +35,7 @@ export function namedZone(id: string): Zone | undefined {
   return undefined;
 }
 
-/** To make one takes longer than to read a calendar. There are no more than the database has names. */
+/** Cached, as creating a formatter takes longer than reading a calendar. The number of zone names bounds it. */
 const named = new Map<string, Zone>();
 
 function formattedZone(name: string): Zone | undefined {
@@ -55,11 +55,11 @@ function offsetOf(text: string): number {
   return (sign === '-' ? -1000 : 1000) * ((Number(hours) * 60 + Number(minutes)) * 60 + Number(seconds));
 }
 
-/** When the clocks of a zone are set to another offset, each year. */
+/** Yearly change of a zone's clocks to another offset. */
 interface Observance {
   readonly from: number;
   readonly to: number;
-  /** The first time, by the clocks before it, as if that were UTC. */
+  /** First time, by the clocks before it, as if that were UTC. */
   readonly begins: number;
   /** undefined: once only. */
   readonly yearly: Yearly | undefined;
@@ -69,18 +69,18 @@ interface Yearly {
   readonly month: number;
   /** 0 is Sunday. */
   readonly weekday: number;
-  /** Of those of the month; negative: from its end. */
+  /** Index among those of the month; negative: from its end. */
   readonly nth: number;
-  /** Not after this, in UTC. */
+  /** Last possible time, in UTC. */
   readonly until: number;
 }
 
-/** Real ones have some hundred at most. */
+/** Real zones have a few hundred at most. */
 const MAX_OBSERVANCES = 500;
-/** Years whose changes are kept. */
+/** Limit of years whose changes are cached. */
 const MAX_YEARS = 32;
 
-/** The clocks are set to an offset. */
+/** A change of the clocks to an offset. */
 interface Onset {
   /** In UTC. */
   readonly time: number;
@@ -111,18 +111,18 @@ export function describedZone(component: Component): Zone {
   };
 }
 
-/** What sets the clocks in a year, the one before and the one after, and what sets them once, in order. */
+/** Changes of the clocks in a year, the one before and the one after, and single changes, in order. */
 function onsetsAround(observances: readonly Observance[], year: number): Onset[] {
   const onsets = observances.flatMap((observance) => {
     const years = observance.yearly === undefined ? [year] : [year - 1, year, year + 1];
     return years.map((of) => ({ time: onsetIn(observance, of), offset: observance.to }));
   });
   const sorted = onsets.filter(({ time }) => time < Infinity).sort((one, other) => one.time - other.time);
-  // of those at one time the first counts
+  // of simultaneous changes the first counts
   return sorted.filter(({ time }, index) => time !== sorted[index - 1]?.time);
 }
 
-/** When it begins in a year, or the only time, in UTC. Infinity: never in that year. */
+/** Time of its change in a year, or its only one, in UTC. Infinity: none in that year. */
 function onsetIn({ begins, from, yearly }: Observance, year: number): number {
   if (yearly === undefined) return begins - from;
   const { month, weekday, nth } = yearly;
