@@ -31,12 +31,12 @@ export interface ChannelsOptions {
   readonly calls: PeerCalls;
   /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
-  /** What relative paths start from. */
+  /** Base of relative paths. */
   readonly folder: string;
   readonly log: Logger;
 }
 
-/** Scheduled and multiplex channels: what runs them on this node, and those of the whole cluster. */
+/** Opens scheduled and multiplex channels: their runs on this node, and the API of those of the whole cluster. */
 export function openChannels({
   cluster,
   registry,
@@ -57,7 +57,7 @@ export function openChannels({
   let found: Promise<string> | undefined;
   const ffmpeg = (): Promise<string> => {
     found ??= findFfmpeg().then(({ path }) => path);
-    // it may be installed meanwhile
+    // ffmpeg may be installed until the next attempt
     found.catch(() => (found = undefined));
     return found;
   };
@@ -80,7 +80,7 @@ export function openChannels({
       alerts.close();
       files.close();
     },
-    /** What channels start from of other streams; it ends with those. */
+    /** Starts of other streams that channels begin with. To be closed after the channels. */
     caches,
   };
 }

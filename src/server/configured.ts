@@ -13,14 +13,14 @@ export interface ConfiguredOptions {
   readonly cluster: Cluster;
   readonly registry: Registry;
   readonly tasks: Tasks;
-  /** What relative paths of stream maps start from. */
+  /** Base of relative paths of stream maps. */
   readonly folder: string;
-  /** As recordings take it. */
+  /** Folder of recordings without a RootPath. */
   readonly recordFolder: string;
   readonly log: Logger;
 }
 
-/** Recordings and pushes that the configuration asks for. */
+/** Starts recordings and pushes of the configuration. */
 export function openConfigured({ folder, recordFolder, log, ...options }: ConfiguredOptions): ConfiguredTasks {
   const common = { folder, env: process.env };
   const records = new StreamMaps({ ...common, format: recordMap(recordFolder), log: log.child({ module: RECORD }) });

@@ -5,7 +5,7 @@ import type { Logger } from '../log/log.ts';
 import { runProgram } from '../lib/run-program.ts';
 
 const RESTART_MS = { first: 500, most: 10_000 };
-/** One that ran this long was healthy: the next restart is quick again. */
+/** After a run of this length the next restart is quick again. */
 const HEALTHY_MS = 10_000;
 const KILL_AFTER_MS = 2000;
 const PROBE_TIMEOUT_MS = 10_000;
@@ -20,7 +20,7 @@ const BARS =
   'smptehdbars=size=1280x720:rate=30[bars];color=0x131110:size=48x60:rate=30[marker];' +
   `[bars][marker]overlay=x='298+mod(t\\,2)/2*(828-w)':y=420[out0]`;
 
-/** Where text cannot be drawn: the pattern with a counter of its own. */
+/** Test pattern with its own counter, for an ffmpeg that cannot draw text. */
 const PLAIN = 'testsrc2=size=1280x720:rate=30';
 
 const TONE = 'sine=frequency=440:beep_factor=2:sample_rate=48000,volume=0.25,aformat=channel_layouts=stereo';
@@ -55,9 +55,9 @@ const ENCODE = [
 ];
 
 export interface DemoOptions {
-  /** Addresses that the server listens on, as Server.xml names them. */
+  /** Listening addresses as in Server.xml. */
   readonly ip: readonly string[];
-  /** Names of the virtual host to publish to, with wildcards or without. */
+  /** Names of the virtual host to publish to, may have wildcards. */
   readonly hostNames: readonly string[];
   readonly rtmpPort: number;
   readonly app: string;
@@ -72,14 +72,14 @@ export interface Demo {
   close(): Promise<void>;
 }
 
-/** Starts the publisher and keeps it running: one that dies is started again, with growing pauses. */
+/** Starts the publisher and restarts it with growing pauses when it dies. */
 export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPath, log }: DemoOptions): Promise<Demo> {
   const drawn = await draws(ffmpegPath);
-  // what is drawn in a source is drawn some frames ahead of its time, for sources are read ahead
+  // filters of a source draw some frames ahead of their time, for sources are read ahead
   const clock = drawn ? ['-vf', CLOCK] : [];
   const path = `:${rtmpPort}/${encodeURIComponent(app)}`;
   const url = `rtmp://${ownAddress(ip)}${path}/${encodeURIComponent(stream)}`;
-  // What the server chooses the virtual host by; any letter stands for what a wildcard leaves open.
+  // The server selects the virtual host by this name; any letter matches a wildcard.
   const [name = '*'] = hostNames;
   const tcUrl = name === '*' ? [] : ['-rtmp_tcurl', `rtmp://${hostInUrl(name.replace(/[*?]/g, 'a'))}${path}`];
   const publisher = new Publisher(
@@ -112,14 +112,14 @@ export async function startDemo({ ip, hostNames, rtmpPort, app, stream, ffmpegPa
   return { close: () => publisher.close() };
 }
 
-/** Host of a URL at which this machine is listened to. */
+/** Host of a URL that reaches this machine. */
 function ownAddress(ip: readonly string[]): string {
   if (ip.some((address) => address === '*' || address === '0.0.0.0')) return '127.0.0.1';
   const [address = '127.0.0.1'] = ip;
   return hostInUrl(address === '::' ? '::1' : address);
 }
 
-/** True when this ffmpeg can draw the clock: it has the filter and finds a font. */
+/** Whether this ffmpeg can draw the clock: it has the filter and finds a font. */
 async function draws(ffmpegPath: string): Promise<boolean> {
   const input = `color=size=1280x720,${CLOCK}`;
   try {

@@ -2,10 +2,13 @@ import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { StreamDirectory } from '../directory/stream-directory.ts';
 
-/** Who watches a stream is not kept for longer until another node has it: as long as other nodes wait for it. */
+/**
+ * Limit of the time that viewers are kept while another node takes over the stream: as long as other nodes wait for
+ * it.
+ */
 const MOVING_MS = 5000;
 
-/** Resolves when no source has a stream here any more, live or about to be, or when the signal aborts. */
+/** Resolves when no source has or is about to have a stream here, or when the signal aborts. */
 export function emptied(registry: Registry, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const look = (): void => {
@@ -20,7 +23,7 @@ export function emptied(registry: Registry, signal: AbortSignal): Promise<void> 
   });
 }
 
-/** The streams that a node hands over from now on. */
+/** Streams that a node hands over from now on. */
 export class HandedOver {
   readonly #directory: Pick<StreamDirectory, 'known' | 'listen'>;
   readonly #left: { readonly application: Application; readonly name: string }[] = [];
@@ -35,7 +38,10 @@ export class HandedOver {
     }
   }
 
-  /** Resolves when other nodes have them, and viewers can go on there, or some seconds later, or when the signal aborts. */
+  /**
+   * Resolves when other nodes own the streams and viewers can continue there, after some seconds, or when the signal
+   * aborts.
+   */
   async settled(signal: AbortSignal): Promise<void> {
     const end = AbortSignal.any([signal, AbortSignal.timeout(MOVING_MS)]);
     const { promise, resolve } = Promise.withResolvers<void>();

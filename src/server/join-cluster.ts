@@ -21,18 +21,17 @@ import type { StoreCounts } from '../stats/metrics/store-counts.ts';
 const EVERY_IPV4 = ['*', '0.0.0.0'];
 
 export interface JoinOptions {
-  /** What relative paths of certificates start from. */
+  /** Base of relative paths of certificates. */
   readonly folder: string;
-  /** File that keeps this node's copy of what the management API creates. */
   readonly storageFile: string;
-  /** Counts what Redis is asked. */
+  /** Counts the requests to Redis. */
   readonly store: StoreCounts;
   readonly log: Logger;
 }
 
 /**
- * The cluster that Server.xml names, or one of this node alone.
- * @throws StorageError, CertificateError, and the system's error when the cluster port cannot be had
+ * Joins the cluster of Server.xml, or makes one of this node alone.
+ * @throws StorageError, CertificateError, errors of the system when the cluster port is unavailable
  */
 export async function joinCluster(
   config: ServerConfig,
@@ -47,7 +46,7 @@ export async function joinCluster(
         { movedTo, reason },
         'the stored configuration is damaged: it was renamed, and this server starts without it',
       ),
-    // what cannot be reached needs no stack to be understood
+    // the stack of a failed connection explains nothing
     onFault: (err: Error) =>
       log.warn(err instanceof UnavailableError ? { reason: err.message } : { err }, 'a cluster operation failed'),
   };
@@ -61,7 +60,7 @@ export async function joinCluster(
   const onStore = (report: StoreReport): void => logStore(report, log);
   const onClock = (report: ClockReport): void => logClock(report, log);
   const onSettings = (settings: StoreSettings): void => logSettings(settings, log);
-  const onDistrust = (report: DistrustReport): void => logDistrust(report, log);
+  const onDistrust = (report: DistrustReport): void => logRejection(report, log);
   const onBuried = (buried: NodeIdentity): void => logBurial(buried, node.id, log);
   const counted = { onCommand: store.command, onBeat: store.beat };
   const reports = { ...counted, onStore, onClock, onSettings, onDistrust, onBuried };
@@ -98,7 +97,7 @@ const DISTRUSTED = {
   certificates: 'calls with a node are refused',
 } as const satisfies Record<DistrustReport['kind'], string>;
 
-function logDistrust({ kind, name, reason }: DistrustReport, log: Logger): void {
+function logRejection({ kind, name, reason }: DistrustReport, log: Logger): void {
   const advice = kind === 'certificates' ? '' : '. Who has written it does not know the Secret of this node';
   log.error({ event: 'cluster.distrusted', kind, name, reason }, `${DISTRUSTED[kind]}: ${name}: ${reason}${advice}`);
 }

@@ -28,14 +28,14 @@ export interface MetricsOptions {
   readonly neighbours: Neighbours;
   readonly store: StoreCounts;
   readonly encoders: Encoders;
-  /** Undefined where WebRTC is off. */
+  /** undefined where WebRTC is off. */
   readonly mediaWorkers: MediaWorkers | undefined;
   readonly playlists: readonly Playlists[];
   readonly alerts: AlertCounts;
   readonly version: Version;
 }
 
-/** The metrics of this node. What is measured continuously is measured from now on. */
+/** Opens the metrics of this node and starts continuous measurements. */
 export function openMetrics(options: MetricsOptions) {
   const { registry, neighbours, store, encoders, mediaWorkers, playlists, version } = options;
   const { access, cluster, names, tasks, calls, webhooks, fed } = neighbours;
@@ -69,7 +69,6 @@ export function openMetrics(options: MetricsOptions) {
   return {
     families,
     exposition: new Exposition(families),
-    /** Counts calls of the management API. */
     apiCalls,
     close: () => {
       eventLoop.close();

@@ -30,14 +30,17 @@ export interface NeighboursOptions {
   readonly config: ServerConfig;
   readonly registry: Registry;
   readonly cluster: Cluster;
-  /** What relative paths start from. */
+  /** Base of relative paths. */
   readonly folder: string;
   readonly log: Logger;
 }
 
 export type Neighbours = ReturnType<typeof openNeighbours>;
 
-/** What this node has to do with the others: who has which stream, what they ask, and what comes here from elsewhere. */
+/**
+ * Opens the services that connect this node with others: names, directory, relays, calls between nodes, and their
+ * users.
+ */
 export function openNeighbours({ config, registry, cluster, folder, log }: NeighboursOptions) {
   const directory = new StreamDirectory({ cluster, registry });
   const changes = new StreamChanges(registry, directory);
@@ -46,7 +49,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const tasks = new Tasks({ cluster, registry, calls, log });
   const names = new StreamNames({ cluster, registry, changes, reserved: channelNames(tasks.definitions), log });
   const sessionNames = new SessionNames({ registry, cluster, directory, others, calls, log });
-  // a node alone has nobody to pass streams on to
+  // a single node has no others to pass streams on to
   const tree = new RelayTree(cluster, config.cluster?.relayFanOut ?? Infinity);
   const relays = new Relays({ cluster, tree, directory, changes, log });
   const clusterTasks = new ClusterTasks({ cluster, tasks, others, calls, log });
@@ -66,7 +69,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
   const find: FindOutput = async (application, name, query) => {
     const relay = await relays.find(application, name);
     if (relay !== undefined || !(await demand.bring(application, name, query))) return relay;
-    // of nodes that are asked at once one pulls, and the others relay it
+    // of nodes asked at the same time one pulls, and the others relay its stream
     return application.outputs.get(name) ?? relays.find(application, name);
   };
   const channels = openChannels({
@@ -116,7 +119,7 @@ export function openNeighbours({ config, registry, cluster, folder, log }: Neigh
     channels,
     bring: demand.bring,
     fetch: demand.fetch,
-    /** In the order in which they were opened; `tasks` end before them. */
+    /** In the order of opening; `tasks` close before them. */
     parts: [names, sessionNames, directory, changes, relays, maps, pushing, channels.caches, calls, access, webhooks],
   };
 }

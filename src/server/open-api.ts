@@ -7,7 +7,7 @@ import { PeerApi } from '../api/peer.ts';
 import { StreamOwners } from '../api/stream-owner.ts';
 import { answerReports, askForReport } from '../api/statistics-reports.ts';
 import { StreamSessions } from '../api/stream-sessions.ts';
-import type { DoorContext } from './doors.ts';
+import type { ListenerContext } from './listeners.ts';
 import { AuditLog } from '../management/audit/log.ts';
 import { DynamicConfig } from '../management/dynamic-config.ts';
 import type { Part } from './part.ts';
@@ -21,37 +21,36 @@ import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Records } from '../recording/records.ts';
 import type { Version } from '../version.ts';
 
-export interface ApiContext extends Omit<DoorContext, 'webrtc'> {
+export interface ApiContext extends Omit<ListenerContext, 'webrtc'> {
   readonly codecs: CodecInventory;
   readonly records: Records;
   readonly queues: Queues;
   readonly playlists: readonly PlaylistPublisher[];
-  /** Undefined where they are off. */
+  /** undefined where thumbnails are off. */
   readonly thumbnails: ThumbnailPublisher | undefined;
   readonly version: Version;
   readonly apiCalls?: CallCounts | undefined;
-  /** What else its port serves to the bearer of the token. */
+  /** Further routes on its port for the bearer of the token. */
   readonly beside?: FastifyPluginAsync | undefined;
-  /** The newest main events of the log. */
   readonly recentEvents: RecentEvents;
-  /** What relative paths of certificates start from. */
+  /** Base of relative paths of certificates. */
   readonly folder: string;
 }
 
-/** Where the management API is to be served. */
-export interface ApiDoor {
+/** Ports and routes of the management API. */
+export interface ApiListener {
   readonly ports: PortPair;
   readonly routes: FastifyPluginAsync;
   readonly certificates: CertificateStore;
 }
 
 /**
- * Brings back what the management API created before, and answers what other nodes ask of it.
- * @param parts gets each of its parts as soon as that runs
+ * Restores objects that the management API created, and answers API calls of other nodes.
+ * @param parts receives each component as soon as it runs
  * @returns undefined where the API has no port
- * @throws what keeps a part from starting
+ * @throws errors that keep a component from starting
  */
-export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiDoor | undefined> {
+export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiListener | undefined> {
   const { config, registry, certificates, codecs, records, playlists, version, folder, apiCalls, beside, log } =
     context;
   const { cluster, names, directory, calls, others, pulls, channels, fetch, clusterTasks } = context.neighbours;

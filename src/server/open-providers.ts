@@ -1,4 +1,4 @@
-import type { Door, DoorContext, OpenDoors } from './doors.ts';
+import type { Listener, ListenerContext, OpenListeners } from './listeners.ts';
 import { blockList } from '../config/networks.ts';
 import { MpegtsServer } from '../providers/mpegts-udp/server.ts';
 import { hasSuccessor } from '../providers/rtmp/hand-over.ts';
@@ -8,8 +8,8 @@ import { WebrtcProvider } from '../providers/webrtc/index.ts';
 import { whereSrtIs } from './srt.ts';
 import { portsOf } from './summary.ts';
 
-/** Every way in that publishers take, in the order in which they open. */
-export const PROVIDERS: readonly OpenDoors[] = [openRtmp, openSrt, openMpegts, openWebrtc];
+/** Providers in the order in which they open. */
+export const PROVIDERS: readonly OpenListeners[] = [openRtmp, openSrt, openMpegts, openWebrtc];
 
 async function* openRtmp({
   config,
@@ -17,7 +17,7 @@ async function* openRtmp({
   neighbours: { access, cluster },
   certificates,
   log,
-}: DoorContext): AsyncIterable<Door> {
+}: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       providers: { rtmp },
@@ -37,7 +37,7 @@ async function* openRtmp({
   }
 }
 
-async function* openSrt({ config, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
+async function* openSrt({ config, neighbours: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       providers: { srt: bind },
@@ -49,7 +49,12 @@ async function* openSrt({ config, neighbours: { access }, log }: DoorContext): A
   if (part !== undefined) yield { part, addresses: { srt: bind.port } };
 }
 
-async function* openMpegts({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
+async function* openMpegts({
+  config,
+  registry,
+  neighbours: { access },
+  log,
+}: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       providers: { mpegts },
@@ -67,7 +72,7 @@ async function* openWebrtc({
   neighbours: { access },
   webrtc,
   log,
-}: DoorContext): AsyncIterable<Door> {
+}: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       providers: { webrtc: bind },

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import type { ServerConfig } from '../config/model.ts';
 import type { IceCandidate } from '../config/values.ts';
-import type { Door, DoorContext, OpenDoors } from './doors.ts';
+import type { Listener, ListenerContext, OpenListeners } from './listeners.ts';
 import { secretsOf } from '../config/cluster-secrets.ts';
 import { blockList } from '../config/networks.ts';
 import { HLS } from '../publishers/hls/ts/index.ts';
@@ -15,8 +15,8 @@ import { WebrtcPublisher } from '../publishers/webrtc/index.ts';
 import { whereSrtIs } from './srt.ts';
 import { portsOf } from './summary.ts';
 
-/** Every way out of this server, in the order in which they start. */
-export const PUBLISHERS: readonly OpenDoors[] = [
+/** Publishers in the order in which they open. */
+export const PUBLISHERS: readonly OpenListeners[] = [
   openRelaySource,
   openLlhls,
   openHls,
@@ -26,12 +26,12 @@ export const PUBLISHERS: readonly OpenDoors[] = [
   openSrt,
 ];
 
-async function* openRelaySource({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
+async function* openRelaySource({ config, registry, neighbours, log }: ListenerContext): AsyncIterable<Listener> {
   const { calls, relays, tree, fed } = neighbours;
   if (config.cluster !== undefined) yield { part: new RelaySource({ registry, calls, relays, tree, fed, log }) };
 }
 
-async function* openLlhls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
+async function* openLlhls({ config, registry, neighbours, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind,
     modules,
@@ -50,7 +50,7 @@ async function* openLlhls({ config, registry, neighbours, log }: DoorContext): A
   yield { part: publisher, playlists: publisher, addresses: { llhls: ports }, http };
 }
 
-async function* openHls({ config, registry, neighbours, log }: DoorContext): AsyncIterable<Door> {
+async function* openHls({ config, registry, neighbours, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind,
     defaults: { crossDomains },
@@ -74,7 +74,7 @@ async function* openWebrtc({
   neighbours: { access },
   webrtc,
   log,
-}: DoorContext): AsyncIterable<Door> {
+}: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       publishers: { webrtc: bind },
@@ -98,7 +98,7 @@ async function* openThumbnail({
   config,
   registry,
   neighbours: { access, directory, calls },
-}: DoorContext): AsyncIterable<Door> {
+}: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       publishers: { thumbnail },
@@ -114,7 +114,7 @@ async function* openThumbnail({
   };
 }
 
-async function* openOvt({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
+async function* openOvt({ config, registry, neighbours: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       publishers: { ovt },
@@ -132,7 +132,7 @@ async function* openOvt({ config, registry, neighbours: { access }, log }: DoorC
   }
 }
 
-async function* openSrt({ config, registry, neighbours: { access }, log }: DoorContext): AsyncIterable<Door> {
+async function* openSrt({ config, registry, neighbours: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       publishers: { srt: bind },
@@ -144,7 +144,7 @@ async function* openSrt({ config, registry, neighbours: { access }, log }: DoorC
   if (part !== undefined) yield { part, addresses: { srtPlay: bind.port } };
 }
 
-/** What session tokens are made with: the same on all nodes of a cluster, and another at each start of one alone. */
+/** Keys of session tokens: the same on all nodes of a cluster; on a single node, new at each start. */
 function tokenKeysOf({ cluster }: ServerConfig, kind: 'LL-HLS' | 'HLS'): Buffer[] {
   if (cluster === undefined) return [randomBytes(32)];
   return secretsOf(cluster).map((secret) => createHmac('sha256', secret).update(`${kind} sessions`).digest());

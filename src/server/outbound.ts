@@ -12,7 +12,7 @@ const PURPOSES = {
   push: { action: 'pushing to', element: 'Modules/Push', error: (reason: string) => new PushError(reason) },
 };
 
-/** What keeps the connections that this server makes for strangers from its own cluster. */
+/** Keeps outbound connections to addresses that clients chose away from this server's own cluster. */
 export function outboundGuard(config: ServerConfig, cluster: Cluster, purpose: keyof typeof PURPOSES): OutboundGuard {
   const configured = configuredStores(config);
   const { element, ...named } = PURPOSES[purpose];
@@ -26,7 +26,7 @@ export function outboundGuard(config: ServerConfig, cluster: Cluster, purpose: k
   });
 }
 
-/** The ports of this server, but for those that streams are pulled from, or pushed to. */
+/** Ports of this server, except those that the purpose may connect to. */
 function closedPorts(config: ServerConfig, purpose: keyof typeof PURPOSES, transport: Transport): Set<number> {
   const { providers, publishers } = config.bind;
   const { rtmp, srt, mpegts } = providers;
@@ -43,7 +43,7 @@ function numbers({ first, last }: { readonly first: number; readonly last: numbe
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 }
 
-/** Where Server.xml says that the store is, or who knows where. */
+/** Addresses in Server.xml of the store, or of its sentinels. */
 function configuredStores({ cluster }: ServerConfig): StoreAddress[] {
   const { url, sentinels = [], cluster: endpoints = [] } = cluster?.redis ?? {};
   return [...sentinels, ...endpoints, ...(url === undefined ? [] : [endpointOf(url)])];

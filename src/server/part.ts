@@ -1,9 +1,9 @@
-/** What runs until it is closed, for which the server waits. */
+/** Component that the server closes on shutdown. */
 export interface Part {
   close(): Promise<void> | void;
 }
 
-/** Closes them, all at the same time. */
+/** Closes all at the same time. */
 export async function closeAll(parts: readonly Part[]): Promise<void> {
   await Promise.all(parts.map(async (part) => part.close()));
 }

@@ -1,24 +1,22 @@
 import type { FastifyPluginAsync } from 'fastify';
-import type { Door } from './doors.ts';
+import type { Listener } from './listeners.ts';
 import type { ServedHere } from '../web/streams.ts';
 import type { Entrances } from '../webrtc/signalling/entrance.ts';
 
-/** An HTTP port of clients, and what is on it. */
 export interface HttpEntry {
   readonly port: number;
-  /** Speaks TLS. */
   readonly secure: boolean;
   readonly routes: FastifyPluginAsync[];
   readonly serves: ServedHere[];
   entrances: Entrances;
 }
 
-/** What shares an HTTP port, by port. */
+/** Routes and signalling of HTTP ports, by port. */
 export class PortTable {
   readonly #ports = new Map<number, HttpEntry>();
 
-  /** Adds what is on a plain port, on a secure one, or on both. */
-  add(http: NonNullable<Door['http']>): void {
+  /** Adds content to a plain port, a secure one, or both. */
+  add(http: NonNullable<Listener['http']>): void {
     const { port, tlsPort } = http.ports;
     if (port !== undefined) this.#add(port, false, http);
     if (tlsPort !== undefined) this.#add(tlsPort, true, http);
@@ -28,7 +26,7 @@ export class PortTable {
     return [...this.#ports.values()];
   }
 
-  #add(port: number, secure: boolean, { routes, entrances, serves }: NonNullable<Door['http']>): void {
+  #add(port: number, secure: boolean, { routes, entrances, serves }: NonNullable<Listener['http']>): void {
     const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [], entrances: {} };
     if (routes !== undefined) entry.routes.push(routes);
     if (serves !== undefined) entry.serves.push(serves);

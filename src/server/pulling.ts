@@ -28,7 +28,7 @@ export interface PullingOptions {
   readonly log: Logger;
 }
 
-/** Everything that pulls streams from elsewhere: on order, and for viewers that ask for them. */
+/** Opens all pulls: configured ones, on request and on demand. */
 export function openPulling({
   config,
   registry,

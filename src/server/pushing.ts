@@ -21,7 +21,7 @@ export interface PushingOptions {
   readonly log: Logger;
 }
 
-/** Everything that pushes streams to other servers. */
+/** Opens pushes to other servers. */
 export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Part {
   const guard = outboundGuard(config, cluster, 'push');
   const srt = new SrtCarriers(guard, log);

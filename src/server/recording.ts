@@ -14,28 +14,28 @@ export interface RecordingOptions {
   readonly tasks: Tasks;
   readonly clusterTasks: ClusterTasks;
   readonly registry: Registry;
-  /** This node, as webhooks know it. */
+  /** Name of this node in webhooks. */
   readonly node: string;
-  /** Beside it is what this node has to remember, and `records`, where recordings go without a RootPath. */
+  /** Base path of this node's journal, and of `records`, the folder of recordings without a RootPath. */
   readonly storageFile: string;
   readonly log: Logger;
 }
 
 /**
- * Recordings of output streams, and what becomes of finished ones. Those that were interrupted here are finished beside
- * what the node does: there may be many of them, and their disk may be slow.
- * Call it before `tasks` start, and `start` when all applications are there.
+ * Opens recordings of output streams, and the delivery of finished ones. Recordings interrupted on this node are
+ * finished in the background: there may be many, and their disk may be slow.
+ * Call it before `tasks` start, and `start` when all applications exist.
  */
 export async function openRecording({ tasks, clusterTasks, registry, node, storageFile, log }: RecordingOptions) {
   const folder = dirname(storageFile);
-  // nodes of one machine may share it: none may finish what another one is writing
+  // nodes of one machine may share the folder: none may finish a file that another one is writing
   const own = encodeURIComponent(node);
   const deliveries = new Deliveries({
     folder: join(folder, `delivery-${own}`),
     node,
     settingsOf: (name, app) => {
       const vhost = registry.vhosts.get(name);
-      // applications that are made on demand come and go
+      // applications made on demand come and go
       const config = vhost?.applications.get(app)?.config ?? vhost?.template;
       return config && (config.publishers.file?.record ?? {});
     },

@@ -9,7 +9,7 @@ import { configHashes } from '../config/config-hash.ts';
 import type { ServerConfig } from '../config/model.ts';
 import { withoutAddresses } from '../core/privacy.ts';
 import { Registry } from '../core/registry.ts';
-import type { DoorContext, OpenDoors } from './doors.ts';
+import type { ListenerContext, OpenListeners } from './listeners.ts';
 import { openConfigured } from './configured.ts';
 import { emptied, HandedOver } from './drain.ts';
 import { joinCluster } from './join-cluster.ts';
@@ -48,21 +48,20 @@ import { pagesRoutes } from '../web/pages.ts';
 export interface ServerOptions {
   readonly version: Version;
   readonly log: Logger;
-  /** What the log told of lately, for the API. */
+  /** Recent events of the log, for the API. */
   readonly recentEvents: RecentEvents;
-  /** What relative paths of certificates, overlays and stream maps start from. */
+  /** Base of relative paths of certificates, overlays and stream maps. */
   readonly folder: string;
-  /** File that keeps what the management API creates. */
   readonly storageFile: string;
-  /** Another process goes by this node's id, and has its place in the cluster. */
+  /** Called when another process took this node's id and place in the cluster. */
   readonly onReplaced: () => void;
 }
 
 const STOPPED = 'the server is stopping';
 
 /**
- * One running node: builds its parts from the configuration, viewers' side first. Stops in the opposite order,
- * so that whoever is connected is told why before the port goes.
+ * One running node: builds its components from the configuration, publishers before providers. Stops in reverse
+ * order, so that connected clients learn the reason before the port closes.
  */
 export class Server {
   readonly registry = new Registry();
@@ -74,22 +73,22 @@ export class Server {
   readonly #playlists: PlaylistPublisher[] = [];
   #thumbnails: ThumbnailPublisher | undefined;
   readonly #ports: Part[] = [];
-  /** What serves all of these, on top of the cluster. */
+  /** Components that serve providers and publishers, on top of the cluster. */
   readonly #parts: Part[] = [];
   #addresses: Addresses = { ice: [] };
   #report: NodeReport | undefined;
-  /** Why this node is not ready, whatever the cluster says. */
+  /** Reason why this node is not ready, apart from the cluster. */
   #unready: string | undefined = 'starting';
   readonly #store = new StoreCounts();
   #cluster: Cluster | undefined;
   #directory: Neighbours['directory'] | undefined;
   #refusals: RefusalCounts | undefined;
-  /** It drains in order to stop: no going back. */
+  /** Draining in order to stop, which cannot be undone. */
   #leaving = false;
   #closed: Promise<void> | undefined;
 
   /**
-   * @throws what kept a part from starting, such as an address in use; what had started is stopped again
+   * @throws errors that keep a component from starting, such as an address in use; those already started are stopped
    */
   static async start(config: ServerConfig, options: ServerOptions): Promise<Server> {
     const server = new Server(config, options);
@@ -109,14 +108,13 @@ export class Server {
     this.#certificates = new CertificateStore(this.#options);
   }
 
-  /** Where the parts listen. */
   get addresses(): Addresses {
     return this.#addresses;
   }
 
   /**
-   * Takes no new publishers, hands over what others can go on with, and waits for the streams that stay to leave, until
-   * Cluster/Node/DrainTimeout at most. A server that is alone has nobody to hand over to: it waits for nothing.
+   * Stops accepting publishers, hands over streams that other nodes can continue, and waits for the other streams to
+   * end, at most Cluster/Node/DrainTimeout. A single server waits for nothing, as it cannot hand over.
    * @param signal ends the wait
    */
   async drain(signal: AbortSignal): Promise<void> {
@@ -131,7 +129,7 @@ export class Server {
     await handedOver?.settled(late);
   }
 
-  /** Takes no new clients, ends every stream and session, and frees every port. Idempotent. */
+  /** Accepts no new clients, ends every stream and session, and frees every port. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= this.#stop();
     return this.#closed;
@@ -171,7 +169,7 @@ export class Server {
     this.#directory = directory;
     const recordFolder = dirname(storageFile);
     const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
-    // before whatever ends streams: their tasks are for their next node
+    // before anything that ends streams: their tasks move to the next node
     this.#providers.push(tasks, channels, configured);
     this.#parts.push(...neighbours.parts);
     const node = cluster.self.id;
@@ -185,9 +183,9 @@ export class Server {
       this.#publishers.push(webrtc.signalling);
       this.#parts.push(webrtc.pool);
     }
-    const doors = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
+    const context = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
     const ports = new PortTable();
-    await this.#open(PUBLISHERS, doors, this.#publishers, ports);
+    await this.#open(PUBLISHERS, context, this.#publishers, ports);
     const metrics = await this.#startMetrics({
       registry,
       neighbours,
@@ -199,7 +197,7 @@ export class Server {
       version,
     });
     await this.#startApi({
-      ...doors,
+      ...context,
       ...metrics,
       codecs: inventory,
       records: recording.records,
@@ -210,8 +208,8 @@ export class Server {
       recentEvents,
       folder,
     });
-    // publishers are let in last: whatever they bring finds its viewers' side complete
-    await this.#open(PROVIDERS, doors, this.#providers, ports);
+    // providers open last, when viewers can be served
+    await this.#open(PROVIDERS, context, this.#providers, ports);
     await this.#startHttp(ports, neighbours, webrtc);
     tasks.start();
     configured.start();
@@ -234,7 +232,7 @@ export class Server {
     this.#unready = undefined;
   }
 
-  /** @param id of this node */
+  /** @param id id of this node */
   #startAlerts(id: string, queues: Queues): Alerts | undefined {
     const { alert: config, name, privacyProtection: hidesClients } = this.#config;
     if (config === undefined) return undefined;
@@ -247,8 +245,13 @@ export class Server {
     return alerts;
   }
 
-  async #open(doors: readonly OpenDoors[], context: DoorContext, parts: Part[], ports: PortTable): Promise<void> {
-    for (const open of doors) {
+  async #open(
+    openers: readonly OpenListeners[],
+    context: ListenerContext,
+    parts: Part[],
+    ports: PortTable,
+  ): Promise<void> {
+    for (const open of openers) {
       for await (const { part, playlists, thumbnails, addresses, http } of open(context)) {
         parts.push(part);
         if (playlists !== undefined) this.#playlists.push(playlists);
@@ -310,7 +313,7 @@ export class Server {
     if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
     if (this.#cluster?.state === 'degraded')
       return { ready: true, full: this.#report?.full, degraded: 'the store of the cluster cannot be reached' };
-    const distrusted = this.#cluster === undefined ? undefined : distrustOf(this.#cluster.distrusted);
+    const distrusted = this.#cluster === undefined ? undefined : rejectionsOf(this.#cluster.distrusted);
     return { ready: true, full: this.#report?.full, ...(distrusted !== undefined && { degraded: distrusted }) };
   }
 
@@ -324,7 +327,7 @@ export class Server {
     for (const host of this.#config.ip) this.#parts.push(await listenAgentCheck(host, port, state, this.#options.log));
   }
 
-  /** @returns what the API has to do with them; undefined where nobody could ask for them */
+  /** @returns metrics routes for the API port; undefined when no port serves them */
   async #startMetrics(options: MetricsOptions): Promise<Pick<ApiContext, 'apiCalls' | 'beside'> | undefined> {
     const { api, metrics } = this.#config.bind.managers;
     if (api === undefined && metrics === undefined) return undefined;
@@ -337,9 +340,9 @@ export class Server {
   }
 
   async #startApi(context: ApiContext): Promise<void> {
-    const door = await openApi(context, this.#parts);
-    if (door === undefined) return;
-    const { ports, routes, certificates } = door;
+    const api = await openApi(context, this.#parts);
+    if (api === undefined) return;
+    const { ports, routes, certificates } = api;
     if (ports.port !== undefined) await this.#listenHttp(ports.port, [apiHomeRoutes, routes]);
     if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [apiHomeRoutes, routes], certificates);
     this.#addresses = { ...this.#addresses, api: ports };
@@ -368,7 +371,7 @@ export class Server {
   async #stop(): Promise<void> {
     this.#unready = 'stopping';
     this.#leaving = true;
-    // then other nodes keep viewers of what is about to end here
+    // other nodes then keep the viewers of streams that end here
     await this.#cluster?.retire();
     await closeAll(this.#providers);
     this.registry.close(STOPPED);
@@ -379,8 +382,8 @@ export class Server {
   }
 }
 
-/** What a node refuses at present, for its health; undefined when that is nothing. */
-function distrustOf({ entries, rows, certificates }: Cluster['distrusted']): string | undefined {
+/** Reports present rejections of a node for its health; undefined when there are none. */
+function rejectionsOf({ entries, rows, certificates }: Cluster['distrusted']): string | undefined {
   if (entries + rows + certificates === 0) return undefined;
   return `refused, because it is not authenticated as part of this cluster: configuration entries ${entries}, node rows ${rows}, certificates ${certificates}`;
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '../log/log.ts';
 import { SrtMissingError } from '../protocols/srt/library.ts';
 
-/** Opens what speaks SRT; on a machine without libsrt everything else goes on, and the log names what is missing. */
+/** Opens an SRT component. Without libsrt it is skipped, and the log names what is missing. */
 export async function whereSrtIs<T>(log: Logger, open: () => Promise<T>): Promise<T | undefined> {
   try {
     return await open();

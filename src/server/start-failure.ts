@@ -13,8 +13,8 @@ const REASONS: Readonly<Record<string, string>> = {
 type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
 
 /**
- * Why the server could not start, in one line, where the cause is the system's and not a fault of Kiln:
- * `Bind/Providers/RTMP/Port: 0.0.0.0:1935 is in use by another program`. undefined for anything else.
+ * Describes in one line why the server could not start, where the cause is the system and not a fault of Kiln:
+ * `Bind/Providers/RTMP/Port: 0.0.0.0:1935 is in use by another program`. undefined for other errors.
  */
 export function startFailure(error: unknown, config: ServerConfig): string | undefined {
   if (!(error instanceof Error)) return undefined;

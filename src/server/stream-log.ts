@@ -7,7 +7,7 @@ import { shownUrl } from '../protocols/outbound/shown.ts';
 
 const PULLED: ReadonlySet<string> = new Set(['Ovt', 'RtspPull']);
 
-/** Logs, in the same form for every protocol, streams that begin and end, and viewers that come and go. */
+/** Logs begin and end of streams, and viewers that connect and leave, in the same form for every protocol. */
 export function logStreams(registry: Registry, log: Logger): void {
   registry.on('input', (input, application) => {
     const own = { module: input.source.kind, stream: `${application.internalName}/${input.name}` };
@@ -34,7 +34,7 @@ export function logStreams(registry: Registry, log: Logger): void {
   registry.on('output', logViewers).on('filesViewed', logViewers);
 }
 
-/** Where it comes from: a client's address, or the URL that it was pulled from, without its secrets. */
+/** Source of a stream: a client's address, or the pulled URL without its secrets. */
 function origin({ source }: InputStream): { readonly remote?: string; readonly url?: string } {
   if (PULLED.has(source.type)) return source.url === undefined ? {} : { url: shownUrl(source.url) };
   const remote = source.connection?.()?.remoteAddress;

@@ -9,49 +9,48 @@ export interface PortPair {
   readonly tlsPort?: number;
 }
 
-/** The ports of what tells more than them. */
+/** Ports of an object with more fields. */
 export function portsOf({ port, tlsPort }: PortPair): PortPair {
   return { port, tlsPort };
 }
 
-/** Where the modules listen; absent: off. */
+/** Listening ports by module; absent: off. */
 export interface Addresses {
   readonly rtmp?: PortPair;
   readonly llhls?: PortPair;
   readonly hls?: PortPair;
   readonly webrtc?: PortPair;
-  /** Where publishers over WebRTC signal. */
+  /** Ports of WebRTC publishers' signalling. */
   readonly whip?: PortPair;
   readonly ovt?: number;
-  /** Where SRT is published to, and where it is played from. */
+  /** Ports to publish SRT to, and to play it from. */
   readonly srt?: readonly PortRange[];
   readonly srtPlay?: readonly PortRange[];
-  /** Where MPEG-TS comes in over UDP. */
+  /** Ports that receive MPEG-TS over UDP. */
   readonly mpegts?: readonly UdpPorts[];
   /** ICE candidates, as `port/protocol`. */
   readonly ice: readonly string[];
   readonly api?: PortPair;
-  /** Where `/metrics` needs no credentials. */
+  /** Port of `/metrics` without credentials. */
   readonly metrics?: number | undefined;
 }
 
 export interface SummaryOptions {
   readonly version: string;
-  /** The access token of the API, when it was made up at this start: it is told nowhere else. */
+  /** Access token of the API if it was generated at this start: it is shown nowhere else. */
   readonly token?: string;
-  /** What the built-in publisher publishes. */
   readonly demo?: { readonly app: string; readonly stream: string };
   readonly color: boolean;
 }
 
-/** True when a stream is a terminal that may be written in colour (https://no-color.org). */
+/** Whether output to a stream may have colour (https://no-color.org). */
 export function wantsColor(stream: { readonly isTTY?: boolean }, env: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
 }
 
 type Row = readonly [label: string, value: string, hint?: string];
 
-/** What `npm start` prints: what listens where, how to publish and how to play. */
+/** Text that `npm start` prints: listeners, and how to publish and play. */
 export function summary(config: ServerConfig, addresses: Addresses, options: SummaryOptions): string {
   const { version, token, demo, color } = options;
   const paint = painter(color);
@@ -89,7 +88,7 @@ interface Example {
   readonly stream: string;
 }
 
-/** Names to show: a host that answers, and an application that takes streams. */
+/** Names for examples: a host that is served, and an application that accepts streams. */
 function example(config: ServerConfig, demo: SummaryOptions['demo']): Example {
   const [vhost] = config.virtualHosts;
   const application = vhost?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp !== undefined);
@@ -103,7 +102,7 @@ function example(config: ServerConfig, demo: SummaryOptions['demo']): Example {
 
 const EVERY_ADDRESS = ['*', '0.0.0.0', '::'];
 
-/** Host of a URL: the first name without wildcards; without one, an address that is listened on. */
+/** Host of a URL: the first name without wildcards, else a listening address. */
 function hostOf({ ip }: ServerConfig, names: readonly string[] = []): string {
   const named = names.map(hostInUrl).find((name) => !/[*?]/.test(name) && URL.canParse(`http://${name}`));
   if (named !== undefined) return named;
@@ -111,13 +110,13 @@ function hostOf({ ip }: ServerConfig, names: readonly string[] = []): string {
   return hostInUrl(ip.find((address) => address === '127.0.0.1' || address === '::1') ?? ip[0] ?? 'localhost');
 }
 
-/** The player page: on the port of LL-HLS, else of WebRTC. */
+/** URL of the player page: on the port of LL-HLS, else of WebRTC. */
 function pageUrl({ llhls, webrtc }: Addresses, { host, app, stream }: Example): string | undefined {
   const base = url('http', host, llhls) ?? url('http', host, webrtc);
   return base && `${base}/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
 }
 
-/** Where clients reach a node: URLs by module, of the address that it advertises in a cluster. */
+/** URLs by module where clients reach a node, at the address that it advertises in a cluster. */
 export function clientAddresses(config: ServerConfig, addresses: Addresses): Record<string, string[]> {
   const { rtmp, mpegts, llhls, hls, webrtc, ovt, srt, srtPlay, api, whip } = addresses;
   const advertised = config.cluster?.node.advertiseAddress;
@@ -166,7 +165,7 @@ function srtRows(ports: readonly PortRange[] = [], { vhost, host, app, stream }:
     : [['SRT', `srt://${host}:${port.first}?streamid=${[vhost, app, stream].map(encodeURIComponent).join('/')}`]];
 }
 
-/** The secure ports beside plain ones, which the other rows tell of. */
+/** Secure ports beside plain ones, whose URLs the other rows show. */
 function secureRows(all: readonly (PortPair | undefined)[], host: string): Row[] {
   const beside = all.flatMap((ports) => (ports?.port === undefined ? [] : [ports.tlsPort ?? []].flat()));
   const origins = [...new Set(beside)].map((tlsPort) => url('http', host, { tlsPort }));
@@ -202,7 +201,7 @@ function rtmpRows(rtmp: PortPair, { host, app, stream }: Example): Row[] {
   ];
 }
 
-/** The plain one first. @param full names the port also where it is the usual one */
+/** Origins, the plain one first. @param full names the port even where it is the default */
 function rtmpOrigins({ port, tlsPort }: PortPair, host: string, full = false): string[] {
   const origin = (scheme: string, number: number | undefined, usual: number): string[] =>
     number === undefined ? [] : [`${scheme}://${host}${number === usual && !full ? '' : `:${number}`}`];

@@ -7,17 +7,16 @@ import { ResourceNeighbours } from '../webrtc/signalling/resource-neighbours.ts'
 import { Signalling } from '../webrtc/signalling/signalling.ts';
 import { WorkerPool } from '../webrtc/worker-pool.ts';
 
-/** What those who publish over WebRTC and those who play have in common. */
+/** Media workers and signalling that publishers and viewers over WebRTC share. */
 export interface WebrtcMedia {
   readonly pool: WorkerPool;
   readonly signalling: Signalling;
-  /** RTP of publishers, for viewers. */
   readonly producers: LiveProducers;
 }
 
 /**
- * Starts the media workers, on the ports of whatever of WebRTC is configured; undefined where nothing is.
- * @throws Error when a worker cannot be started or a port not be opened
+ * Starts the media workers on the configured WebRTC ports; undefined where WebRTC is off.
+ * @throws Error when a worker cannot start or a port cannot be opened
  */
 export async function openWebrtcMedia(
   { bind: { providers, publishers }, modules, defaults: { crossDomains } }: ServerConfig,

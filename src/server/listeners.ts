@@ -12,37 +12,39 @@ import type { ServedHere } from '../web/streams.ts';
 import type { WebrtcMedia } from './webrtc-media.ts';
 import type { Entrances } from '../webrtc/signalling/entrance.ts';
 
-/** What the ways into this server and out of it are opened with. */
-export interface DoorContext {
+/** Context for opening providers and publishers. */
+export interface ListenerContext {
   readonly config: ServerConfig;
   readonly registry: Registry;
   readonly neighbours: Neighbours;
-  /** Those of the virtual hosts. */
+  /** Certificates of the virtual hosts. */
   readonly certificates: CertificateStore;
   readonly log: Logger;
-  /** Undefined where WebRTC is off. */
+  /** undefined where WebRTC is off. */
   readonly webrtc: WebrtcMedia | undefined;
 }
 
-/** A provider or publisher that runs, or one listener of it. */
-export interface Door {
+/** A running provider or publisher, or one of its listeners. */
+export interface Listener {
   readonly part: Part;
-  /** The same, where it serves a kind of HLS. */
+  /** Set where it serves a kind of HLS. */
   readonly playlists?: PlaylistPublisher;
-  /** The same, where it has thumbnails. */
+  /** Set where it serves thumbnails. */
   readonly thumbnails?: ThumbnailPublisher;
-  /** Where it listens. */
   readonly addresses?: Partial<Addresses>;
-  /** What it serves over HTTP, and on which ports. */
+  /** HTTP ports and the routes on them. */
   readonly http?: {
     readonly ports: PortPair;
     readonly routes?: FastifyPluginAsync;
-    /** Where WebRTC peers come in. */
+    /** Signalling of WebRTC peers on these ports. */
     readonly entrances?: Entrances;
-    /** What the pages on its ports use it for. */
+    /** Use by the pages on its ports. */
     readonly serves?: ServedHere;
   };
 }
 
-/** Opens one kind of door, where it is configured; each is there to be closed as soon as it runs. @throws what keeps it from starting */
-export type OpenDoors = (context: DoorContext) => AsyncIterable<Door>;
+/**
+ * Opens the configured listeners of one kind, and yields each as soon as it runs, so that it is closed if a later one
+ * fails. @throws errors that keep one from starting
+ */
+export type OpenListeners = (context: ListenerContext) => AsyncIterable<Listener>;
