@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -16,51 +17,9 @@ const TYPES = {
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
 } as const;
+/** Extensions of the files that pages load. */
+const LOADED: ReadonlySet<string> = new Set(['.css', '.js', '.svg']);
 
-const OWN = [
-  'capture.js',
-  'common.js',
-  'console.css',
-  'console/addresses.js',
-  'console/api.js',
-  'console/applications.js',
-  'console/channels.js',
-  'console/console.js',
-  'console/editor.js',
-  'console/events.js',
-  'console/link.js',
-  'console/nodes.js',
-  'console/overview.js',
-  'console/parts.js',
-  'console/picture.js',
-  'console/push.js',
-  'console/stream.js',
-  'console/streams.js',
-  'console/tasks.js',
-  'console/tracks.js',
-  'console/viewers.js',
-  'hedged.js',
-  'ice-servers.js',
-  'kiln.css',
-  'list.css',
-  'list.js',
-  'llhls.js',
-  'mark.svg',
-  'panel.js',
-  'places.js',
-  'player.css',
-  'player.js',
-  'poster.css',
-  'poster.js',
-  'publish.css',
-  'publish.js',
-  'qr.js',
-  'share.js',
-  'silence.js',
-  'whep-session.js',
-  'whep.js',
-  'whip-session.js',
-] as const;
 const PAGES = ['api.html', 'console.html', 'index.html', 'not-found.html', 'player.html', 'publish.html'] as const;
 export type PageName = (typeof PAGES)[number];
 /** Titles of the pages that have only a text, in a common frame. */
@@ -142,7 +101,9 @@ export interface Assets {
 export async function loadAssets(): Promise<Assets> {
   const hls = new URL(import.meta.resolve('hls.js/dist/hls.min.mjs'));
   const contents = new Map<string, Buffer>([['hls.js', await readFile(hls)]]);
-  for (const name of OWN) contents.set(name, await readFile(new URL(name, HERE)));
+  const names = await readdir(HERE, { recursive: true });
+  for (const name of names.filter((one) => LOADED.has(extname(one))).sort())
+    contents.set(name, await readFile(new URL(name, HERE)));
   const build = digest(Buffer.concat([...contents.values()]));
   const files = new Map([...contents].map(([name, data]) => [name, new Asset(name, data)]));
   const frame = await readFile(new URL('frame.html', HERE), 'utf8');
