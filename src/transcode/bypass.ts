@@ -2,7 +2,7 @@ import type { AudioEncodeConfig, VideoEncodeConfig } from '../config/model.ts';
 import type { AudioTrack, VideoTrack } from '../core/track.ts';
 import { audioCodec, videoCodec } from './codec-name.ts';
 
-/** Whether a video encode passes an input track on as it is, by the rules of docs/compatibility.md#transcoding. */
+/** Whether a video encode bypasses an input track (docs/compatibility.md#transcoding). */
 export function bypassesVideo(encode: VideoEncodeConfig, input: VideoTrack): boolean {
   if (encode.bypass) return true;
   const rules = encode.bypassIfMatch;
@@ -16,7 +16,7 @@ export function bypassesVideo(encode: VideoEncodeConfig, input: VideoTrack): boo
   ]);
 }
 
-/** Whether an audio encode passes an input track on as it is, by the same rules. */
+/** Whether an audio encode bypasses an input track, by the same rules. */
 export function bypassesAudio(encode: AudioEncodeConfig, input: AudioTrack): boolean {
   if (encode.bypass) return true;
   const rules = encode.bypassIfMatch;
@@ -28,7 +28,6 @@ export function bypassesAudio(encode: AudioEncodeConfig, input: AudioTrack): boo
   ]);
 }
 
-/** At least one condition must be listed, and every listed one must hold. */
 function allHold(conditions: ReadonlyArray<readonly [rule: string | undefined, holds: () => boolean]>): boolean {
   const listed = conditions.filter(([rule]) => rule !== undefined);
   return listed.length > 0 && listed.every(([, holds]) => holds());

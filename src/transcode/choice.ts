@@ -3,10 +3,10 @@ import { deviceEncoder, type UsableDevice } from './hardware.ts';
 import { SOFTWARE, type InventoryCodec } from './modules.ts';
 import type { Capabilities } from './probe.ts';
 
-/** What does the work of one encode or decode. */
+/** The encoder or decoder chosen for a job. */
 export interface Choice {
   readonly module: string;
-  /** As the codec inventory calls it: `module:id`. */
+  /** Name in the codec inventory: `module:id`. */
   readonly name: string;
   /** ffmpeg's name of the encoder or decoder. */
   readonly ffmpegName: string;
@@ -14,29 +14,29 @@ export interface Choice {
   readonly device?: UsableDevice['device'];
 }
 
-/** An encode with what does it. */
+/** An encode with its encoder. */
 export interface ChosenJob {
   readonly job: EncodeJob;
   readonly choice: Choice;
   /**
-   * Seconds on the input's clock from which on anything is encoded; what is before is decoded and left out.
-   * Undefined: all of it.
+   * Seconds on the input's clock from which frames are encoded; earlier ones are decoded and dropped. Undefined to encode
+   * everything.
    */
   readonly resumeAt?: number | undefined;
-  /** Pictures of an HDR source are mapped to SDR. */
+  /** Whether an HDR source is mapped to SDR. */
   readonly mapsTones?: boolean;
 }
 
-/** What was chosen, with the configured modules that could not be; or why nothing could. */
+/** The choice, with the configured modules that could not be used; or the reason why there is none. */
 export type Chosen = { readonly choice: Choice; readonly passedOver: readonly string[] } | { readonly reason: string };
 
-/** What there is to choose from. */
+/** Encoders and decoders of this machine. */
 export interface Offer {
   readonly capabilities: Capabilities;
   readonly devices: readonly UsableDevice[];
 }
 
-/** Names of modules by which other servers' configurations call them. */
+/** Names of modules in other servers' configurations. */
 const ALIASES: Readonly<Record<string, string>> = {
   nvenc: 'nv',
   libx264: 'x264',
@@ -59,7 +59,7 @@ export function chooseEncoder(codec: InventoryCodec, modules: string | undefined
   return choice === undefined ? { reason: `this ffmpeg has no encoder for ${codec}` } : { choice, passedOver };
 }
 
-/** The decoder for a codec, in software: decoded pictures are filtered there. */
+/** The decoder for a codec, in software, because decoded frames are filtered there. */
 export function chooseDecoder(codec: InventoryCodec, { capabilities }: Pick<Offer, 'capabilities'>): Chosen {
   const choice = software('decoders', codec, capabilities);
   return choice === undefined ? { reason: `this ffmpeg has no decoder for ${codec}` } : { choice, passedOver: [] };
@@ -86,7 +86,7 @@ function byName(codec: InventoryCodec, wanted: string, { capabilities, devices }
   return Number(id ?? 0) === 0 ? software('encoders', codec, capabilities, module) : undefined;
 }
 
-/** @param only of this module; any, where undefined or `default` */
+/** @param only module; undefined or `default` for any */
 function software(
   direction: 'encoders' | 'decoders',
   codec: InventoryCodec,

@@ -1,9 +1,9 @@
 import type { AudioCodec, VideoCodec } from '../core/track.ts';
 
-/** A codec as an output profile names it. */
+/** A codec name of an output profile, parsed. */
 export interface NamedCodec<C> {
   readonly codec: C;
-  /** Module that a suffix stands for: `h264_nvenc` means H264 by `nv`. */
+  /** Module of the suffix: `h264_nvenc` means H264 by `nv`. */
   readonly module: string | undefined;
 }
 

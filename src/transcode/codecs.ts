@@ -24,32 +24,32 @@ export const CodecEntry = Type.Object({
 });
 export type CodecEntry = Static<typeof CodecEntry>;
 
-/** A row of the inventory without what changes. */
+/** The fixed fields of an entry. */
 type Row = Omit<CodecEntry, 'metrics'>;
 type Direction = 'decoder' | 'encoder';
 
 export interface CodecInventoryOptions {
   readonly log: Logger;
-  /** Where ffmpeg is looked for, as `findFfmpeg` does. */
+  /** Environment for `findFfmpeg`. */
   readonly env?: NodeJS.ProcessEnv;
   /** Folder that holds `dev`, `proc` and `sys`. */
   readonly root?: string;
 }
 
-/** What this machine's ffmpeg encodes and decodes, and how much of it is at work. */
+/** Encoders and decoders of this machine's ffmpeg, with counts of active ones. */
 export class CodecInventory {
   readonly runs = new EncoderRuns();
   readonly #options: CodecInventoryOptions;
   readonly #active = new Map<string, Record<Direction, number>>();
   #offer: Promise<Offer | undefined> | undefined;
   #rows: { readonly of: Offer; readonly rows: readonly Row[] } | undefined;
-  #toldOfNone = false;
+  #hasLoggedNone = false;
 
   constructor(options: CodecInventoryOptions) {
     this.#options = options;
   }
 
-  /** One entry per software module and device. The machine is asked until an ffmpeg answers; without one there is none. */
+  /** Lists one entry per software module and device; empty without an ffmpeg, which is then looked for again. */
   async read(): Promise<CodecEntry[]> {
     const offer = await this.offer();
     if (offer === undefined) return [];
@@ -60,12 +60,12 @@ export class CodecInventory {
     });
   }
 
-  /** What there is to choose encoders and decoders from; undefined without an ffmpeg, and then asked for again. */
+  /** Finds the available encoders and decoders; undefined without an ffmpeg, which is then looked for again. */
   offer(): Promise<Offer | undefined> {
     return (this.#offer ??= this.#find());
   }
 
-  /** A decoder or encoder of an entry has started; call the answer, once, when it has ended. */
+  /** Counts a started decoder or encoder. @returns function to call once when it has ended */
   started(entry: Pick<CodecEntry, 'mediaType' | 'name'>, direction: Direction): () => void {
     const key = keyOf(entry);
     const counts = this.#active.get(key) ?? { decoder: 0, encoder: 0 };
@@ -86,8 +86,8 @@ export class CodecInventory {
       return { capabilities, devices: await tryDevices(capabilities, log, root) };
     } catch (error) {
       const text = 'ffmpeg was not found: the list of codecs is empty';
-      if (!this.#toldOfNone) log.error({ err: error }, text);
-      this.#toldOfNone = true;
+      if (!this.#hasLoggedNone) log.error({ err: error }, text);
+      this.#hasLoggedNone = true;
       this.#offer = undefined;
       return undefined;
     }
@@ -98,7 +98,7 @@ function rowsOf({ capabilities, devices }: Offer): Row[] {
   return [...softwareRows(capabilities), ...devices.map(deviceRow)];
 }
 
-/** The default modules of video and of audio share one name. */
+/** With the media type, because the default modules of video and audio share one name. */
 function keyOf({ mediaType, name }: Pick<CodecEntry, 'mediaType' | 'name'>): string {
   return `${mediaType}/${name}`;
 }

@@ -7,27 +7,26 @@ import { videoOptions } from './encoders/video.ts';
 import { filterChain } from './filters.ts';
 import { forcedKeyFrames } from './frame-grid.ts';
 
-/** What an ffmpeg is to do. */
+/** Work of one ffmpeg. */
 export interface Command {
-  /** Input tracks in the order of the NUT streams; jobs find theirs by id. Each job's is among them. */
+  /** Input tracks in the order of the NUT streams, with the input of every job; jobs find theirs by id. */
   readonly tracks: readonly MediaTrack[];
-  /** What decodes each of them, in the same order. */
+  /** Decoder of each track, in the same order. */
   readonly decoders: readonly Choice[];
   /** Job i is written to `pipe:${FIRST_OUTPUT + i}`. */
   readonly jobs: readonly ChosenJob[];
   readonly decodes: { readonly threadCount: number; readonly onlyKeyframes: boolean };
 }
 
-/** Nothing on standard error but errors, nothing read from a terminal. */
 const QUIET = ['-hide_banner', '-nostdin', '-loglevel', 'error'];
-/** The first packet is enough: what a decoder needs to know is in the NUT headers. */
+/** The first packet is enough: the NUT headers have what decoders need. */
 const NO_PROBING = ['-probesize', '32', '-analyzeduration', '0'];
 
 /**
- * Arguments of an ffmpeg that reads NUT on its standard input, decodes each track once, and puts out every job as a
- * NUT of its own with one stream. Times are the input's, which come with OFFSET_SECONDS added and go out so.
- * Every output has a filter graph of its own: in a common one ffmpeg 7 hands on no frame before the output with the
- * lowest frame rate has one, and a track that stays silent would hold up the others.
+ * Arguments of an ffmpeg that reads NUT on its standard input, decodes each track once, and writes every job as a
+ * separate NUT with one stream. Times are the input's plus OFFSET_SECONDS, on both sides.
+ * Every output has its own filter graph: in a common one, ffmpeg 7 passes no frame on until the output with the lowest
+ * frame rate has one, and a silent track would block the others.
  */
 export function ffmpegArguments(command: Command): string[] {
   const { tracks, jobs } = command;
@@ -60,9 +59,9 @@ function decoderOptions({ decoders, jobs, decodes }: Command, track: MediaTrack,
   const decoder = decoders[stream];
   const options = decoder === undefined ? [] : [`-c:${stream}`, decoder.ffmpegName];
   if (track.type === 'audio') return options;
-  // only pictures can do with key frames: a video of nothing else would stand still
-  const onlyPictures = jobs.every(({ job }) => job.from.id !== track.id || job.encoding.type === 'image');
-  const skip = decodes.onlyKeyframes && onlyPictures ? [`-skip_frame:${stream}`, 'nokey'] : [];
+  // only images can be made of key frames alone: a video would stand still
+  const onlyImages = jobs.every(({ job }) => job.from.id !== track.id || job.encoding.type === 'image');
+  const skip = decodes.onlyKeyframes && onlyImages ? [`-skip_frame:${stream}`, 'nokey'] : [];
   return [...options, `-threads:${stream}`, String(decodes.threadCount), ...skip];
 }
 
@@ -88,22 +87,22 @@ function outputOptions(job: ChosenJob, index: number, stream: number): string[] 
   ];
 }
 
-/** Every frame is put out with the time that it came with. */
-const PICTURE_CLOCK = ['-fps_mode', 'passthrough', '-enc_time_base', '1:90000'];
+/** Keeps the time of every frame. */
+const VIDEO_CLOCK = ['-fps_mode', 'passthrough', '-enc_time_base', '1:90000'];
 
 function encoderOptions({ job: { from, encoding }, choice, resumeAt }: ChosenJob): string[] {
   const { ffmpegName } = choice;
   if (encoding.type === 'audio') return audioOptions(encoding, ffmpegName);
   if (from.type === 'audio') throw new Error('No image can be made of an audio track');
   if (encoding.type === 'image') {
-    // several threads would hold back a picture each
-    return [...PICTURE_CLOCK, '-c:v', ffmpegName, '-threads', '1', ...imageForm(ffmpegName).options];
+    // each further thread would hold back one image
+    return [...VIDEO_CLOCK, '-c:v', ffmpegName, '-threads', '1', ...imageForm(ffmpegName).options];
   }
   const keyFrames = forcedKeyFrames(from, encoding, resumeAt !== undefined);
-  return [...PICTURE_CLOCK, '-force_key_frames', keyFrames, ...videoOptions(encoding, from, choice)];
+  return [...VIDEO_CLOCK, '-force_key_frames', keyFrames, ...videoOptions(encoding, from, choice)];
 }
 
-/** Whether frames have to be brought to a device, of which ffmpeg has one for all graphs. */
+/** Whether frames have to be uploaded to a device; ffmpeg has one device for all graphs. */
 function uploads({ device }: Choice): boolean {
   return device !== undefined && device.encodeWith.length > 0;
 }

@@ -2,32 +2,32 @@ import type { AudioEncodeConfig, ImageEncodeConfig, VideoEncodeConfig } from '..
 import type { AudioTrack, ImageCodec, VideoCodec, VideoTrack } from '../core/track.ts';
 import { audioCodec, videoCodec } from './codec-name.ts';
 import type { AudioEncoding, ImageEncoding, VideoEncoding } from './encoding.ts';
-import { isSameRate, pictureSize, sourceFramerate, squareSize } from './picture.ts';
+import { isSameRate, frameSize, sourceFramerate, squareSize } from './picture.ts';
 
-/** An encoding, or why there can be none. */
+/** An encoding, or the reason why there can be none. */
 export type Decision<E> = { readonly encoding: E } | { readonly problem: string };
 
-/** What is not told by the encode's own configuration. */
-export interface PictureSource {
+/** Facts about the source of a video encode. */
+export interface EncodeSource {
   readonly input: VideoTrack;
-  /** Frames per second measured; 0 where nothing is. */
+  /** Measured frames per second; 0 if unknown. */
   readonly measured: number;
-  /** The same profile has the input itself as a track. */
+  /** Whether the profile also has the input as a bypassed track. */
   readonly bypassedToo: boolean;
 }
 
-/** Pictures per second where an image encode names no rate: thumbnails are looked at, not played. */
+/** Default images per second: thumbnails are looked at, not played. */
 const IMAGE_FRAMERATE = 1;
-/** Codecs whose encoders tell the shape of samples; what others encode has square ones. */
-const TELLS_SHAPE: ReadonlySet<VideoCodec> = new Set(['H264', 'H265']);
+/** Codecs whose encoders signal the sample aspect ratio; others get square samples. */
+const SIGNALS_SHAPE: ReadonlySet<VideoCodec> = new Set(['H264', 'H265']);
 const OPUS_SAMPLERATE = 48_000;
 
-/** What a video encode makes of an input; undefined as long as it takes the input's size and that is not known. */
-export function decideVideo(encode: VideoEncodeConfig, source: PictureSource): Decision<VideoEncoding> | undefined {
+/** Decides the encoding of a video encode; undefined while it needs the input's size and that is unknown. */
+export function decideVideo(encode: VideoEncodeConfig, source: EncodeSource): Decision<VideoEncoding> | undefined {
   const { codec: name = '', framerate, profile, preset, lookahead, extraOptions, modules } = encode;
   const named = videoCodec(name);
   if (named === undefined) return { problem: notVideo(name) };
-  const size = pictureSize(encode, TELLS_SHAPE.has(named.codec) ? source.input : squareSize(source.input));
+  const size = frameSize(encode, SIGNALS_SHAPE.has(named.codec) ? source.input : squareSize(source.input));
   if (size === undefined) return undefined;
   const rate = sourceFramerate(source.input, source.measured);
   const skipFrames = encode.skipFrames < 0 ? undefined : encode.skipFrames;
@@ -54,7 +54,7 @@ export function decideVideo(encode: VideoEncodeConfig, source: PictureSource): D
   return { encoding };
 }
 
-/** What an audio encode makes of an input. */
+/** Decides the encoding of an audio encode. */
 export function decideAudio(encode: AudioEncodeConfig, input: AudioTrack): Decision<AudioEncoding> {
   const { codec: name = '', samplerate, channel, bitrate = 0, modules } = encode;
   const named = audioCodec(name);
@@ -70,9 +70,9 @@ export function decideAudio(encode: AudioEncodeConfig, input: AudioTrack): Decis
   return { encoding };
 }
 
-/** What an image encode makes of an input; undefined as for a video. */
+/** Decides the encoding of an image encode; undefined as for a video. */
 export function decideImage(encode: ImageEncodeConfig, input: VideoTrack): Decision<ImageEncoding> | undefined {
-  const size = pictureSize(encode, squareSize(input));
+  const size = frameSize(encode, squareSize(input));
   if (size === undefined) return undefined;
   const skipFrames = encode.skipFrames < 0 ? undefined : encode.skipFrames;
   const framerate = skipFrames === undefined ? encode.framerate || IMAGE_FRAMERATE : 0;
@@ -82,8 +82,8 @@ export function decideImage(encode: ImageEncodeConfig, input: VideoTrack): Decis
 }
 
 /**
- * Renditions beside a bypassed one switch together with it where nothing else is asked for. An interval in frames
- * is one in seconds at the rate that comes out.
+ * Key frames of a rendition: the source's beside a bypassed one if no interval is configured, so that players can switch
+ * between them. An interval in frames is converted to seconds at the output's frame rate.
  */
 function keyFrames(encode: VideoEncodeConfig, framerate: number, followSource: boolean): 'source' | number {
   const { keyFrameInterval: interval, keyFrameIntervalType: unit } = encode;
@@ -91,7 +91,7 @@ function keyFrames(encode: VideoEncodeConfig, framerate: number, followSource: b
   return unit === 'time' ? interval / 1000 : interval / framerate;
 }
 
-/** In frames at the rate that comes out. */
+/** Interval in frames at the output's frame rate. */
 function configuredInterval({ keyFrameInterval, keyFrameIntervalType }: VideoEncodeConfig, framerate: number): number {
   return keyFrameIntervalType === 'time' ? Math.round((keyFrameInterval * framerate) / 1000) : keyFrameInterval;
 }

@@ -3,52 +3,53 @@ import { parseOpusConfig } from '../codecs/opus.ts';
 import { rescale, toSeconds, VIDEO_TIMEBASE, type Timebase } from '../core/timebase.ts';
 import type { BitstreamFormat, EncodedPacket } from '../media-child/bitstream.ts';
 import type { EncodeJob } from './encoding.ts';
-import type { Means } from './means.ts';
-import { Turn } from './turn.ts';
+import type { CodecChoice } from './means.ts';
+import { EncoderSpan } from './turn.ts';
 
-/** What is told of encoded packets when their encoder has started. */
+/** Format of encoded packets, reported when their encoder has started. */
 export interface EncodedFormat extends BitstreamFormat {
   /** Module of the codec inventory. */
   readonly module: string;
 }
 
-/** Who wants what a job makes. */
+/** Receiver of a job's output. */
 export interface EncodeSink {
-  /** There is an encoder: in front of its first packet, of every other format, and after each failure. */
+  /** An encoder works: called before its first packet, before every new format, and after each failure. */
   started(format: EncodedFormat): void;
   /** In decode order, decode times strictly increasing; of a video from a key frame on. */
   packet(packet: EncodedPacket): void;
-  /** There is no encoder. @param final none will come */
+  /** The encoder failed. @param final whether none will follow */
   failed(reason: string, final: boolean): void;
 }
 
 const SECONDS: Timebase = { num: 1, den: 1 };
-/** Audio frames that are encoded anew in front of where an encoder takes over: it needs some of the past. */
+/** Audio frames that an encoder encodes again before the point where it takes over: it needs some of the past. */
 const PREROLL_FRAMES = 2;
-/** Samples that AAC encoders put in front of the first one, by module. */
+/** Samples that AAC encoders insert before the first one, by module. */
 const AAC_PRIMING: Readonly<Record<string, number>> = { aac: 1024, fdkaac: 2048 };
 
 /**
- * One encode of one input track, for all who want the same. Encoders come and go; what they put out goes on
- * where it was, nothing twice.
+ * One encode of one input track, for all sinks of equal jobs. When encoders change, the output continues where it was,
+ * without repetition.
  */
 export class Encode {
-  /** Failures in a row without a packet in between. */
+  /** Consecutive failures without a packet. */
   strikes = 0;
   #job: EncodeJob;
-  #means: Means;
+  #means: CodecChoice;
   #sinks = new Map<EncodeSink, { waitsForKey: boolean }>();
   #format: EncodedFormat | undefined;
   #failed = false;
-  #turns: Turn[] = [];
+  #spans: EncoderSpan[] = [];
   #timebase: Timebase;
-  /** The time up to which everything was put out, undefined before anything was; the length of an audio frame. */
+  /** End of the output, in ticks; undefined before the first packet. */
   #next: number | undefined;
+  /** Ticks of an audio frame. */
   #frame = 0;
   /** In ticks of the format. */
   #lastDts = -1;
 
-  constructor(job: EncodeJob, means: Means) {
+  constructor(job: EncodeJob, means: CodecChoice) {
     this.#job = job;
     this.#means = means;
     this.#timebase = timebaseOf(job);
@@ -58,7 +59,7 @@ export class Encode {
     return this.#job;
   }
 
-  get means(): Means {
+  get means(): CodecChoice {
     return this.#means;
   }
 
@@ -66,24 +67,23 @@ export class Encode {
     return [...this.#sinks.keys()];
   }
 
-  /** Whether an encoder has told its format. */
-  get hasTold(): boolean {
+  get hasFormat(): boolean {
     return this.#format !== undefined;
   }
 
-  /** From which time on its input is still needed, in seconds. */
+  /** Time from which the input is still needed, in seconds. */
   get needed(): number {
     if (this.#next === undefined) return -Infinity;
     return toSeconds(this.#next - (PREROLL_FRAMES + 1) * this.#frame, this.#timebase);
   }
 
-  /** What the encoder that begins next is to do: its input has another configuration, or it is to make something else of it. */
-  follow(job: EncodeJob, means: Means): void {
+  /** Sets the job of the next encoder, after a change of the input's configuration or of the encoding. */
+  follow(job: EncodeJob, means: CodecChoice): void {
     this.#job = job;
     this.#means = means;
   }
 
-  /** What came before a time, in seconds, is not encoded any more. */
+  /** Skips input before a time, in seconds. */
   skipTo(time: number): void {
     const next = rescale(time, SECONDS, this.#timebase);
     this.#next ??= next;
@@ -91,7 +91,7 @@ export class Encode {
     this.#next += this.#frame === 0 ? ahead : Math.floor(ahead / this.#frame) * this.#frame;
   }
 
-  /** Who wants it from now on. Those who come to a running encoder are told its format at once. */
+  /** Sets the receivers. New ones of a running encoder get its format at once. */
   setSinks(sinks: readonly EncodeSink[]): void {
     const known = this.#sinks;
     this.#sinks = new Map(sinks.map((sink) => [sink, known.get(sink) ?? { waitsForKey: true }]));
@@ -101,59 +101,59 @@ export class Encode {
   }
 
   /**
-   * A new encoder begins, behind those that are there.
-   * @returns the place of its output, and the time from which on it is to encode, in seconds; undefined: all
+   * Begins a span for a new encoder, after the existing ones.
+   * @returns the span, and the time from which the encoder is to encode, in seconds; undefined to encode everything
    */
-  begin(): { turn: Turn; resumeAt: number | undefined } {
+  begin(): { span: EncoderSpan; resumeAt: number | undefined } {
     this.#count(timebaseOf(this.#job));
-    const turn = new Turn(this, this.#timebase, this.#next ?? -Infinity);
-    this.#turns.push(turn);
-    if (this.#next === undefined) return { turn, resumeAt: undefined };
+    const span = new EncoderSpan(this, this.#timebase, this.#next ?? -Infinity);
+    this.#spans.push(span);
+    if (this.#next === undefined) return { span, resumeAt: undefined };
     const lead = this.#frame === 0 ? 0 : PREROLL_FRAMES * this.#frame - this.#priming;
-    return { turn, resumeAt: toSeconds(this.#next - lead, this.#timebase) };
+    return { span, resumeAt: toSeconds(this.#next - lead, this.#timebase) };
   }
 
   /**
-   * The encoder that began last gets no input from a time on, for another one is about to begin.
-   * @param time undefined when it got none at all
+   * Ends the input of the newest encoder at a time, because another one is about to begin.
+   * @param time undefined if it got no input
    */
   cut(time: number | undefined, timebase: Timebase): void {
-    const turn = this.#turns.at(-1);
-    if (turn === undefined || turn.ended) return;
+    const span = this.#spans.at(-1);
+    if (span === undefined || span.ended) return;
     if (this.#next === undefined) {
-      turn.until = -Infinity;
+      span.until = -Infinity;
       return;
     }
-    // what nobody takes is left to the next one
+    // without sinks, the next encoder continues from here
     if (time !== undefined && this.#sinks.size > 0) this.skipTo(toSeconds(time, timebase));
-    turn.until = this.#next;
+    span.until = this.#next;
   }
 
-  /** Its encoder is not there any more. */
+  /** Reports the loss of the encoder to all sinks. */
   fail(reason: string, final: boolean): void {
     this.#failed = true;
     for (const sink of this.#sinks.keys()) sink.failed(reason, final);
   }
 
-  /** Called by a turn. */
-  take(turn: Turn, item: BitstreamFormat | EncodedPacket): void {
+  /** Called by a span. */
+  take(span: EncoderSpan, item: BitstreamFormat | EncodedPacket): void {
     if ('data' in item) {
       const tolerance = this.#frame / 2;
-      if (item.pts < turn.from - tolerance || item.pts >= turn.until - tolerance) return;
-      if (turn === this.#turns.at(-1)) this.#advance(item);
-      // what an audio encoder puts in front of the beginning, and what begins there: players have no time below zero
+      if (item.pts < span.from - tolerance || item.pts >= span.until - tolerance) return;
+      if (span === this.#spans.at(-1)) this.#advance(item);
+      // samples that an audio encoder inserts before the beginning: players know no negative times
       if (item.pts < 0) return;
     }
-    if (turn === this.#turns[0]) this.#deliver(item);
-    else turn.held.push(item);
+    if (span === this.#spans[0]) this.#deliver(item);
+    else span.held.push(item);
   }
 
-  /** Called by a turn. */
-  ended(turn: Turn): void {
-    if (turn !== this.#turns[0]) return;
-    while (this.#turns[0]?.ended) {
-      this.#turns.shift();
-      const waiting = this.#turns[0]?.held ?? [];
+  /** Called by a span. */
+  ended(span: EncoderSpan): void {
+    if (span !== this.#spans[0]) return;
+    while (this.#spans[0]?.ended) {
+      this.#spans.shift();
+      const waiting = this.#spans[0]?.held ?? [];
       for (const item of waiting.splice(0)) this.#deliver(item);
     }
   }
@@ -164,7 +164,7 @@ export class Encode {
     this.#next = Math.max(this.#next ?? 0, pts + (duration || 1));
   }
 
-  /** Counts its times in another timebase from now on. */
+  /** Converts the times to another timebase. */
   #count(timebase: Timebase): void {
     const from = this.#timebase;
     if (isDeepStrictEqual(from, timebase)) return;
@@ -173,7 +173,7 @@ export class Encode {
     this.#timebase = timebase;
   }
 
-  /** Samples that the encoder puts in front of the first one it is given. */
+  /** Samples that the encoder inserts before the first one. */
   get #priming(): number {
     const { codec } = this.#job.encoding;
     const config = this.#format?.config;

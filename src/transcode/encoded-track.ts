@@ -4,13 +4,13 @@ import type { Encoder, ImageTrack, MediaTrack, Track } from '../core/track.ts';
 import type { Encoding } from './encoding.ts';
 import type { EncodedFormat } from './encode.ts';
 
-/** An encoder as the readers of its track see it. */
+/** State of an encoder, as readers of its track see it. */
 export class EncoderState implements Encoder {
   module = 'default';
   status: Encoder['status'];
 }
 
-/** Under which id and name a track is put out, and what it is made of. */
+/** Id and name of an output track, and its source. */
 export interface TrackPlace {
   readonly id: number;
   readonly name: string;
@@ -18,8 +18,8 @@ export interface TrackPlace {
 }
 
 /**
- * The track that an encoding makes.
- * @param format what the encoder told; undefined before it has
+ * Builds the track of an encoding.
+ * @param format reported by the encoder; undefined until then
  */
 export function encodedTrack(
   { id, name, from }: TrackPlace,
@@ -36,23 +36,23 @@ export function encodedTrack(
     return { ...common, type: 'audio', codec, bitrate, samplerate, channels, timebase };
   }
   const { width = encoding.width, height = encoding.height, timebase = VIDEO_TIMEBASE } = format ?? {};
-  const picture = { ...common, width, height, timebase, framerate: encoding.framerate };
+  const sized = { ...common, width, height, timebase, framerate: encoding.framerate };
   if (encoding.type === 'image') {
-    return { ...picture, type: 'image', codec: encoding.codec, bitrate: 0, keyFrameInterval: 0 };
+    return { ...sized, type: 'image', codec: encoding.codec, bitrate: 0, keyFrameInterval: 0 };
   }
   const { codec, bitrate, keyFrameInterval } = encoding;
   const { inBandSets } = format ?? {};
-  const told = { ...(format && lookOf(format)), ...(inBandSets && { inBandSets }) };
-  return { ...picture, ...told, type: 'video', codec, bitrate, keyFrameInterval };
+  const signalled = { ...(format && lookOf(format)), ...(inBandSets && { inBandSets }) };
+  return { ...sized, ...signalled, type: 'video', codec, bitrate, keyFrameInterval };
 }
 
-/** A track with the language that its input is said to be in now; the same object where it is already. */
+/** Copies the current language of the input to a track; returns the same object if nothing changes. */
 export function inLanguage<T extends Track>(track: T, { language, characteristics }: MediaTrack): T {
   if (track.language === language && track.characteristics === characteristics) return track;
   return { ...track, language, characteristics };
 }
 
-/** What is told of a track that its encode can never make. */
+/** Builds the announced track of an encode that can never run. */
 export function unmadeTrack({ id, name, from }: TrackPlace): MediaTrack {
   return { ...from, id, name, bypass: false, encoder: { module: 'none', status: 'Failed' } };
 }

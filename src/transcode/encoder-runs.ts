@@ -1,37 +1,37 @@
 import type { InputStream } from '../core/stream.ts';
 
-/** An ffmpeg that encodes, as it is watched from outside. */
+/** A running ffmpeg, for statistics. */
 export interface EncoderRun {
   readonly input: InputStream;
-  /** Undefined when it could not be started. */
+  /** Undefined if it could not be started. */
   readonly pid: number | undefined;
-  /** Seconds of media that it has put out. */
+  /** Seconds of media encoded. */
   readonly mediaSeconds: number;
-  /** Seconds of its input that wait for it. */
+  /** Seconds of queued input. */
   readonly queuedSeconds: number;
 }
 
-/** The encoders of this node, and what became of those before them. */
+/** Counts the encoders of this node, running and ended. */
 export class EncoderRuns {
   readonly #running = new Set<EncoderRun>();
-  /** Of runs that have ended. */
+  /** Seconds of media of ended runs. */
   readonly #mediaSeconds = new WeakMap<InputStream, number>();
   started = 0;
-  /** Those that ended though they were not to. */
+  /** Number of runs that ended unexpectedly. */
   died = 0;
 
   get running(): ReadonlySet<EncoderRun> {
     return this.#running;
   }
 
-  /** Seconds of media that the encoders of a stream have put out. */
+  /** Seconds of media that the encoders of a stream have encoded. */
   mediaSeconds(input: InputStream): number {
     let seconds = this.#mediaSeconds.get(input) ?? 0;
     for (const run of this.#running) if (run.input === input) seconds += run.mediaSeconds;
     return seconds;
   }
 
-  /** One has started; call the answer, once, when it has ended. */
+  /** Counts a started run. @returns function to call once when it has ended */
   begin(run: EncoderRun): () => void {
     this.#running.add(run);
     this.started++;

@@ -8,15 +8,15 @@ import {
   type VideoTrack,
 } from '../core/track.ts';
 
-/** Which frames of a source are put out. */
+/** Selection of a source's frames. */
 interface FrameChoice {
-  /** Frames per second to put out; 0 for every frame of the source. */
+  /** Frames per second of the output; 0 for every frame of the source. */
   readonly framerate: number;
-  /** Frames left out after each one that is kept; undefined when `framerate` rules. */
+  /** Frames dropped after each one kept; undefined if `framerate` decides. */
   readonly skipFrames: number | undefined;
 }
 
-/** An image drawn on every encoded picture; in pixels of that picture. */
+/** An image drawn on every encoded frame, in pixels of that frame. */
 export interface OverlayImage {
   readonly file: string;
   readonly format: 'png' | 'jpeg';
@@ -28,7 +28,7 @@ export interface OverlayImage {
   readonly opacity: number;
 }
 
-/** What an encoder is to make of a video track, all sizes and rates decided; two that are equal are one encoder. */
+/** Settings of a video encode, with all sizes and rates decided; equal settings share one encoder. */
 export interface VideoEncoding extends FrameChoice {
   readonly type: 'video';
   readonly codec: VideoCodec;
@@ -37,11 +37,11 @@ export interface VideoEncoding extends FrameChoice {
   readonly height: number;
   /** Bits per second. */
   readonly bitrate: number;
-  /** Frames per second that come out, as far as that is known beforehand: what bitrate and GOP are counted by. */
+  /** Expected frames per second of the output, on which bitrate and GOP are based. */
   readonly expectedFramerate: number;
-  /** Where key frames are: those of the source, or the first frame of every interval of so many seconds. */
+  /** Key frames as in the source, or at the first frame of every interval of this many seconds. */
   readonly keyFrames: 'source' | number;
-  /** Frames from key frame to key frame that the output profile asks for; 0 where it does not. */
+  /** Frames between key frames by the output profile; 0 if it names none. */
   readonly keyFrameInterval: number;
   readonly preset: 'slower' | 'slow' | 'medium' | 'fast' | 'faster' | undefined;
   readonly profile: 'baseline' | 'main' | 'high' | undefined;
@@ -53,7 +53,7 @@ export interface VideoEncoding extends FrameChoice {
   /** Modules to try in turn, as configured: `nv:0,x264`. */
   readonly modules: string | undefined;
   readonly extraOptions: string | undefined;
-  /** The last one is on top. */
+  /** In drawing order: the last one is on top. */
   readonly overlays?: readonly OverlayImage[];
 }
 
@@ -82,12 +82,12 @@ export interface EncodeJob {
   readonly encoding: Encoding;
 }
 
-/** Whether two jobs are one encode, of whatever format the input track is. */
+/** Whether two jobs are one encode, even if the format of the input track differs. */
 export function isSameEncode(one: EncodeJob, other: EncodeJob): boolean {
   return one.from.id === other.from.id && isDeepStrictEqual(one.encoding, other.encoding);
 }
 
-/** Whether who does one job does the other: it makes the same of the same input, whatever else is said of that. */
+/** Whether one encoder run does both jobs: the same encoding of an input track with the same format. */
 export function isSameJob(one: EncodeJob, other: EncodeJob): boolean {
   return isSameEncode(one, other) && sameFormat(one.from, other.from);
 }

@@ -1,10 +1,10 @@
 /**
- * Tells of encodes that are not made: of each that never will be, and of all together that a process took with it
- * when it ended.
+ * Reports encodes that fail: each final failure at once, and all interruptions with one reason together, such as those
+ * of a process that ended.
  */
 export class Failures {
   readonly #report: (description: string) => void;
-  /** What is interrupted, by reason. */
+  /** Interrupted encodes, by reason. */
   readonly #interrupted = new Map<string, string[]>();
 
   constructor(report: (description: string) => void) {
@@ -12,8 +12,8 @@ export class Failures {
   }
 
   /**
-   * @param what names the encode
-   * @param final it is not tried again
+   * @param what name of the encode
+   * @param final whether it is not tried again
    */
   add(what: string, reason: string, final: boolean): void {
     if (final) {

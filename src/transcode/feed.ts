@@ -9,7 +9,7 @@ import type { FfmpegChild } from '../media-child/child.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';
 import { nutStreamOf } from './nut-stream.ts';
 
-/** How far a track has been handed over, times in its ticks; undefined before its first packet. */
+/** Progress of a track, times in its ticks; `firstPts` is undefined before its first packet. */
 interface Progress {
   readonly index: number;
   readonly offset: number;
@@ -18,24 +18,24 @@ interface Progress {
   lastDts: number;
 }
 
-/** A track as the child was told of it, and as the packets have it now. */
+/** A track as declared to the child, and as the packets have it now. */
 interface Lane {
-  readonly told: MediaTrack;
+  readonly declared: MediaTrack;
   readonly progress: Progress;
   now: Track;
-  /** Whether what decodes the one goes on with the other. */
+  /** Whether the decoder of `declared` can decode `now`. */
   fits: boolean;
 }
 
 /**
- * The tracks that a child decodes, as one NUT; packets of other tracks, or of another format, pass by. A picture begins
- * with a key frame.
+ * Writes the tracks that a child decodes as one NUT, video from a key frame on. Ignores packets of other tracks, or of
+ * another format.
  */
 export class Feed implements Consumer {
   readonly #child: FfmpegChild;
   readonly #writer: NutWriter;
   readonly #faults: FaultLog;
-  /** By id of the track. */
+  /** By track id. */
   readonly #lanes: ReadonlyMap<number, Lane>;
   #fullSince: number | undefined;
   #last = false;
@@ -46,16 +46,16 @@ export class Feed implements Consumer {
     this.#faults = faults;
     this.#writer = new NutWriter(tracks.map(nutStreamOf));
     this.#lanes = new Map(
-      tracks.map((told, index): [number, Lane] => {
-        const offset = (OFFSET_SECONDS * told.timebase.den) / told.timebase.num;
+      tracks.map((declared, index): [number, Lane] => {
+        const offset = (OFFSET_SECONDS * declared.timebase.den) / declared.timebase.num;
         const progress = { index, offset, firstPts: undefined, lastPts: 0, lastDts: 0 };
-        return [told.id, { told, progress, now: told, fits: true }];
+        return [declared.id, { declared, progress, now: declared, fits: true }];
       }),
     );
     child.write(this.#writer.header());
   }
 
-  /** Since when the child has taken nothing though there is something for it, by `performance.now()`. */
+  /** Time since which the child has accepted no input, by `performance.now()`; undefined while it does. */
   get fullSince(): number | undefined {
     return this.#fullSince;
   }
@@ -79,17 +79,17 @@ export class Feed implements Consumer {
     return false;
   }
 
-  /** The child takes input again. */
+  /** Notes that the child accepts input again. */
   drained(): void {
     this.#fullSince = undefined;
   }
 
-  /** What comes now is the last: all of it is taken, whether the child can or not. */
+  /** Accepts all further packets, the last ones, even if the child's input is full. */
   takeLast(): void {
     this.#last = true;
   }
 
-  /** Which times of a track were handed over, in seconds; undefined before its first packet. */
+  /** Times of a track that were written, in seconds; undefined before its first packet. */
   fed(track: MediaTrack): { from: number; to: number } | undefined {
     const progress = this.#lanes.get(track.id)?.progress;
     if (progress?.firstPts === undefined) return undefined;
@@ -97,8 +97,8 @@ export class Feed implements Consumer {
   }
 
   /**
-   * The time in front of which every frame of a track was handed over, in its ticks; undefined before its first packet.
-   * @param isLast whether no other frame has the track's format: what comes is shown after all of these
+   * Time before which every frame of a track was written, in its ticks; undefined before its first packet.
+   * @param isLast whether no later frame has the track's format: then all later ones are shown after these
    */
   edge(track: MediaTrack, isLast: boolean): number | undefined {
     const progress = this.#lanes.get(track.id)?.progress;
@@ -112,7 +112,7 @@ export class Feed implements Consumer {
     if (lane === undefined) return undefined;
     if (lane.now !== track) {
       lane.now = track;
-      lane.fits = sameFormat(track, lane.told);
+      lane.fits = sameFormat(track, lane.declared);
     }
     return lane.fits ? lane.progress : undefined;
   }

@@ -2,42 +2,42 @@ import { BackOff } from '../lib/back-off.ts';
 import type { Encode } from './encode.ts';
 import { Run, type RunEnd, type RunSetting } from './run.ts';
 
-/** Shorter than what the input's cache holds: even then nothing need be lost. */
+/** Shorter than the input's cache, so that nothing need be lost. */
 const LONGEST_PAUSE_MS = 15_000;
-/** Encoders of which one is to blame, by what ffmpeg says, are given up after so many failures in a row. */
+/** Consecutive failures after which an encode that ffmpeg blames is given up. */
 const MAX_STRIKES = 3;
-/** After so many failures in a row for no known reason the encodes of a group are run apart to find it. */
+/** Consecutive failures for no known reason after which a group is divided to find the encode at fault. */
 const FAILURES_TOGETHER = 3;
-/** What the end of a run counts that had put out something of every encode, or that somebody killed. */
+/** Weight of the end of a run that had output for every encode, or was killed from outside. */
 const SMALL_FAILURE = 0.25;
-/** After so many crashes in a row an encode that is alone is not tried with the same input again: that could be the reason. */
+/** Consecutive crashes after which a single encode does not replay cached input, which may be the cause. */
 const CRASHES_ON_INPUT = 2;
 
 export interface GroupHandler {
-  /** Encodes of the group that are to be run on their own from now on; they are the group's no more. */
+  /** Some encodes leave the group, to run on their own. */
   apart(encodes: readonly Encode[], failures: number): void;
-  /** An encode that nothing can be made of; it is the group's no more. */
+  /** An encode was given up, and leaves the group. */
   givenUp(encode: Encode, reason: string): void;
-  /** Whether others work on the same input, so that this is not what an encode fails for. */
+  /** Whether other encodes of the same input work, so that the input is not the cause. */
   othersWork(encode: Encode): boolean;
 }
 
-/** Encodes that share an ffmpeg, which is started again whenever it ends. */
+/** Encodes that share one ffmpeg, which is restarted whenever it ends. */
 export class Group {
   readonly #setting: RunSetting;
   readonly #handler: GroupHandler;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   #encodes: readonly Encode[] = [];
   #run: Run | undefined;
-  /** Told to end, and not gone yet. */
+  /** Runs that were asked to end. */
   readonly #leaving = new Set<Run>();
   #failures: number;
-  /** Ends in a row without any output that nobody else was the cause of. */
+  /** Consecutive ends without output, unless killed from outside. */
   #crashes = 0;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param failures how often its encodes have failed in a row for a reason that nobody knows */
+  /** @param failures consecutive failures of its encodes for no known reason */
   constructor(setting: RunSetting, handler: GroupHandler, failures = 0) {
     this.#setting = setting;
     this.#handler = handler;
@@ -48,19 +48,18 @@ export class Group {
     return this.#encodes;
   }
 
-  /** Whether all its encodes are being put out. */
+  /** Whether all its encodes work. */
   get healthy(): boolean {
     return this.#run?.healthy ?? false;
   }
 
-  /** Process ids of its children. */
   get pids(): number[] {
     return [...this.#leaving, ...(this.#run === undefined ? [] : [this.#run])].flatMap(({ pid }) => pid ?? []);
   }
 
   /**
-   * Takes other encodes, or the same ones that have other things to do. What must start anew does: where the
-   * one before it stopped.
+   * Sets the encodes, or new jobs of the same ones. Starts a new run if needed, which continues where the one before
+   * stopped.
    */
   set(encodes: readonly Encode[]): void {
     this.#encodes = encodes;
@@ -143,7 +142,7 @@ export class Group {
     this.#handler.givenUp(only, reason);
   }
 
-  /** Goes on with half of the encodes: those that put out something, if there are such. */
+  /** Keeps the encodes that worked if some did, else half of them. */
   #divide(run: Run): void {
     const failed = this.#encodes.filter((encode) => run.failedAt(encode));
     const half = Math.ceil(this.#encodes.length / 2);

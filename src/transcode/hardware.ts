@@ -5,15 +5,15 @@ import type { Logger } from '../log/log.ts';
 import type { InventoryCodec } from './modules.ts';
 import type { Capabilities } from './probe.ts';
 
-/** An encoder's device as the machine shows it; whether it opens is another question. */
+/** An encoder's device that the machine lists; it may fail to open. */
 export interface Device {
   readonly module: 'nv' | 'qsv' | 'vaapi';
   readonly id: number;
   readonly displayName: string;
   readonly busId: string;
-  /** What ffmpeg's encoders for it end with. */
+  /** Suffix of ffmpeg's encoders for the device. */
   readonly encoderSuffix: string;
-  /** What ffmpeg's decoders for it end with; undefined where a device helps the plain decoders. */
+  /** Suffix of ffmpeg's decoders for the device; undefined if it accelerates the plain decoders. */
   readonly decoderSuffix: string | undefined;
   readonly encodeWith: readonly string[];
   readonly filter: string;
@@ -22,7 +22,7 @@ export interface Device {
   readonly decodeFilter: readonly string[];
 }
 
-/** A device that did what was asked of it. */
+/** A device that passed a trial. */
 export interface UsableDevice {
   readonly device: Device;
   readonly encodes: readonly InventoryCodec[];
@@ -36,13 +36,13 @@ const CODECS: readonly (readonly [InventoryCodec, string])[] = [
   ['VP9', 'vp9'],
   ['AV1', 'av1'],
 ];
-/** Within this a working device has encoded a few frames; one that hangs is not asked again. */
+/** Time limit of a trial, in which a working device encodes a few frames; a hanging one is not tried again. */
 const TRIAL_MS = 5000;
-const PICTURE = ['-f', 'lavfi', '-i', 'color=size=640x360:rate=30', '-frames:v', '5'];
+const TEST_VIDEO = ['-f', 'lavfi', '-i', 'color=size=640x360:rate=30', '-frames:v', '5'];
 
 /**
- * The devices that really open, each tried with a few frames of every codec that ffmpeg was built with for it:
- * ffmpeg lists encoders of hardware whether or not there is any.
+ * Finds usable devices by encoding a few frames with every codec that ffmpeg was built with for them: ffmpeg lists hardware
+ * encoders even without the hardware.
  * @param root folder that holds `dev`, `proc` and `sys`
  */
 export async function tryDevices(capabilities: Capabilities, log: Logger, root = '/'): Promise<UsableDevice[]> {
@@ -61,7 +61,7 @@ async function tryDevice(capabilities: Capabilities, device: Device, log: Logger
     if (!encoders.has(encoder)) continue;
     const encoding = [
       ...device.encodeWith,
-      ...PICTURE,
+      ...TEST_VIDEO,
       '-vf',
       device.filter,
       '-c:v',
@@ -84,7 +84,7 @@ async function tryDevice(capabilities: Capabilities, device: Device, log: Logger
   return { device, encodes, decodes };
 }
 
-/** ffmpeg's name of a device's encoder for a codec; undefined where it did not encode that. */
+/** ffmpeg's name of a device's encoder for a codec; undefined if its trial failed. */
 export function deviceEncoder({ device, encodes }: UsableDevice, codec: InventoryCodec): string | undefined {
   const name = CODECS.find(([known]) => known === codec)?.[1];
   return name === undefined || !encodes.includes(codec) ? undefined : `${name}_${device.encoderSuffix}`;
@@ -92,7 +92,7 @@ export function deviceEncoder({ device, encodes }: UsableDevice, codec: Inventor
 
 type Result = Buffer | 'failed' | 'overdue';
 
-/** What ffmpeg puts out when it succeeds in time. */
+/** Runs ffmpeg and returns its output if it succeeds in time. */
 async function trial(path: string, args: readonly string[], input?: Buffer): Promise<Result> {
   const child = spawn(path, ['-nostdin', '-v', 'error', ...args], {
     stdio: ['pipe', 'pipe', 'ignore'],
@@ -100,7 +100,7 @@ async function trial(path: string, args: readonly string[], input?: Buffer): Pro
     killSignal: 'SIGKILL',
     detached: true,
   });
-  // one that ends without reading its input is judged by its exit code
+  // ffmpeg may end without reading its input: the exit code decides
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   const chunks: Buffer[] = [];
@@ -138,7 +138,7 @@ async function nvidiaDevices(root: string): Promise<Device[]> {
   return devices.filter((device) => device !== undefined).sort((a, b) => a.id - b.id);
 }
 
-/** VAAPI and Quick Sync on every render node. */
+/** Devices of VAAPI and Quick Sync, on every render node. */
 async function renderDevices(root: string): Promise<Device[]> {
   const nodes = (await entries(join(root, 'dev/dri'))).filter((name) => /^renderD\d+$/.test(name)).sort();
   const devices = await Promise.all(
@@ -168,7 +168,7 @@ async function renderDevices(root: string): Promise<Device[]> {
           encodeWith: ['-init_hw_device', `vaapi=d:${path}`, '-filter_hw_device', 'd'],
           filter: 'format=nv12,hwupload',
           decodeWith: ['-hwaccel', 'vaapi', '-hwaccel_device', path, '-hwaccel_output_format', 'vaapi'],
-          // a frame that was decoded without the device cannot be downloaded from it
+          // fails for frames decoded without the device: they cannot be downloaded from it
           decodeFilter: ['-vf', 'hwdownload,format=nv12'],
         },
       ];
@@ -177,7 +177,7 @@ async function renderDevices(root: string): Promise<Device[]> {
   return devices.flat();
 }
 
-/** Names in a folder; none where there is no such folder. */
+/** Names in a folder; none if it does not exist. */
 async function entries(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }

@@ -1,9 +1,9 @@
 import type { CodecEntry } from './codecs.ts';
 
 /**
- * The inventory of several nodes, the same whichever of them joins it. A software module is one entry, with what is at
- * work of it everywhere. Each device is one of its own: its id is another than on its node where an earlier node has a
- * device of that id.
+ * Joins the inventories of several nodes; every node gets the same result. A software module is one entry, with the sum of
+ * its active encoders and decoders. Each device is an entry of its own, with another id than on its node if an earlier
+ * node has a device of that id.
  * @param inventories by node
  */
 export function joinInventories(inventories: ReadonlyMap<string, readonly CodecEntry[]>): CodecEntry[] {
@@ -37,7 +37,7 @@ function merged(a: CodecEntry, b: CodecEntry): CodecEntry {
   };
 }
 
-/** With the first id of its module that is free, its own if it is. */
+/** Gives an entry the first free id of its module, from its own on. */
 function renamed(entry: CodecEntry, taken: Set<string>): CodecEntry {
   let { id } = entry;
   while (taken.has(`${entry.module}:${id}`)) id++;

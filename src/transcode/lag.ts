@@ -1,20 +1,20 @@
-/** Seconds of input that may wait. */
+/** Seconds of input that may be queued. */
 export const MAX_LAG = 3;
-/** How long encoders that are further behind have to come nearer. */
-const PATIENCE_MS = 4000;
+/** Time in which encoders further behind must catch up. */
+const CATCH_UP_MS = 4000;
 
 /**
- * Tells encoders that are too slow from those that catch up, as after a start or when a source sends much at once:
- * for the latter, less and less waits.
+ * Distinguishes encoders that are too slow from those that catch up after a start or a burst: the queue of the latter
+ * shrinks.
  */
 export class Lag {
   #least = Infinity;
   #since = 0;
 
   /**
-   * @param seconds of input that wait
+   * @param seconds of queued input
    * @param now by `performance.now()`
-   * @returns whether they do not catch up; not again before there was time for that
+   * @returns whether they do not catch up; then false until CATCH_UP_MS have passed again
    */
   isLasting(seconds: number, now: number): boolean {
     if (seconds <= MAX_LAG) {
@@ -22,7 +22,7 @@ export class Lag {
     } else if (seconds < this.#least) {
       this.#least = seconds;
       this.#since = now;
-    } else if (now - this.#since >= PATIENCE_MS) {
+    } else if (now - this.#since >= CATCH_UP_MS) {
       this.#least = Infinity;
       return true;
     }

@@ -6,20 +6,20 @@ import type { EncodeJob } from './encoding.ts';
 import { nutStreamOf } from './nut-stream.ts';
 import { canMapTones, isHdr } from './tone-filter.ts';
 
-/** What does a job. */
-export interface Means {
+/** Encoder and decoder of a job. */
+export interface CodecChoice {
   readonly encoder: Choice;
   readonly decoder: Choice;
-  /** Whether it is able to map HDR to SDR. */
+  /** Whether this ffmpeg can map HDR to SDR. */
   readonly mapsTones: boolean;
 }
 
 /**
- * What this machine does a job with.
+ * Chooses encoder and decoder of a job.
  * @param offer undefined without an ffmpeg
- * @returns or why it cannot
+ * @returns the choice, or the reason why there is none
  */
-export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefined, log: Logger): Means | string {
+export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefined, log: Logger): CodecChoice | string {
   if (offer === undefined) return 'ffmpeg was not found';
   const decoding = chooseDecoder(from.codec, offer);
   if ('reason' in decoding) return decoding.reason;

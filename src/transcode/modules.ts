@@ -3,7 +3,7 @@ import type { Codec, DataCodec } from '../core/track.ts';
 /** Codec names of the inventory, as the management API spells them. */
 export type InventoryCodec = Exclude<Codec, DataCodec>;
 
-/** For each codec the names that ffmpeg has for it, any of which does. */
+/** ffmpeg's names for each codec; the first available one is used. */
 type Names = Readonly<Partial<Record<InventoryCodec, readonly string[]>>>;
 
 export interface SoftwareModule {
@@ -15,8 +15,8 @@ export interface SoftwareModule {
 }
 
 /**
- * The software that encodes and decodes, by the names of docs/compatibility.md#transcoding.
- * Of several modules for a codec the first one that is there is the default.
+ * Software encoders and decoders, with the names of docs/compatibility.md#transcoding. The first available module of a codec is
+ * its default.
  */
 export const SOFTWARE: readonly SoftwareModule[] = [
   {

@@ -23,7 +23,7 @@ const TAGS: Record<VideoCodec | AudioCodec, string> = {
 const NONE = Buffer.alloc(0);
 
 /**
- * How ffmpeg is told of a track, so that it decodes its packets as they are.
+ * Describes a track to ffmpeg, so that its packets are decoded unchanged.
  * @throws BitstreamError when the track's configuration is malformed
  */
 export function nutStreamOf(track: MediaTrack): NutStream {
@@ -36,7 +36,7 @@ export function nutStreamOf(track: MediaTrack): NutStream {
   const { width, height } = track;
   // a decoder of VP9 has no use for vpcC
   const extradata = track.codec === 'VP9' ? NONE : (config ?? NONE);
-  // not told: the decoder waits for no reordered frames, and begins to when the first one comes
+  // if unknown, the decoder waits for reordered frames only after the first one
   const decodeDelay = reorderedFrames(track.codec, config) ?? 0;
   return { kind: 'video', ...common, extradata, decodeDelay, width, height, framerate: sourceFramerate(track, 0) };
 }

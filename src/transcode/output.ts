@@ -6,34 +6,35 @@ import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../medi
 import type { Encode } from './encode.ts';
 import type { EncodeJob } from './encoding.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';
-import type { Means } from './means.ts';
-import type { Turn } from './turn.ts';
+import type { CodecChoice } from './means.ts';
+import type { EncoderSpan } from './turn.ts';
 
-/** What a child puts out for one encode: the bytes of a pipe become packets in their turn. */
+/** Output of a child for one encode: turns the bytes of a pipe into packets of a span. */
 export class Output {
   readonly encode: Encode;
-  /** What its encoder does, as when it began. */
+  /** The job as it was when the encoder began. */
   readonly job: EncodeJob;
-  readonly means: Means;
+  readonly means: CodecChoice;
   readonly resumeAt: number | undefined;
-  readonly #turn: Turn;
+  readonly #span: EncoderSpan;
   readonly #reader: NutReader;
   #adapter: OutputAdapter | undefined;
   #timebase: Timebase | undefined;
   #endedAt: number | undefined;
-  /** Seconds on the input's clock up to which it has put out something, and when it last did, by `performance.now()`. */
+  /** End of the output on the input's clock, in seconds. */
   reached: number | undefined;
-  /** How many seconds of media it has put out. */
+  /** Seconds of media written. */
   advanced = 0;
+  /** Time of the newest output, by `performance.now()`. */
   lastAt = performance.now();
 
   constructor(encode: Encode) {
-    const { turn, resumeAt } = encode.begin();
+    const { span, resumeAt } = encode.begin();
     this.encode = encode;
     this.job = encode.job;
     this.means = encode.means;
     this.resumeAt = resumeAt;
-    this.#turn = turn;
+    this.#span = span;
     this.#reader = new NutReader({
       streams: ([stream]) => {
         if (stream === undefined) throw new NutError('an output without a stream');
@@ -50,30 +51,30 @@ export class Output {
     return this.#endedAt !== undefined;
   }
 
-  /** Since when it has put out nothing more, by `performance.now()`. */
+  /** Time of `end`, by `performance.now()`. */
   get endedAt(): number | undefined {
     return this.#endedAt;
   }
 
-  /** @returns why the bytes are not what they should be; undefined when they are */
+  /** @returns the fault of malformed bytes; undefined if they are well-formed */
   push(chunk: Buffer): string | undefined {
     if (this.ended) return undefined;
     return faultOf(() => this.#reader.push(chunk));
   }
 
-  /** Nothing comes any more. Idempotent. */
+  /** Ends the output. Idempotent. */
   end(): void {
     if (this.ended) return;
     this.#endedAt = performance.now();
     faultOf(() => {
       this.#adapter?.end();
     });
-    this.#turn.end();
+    this.#span.end();
   }
 
   #format(format: BitstreamFormat): void {
     this.#timebase = format.timebase;
-    this.#turn.format(format);
+    this.#span.format(format);
   }
 
   #packet(packet: EncodedPacket): void {
@@ -81,7 +82,7 @@ export class Output {
     this.advanced += Math.max(0, end - (this.reached ?? end));
     this.reached = Math.max(this.reached ?? 0, end);
     this.lastAt = performance.now();
-    this.#turn.packet(packet);
+    this.#span.packet(packet);
   }
 }
 

@@ -18,15 +18,15 @@ import { decideProfiles } from './webhook.ts';
 export interface OutputsOptions {
   readonly log: Logger;
   readonly inventory: CodecInventory;
-  /** What relative paths of overlays start from. */
+  /** Base of relative paths of overlays. */
   readonly folder: string;
 }
 
-/** What is kept of a stream while a control server decides on its profiles. */
+/** Limits of the media kept while the profiles are decided or overlays are loaded. */
 const UNDECIDED_LIMITS = { bytes: 32 * 1024 * 1024, seconds: 30 };
-/** Encoders of which nobody takes anything stop after this, where they may. */
+/** Time after which encoders without viewers stop, if they may. */
 const LINGER_MS = 10_000;
-/** Publishers whose players take what a playlist names. */
+/** Publishers whose players get the tracks that a playlist names. */
 const BY_PLAYLIST: ReadonlySet<PublisherKind> = new Set(['hlsv3', 'llhls', 'srt', 'thumbnail']);
 
 /** Makes the output streams of an input stream, one for each output profile. */
@@ -55,13 +55,12 @@ export function attachOutputs(input: InputStream, application: Application, opti
   );
 }
 
-/** With what an input stream is put out. */
 interface Prepared {
   readonly config: OutputProfilesConfig;
   readonly overlays?: Overlays;
 }
 
-/** @throws Error when the control server allows no output stream */
+/** @throws Error if the control server allows no output stream */
 async function prepare(
   input: InputStream,
   application: Application,
@@ -86,20 +85,19 @@ function alert(
   application.vhost.registry.emit('alert', { application, stream: input, name: input.name, type: 'EGRESS', messages });
 }
 
-/** All output streams of one input stream, and what encodes for them. Everything ends with the input. */
+/** All output streams of one input stream, and their encoders. Everything ends with the input. */
 class StreamOutputs {
   readonly #input: InputStream;
   readonly #options: OutputsOptions;
   readonly #config: OutputProfilesConfig;
   readonly #overlays: Overlays | undefined;
   readonly #outputs: readonly ProfileOutput[];
-  /** What came of the input before its profiles were known. */
+  /** Input from before the profiles were known; undefined once it was used. */
   #missed: GopCache | undefined;
   readonly #counted = new WeakSet<OutputStream>();
   #transcoder: Transcoder | undefined;
   #rates: RateWatch | undefined;
   #linger: NodeJS.Timeout | undefined;
-  /** Whether it was used when its viewers were last looked at. */
   #wasUsed = false;
 
   constructor(
@@ -122,7 +120,7 @@ class StreamOutputs {
         new ProfileOutput(input, profile, {
           application,
           overlays,
-          onTold: () => this.#onTold(),
+          onFormats: () => this.#onFormats(),
           onFailure: (variant, reason, final) =>
             failures.add(`${variant} of output profile ${profile.name}`, reason, final),
           onRefusal: (reason) => {
@@ -150,7 +148,7 @@ class StreamOutputs {
     this.#arrange();
   }
 
-  /** Lets the encoders run that are needed now. */
+  /** Runs the encoders that are needed now. */
   #arrange(): void {
     const tasks = this.#outputs.flatMap((output) => output.tasks);
     if (tasks.length === 0 && this.#transcoder === undefined) return;
@@ -163,16 +161,16 @@ class StreamOutputs {
     const rests = !this.#isNeeded;
     for (const { output, announced, tasks: own } of this.#outputs)
       output?.setResting(rests && this.#config.onDemand && announced && own.length > 0);
-    // a track that an announced output has got since then waits for who comes
+    // a track added to an announced output waits for a viewer
     const waitsFor = this.#outputs.some(({ output, announced }) => output !== undefined && !announced);
     this.#transcoder.setJobs(rests && this.#config.onDemand && !waitsFor ? [] : tasks, rests);
   }
 
-  /** Playlists are made of tracks: they may name now what nobody took before. */
-  #onTold(): void {
-    // for who comes right after
+  /** Playlists are made from tracks: with new formats, they may name tracks that had no viewer before. */
+  #onFormats(): void {
+    // for viewers that arrive right after
     if (this.#transcoder !== undefined && this.#transcoder.pids.length > 0) return this.#restLater();
-    // the transcoder may be about to tell of others
+    // the transcoder may be about to report more formats
     queueMicrotask(() => {
       if (!this.#input.closed) this.#arrange();
     });
@@ -183,7 +181,7 @@ class StreamOutputs {
     return this.#outputs.some((one) => one.output !== undefined && !this.#mayRest(one));
   }
 
-  /** On demand, encoders rest while nobody watches; else while none is there but players of playlists that do not name their tracks. */
+  /** Whether the encoders of an output may rest: on demand, or if only WebRTC's default playlist names their tracks. */
   #mayRest(output: ProfileOutput): boolean {
     return this.#config.onDemand || output.encodesForWebrtcAlone;
   }

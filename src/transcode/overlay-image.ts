@@ -1,11 +1,11 @@
-/** An image file's kind and size in pixels. */
+/** Format and size, in pixels, of an image file. */
 export interface ImageHead {
   readonly format: 'png' | 'jpeg';
   readonly width: number;
   readonly height: number;
 }
 
-/** Of an image, and of the file that names images. */
+/** Limit of an image, and of the overlay file. */
 export const MAX_BYTES = 8 * 1024 * 1024;
 const MAX_SIDE = 4096;
 const TIMEOUT_MS = 5000;
@@ -13,7 +13,7 @@ const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 
 /**
  * Fetches an image by http or https.
- * @throws Error it is not there in time, or too large
+ * @throws Error if it does not arrive in time, or is too large
  */
 export async function fetchImage(url: string): Promise<Buffer> {
   const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
@@ -34,8 +34,8 @@ export async function fetchImage(url: string): Promise<Buffer> {
 }
 
 /**
- * Kind and size of an image, from its first bytes.
- * @throws Error it is neither PNG nor JPEG, or has more pixels than are drawn
+ * Reads format and size of an image from its first bytes.
+ * @throws Error if it is neither PNG nor JPEG, or has too many pixels
  */
 export function imageHead(bytes: Buffer): ImageHead {
   const head = pngHead(bytes) ?? jpegHead(bytes);

@@ -22,7 +22,7 @@ interface Rule {
   readonly overlays: readonly OverlayConfig[];
 }
 
-/** An image as a file of Kiln's own: what becomes of its source does not disturb an encoder. */
+/** An image as a file of Kiln's own, so that changes of its source do not disturb an encoder. */
 interface Copy extends ImageHead {
   readonly file: string;
 }
@@ -32,8 +32,8 @@ const MAX_IMAGES = 32;
 const MAX_SIDE = 8192;
 
 /**
- * The images to draw on one input stream's encoded pictures, as they were when the stream began: a change of the
- * overlay file or of an image is seen by the streams that begin after it.
+ * Images to draw on the encoded video of one input stream, as they were when it began: a change of the overlay file or of
+ * an image applies to later streams.
  */
 export class Overlays {
   readonly #rules: readonly Rule[];
@@ -42,8 +42,8 @@ export class Overlays {
   readonly #log: Logger;
 
   /**
-   * Reads an overlay file and the images that these output streams need. What cannot be read or is wrong is left out,
-   * and told in the log.
+   * Reads an overlay file and the images that these output streams need. Unreadable or invalid ones are left out and
+   * logged.
    * @param path of the overlay file
    */
   static async load(path: string, outputNames: readonly string[], log: Logger): Promise<Overlays> {
@@ -83,11 +83,11 @@ export class Overlays {
     this.#log = log;
   }
 
-  /** What is drawn on a video track, in this order. @param picture size of the encoded picture */
+  /** Images for a video track, in drawing order. @param frame size of the encoded frames */
   of(
     outputName: string,
     variantName: string,
-    picture: { readonly width: number; readonly height: number },
+    frame: { readonly width: number; readonly height: number },
   ): OverlayImage[] {
     return this.#rules
       .filter(
@@ -96,7 +96,7 @@ export class Overlays {
       .flatMap(({ overlays }) => overlays)
       .flatMap((overlay) => {
         const copy = this.#copies.get(overlay.url);
-        return copy === undefined ? [] : [placed(overlay, copy, picture)];
+        return copy === undefined ? [] : [placed(overlay, copy, frame)];
       })
       .slice(0, MAX_IMAGES);
   }
@@ -110,7 +110,7 @@ export class Overlays {
   }
 }
 
-/** Undefined where there can be none: a stream without overlays is better than no stream. */
+/** Creates a folder; undefined if it cannot: a stream without overlays is better than no stream. */
 async function workFolder(log: Logger): Promise<string | undefined> {
   try {
     return await mkdtemp(join(tmpdir(), 'kiln-overlays-'));
@@ -129,7 +129,7 @@ async function readRules(path: string, log: Logger): Promise<Rule[]> {
   }
 }
 
-/** @throws Error the text is no overlay map */
+/** @throws Error if the text is no overlay map */
 function rulesOf(text: string, path: string, log: Logger): Rule[] {
   const root = parseXml(text, path);
   if (root.name !== ROOT) throw new Error(`the root element must be ${ROOT}`);
@@ -165,10 +165,10 @@ function imageBytes(url: string, overlayFile: string): Promise<Buffer> {
 function placed(
   overlay: OverlayConfig,
   copy: Copy,
-  picture: { readonly width: number; readonly height: number },
+  frame: { readonly width: number; readonly height: number },
 ): OverlayImage {
   const value = (text: string | undefined): number => {
-    const pixels = evaluate(text ?? '0', { MAIN_W: picture.width, MAIN_H: picture.height }) ?? 0;
+    const pixels = evaluate(text ?? '0', { MAIN_W: frame.width, MAIN_H: frame.height }) ?? 0;
     return Math.max(-MAX_SIDE, Math.min(MAX_SIDE, Math.round(pixels)));
   };
   const [width, height] = [value(overlay.width), value(overlay.height)];
@@ -184,12 +184,11 @@ function placed(
   };
 }
 
-/** A configured side, or the one that it has without. */
 function side(configured: number, own: number): number {
   return configured > 0 ? configured : Math.max(1, Math.min(MAX_SIDE, Math.round(own)));
 }
 
-/** Of a failed fetch the cause says more than the error itself. */
+/** The cause of a failed fetch says more than the error itself. */
 function reasonOf({ message, cause }: Error): string {
   return cause instanceof Error ? cause.message : message;
 }

@@ -5,17 +5,17 @@ interface Size {
   readonly height: number;
 }
 
-/** Of two rates within this part of each other, one is the other with a rounded clock. */
+/** Share by which frame rates may differ because of a rounded clock. */
 const SAME_RATE = 0.01;
-/** Frames per second taken for a source of which nobody knows. */
+/** Frames per second assumed for a source with unknown rate. */
 const USUAL_FRAMERATE = 30;
 const MIN_FRAMERATE = 5;
 
 /**
- * Size of an encoded picture, by docs/compatibility.md#transcoding: of the source where none is configured (0), with its aspect
- * where one side is, and aligned up to a multiple of 4. Undefined as long as it takes a source's size that is not known.
+ * Size of encoded frames (docs/compatibility.md#transcoding): the source's if none is configured (0), with its aspect ratio if
+ * one side is configured; aligned up to a multiple of 4. Undefined while the size of the source is needed and unknown.
  */
-export function pictureSize(configured: Size, source: Size): Size | undefined {
+export function frameSize(configured: Size, source: Size): Size | undefined {
   const { width, height } = configured;
   if (width > 0 && height > 0) return { width: align(width), height: align(height) };
   if (source.width <= 0 || source.height <= 0) return undefined;
@@ -24,21 +24,21 @@ export function pictureSize(configured: Size, source: Size): Size | undefined {
   return { width: align(source.width), height: align(source.height) };
 }
 
-/** The size of a source in square pixels, for what has no other. */
+/** Size of a source in square pixels, for codecs without a sample aspect ratio. */
 export function squareSize(source: VideoTrack): Size {
   const { width, height } = shownSize(source);
   return { width: Math.round(width), height };
 }
 
-/** Whether a rate of frames means a source's own; false where the source's is not known (0). */
+/** Whether a frame rate is the source's own; false while the source's is unknown (0). */
 export function isSameRate(framerate: number, source: number): boolean {
   return Math.abs(framerate - source) <= source * SAME_RATE && source > 0;
 }
 
 /**
- * Frames per second of a source: what it declared, else what was measured, floored and raised until it divides the
- * clock of 90 kHz (docs/compatibility.md#transcoding), else the usual.
- * @param measured 0 where nothing is
+ * Frames per second of a source: the declared rate; else the measured one, rounded down and raised until it divides the
+ * track's clock (docs/compatibility.md#transcoding); else the usual one.
+ * @param measured 0 if unknown
  */
 export function sourceFramerate({ framerate, timebase }: VideoTrack, measured: number): number {
   if (framerate > 0) return framerate;

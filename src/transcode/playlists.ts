@@ -6,8 +6,8 @@ import { expandTemplates } from './rendition-templates.ts';
 type PlaylistConfig = OutputProfileConfig['playlists'][number];
 
 /**
- * A playlist of an output profile in the form publishers read: the renditions that are listed, then those that the
- * templates make of the tracks there are.
+ * Converts a playlist of an output profile to the form that publishers read: listed renditions first, then those that
+ * templates make of the tracks.
  */
 export function profilePlaylist(config: PlaylistConfig, tracks: readonly Track[]): Playlist {
   const { name, fileName, options, renditions, rendition_templates: templates } = config;

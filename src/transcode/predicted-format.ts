@@ -1,14 +1,14 @@
 import { buildOpusConfig } from '../codecs/opus.ts';
 import type { EncodedFormat } from './encode.ts';
 import type { EncodeJob } from './encoding.ts';
-import type { Means } from './means.ts';
+import type { CodecChoice } from './means.ts';
 
 const OPUS_RATE = 48_000;
 /** Samples that libopus looks ahead with `-application audio` (encoders/audio.ts): 2.5 ms of its codec and 4 ms of its own. */
 const OPUS_LOOKAHEAD = 312;
 
-/** The format that an encoder will tell, where that is known before it runs. */
-export function predictedFormat({ encoding }: EncodeJob, { encoder }: Means): EncodedFormat | undefined {
+/** Predicts the format that an encoder will report; undefined if that is unknown before it runs. */
+export function predictedFormat({ encoding }: EncodeJob, { encoder }: CodecChoice): EncodedFormat | undefined {
   if (encoding.type !== 'audio' || encoder.ffmpegName !== 'libopus' || encoding.channels > 2) return undefined;
   const { channels } = encoding;
   const config = buildOpusConfig({

@@ -1,11 +1,11 @@
 import { runProgram } from '../lib/run-program.ts';
 
 const LIMIT_MS = 10_000;
-/** Its flags have a letter less from ffmpeg 8 on. */
+/** The flags have a letter less since ffmpeg 8. */
 const LISTED_FILTER = /^ [TSC.]{2,3} (\S+) +\S+->\S+ /gm;
 const LISTED = /^ [VAS][A-Z.]{5} (\S+) /gm;
 
-/** Names of what an ffmpeg was built with. */
+/** Encoders, decoders and filters of an ffmpeg build. */
 export interface Capabilities {
   readonly path: string;
   readonly encoders: ReadonlySet<string>;
@@ -13,7 +13,7 @@ export interface Capabilities {
   readonly filters: ReadonlySet<string>;
 }
 
-/** Asks an ffmpeg what it was built with. @throws Error when it does not answer within the time limit */
+/** Lists what an ffmpeg was built with. @throws Error if it does not answer within LIMIT_MS */
 export async function probeFfmpeg(path: string): Promise<Capabilities> {
   const [encoders, decoders, filters] = await Promise.all([
     list(path, '-encoders', LISTED),

@@ -20,49 +20,49 @@ import type { EncodeTask } from './transcoder.ts';
 export interface ProfileOutputOptions {
   readonly application: Application;
   readonly overlays: Overlays | undefined;
-  /** An encode is not made. @param final nor will be */
+  /** An encode failed. @param final whether it is not tried again */
   readonly onFailure: (variantName: string, reason: string, final: boolean) => void;
-  /** There can be no output stream. Called once. */
+  /** The output stream cannot be created. Called once. */
   readonly onRefusal: (reason: string) => void;
-  /** The output stream is announced, as its encoders have told their formats or failed to, or one has told another since. */
-  readonly onTold: () => void;
+  /** The output stream was announced, or a format changed after that. */
+  readonly onFormats: () => void;
 }
 
-/** A track of the output stream and what it is made of. */
+/** A track of the output stream and its source. */
 interface Entry {
   planned: PlannedTrack;
-  /** Readable; undefined until there is something to read. */
+  /** Undefined until there is media. */
   track: MediaTrack | ImageTrack | undefined;
-  /** Told of as long as `track` is not there. */
+  /** Announced while `track` is undefined. */
   awaited: Track | undefined;
   readonly encode?: { readonly state: EncoderState; readonly sink: EncodeSink };
 }
 
-/** What is held back until every encoder has told its format. */
+/** Limit of the media held until every encoder has reported its format. */
 const MAX_HELD_BYTES = 32 * 1024 * 1024;
 const START_TIMEOUT_MS = 5000;
 
 /**
- * One output profile at work on one input stream. A bypassed packet is the input's with the output's track on it.
- * The output stream is announced when its tracks are known, which takes encoders a moment; until then its packets
- * are held back, so that viewers start with all tracks and from the first key frame.
+ * Output of one profile for one input stream. A bypassed packet is the input's, with the output's track. The output stream
+ * is announced when its tracks are known; until encoders have reported them, packets are held, so that viewers start with
+ * all tracks and from the first key frame.
  */
 export class ProfileOutput {
   readonly #input: InputStream;
   readonly #profile: OutputProfileConfig;
   readonly #options: ProfileOutputOptions;
   readonly #name: string;
-  /** Ids are given once, in the order in which tracks appear. */
+  /** Track ids by key, in order of appearance, never reused. */
   readonly #ids = new Map<string, number>();
   readonly #encodings = new Map<string, Encoding>();
   #entries: ReadonlyMap<string, Entry> = new Map();
-  /** Tracks of events, whatever the profile encodes, by those of the input. */
+  /** Output tracks of events by those of the input, whatever the profile encodes. */
   #events: ReadonlyMap<DataTrack, DataTrack> = new Map();
-  /** By the id that the input's track of events has. */
+  /** By id of the input's track of events. */
   readonly #eventIds = new Map<number, number>();
   #routes = new Map<Track, Track[]>();
   #output: OutputStream | undefined;
-  /** Packets not put out yet; undefined once the stream is announced. */
+  /** Held packets; undefined once the stream is announced. */
   #held: Packet[] | undefined = [];
   #heldBytes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -75,12 +75,12 @@ export class ProfileOutput {
     this.#name = outputName(profile, input.name);
   }
 
-  /** Undefined as long as there is nothing to put out. */
+  /** Undefined until there is a track. */
   get output(): OutputStream | undefined {
     return this.#output;
   }
 
-  /** What is to be encoded for this profile. */
+  /** Encodes of this profile. */
   get tasks(): EncodeTask[] {
     return [...this.#entries.values()].flatMap(({ planned: { from, variantName, encoding }, encode }) => {
       if (encode === undefined || encoding === undefined) return [];
@@ -92,7 +92,7 @@ export class ProfileOutput {
     return this.#held === undefined;
   }
 
-  /** Whether all that is encoded for it is audio that no playlist names but the one that WebRTC makes for itself. */
+  /** Whether it encodes only audio that no playlist but WebRTC's default one names. */
   get encodesForWebrtcAlone(): boolean {
     const playlists = this.#output?.playlists.filter(({ name }) => name !== WEBRTC_DEFAULT) ?? [];
     const named = new Set(playlists.flatMap(({ renditions }) => renditions.map((one) => one.audioVariantName)));
@@ -102,7 +102,7 @@ export class ProfileOutput {
     );
   }
 
-  /** Takes the input's tracks as they are now. */
+  /** Applies the profile to the input's current tracks. */
   plan(): void {
     const measured = ({ id }: Track) => this.#input.measured(id)?.framerateAvg ?? 0;
     const planned = planTracks(this.#profile, this.#input.tracks, { known: this.#encodings, measured });
@@ -125,7 +125,7 @@ export class ProfileOutput {
     this.#showTracks();
   }
 
-  /** Takes the frame rates of the input as they turned out to be. @returns whether an encode is another now */
+  /** Applies the measured frame rates of the input. @returns whether an encode changed */
   raiseRates(rateOf: (track: VideoTrack) => number): boolean {
     let raised = false;
     for (const entry of this.#entries.values()) {
@@ -140,7 +140,7 @@ export class ProfileOutput {
     return raised;
   }
 
-  /** Puts out what is bypassed of a packet of the input. */
+  /** Writes a packet of the input to its bypassed tracks. */
   pass({ track: from, dts, pts, duration, key, data }: Packet): void {
     const tracks = this.#routes.get(from);
     if (tracks === undefined) return;
@@ -194,7 +194,7 @@ export class ProfileOutput {
     return entry;
   }
 
-  /** A video's encoding with the overlays that belong on it. */
+  /** Adds the overlays to a video's encoding. */
   #drawn(variantName: string, encoding: Encoding): Encoding {
     const { overlays } = this.#options;
     if (overlays === undefined || encoding.type !== 'video') return encoding;
@@ -208,7 +208,7 @@ export class ProfileOutput {
     entry.track = track;
     const { announced } = this;
     this.#showTracks();
-    if (announced) this.#options.onTold();
+    if (announced) this.#options.onFormats();
   }
 
   #failed(entry: Entry, state: EncoderState, reason: string, final: boolean): void {
@@ -254,7 +254,7 @@ export class ProfileOutput {
     this.#setTracks(output);
     this.#options.application.announce(output);
     for (const packet of held) output.write(packet);
-    this.#options.onTold();
+    this.#options.onFormats();
   }
 
   #write(packet: Packet): void {

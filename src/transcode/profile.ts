@@ -4,30 +4,30 @@ import { bypassesAudio, bypassesVideo } from './bypass.ts';
 import { decideAudio, decideImage, decideVideo, type Decision } from './decide.ts';
 import type { Encoding } from './encoding.ts';
 
-/** One track of an output stream: which input track it is made of, how, and under which variant name. */
+/** Plan of one track of an output stream. */
 export interface PlannedTrack {
   readonly from: MediaTrack;
   readonly type: 'video' | 'audio' | 'image';
   readonly variantName: string;
-  /** Stable for the same encode and input track, whatever else comes or goes. */
+  /** Stable for the same encode and input track. */
   readonly key: string;
-  /** Absent on a bypassed track, whose packets are those of the input, and where there is a problem. */
+  /** Absent for a bypassed track, which has the input's packets, and if there is a problem. */
   readonly encoding?: Encoding;
-  /** Why the encode can make nothing of this input, ever. */
+  /** Reason why the encode can never be made from this input. */
   readonly problem?: string;
 }
 
-/** What a plan depends on besides the profile and the tracks. */
+/** Other input of a plan. */
 export interface PlanContext {
-  /** Encodings of earlier plans for the same output stream, by key: what was decided stays, whatever the source does. */
+  /** Encodings of earlier plans for the output stream, by key: a decision stays even if the source changes. */
   readonly known?: ReadonlyMap<string, Encoding>;
-  /** Frames per second measured on an input track; 0 where nothing is. Asked where the track declares none. */
+  /** Measured frames per second of an input track, for tracks that declare none; 0 if unknown. */
   readonly measured?: (input: VideoTrack) => number;
 }
 
 /**
- * Applies the encodes of a profile to the tracks of an input, by the rules of docs/compatibility.md#transcoding. An encode that
- * takes the size of an input, while that is not known, is left out.
+ * Applies the encodes of a profile to the tracks of an input (docs/compatibility.md#transcoding). An encode that needs the
+ * input's size is left out until that is known.
  */
 export function planTracks(
   profile: OutputProfileConfig,
@@ -35,8 +35,8 @@ export function planTracks(
   { known, measured = () => 0 }: PlanContext = {},
 ): PlannedTrack[] {
   const { videos, audios, images } = profile.encodes;
-  const pictures = inputs.filter((input) => input.type === 'video');
-  const sounds = inputs.filter((input) => input.type === 'audio');
+  const videoInputs = inputs.filter((input) => input.type === 'video');
+  const audioInputs = inputs.filter((input) => input.type === 'audio');
   const planned: PlannedTrack[] = [];
   const add = (
     type: PlannedTrack['type'],
@@ -51,20 +51,20 @@ export function planTracks(
     if (decision !== undefined) planned.push({ from, type, variantName, key, ...decision });
   };
   for (const [index, encode] of videos.entries()) {
-    for (const input of pictures) {
+    for (const input of videoInputs) {
       const bypassedToo = videos.some((other) => bypassesVideo(other, input));
       const decide = () => decideVideo(encode, { input, measured: measured(input), bypassedToo });
       add('video', index, encode.name, input, bypassesVideo(encode, input) ? 'bypass' : decide);
     }
   }
   for (const [index, encode] of audios.entries()) {
-    for (const input of sounds) {
+    for (const input of audioInputs) {
       const decide = () => decideAudio(encode, input);
       add('audio', index, encode.name, input, bypassesAudio(encode, input) ? 'bypass' : decide);
     }
   }
   for (const [index, encode] of images.entries()) {
-    for (const input of pictures) add('image', index, encode.name, input, () => decideImage(encode, input));
+    for (const input of videoInputs) add('image', index, encode.name, input, () => decideImage(encode, input));
   }
   return planned;
 }

@@ -4,17 +4,17 @@ import type { VideoEncoding } from './encoding.ts';
 import { isSameRate } from './picture.ts';
 
 const EVERY_MS = 5000;
-/** A rate that is higher by less than this part is the same one, measured. */
+/** Share by which the measured rate may exceed the expected one. */
 const TOLERANCE = 0.2;
 
-/** Follows the frame rates that the video tracks of an input really have. */
+/** Measures the actual frame rates of an input's video tracks. */
 export class RateWatch {
   readonly #input: InputStream;
   readonly #timer: NodeJS.Timeout;
-  /** Frames per second of each track, when it was last looked. */
+  /** Frames per second, by track id, at the last measurement. */
   #before = new Map<number, number>();
 
-  /** @param look called every few seconds, with what tells how many frames a second a track has had since, at least */
+  /** @param look called every few seconds, with a function that returns the lower of a track's last two measured rates */
   constructor(input: InputStream, look: (rateOf: (track: VideoTrack) => number) => void) {
     this.#input = input;
     this.#timer = setInterval(() => {
@@ -35,14 +35,13 @@ export class RateWatch {
 }
 
 /**
- * An encoding for a source that has more frames a second than it told: shared out among fewer, the bitrate would be
- * too high by as much. One that has fewer stays below its bitrate, and may have more again at any time. The same object
- * where there is nothing to change.
+ * Adapts an encoding to a source with more frames per second than declared, for which the bitrate would be too high. A
+ * source with fewer stays below its bitrate, and may get faster at any time. Returns the same object if nothing changes.
  * @param measured frames per second of the source
  */
 export function raisedRate(from: VideoTrack, encoding: VideoEncoding, measured: number): VideoEncoding {
   const { framerate, skipFrames, expectedFramerate } = encoding;
-  // where frames are chosen by time, no more come out than are configured
+  // selected by time, frames never exceed the configured rate
   if (skipFrames === undefined && framerate > 0 && !isSameRate(framerate, from.framerate)) return encoding;
   const rate = measured / ((skipFrames ?? 0) + 1);
   if (rate <= expectedFramerate * (1 + TOLERANCE)) return encoding;

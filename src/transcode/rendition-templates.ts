@@ -6,7 +6,7 @@ type Template = OutputProfileConfig['playlists'][number]['rendition_templates'][
 type VideoTemplate = NonNullable<Template['video_template']>;
 type AudioTemplate = NonNullable<Template['audio_template']>;
 
-/** Tracks that a rendition can name: one of its variant, or all of them. */
+/** Tracks that a rendition can name: one track of a variant, or all of them. */
 interface Choice<T extends MediaTrack> {
   readonly track: T;
   /** Absent for all tracks of the variant. */
@@ -16,9 +16,9 @@ interface Choice<T extends MediaTrack> {
 const MACRO = /\$\{(\w+)\}/g;
 
 /**
- * The renditions that templates make of the tracks of a stream: one of each pair of a picture and a sound that fit;
- * where nothing of one kind fits, of the other alone. Languages of one sound are one choice. Names that come out the
- * same are numbered.
+ * Makes the renditions of templates from the tracks of a stream: one for each pair of fitting video and audio or, if none
+ * of one kind fits, for each of the other. If all tracks of an audio variant fit, such as its languages, they are one
+ * choice. Equal names are numbered.
  */
 export function expandTemplates(templates: readonly Template[], tracks: readonly Track[]): Rendition[] {
   const names = new Map<string, number>();
@@ -42,7 +42,7 @@ function pairs<V, A>(videos: readonly V[], audios: readonly A[]): (readonly [V |
   return videos.flatMap((video) => audios.map((audio) => [video, audio] as const));
 }
 
-/** Each picture is a quality of its own. */
+/** Each video track is a quality of its own. */
 function videoChoices(template: VideoTemplate, tracks: readonly Track[]): Choice<VideoTrack>[] {
   return byVariant(tracks.filter((track) => track.type === 'video')).flatMap((variant) =>
     variant.flatMap((track, index) => {
@@ -88,12 +88,11 @@ function fits(template: VideoTemplate | AudioTemplate, track: MediaTrack): boole
   return isWithin(track.bitrate, minBitrate, maxBitrate);
 }
 
-/** Bounds include their ends. */
 function isWithin(value: number, min = -Infinity, max = Infinity): boolean {
   return value >= min && value <= max;
 }
 
-/** A word that is no macro of the tracks stays as it is. */
+/** Expands macros; unknown ones, or those without a value, stay. */
 function expandName(name: string, video: VideoTrack | undefined, audio: AudioTrack | undefined): string {
   const values: Readonly<Record<string, number | undefined>> = {
     Width: video?.width,

@@ -15,27 +15,27 @@ import { Lag, MAX_LAG } from './lag.ts';
 import { Output } from './output.ts';
 import { silentOutputs } from './silence.ts';
 
-/** What waits for the child's input: all that the cache may hold, and what comes while it is taken. */
+/** Limits of the input queue: the whole cache, and what arrives while that is written. */
 const INPUT_LIMITS = { bytes: 32 * 1024 * 1024, seconds: 30 };
 const WATCH_MS = 1000;
-/** A run that has worked for so long, or put out so much, is one that works. */
+/** Seconds of work, or of output, after which a run is healthy. */
 const HEALTHY_SECONDS = 2;
 
 export interface RunHandler {
-  /** The child is gone. Nothing follows. @param end undefined when it was told to */
+  /** The child has ended. Nothing follows. @param end undefined if it was asked to */
   gone(end: RunEnd | undefined): void;
-  /** An encode puts out nothing any more though the others do. */
+  /** An encode has no more output though the others do. */
   lost(encode: Encode, reason: string): void;
 }
 
-/** How a run ended that was not to. */
+/** An unexpected end of a run. */
 export interface RunEnd {
   readonly reason: string;
-  /** By somebody else: neither its input nor its work can be the cause. */
+  /** Whether it was killed from outside: then neither its input nor its work is the cause. */
   readonly killed: boolean;
 }
 
-/** What all runs of a stream have in common. */
+/** Common settings of all runs of a stream. */
 export interface RunSetting {
   /** Path of ffmpeg. */
   readonly path: string;
@@ -43,13 +43,13 @@ export interface RunSetting {
   readonly cache: GopCache;
   readonly inventory: CodecInventory;
   readonly decodes: Command['decodes'];
-  /** How long an output that should give something may be silent, and input be stuck. */
+  /** Timeout of expected output, and of blocked input. */
   readonly hangMs: number;
   readonly log: Logger;
   readonly faults: FaultLog;
 }
 
-/** One ffmpeg at work on some encodes, from its start to its end. */
+/** One ffmpeg process and its encodes, from its start to its end. */
 export class Run implements EncoderRun {
   readonly #setting: RunSetting;
   readonly #handler: RunHandler;
@@ -63,15 +63,15 @@ export class Run implements EncoderRun {
   readonly #lost = new Set<Output>();
   #lookedAt = performance.now();
   #productiveSince: number | undefined;
-  /** Since when it is expected to put something out: it spoke last then, or could not be heard before. */
+  /** Start of the timeout for output: the newest line on standard error, or the end of a standstill of this process. */
   #patientSince = 0;
   #lines = 0;
   #dropped = 0;
-  /** Why it was killed. */
+  /** Reason why Kiln killed it. */
   #verdict: string | undefined;
   #finished = false;
 
-  /** @param replay whether it begins with what the cache holds, or with what comes next */
+  /** @param replay whether the input begins with the cached packets, or with the next one */
   constructor(setting: RunSetting, encodes: readonly Encode[], handler: RunHandler, replay: boolean) {
     const { path, input, cache, decodes, faults } = setting;
     this.#setting = setting;
@@ -101,7 +101,7 @@ export class Run implements EncoderRun {
     if (replay) cache.replay((packet) => this.#reader.push(packet));
   }
 
-  /** Undefined when it could not be started. */
+  /** Undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#child.pid;
   }
@@ -118,7 +118,7 @@ export class Run implements EncoderRun {
     return this.#reader.queuedSeconds;
   }
 
-  /** Whether it does what these encodes are to do now, and nothing else. */
+  /** Whether it runs exactly the current jobs of these encodes. */
   does(encodes: readonly Encode[]): boolean {
     const outputs = this.#working;
     return (
@@ -127,7 +127,7 @@ export class Run implements EncoderRun {
     );
   }
 
-  /** Whether every encode that was given input has put out something. */
+  /** Whether there is output, and from every encode that got input. */
   get productive(): boolean {
     const outputs = this.#working;
     return outputs.some(({ reached }) => reached !== undefined) && !outputs.some((output) => this.#isFruitless(output));
@@ -141,24 +141,24 @@ export class Run implements EncoderRun {
     return this.#outputs.every(({ advanced, ended }) => ended || advanced >= HEALTHY_SECONDS);
   }
 
-  /** Whether an encode was given input and made nothing of it. */
+  /** Whether an encode got input and has no output. */
   failedAt(encode: Encode): boolean {
     const output = this.#outputs.find((one) => one.encode === encode);
     return output !== undefined && this.#isFruitless(output);
   }
 
-  /** The encode that the child says its end is to blame on. */
+  /** The encode that the child's diagnostics blame for its end. */
   get blamed(): Encode | undefined {
     // the first is the cause, others are the consequence
     const [index] = this.#child.diagnostics.blamed;
     return index === undefined ? undefined : this.#outputs[index]?.encode;
   }
 
-  /** It gets no more input, puts out the rest and ends: another one goes on where its input ended. */
+  /** Ends the input, so that the child writes the rest and ends; another run continues where the input ended. */
   finish(): void {
     if (this.#finished) return;
     this.#finished = true;
-    // what waits for its input is of tracks that nobody else may know
+    // queued packets may be of tracks that no later run decodes
     this.#feed.takeLast();
     this.#reader.resume();
     this.#reader.close();
@@ -173,7 +173,6 @@ export class Run implements EncoderRun {
     this.#child.end();
   }
 
-  /** Ends it at once. */
   kill(): void {
     this.#finished = true;
     this.#reader.close();
@@ -189,7 +188,6 @@ export class Run implements EncoderRun {
     ];
   }
 
-  /** The outputs that were not given up. */
   get #working(): readonly Output[] {
     return this.#outputs.filter((output) => !this.#lost.has(output));
   }
@@ -215,29 +213,29 @@ export class Run implements EncoderRun {
     if (stoodStill || lines !== this.#lines) this.#patientSince = now;
     this.#lookedAt = now;
     this.#lines = lines;
-    // what came while this process stood still is heard first
+    // read first what arrived while this process stood still
     if (stoodStill) {
       this.#lag = new Lag();
       return;
     }
     if (!this.#finished && this.#lag.isLasting(this.#reader.queuedSeconds, now)) this.#reader.skip();
-    this.#tellDropped();
+    this.#logDropped();
     if (this.#finished || this.#verdict !== undefined) return;
     if (this.productive) this.#productiveSince ??= now;
     this.#judge(now);
   }
 
-  /** Finds out whether it hangs, or one of its outputs does. */
+  /** Detects whether the child, or one of its outputs, hangs. */
   #judge(now: number): void {
     const { hangMs } = this.#setting;
     const { stopped, errors } = this.#child.diagnostics;
-    // one that is about to end closes its outputs first
+    // a child that is about to end closes its outputs first
     const over = this.#outputs.filter(({ endedAt = now }) => now - endedAt >= WATCH_MS);
     if (over.length === this.#outputs.length) return this.#condemn(`ffmpeg has closed its outputs: ${errors}`);
     for (const [i, output] of this.#outputs.entries()) {
       if (over.includes(output) || stopped.has(i)) this.#lose(output, `its output has ended: ${errors}`);
     }
-    // one that complains of its input works
+    // a child that complains of its input works
     if (now - this.#patientSince < hangMs) return;
     const { fullSince = now } = this.#feed;
     const quiet = this.#outputs.every(({ lastAt }) => now - lastAt > hangMs);
@@ -260,7 +258,7 @@ export class Run implements EncoderRun {
     this.#handler.lost(output.encode, reason);
   }
 
-  #tellDropped(): void {
+  #logDropped(): void {
     const { dropped } = this.#reader;
     const count = dropped - this.#dropped;
     this.#dropped = dropped;

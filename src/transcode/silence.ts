@@ -4,13 +4,13 @@ import type { Output } from './output.ts';
 
 type Heard = Pick<Output, 'job' | 'resumeAt' | 'reached' | 'lastAt' | 'ended'>;
 
-/** Seconds of its input that every encoder may keep to itself, besides what its options tell. */
+/** Seconds of input that any encoder may hold, besides what its options imply. */
 const USUAL_DELAY = 5;
-/** Taken for a frame rate that nobody knows. */
+/** Frames per second assumed if the rate is unknown. */
 const SLOW_RATE = 5;
 
 /**
- * The outputs that should have put out something and did not for a while.
+ * Finds outputs that were given input and have written nothing for `hangMs`.
  * @param now by `performance.now()`
  */
 export function silentOutputs<T extends Heard>(
@@ -33,7 +33,7 @@ export function silentOutputs<T extends Heard>(
   });
 }
 
-/** How far an encoder's output may be behind its input, in seconds. */
+/** Seconds that an encoder's output may be behind its input. */
 function delayOf(encoding: Encoding): number {
   if (encoding.type === 'audio') return USUAL_DELAY;
   const { framerate, skipFrames = 0 } = encoding;

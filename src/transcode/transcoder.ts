@@ -10,10 +10,10 @@ import { Encode, type EncodedFormat, type EncodeSink } from './encode.ts';
 import { isSameEncode, isSameJob, type EncodeJob } from './encoding.ts';
 import { predictedFormat } from './predicted-format.ts';
 import { Group } from './group.ts';
-import { findMeans, type Means } from './means.ts';
+import { findMeans, type CodecChoice } from './means.ts';
 import type { RunSetting } from './run.ts';
 
-/** Something to encode and who wants it. */
+/** A job and the receiver of its output. */
 export interface EncodeTask {
   readonly job: EncodeJob;
   readonly sink: EncodeSink;
@@ -23,31 +23,31 @@ export interface TranscoderOptions {
   readonly inventory: CodecInventory;
   readonly decodes: Command['decodes'];
   readonly log: Logger;
-  /** How long an encoder that should put out something may be silent. */
+  /** Timeout of expected output of an encoder. */
   readonly hangMs?: number;
 }
 
-/** What is kept of the input for encoders that start again. */
+/** Limits of the input kept for encoders that are restarted. */
 const CACHE_LIMITS = { bytes: 16 * 1024 * 1024, seconds: 20 };
 const HANG_MS = 10_000;
 const MERGE_MS = 3000;
 
-/** A task that nothing comes of, as long as it is asked for. */
+/** A job that failed for good, kept while it is requested. */
 interface Refusal {
   readonly job: EncodeJob;
   readonly reason: string;
-  readonly told: Set<EncodeSink>;
+  readonly notified: Set<EncodeSink>;
 }
 
-/** What is known when the machine has told what it can. */
+/** State after the inventory of the machine was read. */
 interface Opened {
   readonly offer: Offer | undefined;
   readonly setting: RunSetting;
 }
 
 /**
- * Encodes an input stream: all its jobs in one ffmpeg, equal ones once. Encoders that end are started again and go on
- * where they were, from what is kept of the input; an encoder that cannot work is left out and holds up no other.
+ * Encodes an input stream: all jobs in one ffmpeg, equal ones once. Encoders that end are restarted and continue where they
+ * were, from the cached input; an encoder that cannot work is left out, so that it does not block the others.
  */
 export class Transcoder {
   readonly #input: InputStream;
@@ -61,14 +61,14 @@ export class Transcoder {
   #encodes: readonly Encode[] = [];
   #groups: readonly Group[] = [];
   #refusals: readonly Refusal[] = [];
-  /** What encoded for a sink when it last did: an encode that is asked for again goes on where it was. */
+  /** Newest encode of each sink, which continues where it was if it is requested again. */
   readonly #latest = new WeakMap<EncodeSink, Encode>();
-  /** Who was told a format without an encoder. */
+  /** Sinks that were given a predicted format, without an encoder. */
   readonly #predicted = new WeakSet<EncodeSink>();
   #merging: NodeJS.Timeout | undefined;
   #closed = false;
 
-  /** @param before what came of the input before: encoders begin with it */
+  /** @param before earlier input, with which encoders begin */
   constructor(input: InputStream, options: TranscoderOptions, before?: GopCache) {
     this.#input = input;
     this.#options = options;
@@ -79,8 +79,8 @@ export class Transcoder {
   }
 
   /**
-   * What is to be encoded from now on. What was and still is goes on without a gap.
-   * @param rests nobody takes it now: nothing is encoded once all formats are known
+   * Sets the jobs. Jobs that stay continue without a gap.
+   * @param rests whether there is no viewer: then nothing is encoded once all formats are known
    */
   setJobs(tasks: readonly EncodeTask[], rests = false): void {
     if (this.#closed) return;
@@ -89,7 +89,7 @@ export class Transcoder {
     if (this.#opened !== undefined) this.#arrange(this.#opened);
   }
 
-  /** Process ids of the children, for who looks after them from outside. */
+  /** Process ids of the children. */
   get pids(): number[] {
     return this.#groups.flatMap(({ pids }) => pids);
   }
@@ -127,7 +127,7 @@ export class Transcoder {
     this.#arrange(this.#opened);
   }
 
-  /** Finds for each task the encode that does it, makes those that are missing, and lets them run. */
+  /** Finds or makes the encode of each task, and runs them. */
   #arrange({ offer, setting }: Opened): void {
     const before = this.#encodes;
     const refusals: Refusal[] = [];
@@ -143,18 +143,18 @@ export class Transcoder {
       const means =
         same !== undefined && isSameJob(same.job, job) ? same.means : this.#means(job, refusals, offer, sink);
       if (means === undefined) continue;
-      // the same one may want something else now: its encode goes on where it was
+      // a sink may have another job now: its encode continues where it was
       const latest = this.#latest.get(sink);
       const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, means) : latest);
       const hasRested = !before.includes(encode) && (encode === latest || this.#predicted.has(sink));
-      // audio that begins beside video which goes on does not begin at the last key frame
+      // without video to encode, audio begins at the newest input, not at the last key frame
       if (hasRested && isAudioAlone && newest !== undefined) encode.skipTo(newest);
       this.#latest.set(sink, encode);
       taken.add(encode);
       if (same?.job.from !== job.from) encode.follow(job, means);
       wanted.set(encode, [...(wanted.get(encode) ?? []), sink]);
     }
-    // nobody takes anything now, which changes nothing for what cannot be done
+    // jobs that cannot be done stay refused while resting
     const rested = this.#rests ? this.#refusals.filter((refusal) => !refusals.includes(refusal)) : [];
     this.#refusals = [...refusals, ...rested];
     this.#encodes = [...wanted.keys()];
@@ -167,11 +167,11 @@ export class Transcoder {
     }
   }
 
-  /** Formats that are known without an encoder; undefined while one has to run to tell its own. */
+  /** Formats known without an encoder; undefined if one has to run to report its format. */
   #predict(refusals: Refusal[], offer: Offer | undefined): Map<EncodeSink, EncodedFormat> | undefined {
     const predicted = new Map<EncodeSink, EncodedFormat>();
     for (const { job, sink } of this.#tasks) {
-      if (this.#latest.get(sink)?.hasTold === true || this.#predicted.has(sink)) continue;
+      if (this.#latest.get(sink)?.hasFormat === true || this.#predicted.has(sink)) continue;
       const means = this.#means(job, refusals, offer, sink);
       if (means === undefined) continue;
       const format = predictedFormat(job, means);
@@ -181,22 +181,22 @@ export class Transcoder {
     return predicted;
   }
 
-  /** What does a job; undefined when nothing can, which is told once. */
-  #means(job: EncodeJob, refusals: Refusal[], offer: Offer | undefined, sink: EncodeSink): Means | undefined {
+  /** Encoder and decoder of a job; undefined if there are none, which is reported once to each sink. */
+  #means(job: EncodeJob, refusals: Refusal[], offer: Offer | undefined, sink: EncodeSink): CodecChoice | undefined {
     const isSame = (refusal: Refusal) => isSameJob(refusal.job, job);
     const known = refusals.find(isSame) ?? this.#refusals.find(isSame);
     const means = known?.reason ?? findMeans(job, offer, this.#options.log);
     if (typeof means !== 'string') return means;
-    const refusal = known ?? { job, reason: means, told: new Set() };
+    const refusal = known ?? { job, reason: means, notified: new Set() };
     if (!refusals.includes(refusal)) refusals.push(refusal);
-    if (!refusal.told.has(sink)) {
-      refusal.told.add(sink);
+    if (!refusal.notified.has(sink)) {
+      refusal.notified.add(sink);
       sink.failed(refusal.reason, true);
     }
     return undefined;
   }
 
-  /** Who was in a group stays there; new ones come to the first. */
+  /** Encodes stay in their group; new ones join the first. */
   #group(setting: RunSetting): void {
     this.#groups = this.#groups.filter(({ encodes, pids }) => encodes.length > 0 || pids.length > 0);
     const placed = new Set(this.#groups.flatMap(({ encodes }) => encodes));
@@ -224,12 +224,12 @@ export class Transcoder {
 
   #giveUp(encode: Encode, reason: string): void {
     this.#encodes = this.#encodes.filter((one) => one !== encode);
-    this.#refusals = [...this.#refusals, { job: encode.job, reason, told: new Set(encode.sinks) }];
+    this.#refusals = [...this.#refusals, { job: encode.job, reason, notified: new Set(encode.sinks) }];
     encode.fail(reason, true);
     this.#merging ??= setInterval(() => this.#merge(), MERGE_MS);
   }
 
-  /** The one at fault is found: when the others work they need no ffmpeg each. */
+  /** Merges the groups once all work again: the encode at fault was found. */
   #merge(): void {
     const [first, ...others] = this.#groups.filter(({ encodes }) => encodes.length > 0);
     if (others.length > 0 && ![first, ...others].every((group) => group?.healthy)) return;

@@ -2,28 +2,26 @@ import { rescale, type Timebase } from '../core/timebase.ts';
 import type { BitstreamFormat, BitstreamSink, EncodedPacket } from '../media-child/bitstream.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';
 
-/** Whom an encoder's output goes to. */
-interface TurnOwner {
-  take(turn: Turn, item: BitstreamFormat | EncodedPacket): void;
-  ended(turn: Turn): void;
+interface SpanOwner {
+  take(span: EncoderSpan, item: BitstreamFormat | EncodedPacket): void;
+  ended(span: EncoderSpan): void;
 }
 
 /**
- * What one encoder process puts out for an encode: the times from `from` to `until`, in ticks of the encode.
- * It may begin before those in front of it have ended; what it puts out waits for that.
+ * Output of one encoder process for an encode, of the times from `from` to `until`, in ticks of the encode. A span may
+ * begin before earlier ones have ended; its output is held until then.
  */
-export class Turn implements BitstreamSink {
-  readonly #owner: TurnOwner;
+export class EncoderSpan implements BitstreamSink {
+  readonly #owner: SpanOwner;
   readonly #timebase: Timebase;
   readonly from: number;
   until = Infinity;
-  /** Formats and packets that wait. */
   held: (BitstreamFormat | EncodedPacket)[] = [];
   #source: Timebase;
   #ended = false;
 
   /** @param timebase of the encode */
-  constructor(owner: TurnOwner, timebase: Timebase, from: number) {
+  constructor(owner: SpanOwner, timebase: Timebase, from: number) {
     this.#owner = owner;
     this.#timebase = timebase;
     this.#source = timebase;
@@ -49,7 +47,7 @@ export class Turn implements BitstreamSink {
     });
   }
 
-  /** Nothing comes any more. Idempotent. */
+  /** Ends the span. Idempotent. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;

@@ -17,7 +17,7 @@ type Named = { readonly profiles: OutputProfilesConfig };
 /** The output profiles of an input stream, or why it gets no output stream. */
 export type ProfileDecision = Named | { readonly refused: string };
 
-/** That the control server names no profiles: which of the webhook's policies decides then, and what is told of it. */
+/** Failure to get profiles from the control server: the webhook's policy that applies, and the reason for the log. */
 interface Failure {
   readonly policy: `useLocalProfilesOn${'ConnectionFailure' | 'ServerDisallow' | 'ErrorResponse'}`;
   readonly reason: string;
@@ -33,9 +33,9 @@ const MAX_IGNORED = 10;
 const MAX_REASON = 200;
 
 /**
- * Decides with which output profiles an input stream is put out: those of its application, or, where it has a
- * TranscodeWebhook, those that the control server answers (docs/compatibility.md#transcoding). What the answer does not name
- * is as the application has it. Never rejects; a stream that ends in the meantime is refused.
+ * Decides the output profiles of an input stream: those of its application or, if it has a TranscodeWebhook, those of the
+ * control server's answer (docs/compatibility.md#transcoding), completed by the application's. Never rejects; a stream that
+ * ends before the answer is refused.
  */
 export async function decideProfiles(
   input: InputStream,
@@ -112,7 +112,7 @@ function read({ status, body }: ControlAnswer, local: OutputProfilesConfig, log:
   return { profiles: { ...local, ...Object.fromEntries(named.map((key) => [key, outputProfiles[key]])) } };
 }
 
-/** Values of empty text are left out: the documented answer writes them for what is not set. */
+/** Parses JSON without empty texts: the documented answer has them for unset values. */
 function parse(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString(), (_, value: unknown) => (value === '' ? undefined : value));

@@ -1,11 +1,11 @@
-/** Options of a configuration that an encoder may be given, and the names of those that it may not. */
+/** Configured options that an encoder allows, and the names of the refused ones. */
 export interface ExtraOptions {
   readonly allowed: ReadonlyArray<readonly [name: string, value: string]>;
   readonly refused: readonly string[];
 }
 
 const NONE: ExtraOptions = { allowed: [], refused: [] };
-/** What no value needs: separators of option lists, of filters, of paths, and blanks. */
+/** Pattern of values. Excludes separators of option lists, filters and paths, and blanks, which no value needs. */
 const VALUE = /^[\w.,+-]{1,64}$/;
 const MAX_NAME_SHOWN = 40;
 
@@ -73,8 +73,8 @@ const QSV = ['extbrc', 'low_delay_brc', 'low_power', 'mbbrc', 'rdo'];
 const VAAPI = ['compression_level', 'low_power', 'qmax', 'qmin', 'quality', 'rc_mode'];
 
 /**
- * Options by which quality is tuned, by ffmpeg's name of the encoder. What places key frames, orders frames, counts
- * time or opens files is not among them: the first three are the profile's own options.
+ * Options that tune quality, by ffmpeg's name of the encoder. None places key frames, orders frames or counts time, which
+ * the profile does; none opens files.
  */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   libx264: [
@@ -202,7 +202,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Reads `name=value` pairs that are separated by colons; a name alone means that it is on.
+ * Parses `name=value` pairs separated by colons; a name alone switches the option on.
  * @param encoder ffmpeg's name
  */
 export function readExtraOptions(text: string | undefined, encoder: string): ExtraOptions {

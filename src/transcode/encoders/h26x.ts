@@ -5,13 +5,12 @@ import { constantRate, countedBySource, listed, LONG_GOP, spread } from './rate.
 import { encoderThreads } from './threads.ts';
 
 const OPENH264_MAX_FRAMERATE = 60;
-/** OpenH264 knows complexity only as bounds of the quantizer (docs/compatibility.md#transcoding). */
+/** OpenH264 has complexity only as bounds of the quantizer (docs/compatibility.md#transcoding). */
 const OPENH264_QP = { slower: [10, 39], slow: [16, 45], medium: [24, 51], fast: [32, 51], faster: [40, 51] } as const;
 
 /**
- * x264. Without a preset `veryfast`: the ones below give up far more quality than they save. Rate control counts frames
- * at the rate that is told: by their stamps it would hold back each frame until the next. Pictures are split among
- * threads.
+ * Options of x264. The default preset is `veryfast`: faster ones lose far more quality than they save. Rate control uses the
+ * declared rate: with timestamps it would hold back each frame until the next. Frames are split among threads.
  */
 export function x264(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const { preset = 'veryfast', profile, bFrames, lookahead, expectedFramerate } = encoding;
@@ -43,7 +42,7 @@ export function x264(encoding: VideoEncoding, { allowed }: ExtraOptions): string
 
 const X265_BUFFER_SECONDS = 2;
 
-/** x265. Without a preset `ultrafast`. With a shorter buffer it takes long to come near its bitrate. */
+/** Options of x265. The default preset is `ultrafast`. With a shorter buffer, it reaches its bitrate late. */
 export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const { preset = 'ultrafast', bFrames, lookahead, expectedFramerate } = encoding;
   const params: [string, string | number][] = [
@@ -74,7 +73,7 @@ export function x265(encoding: VideoEncoding, { allowed }: ExtraOptions): string
   ];
 }
 
-/** OpenH264. It has no B-frames and no lookahead. */
+/** Options of OpenH264, which has no B-frames and no lookahead. */
 export function openh264(encoding: VideoEncoding, { allowed }: ExtraOptions, from: VideoTrack): string[] {
   const { preset, profile } = encoding;
   const { bitrate } = countedBySource(encoding, from, OPENH264_MAX_FRAMERATE);

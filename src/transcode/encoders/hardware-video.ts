@@ -6,10 +6,10 @@ import { constantRate, countedBySource, LONG_GOP, spread } from './rate.ts';
 
 const NVENC_PRESET = { slower: 'p7', slow: 'p6', medium: 'p5', fast: 'p3', faster: 'p2' } as const;
 const QSV_PRESET = { slower: 'slower', slow: 'slow', medium: 'medium', fast: 'fast', faster: 'faster' } as const;
-/** Of VAAPI's levels 1 is the best and 7 the fastest. */
+/** Levels of VAAPI: 1 is the best and 7 the fastest. */
 const VAAPI_LEVEL = { slower: 1, slow: 2, medium: 4, fast: 6, faster: 7 } as const;
 
-/** An encoder of a device: NVENC, Quick Sync or VAAPI. @param encoder ffmpeg's name */
+/** Options of NVENC, Quick Sync or VAAPI. @param encoder ffmpeg's name */
 export function hardwareVideo(
   encoding: VideoEncoding,
   { allowed }: ExtraOptions,
@@ -49,7 +49,7 @@ const PROFILES: Record<Device['module'], Record<Profile, string>> = {
   vaapi: { baseline: 'constrained_baseline', main: 'main', high: 'high' },
 };
 
-/** What keeps pictures from waiting in the device, and makes forced key frames ones that can be started from. */
+/** Options that keep frames from queuing in the device, and make forced key frames decodable on their own. */
 const DELAY: Record<Device['module'], (encoding: VideoEncoding) => string[]> = {
   nv: ({ lookahead }) => [
     '-delay',

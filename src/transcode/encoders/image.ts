@@ -1,4 +1,4 @@
-/** Pixel format and colours of a picture file, and the options of its encoder. */
+/** Pixel format and colours of an image file, and the options of its encoder. */
 export interface ImageForm {
   /** Options of the filter `scale`, after the size. */
   readonly colours: string;
@@ -13,7 +13,7 @@ const FORMS: Readonly<Record<string, ImageForm>> = {
   libwebp: {
     colours: ':out_color_matrix=bt601:out_range=tv',
     format: 'yuv420p',
-    // ffmpeg knows no codec tag of WebP, which NUT cannot do without
+    // NUT needs a codec tag, and ffmpeg has none for WebP
     options: ['-quality', '75', '-compression_level', '2', '-tag:v', 'WEBP'],
   },
   'libaom-av1': {
@@ -25,7 +25,7 @@ const FORMS: Readonly<Record<string, ImageForm>> = {
 };
 const PLAIN: ImageForm = { colours: '', format: 'yuv420p', options: [] };
 
-/** How an encoder makes picture files. @param encoder ffmpeg's name */
+/** Settings of an image encoder. @param encoder ffmpeg's name */
 export function imageForm(encoder: string): ImageForm {
   return FORMS[encoder] ?? PLAIN;
 }

@@ -14,7 +14,7 @@ const LIBAOM_SPEED = { slower: 5, slow: 6, medium: 7, fast: 8, faster: 8 } as co
 const SVTAV1_PRESET = { slower: 6, slow: 7, medium: 8, fast: 9, faster: 10 } as const;
 const LIBVPX_MAX_LAG = 25;
 
-/** VP8 and VP9 by libvpx. Without a preset as the fastest. */
+/** Options of libvpx, for VP8 and VP9. The default is the fastest preset. */
 export function libvpx(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const [deadline, speed] = LIBVPX_SPEED[encoding.preset ?? 'faster'];
   const lag = Math.min(LIBVPX_MAX_LAG, Math.max(0, encoding.lookahead));
@@ -42,7 +42,7 @@ export function libvpx(encoding: VideoEncoding, { allowed }: ExtraOptions): stri
   ];
 }
 
-/** AV1 by libaom, in its realtime mode whatever the speed. */
+/** Options of libaom for AV1, in realtime mode at every speed. */
 export function libaom(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   return [
     '-c:v',
@@ -67,8 +67,8 @@ export function libaom(encoding: VideoEncoding, { allowed }: ExtraOptions): stri
 }
 
 /**
- * AV1 by SVT-AV1: constant bitrate (rc=2) without reordering (pred-struct=1). Its older releases cannot be told where
- * key frames are, so the GOP is counted in frames as well.
+ * Options of SVT-AV1: constant bitrate (rc=2) without reordering (pred-struct=1). Its older releases cannot force key
+ * frames, so the GOP is set in frames as well.
  */
 export function svtav1(encoding: VideoEncoding, { allowed }: ExtraOptions): string[] {
   const { preset = 'faster', bitrate, keyFrames, expectedFramerate } = encoding;

@@ -4,8 +4,8 @@ import type { VideoEncoding } from '../encoding.ts';
 const PIXELS_PER_THREAD = 1280 * 720;
 
 /**
- * Threads of one encoder: as configured, else one for each 720p of picture. More cost more than they gain, since what
- * keeps the delay low is to split a picture, not to work on several; renditions run side by side anyway.
+ * Threads of one encoder: as configured, else one per 720p of pixels. More cost more than they gain: for a low delay,
+ * threads share one frame instead of encoding several, and renditions run in parallel anyway.
  */
 export function encoderThreads({ threads, width, height }: VideoEncoding): number {
   if (threads > 0) return threads;

@@ -17,7 +17,7 @@ const SOFTWARE: Readonly<Record<string, (encoding: VideoEncoding, extra: ExtraOp
     libsvtav1: svtav1,
   };
 
-/** Options of a video encoder: which one, its speed, its bitrate, and that nothing waits in it. */
+/** Options of a video encoder: its name, speed and bitrate, and low delay. */
 export function videoOptions(encoding: VideoEncoding, from: VideoTrack, { ffmpegName, device }: Choice): string[] {
   const extra = readExtraOptions(encoding.extraOptions, ffmpegName);
   if (device !== undefined) return hardwareVideo(encoding, extra, from, ffmpegName, device);
