@@ -6,11 +6,11 @@ import { isProxyHeader, parseProxyHeader, type Peer, type ProxyHeader } from './
 export type { Peer };
 
 export interface AcceptOptions {
-  /** Proxies that begin each connection with a PROXY protocol header; from there, one without it is refused. */
+  /** Proxies that begin each connection with a PROXY protocol header; connections from there without one are rejected. */
   readonly proxyNetworks?: BlockList;
-  /** Those of them that may leave the header out: what they forward tells of the client in its own way. */
+  /** Proxies among them that may omit the header, because they forward the client's address by other means. */
   readonly headerless?: BlockList;
-  /** Hears of refused headers and failed accepts. */
+  /** Logs invalid headers and failed accepts. */
   readonly log?: Logger;
 }
 
@@ -21,7 +21,7 @@ export interface ListenOptions extends AcceptOptions {
   readonly port: number;
 }
 
-/** Takes a new connection. It must hear `error` from its first turn on. */
+/** Takes a new connection. It must listen for `error` from its first turn on. */
 export type OnSocket = (socket: Socket, peer: Peer) => void;
 
 export interface TcpListener {

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 
-/** Numbers of Linux. */
+/** Values of Linux. */
 const IPPROTO_TCP = 6;
 const TCP_USER_TIMEOUT = 18;
 
-/** The number that Node has for a connection in its own handle; it has no public way to it. */
+/** Node's handle of a connection, whose descriptor has no public API. */
 interface WithHandle {
   readonly _handle?: { readonly fd?: number } | null;
 }
@@ -18,10 +18,10 @@ interface WithHandle {
  */
 export async function limitUnacknowledged(socket: Socket, milliseconds: number): Promise<void> {
   if (process.platform !== 'linux') return;
-  // what koffi makes for a function is never given back
+  // koffi never frees what it makes for a function
   const { koffi, setOption } = await (system ??= bindSystem());
   const descriptor = (socket as WithHandle)._handle?.fd;
-  // it has ended meanwhile
+  // the connection has ended since
   if (descriptor === undefined || descriptor < 0) return;
   const value = Buffer.from(Int32Array.of(milliseconds).buffer);
   const result = setOption(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, value, value.length);

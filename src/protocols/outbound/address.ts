@@ -20,10 +20,10 @@ const LOOPBACK = listOf([
 
 /** IPv6 prefixes of 96 bits, in front of an IPv4 address: mapped (RFC 4291, 2.5.5), and through NAT64 (RFC 6052, 2.1). */
 const AROUND_IPV4 = ['0:0:0:0:0:0', '0:0:0:0:0:ffff', '64:ff9b:0:0:0:0'];
-/** Below `::` only these are no IPv4 addresses: unspecified and loopback. */
+/** Largest IPv6 address below `::` that is no IPv4 address: unspecified and loopback. */
 const SMALL = 1;
 
-/** An address in the one form that others are compared with: what leads to the same IPv4 address is that one. */
+/** Returns the canonical form of an address: all forms that lead to one IPv4 address become that address. */
 export function canonical(address: string): string {
   if (!isIPv6(address)) return address;
   const groups = groupsOf(address);

@@ -8,8 +8,8 @@ const CONNECT_MS = 1500;
 const MAX_ADDRESSES = 4;
 
 /**
- * Connects to a host as far as that is allowed: to an address that was checked, whatever its name says by now.
- * @throws the guard's error when it is not, or none of its addresses answers
+ * Connects to an address of a host that the guard has checked, whatever the name resolves to later.
+ * @throws the guard's error when no address is allowed, or none answers
  */
 export async function dial(guard: OutboundGuard, host: string, port: number, connectMs = CONNECT_MS): Promise<Socket> {
   const failures: string[] = [];
@@ -23,7 +23,7 @@ export async function dial(guard: OutboundGuard, host: string, port: number, con
   throw guard.error(failures.join('; '));
 }
 
-/** What the management API shows of a connection that this server has made. */
+/** Addresses of an outgoing connection, as the management API shows them. */
 export function connectionOf({ localAddress, localPort, remoteAddress, remotePort }: Socket): Connection {
   return { transport: 'TCP', protocol: 'TCP', localAddress, localPort, remoteAddress, remotePort };
 }

@@ -1,4 +1,4 @@
-/** Why a URL with a `#` in it is not used: for the message to who gave the URL. */
+/** Reason why a URL with a `#` is rejected, for the client that gave it. */
 export const FRAGMENT_FAULT = 'a # begins a fragment, which is not a part of the address: write %23 instead';
 
 /**

@@ -13,26 +13,26 @@ const LOOKUP_MS = 3000;
 const HERE = 'here';
 
 export interface OutboundGuardOptions {
-  /** How refusals begin: `pulling from`. */
+  /** Beginning of the error texts: `pulling from`. */
   readonly action: string;
-  /** Makes the errors that this guard, and who connects by it, throw. */
+  /** Makes the errors of this guard and of its users. */
   readonly error: (reason: string) => Error;
   readonly nodes: () => readonly NodeRow[];
-  /** What this server, and others like it, have for something else than such connections. */
+  /** Ports of this server, and of others like it, that such connections must not reach. */
   readonly ports: Readonly<Record<Transport, ReadonlySet<number>>>;
   /** Servers of the cluster's store. */
   readonly stores: () => readonly StoreAddress[];
-  /** Where connections may go, and the element of Server.xml that says so; without it, anywhere. */
+  /** Networks that may be connected to, and the element of Server.xml that lists them; without it, all. */
   readonly allowed?: { readonly networks: BlockList; readonly element: string };
 }
 
 /**
- * Keeps connections that strangers ask for from what they must not reach through this server: the cluster's own ports,
- * its links, and what is in none of the networks that are configured.
+ * Decides where outgoing connections may go, whose targets clients choose: not to the cluster's own ports, link-local
+ * addresses, or addresses outside the configured networks.
  */
 export class OutboundGuard {
   readonly #options: OutboundGuardOptions;
-  /** Names that are being resolved: a name server that does not answer holds each question up for long. */
+  /** Pending lookups, which are shared: an unresponsive name server delays each one for long. */
   readonly #lookups = new Map<string, Promise<LookupAddress[] | Error>>();
 
   constructor(options: OutboundGuardOptions) {
@@ -40,9 +40,9 @@ export class OutboundGuard {
   }
 
   /**
-   * The addresses of a host that may be connected to, in the order of preference. What is connected to is one of them,
-   * and not what the name says a moment later.
-   * @throws what `error` makes when there is none, also when it cannot be found out what is out of bounds
+   * Resolves a host to the addresses that may be connected to, in the order of preference. Connect to one of them and not to
+   * the name, which may resolve to others a moment later.
+   * @throws what `error` makes when there is none, also when the forbidden addresses cannot be determined
    */
   async addresses(host: string, port: number, transport: Transport = 'tcp'): Promise<string[]> {
     if (!(port >= 1 && port <= 65_535)) throw this.#refusal(host, port, 'that is not a port number');
@@ -70,7 +70,6 @@ export class OutboundGuard {
     return allowed;
   }
 
-  /** The error of a connection that could not be made. */
   error(reason: string): Error {
     return this.#options.error(reason);
   }
@@ -79,7 +78,7 @@ export class OutboundGuard {
     return this.error(`${this.#options.action} ${host}:${port} is not allowed: ${why}`);
   }
 
-  /** What speaks against an address, whatever the port. @param address a canonical one */
+  /** Reason against an address, whatever the port. @param address a canonical one */
   #objection(address: string, transport: Transport): string | undefined {
     if (isUnreachable(address)) return `${address} is a link-local, reserved or unspecified address`;
     const { allowed } = this.#options;
@@ -93,7 +92,7 @@ export class OutboundGuard {
     return undefined;
   }
 
-  /** Names and addresses of the machines on which a port is out of bounds, but for this one. */
+  /** Names and addresses of the other machines on which a port is forbidden. */
   #forbiddenHosts(port: number, transport: Transport): string[] {
     const { nodes, ports, stores } = this.#options;
     const servers = nodes().flatMap(({ address }) => (address === undefined ? [] : new URL(address)));

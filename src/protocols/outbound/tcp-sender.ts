@@ -2,18 +2,18 @@ import type { Socket } from 'node:net';
 import { Watchdog } from '../../lib/watchdog.ts';
 
 export interface TcpSenderEvents {
-  /** There is room again behind a `send` that answered false. */
+  /** There is room again after a `send` that returned false. */
   readonly writable: () => void;
-  /** Called once, when the connection has ended or takes nothing; not after `close()` or `finish()`. */
+  /** Called once, when the connection has ended or the peer takes nothing; not after `close()` or `finish()`. */
   readonly failed: (reason: string) => void;
 }
 
-/** What is given to the system at a time: only of a whole write it is known that the other side takes it. */
+/** Bytes of one write to the socket. Progress is known only when a whole write is done. */
 const BATCH_BYTES = 64 * 1024;
-/** What may wait before the caller is told to wait, too. */
+/** Queued bytes from which on the caller has to wait. */
 const FULL_BYTES = 256 * 1024;
 
-/** Sends over a connection what the other side takes, in pieces that are not copied. */
+/** Sends over a connection at the peer's pace, in pieces that are not copied. */
 export class TcpSender {
   readonly #socket: Socket;
   readonly #sendTimeoutMs: number;
@@ -27,7 +27,7 @@ export class TcpSender {
   #closed = false;
   #watchdog: Watchdog;
 
-  /** @param sendTimeoutMs how long the other side may take nothing of what is there for it */
+  /** @param sendTimeoutMs longest time without progress while data is queued */
   constructor(socket: Socket, sendTimeoutMs: number, events: TcpSenderEvents) {
     this.#socket = socket;
     this.#sendTimeoutMs = sendTimeoutMs;
@@ -39,12 +39,12 @@ export class TcpSender {
     socket.on('close', () => this.#fail('the other side closed the connection'));
   }
 
-  /** Bytes that the system took for the other side. */
+  /** Bytes written to the system. */
   get sentBytes(): number {
     return this.#sentBytes;
   }
 
-  /** @returns false when enough waits: `writable` tells when there is room again */
+  /** @returns false when the queue is full: `writable` is called once there is room */
   send(pieces: readonly Buffer[]): boolean {
     if (this.#closed || this.#isEnding) return true;
     for (const piece of pieces) {
@@ -56,7 +56,7 @@ export class TcpSender {
     return !this.#isFull;
   }
 
-  /** Ends the connection when everything was sent. */
+  /** Ends the connection once everything is sent. */
   finish(): void {
     if (this.#closed || this.#isEnding) return;
     this.#isEnding = true;
@@ -91,7 +91,7 @@ export class TcpSender {
   }
 
   readonly #onWritten = (error?: Error | null): void => {
-    // `error` events tell why
+    // an `error` event gives the reason
     if (this.#closed || error) return;
     this.#sentBytes += this.#writing;
     this.#writing = 0;
@@ -113,7 +113,7 @@ export class TcpSender {
   #end(): void {
     this.#watchdog.close();
     this.#socket.end();
-    // the other side may go on sending, and so never be idle
+    // the peer may go on sending, so that the socket is never idle
     const late = setTimeout(() => this.close(), this.#sendTimeoutMs);
     this.#socket.once('close', () => clearTimeout(late));
   }

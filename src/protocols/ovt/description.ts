@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { OvtError } from './error.ts';
 
-/** Of the description; the only one that is understood. */
+/** The only supported version of descriptions. */
 const VERSION = 18;
 const MAX_TRACKS = 256;
 const MAX_PLAYLISTS = 256;
@@ -10,7 +10,6 @@ const MAX_RENDITIONS = 256;
 const MAX_NAME = 255;
 /** Base64 of 64 KiB. */
 const MAX_CONFIG = 87_384;
-/** Of a shape. */
 const SIDE = { minimum: 1, maximum: 0xffff_ffff };
 
 const unsigned = (maximum = Number.MAX_SAFE_INTEGER) => Type.Integer({ minimum: 0, maximum });
@@ -34,7 +33,7 @@ const WirePlaylist = Type.Object({
       webrtcAutoAbr: Type.Optional(Type.Boolean()),
       hlsChunklistPathDepth: Type.Optional(Type.Integer()),
       enableTsPackaging: Type.Optional(Type.Boolean()),
-      /** Ours. */
+      /** Extension of Kiln. */
       webrtcAudioOnlyFallback: Type.Optional(Type.Boolean()),
     }),
   ),
@@ -49,7 +48,7 @@ const WireTrack = Type.Object({
   characteristics: name(),
   codecId: unsigned32(),
   mediaType: unsigned32(),
-  /** 0 with a track that has no clock. */
+  /** 0 for a track without a clock. */
   timebaseNum: Type.Integer({ minimum: 0, maximum: 1_000_000 }),
   timebaseDen: Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
   /** Bits per second. */
@@ -73,15 +72,15 @@ const WireTrack = Type.Object({
       layout: Type.Optional(unsigned32()),
     }),
   ),
-  /** Ours, of a track of events: the only tracks that they belong beside, `video` or `audio`. */
+  /** Extension of Kiln, for event tracks: their events belong only with tracks of this type, `video` or `audio`. */
   eventTarget: name(),
   /** Base64. */
   decoderConfig: Type.Optional(Type.String({ maxLength: MAX_CONFIG })),
-  /** Ours: parameter sets that the configuration lacks come in frames. */
+  /** Extension of Kiln: frames carry the parameter sets that the configuration lacks. */
   inBandSets: Type.Optional(Type.Boolean()),
-  /** Ours: shape of the samples, which is not always in the configuration. */
+  /** Extension of Kiln: sample aspect ratio, which is not always in the configuration. */
   sar: Type.Optional(Type.Object({ num: Type.Integer(SIDE), den: Type.Integer(SIDE) })),
-  /** Ours: code points of ITU-T H.273. */
+  /** Extension of Kiln: code points of ITU-T H.273. */
   colour: Type.Optional(
     Type.Object({
       primaries: unsigned(255),
@@ -98,7 +97,7 @@ const WireDescription = Type.Object({
     appName: Type.Optional(Type.String()),
     streamName: Type.Optional(Type.String()),
     originStreamUUID: Type.Optional(Type.String()),
-    /** Absent in notices of other tracks. */
+    /** Absent in notices of changed tracks. */
     playlists: Type.Optional(Type.Array(WirePlaylist, { maxItems: MAX_PLAYLISTS })),
     tracks: Type.Array(WireTrack, { maxItems: MAX_TRACKS }),
   }),
@@ -107,10 +106,10 @@ const WireDescription = Type.Object({
 export type WireRendition = Static<typeof WireRendition>;
 export type WirePlaylist = Static<typeof WirePlaylist>;
 export type WireTrack = Static<typeof WireTrack>;
-/** Contents of the answer to describe, and of notices of other tracks (docs/compatibility.md#ovt). */
+/** Contents of the answer to describe, and of notices of changed tracks (docs/compatibility.md#ovt). */
 export type WireDescription = Static<typeof WireDescription>;
 
-/** Of the contents of a message. @throws OvtError naming what is wrong with them */
+/** Validates the contents of a message. @throws OvtError naming what is wrong with them */
 export function toDescription(contents: unknown): WireDescription {
   const version = (contents as Partial<WireDescription> | undefined)?.version;
   if (version !== undefined && version !== VERSION)
@@ -124,7 +123,6 @@ export function toDescription(contents: unknown): WireDescription {
   return contents;
 }
 
-/** @param stream what there is of it to tell */
 export function descriptionOf(stream: WireDescription['stream']): WireDescription {
   return { version: VERSION, stream };
 }

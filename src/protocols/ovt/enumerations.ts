@@ -32,7 +32,7 @@ export const BITSTREAM = Object.freeze({
   mp2: 25,
   av1: 26,
   avif: 28,
-  /** Ours, between nodes: OVT has no numbers for these. */
+  /** Extensions of Kiln, between nodes: OVT has no numbers for these. */
   vp9: 255,
   ac3: 254,
   eac3: 253,
@@ -40,7 +40,7 @@ export const BITSTREAM = Object.freeze({
   pcmu: 251,
 });
 
-/** Of tracks of pictures and sound; those of events have none, which is 0. The highest are ours, between nodes. */
+/** Numbers of video, audio and image codecs; event tracks have 0. The highest are extensions of Kiln, between nodes. */
 const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec, number>> = Object.freeze({
   H264: 1,
   H265: 2,
@@ -64,21 +64,21 @@ const CODEC_ID: Readonly<Record<VideoCodec | AudioCodec | ImageCodec, number>> =
 const VIDEO: ReadonlySet<string> = new Set<VideoCodec>(['H264', 'H265', 'AV1', 'VP8', 'VP9']);
 const AUDIO: ReadonlySet<string> = new Set<AudioCodec>(['AAC', 'OPUS', 'MP3', 'MP2', 'AC3', 'EAC3', 'PCMA', 'PCMU']);
 
-/** Ours, between nodes: of data, OVT tells ID3 tags and no others. */
+/** Numbers of data formats. All but ID3v2 are extensions of Kiln, between nodes. */
 const DATA_ID: Readonly<Record<DataCodec, number>> = Object.freeze({ ID3v2: 0, SCTE35: 255, CUE: 254, AMF: 253 });
 
 export function codecId(codec: Codec): number {
   return codec in DATA_ID ? DATA_ID[codec as DataCodec] : CODEC_ID[codec as Exclude<Codec, DataCodec>];
 }
 
-/** What a track is that a description tells of. */
+/** Type and codec of a track in a description. */
 export type CodecOfType =
   | { readonly type: 'video'; readonly codec: VideoCodec }
   | { readonly type: 'audio'; readonly codec: AudioCodec }
   | { readonly type: 'image'; readonly codec: ImageCodec }
   | { readonly type: 'data'; readonly codec: DataCodec };
 
-/** Undefined for what this server carries no track of. */
+/** Returns undefined for types and codecs that this server does not carry. */
 export function codecOf(mediaType: number, id: number): CodecOfType | undefined {
   if (mediaType === MEDIA_TYPE.data) {
     const [data] = Object.entries(DATA_ID).find(([, number]) => number === id) ?? [];
@@ -94,15 +94,15 @@ export function codecOf(mediaType: number, id: number): CodecOfType | undefined 
     : { type: 'image', codec: codec as ImageCodec };
 }
 
-/** Speakers by number of channels, as AAC orders them: mono is the one in the centre, 5.1 and 7.1 have one for bass. */
+/** Speaker bits by number of channels, in AAC's order: mono is the centre, 5.1 and 7.1 include the LFE. */
 const LAYOUTS: readonly number[] = [0, 0x4, 0x3, 0x7, 0x107, 0x37, 0x3f, 0x70f, 0x63f];
 
-/** Bits of the speakers; 0 (unknown) for more channels than have a usual layout. */
+/** Speaker bits; 0 (unknown) for more channels than the usual layouts have. */
 export function layoutOf(channels: number): number {
   return LAYOUTS[channels] ?? 0;
 }
 
-/** Speakers in a layout; 0 when it is unknown. */
+/** Number of speakers in a layout; 0 when it is unknown. */
 export function channelsOf(layout: number): number {
   let channels = 0;
   for (let bits = layout; bits !== 0; bits &= bits - 1) channels++;

@@ -1,6 +1,6 @@
-/** What came over OVT is not what the protocol says, or the other side refused. */
+/** The peer broke the OVT protocol, or rejected a request. */
 export class OvtError extends Error {
-  /** Of the answer that refused, as docs/compatibility.md#ovt lists them; undefined for everything else. */
+  /** Code of the answer that rejected a request (docs/compatibility.md#ovt); undefined for other errors. */
   readonly code: number | undefined;
 
   constructor(message: string, code?: number) {
@@ -10,5 +10,5 @@ export class OvtError extends Error {
   }
 }
 
-/** The other end did not answer in time. */
+/** The peer did not answer in time. */
 export class OvtSilenceError extends OvtError {}

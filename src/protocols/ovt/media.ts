@@ -7,17 +7,17 @@ import {
   writePacketHeader,
 } from './packet.ts';
 
-/** Bytes in front of the data of a frame (docs/compatibility.md#ovt). */
+/** Bytes before the data of a frame (docs/compatibility.md#ovt). */
 export const MEDIA_HEADER_BYTES = 36;
 
 const FLAG = Object.freeze({ none: 1, key: 2 });
 
-/** What is said of a frame. Times are in the timebase of its track. */
+/** Header fields of a frame. Times are in the timebase of its track. */
 export interface FrameInfo {
   readonly track: number;
   readonly pts: number;
   readonly dts: number;
-  /** 0 when the source does not tell. */
+  /** 0 when the source does not give it. */
   readonly duration: number;
   /** See MEDIA_TYPE. */
   readonly mediaType: number;
@@ -32,7 +32,7 @@ export interface Frame extends FrameInfo {
   readonly data: Buffer;
 }
 
-/** The info behind a head of MEDIA_HEADER_BYTES; times that no number can tell exactly are NaN. */
+/** Reads a header of MEDIA_HEADER_BYTES; times that no number can represent exactly are NaN. */
 export function readFrameInfo(head: Buffer): FrameInfo & { readonly size: number } {
   const duration = readInteger64(head, 20);
   return {
@@ -59,9 +59,9 @@ export class FrameWriter {
   }
 
   /**
-   * The packets of a frame: heads and slices of its data, in the order in which they go on the wire. No data is copied.
+   * Writes the packets of a frame: headers and slices of its data, in the order in which they go on the wire. No data is copied.
    * @param pieces the data, which are `size` bytes together
-   * @returns bytes of all that was put out
+   * @returns number of bytes written
    */
   write(info: FrameInfo, pieces: readonly Buffer[], size: number, put: (bytes: Buffer) => void): number {
     const packets = Math.ceil((MEDIA_HEADER_BYTES + size) / MAX_PAYLOAD_BYTES);
@@ -91,7 +91,7 @@ export class FrameWriter {
     return heads.length + size;
   }
 
-  /** @returns bytes of payload that the packet takes */
+  /** @returns bytes of payload in the packet */
   #begin(heads: Buffer, at: number, timestamp: number, left: number): number {
     const length = Math.min(left, MAX_PAYLOAD_BYTES);
     const header = {

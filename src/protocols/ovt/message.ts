@@ -3,7 +3,7 @@ import Value from 'typebox/value';
 import { OvtError } from './error.ts';
 import { HEADER_BYTES, MAX_PAYLOAD_BYTES, writePacketHeader, type PAYLOAD } from './packet.ts';
 
-/** Ours: until when the client has a stream: its run, and the decoding time of what it got last, in seconds. */
+/** Extension of Kiln: run of the stream that the client had, and the decoding time of the last packet that it got, in seconds. */
 const Position = Type.Object({ run: Type.String(), seconds: Type.Number() });
 export type Position = Static<typeof Position>;
 
@@ -14,8 +14,8 @@ const Request = Type.Object({
   after: Type.Optional(Position),
 });
 /**
- * What a client asks for: `application` is describe, play or stop, `target` a whole OVT URL. Ours is `after`, of play: what is sent
- * is to go on there.
+ * Request of a client: `application` is describe, play or stop, `target` a whole OVT URL. An extension of Kiln is `after`, of
+ * play: the position to resume from.
  */
 export type Request = Static<typeof Request>;
 
@@ -28,23 +28,23 @@ const Response = Type.Object({
   complete: Type.Optional(Type.Boolean()),
 });
 /**
- * An answer, with the `id` of its request; or a notice of the origin, `notify` or `stop`, with 0. Ours is `complete`, in an answer to
- * play: nothing is missing between `after` and what is sent.
+ * Answer, with the `id` of its request; or a notice of the origin, `notify` or `stop`, with 0. An extension of Kiln is
+ * `complete`, in an answer to play: nothing is missing between `after` and the media that is sent.
  */
 export type Response = Static<typeof Response>;
 
-/** Message of the notice that tracks are others; its contents are a description. */
+/** Message of the notice that tracks have changed; its contents are a description. */
 export const TRACK_CHANGED = 'track_changed';
 
-/** Ours: code of the notice `stop` of a stream that nothing continues. */
+/** Extension of Kiln: code of the notice `stop` of a stream that nothing continues. */
 export const GONE = 410;
 
-/** Ours: code of the answer of a node that sends the stream to enough others, which have it for those that come later. */
+/** Extension of Kiln: code of a node that already sends the stream to enough others, from which a client can get it. */
 export const FULL = 503;
 
 /**
- * What of a message could be read; undefined for what is no JSON object. A member that is null is left out:
- * OvenMediaEngine writes lists without items so (docs/compatibility.md#ovt).
+ * Parses a message; undefined for anything but a JSON object. Members that are null are left out: OvenMediaEngine writes
+ * lists without items so (docs/compatibility.md#ovt).
  */
 export function readMessage(text: Buffer): Readonly<Record<string, unknown>> | undefined {
   try {
@@ -59,14 +59,14 @@ export function isRequest(message: unknown): message is Request {
   return Value.Check(Request, message);
 }
 
-/** @throws OvtError when it is none */
+/** @throws OvtError for an invalid response */
 export function toResponse(message: unknown): Response {
   if (Value.Check(Response, message)) return message;
   throw new OvtError('an answer is not JSON with id, application and code');
 }
 
 /**
- * The packets of one message, as they go on the wire.
+ * Writes the packets of one message.
  * @param now milliseconds since 1970
  */
 export function writeMessage(

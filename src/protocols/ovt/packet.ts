@@ -4,17 +4,17 @@ import { OvtError } from './error.ts';
 export const PAYLOAD = Object.freeze({ request: 10, response: 20, media: 30 });
 
 export const HEADER_BYTES = 18;
-/** Of one packet; a packet has 32768 bytes at most. */
+/** Payload of one packet; a packet has 32768 bytes at most. */
 export const MAX_PAYLOAD_BYTES = 32_768 - HEADER_BYTES;
 
 const VERSION = 1;
 const MARKER = 0x20;
 const RANGE_32 = 2 ** 32;
 
-/** What all of a packet's header but its length tells. */
+/** Header fields of a packet, except for its length. */
 export interface PacketHeader {
   readonly type: number;
-  /** Last one of a message or media frame. */
+  /** Last packet of a message or media frame. */
   readonly marker: boolean;
   /** 16 bits. */
   readonly sequence: number;
@@ -23,16 +23,15 @@ export interface PacketHeader {
   readonly session: number;
 }
 
-/** Hears of packets as their bytes come: nothing is collected in front of it. */
+/** Receives packets while their bytes arrive, unbuffered. */
 export interface PacketSink {
   begin(header: PacketHeader): void;
-  /** The next bytes of the payload, a slice of what was received. */
+  /** The next bytes of the payload, a slice of the received data. */
   payload(bytes: Buffer): void;
-  /** The packet is complete. */
   end(): void;
 }
 
-/** Writes a header to a place of HEADER_BYTES. */
+/** Writes a header of HEADER_BYTES at `at`. */
 export function writePacketHeader(to: Buffer, at: number, header: PacketHeader, payloadBytes: number): void {
   to[at] = (VERSION << 6) | (header.marker ? MARKER : 0);
   to[at + 1] = header.type;
@@ -42,20 +41,20 @@ export function writePacketHeader(to: Buffer, at: number, header: PacketHeader, 
   to.writeUInt16BE(payloadBytes, at + 16);
 }
 
-/** Finds the packets in a stream of bytes. */
+/** Splits a byte stream into packets. */
 export class PacketReader {
   readonly #sink: PacketSink;
   readonly #header = Buffer.alloc(HEADER_BYTES);
-  /** Bytes of the header that have come. */
+  /** Bytes of the header that have arrived. */
   #headed = 0;
-  /** Bytes of the payload that are to come. */
+  /** Bytes of the payload that are still to come. */
   #left = 0;
 
   constructor(sink: PacketSink) {
     this.#sink = sink;
   }
 
-  /** @throws OvtError when the bytes are no packets; and what the sink throws */
+  /** @throws OvtError when the bytes are no packets; any error of the sink */
   push(bytes: Buffer): void {
     for (let at = 0; at < bytes.length;) {
       if (this.#headed < HEADER_BYTES) {
@@ -98,13 +97,13 @@ export class PacketReader {
   }
 }
 
-/** Two's complement of 64 bits: OVT calls its times unsigned, and carries negative ones like that. */
+/** Writes 64 bits in two's complement: OVT declares its times unsigned, but sends negative ones like that. */
 export function writeInteger64(to: Buffer, at: number, value: number): void {
   to.writeInt32BE(Math.floor(value / RANGE_32), at);
   to.writeUInt32BE(value >>> 0, at + 4);
 }
 
-/** NaN where a number cannot be exact (at and beyond 2^53). */
+/** Returns NaN where a number cannot be exact (at and beyond 2^53). */
 export function readInteger64(from: Buffer, at: number): number {
   const value = from.readInt32BE(at) * RANGE_32 + from.readUInt32BE(at + 4);
   return Number.isSafeInteger(value) ? value : NaN;

@@ -4,24 +4,24 @@ import { PacketReader, PAYLOAD, type PacketHeader, type PacketSink } from './pac
 
 export interface ReceiverLimits {
   readonly messageBytes: number;
-  /** 0 where no media is taken. */
+  /** 0 where no media is expected. */
   readonly frameBytes: number;
 }
 
 export interface ReceiverSink {
-  /** A whole message, which is to be JSON. */
+  /** A whole message, which is JSON unless the peer is at fault. */
   message(text: Buffer): void;
-  /** A whole frame, whose data are the sink's own. */
+  /** A whole frame. The sink owns its data. */
   frame(frame: Frame): void;
-  /** Packets between the last frame and the next one did not come, or did not belong together. */
+  /** Packets are missing or inconsistent since the last frame. */
   loss(): void;
 }
 
 /**
- * Puts messages and frames together from the bytes of a connection. What is not complete is held within the limits.
+ * Assembles messages and frames from the bytes of a connection. Incomplete ones are buffered within the limits.
  *
- * A frame whose packets do not follow each other is left out, up to the marker. So is what comes in front of
- * the first marker when it is no whole frame: the origin may begin in the middle of one.
+ * A frame whose packets are not consecutive is skipped up to its marker. So is an incomplete frame before the first marker:
+ * the origin may begin in the middle of one.
  */
 export class Receiver {
   readonly #reader: PacketReader;
@@ -30,7 +30,7 @@ export class Receiver {
     this.#reader = new PacketReader(new Assembler(limits, sink));
   }
 
-  /** @throws OvtError for what breaks the protocol or a limit; and what the sink throws */
+  /** @throws OvtError for a violation of the protocol or a limit; any error of the sink */
   push(bytes: Buffer): void {
     this.#reader.push(bytes);
   }
@@ -44,11 +44,11 @@ class Assembler implements PacketSink {
   readonly #frame: FrameBuffer;
   #header: PacketHeader | undefined;
   readonly #message: MessageBuffer;
-  /** Sequence number that the next packet of media has to have. */
+  /** Sequence number that the next media packet must have. */
   #next: number | undefined;
-  /** No whole frame came yet. */
+  /** No whole frame has come yet. */
   #joining = true;
-  /** Up to the next marker nothing can be used. */
+  /** Packets are ignored up to the next marker. */
   #skipping = false;
 
   constructor(limits: ReceiverLimits, sink: ReceiverSink) {
@@ -86,7 +86,7 @@ class Assembler implements PacketSink {
     const expected = this.#next;
     this.#next = (sequence + 1) & 0xffff;
     if (expected === undefined || expected === sequence) return;
-    // what of it is missing is unknown: it may have been the beginning of the next frame
+    // the missing part is unknown: it may include the beginning of the next frame
     this.#skipping = true;
     this.#frame.clear();
     this.#sink.loss();
@@ -114,7 +114,7 @@ class Assembler implements PacketSink {
   }
 }
 
-/** One message on its way. */
+/** One incomplete message. */
 class MessageBuffer {
   readonly #limit: number;
   #data: Buffer = NOTHING;
@@ -136,7 +136,7 @@ class MessageBuffer {
     this.#filled = filled;
   }
 
-  /** What has come; begins another one. */
+  /** Returns the collected bytes, and begins another message. */
   take(): Buffer {
     const text = this.#data.subarray(0, this.#filled);
     this.#data = NOTHING;
@@ -145,7 +145,7 @@ class MessageBuffer {
   }
 }
 
-/** One frame on its way. */
+/** One incomplete frame. */
 class FrameBuffer {
   readonly #limit: number;
   readonly #head = Buffer.alloc(MEDIA_HEADER_BYTES);
@@ -158,7 +158,7 @@ class FrameBuffer {
     this.#limit = limit;
   }
 
-  /** @returns false when that cannot be of this frame */
+  /** @returns false when the bytes cannot belong to this frame */
   add(bytes: Buffer): boolean {
     let rest = bytes;
     if (this.#info === undefined) {
@@ -180,7 +180,7 @@ class FrameBuffer {
     return true;
   }
 
-  /** The frame, if it is complete; begins another one. */
+  /** Returns the frame, if it is complete, and begins another one. */
   take(): Frame | undefined {
     const info = this.#info;
     const data = this.#data;

@@ -4,14 +4,14 @@ import type { Track } from '../../core/track.ts';
 import type { WirePlaylist, WireRendition, WireTrack } from './description.ts';
 import { channelsOf, codecId, codecOf, layoutOf, MEDIA_TYPE } from './enumerations.ts';
 
-/** What decoders of sound put out here: planar floats. */
+/** Sample format of audio tracks: planar floats, as decoders here produce. */
 const SAMPLE_FORMAT = 8;
 
-/** A track as a description tells of it. */
+/** Converts a track to its form in a description. */
 export function wireTrack(track: Track): WireTrack {
-  const picture = track.type === 'video' || track.type === 'image' ? track : { framerate: 0, width: 0, height: 0 };
-  const sound = track.type === 'audio' ? track : { samplerate: 0, channels: 0 };
-  const { framerate, width, height } = picture;
+  const video = track.type === 'video' || track.type === 'image' ? track : { framerate: 0, width: 0, height: 0 };
+  const audio = track.type === 'audio' ? track : { samplerate: 0, channels: 0 };
+  const { framerate, width, height } = video;
   const config = 'config' in track ? track.config : undefined;
   return {
     id: track.id,
@@ -28,9 +28,9 @@ export function wireTrack(track: Track): WireTrack {
     lastFrameTime: 0,
     videoTrack: { framerate, maxFramerate: framerate, width, height, maxWidth: width, maxHeight: height },
     audioTrack: {
-      samplerate: sound.samplerate,
+      samplerate: audio.samplerate,
       sampleFormat: track.type === 'audio' ? SAMPLE_FORMAT : -1,
-      layout: layoutOf(sound.channels),
+      layout: layoutOf(audio.channels),
     },
     ...(track.type === 'data' && track.target && { eventTarget: track.target }),
     ...(config && { decoderConfig: config.toString('base64') }),
@@ -42,7 +42,7 @@ export function wireTrack(track: Track): WireTrack {
   };
 }
 
-/** The track that a description tells of; undefined for what this server carries no track of, or what has no clock. */
+/** Converts a track from its form in a description; undefined for a codec that this server does not carry, or without a clock. */
 export function trackOf(wire: WireTrack): Track | undefined {
   const kind = codecOf(wire.mediaType, wire.codecId);
   if (kind === undefined || wire.timebaseNum === 0 || wire.timebaseDen === 0) return undefined;
@@ -60,20 +60,20 @@ export function trackOf(wire: WireTrack): Track | undefined {
     ...(publicName && publicName !== wire.name && { publicName }),
   };
   const shape = wire.sar && sampleShape(wire.sar);
-  const picture = { width, height, bitrate: wire.bitrate, framerate, keyFrameInterval: 0 };
+  const video = { width, height, bitrate: wire.bitrate, framerate, keyFrameInterval: 0 };
   switch (kind.type) {
     case 'video':
       return Object.freeze({
         ...base,
         ...kind,
-        ...picture,
+        ...video,
         ...(config && { config }),
         ...(wire.inBandSets === true && { inBandSets: wire.inBandSets }),
         ...(shape && { sar: shape }),
         ...(wire.colour && { colour: wire.colour }),
       });
     case 'image':
-      return Object.freeze({ ...base, ...kind, ...picture });
+      return Object.freeze({ ...base, ...kind, ...video });
     case 'audio':
       return Object.freeze({
         ...base,

@@ -8,16 +8,16 @@ import type { Codec, DataTrack, Track } from '../../core/track.ts';
 import { BITSTREAM, PACKET_TYPE } from './enumerations.ts';
 
 /**
- * In which form frames go on the wire. `plain`: as `Packet` has them. `framed`: as OvenMediaEngine has them, H.264 and
- * H.265 with start codes and parameter sets in front of key frames, AAC with ADTS headers.
+ * Bitstream form of frames on the wire. `plain`: as in `Packet`. `framed`: as OvenMediaEngine sends them, H.264 and H.265 with
+ * start codes and with parameter sets before key frames, AAC with ADTS headers.
  */
 export type WireForms = 'plain' | 'framed';
 
-/** How the packets of one track go on the wire. */
+/** Encodes the packets of one track for the wire. */
 export interface WireForm {
   readonly bitstream: number;
   readonly packetType: number;
-  /** The bytes of a packet on the wire: slices of its data, and what goes between them. */
+  /** Bytes of a packet on the wire: slices of its data, and the bytes between them. */
   pieces(packet: Packet): readonly Buffer[];
 }
 
@@ -45,23 +45,23 @@ const PLAIN: Readonly<Record<Codec, number>> = Object.freeze({
   AMF: BITSTREAM.amf,
 });
 
-/** By what the events belong beside. */
+/** Packet types by the target of the events. */
 const EVENT_TYPE = Object.freeze({
   all: PACKET_TYPE.event,
   video: PACKET_TYPE.videoEvent,
   audio: PACKET_TYPE.audioEvent,
 });
 
-/** The only tracks that an event of this packet type belongs beside; undefined for all of them. */
+/** Type of the tracks that an event of this packet type belongs to; undefined for all of them. */
 export function eventTarget(packetType: number): DataTrack['target'] {
   if (packetType === EVENT_TYPE.video) return 'video';
   return packetType === EVENT_TYPE.audio ? 'audio' : undefined;
 }
 
-/** What only nodes of Kiln send each other. */
+/** Codecs that only nodes of Kiln send each other. */
 const OWN: ReadonlySet<Codec> = new Set<Codec>(['VP9', 'AC3', 'EAC3', 'PCMA', 'PCMU', 'SCTE35', 'CUE', 'AMF']);
 
-/** Undefined for a track that has no such form. */
+/** Returns undefined for a track that has no such form. */
 export function wireForm(track: Track, forms: WireForms): WireForm | undefined {
   if (forms === 'framed') {
     if (OWN.has(track.codec)) return undefined;
@@ -88,7 +88,7 @@ const MAX_PIECES = 64;
 class AnnexBForm implements WireForm {
   readonly bitstream: number;
   readonly packetType = PACKET_TYPE.nalUnits;
-  /** What a decoder needs that starts at a key frame. */
+  /** Parameter sets for a decoder that starts at a key frame. */
   readonly #sets: Buffer;
   readonly #isSet: (nal: Buffer) => boolean;
 
@@ -99,7 +99,7 @@ class AnnexBForm implements WireForm {
   }
 
   pieces({ data, key }: Packet): readonly Buffer[] {
-    // key frames may bring sets of their own, which are all that they need
+    // key frames may contain all sets that they need
     const before = key && this.#sets.length > 0 && !this.#isSet(data.subarray(4, 6)) ? [this.#sets] : [];
     const pieces = [...before];
     for (const nal of nalUnits(data)) {
@@ -126,7 +126,7 @@ function hevcSets(config: Buffer | undefined): readonly Buffer[] {
   return record === undefined ? [] : [...record.vps, ...record.sps, ...record.pps];
 }
 
-/** Undefined where ADTS cannot tell what the configuration does. */
+/** Returns undefined where ADTS cannot represent the configuration. */
 function adtsForm(config: Buffer | undefined): WireForm | undefined {
   const format = config && tolerant(() => parseAudioSpecificConfig(config));
   if (format === undefined || format.channelConfiguration === 0) return undefined;

@@ -18,7 +18,7 @@ export class AmfCursor {
     return this.data.length - this.position;
   }
 
-  /** Moves past `bytes` and answers where they began. */
+  /** Moves past `bytes` and returns where they began. */
   take(bytes: number): number {
     const start = this.position;
     if (bytes > this.data.length - start) throw new RtmpError('AMF value is cut off');

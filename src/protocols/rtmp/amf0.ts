@@ -102,7 +102,7 @@ function readStrictArray(cursor: AmfCursor, references: AmfValue[]): AmfValue[] 
   return array;
 }
 
-/** What may still be written: values that refer to each other grow without end. */
+/** Budget left for writing: values that refer to each other grow without end. */
 interface Room {
   bytes: number;
   depth: number;
@@ -117,9 +117,9 @@ export function encodeAmf0(...values: AmfValue[]): Buffer {
 }
 
 /**
- * The same of values that a stranger chose, which may refer to each other.
- * @param bytes that they may take
- * @throws RtmpError when they take more, are nested too deeply, or AMF0 cannot carry one of them
+ * Writes values that a client chose, which may refer to each other, as `encodeAmf0` does.
+ * @param bytes limit of their size
+ * @throws RtmpError when they exceed it, are nested too deeply, or AMF0 cannot carry one of them
  */
 export function encodeAmf0Within(bytes: number, ...values: AmfValue[]): Buffer {
   const room = { bytes, depth: MAX_DEPTH };

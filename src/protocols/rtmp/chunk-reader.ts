@@ -2,7 +2,7 @@ import { RtmpError } from './error.ts';
 import { decodeNumber, MessageType, type RtmpMessage } from './message.ts';
 
 export interface ChunkLimits {
-  /** Longest message taken. */
+  /** Longest accepted message. */
   readonly messageBytes: number;
   /** Declared bytes of all messages that are not complete yet. */
   readonly partialBytes: number;
@@ -21,13 +21,13 @@ const MAX_HEADER_BYTES = 18;
 const MAX_IMPLIED_STEP_MS = 1000;
 const MESSAGE_HEADER_BYTES = [11, 7, 3, 0] as const;
 
-/** What later headers of a chunk stream leave out, and its message under way. */
+/** State of a chunk stream: fields that later headers omit, and its incomplete message. */
 interface ChunkStreamState {
   started: boolean;
   timestamp: number;
   /** The time field of the last header with one: a time after type 0, a step after types 1 and 2. */
   field: number;
-  /** What a type 3 header that begins a message adds to the time. */
+  /** Increment of the time by a type 3 header that begins a message. */
   step: number;
   extended: boolean;
   length: number;
@@ -65,7 +65,6 @@ export class ChunkReader {
     this.#limits = limits;
   }
 
-  /** Declared bytes of the messages that are not complete yet. */
   get partialBytes(): number {
     return this.#partialBytes;
   }
@@ -96,7 +95,7 @@ export class ChunkReader {
     }
   }
 
-  /** Length of the header, as far as the bytes of it that are there can tell. */
+  /** Length of the header, as far as the bytes received so far determine it. */
   #headerBytes(): number {
     const filled = this.#headerFilled;
     if (filled === 0) return 1;
@@ -126,7 +125,7 @@ export class ChunkReader {
     return low;
   }
 
-  /** The header is whole: opens or continues a message. Answers where its payload goes on in `data`. */
+  /** Opens or continues a message after a whole header. Returns where its payload goes on in `data`. */
   #begin(data: Buffer, at: number, headerBytes: number): number {
     const header = this.#header;
     const basic = this.#basicBytes();
@@ -185,7 +184,7 @@ export class ChunkReader {
     return state;
   }
 
-  /** Tells an extended timestamp from payload: encoders repeat the header's field or the time itself. */
+  /** Distinguishes an extended timestamp from payload: encoders repeat the header's field or the time itself. */
   #isExtended(state: ChunkStreamState, value: number): boolean {
     const repeated = value === state.field >>> 0 || value === state.timestamp;
     this.#omitsExtended ??= !repeated;

@@ -15,7 +15,7 @@ import {
 } from './message.ts';
 import { ReceiveWindow } from './receive-window.ts';
 
-/** Where a stream is published. */
+/** Address of a published stream. */
 export interface Publication {
   readonly tcUrl: string;
   readonly app: string;
@@ -25,22 +25,22 @@ export interface Publication {
   readonly fourCcs: { readonly video: readonly string[]; readonly audio: readonly string[] };
 }
 
-/** What the owner of a connection hears. */
+/** Events of a publishing connection. */
 export interface ClientConnectionEvents {
-  /** The server takes the stream: media can be sent. */
+  /** The server accepts the stream: media can be sent. */
   published(): void;
-  /** The server refused `connect`, for what this description says; `ended` follows. */
+  /** The server rejected `connect` with this description; `ended` follows. */
   refused(description: string): void;
   /**
    * The server asks for another connection, and takes media until that is made (Enhanced RTMP v2, "Reconnect Request").
    * @param tcUrl a reference relative to this connection's; undefined for the same one
    */
   reconnect(tcUrl: string | undefined): void;
-  /** The server refused it, or has ended it. */
+  /** The server rejected the stream, or has ended it. */
   ended(reason: string): void;
 }
 
-/** What a server has to say is short. */
+/** Small, as the messages of a server are. */
 const LIMITS = { messageBytes: 64 * 1024, partialBytes: 256 * 1024, chunkStreams: 64 };
 const CHUNK_SIZE = 4096;
 const FLASH_VERSION = 'FMLE/3.0 (compatible; Kiln)';
@@ -62,7 +62,7 @@ export class ClientConnection {
   readonly #reader = new ChunkReader(LIMITS, (message) => this.#message(message));
   readonly #writer = new ChunkWriter();
   readonly #window = new ReceiveWindow();
-  /** Names of the commands that are to be answered, by transaction. */
+  /** Names of unanswered commands, by transaction. */
   readonly #asked = new Map<number, string>();
   readonly #fourCcs = new Set<string>();
   #transaction = 0;
@@ -75,7 +75,7 @@ export class ClientConnection {
     this.#events = events;
   }
 
-  /** Begins: everything else follows from what the server answers. */
+  /** Starts the handshake; the server's answers drive everything after it. */
   open(): void {
     this.#write([this.#handshake.first()]);
   }
@@ -95,7 +95,7 @@ export class ClientConnection {
     if (received !== undefined) this.#control(MessageType.Acknowledgement, encodeNumber(received));
   }
 
-  /** Whether the server has said that it takes a codec in the form of Enhanced RTMP. */
+  /** Whether the server announced a codec in the form of Enhanced RTMP. */
   takes(fourCc: string): boolean {
     return this.#fourCcs.has(fourCc);
   }
@@ -105,22 +105,22 @@ export class ClientConnection {
     this.#write(this.#writer.message(ChunkStream.Audio, MessageType.DataAmf0, this.#streamId, 0, body));
   }
 
-  /** A data message. @param body name and values in AMF0 */
+  /** Sends a data message. @param body name and values in AMF0 */
   data(timestamp: number, body: Buffer): void {
     this.#write(this.#writer.message(ChunkStream.Audio, MessageType.DataAmf0, this.#streamId, timestamp, body));
   }
 
-  /** The body of an audio tag, in pieces. @param timestamp milliseconds */
+  /** Sends the body of an audio tag, in pieces. @param timestamp milliseconds */
   audio(timestamp: number, ...body: Buffer[]): void {
     this.#write(this.#writer.message(ChunkStream.Audio, MessageType.Audio, this.#streamId, timestamp, ...body));
   }
 
-  /** The body of a video tag, in pieces. @param timestamp milliseconds */
+  /** Sends the body of a video tag, in pieces. @param timestamp milliseconds */
   video(timestamp: number, ...body: Buffer[]): void {
     this.#write(this.#writer.message(ChunkStream.Video, MessageType.Video, this.#streamId, timestamp, ...body));
   }
 
-  /** Tells the server that the stream is over. */
+  /** Announces the end of the stream to the server. */
   unpublish(): void {
     if (!this.#isPublished) return;
     this.#isPublished = false;
@@ -193,7 +193,7 @@ export class ClientConnection {
     }
   }
 
-  /** Enhanced RTMP: FourCCs in a list, and from version 2 on as names of what each can be used for. */
+  /** Reads the FourCCs of Enhanced RTMP: a list, and from version 2 on maps of what each can be used for. */
   #readCapabilities({ fourCcList, videoFourCcInfoMap, audioFourCcInfoMap }: AmfObject): void {
     const { video, audio } = this.#publication.fourCcs;
     if (Array.isArray(fourCcList)) this.#take(fourCcList, [...video, ...audio]);
@@ -231,7 +231,7 @@ function encoded(fourCcs: readonly string[]): AmfObject {
   return Object.fromEntries(fourCcs.map((fourCc) => [fourCc, CAN_ENCODE]));
 }
 
-/** FourCCs of a map by which a server takes what is published in them. */
+/** FourCCs of a map that the server accepts from publishers. */
 function usable(map: AmfValue | undefined): string[] {
   if (!isAmfObject(map)) return [];
   return Object.entries(map).flatMap(([fourCc, uses]) =>
@@ -245,6 +245,6 @@ function infoOf({ args }: Command): AmfObject {
 
 function reasonOf(command: Command): string {
   const { code, description } = infoOf(command);
-  const told = [description, code].filter((text): text is string => typeof text === 'string' && text !== '');
-  return told.length === 0 ? 'it gives no reason' : `"${told.join(', ')}"`;
+  const texts = [description, code].filter((text): text is string => typeof text === 'string' && text !== '');
+  return texts.length === 0 ? 'it gives no reason' : `"${texts.join(', ')}"`;
 }

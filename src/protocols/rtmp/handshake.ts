@@ -16,7 +16,7 @@ const SERVER_NAME = Buffer.from('Genuine Adobe Flash Media Server 001');
 const SERVER_KEY = Buffer.concat([SERVER_NAME, KEY_TAIL]);
 const PLAYER_NAME = Buffer.from('Genuine Adobe Flash Player 001');
 
-/** Where the digest's offset is told: 8 bytes in (scheme 0) or after the key block (scheme 1). */
+/** Position of the digest's offset: 8 bytes in (scheme 0) or after the key block (scheme 1). */
 const OFFSET_POSITIONS = [8, 772] as const;
 export type DigestScheme = 0 | 1;
 

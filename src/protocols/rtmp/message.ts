@@ -26,7 +26,7 @@ export interface RtmpMessage {
   readonly streamId: number;
   /** Milliseconds, modulo 2^32. */
   readonly timestamp: number;
-  /** Belongs to the receiver: nobody writes to it any more. */
+  /** Owned by the receiver: the bytes do not change any more. */
   readonly payload: Buffer;
 }
 

@@ -1,13 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { RtmpError } from './error.ts';
 
-/** Who publishes. */
 export interface Credentials {
   readonly user: string;
   readonly password: string;
 }
 
-/** What servers write is shorter, and comes back in a string of AMF0. */
+/** Limit for a server's description, which is sent back in an AMF0 string. Real ones are shorter. */
 const MAX_DESCRIPTION = 2048;
 /** The realm and the instance that Limelight's servers assume. */
 const REALM = 'live';
@@ -34,7 +33,7 @@ export class PublisherAuthentication {
   }
 
   /**
-   * @param description with which the server has rejected `connect`
+   * @param description of the server's rejection of `connect`
    * @returns the application to connect to next; undefined when the rejection has another reason
    * @throws RtmpError when authentication has failed, or is not possible
    */

@@ -1,9 +1,9 @@
 const MIN_WINDOW_BYTES = 4096;
 
-/** Bytes that this side proposes as a window, and acknowledges after until the other side says otherwise. */
+/** Window that this side proposes, and uses until the peer sets another, in bytes. */
 export const WINDOW_BYTES = 2_500_000;
 
-/** When received bytes have to be acknowledged (RTMP specification, sections 5.4.3 and 5.4.4). */
+/** Decides when received bytes must be acknowledged (RTMP specification, sections 5.4.3 and 5.4.4). */
 export class ReceiveWindow {
   #received = 0;
   #acknowledged = 0;
@@ -18,14 +18,14 @@ export class ReceiveWindow {
     this.#received += bytes;
   }
 
-  /** The number that an acknowledgement that is due has to carry; undefined when none is. */
+  /** Number for an acknowledgement that is due; undefined when none is. */
   acknowledge(): number | undefined {
     if (this.#received - this.#acknowledged < this.#window) return undefined;
     this.#acknowledged = this.#received;
     return this.#received % 2 ** 32;
   }
 
-  /** The other side wants to hear of every so many bytes. */
+  /** Sets the peer's window: the number of bytes between acknowledgements. */
   resize(bytes: number): void {
     this.#window = Math.max(MIN_WINDOW_BYTES, bytes);
   }

@@ -16,11 +16,11 @@ import {
 } from './message.ts';
 import { ReceiveWindow, WINDOW_BYTES } from './receive-window.ts';
 
-/** What the owner of a connection hears. */
+/** Events of a client's connection. */
 export interface ServerConnectionEvents {
   command(command: Command, streamId: number): void;
   data(values: AmfValue[]): void;
-  /** A data message that cannot be read: the connection is as good as before, unless this throws. */
+  /** A data message is malformed. The connection goes on, unless this throws. */
   malformedData(error: RtmpError): void;
   audio(payload: Buffer, timestamp: number): void;
   video(payload: Buffer, timestamp: number): void;
@@ -28,7 +28,7 @@ export interface ServerConnectionEvents {
 
 const OUT_CHUNK_SIZE = 4096;
 
-/** The wire of one client: bytes in, messages out, and the protocol's own answers. Knows no socket. */
+/** RTMP with one client: bytes in, messages out, and the protocol's own answers. Knows no socket. */
 export class ServerConnection {
   readonly #write: (pieces: readonly Buffer[]) => void;
   readonly #events: ServerConnectionEvents;
@@ -47,7 +47,7 @@ export class ServerConnection {
     return this.#handshake.done;
   }
 
-  /** Bytes that came, the handshake's included. */
+  /** Received bytes, the handshake's included. */
   get received(): number {
     return this.#window.received;
   }
@@ -75,7 +75,7 @@ export class ServerConnection {
     if (received !== undefined) this.#control(MessageType.Acknowledgement, encodeNumber(received));
   }
 
-  /** What a server sends in front of its answer to `connect`. */
+  /** Sends the window sizes, which come before the answer to `connect`. */
   sendWindows(): void {
     this.#control(MessageType.WindowAckSize, encodeNumber(WINDOW_BYTES));
     this.#control(MessageType.SetPeerBandwidth, encodePeerBandwidth(WINDOW_BYTES));

@@ -34,15 +34,15 @@ export function writeSenderReport({ ssrc, wallMs, rtpTime, packets, octets, cnam
   return report;
 }
 
-/** What was received of one source, for a report (RFC 3550 section 6.4.2). */
+/** Reception statistics of one source, for a report (RFC 3550 section 6.4.2). */
 export interface ReceptionBlock {
   readonly ssrc: number;
-  /** Of what was sent since the last report, in 256ths. */
+  /** Share of the packets since the last report, in 256ths. */
   readonly fractionLost: number;
   readonly lost: number;
-  /** Sequence number, with the count of its wraps above 16 bits. */
+  /** Highest sequence number, with the count of its wraps above 16 bits. */
   readonly highest: number;
-  /** In RTP time. */
+  /** RTP time. */
   readonly jitter: number;
   /** `compactNtp` of the last sender report, and how long ago that came, in 65536ths of a second; 0 without one. */
   readonly lastReport: number;

@@ -1,8 +1,8 @@
 import { MAX_PAYLOAD, PLAYOUT_DELAY_SIZE, RTP_HEADER_SIZE, writePlayoutDelay, writeRtpHeader } from './header.ts';
 
-/** Where a packetizer puts payloads: it fills `payload` from its start, then calls `send`. */
+/** Receives the payloads of a packetizer, which fills `payload` from its start, then calls `send`. */
 export interface PayloadSink {
-  /** Room for `MAX_PAYLOAD` bytes. What was there is gone after `send`. */
+  /** Room for `MAX_PAYLOAD` bytes, with undefined contents after `send`. */
   readonly payload: Buffer;
   /** @param marker the packet ends its frame */
   send(size: number, marker: boolean): void;
@@ -13,10 +13,10 @@ export interface RtpSenderOptions {
   readonly ssrc: number;
   /** First sequence number. */
   readonly sequence: number;
-  /** Bounds of the receiver's playout delay, told in each packet under the extension's id. */
+  /** Bounds of the receiver's playout delay, sent in each packet under the extension's id. */
   readonly playoutDelay?: { readonly id: number; readonly minMs: number; readonly maxMs: number };
   /**
-   * Takes one packet, in the turn in which it is made: the buffer is written again afterwards.
+   * Takes one packet, synchronously: the buffer is reused afterwards.
    */
   readonly output: (packet: Buffer) => void;
 }
@@ -27,7 +27,7 @@ export class RtpSender implements PayloadSink {
   readonly ssrc: number;
   /** RTP time of the packets sent next. */
   timestamp = 0;
-  /** What sender reports tell: packets and payload bytes so far. */
+  /** Packets and payload bytes so far, for sender reports. */
   packets = 0;
   octets = 0;
   readonly #packet: Buffer;

@@ -8,7 +8,7 @@ const INTER_PREDICTED = 0x40;
 const START_OF_FRAME = 0x08;
 const END_OF_FRAME = 0x04;
 const HAS_SCALABILITY = 0x02;
-/** Scalability structure of one spatial layer whose size is told (N_S = 0, Y = 1, G = 0). */
+/** Scalability structure of one spatial layer with its size (N_S = 0, Y = 1, G = 0). */
 const ONE_LAYER_WITH_SIZE = 0x10;
 const DESCRIPTOR_SIZE = 3;
 const SCALABILITY_SIZE = 5;

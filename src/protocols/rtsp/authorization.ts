@@ -8,11 +8,11 @@ interface Challenge {
 
 /** Names of OpenSSL by those of RFC 7616 section 6.1, weakest first. */
 const HASHES: Readonly<Record<string, string>> = { md5: 'md5', 'sha-256': 'sha256', 'sha-512-256': 'sha512-256' };
-/** Ways to protect a request, the one that is preferred first: a request has no body, so that they differ in a hash of nothing. */
+/** Supported values of `qop`, the preferred one first. A request has no body, so they differ only in a hash of nothing. */
 const QOPS = ['auth', 'auth-int'] as const;
-/** What a server may make the client hash and send. */
+/** Limit for a server's challenge, in characters. */
 const MAX_FIELD = 4096;
-/** Schemes and characters of them that an error names. */
+/** Limit of schemes, and of characters of each, in an error text. */
 const MAX_NAMED = 4;
 const MAX_WORDS = 200;
 /** A scheme, or a parameter of the one before. */
@@ -32,8 +32,8 @@ export class Authorization {
   }
 
   /**
-   * Takes the challenges of an answer that refused.
-   * @returns false when there is none that can be met, or none but what was met already
+   * Takes the challenges of an answer that rejected a request.
+   * @returns false when none can be met, or none but one that was met already
    */
   take(fields: readonly string[]): boolean {
     this.#offered = fields.flatMap(parseChallenges);
@@ -48,13 +48,13 @@ export class Authorization {
     return true;
   }
 
-  /** What was asked for in vain, as `Digest algorithm=SHA-512, NTLM`; undefined where something of it could be met. */
+  /** Challenges that could not be met, as `Digest algorithm=SHA-512, NTLM`; undefined where one of them could be met. */
   get unmet(): string | undefined {
     if (this.#offered.length === 0 || this.#offered.some(isMet)) return undefined;
     return this.#offered.slice(0, MAX_NAMED).map(named).join(', ').slice(0, MAX_WORDS);
   }
 
-  /** The field for one request; undefined as long as nothing was asked for. */
+  /** Authorization field for one request; undefined before any challenge. */
   field(method: string, uri: string): string | undefined {
     if (this.#challenge === undefined) return undefined;
     if (this.#challenge.scheme === 'basic')
@@ -90,7 +90,7 @@ export class Authorization {
   }
 }
 
-/** Why a server answered 401. @param authorization undefined where no user is known */
+/** Reason why a server answered 401. @param authorization undefined where no user is known */
 export function unauthorized(authorization: Authorization | undefined): string {
   if (authorization === undefined) return 'the server asks for credentials, and the URL has none (401)';
   const { unmet } = authorization;
@@ -120,7 +120,7 @@ function isMet({ scheme, parameters }: Challenge): boolean {
   return hashName(algorithm) !== undefined && (qop === undefined || protectionOf(qop) !== undefined);
 }
 
-/** The one that is met of those offered; undefined where there is none. */
+/** Picks a supported `qop` of those offered; undefined where there is none. */
 function protectionOf(qop = ''): (typeof QOPS)[number] | undefined {
   const offered = qop
     .toLowerCase()

@@ -22,13 +22,13 @@ import { parseRtpInfo, startsOf } from './rtp-info.ts';
 import { Setup, type CheckUdp, type MediaSink } from './setup.ts';
 import type { MediaTransport } from './url.ts';
 
-/** Hears of a stream; tracks are named by their place in `media`. */
+/** Receives a stream; tracks are numbered by their place in `media`. */
 export interface RtspSink extends MediaSink, Pick<ConnectionSink, 'garbage' | 'fault' | 'end'> {
   /** Before any packet, and anew where the server redirects its clients. @throws Error: then it is not played */
   begin(media: readonly RtspMedia[], transport: MediaTransport): void;
-  /** A track does not come: the server refused it, or without a reason its codec is not taken. */
+  /** A track is left out: the server rejected it, or, without a reason, its codec is not supported. */
   ignored(encoding: string, reason: string | undefined): void;
-  /** Which RTP time of a track is that of the instant that all begin with, as the server says. Packets may have come before. */
+  /** RTP time of a track at the instant where all tracks begin, as the server gives it. Packets may have come before. */
   start(track: number, rtpTime: number): void;
 }
 
@@ -40,7 +40,7 @@ export interface RtspClientOptions {
 }
 
 const OK = 200;
-/** Answers of servers that may play from elsewhere: they want another range, or any, or none. */
+/** Statuses of servers that may play with another `Range`, or with none. */
 const NOT_SO = new Set([400, 451, 456, 457, 500, 501]);
 
 /** See the top of the file. */
@@ -68,12 +68,12 @@ export class RtspClient {
     return this.#described.socket;
   }
 
-  /** How media comes; undefined before it plays. */
+  /** Undefined before the stream plays. */
   get transport(): MediaTransport | undefined {
     return this.#setup?.transport;
   }
 
-  /** @throws Error, and then it is closed */
+  /** Plays the stream. @throws Error; the client is then closed */
   async play(sink: RtspSink): Promise<void> {
     try {
       while (!(await this.#plays(sink))) await this.#describeAgain();
@@ -111,7 +111,7 @@ export class RtspClient {
     connection.close();
   }
 
-  /** @returns the answer to the first `Range` that is not refused, or to the last */
+  /** @returns the answer to the first `Range` that is not rejected, or to the last */
   async #askToPlay(): Promise<RtspResponse> {
     const { connection, description } = this.#described;
     const [first, ...others] = playRanges(description.range);
@@ -123,7 +123,7 @@ export class RtspClient {
     return response;
   }
 
-  /** Answers false when the server is to be asked elsewhere, or over another connection. */
+  /** @returns false when the request must be repeated elsewhere, or over another connection */
   async #plays(sink: RtspSink): Promise<boolean> {
     try {
       await this.#play(sink);
@@ -180,7 +180,7 @@ export class RtspClient {
     checkMoved(response);
     const { status, reason, headers } = response;
     if (status !== OK) throw new RtspError(`the server refused to play (${status}): ${reason}`, status);
-    // what came behind the answer may have ended it
+    // data after the answer may have ended the connection
     if (connection.ended !== undefined) throw new RtspError(connection.ended);
     plays = true;
     const starts = startsOf(

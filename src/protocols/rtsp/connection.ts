@@ -6,26 +6,26 @@ import { header, writeRequest, writeResponse, type Fields, type RtspRequest, typ
 import { RtspReader } from './reader.ts';
 import { RtspAgain } from './redirect.ts';
 
-/** Hears of what comes beside the answers. */
+/** Receives everything but the answers. */
 export interface ConnectionSink {
   media(channel: number, data: Buffer): void;
-  /** Bytes that came, all of the protocol included. */
+  /** Number of received bytes, all of the protocol included. */
   received(bytes: number): void;
-  /** Bytes that belong to nothing. */
+  /** Number of bytes that belong to no message or packet. */
   garbage(bytes: number): void;
-  /** What is no fault of the server; `end` follows. */
+  /** An error that is not the server's fault; `end` follows. */
   fault(error: unknown): void;
-  /** Nothing follows. Not called after `close()`. */
+  /** The last event. Not called after `close()`. */
   end(reason: string): void;
 }
 
 const LIMITS = { headBytes: 16 * 1024, bodyBytes: 256 * 1024, garbageBytes: 256 * 1024 };
 const ANSWER_MS = 3000;
-/** How long a server may take to read what it is told last. */
+/** Time for a server to read the last data. */
 const LAST_WORDS_MS = 500;
-/** Answers that refuse for want of, or for another, authorization. */
+/** Answers to one request that may demand an authorization, or another one. */
 const MAX_CHALLENGES = 3;
-/** What may wait to leave: a server that does not read is gone. */
+/** Limit of unsent data: a server that does not read is considered gone. */
 const MAX_UNSENT_BYTES = 256 * 1024;
 const USER_AGENT = 'Kiln';
 const FIRST_FINAL = 200;
@@ -39,7 +39,7 @@ interface Asked {
 
 /** Requests and answers of one connection to an RTSP server (RFC 2326), with media between them. Owns its socket. */
 export class RtspConnection {
-  /** Hears of everything from when it is set on. */
+  /** Receives everything from when it is set. */
   sink: ConnectionSink | undefined;
   readonly #socket: Socket;
   readonly #authorization: Authorization | undefined;
@@ -47,7 +47,6 @@ export class RtspConnection {
   readonly #asked = new Map<number, Asked>();
   #sequence = 0;
   #session: string | undefined;
-  /** Why it is over; undefined while it is not. */
   #ended: string | undefined;
 
   /** @param authorization undefined where no user is known */
@@ -66,12 +65,12 @@ export class RtspConnection {
     socket.on('close', () => this.end('the connection is gone'));
   }
 
-  /** Why nothing comes any more; undefined while it may. */
+  /** Reason why the connection ended; undefined while it is open. */
   get ended(): string | undefined {
     return this.#ended;
   }
 
-  /** Goes with every request from now on. */
+  /** Sent with every request from now on. */
   set session(session: string) {
     this.#session = session;
   }
@@ -81,9 +80,9 @@ export class RtspConnection {
   }
 
   /**
-   * Asks, and asks again with what authorization an answer wants.
-   * @returns the answer, whatever it is
-   * @throws RtspError when none comes in time; RtspAgain when the server is gone behind an answer that wanted authorization
+   * Sends a request, and repeats it with the authorization that an answer demands.
+   * @returns the final answer, whatever its status
+   * @throws RtspError when none comes in time; RtspAgain when the server has closed after demanding authorization
    */
   async ask(method: string, uri: string, fields: Fields = {}): Promise<RtspResponse> {
     let response = await this.#ask(method, uri, fields);
@@ -94,14 +93,14 @@ export class RtspConnection {
       try {
         response = await this.#ask(method, uri, fields);
       } catch {
-        // some servers close each connection on which they refuse something
+        // some servers close each connection on which they reject a request
         throw new RtspAgain(unauthorized(this.#authorization), UNAUTHORIZED);
       }
     }
     return response;
   }
 
-  /** Sends a request whose answer nobody waits for. */
+  /** Sends a request whose answer is ignored. */
   tell(method: string, uri: string): void {
     this.#request(method, uri, {});
   }
@@ -115,20 +114,20 @@ export class RtspConnection {
     this.#write(Buffer.concat([head, data]));
   }
 
-  /** Ends it, and whatever is waited for. @param reason told to the sink */
+  /** Ends the connection, and rejects pending requests. @param reason passed to the sink */
   end(reason: string): void {
     if (this.#ended !== undefined) return;
     this.#shut(reason);
     this.sink?.end(reason);
   }
 
-  /** Ends it for what is no fault of the server: nothing is above its packets that could take the error. */
+  /** Ends the connection for an error that is not the server's fault: no caller above the packet handlers could catch it. */
   fail(error: unknown): void {
     this.sink?.fault(error);
     this.end('internal error');
   }
 
-  /** Ends it without a word to the sink. What was written leaves. Idempotent. */
+  /** Closes without calling the sink. Data already written is still sent. Idempotent. */
   close(): void {
     if (this.#ended === undefined) this.#shut('the connection is gone');
   }
@@ -191,11 +190,11 @@ export class RtspConnection {
   }
 
   #onResponse(response: RtspResponse): void {
-    // the answer is still to come, in the time that it has (RFC 2326 section 7.1.1)
+    // the final answer is still to come, within the same timeout (RFC 2326 section 7.1.1)
     if (response.status < FIRST_FINAL) return;
-    const told = header(response.headers, 'cseq');
-    // some servers leave the number out: then it is the answer to what was asked last
-    const sequence = told === undefined ? this.#sequence : Number(told);
+    const cseq = header(response.headers, 'cseq');
+    // some servers leave the number out: it is then the answer to the latest request
+    const sequence = cseq === undefined ? this.#sequence : Number(cseq);
     const asked = this.#asked.get(sequence);
     this.#asked.delete(sequence);
     asked?.resolve(response);

@@ -1,8 +1,8 @@
 const ABSOLUTE = /^[a-z][a-z\d+.-]*:\/\//i;
 
 /**
- * The URL of a track, or of all of them (RFC 2326 appendix C.1.1): cameras count on what is relative being put behind the
- * base, its query included, and not where RFC 3986 would put it.
+ * Resolves the URL of a track, or of all of them (RFC 2326 appendix C.1.1). Cameras expect a relative one to be appended to the
+ * base, its query included, and not resolved as RFC 3986 does.
  * @param base the URL of the description
  * @param control as the description has it: absolute, relative, `*` for the base itself, or nothing
  */
@@ -14,11 +14,11 @@ export function controlUrl(base: string, control: string | undefined): string {
 }
 
 /**
- * The URL that what is relative in a description is relative to (RFC 2326 appendix C.1.1).
- * @param asked what was asked for
+ * Base URL of a description (RFC 2326 appendix C.1.1).
+ * @param asked the URL of the request
  * @param contentBase, contentLocation as the answer has them
  */
 export function baseUrl(asked: string, contentBase: string | undefined, contentLocation: string | undefined): string {
-  for (const told of [contentBase, contentLocation]) if (told !== undefined && ABSOLUTE.test(told)) return told;
+  for (const url of [contentBase, contentLocation]) if (url !== undefined && ABSOLUTE.test(url)) return url;
   return asked;
 }

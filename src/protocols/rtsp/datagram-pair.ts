@@ -2,33 +2,33 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { isIPv6 } from 'node:net';
 import { RtspError } from './error.ts';
 
-/** Tries for two ports that follow each other: any other program may have them. */
+/** Attempts to bind two consecutive ports: other programs may have either. */
 const ATTEMPTS = 20;
 const FIRST_PORT = 20_000;
 const PORTS = 12_000;
-/** What the kernel keeps of a burst until this process comes to it. */
+/** Kernel buffer for a burst that this process has not read yet. */
 const RECEIVE_BYTES = 1024 * 1024;
-/** An RTP packet of nothing: it opens the way through what is between, and a server leaves it out. */
+/** An empty RTP packet: it opens the way through NATs and firewalls, and servers ignore it. */
 const PUNCH = Buffer.of(0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
 
-/** Hears of packets from the server. */
+/** Receives packets from the server. */
 export interface DatagramSink {
   rtp(data: Buffer): void;
   rtcp(data: Buffer): void;
-  /** A packet came from somebody else. */
+  /** A packet came from another address. */
   stranger(): void;
 }
 
-/** Two UDP ports, an even one for RTP and the next for RTCP, that hear one server alone (RFC 3550 section 11). */
+/** Two UDP ports, an even one for RTP and the next for RTCP, that accept packets of one server alone (RFC 3550 section 11). */
 export class DatagramPair {
-  /** Of RTP. */
+  /** Port of RTP. */
   readonly port: number;
   readonly #sockets: readonly [Socket, Socket];
   readonly #address: string;
-  /** Where packets of the server come from: not always from where it says. */
+  /** Actual sources of the server's packets: not always the announced ports. */
   readonly #heard: [RemoteInfo | undefined, RemoteInfo | undefined] = [undefined, undefined];
   #source: string | undefined;
-  #told: readonly [number, number] | undefined;
+  #serverPorts: readonly [number, number] | undefined;
 
   /**
    * @param local, remote addresses of this side and of the server
@@ -53,25 +53,25 @@ export class DatagramPair {
     const [rtp, rtcp] = sockets;
     rtp.on('message', (data, from) => (this.#isServer(0, from) ? sink.rtp(data) : sink.stranger()));
     rtcp.on('message', (data, from) => (this.#isServer(1, from) ? sink.rtcp(data) : sink.stranger()));
-    // an error of one packet that was sent says nothing: the requests' connection tells whether the server is there
+    // an error of one sent packet means nothing: the requests' connection shows whether the server is there
     for (const socket of sockets) socket.on('error', () => {});
   }
 
-  /** The server says that its packets come from an address, besides its own. Nothing is sent there. */
+  /** Accepts packets from another address that the server has announced. Nothing is sent there. */
   hear(source: string | undefined): void {
     this.#source = source;
   }
 
-  /** Sends to the server's ports, so that what is between lets its packets in. */
+  /** Sends to the server's ports, so that NATs and firewalls let its packets in. */
   punch(ports: readonly [number, number]): void {
-    this.#told = ports;
+    this.#serverPorts = ports;
     this.#sockets[0].send(PUNCH, ports[0], this.#address, () => {});
   }
 
-  /** Sends to the server's port of RTCP, where that is known. */
+  /** Sends to the server's RTCP port, if it is known. */
   report(data: Buffer): void {
     const heard = this.#heard[1];
-    const port = heard?.address === this.#address ? heard.port : this.#told?.[1];
+    const port = heard?.address === this.#address ? heard.port : this.#serverPorts?.[1];
     if (port !== undefined) this.#sockets[1].send(data, port, this.#address, () => {});
   }
 
@@ -82,7 +82,7 @@ export class DatagramPair {
       try {
         socket.close();
       } catch {
-        // it is closed already
+        // closed already
       }
     }
   }

@@ -8,7 +8,7 @@ import { header, type RtspResponse } from './message.ts';
 import { checkMoved, type RtspTarget } from './redirect.ts';
 import type { RtspUrl } from './url.ts';
 
-/** Connects to a server. @throws Error when that may not be, or cannot be */
+/** Connects to a server. @throws Error when that is not allowed, or fails */
 export type Dial = (host: string, port: number) => Promise<Socket>;
 
 /** A server that has described a stream. */
@@ -17,9 +17,9 @@ export interface Described {
   readonly socket: Socket;
   readonly url: RtspUrl;
   readonly description: RtspDescription;
-  /** What is relative in the description is relative to this. */
+  /** Base of relative URLs in the description. */
   readonly base: string;
-  /** Methods that the server has, as it says. */
+  /** Methods that the server announced. */
   readonly methods: ReadonlySet<string>;
 }
 
@@ -27,8 +27,8 @@ const OK = 200;
 const UNAUTHORIZED = 401;
 
 /**
- * Asks for the description of a stream, wherever the server sends its clients to, and over as many connections as it wants.
- * @throws Error: RtspError of what came, whatever `dial` throws; nothing is left open then
+ * Requests the description of a stream, follows redirects, and reconnects where a server wants that.
+ * @throws RtspError for invalid or rejecting answers, or any error of `dial`; nothing is left open then
  */
 export async function describe(target: RtspTarget, dial: Dial): Promise<Described> {
   for (;;) {
@@ -48,7 +48,7 @@ async function describeAt({ url, authorization }: RtspTarget, dial: Dial): Promi
     const response = await connection
       .ask('DESCRIBE', url.href, { Accept: 'application/sdp' })
       .catch((error: unknown) => {
-        // some close the connection on which they refused something
+        // some close the connection on which they rejected a request
         throw options.status === UNAUTHORIZED ? new RtspError(unauthorized(authorization), UNAUTHORIZED) : error;
       });
     checkMoved(response);

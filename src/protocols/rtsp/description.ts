@@ -3,35 +3,35 @@ import { isPayloadFormat } from '../rtp/receive/create.ts';
 import { STATIC_FORMATS, type RtpFormat } from '../rtp/receive/format.ts';
 import { sentByServer } from './direction.ts';
 import { RtspError } from './error.ts';
-import { toldRange } from './range.ts';
+import { describedRange } from './range.ts';
 
-/** One format of a track, as the description has it. */
+/** One format of a track in a description. */
 export interface RtspFormat {
   readonly payloadType: number;
   readonly format: RtpFormat;
-  /** 0 when it is not told. */
+  /** 0 when unknown. */
   readonly channels: number;
 }
 
-/** One track of a session description that can be taken, in the format that comes first. */
+/** One track of a session description with a supported format, the first of them. */
 export interface RtspMedia extends RtspFormat {
   readonly kind: 'video' | 'audio';
-  /** In which it may come as well, and change between (RFC 8866 section 5.14). */
+  /** Further formats, between which the track may change (RFC 8866 section 5.14). */
   readonly others: readonly RtspFormat[];
-  /** Bits per second, 0 when it is not told. */
+  /** Bits per second, 0 when unknown. */
   readonly bitrate: number;
   /** As the description has it. */
   readonly control: string | undefined;
 }
 
 export interface RtspDescription {
-  /** Of the whole, as the description has it. */
+  /** Control URL of the whole session, as the description has it. */
   readonly control: string | undefined;
-  /** `a=range` of the whole, or of the first track that has one. */
+  /** `a=range` of the session, or of the first track that has one. */
   readonly range: string | undefined;
   /** At least one. */
   readonly media: readonly RtspMedia[];
-  /** Names of the codecs of each track of which none is taken. */
+  /** Names of the codecs of each track without a supported one. */
   readonly ignored: readonly string[];
 }
 
@@ -39,18 +39,18 @@ const MAX_LINES = 1000;
 const MAX_MEDIA = 32;
 /** Characters of format names in the description of one track. */
 const MAX_NAMES = 100;
-/** There are no more payload types. */
+/** Number of payload types that exist. */
 const MAX_FORMATS = 128;
 const VIDEO_CLOCK = 90_000;
-/** Of encodings that have a usual one (RFC 3551 section 6, RFC 7587 section 4.1). */
+/** Clock rates of encodings with a usual one (RFC 3551 section 6, RFC 7587 section 4.1). */
 const AUDIO_CLOCKS: Readonly<Record<string, number>> = { PCMA: 8000, PCMU: 8000, OPUS: 48_000 };
-/** Kilobits, as `b=AS` counts. */
+/** Bits in the unit of `b=AS`. */
 const AS_BITS = 1000;
 
 /**
- * Reads what a server describes (RFC 4566, and what cameras make of it): pictures and sound in payload formats that
- * are taken. Metadata, and what the client would have to send, are left out.
- * @throws RtspError when nothing can be taken, or it is too long
+ * Reads a server's description (RFC 4566, and how cameras deviate from it): audio and video in supported payload formats.
+ * Metadata, and tracks that the client would have to send, are left out.
+ * @throws RtspError when no track is supported, or the description is too long
  */
 export function readDescription(text: string): RtspDescription {
   const { control, media, ...session } = parse(cleaned(text));
@@ -62,7 +62,7 @@ export function readDescription(text: string): RtspDescription {
   const ignored = sent.filter(({ type }, place) => read[place] === undefined && (type === 'video' || type === 'audio'));
   return {
     control: textOf(control),
-    range: toldRange([session, ...media]),
+    range: describedRange([session, ...media]),
     media: taken,
     ignored: ignored.map((one) => codecsOf(one).join(', ').slice(0, MAX_NAMES)),
   };
@@ -72,13 +72,13 @@ function codecsOf({ type, rtp, payloads }: MediaDescription): string[] {
   return rtp.length > 0 ? rtp.map(({ codec }) => codec) : [`${type} of payload type ${payloads ?? 'unknown'}`];
 }
 
-/** Names the codecs of a stream of which none can be taken. */
+/** Error text with the codecs of a stream of which none is supported. */
 function nothingTaken(media: readonly MediaDescription[]): string {
   const offered = [...new Set(media.flatMap(codecsOf))].slice(0, MAX_MEDIA).join(', ');
   return `the stream has no track in a supported codec${offered === '' ? '' : `, only ${offered}`}`;
 }
 
-/** Without byte order mark, and blanks where none belong. */
+/** Removes a byte order mark, and misplaced blanks. */
 function cleaned(text: string): string {
   const lines = text.replace(/^\uFEFF/, '').split(/\r\n|\r|\n/, MAX_LINES + 1);
   if (lines.length > MAX_LINES) throw new RtspError('the description of the stream is too long');
@@ -127,15 +127,15 @@ function readFormat(
   const clockRate = map.rate !== undefined && map.rate > 0 ? map.rate : usual;
   return {
     payloadType,
-    // the clock of MPEG audio is its own, whatever is written there (RFC 3551 section 4.5.13)
+    // MPEG audio always has this clock, whatever is declared (RFC 3551 section 4.5.13)
     format: { encoding, clockRate: encoding === 'MPA' ? VIDEO_CLOCK : clockRate, parameters },
     channels: Number(map.encoding) || 0,
   };
 }
 
 /**
- * What a section says of its formats: lines by number. Cameras change a number in one place and forget the other: the only
- * line with a number of no format is that of the only format without one.
+ * Assigns the lines of a section to its formats by payload number. Cameras change a number in one place and forget the other:
+ * the only line with an unknown number belongs to the only format without a line.
  * @param listed the formats that the section lists
  * @param known numbers that are of a format, listed or not
  */
@@ -162,7 +162,7 @@ function readParameters(text: string): Record<string, string> {
   return parameters;
 }
 
-/** The parser makes numbers of what looks like one. */
+/** Undoes the parser's conversion of texts that look like numbers. */
 function textOf(value: string | number | undefined): string | undefined {
   return value === undefined ? undefined : String(value).trim();
 }

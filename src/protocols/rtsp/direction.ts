@@ -1,14 +1,14 @@
-/** What matters of a section to tell who sends in it. */
+/** Fields of a section that determine which side sends. */
 export interface Directed {
   readonly type: string;
-  /** Its own, or that of the whole description. */
+  /** Direction of the section, or else of the whole description. */
   readonly direction: string | undefined;
 }
 
 /**
- * The sections in which the server sends. ONVIF's Streaming Specification marks them from the client's side, so that
- * `sendonly` is a back channel, which is there for those alone that ask for it by `Require`; others mark them from the
- * server's side. The video tells which: it is never a back channel.
+ * Selects the sections in which the server sends. ONVIF's Streaming Specification marks directions from the client's side:
+ * `sendonly` is then a back channel, only for clients that request it by `Require`. Others mark them from the server's side. A
+ * video section shows which convention applies: it is never a back channel.
  */
 export function sentByServer<T extends Directed>(sections: readonly T[]): readonly T[] {
   const active = sections.filter(({ direction }) => direction !== 'inactive');
@@ -17,6 +17,6 @@ export function sentByServer<T extends Directed>(sections: readonly T[]): readon
   const isServers = isMarked('video', 'sendonly') && !isMarked('video', 'recvonly');
   const backChannel = isServers ? 'recvonly' : 'sendonly';
   const sent = active.filter(({ type, direction }) => type === 'video' || direction !== backChannel);
-  // nobody describes a back channel alone
+  // a description never has a back channel alone
   return sent.some(({ type }) => type === 'video' || type === 'audio') ? sent : active;
 }

@@ -1,7 +1,7 @@
-/** What came over RTSP is not what the protocol says, or the other side refused. */
+/** The peer broke the RTSP protocol, or rejected a request. */
 export class RtspError extends Error {
   override readonly name = 'RtspError';
-  /** Of the answer that refused; undefined for everything else. */
+  /** Status of the answer that rejected a request; undefined for other errors. */
   readonly status: number | undefined;
 
   constructor(message: string, status?: number) {

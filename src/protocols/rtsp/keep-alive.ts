@@ -8,19 +8,19 @@ const REFUSED = 400;
 const TIMES = 3;
 
 /**
- * Tells a server, three times in the time that it waits for it, that the client is there: by GET_PARAMETER, or by OPTIONS
- * where that is refused (RFC 2326 sections 10.1 and 10.8). While GET_PARAMETER is not answered the two take turns: a server
- * that ignores it has OPTIONS in time, and one that is only busy may count the other.
+ * Keeps the session alive with three requests per session timeout: GET_PARAMETER, or OPTIONS where that is rejected (RFC 2326
+ * sections 10.1 and 10.8). While GET_PARAMETER is not answered the two alternate: a server that ignores it gets OPTIONS in
+ * time, and one that is only busy may count the other.
  */
 export class KeepAlive {
   readonly #connection: RtspConnection;
   readonly #uri: string;
   readonly #timer: NodeJS.Timeout;
   #isRefused: boolean;
-  /** GET_PARAMETER was sent last, and not answered. */
+  /** The latest GET_PARAMETER was not answered. */
   #isUnanswered = false;
 
-  /** @param methods that the server has, as it says; none where it does not say */
+  /** @param methods that the server announced; empty where it announced none */
   constructor(connection: RtspConnection, uri: string, methods: ReadonlySet<string>, timeoutSeconds: number) {
     this.#connection = connection;
     this.#uri = uri;
@@ -42,7 +42,7 @@ export class KeepAlive {
       else if (status >= REFUSED && method === GET_PARAMETER) this.#isRefused = true;
     } catch (error) {
       if (!(error instanceof RtspError)) this.#connection.fail(error);
-      // a server that is busy with its media may leave out the answer: whether it is there its media tells
+      // a server that is busy with media may not answer: its media shows that it is alive
     }
   }
 }

@@ -14,7 +14,7 @@ export interface RtspResponse extends Message {
   readonly reason: string;
 }
 
-/** What a server asks of its client (RFC 2326 section 6). */
+/** Request of a server to its client (RFC 2326 section 6). */
 export interface RtspRequest extends Message {
   readonly method: string;
   readonly uri: string;
@@ -24,7 +24,7 @@ const RESPONSE = /^RTSP\/1\.\d +(\d{3})(?: (.*))?$/;
 const REQUEST = /^([A-Z_]+) +(\S+) +RTSP\/1\.\d$/;
 
 /**
- * Reads the first line and the header of a message, without the empty line behind it.
+ * Reads the first line and the header of a message, without the final empty line.
  * @throws RtspError
  */
 export function parseHead(text: string): Omit<RtspResponse, 'body'> | Omit<RtspRequest, 'body'> {
@@ -37,7 +37,7 @@ export function parseHead(text: string): Omit<RtspResponse, 'body'> | Omit<RtspR
   return { method: request[1] as string, uri: request[2] as string, headers };
 }
 
-/** The first value of a field. */
+/** Returns the first value of a field. */
 export function header(headers: Headers, name: string): string | undefined {
   return headers.get(name)?.[0];
 }
@@ -67,7 +67,7 @@ function parseHeaders(lines: readonly string[]): Headers {
       continue;
     }
     const colon = line.indexOf(':');
-    // what is no field is left out: some cameras put anything between theirs
+    // some cameras put other lines between fields
     if (colon <= 0) continue;
     const name = line.slice(0, colon).trim().toLowerCase();
     values = headers.get(name) ?? [];

@@ -1,20 +1,20 @@
 import { RtspError } from './error.ts';
 import { header, parseHead, type RtspRequest, type RtspResponse } from './message.ts';
 
-/** Hears of what comes over a connection, in order. */
+/** Receives the contents of a connection, in order. */
 export interface ReaderSink {
   response(response: RtspResponse): void;
   request(request: RtspRequest): void;
-  /** A packet of media between the messages (RFC 2326 section 10.12), as a slice of what was received where it can be. */
+  /** A media packet between the messages (RFC 2326 section 10.12), a slice of the received data where possible. */
   media(channel: number, data: Buffer): void;
-  /** So many bytes are of no message and no packet. */
+  /** Number of bytes that belong to no message or packet. */
   garbage(bytes: number): void;
 }
 
 export interface ReaderLimits {
   readonly headBytes: number;
   readonly bodyBytes: number;
-  /** Bytes of neither, in ten seconds. */
+  /** Bytes of garbage in ten seconds. */
   readonly garbageBytes: number;
 }
 
@@ -23,7 +23,7 @@ const CR = 0x0d;
 const LF = 0x0a;
 const FRAME_HEAD = 4;
 const NOTHING = Buffer.alloc(0);
-/** Longer first words are of no message. */
+/** Longest first word of a message. */
 const MAX_WORD = 20;
 const FIRST_WORD = /^(?:RTSP\/1\.|[A-Z_]{3,20} )/;
 const ANSWER = Buffer.from('RTSP/1.');
@@ -33,31 +33,31 @@ const GARBAGE_MS = 10_000;
 
 type Head = ReturnType<typeof parseHead>;
 
-/** What is not whole yet but of a known length: a packet of a channel, or the body of a message. */
+/** Incomplete packet of a channel, or body of a message, of known length. */
 interface Unfinished {
   readonly of: number | Head;
   readonly data: Buffer;
 }
 
 /**
- * Bytes of a connection to messages and packets, in time that grows with the bytes, however they are cut. What is neither
- * is left out, up to where one of them surely begins.
+ * Splits the bytes of a connection into messages and packets, in linear time, whatever the pieces they come in. Other bytes are
+ * skipped, up to where a message or packet surely begins.
  */
 export class RtspReader {
   readonly #limits: ReaderLimits;
   readonly #sink: ReaderSink;
-  /** The beginning of a packet's head, or of a message's: no longer than that may be. */
+  /** Incomplete head of a packet or message. */
   #pending: Buffer = NOTHING;
-  /** So much of `#pending` has no end of a message's head. */
+  /** Bytes of `#pending` that are known not to contain the end of a message's head. */
   #searched = 0;
   #unfinished: Unfinished | undefined;
   #have = 0;
   readonly #channels = new Set<number>();
-  /** What came last belongs to nothing. */
+  /** The latest bytes belong to no message or packet. */
   #isLost = false;
   #garbage = 0;
   #garbageSince = -Infinity;
-  /** Where the next answer may begin in what is being read; undefined when that was not looked for. */
+  /** Position in the current data where the next answer may begin; undefined until it is searched for. */
   #answer: number | undefined;
   #now = 0;
   #closed = false;
@@ -67,19 +67,19 @@ export class RtspReader {
     this.#sink = sink;
   }
 
-  /** Packets of a channel are to come: behind garbage only those are believed. */
+  /** Announces packets of a channel: after garbage only announced channels are accepted. */
   expect(channel: number): void {
     this.#channels.add(channel);
   }
 
-  /** Nothing is told any more. */
+  /** Stops all calls of the sink. */
   close(): void {
     this.#closed = true;
     this.#pending = NOTHING;
     this.#unfinished = undefined;
   }
 
-  /** Takes bytes, which are its own from now on. @param now in milliseconds of the monotonic clock @throws RtspError */
+  /** Takes bytes, and owns them from now on. @param now in milliseconds of the monotonic clock @throws RtspError */
   push(bytes: Buffer, now: number): void {
     this.#now = now;
     let data = bytes;
@@ -100,7 +100,7 @@ export class RtspReader {
     }
   }
 
-  /** Completes what is not whole. Answers how much it took. */
+  /** Adds data to the incomplete packet or body. @returns number of bytes used */
   #fill(data: Buffer): number {
     const unfinished = this.#unfinished;
     if (unfinished === undefined) return 0;
@@ -113,7 +113,7 @@ export class RtspReader {
     return taken;
   }
 
-  /** Answers where the packet ends, undefined when its head is not whole. */
+  /** @returns where the packet ends, undefined when its head is not whole */
   #media(data: Buffer, at: number): number | undefined {
     if (at + FRAME_HEAD > data.length) return undefined;
     const channel = data[at + 1] as number;
@@ -121,7 +121,7 @@ export class RtspReader {
     return this.#take(channel, data, at + FRAME_HEAD, data.readUInt16BE(at + 2));
   }
 
-  /** Answers where the message ends, undefined when its head is not whole. @throws RtspError */
+  /** @returns where the message ends, undefined when its head is not whole. @throws RtspError */
   #text(data: Buffer, at: number): number | undefined {
     const first = data[at];
     // servers put empty lines between messages
@@ -131,7 +131,7 @@ export class RtspReader {
       const mayBecome = word.length <= MAX_WORD && /^[A-Z_]*(?:\/[1.]*)?$/.test(word);
       return mayBecome ? undefined : this.#skip(data, at);
     }
-    // what was searched is at the front, and its last bytes may begin the end
+    // the searched bytes are at the front, and their last ones may begin the end of the head
     const end = headEnd(data, at + Math.max(0, this.#searched - HEAD_END));
     if (end === undefined) {
       if (data.length - at > this.#limits.headBytes) throw new RtspError('an RTSP header is too long');
@@ -145,7 +145,7 @@ export class RtspReader {
     return this.#take(head, data, end.next, length);
   }
 
-  /** Takes so many bytes of something, or what is there of them. Answers where it is read on. */
+  /** Takes `length` bytes, or as many as there are. @returns where reading continues */
   #take(of: Unfinished['of'], data: Buffer, start: number, length: number): number {
     this.#isLost = false;
     const end = start + length;
@@ -164,7 +164,7 @@ export class RtspReader {
     else this.#sink.request({ ...of, body: data });
   }
 
-  /** Goes on where a packet that is expected, or an answer, may begin. @throws RtspError */
+  /** Continues where an announced packet, or an answer, may begin. @throws RtspError */
   #skip(data: Buffer, at: number): number {
     if (this.#answer === undefined || this.#answer <= at) {
       const found = data.indexOf(ANSWER, at + 1);
@@ -193,7 +193,7 @@ export class RtspReader {
   }
 }
 
-/** Where a header ends, and what is behind the empty line: lines may end without a carriage return. */
+/** Finds the end of a header, and the position after its empty line. Lines may lack the carriage return. */
 function headEnd(data: Buffer, from: number): { readonly head: number; readonly next: number } | undefined {
   for (let at = data.indexOf(LF, from); at >= 0; at = data.indexOf(LF, at + 1)) {
     if (data[at + 1] === LF) return { head: at, next: at + 2 };

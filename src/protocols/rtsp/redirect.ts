@@ -6,7 +6,7 @@ import { parseRtspUrl, type MediaTransport, type RtspUrl } from './url.ts';
 const MAX_REDIRECTS = 4;
 const REDIRECTS = new Set([301, 302, 303, 305, 307]);
 
-/** The server sends its clients elsewhere (RFC 2326 section 11.3). */
+/** The server redirects its clients (RFC 2326 section 11.3). */
 export class RtspRedirect extends RtspError {
   readonly location: string;
 
@@ -16,32 +16,32 @@ export class RtspRedirect extends RtspError {
   }
 }
 
-/** The same server is to be asked again, over another connection. */
+/** Requires another connection to the same server. */
 export class RtspAgain extends RtspError {
-  /** How media is to come then; undefined: as before. */
+  /** Transport of media over that connection; undefined: as before. */
   readonly transport: MediaTransport | undefined;
 
-  /** @param message why it failed, should it not be asked again */
+  /** @param message the error text, if no other connection is made */
   constructor(message: string, status?: number, transport?: MediaTransport) {
     super(message, status);
     this.transport = transport;
   }
 }
 
-/** @throws RtspRedirect when the answer is one */
+/** @throws RtspRedirect when the answer is a redirect */
 export function checkMoved({ status, headers }: RtspResponse): void {
   const location = header(headers, 'location');
   if (REDIRECTS.has(status) && location !== undefined) throw new RtspRedirect(location);
 }
 
-/** Where a stream is looked for, from the first URL on, and what one connection leaves to the next. */
+/** Current URL of a stream after redirects, and state that one connection leaves to the next. */
 export class RtspTarget {
   #url: RtspUrl;
-  /** Of the server that the URL names; it goes on from one connection to the next. */
+  /** Authorization for the server of the current URL, kept between connections. */
   #authorization: Authorization | undefined;
   #redirects = 0;
   #isAskedAgain = false;
-  /** Why media does not come in the connection of the requests. */
+  /** Reason why media cannot come in the connection of the requests. */
   #tcpRefusal: string | undefined;
 
   /** @throws RtspError */
@@ -54,15 +54,13 @@ export class RtspTarget {
     return this.#url;
   }
 
-  /** undefined where no user is known. */
   get authorization(): Authorization | undefined {
     return this.#authorization;
   }
 
   /**
-   * Takes where, or how, a server wants to be asked instead. Who the user is goes to another server only where the new URL
-   * says so.
-   * @throws what is no such thing, or not followed
+   * Follows a redirect, or a demand for another connection. Credentials go to another server only where the new URL has them.
+   * @throws the error, when it is neither, or is not followed
    */
   follow(error: unknown): void {
     if (error instanceof RtspRedirect) this.#redirect(error);
@@ -91,7 +89,7 @@ export class RtspTarget {
     this.#isAskedAgain = true;
   }
 
-  /** With why the way that was tried before failed, too. */
+  /** Adds the reason why the previous transport failed. */
   #explained(error: unknown): unknown {
     if (this.#tcpRefusal === undefined || !(error instanceof RtspError) || error.status === undefined) return error;
     return new RtspError(`${error.message}; before that, ${this.#tcpRefusal}`, error.status);

@@ -1,7 +1,7 @@
-/** What a server says of the beginning of a track (RFC 2326 section 12.33). */
+/** Beginning of a track as the server gives it (RFC 2326 section 12.33). */
 export interface TrackStart {
   readonly url: string;
-  /** RTP time of the instant that all tracks begin with; undefined when it is not told. */
+  /** RTP time of the instant where all tracks begin; undefined when it is not given. */
   readonly rtpTime: number | undefined;
 }
 
@@ -14,7 +14,7 @@ export function parseRtpInfo(field: string): TrackStart[] {
 }
 
 /**
- * The starts of tracks, in the order of those: by URL, which servers write whole or in part, else by place.
+ * Starts of tracks in the order of `urls`: matched by URL, which servers write whole or in part, else by place.
  * @param urls of the tracks
  */
 export function startsOf(urls: readonly string[], starts: readonly TrackStart[]): (number | undefined)[] {

@@ -8,17 +8,17 @@ import { checkMoved, RtspAgain } from './redirect.ts';
 import { datagrams, interleaved, parseTransport } from './transport.ts';
 import type { MediaTransport } from './url.ts';
 
-/** Hears of the packets of tracks, by their place among those that are set up. */
+/** Receives the packets of tracks, numbered by their place among those that are set up. */
 export interface MediaSink {
   rtp(track: number, data: Buffer): void;
   rtcp(track: number, data: Buffer): void;
-  /** A datagram came from somebody else than the server. */
+  /** A datagram came from another address than the server's. */
   stranger(): void;
-  /** Bytes that came, all of the protocol included. */
+  /** Number of received bytes, all of the protocol included. */
   received(bytes: number): void;
 }
 
-/** A track on its way. */
+/** Transport of one track. */
 export interface Lane {
   readonly media: RtspMedia;
   readonly url: string;
@@ -27,11 +27,11 @@ export interface Lane {
   close(): void;
 }
 
-/** Whether something may be sent to a UDP port of an address. @throws Error when not */
+/** Checks that packets may be sent to a UDP port of an address. @throws Error when not */
 export type CheckUdp = (address: string, port: number) => Promise<unknown>;
 
 const OK = 200;
-/** Of the first of two. */
+/** Highest number of the first channel of a pair. */
 const MAX_CHANNEL = 254;
 const UNSUPPORTED_TRANSPORT = 461;
 const UNAUTHORIZED = 401;
@@ -42,9 +42,9 @@ const MAX_TIMEOUT_SECONDS = 3600;
 /** The tracks of one session (RFC 2326 section 10.4). */
 export class Setup {
   readonly lanes: Lane[] = [];
-  /** Tracks that the server refused, and why. */
+  /** Tracks that the server rejected, with the reasons. */
   readonly refused: { readonly media: RtspMedia; readonly reason: string }[] = [];
-  /** How long the server waits for a sign of life. */
+  /** Session timeout of the server. */
   timeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
   readonly #described: Described;
   readonly #checkUdp: CheckUdp;
@@ -62,20 +62,19 @@ export class Setup {
     this.#mayChange = described.url.transport === undefined;
   }
 
-  /** How media comes. */
   get transport(): MediaTransport {
     return this.#transport;
   }
 
-  /** The server keeps something that is to be torn down. */
+  /** The server has a session that must be torn down. */
   get hasSession(): boolean {
     return this.#hasSession;
   }
 
   /**
-   * Sets up every track that the server lets; one that it does not is left out.
+   * Sets up every track that the server allows, and leaves out the others.
    * @param wants whether a track is wanted
-   * @throws Error when there is none; RtspAgain when they may come in another way
+   * @throws Error when no track remains; RtspAgain when another transport may work
    */
   async run(wants: (media: RtspMedia) => boolean): Promise<void> {
     let refused: RtspError | undefined;
@@ -94,7 +93,7 @@ export class Setup {
     throw this.#mayChange ? new RtspAgain(refused.message, refused.status, 'udp') : refused;
   }
 
-  /** Takes a packet that came in the connection. */
+  /** Takes a packet of the connection. */
   media(channel: number, data: Buffer): void {
     const found = this.#channels.get(channel);
     if (found !== undefined) this.#take(found.track, found.isRtcp, data);
@@ -127,13 +126,13 @@ export class Setup {
     const field = header(response.headers, 'transport') ?? '';
     const { channels, isElsewhere } = parseTransport(field);
     if (isElsewhere) throw this.#otherTransport(field);
-    // a server that tells channels of another track twice does not mean it
+    // a server that assigns the channels of another track again does not mean it
     const [rtp, rtcp] = channels?.every((channel) => !this.#channels.has(channel)) ? channels : wanted;
     this.#listen(rtp, rtcp, track);
     return { media, url: this.#urlOf(media), report: (data) => connection.media(rtcp, data), close: () => {} };
   }
 
-  /** The usual ones of a track, unless the server has given them to another: then the next that follow all of them. */
+  /** Usual channels of a track, or, where the server gave those to another, the next after all that are in use. */
   #freeChannels(track: number): readonly [number, number] {
     const usual = 2 * track;
     if (!this.#channels.has(usual) && !this.#channels.has(usual + 1)) return [usual, usual + 1];
@@ -193,7 +192,7 @@ export class Setup {
   }
 
   #listen(rtp: number, rtcp: number, track: number): void {
-    // where both are one, what comes there tells which it is
+    // where RTP and RTCP share a channel, each packet shows which it is
     this.#channels.set(rtcp, { track, isRtcp: true });
     this.#channels.set(rtp, { track, isRtcp: false });
     this.#described.connection.expect(rtp);
@@ -218,9 +217,11 @@ export class Setup {
       connection.session = id;
       this.#hasSession = true;
     }
-    const told = parameters.map((part) => /^timeout=(\d{1,6})$/i.exec(part)?.[1]).find((found) => found !== undefined);
-    if (told !== undefined)
-      this.timeoutSeconds = Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, Number(told)));
+    const timeout = parameters
+      .map((part) => /^timeout=(\d{1,6})$/i.exec(part)?.[1])
+      .find((found) => found !== undefined);
+    if (timeout !== undefined)
+      this.timeoutSeconds = Math.min(MAX_TIMEOUT_SECONDS, Math.max(MIN_TIMEOUT_SECONDS, Number(timeout)));
     return response;
   }
 }

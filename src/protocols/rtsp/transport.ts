@@ -1,11 +1,11 @@
-/** What a server says of the way of one track's media (RFC 2326 section 12.39). */
+/** Transport of one track's media as the server gives it (RFC 2326 section 12.39). */
 export interface TransportAnswer {
   readonly isTcp: boolean;
   /** Media does not come in the connection of the requests. */
   readonly isElsewhere: boolean;
   /** Channels of RTP and RTCP in the connection. */
   readonly channels: readonly [number, number] | undefined;
-  /** Where packets come from, where that is another address than the server's. */
+  /** Source address of packets, if it differs from the server's. */
   readonly source: string | undefined;
   /** The server's ports of RTP and RTCP. */
   readonly serverPorts: readonly [number, number] | undefined;
@@ -30,7 +30,7 @@ export function parseTransport(field: string): TransportAnswer {
   const isTcp = profile.toUpperCase().endsWith('/TCP');
   return {
     isTcp,
-    // some leave out what they were asked for, or its profile
+    // some omit the transport that they were asked for, or its profile
     isElsewhere: profile !== '' && !isTcp && !parameters.has('interleaved'),
     channels: pairOf(parameters.get('interleaved'), 255),
     source: parameters.get('source'),

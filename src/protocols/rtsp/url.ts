@@ -2,7 +2,7 @@ import { hostFromUrl } from '../../lib/address.ts';
 import { percentDecoded } from '../../lib/percent.ts';
 import { cutsCredentials } from '../outbound/fragment.ts';
 
-/** How media comes: in the connection of the requests, or in UDP packets of its own. */
+/** Transport of media: in the connection of the requests, or in UDP packets of its own. */
 export type MediaTransport = 'tcp' | 'udp';
 
 /** `rtsp://[user[:password]@]host[:port]/path[?query]`, or the same with `rtspc`. */
@@ -10,7 +10,7 @@ export interface RtspUrl {
   /** Without brackets around an IPv6 address. */
   readonly host: string;
   readonly port: number;
-  /** What requests name: as it was given, as `rtsp`, without user, `transport` and fragment. */
+  /** URL for requests: as given, with the scheme `rtsp`, without user, `transport` and fragment. */
   readonly href: string;
   readonly user: string | undefined;
   readonly password: string;
@@ -23,7 +23,7 @@ const MAX_LENGTH = 4096;
 const FORM = /^rtspc?:\/\/(?:([^@/?#]*)@)?([^@/?#]+)([^?#]*)(\?[^#]*)?/i;
 const TRANSPORT = /^transport=(tcp|udp)$/i;
 
-/** Undefined for what is no such URL. */
+/** Returns undefined for anything but such a URL. */
 export function parseRtspUrl(href: string): RtspUrl | undefined {
   if (href.length > MAX_LENGTH || /[\s\x00-\x1f\x7f]/.test(href) || cutsCredentials(href)) return undefined;
   const parts = FORM.exec(withLastAt(href));
@@ -48,7 +48,7 @@ export function parseRtspUrl(href: string): RtspUrl | undefined {
   };
 }
 
-/** Passwords with an @ that is not escaped are what people have in their cameras. */
+/** Escapes all @ but the last: cameras have passwords with an @ that is not escaped. */
 function withLastAt(href: string): string {
   const start = href.indexOf('//') + 2;
   const end = start + (/[/?#]/.exec(href.slice(start))?.index ?? href.length);

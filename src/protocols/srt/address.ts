@@ -10,7 +10,7 @@ export interface SrtAddress {
 
 /** Room for any address: `struct sockaddr_storage`. */
 export const SOCKADDR_BYTES = 128;
-/** Of Linux, whose machines that Node 24 runs on have the low byte first. */
+/** Values of Linux. Little-endian, as is every machine that Node 24 runs on. */
 const FAMILY = { ipv4: 2, ipv6: 10 } as const;
 const IPV4_BYTES = 16;
 const IPV6_BYTES = 28;

@@ -6,41 +6,41 @@ import type { SrtRuntime, Watcher } from './runtime.ts';
 import type { SrtStatistics } from './statistics.ts';
 
 export interface SrtHandlers extends MessageHandlers {
-  /** What was counted since the beginning, about once a second. */
+  /** Totals since the connection began, about once a second. */
   readonly counted?: (statistics: SrtStatistics) => void;
-  /** There is room again behind a `send` that answered false. */
+  /** There is room again after a `send` that returned false. */
   readonly writable?: () => void;
-  /** The other side has gone; what it sent before is still handed over. */
+  /** The peer has gone; data that it sent before is still delivered. */
   readonly leaving?: () => void;
   /**
-   * Called once, when the other side has gone or the connection failed, and what it sent before was handed over; not
-   * after `close()` or `finish()`.
+   * Called once, when the peer has gone or the connection failed, after delivery of what it sent before; not after
+   * `close()` or `finish()`.
    */
   readonly close: (reason: string) => void;
 }
 
-/** Nothing of a message goes stale before the latency that was agreed on tells. */
+/** No limit of its own for a message: the negotiated latency applies. */
 const NO_TTL = -1;
 const IN_ORDER = 1;
-/** Of UDP in IPv6, and of SRT, in front of a message. */
+/** Headers of UDP in IPv6, and of SRT. */
 const HEADER_BYTES = 48 + 16;
-/** Errors of a connection that is broken, which `close` tells of as soon as the runtime notices. */
+/** Errors of a broken connection. `close` reports them as soon as the runtime notices. */
 const BROKEN: ReadonlySet<number> = new Set([ERROR.connectionLost, ERROR.noConnection, ERROR.invalidSocket]);
-/** How often one that ends is looked at. */
+/** Interval of checks while a connection ends. */
 const END_STEP_MS = 20;
-/** What clocks and threads may be off by, beyond the latency. */
+/** Tolerance for clocks and threads, added to the latency. */
 const END_MARGIN_MS = 100;
 /**
- * What libsrt sends at an end it sends once, and a caller that has not seen yet that it is in overlooks it: it would believe
- * for seconds that it is connected.
+ * libsrt announces the end of a connection once. A caller that does not know yet that it was accepted misses that, and would
+ * believe for seconds that it is connected.
  */
 const SETTLED_MS = 200;
-/** However long the latency is: the name of a stream is taken as long. */
+/** Limit whatever the latency: the stream name stays in use for as long. */
 const MAX_END_MS = 5000;
 
 const GONE = 'the connection is gone';
 
-/** What a port knows of one who called. */
+/** Details of a new connection that its port knows. */
 export interface SrtEnds {
   readonly peer: SrtAddress;
   readonly local: SrtAddress | undefined;
@@ -50,10 +50,10 @@ export interface SrtEnds {
   readonly guard: PortGuard | undefined;
 }
 
-/** One caller, from being accepted on. Until `read()` what it sends waits in libsrt, within the limits of its buffer. */
+/** One accepted caller. Until `read()`, libsrt buffers what it sends, within its limits. */
 export class SrtConnection implements Watcher, Sender {
   readonly peer: SrtAddress;
-  /** This side; undefined where it is not known. */
+  /** Undefined where it is not known. */
   readonly local: SrtAddress | undefined;
   /** As the caller gave it. */
   readonly streamId: string;
@@ -67,7 +67,6 @@ export class SrtConnection implements Watcher, Sender {
   #handlers: SrtHandlers | undefined;
   #events: number = EVENT.error;
   #isAdded = false;
-  /** Runs while it ends. */
   #ending: NodeJS.Timeout | undefined;
   #onFinished: (() => void) | undefined;
   #statistics: SrtStatistics | undefined;
@@ -94,17 +93,17 @@ export class SrtConnection implements Watcher, Sender {
     return this.#closed;
   }
 
-  /** To be set in the turn in which the connection came. */
+  /** Must be set in the turn in which the connection came. */
   set handlers(handlers: SrtHandlers) {
     this.#handlers = handlers;
   }
 
-  /** Takes what the caller sends, from now on. */
+  /** Starts to receive. */
   read(): void {
     this.#want(EVENT.in, true);
   }
 
-  /** The longest message that can be sent: both sides have a say in it. */
+  /** The longest message that can be sent, by the limits of both sides. */
   get maxMessageBytes(): number {
     const packet = this.#option(OPTION.mss) - HEADER_BYTES;
     const most = this.#option(OPTION.payloadSize);
@@ -113,7 +112,7 @@ export class SrtConnection implements Watcher, Sender {
 
   /**
    * Sends a message of at most `maxMessageBytes`; a longer one ends the connection.
-   * @returns false when there is no room for it: nothing was sent, `writable` tells when there is
+   * @returns false when there was no room and nothing was sent: `writable` is called once there is room
    */
   send(message: Buffer): boolean {
     if (this.#closed) return true;
@@ -134,8 +133,8 @@ export class SrtConnection implements Watcher, Sender {
   }
 
   /**
-   * Ends it when the other side has what was sent before, and played it: nothing is sent after that, and no handler is
-   * called. A `close()` cuts it short.
+   * Closes the connection once the peer has received and played everything sent so far. Nothing can be sent after this, and
+   * no handler is called. `close()` cuts it short.
    * @param done called when it is closed
    */
   finish(done: () => void): void {
@@ -155,9 +154,9 @@ export class SrtConnection implements Watcher, Sender {
 
   /**
    * Idempotent.
-   * @param told of what was counted, up to a second ago when the other side has gone; soon, and once
+   * @param counted called once, soon, with the final totals: up to a second old when the peer has gone
    */
-  close(told?: (statistics: SrtStatistics | undefined) => void): void {
+  close(counted?: (statistics: SrtStatistics | undefined) => void): void {
     if (this.#closed) return;
     this.#closed = true;
     this.#guard?.delete(this);
@@ -165,7 +164,7 @@ export class SrtConnection implements Watcher, Sender {
     this.#reader.close();
     this.#runtime.release(this.socket, {
       notBefore: this.#settled,
-      told: told && ((statistics) => told(statistics ?? this.#statistics)),
+      counted: counted && ((statistics) => counted(statistics ?? this.#statistics)),
     });
     this.#onFinished?.();
   }
@@ -188,12 +187,12 @@ export class SrtConnection implements Watcher, Sender {
     this.#guard?.add(this);
   }
 
-  /** @returns false when the other side has gone, and there is nothing to be had right now */
+  /** @returns false when the peer has gone, and there is nothing to read right now */
   #receive(): boolean {
     return this.#handlers === undefined || this.#reader.read(this.#handlers);
   }
 
-  /** The other side has gone: what it sent is still given out by libsrt, each message when its time has come. */
+  /** The peer has gone. libsrt still delivers what it sent, each message at its time. */
   #lost(): void {
     if (this.#closed) return;
     if (this.#onFinished !== undefined || (this.#events & EVENT.in) === 0) return this.#end(GONE);
@@ -224,19 +223,19 @@ export class SrtConnection implements Watcher, Sender {
     }, END_STEP_MS);
   }
 
-  /** In milliseconds, as it was agreed on, with what is beyond it. */
+  /** Negotiated latency with tolerance, in milliseconds. */
   #latency(option: number): number {
     return Math.min(this.#option(option), MAX_END_MS) + END_MARGIN_MS;
   }
 
-  /** Of a number; 0 when the connection has gone. */
+  /** Value of a numeric option; 0 when the connection has gone. */
   #option(option: number): number {
     const value = Buffer.alloc(4);
     this.#runtime.library.getOption(this.socket, option, value, new Int32Array([value.length]));
     return value.readInt32LE();
   }
 
-  /** Messages that the other side does not have yet. */
+  /** Messages that the peer has not acknowledged. */
   #unsent(): number {
     const blocks = new Int32Array(1);
     const isKnown = this.#runtime.library.sendBuffer(this.socket, blocks, new Int32Array(1)) !== INVALID;

@@ -1,19 +1,19 @@
 import { INVALID, type Libsrt } from './library.ts';
 import { readStatistics, STATISTICS_BYTES, type SrtStatistics } from './statistics.ts';
 
-type Told = (statistics: SrtStatistics) => void;
+type OnStatistics = (statistics: SrtStatistics) => void;
 
 /** From the end of one round to the next. */
 const PAUSE_MS = 1000;
 
 /**
- * Asks libsrt what it counts of each connection, about once a second: it knows nothing of one any more whose other side has
- * gone. It may wait for a packet that is being taken in: that is done on a thread of libuv's pool, one after the other.
+ * Reads the statistics of each connection about once a second, since libsrt forgets those of a connection whose peer has
+ * gone. A read may block on a packet that is being processed: it runs on a thread of libuv's pool, one at a time.
  */
 export class SrtCounting {
   readonly #library: Libsrt;
-  readonly #connections = new Map<number, Told>();
-  /** Written by libsrt while it is asked. */
+  readonly #connections = new Map<number, OnStatistics>();
+  /** Written by libsrt during a read. */
   readonly #struct = Buffer.alloc(STATISTICS_BYTES);
   #asking = false;
   #pause: NodeJS.Timeout | undefined;
@@ -24,8 +24,8 @@ export class SrtCounting {
     this.#library = library;
   }
 
-  add(socket: number, told: Told): void {
-    this.#connections.set(socket, told);
+  add(socket: number, onStatistics: OnStatistics): void {
+    this.#connections.set(socket, onStatistics);
     this.#plan();
   }
 
@@ -33,7 +33,7 @@ export class SrtCounting {
     this.#connections.delete(socket);
   }
 
-  /** Nothing is asked any more when it is done. */
+  /** Resolves when no read is running. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#pause);
@@ -49,18 +49,19 @@ export class SrtCounting {
     }, PAUSE_MS).unref();
   }
 
-  /** @param round who is still to be asked */
-  #ask(round: [number, Told][]): void {
+  /** @param round connections that are still to be read */
+  #ask(round: [number, OnStatistics][]): void {
     const next = this.#closed ? undefined : round.pop();
     if (next === undefined) {
       this.#asking = false;
       this.#onIdle?.();
       return this.#plan();
     }
-    const [socket, told] = next;
-    if (this.#connections.get(socket) !== told) return this.#ask(round);
+    const [socket, onStatistics] = next;
+    if (this.#connections.get(socket) !== onStatistics) return this.#ask(round);
     this.#library.statistics(socket, this.#struct, 0, (_error, result) => {
-      if (result !== INVALID && this.#connections.get(socket) === told) told(readStatistics(this.#struct));
+      if (result !== INVALID && this.#connections.get(socket) === onStatistics)
+        onStatistics(readStatistics(this.#struct));
       this.#ask(round);
     });
   }

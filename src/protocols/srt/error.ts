@@ -1,4 +1,4 @@
-/** What libsrt refuses, or that there is none. */
+/** libsrt refused a call, or is not installed. */
 export class SrtError extends Error {
   override readonly name: string = 'SrtError';
 }

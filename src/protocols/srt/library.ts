@@ -5,7 +5,7 @@ import { SrtError } from './error.ts';
 const FILES = ['libsrt-gnutls.so.1.5', 'libsrt.so.1.5', 'libsrt-openssl.so.1.5', 'libsrt-gnutls.so', 'libsrt.so'];
 const PACKAGE = 'libsrt1.5-gnutls';
 
-/** Numbers of srt.h. */
+/** Values of srt.h. */
 export const OPTION = {
   mss: 0,
   sndsyn: 1,
@@ -19,7 +19,7 @@ export const OPTION = {
   ipv6only: 54,
 } as const;
 export const EVENT = { in: 0x1, out: 0x4, error: 0x8 } as const;
-/** States of a socket, in their order (`SRT_SOCKSTATUS`): what is behind this one is over. */
+/** State of a socket (`SRT_SOCKSTATUS`); higher values mean that it is over. */
 export const CONNECTED = 5;
 export const ERROR = {
   connectionLost: 2001,
@@ -29,37 +29,37 @@ export const ERROR = {
   asyncReceive: 6002,
 } as const;
 export const INVALID = -1;
-/** `SRT_MSGCTRL`: its length, with room for later versions', and where the number of a message's packet is. */
+/** `SRT_MSGCTRL`: its length, with room for later versions, and the offset of the packet's sequence number. */
 export const MESSAGE_CONTROL = { bytes: 64, sequence: 24 } as const;
 
-/** libsrt's own lines go to standard error, one for each caller that is refused: only what is fatal is let through. */
+/** libsrt logs to standard error, a line for each rejected caller: only fatal errors are wanted. */
 const LOG_CRITICAL = 2;
 
-/** Calls that may take a while, or that wait: on a thread of libuv's pool. */
+/** Calls that may block: they run on a thread of libuv's pool. */
 type Waiting<A extends unknown[]> = (...args: [...A, done: (error: unknown, result: number) => void]) => void;
 
 /**
- * The functions of libsrt that are used, as srt.h has them; sockets and epolls are numbers. What is written to stays the
- * caller's, and has to live until the call is done.
+ * The functions of libsrt that are used, as srt.h has them; sockets and epolls are numbers. Buffers that libsrt writes to
+ * belong to the caller, and must live until the call is done.
  */
 export interface Libsrt {
   readonly createSocket: () => number;
   readonly bind: (socket: number, address: Buffer, length: number) => number;
-  /** Takes over a UDP socket that is bound, and closes it at its end. */
+  /** Takes over a bound UDP socket, and closes it when the SRT socket ends. */
   readonly bindAcquire: (socket: number, descriptor: number) => number;
   readonly listen: (socket: number, backlog: number) => number;
   readonly listenCallback: (socket: number, callback: unknown, context: null) => number;
   readonly setRejectReason: (socket: number, reason: number) => number;
-  /** Of a socket that does not wait, it only begins. */
+  /** Only begins to connect when the socket is non-blocking. */
   readonly connect: (socket: number, address: Buffer, length: number) => number;
-  /** Why a call has failed. */
+  /** Reason why a connection was rejected. */
   readonly rejection: (socket: number) => string;
   readonly accept: (socket: number, address: Buffer, length: Int32Array) => number;
   readonly getSockName: (socket: number, address: Buffer, length: Int32Array) => number;
   readonly state: (socket: number) => number;
   readonly setOption: (socket: number, option: number, value: Buffer, length: number) => number;
   readonly getOption: (socket: number, option: number, value: Buffer, length: Int32Array) => number;
-  /** @param control `SRT_MSGCTRL`, which it fills */
+  /** @param control `SRT_MSGCTRL`, which libsrt fills */
   readonly receive: (socket: number, to: Buffer, length: number, control: Buffer) => number;
   readonly sendBuffer: (socket: number, blocks: Int32Array, bytes: Int32Array) => number;
   readonly send: (socket: number, from: Buffer, length: number, ttl: number, inOrder: number) => number;
@@ -77,7 +77,7 @@ export interface Libsrt {
   readonly cleanup: Waiting<[]>;
 }
 
-/** There is no libsrt on this machine. */
+/** libsrt is not installed. */
 export class SrtMissingError extends SrtError {
   override readonly name = 'SrtMissingError';
 }

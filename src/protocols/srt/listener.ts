@@ -13,11 +13,11 @@ import { Pulse } from './pulse.ts';
 import { REJECTION } from './rejection.ts';
 import type { SrtRuntime, Watcher } from './runtime.ts';
 
-/** Who wants to connect. */
+/** A client that wants to connect. */
 export interface SrtCaller {
   readonly peer: SrtAddress;
   readonly streamId: string;
-  /** Port that it called. */
+  /** Port of this server. */
   readonly port: number;
 }
 
@@ -26,34 +26,31 @@ export interface SrtListenOptions {
   readonly host: string;
   /** 0 for any free port. */
   readonly port: number;
-  /** Behind `::`: every IPv4 address as well. */
+  /** With `::`: every IPv4 address as well. */
   readonly ipv4Too?: boolean;
   readonly options: readonly SrtOption[];
   readonly log: Logger;
   /**
-   * Why a caller is refused, a code of REJECTION; undefined when it is let in. The port takes nothing from anybody until
-   * this has answered: it has to do so at once.
+   * Returns the REJECTION code for a caller, or undefined to admit it. Must answer at once: the port is blocked until then.
    */
   readonly refuse: (caller: SrtCaller) => number | undefined;
-  /** A caller was let in. */
   readonly connection: (connection: SrtConnection) => void;
 }
 
-/** Connections that wait to be accepted. */
 const BACKLOG = 128;
 const MAX_STREAM_ID_BYTES = 512;
 /**
- * Packets on their way: as many as libsrt's receive buffer has room for. Its own 25,600 are of no use with that, and each
- * connection has lists of them.
+ * Packets on their way: as many as fit into libsrt's receive buffer. Its default of 25,600 brings nothing beyond that, and
+ * costs each connection longer lists.
  */
 const WINDOW = Buffer.from(Int32Array.of(8192).buffer);
 const WINDOW_OPTIONS: ReadonlySet<string> = new Set(['SRTO_FC', 'SRTO_RCVBUF']);
-/** A type that is made is never let go of. */
+/** Made once: koffi never frees a type. */
 const SOCKADDR = { ipv4: koffi.array('uint8_t', 16, 'Typed'), ipv6: koffi.array('uint8_t', 28, 'Typed') };
 const OFF = Buffer.alloc(4);
 const ON = Buffer.from([1, 0, 0, 0]);
 
-/** What to listen on for the addresses of Server.xml: libsrt has one socket for every address, or one for each family. */
+/** Addresses to listen on for those of Server.xml: libsrt has one socket for every address, or one for each family. */
 export function listenPlaces(ip: readonly string[]): Pick<SrtListenOptions, 'host' | 'ipv4Too'>[] {
   const isEveryIpv4 = (host: string): boolean => host === '*' || host === '0.0.0.0';
   if (!ip.includes('::') || !ip.some(isEveryIpv4)) return ip.map((host) => ({ host }));
@@ -66,7 +63,7 @@ export class SrtListener implements Watcher {
   readonly #library: Libsrt;
   readonly #options: SrtListenOptions;
   readonly #socket: number;
-  /** libsrt calls it on a thread of its own, which waits for the answer. */
+  /** libsrt calls it on a thread of its own, and blocks until it has returned. */
   readonly #callback: ReturnType<typeof koffi.register>;
   #guard: PortGuard | undefined;
   #pulse: Pulse | undefined;
@@ -97,7 +94,7 @@ export class SrtListener implements Watcher {
     return this.#port;
   }
 
-  /** Takes no callers any more; who is connected stays. Idempotent. */
+  /** Admits no more callers; connections stay. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#pulse?.close();
@@ -166,9 +163,9 @@ export class SrtListener implements Watcher {
     this.#runtime.guards.add(guard);
   }
 
-  /** @returns 0 lets the caller in */
+  /** @returns 0 to admit the caller */
   #onCall(socket: number, peer: bigint, streamId: string): number {
-    // a close of this port is on its way, and holds what every other call of libsrt may wait for
+    // this port is being closed, with locks held that every other call of libsrt may wait for
     if (this.#closed !== undefined) return -1;
     const reason = this.#objection(peer, streamId);
     if (reason === undefined) return 0;
@@ -178,7 +175,7 @@ export class SrtListener implements Watcher {
 
   #objection(peer: bigint, streamId: string): number | undefined {
     try {
-      // what follows the family says how long the address is
+      // the address family decides the length of the structure
       const isIpv4 = (koffi.decode(peer, 'uint16_t') as number) === 2;
       const bytes = koffi.decode(peer, isIpv4 ? SOCKADDR.ipv4 : SOCKADDR.ipv6) as Uint8Array;
       const address = readAddress(Buffer.from(bytes));
@@ -221,7 +218,7 @@ export class SrtListener implements Watcher {
     return text.toString('utf8', 0, length[0]);
   }
 
-  /** Number of the first packet that is sent: the caller chose it. */
+  /** Sequence number of the first packet that is sent, which the caller chose. */
   #firstOf(socket: number): number {
     const number = Buffer.alloc(4);
     if (this.#library.getOption(socket, OPTION.firstSequence, number, new Int32Array([number.length])) === INVALID) {

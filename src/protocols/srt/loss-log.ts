@@ -3,11 +3,11 @@ import type { SrtFlow, SrtStatistics } from './statistics.ts';
 
 const INTERVAL_MS = 60_000;
 
-/** Tells of a bad way: what a connection has counted, whenever something was lost on it, once a minute at most. */
+/** Logs the statistics of a connection when packets were lost, once a minute at most. */
 export class LossLog {
   readonly #log: Logger;
   readonly #direction: 'received' | 'sent';
-  #told = -Infinity;
+  #lastMs = -Infinity;
   #lost = 0;
 
   constructor(log: Logger, direction: 'received' | 'sent') {
@@ -15,12 +15,12 @@ export class LossLog {
     this.#direction = direction;
   }
 
-  /** @param now in milliseconds, of a clock that never goes back */
+  /** @param now milliseconds of a monotonic clock */
   add(srt: SrtStatistics, now = performance.now()): void {
     const lost = lostOf(srt[this.#direction]);
-    if (lost <= this.#lost || now - this.#told < INTERVAL_MS) return;
+    if (lost <= this.#lost || now - this.#lastMs < INTERVAL_MS) return;
     this.#lost = lost;
-    this.#told = now;
+    this.#lastMs = now;
     this.#log.info({ srt }, 'SRT packets are being lost in the network');
   }
 }

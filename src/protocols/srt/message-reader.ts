@@ -2,24 +2,23 @@ import { ERROR, MESSAGE_CONTROL } from './library.ts';
 import type { SrtRuntime } from './runtime.ts';
 
 export interface MessageHandlers {
-  /** Messages that came, one behind the other. Their memory is used again afterwards. */
+  /** Received messages, concatenated. Their memory is reused afterwards. */
   readonly data?: (bytes: Buffer) => void;
-  /** So many messages are missing here: what follows is behind them. */
+  /** Number of messages that are missing before the next data. */
   readonly lost?: (messages: number) => void;
 }
 
-/** Messages that are taken of a connection before the others have their turn. */
+/** Messages read from one connection before the others have their turn. */
 const MESSAGES_AT_ONCE = 128;
-/** The longest message of SRT's live mode has 1456. */
+/** Bound for SRT's live mode, whose longest message has 1456 bytes. */
 const MAX_MESSAGE_BYTES = 1500;
-/** Numbers of packets have 31 bits. */
+/** Sequence numbers have 31 bits. */
 const SEQUENCE_MASK = 0x7fff_ffff;
 const HALF_OF_THEM = 0x4000_0000;
 
-/** Filled and read in the same turn. */
 const control = Buffer.alloc(MESSAGE_CONTROL.bytes);
 
-/** What comes over one connection. In live mode each message is one packet, whose number tells what is missing before it. */
+/** Reads the messages of one connection. In live mode a message is one packet, whose sequence number shows losses. */
 export class MessageReader {
   readonly #runtime: SrtRuntime;
   readonly #socket: number;
@@ -31,7 +30,7 @@ export class MessageReader {
     this.#socket = socket;
   }
 
-  /** Hands over what is there. @returns false when the connection is broken, and has nothing to give right now */
+  /** Delivers what has arrived. @returns false when the connection is broken and there is nothing to read right now */
   read({ data, lost }: MessageHandlers): boolean {
     const { library, scratch } = this.#runtime;
     let from = 0;
@@ -67,7 +66,7 @@ export class MessageReader {
     return true;
   }
 
-  /** Hands over nothing any more, not even what was received in this turn. */
+  /** Stops delivery, also of what was received in this turn. */
   close(): void {
     this.#closed = true;
   }

@@ -5,7 +5,7 @@ import { listenPlaces, SrtListener, type SrtCaller } from './listener.ts';
 import { SrtRuntime } from './runtime.ts';
 import { readStreamId, type StreamId } from './stream-id.ts';
 
-/** Which ports there are, as Server.xml has them: with the stream of each whose callers name none, and with socket options. */
+/** Ports of Server.xml, the default stream of each for callers that name none, and socket options. */
 interface SrtBind {
   readonly port?: readonly { readonly first: number; readonly last: number }[] | undefined;
   readonly streamMap: readonly { readonly port: number; readonly streamPath: string }[];
@@ -17,7 +17,7 @@ export interface SrtPortsOptions {
   readonly ip: readonly string[];
   readonly bind: SrtBind;
   readonly log: Logger;
-  /** As of SrtListener; undefined stands for a stream id that none can read. */
+  /** See SrtListenOptions; the id is undefined when the stream id cannot be read. */
   readonly refuse: (id: StreamId | undefined, caller: SrtCaller) => number | undefined;
   readonly connection: (connection: SrtConnection, id: StreamId) => void;
 }
@@ -44,12 +44,12 @@ export class SrtPorts {
     this.#runtime = runtime;
   }
 
-  /** Takes nobody any more. Idempotent. */
+  /** Admits no more callers. Idempotent. */
   async closeListeners(): Promise<void> {
     await Promise.all(this.#listeners.map((listener) => listener.close()));
   }
 
-  /** Ends libsrt; every connection is closed by then. Idempotent. */
+  /** Ends libsrt. The caller has closed every connection by then. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= this.closeListeners().then(() => this.#runtime.close());
     return this.#closed;

@@ -7,51 +7,51 @@ import type { PortGuard } from './guard/port-guard.ts';
 import { CONNECTED, EVENT, INVALID, libsrt, type Libsrt } from './library.ts';
 import { readStatistics, STATISTICS_BYTES, type SrtStatistics } from './statistics.ts';
 
-/** What is waited for with a socket. */
+/** Observer of a socket's events. */
 export interface Watcher {
-  /** @param events bits of EVENT that are the case, and are told again as long as they are */
+  /** @param events bits of EVENT that hold now; repeated as long as they hold */
   ready(events: number): void;
-  /** It failed to take them. */
+  /** Called with an error that `ready` has thrown. */
   fail(error: unknown): void;
 }
 
-/** Who wants to know of the end of a socket. */
+/** Options of closing a socket. */
 export interface Release {
-  /** What was counted; undefined when there is no connection any more. */
-  readonly told?: (statistics: SrtStatistics | undefined) => void;
+  /** Called with the final statistics; undefined when the connection is gone. */
+  readonly counted?: (statistics: SrtStatistics | undefined) => void;
   readonly done?: () => void;
-  /** When it may be closed, on the clock of `performance`; at once unless given. */
+  /** Earliest time of closing, on the clock of `performance`; at once unless given. */
   readonly notBefore?: number;
 }
 
-/** Sockets that one wait tells of; others have their turn with the next. */
+/** Sockets that one wait reports; others have their turn with the next. */
 const MAX_EVENTS = 1024;
 const EVENT_BYTES = 8;
 const SCRATCH_BYTES = 64 * 1024;
-/** A wait that nothing ends. */
+/** Longest wait, when there are no events. */
 const WAIT_MS = 1000;
-/** From one wait to the next: what comes in between is taken in one go. */
+/** Pause between waits, so that what arrives in it is handled together. */
 const PAUSE_MS = 2;
-/** Behind a wait that libsrt refuses. */
+/** Pause after a wait that failed. */
 const RETRY_MS = 100;
 
-/** How often sockets are asked whether they are over: of one that broke while nobody waited there may be no event. */
+/** Interval of checks for broken sockets: one that breaks between waits may have no event. */
 const CHECK_MS = 1000;
 
-/** Threads that run libsrt, in this process. */
+/** Runtimes of this process that are open. */
 let running = 0;
 let leavesQuickly = false;
 
 /**
- * libsrt as it runs in this process: its start and its end, and one wait for all sockets, on a thread of libuv's pool
- * (UV_THREADPOOL_SIZE is to be raised by one). Everything else is called from JavaScript's own thread.
+ * libsrt in this process: start, end, and one wait for all sockets on a thread of libuv's pool (raise UV_THREADPOOL_SIZE by
+ * one for it). Calls that may block run there too, every other one on JavaScript's own thread.
  */
 export class SrtRuntime {
   readonly library: Libsrt;
   readonly counting: SrtCounting;
-  /** Of the ports, closed before libsrt ends: connections may outlive the listener of theirs. */
+  /** Guards of the ports, closed before libsrt ends: connections may outlive their listener. */
   readonly guards = new Set<PortGuard>();
-  /** What is received is put here, and handed over in the same turn. */
+  /** Receive buffer, whose contents are delivered in the same turn. */
   readonly scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
   readonly #log: Logger;
   readonly #epoll: number;
@@ -59,7 +59,7 @@ export class SrtRuntime {
   readonly #events = Buffer.alloc(MAX_EVENTS * EVENT_BYTES);
   readonly #interest = new Int32Array(1);
   readonly #watchers = new Map<number, Watcher>();
-  /** Sockets to close, the first of them right now. */
+  /** Sockets to close; the first is being closed. */
   readonly #closing: ({ readonly socket: number } & Release)[] = [];
   readonly #statistics = Buffer.alloc(STATISTICS_BYTES);
   readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
@@ -96,21 +96,21 @@ export class SrtRuntime {
     this.#wait();
   }
 
-  /** Waits for other events of a socket. @returns false when there is no such socket any more */
+  /** Replaces the events to watch for. @returns false when there is no such socket any more */
   rewatch(socket: number, events: number): boolean {
     this.#interest[0] = events;
     return this.library.epollUpdate(this.#epoll, socket, this.#interest) !== INVALID;
   }
 
-  /** Waits for nothing of a socket any more, which stays open. */
+  /** Stops watching a socket, which stays open. */
   unwatch(socket: number): void {
     if (this.#watchers.delete(socket)) this.library.epollRemove(this.#epoll, socket);
   }
 
   /**
-   * Closes a socket, and waits for nothing of it any more. libsrt waits in there for threads of its own, of which the one
-   * of a listener may wait for JavaScript: it is done elsewhere, one socket after the other. So is the counting up, for
-   * which what a packet that is being looked at holds is waited for.
+   * Stops watching a socket, and closes it. Closing blocks on threads of libsrt, of which a listener's may wait for JavaScript:
+   * it runs on a thread of libuv's pool, one socket after the other. So does reading the statistics, which blocks on a packet
+   * that is being processed.
    */
   release(socket: number, release: Release = {}): void {
     this.unwatch(socket);
@@ -119,7 +119,7 @@ export class SrtRuntime {
     if (this.#closing.length === 1) this.#closeNext();
   }
 
-  /** Ends libsrt. Every socket is released by then. Idempotent. */
+  /** Ends libsrt. The caller has released every socket by then. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= this.#end();
     return this.#closed;
@@ -131,7 +131,7 @@ export class SrtRuntime {
     await this.counting.close();
     if (this.#closing.length > 0) await new Promise<void>((resolve) => (this.#onReleased = resolve));
     for (const guard of this.guards) guard.close();
-    // an epoll without sockets ends its wait by itself
+    // a wait for no sockets ends by itself
     if (this.#waiting) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     this.library.epollRelease(this.#epoll);
     await new Promise<void>((resolve) => this.library.cleanup(() => resolve()));
@@ -152,9 +152,9 @@ export class SrtRuntime {
         next.done?.();
         this.#closeNext();
       });
-    if (next.told === undefined) return close();
+    if (next.counted === undefined) return close();
     this.library.statistics(next.socket, this.#statistics, 0, (_error, result) => {
-      next.told?.(result === INVALID ? undefined : readStatistics(this.#statistics));
+      next.counted?.(result === INVALID ? undefined : readStatistics(this.#statistics));
       close();
     });
   }
@@ -168,7 +168,7 @@ export class SrtRuntime {
   readonly #onEvents = (error: unknown, count: number): void => {
     this.#waiting = false;
     if (this.#closed !== undefined) return this.#onIdle?.();
-    // refused: no socket is left, or one went in the meantime
+    // the wait failed: there is no socket left, or one has just gone
     const failed = error !== null && error !== undefined;
     if (failed) this.#log.error({ err: error }, 'waiting for events of libsrt failed');
     for (let i = 0; i < count; i++) {
@@ -183,7 +183,7 @@ export class SrtRuntime {
     this.#wait();
   };
 
-  /** What goes wrong with one socket is of no consequence for the others. */
+  /** Delivers events; an error concerns this socket alone. */
   #tell(socket: number, events: number): void {
     const watcher = this.#watchers.get(socket);
     try {
@@ -200,8 +200,8 @@ export class SrtRuntime {
 }
 
 /**
- * When the process exits while libsrt runs, as it does after a fault, the library's own end would wait for threads of
- * its own that may wait for JavaScript: the process is ended without it.
+ * Ends the process without libsrt's own cleanup when it exits while libsrt runs, as after a fault: the cleanup would wait
+ * for threads that may wait for JavaScript.
  */
 function leaveQuickly(): void {
   if (leavesQuickly || !isMainThread) return;

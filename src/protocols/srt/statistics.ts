@@ -1,6 +1,6 @@
-/** What libsrt counts of a connection since its beginning (SRT API, "statistics"), in packets. */
+/** Statistics of a connection since its beginning (SRT API, "statistics"), in packets. */
 export interface SrtStatistics {
-  /** Milliseconds there and back, smoothed. */
+  /** Smoothed round-trip time in milliseconds. */
   readonly rtt: number;
   readonly received: SrtFlow;
   readonly sent: SrtFlow;
@@ -8,18 +8,16 @@ export interface SrtStatistics {
 
 export interface SrtFlow {
   readonly packets: number;
-  /** Found missing on the way. */
   readonly lost: number;
-  /** That went once more. */
   readonly retransmitted: number;
-  /** Given up, because their time was over. */
+  /** Packets that came, or would be sent, too late. */
   readonly dropped: number;
 }
 
 /** `struct CBytePerfMon` has some 500 bytes in libsrt 1.5; later versions add to its end. */
 export const STATISTICS_BYTES = 4096;
 
-/** Where fields are in `struct CBytePerfMon` (srt.h). */
+/** Offsets in `struct CBytePerfMon` (srt.h). */
 const AT = {
   sent: 8,
   received: 16,
@@ -32,7 +30,7 @@ const AT = {
   rtt: 328,
 } as const;
 
-/** @param struct as `srt_bstats` fills it, which was never told to begin anew */
+/** @param struct filled by `srt_bstats`, with totals that were never reset */
 export function readStatistics(struct: Buffer): SrtStatistics {
   const count = (at: number): number => struct.readInt32LE(at);
   const total = (at: number): number => Number(struct.readBigInt64LE(at));

@@ -1,24 +1,24 @@
 import { percentDecoded } from '../../lib/percent.ts';
 
-/** What the stream id of an SRT caller asks for (docs/compatibility.md#urls). */
+/** Stream that an SRT caller asks for by its stream id (docs/compatibility.md#urls). */
 export interface StreamId {
-  /** A virtual host by its name, or else a domain name. */
+  /** Name of a virtual host, or a domain name. */
   readonly host: string;
   readonly app: string;
   readonly stream: string;
   readonly playlist?: string;
   readonly query: URLSearchParams;
-  /** All of it, decoded, as a URL. */
+  /** The whole stream id, decoded, as a URL. */
   readonly url: string;
-  /** What the caller says that it wants to do; undefined where it says nothing. */
+  /** Declared by the caller; undefined where it declares nothing. */
   readonly mode?: 'publish' | 'request';
 }
 
-/** Why a caller is rejected whose stream id `readStreamId` does not take: for the log. */
+/** Log text for callers whose stream id `readStreamId` cannot read. */
 export const UNREADABLE_STREAM_ID =
   'its stream id does not name a stream: <virtual host>/<application>/<stream> or #!::r=<virtual host>/<application>/<stream> does';
 
-/** Longest part that is taken, in characters. */
+/** Characters. */
 const MAX_PART = 255;
 const KEYED = '#!::';
 const DEPRECATED = /^srt:\/\/([^/?]*)\/([^?]*)/i;

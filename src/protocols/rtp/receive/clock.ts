@@ -3,31 +3,31 @@ import type { SenderTime } from './rtcp.ts';
 import { Drift } from './drift.ts';
 import { TrackClock } from './track-clock.ts';
 
-/** How `RtpClock` counts: 90 kHz, in fractions, without end. */
+/** Timebase of `RtpClock`: 90 kHz, with fractions, without wraps. */
 export const RTP_CLOCK: SourceClock = Object.freeze({ timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 62 });
 
-/** Tracks of one source are further apart only by reports that are wrong, or as one did not count for a while. */
+/** Largest skew of the tracks of a source: more comes from wrong reports, or from a track that stopped counting for a while. */
 const MAX_SKEW_SECONDS = 5;
-/** The same where they are not reported: what is packaged may be no further apart than 4 s (`src/packaging/lag.ts`). */
+/** Largest skew without reports: packaging allows 4 s between tracks (`src/packaging/lag.ts`). */
 const MAX_UNREPORTED_SKEW_SECONDS = 3.5;
-/** Other tracks have not come to a halt. */
+/** Tracks without a packet for this time have stopped. */
 const RECENT_MS = 1000;
-/** What reports tell is followed by no more than so much of the time that passes. */
+/** Largest correction by reports, as a share of the elapsed time. */
 const MAX_SLEW = 0.05;
-/** Reports are no more exact than this. */
+/** Accuracy of reports. */
 const LEAST_ERROR_SECONDS = 0.005;
-/** How late tracks come, which nobody reports, is compared in spans of this. */
+/** Span in which the lateness of tracks without reports is compared. */
 const SPAN_MS = 5000;
 
 /**
- * One clock for all tracks of a source, each of which counts from a number of its own.
+ * One clock for all tracks of a source, whose timestamps have different origins.
  *
- * It begins with 0, or with the RTP time of the first track. A track begins at the time that its first packet comes at.
- * Sender reports tell how tracks really are to each other: a track that begins is put there at once, one that runs is moved
- * there so slowly that nobody sees it. Sound stays where it is, and pictures are moved. A report that is far off, or that
- * jumps, moves nothing before the next agrees. Tracks that are not all reported are to each other as they come, and where their
- * arrival drifts apart for long, they are moved in the same way. A track that did not count while nothing of it came is moved by as much as its
- * report tells. Counts that jump or are left far behind, and new sources, begin as a track does.
+ * It begins with 0, or with the RTP time of the first track. A track begins at the arrival time of its first packet.
+ * Sender reports give the true relation of tracks: a track that begins is aligned at once, a running one so slowly that no
+ * viewer notices. Audio keeps its times, and video is moved. A report that is far off, or that jumps, has no effect before the
+ * next agrees. Tracks of which not all are reported stay aligned by arrival, and are moved in the same way where their arrival
+ * drifts apart for long. A track that stopped counting during a pause is moved by as much as its report shows. Counts that
+ * jump or are left far behind, and new sources, begin as a track does.
  */
 export class RtpClock {
   readonly #usesReports: boolean;
@@ -40,10 +40,10 @@ export class RtpClock {
   readonly #onDrift: (share: number) => void;
 
   /**
-   * @param usesReports false: tracks are to each other as they come
-   * @param keepsTimes it begins with the RTP time of the track that comes first, which goes on in its own times as long as they go on
-   * @param onDrift hears, once for each track, by which share of the time the clock of the track that leads is slower than that
-   * of another, where no reports tell
+   * @param usesReports false: tracks are aligned by arrival
+   * @param keepsTimes begins with the RTP time of the first track, which keeps its own times as long as they are continuous
+   * @param onDrift called once for each track without reports, with the share of time by which the clock of the leading track is
+   *   slower than its own
    */
   constructor(usesReports: boolean, keepsTimes = false, onDrift: (share: number) => void = () => {}) {
     this.#usesReports = usesReports;
@@ -51,7 +51,7 @@ export class RtpClock {
     this.#keepsTimes = keepsTimes;
   }
 
-  /** @param leads other tracks are moved, and not this one */
+  /** @param leads whether the other tracks are moved to this one */
   track(clockRate: number, leads: boolean): RtpTrackClock {
     const track = new TrackClock(clockRate, leads);
     this.#tracks.push(track);
@@ -92,7 +92,7 @@ export class RtpClock {
     return behind > (this.#isReported(track) ? MAX_SKEW_SECONDS : MAX_UNREPORTED_SKEW_SECONDS);
   }
 
-  /** Whether it is told how the track is to some other. */
+  /** Whether reports relate the track to some other. */
   #isReported(track: TrackClock): boolean {
     if (track.wall === undefined) return false;
     for (const other of this.#tracks) if (other !== track && other.wall !== undefined) return true;
@@ -119,7 +119,7 @@ export class RtpClock {
     if (reference !== track && !this.#isUnsettled) move(track, errorOf(track, reference), passed);
   }
 
-  /** Finds out which tracks have drifted away from the one that leads, where nothing is reported of that. */
+  /** Finds the tracks without reports that have drifted away from the leading one. */
   #compare(now: number): void {
     this.#spanAt = now;
     for (const { lateness } of this.#tracks) lateness.turn();
@@ -139,7 +139,7 @@ export class RtpClock {
     }
   }
 
-  /** Which of the tracks that run and have reports the others are moved to. */
+  /** Selects the running track with reports to which the others are moved. */
   #reference(): TrackClock | undefined {
     let found: TrackClock | undefined;
     for (const track of this.#tracks) {
@@ -156,7 +156,7 @@ export class RtpClock {
   }
 }
 
-/** Moves a track by a part of an error that nobody sees. @returns by how much */
+/** Moves a track by a part of an error that no viewer notices. @returns seconds that it was moved by */
 function move(track: TrackClock, error: number, passed: number): number {
   if (Math.abs(error) < LEAST_ERROR_SECONDS || Math.abs(error) > MAX_SKEW_SECONDS) return 0;
   const most = passed * MAX_SLEW;
@@ -165,23 +165,22 @@ function move(track: TrackClock, error: number, passed: number): number {
   return moved;
 }
 
-/** By how much a track is too early, by the reports of both. */
+/** Seconds by which a track is too early, by the reports of both. */
 function errorOf(track: TrackClock, reference: TrackClock | undefined): number {
   if (track.wall === undefined || reference?.wall === undefined) return 0;
   return track.wall - reference.wall + (reference.offset as number) - (track.offset as number);
 }
 
-/** One track of a clock. */
 export interface RtpTrackClock {
-  /** Its sender has told of which time its timestamps are. */
+  /** The sender has reported the time of its timestamps. */
   readonly isReported: boolean;
   /**
    * The time of an RTP timestamp, in ticks of `RTP_CLOCK`.
    * @param now when its packet came, in milliseconds of a monotonic clock
    */
   time(timestamp: number, now: number): number;
-  /** @returns false when what the report tells cannot be */
+  /** @returns false when the report is implausible */
   report(report: SenderTime): boolean;
-  /** Timestamps to come have nothing to do with those before. */
+  /** Timestamps to come are unrelated to those before. */
   restart(): void;
 }

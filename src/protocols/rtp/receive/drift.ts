@@ -74,7 +74,7 @@ export class Drift {
     const before = lateness.before - other.before - expected;
     const latest = lateness.latest - other.latest - expected;
     const least = Math.min(Math.abs(before), Math.abs(latest));
-    // what did not come in a span tells nothing
+    // a span without packets of a track is no evidence
     const agree = Number.isFinite(before + latest) && before > 0 === latest > 0 && least >= LEAST_SECONDS;
     this.due = agree ? latest : 0;
     if (!agree) return undefined;

@@ -1,4 +1,4 @@
-/** RTP or RTCP that is not what its format says it is, or of a form that is not taken. */
+/** RTP or RTCP that is malformed, or of an unsupported form. */
 export class RtpError extends Error {
   override readonly name = 'RtpError';
 }

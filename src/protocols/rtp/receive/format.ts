@@ -4,7 +4,7 @@ export interface RtpFormat {
   readonly encoding: string;
   /** Ticks of the RTP timestamp in a second. */
   readonly clockRate: number;
-  /** Of the format (`a=fmtp`), by names in lower case. */
+  /** Parameters of the format (`a=fmtp`), by names in lower case. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 

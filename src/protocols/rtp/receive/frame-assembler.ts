@@ -2,16 +2,16 @@ import type { Depacketizer, FrameSink } from './depacketizer.ts';
 import { RtpError } from './error.ts';
 import type { RtpPacket } from './packet.ts';
 
-/** Where a payload is in its frame, as far as it tells. */
+/** Position of a payload in its frame, as far as the payload shows it. */
 export type Place = 'first' | 'later' | 'skipped';
 
-/** What differs from one payload format of pictures to another. */
+/** Payload format of a video codec. */
 export interface PayloadFormat {
   /** `first` only where a frame surely begins; `skipped` is of no frame. @throws RtpError */
   place(payload: Buffer): Place;
   /** Takes the next payload of a frame. Answers whether it is the last. @throws RtpError */
   add(payload: Buffer): boolean;
-  /** A part that tells where it ends has not come to its end. */
+  /** A part with an explicit end is not complete. */
   readonly isOpen?: boolean;
   /**
    * The frame of all that was added, undefined when it is not whole. What follows is another one.
@@ -28,9 +28,9 @@ const MAX_FRAME_PACKETS = 16_384;
 const LOST = 'packets were lost';
 
 /**
- * Pictures of an RTP stream. A frame goes out with the packet that ends it: the one with the marker, or the one that
- * its format tells. Where markers stand inside of frames (cameras set them on every slice), or do not come, it goes
- * out when the timestamp changes. A frame of which anything is missing is left out.
+ * Assembles the video frames of an RTP stream. A frame is complete with the packet that has the marker, or that ends it by its
+ * format. Where markers are set inside of frames (cameras set them on every slice), or are missing, a frame is complete when
+ * the timestamp changes. A frame of which anything is missing is left out.
  */
 export class FrameAssembler implements Depacketizer {
   readonly #format: PayloadFormat;
@@ -39,14 +39,14 @@ export class FrameAssembler implements Depacketizer {
   #bytes = 0;
   #packets = 0;
   #state: 'idle' | 'open' | 'damaged' = 'idle';
-  /** Something did not come in front of the next packet; so it is at the beginning. */
+  /** Packets before the next one may be missing, as at the beginning. */
   #gap = true;
   /** Timestamp of the last frame that ended. */
   #ended: number | undefined;
   #believesMarkers = true;
   /** The last packet has the marker, but leaves a part of the frame open. */
   #markedOpen = false;
-  /** Such markers have been at the end of frames: this sender does not tell the ends of parts. */
+  /** Such markers were at the end of frames: this sender does not signal the ends of parts. */
   #leavesOpen = false;
 
   constructor(format: PayloadFormat, sink: FrameSink) {

@@ -1,20 +1,20 @@
 import { RtpError } from './error.ts';
 import type { PayloadFormat, Place } from './frame-assembler.ts';
 
-/** What one payload has of a frame. */
+/** Part of a frame in one payload. */
 export interface Fragment {
   readonly place: Place;
-  /** It ends the frame, whatever the marker says. */
+  /** Ends the frame, whatever the marker says. */
   readonly isLast: boolean;
   readonly data: Buffer;
 }
 
-/** Formats whose frames are the pieces of their payloads, one behind the other. */
+/** Formats whose frames are the concatenated pieces of their payloads. */
 export class JoinedFormat implements PayloadFormat {
   readonly #read: (payload: Buffer) => Fragment;
   readonly #parts: Buffer[] = [];
   #bytes = 0;
-  /** Of the payload that `place` was asked of last. */
+  /** Fragment of the payload that `place` was last called with. */
   #latest: Fragment | undefined;
 
   /** @param read what is in one payload; throws RtpError */

@@ -18,21 +18,21 @@ interface HeaderFields {
 
 const HBR = { size: 13, index: 3, indexDelta: 3 };
 const LBR = { size: 6, index: 2, indexDelta: 2 };
-/** Of AAC-hbr, with its index. */
+/** Bits of an AU header of AAC-hbr, with its index. */
 const HBR_HEADER_BITS = 16;
 const USUAL_SAMPLES = 1024;
-/** Access units of a packet: nobody waits for two seconds of sound to send them. */
+/** Access units of a packet: no sender collects two seconds of audio. */
 const MAX_UNITS = 128;
 const MAX_UNIT_BYTES = 64 * 1024;
 
 /**
- * AAC as mpeg4-generic (RFC 3640), modes AAC-hbr and AAC-lbr and what has no other headers than theirs. Where the description
- * tells neither mode nor headers, packets tell whether they have those of AAC-hbr.
+ * AAC as mpeg4-generic (RFC 3640): modes AAC-hbr and AAC-lbr, and others with the same headers. Where the description gives
+ * neither mode nor headers, packets show whether they have those of AAC-hbr.
  */
 export class Mpeg4Audio implements Depacketizer {
   readonly #sink: FrameSink;
   #fields: HeaderFields;
-  /** Packets may still tell that they have headers. */
+  /** Packets may still show that they have headers. */
   #isUntold: boolean;
   readonly #isConfigured: boolean;
   readonly #auxiliaryBits: number;
@@ -128,7 +128,7 @@ export class Mpeg4Audio implements Depacketizer {
     reader.skip(randomAccess + streamState);
   }
 
-  /** A piece of a unit that is larger than a packet; each tells the size of the whole. */
+  /** Takes a piece of a unit that is larger than a packet; each carries the size of the whole. */
   #fragment(data: Buffer, size: number, timestamp: number, marker: boolean): void {
     if (size > MAX_UNIT_BYTES || this.#sizes.length > 1) throw new RtpError('an access unit is too large');
     if (this.#missing === 0) {

@@ -5,7 +5,7 @@ import type { PayloadFormat, Place } from './frame-assembler.ts';
 /** Formats whose frames are access units of NAL units, whole or in fragments, which are copied together once. */
 export abstract class NalFormat implements PayloadFormat {
   readonly #parts: Buffer[] = [];
-  /** Of each unit: its bytes, and of how many parts it is. */
+  /** Bytes of each unit, and number of its parts. */
   readonly #sizes: number[] = [];
   readonly #counts: number[] = [];
   #bytes = 0;

@@ -4,11 +4,11 @@ import type { RtpFormat } from './format.ts';
 import type { RtpPacket } from './packet.ts';
 import { ReorderWindow, type ReorderSink } from './reorder-window.ts';
 
-/** Hears of one RTP stream. */
+/** Receives one RTP stream. */
 export interface ReceiverSink extends FrameSink {
-  /** Packets that never came; the frames that they belong to are told as damaged. */
+  /** Number of packets that never came; their frames are reported as damaged. */
   lost(count: number): void;
-  /** The stream begins anew: its timestamps have nothing to do with those before. */
+  /** The stream begins anew: its timestamps are unrelated to those before. */
   restarted(): void;
 }
 

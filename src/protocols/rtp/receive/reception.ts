@@ -2,10 +2,10 @@ import type { ReceptionBlock } from '../rtcp.ts';
 import type { RtpPacket } from './packet.ts';
 import type { SenderTime } from './rtcp.ts';
 
-/** A step further than this is a new count. */
+/** A larger step begins a new count. */
 const MAX_DROPOUT = 3000;
 
-/** What is received of one source, as its sender is told of it (RFC 3550 appendices A.1, A.3, A.8). */
+/** Reception statistics of one source, for reports to its sender (RFC 3550 appendices A.1, A.3, A.8). */
 export class Reception {
   readonly #clockRate: number;
   #ssrc: number | undefined;
@@ -42,7 +42,7 @@ export class Reception {
     this.#reportAt = now;
   }
 
-  /** What is to be told, since the last time; undefined when nothing came yet. */
+  /** Report block for the time since the last one; undefined when nothing came yet. */
   block(now: number): ReceptionBlock | undefined {
     if (this.#ssrc === undefined) return undefined;
     const expected = this.#highest - this.#base + 1;

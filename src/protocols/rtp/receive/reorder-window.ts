@@ -1,11 +1,11 @@
 import type { RtpPacket } from './packet.ts';
 
-/** Hears of the packets of one source, in order. */
+/** Receives the packets of one source, in order. */
 export interface ReorderSink {
   packet(packet: RtpPacket): void;
-  /** So many packets in front of the next one did not come. */
+  /** Number of packets before the next one that did not come. */
   lost(count: number): void;
-  /** The next packet has nothing to do with those before: another SSRC, or another count. */
+  /** The next packet is unrelated to those before: another SSRC, or another count. */
   restarted(): void;
 }
 
@@ -15,9 +15,9 @@ const MAX_DROPOUT = 3000;
 const MAX_MISORDER = 512;
 
 /**
- * Brings the packets of one source into the order of their sequence numbers. A gap holds up what follows for a limited
- * time and for a limited number of packets; then it is told as lost. What comes twice, or too late, is left out.
- * A new count, or another source, is believed when two of its packets follow each other: one stray packet changes nothing.
+ * Orders the packets of one source by sequence number. A gap delays later packets for a limited time and a limited number of
+ * packets; then it is reported as lost. Duplicate and late packets are left out.
+ * A new count, or another source, is accepted when two of its packets follow each other: one stray packet changes nothing.
  * The caller drives the time, in milliseconds of any monotonic clock.
  */
 export class ReorderWindow {
@@ -185,7 +185,7 @@ export class ReorderWindow {
     return oldest;
   }
 
-  /** Tells the first gap as lost, and hands over what is behind it up to the next. */
+  /** Reports the first gap as lost, and delivers the packets after it up to the next. */
   #giveUp(): void {
     let gap = 1;
     while (this.#held[(this.#next + gap) % CAPACITY] === undefined) gap++;

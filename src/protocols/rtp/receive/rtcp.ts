@@ -1,6 +1,6 @@
 import { RtpError } from './error.ts';
 
-/** What a sender tells of its stream (RFC 3550 section 6.4.1). */
+/** Sender report: relation of a stream's RTP time to the sender's clock (RFC 3550 section 6.4.1). */
 export interface SenderTime {
   readonly ssrc: number;
   /** The sender's clock, in milliseconds since its epoch, 1900 or any other; undefined when it has none. */
@@ -23,7 +23,7 @@ const BYE = 203;
 const SENDER_INFO_BYTES = 28;
 
 /**
- * Reads what a compound packet tells of senders.
+ * Reads the sender reports and BYEs of a compound packet.
  * @throws RtpError
  */
 export function parseRtcp(data: Buffer): RtcpReports {

@@ -2,72 +2,72 @@ import { Pace } from '../../../core/pace.ts';
 import { Lateness, type Drift } from './drift.ts';
 import type { SenderTime } from './rtcp.ts';
 
-/** Counts of a source step back by less, where pictures are sent before they are shown. */
+/** Largest backward step of a source that sends frames before their presentation. */
 const BACKWARD_SECONDS = 2;
-/** By so much counts are in disorder that are in no other order than they are shown in. */
+/** Largest disorder of timestamps that are otherwise in presentation order. */
 const DISORDER_SECONDS = 0.2;
-/** A step further ahead than so much more than what has passed is a jump. */
+/** A step that exceeds the elapsed time by more than this is a jump. */
 const FORWARD_SECONDS = 10;
-/** A timestamp that comes by so much earlier than any before, and by some usual steps, may be a mistake. */
+/** A timestamp that is early by more than this, and by some usual steps, may be a mistake. */
 const DOUBTED_SECONDS = 1.5;
 const DOUBTED_STEPS = 3;
-/** Who sends so many timestamps in a row of which none goes on from another does not count. */
+/** A sender of so many timestamps in a row that do not continue each other has no usable count. */
 const MAX_DOUBTED = 4;
-/** A step by less is how fast a track is; a longer one may be a pause, unless the one before was as long. */
+/** Shorter steps show the rate of a track; a longer one may be a pause, unless the one before was as long. */
 const USUAL_STEP_SECONDS = 1;
-/** Some senders do not count while they have nothing to send, as browsers do whose sound is muted: shorter pauses are jitter. */
+/** Shorter pauses are jitter. Some senders stop counting during longer ones, as browsers do with muted audio. */
 const PAUSE_SECONDS = 0.3;
-/** Who stood still, and did count, sends what it missed at once: so long behind a report it is known which of them it was. */
+/** Time after a report in which a burst shows that the sender's clock ran on: such a sender sends at once what is missing. */
 const CATCH_UP_MS = 200;
-/** A report tells of a time that is no further from that of the packets. */
+/** Largest distance between the time of a report and that of the packets. */
 const REPORT_SECONDS = 10;
-/** A report is off by less than this, and clocks drift by less than so much of the time since the one before. */
+/** Error of one report, and drift as a share of the time between two. */
 const REPORT_ERROR_SECONDS = 0.1;
 const MAX_DRIFT = 0.05;
 
-/** A timestamp that is far off, and when its packet came, in milliseconds of the monotonic clock. */
+/** A timestamp that is far off. */
 interface Doubted {
   readonly timestamp: number;
-  /** It cannot go on from what was before. */
+  /** Whether it cannot continue the timestamps before it. */
   readonly isJump: boolean;
   readonly at: number;
-  /** How many there have been in a row. */
+  /** Number of such timestamps in a row. */
   readonly count: number;
 }
 
-/** How one track counts, and what its sender tells of that. Times are in seconds. */
+/** Timestamps and sender reports of one track. Times are in seconds. */
 export class TrackClock {
   readonly leads: boolean;
-  /** The time of its latest timestamp, without wraps. */
+  /** Time of the latest timestamp, without wraps. */
   seconds = 0;
-  /** From its own time to that of the clock; undefined until it begins. */
+  /** Difference from the track's own time to the source's clock; undefined until the track begins. */
   offset: number | undefined;
   readonly lateness = new Lateness();
-  /** How it comes apart from the track that leads; undefined where reports tell, or it is the one. */
+  /** Drift from the leading track; undefined where reports exist, and for the leading track itself. */
   drift: Drift | undefined;
   readonly #clockRate: number;
   #ticks: number | undefined;
-  /** The furthest that it has come, and how far it had come before: what is sent early is shown behind that. */
+  /** The highest timestamp, and the highest before it: frames that are sent early are presented after that one. */
   #furthest = -Infinity;
   #surpassed = -Infinity;
   #at = 0;
-  /** The usual distance of two timestamps, in seconds, undefined until there are two; and that of the two furthest. */
+  /** Usual distance of two timestamps in seconds, undefined until there are two; and the distance of the two highest. */
   #step: number | undefined;
   #latestStep = 0;
   readonly #pace = new Pace();
-  /** The latest timestamp, if it is far off and none has gone on from it. */
+  /** The latest timestamp, if it is far off and none has continued it. */
   #doubted: Doubted | undefined;
-  /** From its own time to that of the sender's clock, as is believed, and as the last report told. */
+  /** Difference from the track's own time to the sender's clock: the accepted one, and that of the last report, if it differs. */
   #wall: number | undefined;
   #candidate: number | undefined;
-  /** When both were told, on the sender's clock. */
+  /** Times of both reports, on the sender's clock. */
   #wallAt = 0;
   #candidateAt = 0;
-  /** By how much less it has counted than passed, where it stopped for a while, since the last report that was believed. */
+  /** Time that the sender did not count in pauses, since the last accepted report. */
   #paused = 0;
-  /** When the candidate came, where it tells of just that. */
-  #toldAt: number | undefined;
-  /** Came before the first packet. */
+  /** Arrival of the candidate, where it matches such a pause. */
+  #reportedAt: number | undefined;
+  /** Report that came before the first packet. */
   #early: SenderTime | undefined;
 
   constructor(clockRate: number, leads: boolean) {
@@ -83,14 +83,15 @@ export class TrackClock {
     return this.#wall !== undefined || this.#early !== undefined;
   }
 
-  /** The last report told something else than those before. */
+  /** The last report disagrees with those before. */
   get isUnsettled(): boolean {
     return this.#candidate !== undefined;
   }
 
   /**
-   * Goes on to a timestamp. Answers how much time that is; after a jump it begins anew. A timestamp that is far off jumps only
-   * if the next packet goes on from it: until then its own packet is where one was expected.
+   * Advances to a timestamp. A jump makes the track begin anew. A timestamp that is far off jumps only if the next packet
+   * continues it: until then its own packet gets the expected time.
+   * @returns seconds from the previous timestamp
    */
   advance(timestamp: number, now: number): number {
     const before = this.seconds;
@@ -112,7 +113,7 @@ export class TrackClock {
       this.#doubted = undefined;
     }
     this.#at = now;
-    if (this.#toldAt !== undefined && now - this.#toldAt >= CATCH_UP_MS) this.#judgePause();
+    if (this.#reportedAt !== undefined && now - this.#reportedAt >= CATCH_UP_MS) this.#judgePause();
     if (this.#ticks > this.#furthest) {
       if (Number.isFinite(this.#furthest)) this.#noteStep((this.#ticks - this.#furthest) / this.#clockRate);
       this.#surpassed = this.#furthest;
@@ -126,7 +127,7 @@ export class TrackClock {
     return this.seconds - before;
   }
 
-  /** @returns false when what it tells cannot be */
+  /** @returns false when the report is implausible */
   report(report: SenderTime): boolean {
     if (report.ntpMs === undefined) return false;
     if (this.#ticks === undefined) {
@@ -135,32 +136,32 @@ export class TrackClock {
     }
     const ticks = this.#unwrap(report.rtpTime, this.#ticks);
     if (Math.abs(ticks - this.#ticks) > REPORT_SECONDS * this.#clockRate) return false;
-    const told = report.ntpMs / 1000 - ticks / this.#clockRate;
-    if (this.#isOfPause(told)) {
-      this.#candidate = told;
+    const reported = report.ntpMs / 1000 - ticks / this.#clockRate;
+    if (this.#isOfPause(reported)) {
+      this.#candidate = reported;
       this.#candidateAt = report.ntpMs / 1000;
-      this.#toldAt ??= this.#at;
+      this.#reportedAt ??= this.#at;
       return true;
     }
-    this.#toldAt = undefined;
+    this.#reportedAt = undefined;
     const at = report.ntpMs / 1000;
     const agrees =
       this.#wall === undefined ||
-      continues(told - this.#wall, at - this.#wallAt) ||
-      (this.#candidate !== undefined && continues(told - this.#candidate, at - this.#candidateAt));
-    this.#candidate = agrees ? undefined : told;
+      continues(reported - this.#wall, at - this.#wallAt) ||
+      (this.#candidate !== undefined && continues(reported - this.#candidate, at - this.#candidateAt));
+    this.#candidate = agrees ? undefined : reported;
     this.#candidateAt = at;
-    if (agrees) this.#believe(told, at);
+    if (agrees) this.#believe(reported, at);
     return true;
   }
 
-  /** Another count begins, of which nothing is known. */
+  /** Begins another count, unrelated to the last. */
   restart(): void {
     this.#forget();
     this.#pace.restart();
   }
 
-  /** Its count was set to a timestamp, and goes on as fast as before. */
+  /** The sender set its count to a timestamp, and goes on at the same rate. */
   #jump(ticks: number, now: number): void {
     this.#forget();
     this.#pace.move(ticks / this.#clockRate, now / 1000);
@@ -177,7 +178,7 @@ export class TrackClock {
     this.#candidate = undefined;
     this.#early = undefined;
     this.#paused = 0;
-    this.#toldAt = undefined;
+    this.#reportedAt = undefined;
     this.#step = undefined;
     this.#latestStep = 0;
     this.#doubted = undefined;
@@ -189,7 +190,7 @@ export class TrackClock {
     this.#latestStep = step;
   }
 
-  /** Whether it goes on from an early timestamp as fast as it is played: its count was set, and nothing is missing. */
+  /** Whether it continues a doubted timestamp in real time: the sender set its count, and nothing is missing. */
   #goesOnInTime(timestamp: number, now: number): boolean {
     const doubted = this.#doubted;
     if (doubted === undefined) return false;
@@ -202,7 +203,7 @@ export class TrackClock {
     return this.#pace.isEarly(ticks / this.#clockRate, now / 1000, by);
   }
 
-  /** Where it was last, be that doubted, in ticks. */
+  /** The highest timestamp so far, a doubted one included, in ticks. */
   #reach(ticks: number): number {
     const latest = this.#ticks as number;
     const doubted = this.#doubted;
@@ -210,8 +211,8 @@ export class TrackClock {
   }
 
   /**
-   * Takes note of a timestamp that is far off. What comes of one packet is as wrong as its first timestamp; behind a stray one
-   * time goes back.
+   * Records a timestamp that is far off. Timestamps of the same packet are as wrong as its first one; after a stray one time goes
+   * back.
    */
   #isDoubtful(timestamp: number, isJump: boolean, now: number): boolean {
     const doubted = this.#doubted;
@@ -226,7 +227,7 @@ export class TrackClock {
     return true;
   }
 
-  /** @param passed since the latest timestamp that is believed */
+  /** @param passed seconds since the latest accepted timestamp */
   #standIn(passed: number): number {
     const before = this.seconds;
     const furthest = this.#furthest / this.#clockRate;
@@ -234,23 +235,23 @@ export class TrackClock {
     return this.seconds - before;
   }
 
-  #isOfPause(told: number): boolean {
-    const moved = told - (this.#wall ?? told);
+  #isOfPause(reported: number): boolean {
+    const moved = reported - (this.#wall ?? reported);
     return this.#paused > PAUSE_SECONDS && this.offset !== undefined && Math.abs(moved - this.#paused) <= PAUSE_SECONDS;
   }
 
-  /** Moves it by a pause that the last report told of, unless it has caught up since. */
+  /** Moves the track by a pause that the last report confirmed, unless it has caught up since. */
   #judgePause(): void {
-    const told = this.#candidate as number;
-    this.#toldAt = undefined;
-    if (!this.#isOfPause(told)) return;
-    this.offset = (this.offset as number) + told - (this.#wall ?? told);
+    const reported = this.#candidate as number;
+    this.#reportedAt = undefined;
+    if (!this.#isOfPause(reported)) return;
+    this.offset = (this.offset as number) + reported - (this.#wall ?? reported);
     this.#candidate = undefined;
-    this.#believe(told, this.#candidateAt);
+    this.#believe(reported, this.#candidateAt);
   }
 
-  #believe(told: number, at: number): void {
-    this.#wall = told;
+  #believe(reported: number, at: number): void {
+    this.#wall = reported;
     this.#wallAt = at;
     this.#paused = 0;
   }
@@ -261,7 +262,7 @@ export class TrackClock {
   }
 }
 
-/** Whether a report may be of the same clock as one before it that told another offset. */
+/** Whether a report may be of the same clock as an earlier one with another offset. */
 function continues(moved: number, elapsed: number): boolean {
   return Math.abs(moved) <= REPORT_ERROR_SECONDS + MAX_DRIFT * Math.max(0, elapsed);
 }

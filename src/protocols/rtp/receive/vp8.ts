@@ -9,7 +9,7 @@ const LONG_PICTURE_ID = 0x80;
 const HAS_TL0 = 0x40;
 const HAS_TID_OR_KEY = 0x30;
 
-/** A piece of a VP8 frame, behind its descriptor (RFC 7741 section 4.2). @throws RtpError */
+/** Reads a piece of a VP8 frame, after its descriptor (RFC 7741 section 4.2). @throws RtpError */
 export function readVp8(payload: Buffer): Fragment {
   const first = payload[0] as number;
   let at = 1;

@@ -15,8 +15,8 @@ const HAS_SIZES = 0x10;
 const HAS_GROUP = 0x08;
 
 /**
- * A piece of a VP9 frame, behind its descriptor (RFC 9628 section 4.2). Of several spatial layers
- * the lowest is taken: it is what every decoder shows as it is told, and it leans on no other. All temporal layers are taken.
+ * Reads a piece of a VP9 frame, after its descriptor (RFC 9628 section 4.2). Of several
+ * spatial layers the lowest is taken: every decoder shows it as intended, and it depends on no other. All temporal layers are taken.
  * @throws RtpError
  */
 export function readVp9(payload: Buffer): Fragment {

@@ -10,18 +10,18 @@ export interface Instruction {
   readonly ifFalse?: number;
 }
 
-/** What the kernel takes. */
+/** Limit of the kernel. */
 export const MAX_INSTRUCTIONS = 4096;
 export const INSTRUCTION_BYTES = 8;
 const MAX_REACH = 255;
 const WHOLE = 0xffff_ffff;
 
-/** The word at `at` of the packet into the accumulator. A packet that does not have it is dropped. */
+/** Loads the word at `at` of the packet into the accumulator. A packet that is too short for it is dropped. */
 export const load = (at: number): Instruction => ({ code: 0x20, k: at });
 export const loadHalf = (at: number): Instruction => ({ code: 0x28, k: at });
-/** The half word at `at` behind what the index register has. A packet that does not have it is dropped. */
+/** Loads the half word at `at` plus the index register. A packet that is too short for it is dropped. */
 export const loadHalfBehindIndex = (at: number): Instruction => ({ code: 0x48, k: at });
-/** As `loadHalfBehindIndex`, of a word. */
+/** Loads a word as `loadHalfBehindIndex` does a half word. */
 export const loadBehindIndex = (at: number): Instruction => ({ code: 0x40, k: at });
 export const loadLength = (): Instruction => ({ code: 0x80, k: 0 });
 export const setIndex = (k: number): Instruction => ({ code: 0x01, k });
@@ -38,14 +38,14 @@ export const skip = (count: number): Instruction => ({ code: 0x05, k: count });
 
 const JUMPS = { equal: 0x15, above: 0x25, atLeast: 0x35 } as const;
 
-/** Does `then` when the accumulator compares so with `k`, and goes on behind it otherwise. */
+/** Does `then` when the accumulator compares so with `k`, and goes on after it otherwise. */
 export function when(comparison: keyof typeof JUMPS, k: number, then: readonly Instruction[]): Instruction[] {
   const code = JUMPS[comparison];
   if (then.length <= MAX_REACH) return [{ code, k, ifTrue: 0, ifFalse: then.length }, ...then];
   return [{ code, k, ifTrue: 1, ifFalse: 0 }, skip(then.length), ...then];
 }
 
-/** Does `then` unless the accumulator compares so with `k`, and goes on behind it otherwise. */
+/** Does `then` unless the accumulator compares so with `k`, and goes on after it otherwise. */
 export function unless(comparison: keyof typeof JUMPS, k: number, then: readonly Instruction[]): Instruction[] {
   const code = JUMPS[comparison];
   if (then.length <= MAX_REACH) return [{ code, k, ifTrue: then.length, ifFalse: 0 }, ...then];
@@ -57,7 +57,7 @@ export function unlessAboveIndex(then: readonly Instruction[]): Instruction[] {
   return [{ code: 0x2d, k: 0, ifTrue: then.length, ifFalse: 0 }, ...then];
 }
 
-/** As `struct sock_filter[]`. @throws RangeError for more than MAX_INSTRUCTIONS */
+/** Writes `struct sock_filter[]`. @throws RangeError for more than MAX_INSTRUCTIONS */
 export function assemble(program: readonly Instruction[]): Buffer {
   if (program.length > MAX_INSTRUCTIONS) throw new RangeError(`${program.length} instructions`);
   const bytes = Buffer.alloc(program.length * INSTRUCTION_BYTES);

@@ -2,7 +2,7 @@ import type { Logger } from '../../../log/log.ts';
 import { nothing, rules, WINDOW_NUMBERS } from './rules.ts';
 import type { UdpSocket } from './udp-socket.ts';
 
-/** What was sent to one peer. */
+/** Messages sent to one peer. */
 export interface Sender {
   /** Number of its socket. */
   readonly socket: number;
@@ -13,19 +13,19 @@ export interface Sender {
 }
 
 const SEQUENCE_MASK = 0x7fff_ffff;
-/** Senders that go together share one change of the rules. */
+/** Removals within this time share one change of the rules. */
 const BATCH_MS = 10;
 const CHECK_MS = 1000;
-/** What may be on its way, behind what a window begins with. */
+/** Messages that may be on their way: a window begins so far before the newest one. */
 const BEHIND = WINDOW_NUMBERS / 4;
 /** Messages after which a window is moved. */
 const STEP = WINDOW_NUMBERS / 4;
 
-/** Keeps from libsrt what it does not stand, at the socket of one port. */
+/** Filters packets that would harm libsrt from the socket of one port. */
 export class PortGuard {
   readonly udp: UdpSocket;
   readonly #log: Logger;
-  /** With what each had sent when the rules were made. */
+  /** Value: messages that it had sent when the rules were made. */
   readonly #senders = new Map<Sender, number>();
   readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
   #batch: NodeJS.Timeout | undefined;
@@ -37,7 +37,7 @@ export class PortGuard {
     this.#apply();
   }
 
-  /** Lets the peer acknowledge what it is sent, from now on. */
+  /** Accepts acknowledgements of the sender's messages from now on. */
   add(sender: Sender): void {
     this.#senders.set(sender, sender.sent);
     this.#apply();
@@ -47,7 +47,7 @@ export class PortGuard {
     if (this.#senders.delete(sender)) this.#batch ??= setTimeout(() => this.#apply(), BATCH_MS).unref();
   }
 
-  /** Lets nothing in any more. Idempotent. */
+  /** Drops every packet from now on. Idempotent. */
   close(): void {
     clearInterval(this.#timer);
     clearTimeout(this.#batch);
@@ -79,7 +79,7 @@ export class PortGuard {
     }
   }
 
-  /** Better to serve on without the one rule that needs to know everybody, or without any where there are no filters. */
+  /** Falls back to rules without windows, or to no filter where the system has none: the port goes on serving. */
   #fail(error: unknown, senders: number): void {
     if (!this.#failed) {
       const why =

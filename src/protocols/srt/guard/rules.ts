@@ -21,18 +21,18 @@ import {
   type Instruction,
 } from './bpf.ts';
 
-/** What a peer may acknowledge, or ask for again, of what it was sent. */
+/** Sequence numbers that a peer may acknowledge or report as lost. */
 export interface Window {
-  /** Number of the socket here, which the peer addresses. */
+  /** Number of the socket on this side, to which the peer's packets are addressed. */
   readonly socket: number;
-  /** The first sequence number, of 31 bits. */
+  /** First sequence number, of 31 bits. */
   readonly first: number;
 }
 
-/** Sequence numbers that a window has: what a connection may send until its window is moved, and what may be on its way. */
+/** Sequence numbers in a window: those sent before it is moved again, and those on their way. */
 export const WINDOW_NUMBERS = 2 ** 18;
 
-/** A packet lies behind the header of UDP, which a filter sees as well. Fields of draft-sharabayko-srt-01 section 3. */
+/** The filter sees the UDP header too. Fields of draft-sharabayko-srt-01 section 3. */
 const UDP_HEAD = 8;
 const SRT_HEAD = 16;
 const SOCKET_AT = UDP_HEAD + 12;
@@ -50,9 +50,9 @@ const CONTROL = {
 } as const;
 const PASSING = [CONTROL.keepAlive, CONTROL.shutdown, CONTROL.ackAck];
 const SUBTYPE_AT = UDP_HEAD + 2;
-/** Types of extensions, of a handshake and of control packets, that bring keys, or tell that they came. */
+/** Types of handshake extensions and control packets that carry keys or confirm them. */
 const KEYS = { first: 3, last: 4 } as const;
-/** Words of keys: a salt, two keys of 256 bits and what they are wrapped in. libsrt has room for no more. */
+/** Words of keys: a salt and two wrapped keys of 256 bits. libsrt has room for no more. */
 const MAX_KEY_WORDS = 26;
 const HANDSHAKE = {
   sequence: BODY + 8,
@@ -62,7 +62,7 @@ const HANDSHAKE = {
   lastWord: BODY + 44,
   extensions: BODY + 48,
 } as const;
-/** There are as many types of them. */
+/** Number of extension types that exist. */
 const MAX_EXTENSIONS = 8;
 const INDUCTION = 1;
 const CONCLUSION = 0xffff_ffff;
@@ -70,28 +70,29 @@ const ACK = { sequence: BODY, rtt: BODY + 4, rttVariance: BODY + 8, minBytes: 16
 const DROP_REQUEST = { first: BODY, last: BODY + 4 } as const;
 
 const MAX_SEQUENCE = 0x7fff_ffff;
-/** Of a whole IP packet. libsrt makes its buffers for so much, and writes answers of up to 700 bytes there all the same. */
+/** Bytes of a whole IP packet. libsrt sizes its buffers by it, but writes answers of up to 700 bytes into them in any case. */
 const MIN_PACKET_BYTES = 1000;
 const MAX_PACKET_BYTES = 65_535;
-/** Packets. libsrt makes a list of twice so many entries for each caller. */
+/** Packets. libsrt allocates a list of twice as many entries for each caller. */
 const MIN_WINDOW = 32;
 const MAX_WINDOW = 2 ** 17;
-/** Microseconds. A peer is given up after some seventeen times the round trip and four times its variance. */
+/** Microseconds. libsrt times a peer out after some seventeen times the round trip and four times its variance. */
 const MAX_RTT = 2_000_000;
 const MAX_RTT_VARIANCE = 1_000_000;
-/** Packets that one request may drop: libsrt goes through them one by one. */
+/** Packets that one request may drop: libsrt visits each one. */
 const MAX_DROPPED = 2 ** 15;
 
 /**
- * What is let through to libsrt, which believes what it must not: it goes through up to 2^31 numbers, with what others wait
- * for held, when a peer acknowledges what was never sent or drops what never was, and makes lists as long as a caller wants.
- * Before 1.5.6 it also has room for the longest keys only, and reads on behind a report of losses that ends in the middle.
- * @param windows of connections that were sent something: nobody else has anything to acknowledge. undefined: anybody may
+ * Rules for packets that may reach libsrt, which trusts its input too much. When a peer acknowledges packets that were never
+ * sent, or drops ones that never existed, libsrt visits up to 2^31 numbers while it holds locks that others wait for; it
+ * allocates lists as long as a caller wants. Before 1.5.6 it also has room for the longest keys only, and reads past the end
+ * of a truncated loss report.
+ * @param windows of connections that were sent something: no other peer may acknowledge anything. undefined: any may
  */
 export function rules(windows: readonly Window[] | undefined): Instruction[] {
   const rest = windows === undefined ? [pass()] : [load(SOCKET_AT), ...find(windows)];
   return [
-    // a packet without a whole header goes
+    // a packet without a whole header is dropped
     load(SOCKET_AT),
     loadHalf(UDP_HEAD),
     ...unless('atLeast', FIRST_CONTROL, [pass()]),
@@ -141,23 +142,23 @@ function handshakeExtension(): Instruction[] {
   ];
 }
 
-/** Passes what has nothing behind the index register. */
+/** Passes a packet that ends at the index register. */
 function passAtEnd(): Instruction[] {
   return [loadLength(), ...unlessAboveIndex([pass()])];
 }
 
-/** What comes by itself of what extends a handshake. */
+/** Rules for a handshake extension that comes as a packet of its own. */
 function extension(): Instruction[] {
   const keys = [...wholeWords(), loadLength(), subtract(BODY + 4), ...when('above', 4 * (MAX_KEY_WORDS - 1), [drop()])];
   return [loadHalf(SUBTYPE_AT), ...ofKeys(keys), pass()];
 }
 
-/** Does `then` where the type of an extension in the accumulator is one of KEYS. What is below it is far above. */
+/** Does `then` when the extension type in the accumulator is one of KEYS. Lower types wrap around to large numbers. */
 function ofKeys(then: readonly Instruction[]): Instruction[] {
   return [subtract(KEYS.first), ...unless('above', KEYS.last - KEYS.first, then)];
 }
 
-/** Goes on with a report of losses that is whole: a word with the highest bit begins a range, which another one ends. */
+/** Goes on with a complete loss report: a word with its highest bit set begins a range, which the next word ends. */
 function losses(): Instruction[] {
   return [
     ...wholeWords(),
@@ -188,7 +189,7 @@ function dropRequest(): Instruction[] {
   ];
 }
 
-/** Goes on with what is no acknowledgement, and with a sane one. One of four bytes alone, which libsrt looks at the least, does without. */
+/** Goes on with packets of other types, and with plausible acknowledgements; drops the form of four bytes, which libsrt validates the least. */
 function acknowledgement(): Instruction[] {
   return when('equal', CONTROL.ack, [
     loadLength(),
@@ -204,14 +205,14 @@ function acknowledgement(): Instruction[] {
 }
 
 /**
- * Lets nothing through: behind a packet that is for nobody libsrt does not look at its timers, and so never gets to the
- * end of connections that are closed while such packets keep coming.
+ * Rules that drop everything. After packets for no connection libsrt does not look at its timers: closed connections would
+ * never end while such packets keep coming.
  */
 export function nothing(): Instruction[] {
   return [drop()];
 }
 
-/** With the number of a socket in the accumulator. */
+/** Expects a socket number in the accumulator. */
 function find(windows: readonly Window[]): Instruction[] {
   const search = branch(windows.toSorted((a, b) => a.socket - b.socket));
   return [
@@ -225,13 +226,12 @@ function find(windows: readonly Window[]): Instruction[] {
   ];
 }
 
-/** Stands for the jump behind the search, where the index register has the first number of the window. */
+/** Placeholder for the jump past the search, after which the index register has the first number of the window. */
 const FOUND: Instruction = skip(0);
 
-/** So many windows are looked at one by one: to divide them further would make a program longer than the kernel takes. */
+/** Windows that are compared one by one: more levels of search would make the program longer than the kernel accepts. */
 const UNDIVIDED = 8;
 
-/** A binary search. */
 function branch(windows: readonly Window[]): Instruction[] {
   if (windows.length <= UNDIVIDED) return [...windows.flatMap(found), drop()];
   const middle = windows.length >> 1;

@@ -6,7 +6,7 @@ import { SrtError } from '../error.ts';
 import { writeAddress } from '../address.ts';
 import { assemble, INSTRUCTION_BYTES, type Instruction } from './bpf.ts';
 
-/** Numbers of Linux. */
+/** Values of Linux. */
 const AF_INET = 2;
 const AF_INET6 = 10;
 const SOCK_DGRAM = 2;
@@ -43,7 +43,7 @@ function bindLibc(): Libc {
   const own = koffi.load(null);
   const program = koffi.struct({ len: 'unsigned short', filter: koffi.pointer('void') });
   const size = 'unsigned int';
-  // its third argument is one of a variable number
+  // the third argument is variadic
   const fcntl = own.func('int fcntl(int, int, ...)') as (...given: unknown[]) => number;
   return {
     socket: own.func('socket', 'int', ['int', 'int', 'int']),
@@ -57,11 +57,11 @@ function bindLibc(): Libc {
 
 const PROGRAM_BYTES = 16;
 
-/** A UDP socket of Linux, which is told what to let through. */
+/** UDP socket of Linux with a packet filter. */
 export class UdpSocket {
-  /** Of the socket; whoever it is given to closes it. */
+  /** Descriptor for libsrt, which closes it after `bindAcquire`. */
   readonly descriptor: number;
-  /** Stays one of the socket when it has been closed there, and the number is that of something else. */
+  /** Duplicate descriptor: remains valid after the first is closed, and its number reused. */
   #own: number | undefined;
 
   /** @throws ListenError when the port cannot be opened, SrtError naming the system's error when there is no socket */
@@ -81,7 +81,7 @@ export class UdpSocket {
     }
   }
 
-  /** From now on, only packets that the program passes come in. @throws SrtError, RangeError for one that is too long */
+  /** Lets only packets in that the program passes. @throws SrtError; RangeError for a program that is too long */
   filter(program: readonly Instruction[]): void {
     if (this.#own === undefined) return;
     const code = assemble(program);
@@ -89,13 +89,13 @@ export class UdpSocket {
     demand(libc().attachFilter(this.#own, SOL_SOCKET, SO_ATTACH_FILTER, value, PROGRAM_BYTES));
   }
 
-  /** Ends a socket that was given to nobody. */
+  /** Closes both descriptors, when libsrt did not take the socket. */
   abandon(): void {
     libc().close(this.descriptor);
     this.close();
   }
 
-  /** Lets go of what is held here: the socket ends when it is closed elsewhere as well. Idempotent. */
+  /** Closes the duplicate; the socket ends once libsrt has closed its own. Idempotent. */
   close(): void {
     if (this.#own === undefined) return;
     libc().close(this.#own);
