@@ -7,16 +7,16 @@ import type { Timebase } from '../core/timebase.ts';
 import { DecodeOrder } from './decode-order.ts';
 import { codecForm, type CodecForm, type CodedForm } from './codec-form.ts';
 
-/** What a decoder must know of encoded packets, as the encoder's bitstream tells; a change makes a new object. */
+/** Format of encoded packets, for a decoder, read from the bitstream; a change makes a new object. */
 export interface BitstreamFormat extends Look {
   readonly timebase: Timebase;
-  /** As a track has it. */
+  /** As in a track. */
   readonly config?: Buffer;
   readonly inBandSets?: true;
-  /** Of pictures. */
+  /** Pixels, of video and images. */
   readonly width?: number;
   readonly height?: number;
-  /** Of sound. */
+  /** Hz, of audio. */
   readonly samplerate?: number;
   readonly channels?: number;
 }
@@ -25,19 +25,19 @@ export interface BitstreamFormat extends Look {
 export interface EncodedPacket {
   readonly dts: number;
   readonly pts: number;
-  /** 0 for pictures. */
+  /** 0 for video and images. */
   readonly duration: number;
   readonly key: Packet['key'];
   readonly data: Buffer;
 }
 
 export interface BitstreamSink {
-  /** Told in front of the first packet, and in front of the first one that is different. */
+  /** Called before the first packet, and before the first packet of each new format. */
   format(format: BitstreamFormat): void;
   packet(packet: EncodedPacket): void;
 }
 
-/** Brings what an ffmpeg encoder puts out into the canonical form of `Packet`. */
+/** Converts the output of an ffmpeg encoder to the canonical form of `Packet`. */
 export class OutputAdapter {
   readonly #form: CodecForm;
   readonly #stream: NutStream;
@@ -47,8 +47,8 @@ export class OutputAdapter {
   #order: DecodeOrder<{ -readonly [K in keyof EncodedPacket]: EncodedPacket[K] }> | undefined;
 
   /**
-   * @param stream as the encoder's NUT tells of it
-   * @throws BitstreamError when the encoder's headers are malformed
+   * @param stream from the header of the encoder's NUT
+   * @throws BitstreamError if the encoder's headers are malformed
    */
   constructor(codec: CodedForm, stream: NutStream, sink: BitstreamSink) {
     this.#form = codecForm(codec, stream);
@@ -57,8 +57,8 @@ export class OutputAdapter {
   }
 
   /**
-   * Takes the next frame, whose data become the adapter's: they are changed in place.
-   * @throws BitstreamError when the data are not what the codec says
+   * Converts the next frame, whose data are changed in place.
+   * @throws BitstreamError if the data do not conform to the codec
    */
   push({ pts, data, extradata }: NutFrame): void {
     const form = this.#form;
@@ -72,14 +72,22 @@ export class OutputAdapter {
       this.#reordered = reorderedFrames;
       this.#format = format;
       const { config, inBandSets, width, height, samplerate, channels } = format;
-      const told = { timebase: this.#stream.timebase, config, width, height, ...lookOf(format), samplerate, channels };
-      this.#sink.format(inBandSets ? { ...told, inBandSets } : told);
+      const common = {
+        timebase: this.#stream.timebase,
+        config,
+        width,
+        height,
+        ...lookOf(format),
+        samplerate,
+        channels,
+      };
+      this.#sink.format(inBandSets ? { ...common, inBandSets } : common);
     }
     this.#order ??= new DecodeOrder(this.#reordered, (packet) => this.#sink.packet(packet));
     this.#order.push({ dts: pts, pts, duration: unit.duration, key: unit.key, data: unit.data });
   }
 
-  /** Nothing comes any more: hands over packets that waited for others to tell their decode times. */
+  /** Ends the stream: hands over packets that were held to compute decode times. */
   end(): void {
     this.#order?.end();
   }

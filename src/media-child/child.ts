@@ -4,28 +4,28 @@ import { Watchdog } from '../lib/watchdog.ts';
 import type { FaultLog } from '../log/log.ts';
 import { Diagnostics } from './diagnostics.ts';
 
-/** The pipe of the first output; before it are the standard ones. */
+/** Descriptor of the first output, after the standard ones. */
 export const FIRST_OUTPUT = 3;
-/** Bytes that wait in this process for the child's input. */
+/** Limit, in bytes, of input queued in this process. */
 const HIGH_WATER = 64 * 1024;
-/** How long a child may put out nothing when its input has ended, and how long it may take altogether. */
+/** Timeouts after the end of the input: without output, and in total. */
 const DRAIN_MS = 3000;
 const DRAIN_LIMIT_MS = 15_000;
-/** What ffmpeg and the drivers it loads may know of this process's environment. */
+/** Environment variables that are passed to ffmpeg and the drivers it loads. */
 const ENVIRONMENT = /^(?:PATH|LD_LIBRARY_PATH|LANG|TMPDIR|(?:LIBVA|CUDA|NVIDIA|MFX|ONEVPL)_.*)$/;
 
 export interface ChildHandler {
-  /** Bytes of an output, which become the handler's. */
+  /** Bytes of an output; the handler owns the buffer. */
   output(index: number, chunk: Buffer): void;
-  /** Nothing more comes of an output. */
+  /** An output has ended. */
   outputEnd(index: number): void;
-  /** It takes input again. */
+  /** The child accepts input again. */
   drain(): void;
   /**
-   * The process is gone, or never came. Called once, nothing follows.
-   * @param reason why, in words
-   * @param killed whether somebody has killed it
-   * @param done whether it did all that it was to
+   * The process has ended, or could not be started. Called once; no other call follows.
+   * @param reason in words
+   * @param killed whether it ended by SIGKILL or SIGTERM
+   * @param done whether its exit code is 0
    */
   gone(reason: string, killed: boolean, done: boolean): void;
 }
@@ -33,17 +33,17 @@ export interface ChildHandler {
 export interface ChildOptions {
   readonly path: string;
   readonly args: readonly string[];
-  /** Pipes that it writes to: `pipe:3` and on. */
+  /** Number of pipes that the child writes to, from `pipe:3` on. */
   readonly outputs: number;
   readonly handler: ChildHandler;
   readonly faults: FaultLog;
-  /** Descriptor of a file that is its standard input, which the child gets a copy of; absent: what is written to it. */
+  /** Descriptor of a file to copy as standard input; absent to use `write`. */
   readonly input?: number;
 }
 
 /**
- * One ffmpeg process that reads its standard input and writes one pipe per output, apart from the terminal's Ctrl-C.
- * It ends by itself when this process dies, for its input ends then, or nobody has its outputs.
+ * One ffmpeg process that reads its standard input and writes one pipe per output; the terminal's Ctrl-C does not reach
+ * it. It ends when this process dies, because its input ends or its outputs have no reader.
  */
 export class FfmpegChild {
   readonly diagnostics: Diagnostics;
@@ -52,7 +52,7 @@ export class FfmpegChild {
   #process: ChildProcess | undefined;
   #input: Duplex | undefined;
   readonly #outputs: Duplex[] = [];
-  /** Runs from the end of the input on. */
+  /** Defined from the end of the input on. */
   #deadline: Watchdog | undefined;
   #endedAt = 0;
   #spawnError: Error | undefined;
@@ -71,14 +71,12 @@ export class FfmpegChild {
     }
   }
 
-  /** Undefined when it could not be started. */
+  /** Undefined if it could not be started. */
   get pid(): number | undefined {
     return this.#process?.pid;
   }
 
-  /**
-   * Hands over input. Everything is taken, even when the answer is false: then no more before `drain`.
-   */
+  /** Writes input. @returns false if the next write should wait for `drain`; all data are accepted even then */
   write(head: Buffer, data?: Buffer): boolean {
     const input = this.#input;
     if (input === undefined || !input.writable) return true;
@@ -89,7 +87,7 @@ export class FfmpegChild {
     return input.writableLength < HIGH_WATER;
   }
 
-  /** Whether its outputs are read: a child whose outputs are not waits when their pipes are full. */
+  /** Pauses or resumes its outputs: a child blocks when their pipes are full. */
   read(isRead: boolean): void {
     for (const output of this.#outputs) {
       if (isRead) output.resume();
@@ -97,7 +95,7 @@ export class FfmpegChild {
     }
   }
 
-  /** Ends its input: it puts out the rest and goes, or is killed. Idempotent. */
+  /** Ends its input: the child writes the rest and ends, or is killed. Idempotent. */
   end(): void {
     if (this.#gone || this.#deadline !== undefined) return;
     this.#input?.end();
@@ -105,10 +103,9 @@ export class FfmpegChild {
     this.#deadline = new Watchdog(DRAIN_MS, () => this.kill());
   }
 
-  /** Ends it at once, whatever it has not put out. */
   kill(): void {
     this.#process?.kill('SIGKILL');
-    // it counts as gone when its pipes are empty
+    // `close` comes only after its pipes are empty
     this.read(true);
   }
 
@@ -129,7 +126,7 @@ export class FfmpegChild {
     if (input !== null) {
       this.#input = input;
       input.on('drain', () => this.#handler.drain());
-      // it has closed its input: it is about to end, or made to
+      // the child closed its input: it is about to end, or is killed
       input.on('error', () => this.end());
     }
     stdio[2]?.on('data', (chunk: Buffer) => this.diagnostics.push(chunk));
@@ -172,6 +169,6 @@ export class FfmpegChild {
 
 function childEnvironment(): NodeJS.ProcessEnv {
   const known = Object.entries(process.env).filter(([name]) => ENVIRONMENT.test(name));
-  // SVT-AV1 tells its configuration as if it were an error unless it is told not to
+  // SVT-AV1 logs its configuration like an error by default
   return { ...Object.fromEntries(known), AV_LOG_FORCE_NOCOLOR: '1', SVT_LOG: '1' };
 }

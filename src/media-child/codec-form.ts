@@ -13,7 +13,7 @@ import { rescale, type Timebase } from '../core/timebase.ts';
 import type { AudioCodec, ImageCodec, VideoCodec } from '../core/track.ts';
 import { reorderedFrames } from '../core/reordering.ts';
 
-/** Codecs whose packets are brought into a canonical form. */
+/** Codecs whose packets are converted to a canonical form. */
 export type CodedForm = VideoCodec | AudioCodec | ImageCodec;
 
 interface CodecFormat extends Look {
@@ -28,23 +28,23 @@ interface CodecFormat extends Look {
 interface CanonicalFrame {
   readonly data: Buffer;
   readonly key: Packet['key'];
-  /** In the stream's timebase, 0 when the bitstream does not tell. */
+  /** In the stream's timebase; 0 if unknown. */
   readonly duration: number;
 }
 
-/** Brings what an encoder puts out into the canonical form of its codec. */
+/** Converts the output of an encoder to the canonical form of its codec. */
 export interface CodecForm {
-  /** Undefined until the bitstream told enough; another object when it tells something else. */
+  /** Undefined until the bitstream has contained enough; a change makes a new object. */
   readonly format: CodecFormat | undefined;
   /** Frames that can precede another in decoding and follow it in output. Known once there is a format. */
   readonly reorderedFrames: number;
-  /** What follows has another configuration, in the form of that in the stream's header. @throws BitstreamError when that is malformed */
+  /** Sets the configuration of the next frames, in the form of the stream's header. @throws BitstreamError if it is malformed */
   configure(extradata: Buffer): void;
-  /** Answers undefined for what nobody can decode. The data may be changed in place. @throws BitstreamError */
+  /** Converts a frame, maybe in place; undefined if it cannot be decoded. @throws BitstreamError */
   take(data: Buffer): CanonicalFrame | undefined;
 }
 
-/** @throws BitstreamError when the encoder's headers are malformed */
+/** @throws BitstreamError if the encoder's headers are malformed */
 export function codecForm(codec: CodedForm, stream: NutStream): CodecForm {
   switch (codec) {
     case 'H264':
@@ -65,7 +65,7 @@ export function codecForm(codec: CodedForm, stream: NutStream): CodecForm {
     case 'JPEG':
     case 'PNG':
     case 'WEBP':
-      return new PictureForm(stream);
+      return new ImageForm(stream);
     case 'AVIF':
       return new AvifForm(stream);
   }
@@ -87,7 +87,7 @@ class VideoForm implements CodecForm {
     this.#codec = codec;
     this.#stream = stream;
     this.#state = videoState(codec);
-    // an encoder that puts out no record puts out start codes, also where its packets look as if they began with a length
+    // an encoder without a record writes start codes, even if its packets look as if they began with a length
     this.#annexB = (codec === 'H264' || codec === 'H265') && extradata[0] !== RECORD_VERSION;
     this.configure(extradata);
   }
@@ -105,7 +105,7 @@ class VideoForm implements CodecForm {
   }
 
   get reorderedFrames(): number {
-    // libx265 does not tell the muxer of its B-frames, but its SPS does
+    // libx265 signals its B-frames in the SPS only, not to the muxer
     return reorderedFrames(this.#codec, this.format?.config) ?? this.#stream.decodeDelay;
   }
 
@@ -119,7 +119,7 @@ class AudioForm implements CodecForm {
   readonly reorderedFrames = 0;
   readonly #state: AudioState;
   readonly #timebase: Timebase;
-  /** Frames of AAC without a configuration have headers of their own, as in MPEG-TS. */
+  /** AAC frames without a configuration have ADTS headers, as in MPEG-TS. */
   readonly #isAdts: boolean;
 
   constructor(codec: AudioCodec, stream: NutStream) {
@@ -157,8 +157,8 @@ class AudioForm implements CodecForm {
   }
 }
 
-/** Still pictures: every packet is a file, of the size that the encoder was opened with. */
-class PictureForm implements CodecForm {
+/** Images: every packet is a file, of the size that the encoder was opened with. */
+class ImageForm implements CodecForm {
   readonly reorderedFrames = 0;
   readonly format: CodecFormat;
 
@@ -168,7 +168,7 @@ class PictureForm implements CodecForm {
   }
 
   configure(): void {
-    // a still picture is a file of its own
+    // an image needs no configuration
   }
 
   take(data: Buffer): CanonicalFrame | undefined {

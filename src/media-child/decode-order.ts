@@ -1,10 +1,9 @@
 /**
- * Decode times, of which NUT carries none: by its specification each is the smallest of the last presentation times,
- * of which one more counts than frames are reordered. The first frames are kept back until there are as many.
+ * Computes decode times, which NUT does not carry. By its specification, each is the smallest of the last `delay + 1`
+ * presentation times. The first frames are held until there are as many.
  */
 export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
   #delay: number;
-  /** The last decode time. */
   #last = -Infinity;
   readonly #output: (frame: F) => void;
   /** Ascending. */
@@ -17,7 +16,7 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
     this.#output = output;
   }
 
-  /** Takes a frame, in decode order, and sets its `dts`. */
+  /** Sets the `dts` of a frame. Frames come in decode order. */
   push(frame: F): void {
     if (this.#delay === 0) return this.#give(frame, frame.pts);
     const times = this.#times;
@@ -32,7 +31,7 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
     this.#give(frame, times.shift() as number);
   }
 
-  /** What follows is of another stream, which reorders other frames. */
+  /** Begins another stream, with another number of reordered frames. */
   restart(delay: number): void {
     this.end();
     this.#delay = delay;
@@ -40,7 +39,7 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
     this.#first = [];
   }
 
-  /** Hands over what is kept back. */
+  /** Hands over the held frames. */
   end(): void {
     const frames = this.#first;
     const [first, second] = this.#times;
@@ -48,7 +47,7 @@ export class DecodeOrder<F extends { readonly pts: number; dts: number }> {
     this.#first = undefined;
     const steps = this.#delay + 1;
     const usual = second === undefined ? 0 : second - first;
-    // after another stream there is only so much room in front of the first picture
+    // after another stream, the times must fit between its last frame and the first one
     const step = first > this.#last ? Math.min(usual, Math.floor((first - this.#last) / steps)) : usual;
     frames.forEach((frame, index) => this.#give(frame, first - (this.#delay - index) * step));
     this.#times.shift();

@@ -1,22 +1,22 @@
 import type { FaultLog } from '../log/log.ts';
 
 const MAX_LINE = 400;
-/** Error lines that are kept for the reason of a failure. */
+/** Error lines kept for the reason of a failure. */
 const MAX_ERRORS = 4;
-/** Lines of one read that are looked at; floods are counted. */
+/** Lines of one read that are examined; floods are only counted. */
 const LOOKED_AT = 50;
-/** Libraries that ffmpeg uses write past its log level. */
+/** Matches lines of libraries that ignore ffmpeg's log level. */
 const NO_ERROR = /\[(?:info|warning|debug)\]/;
-/** What ffmpeg 7 adds when something has failed already. */
+/** Matches lines that ffmpeg 7 adds after an error. */
 const CONSEQUENCE =
   /Task finished|Terminating thread|Error sending frames|before EOF|Nothing was written|Conversion failed/;
 const STOPPED = /\[[va]ost#.*Task finished with error/;
-/** How ffmpeg 5 and 6, and 7, name the output that an error is of: each has one stream. */
+/** Matches the output that an error line names, by ffmpeg 5 and 6, or by 7; each output has one stream. */
 const OUTPUT = /output stream #?(\d+):\d+|\[(?:vost|aost|vf|af|out)#(\d+)[:/ ]/;
 
 /**
- * What an ffmpeg says on standard error at `-loglevel error`: everything is counted by kind, the last errors are kept
- * for the reason of its end. Lines and floods are bounded.
+ * Reads ffmpeg's standard error at `-loglevel error`: counts all lines by kind, and keeps the last errors for the reason of
+ * its end. Lines and floods are bounded.
  */
 export class Diagnostics {
   readonly #faults: FaultLog;
@@ -30,7 +30,7 @@ export class Diagnostics {
     this.#faults = faults;
   }
 
-  /** How many lines it has said so far: one that says something is alive. */
+  /** Number of lines so far: a child that logs is alive. */
   get lines(): number {
     return this.#lines;
   }
@@ -40,12 +40,12 @@ export class Diagnostics {
     return this.#blamed;
   }
 
-  /** Indexes of the outputs that have ended by an error though ffmpeg goes on, as version 7 does. */
+  /** Indexes of outputs that ended by an error while ffmpeg continues, as version 7 does. */
   get stopped(): ReadonlySet<number> {
     return this.#stopped;
   }
 
-  /** The last errors, the first of them first; empty when there was none. */
+  /** Last errors, oldest first; empty if there were none. */
   get errors(): string {
     return this.#errors.join('; ');
   }
