@@ -6,7 +6,7 @@ const ITEM = 1;
 const ESSENTIAL = 0x80;
 const FULL_RANGE = 0x80;
 const UNSPECIFIED = 2;
-/** What is shown where the bitstream leaves its colour open: BT.709 primaries, the sRGB curve, a BT.601 matrix. */
+/** Colours assumed if the bitstream has none: BT.709 primaries, the sRGB curve, a BT.601 matrix. */
 const USUAL = { primaries: 1, transfer: 13, matrix: 6 };
 
 /**

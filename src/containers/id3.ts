@@ -69,7 +69,7 @@ function areFrames(bytes: Buffer, version: number): boolean {
   return at <= bytes.length;
 }
 
-/** What `syncsafe` has written; undefined for other bytes. */
+/** Reads a number that `syncsafe` wrote; undefined for other bytes. */
 function unsynced(bytes: Buffer, at: number): number | undefined {
   const four = bytes.subarray(at, at + 4);
   return four.some((byte) => byte > 0x7f) ? undefined : four.reduce((value, byte) => value * 128 + byte, 0);

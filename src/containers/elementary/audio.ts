@@ -5,7 +5,7 @@ import { parseMpegAudioFrame } from '../../codecs/mpeg-audio.ts';
 import { buildOpusConfig, packetSamples, parseOpusHead } from '../../codecs/opus.ts';
 import type { AudioCodec } from '../../core/track.ts';
 
-/** What a decoder must know of an audio track; a change makes a new object. */
+/** Format of an audio track, for a decoder; a change makes a new object. */
 export interface AudioFormat {
   readonly config?: Buffer;
   readonly samplerate: number;
@@ -22,7 +22,7 @@ export interface AudioState {
   samples(frame: Buffer): number;
 }
 
-/** What is told beside a bitstream that tells neither. */
+/** Sample rate and channels of a bitstream that has neither, known from elsewhere. */
 export type PcmForm = Pick<AudioFormat, 'samplerate' | 'channels'>;
 
 /** @param pcm of G.711 alone; undefined: as it usually is, 8000 Hz in one channel */
@@ -112,7 +112,7 @@ interface FrameHeader {
   readonly samplesPerFrame: number;
 }
 
-/** Of codecs without configuration: every frame tells everything. */
+/** State of codecs without configuration: every frame has the whole format. */
 class FramedState implements AudioState {
   format: AudioFormat | undefined;
   readonly #parse: (frame: Buffer) => FrameHeader;

@@ -17,9 +17,9 @@ import type { Packet } from '../../core/packet.ts';
 import { KeyFrames } from './key-frames.ts';
 import type { VideoFormat, VideoState } from './video.ts';
 
-/** What H.264 and H.265 do alike, each in its own way. */
+/** Differences between H.264 and H.265. */
 interface NalCodec {
-  /** What is said where a set is missing. */
+  /** Error text for a missing parameter set. */
   readonly needs: string;
   /** NAL unit types. */
   readonly spsType: number;
@@ -96,14 +96,14 @@ export class NalState implements VideoState {
   #lengthSize: LengthSize = 4;
   /** As the source sent it last, while that is all that it tells. */
   #record: Buffer | undefined;
-  /** What the format's record has. */
+  /** Parameter sets of the format's record. */
   #told: ActiveSets | undefined;
-  /** Those of the last key frame, which were held against what is told. */
+  /** Parameter sets of the last key frame, compared with the record. */
   #checked: ActiveSets | undefined;
   #format: VideoFormat | undefined;
   /** A key frame has that format. */
   #shown = false;
-  /** Of the pictures since the last key frame. */
+  /** Parameter sets of the pictures since the last key frame. */
   #active: { readonly pps: number; readonly sets: ActiveSets | undefined; readonly version: number } | undefined;
   /** Sets that came since the last picture. */
   #waiting: readonly Buffer[] = NONE;

@@ -6,7 +6,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { VideoCodec } from '../../core/track.ts';
 import { NalState } from './nal-video.ts';
 
-/** What a decoder must know of a video track; a change makes a new object. */
+/** Format of a video track, for a decoder; a change makes a new object. */
 export interface VideoFormat extends Look {
   readonly config?: Buffer;
   /** 0 where the stream does not tell. */

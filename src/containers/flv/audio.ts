@@ -2,7 +2,7 @@ import type { AudioCodec } from '../../core/track.ts';
 import { FlvError } from './error.ts';
 import { AUDIO_MULTITRACK, need, PacketType, readModifiers, trackParts, type TrackPart } from './extended.ts';
 
-/** What an audio tag of FLV, which is the body of an audio message of RTMP, says of one track. */
+/** One track of an FLV audio tag, which is the body of an RTMP audio message. */
 export interface AudioTag {
   readonly codec: AudioCodec;
   /** `config`: AudioSpecificConfig or Opus identification header; `frame`: coded audio. */

@@ -1,6 +1,6 @@
 import { FlvError } from './error.ts';
 
-/** What a tag does, as the low bits of its first byte say; audio and video number it alike but for Multitrack. */
+/** Packet type, in the low bits of a tag's first byte; equal for audio and video except for Multitrack. */
 export const PacketType = {
   SequenceStart: 0,
   CodedFrames: 1,
@@ -23,7 +23,7 @@ const MAX_NANOS = 999_999;
 /** Ids of tracks have a byte. */
 const MAX_PARTS = 256;
 
-/** What a tag holds of one track: the whole of a plain tag, whose track is 0. */
+/** Part of a tag that belongs to one track; a plain tag is one part, of track 0. */
 export interface TrackPart {
   readonly packetType: number;
   readonly fourCc: string;

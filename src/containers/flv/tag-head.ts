@@ -4,7 +4,7 @@ import { FlvError } from './error.ts';
 import { PacketType } from './extended.ts';
 import { VIDEO_FOUR_CC } from './video.ts';
 
-/** What a tag brings: the configuration of its codec, or a frame. */
+/** Content of a tag: the configuration of its codec, or a frame. */
 export type TagContent = 'config' | 'frame';
 
 const LEGACY_AVC = 7;
@@ -21,7 +21,7 @@ export function fourCcOf(codec: VideoCodec | AudioCodec): string | undefined {
 }
 
 /**
- * What goes in front of the data in the body of a video tag: H.264 in the classic form (FLV specification annex E.4.3),
+ * Builds the head of a video tag's body, before the data: H.264 in the classic form (FLV specification annex E.4.3),
  * everything else in that of Enhanced RTMP.
  * @param compositionTime milliseconds; only H.264 and H.265 have it
  * @throws FlvError for a codec without a FourCC
@@ -41,7 +41,7 @@ export function videoTagHead(codec: VideoCodec, content: TagContent, key: boolea
 }
 
 /**
- * The same of an audio tag: AAC in the classic form (annex E.4.2), everything else in that of Enhanced RTMP.
+ * Builds the head of an audio tag's body: AAC in the classic form (annex E.4.2), everything else in that of Enhanced RTMP.
  * @throws FlvError for a codec without a FourCC
  */
 export function audioTagHead(codec: AudioCodec, content: TagContent): Buffer {

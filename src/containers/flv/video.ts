@@ -2,7 +2,7 @@ import type { VideoCodec } from '../../core/track.ts';
 import { FlvError } from './error.ts';
 import { need, PacketType, readModifiers, trackParts, VIDEO_MULTITRACK, type TrackPart } from './extended.ts';
 
-/** What a video tag of FLV, which is the body of a video message of RTMP, says of one track. */
+/** One track of an FLV video tag, which is the body of an RTMP video message. */
 export interface VideoTag {
   readonly codec: VideoCodec;
   /** `config`: a decoder configuration record; `frame`: one frame; `end`: nothing follows for now. */

@@ -9,7 +9,7 @@ import { fragmentedMovie } from './init.ts';
 import { trackBox, type TrackPlace } from './movie.ts';
 import { SampleTable } from './sample-table.ts';
 
-/** Of media in a fragment: what is lost of a file that nobody has ended. */
+/** Seconds of media in a fragment, and so the loss at the end of an interrupted file. */
 const FRAGMENT_SECONDS = 1;
 /** The first fragment waits so long for tracks that come later than others: one of them may begin the file. */
 const BEGINNING_SECONDS = 3;

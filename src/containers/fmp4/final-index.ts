@@ -17,7 +17,7 @@ export interface IndexedTrack {
 }
 
 /**
- * What makes a file of fragments one with a full index: a `moov` behind them, and a `mdat` around them.
+ * Boxes that turn a file of fragments into one with a full index: a `moov` after them, and a `mdat` around them.
  * @param tracks at least one
  * @param nextTrackId greater than the ids of all
  * @param placeAt where the `free` box is

@@ -4,7 +4,7 @@ import { finalIndex, PLACE_BYTES } from './final-index.ts';
 import { timedBox, type TrackPlace } from './movie.ts';
 import { SampleTable, type IndexedRun } from './sample-table.ts';
 
-/** What makes an interrupted file whole. */
+/** Changes that make an interrupted file whole. */
 export interface Mended {
   /** Bytes of it that can be played; what follows is to be cut off. */
   readonly whole: number;
@@ -45,7 +45,7 @@ const FIRST_SAMPLE_FLAGS = 0x4;
 const NON_SYNC = 0x10000;
 
 /**
- * What is left of an `Mp4File` that nobody has ended: its whole fragments, and the index that its end would have appended.
+ * Recovers an `Mp4File` that was interrupted: its whole fragments, and the index that its end would have appended.
  * A file of another writer gets no index, and one that has its index stays as it is.
  */
 export async function mendMp4(read: ReadAt, size: number): Promise<Mended> {

@@ -19,7 +19,7 @@ const VIDEO_ENTRIES: Partial<Record<VideoCodec, readonly [entry: string, config:
   VP9: ['vp09', 'vpcC'],
 };
 
-/** The same where samples have parameter sets that the entry lacks (ISO/IEC 14496-15 5.4.2.1 and 8.3.2). */
+/** Entries for samples with parameter sets that the entry lacks (ISO/IEC 14496-15 5.4.2.1 and 8.3.2). */
 const OPEN_ENTRIES: typeof VIDEO_ENTRIES = { H264: ['avc3', 'avcC'], H265: ['hev1', 'hvcC'] };
 
 /** Object types of ISO/IEC 14496-1, table 5: AAC, MP3, and MP3 of half the sample rates. */

@@ -9,7 +9,7 @@ export interface IndexedRun extends Pick<Run, 'baseTime'> {
   readonly samples: readonly (Omit<Sample, 'data'> & { readonly data: { readonly length: number } })[];
 }
 
-/** What is known of all samples of a track in a file: the tables of its `stbl` (ISO/IEC 14496-12, 8.5 to 8.7). */
+/** Collects the samples of a track for the tables of its `stbl` (ISO/IEC 14496-12, 8.5 to 8.7). */
 export class SampleTable {
   readonly #timebase: Timebase;
   readonly #sizes = new Numbers();

@@ -103,7 +103,7 @@ export class AccessUnits {
     this.#flush(undefined);
   }
 
-  /** What came before the next payload is missing. */
+  /** Notes that data before the next payload is missing. */
   lost(): void {
     this.#held = undefined;
     this.#lost = true;

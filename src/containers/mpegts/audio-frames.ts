@@ -72,7 +72,7 @@ export class AudioFrames {
     }
   }
 
-  /** What came before the next payload is missing. */
+  /** Notes that data before the next payload is missing. */
   lost(): void {
     this.#rest = EMPTY;
     this.#inStep = false;

@@ -1,10 +1,10 @@
 import { PACKET_BYTES } from './stream-types.ts';
 import { continuityCounter, hasPayload, isDiscontinuity } from './transport-packet.ts';
 
-/** What the counter of a packet says of it: a copy of the one before, or that packets before it are missing. */
+/** Meaning of a packet's counter: the next packet, a copy of the one before, or the next after missing ones. */
 export type Continuity = 'next' | 'repeated' | 'lost';
 
-/** Bytes by which a copy is told from another packet with the same counter: one clock may differ in front of them. */
+/** Bytes at the end that identify a copy among packets with the same counter: the clock before them may differ. */
 const TAIL_BYTES = 4;
 
 /** Follows the continuity counters of one PID (ISO/IEC 13818-1 2.4.3.3). */
@@ -17,7 +17,7 @@ export class ContinuityCheck {
     const counter = continuityCounter(data, at);
     const last = this.#last;
     if (!hasPayload(data, at)) {
-      // counters do not advance without payload, and are free to change where that is told
+      // counters do not advance without payload, and may change where a discontinuity is signalled
       if (isDiscontinuity(data, at)) this.#last = undefined;
       return 'next';
     }
@@ -29,7 +29,7 @@ export class ContinuityCheck {
       this.#repeated = false;
       return 'next';
     }
-    // each may be sent twice, not more often; another one is the fifteenth behind a loss
+    // a packet may be sent twice; a further one with this counter follows a loss of 15 packets
     const isCopy = counter === last && isSame && !this.#repeated;
     this.#repeated = isCopy;
     return isCopy ? 'repeated' : 'lost';

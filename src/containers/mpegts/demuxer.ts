@@ -42,7 +42,7 @@ export interface DemuxerEvents {
   fault(reason: string): void;
 }
 
-/** What takes the payloads of a PID. */
+/** Receiver of the payloads of a PID. */
 interface PayloadReader {
   payload(data: Buffer, from: number, to: number, starts: boolean, filled: boolean): void;
   lost(): void;

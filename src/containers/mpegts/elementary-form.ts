@@ -21,7 +21,7 @@ export interface ElementaryForm {
   payload(data: Buffer, key: Packet['key'], pieces: Buffer[]): void;
 }
 
-/** What MPEG-TS has no place for. */
+/** A track that MPEG-TS cannot carry. */
 export class NoPlaceError extends Error {
   override readonly name = 'NoPlaceError';
 }
@@ -65,7 +65,7 @@ export function formOf(track: Track): ElementaryForm {
   }
 }
 
-/** What the PMT tells of the whole program because of its tracks. */
+/** Descriptors of the whole program, in the PMT, that its tracks need. */
 export function programDescriptors(tracks: readonly Track[], program: number): Descriptor[] {
   const descriptors: Descriptor[] = [];
   const has = (codec: Track['codec']): boolean => tracks.some((track) => track.codec === codec);

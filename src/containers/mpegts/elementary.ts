@@ -75,7 +75,7 @@ const BLU_RAY_FORMS: ReadonlyMap<number, TsForm> = new Map([
 ]);
 const USER_TYPES = 0x80;
 
-/** What the streams of a program are, in the order of its PMT. */
+/** Streams of a program, in the order of its PMT. */
 export function elementaryStreams(map: ProgramMap): (ElementaryStream | UnknownStream)[] {
   const ofDisc = registration(map.descriptors) === BLU_RAY;
   return map.streams.map((stream) => {

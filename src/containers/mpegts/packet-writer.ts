@@ -1,7 +1,7 @@
 import { PACKET_BYTES, SYNC_BYTE } from './stream-types.ts';
 import { wrapped } from './times.ts';
 
-/** What is told in front of the payload of a packet (ISO/IEC 13818-1 2.4.3.4). */
+/** Adaptation field of a packet, before its payload (ISO/IEC 13818-1 2.4.3.4). */
 export interface Adaptation {
   /** Decoding can start here. */
   readonly random: boolean;

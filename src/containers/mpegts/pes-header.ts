@@ -1,6 +1,6 @@
 import { STREAM_ID } from './stream-types.ts';
 
-/** What the header of a PES packet tells. Times are on CLOCK. */
+/** Header of a PES packet. Times are on CLOCK. */
 export interface PesHeader {
   readonly streamId: number;
   readonly pts: number | undefined;

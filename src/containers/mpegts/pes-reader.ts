@@ -70,7 +70,7 @@ export class PesReader {
     }
   }
 
-  /** What came before the next payload is missing. */
+  /** Notes that data before the next payload is missing. */
   lost(): void {
     this.#open = false;
     this.#endedEarly = false;

@@ -3,28 +3,28 @@ import { readPat, readPmt, type Program, type ProgramMap } from './tables.ts';
 
 /** Programs of a PAT whose PMTs are read. */
 const MAX_PROGRAMMES = 32;
-/** Repetitions of the PAT, at which a PMT that has not come is not waited for any longer. */
-const PATIENCE = 4;
-/** Tables that differ from those before, in a second: real ones change now and then, and what follows costs. */
+/** Repetitions of the PAT after which a missing PMT is no longer waited for. */
+const MAX_REPETITIONS = 4;
+/** Limit of changed tables per second: real ones change rarely, and a change is expensive. */
 const MAX_CHANGES = 100;
 const CHANGES_WINDOW_MS = 1000;
 
 export interface ProgramChoiceEvents {
-  /** Each PMT of the program that is chosen, but for repetitions. */
+  /** Reports each PMT of the chosen program, without repetitions. */
   program(map: ProgramMap): void;
   fault(reason: string): void;
 }
 
 interface KnownMap {
   readonly map: ProgramMap;
-  /** A copy of what it was read from. */
+  /** A copy of the section of `map`. */
   readonly section: Buffer;
   readonly hasMedia: boolean;
 }
 
 /**
- * Chooses the program: the first in the PAT that has sound or pictures. It stays until the PAT has it no longer, or
- * its PMT has neither any longer.
+ * Chooses the program: the first in the PAT that has audio or video, until the PAT no longer lists it, or its PMT has
+ * neither.
  */
 export class ProgramChoice {
   readonly #events: ProgramChoiceEvents;
@@ -97,7 +97,7 @@ export class ProgramChoice {
     for (const { number } of this.#programs) {
       const known = this.#maps.get(number);
       if (known === undefined) {
-        if (this.#repetitions < PATIENCE) return;
+        if (this.#repetitions < MAX_REPETITIONS) return;
       } else if (known.hasMedia) {
         this.#chosen = number;
         this.#events.program(known.map);

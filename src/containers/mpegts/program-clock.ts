@@ -1,4 +1,4 @@
-/** Ticks of 90 kHz from a PCR to the decode time of what comes with it: decoders hold so much. */
+/** Ticks of 90 kHz from a PCR to the decode times beside it: the time that decoders buffer. */
 const LEAD = 18_000;
 /** PCRs are no further apart than 100 ms (ETSI TR 101 290, 2.3a). */
 const MAX_GAP = 9000;

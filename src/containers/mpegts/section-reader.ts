@@ -41,7 +41,7 @@ export class SectionReader {
     for (let at = first; at < to && data[at] !== STUFFING;) at = this.#take(data, at, to);
   }
 
-  /** What came before the next payload is missing. */
+  /** Notes that data before the next payload is missing. */
   lost(): void {
     this.#have = 0;
   }

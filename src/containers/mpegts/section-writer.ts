@@ -19,7 +19,7 @@ export interface ListedStream {
   readonly descriptors: readonly Descriptor[];
 }
 
-/** What a PMT is to tell. */
+/** Content of a PMT. */
 export interface ListedProgram {
   /** Counted from 0, without end. */
   readonly version: number;

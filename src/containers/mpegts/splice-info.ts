@@ -1,14 +1,14 @@
 import { BitReader, tolerant } from '../../codecs/bits.ts';
 
-/** What a splice_info_section tells of a break. Times in seconds. */
+/** Break in a splice_info_section. Times in seconds. */
 export interface SpliceInfo {
   /** A break begins, one ends, or anything else is told. */
   readonly kind: 'out' | 'in' | 'command';
-  /** What the begin and the end of a break have in common, 32 bits; undefined where none is told. */
+  /** Id of a break, 32 bits, the same at its begin and end; undefined if absent. */
   readonly eventId: number | undefined;
   /** How long a break that begins is to last. */
   readonly duration: number | undefined;
-  /** It ends after that time, without being told. */
+  /** Whether the break ends after that time without a further section. */
   readonly autoReturn: boolean;
 }
 
@@ -24,7 +24,7 @@ const CLOCK_HZ = 90_000;
 const STARTS: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x38, 0x3a, 0x44, 0x46]);
 
 /**
- * What a splice_info_section is about (SCTE 35 9.6, 9.7, 10.3.3).
+ * Reads a splice_info_section (SCTE 35 9.6, 9.7, 10.3.3).
  * @returns undefined for one that tells nothing (a null command, bandwidth reservation), is encrypted or malformed
  */
 export function spliceInfo(section: Buffer): SpliceInfo | undefined {

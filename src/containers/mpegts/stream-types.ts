@@ -5,7 +5,7 @@ export const SYNC_BYTE = 0x47;
 /** PIDs of fixed meaning (table 2-3). */
 export const PID = Object.freeze({ pat: 0, null: 0x1fff });
 
-/** What a section is (table 2-31; SCTE 35 9.6). */
+/** Kinds of sections (table 2-31; SCTE 35 9.6). */
 export const TABLE_ID = Object.freeze({ pat: 0, pmt: 2, splice: 0xfc });
 
 /** Times of PES headers: ticks a second, and their width in bits. */

@@ -1,14 +1,14 @@
 import { readDescriptors } from './descriptors.ts';
 import { TABLE_ID, type Descriptor } from './stream-types.ts';
 
-/** What a PAT tells of one program. */
+/** One program of a PAT. */
 export interface Program {
   readonly number: number;
   /** PID of its PMT. */
   readonly pid: number;
 }
 
-/** What a PMT tells of one stream of its program. */
+/** One stream of a PMT. */
 export interface ProgramStream {
   readonly pid: number;
   readonly type: number;
@@ -45,7 +45,7 @@ export function readPat(section: Buffer): Program[] | undefined {
 }
 
 /**
- * What a PMT tells (ISO/IEC 13818-1 2.4.4.8). Descriptors are slices of the section.
+ * Reads a PMT (ISO/IEC 13818-1 2.4.4.8). Descriptors are slices of the section.
  * @param section with the right checksum
  * @returns undefined for another table, and one that is not in force yet
  */

@@ -29,7 +29,7 @@ interface DataStream extends StreamBase {
   readonly kind: 'data';
 }
 
-/** What a NUT stream header tells. */
+/** A NUT stream header. */
 export type NutStream = VideoStream | AudioStream | DataStream;
 
 export const ID = Buffer.from('nut/multimedia container\0', 'latin1');

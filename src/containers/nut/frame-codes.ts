@@ -2,7 +2,7 @@ import { NutError } from './error.ts';
 import { FLAG, N } from './format.ts';
 import type { VlcReader } from './vlc.ts';
 
-/** What a frame code stands for. */
+/** Meaning of a frame code. */
 export interface FrameCode {
   readonly flags: number;
   readonly ptsDelta: number;

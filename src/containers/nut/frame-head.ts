@@ -4,7 +4,7 @@ import { FLAG } from './format.ts';
 import { MAX_FRAME_BYTES, MAX_RESERVED, type FrameCode } from './frame-codes.ts';
 import type { VlcReader } from './vlc.ts';
 
-/** What stands in front of a frame's data. */
+/** Header before a frame's data. */
 export interface FrameHead {
   readonly flags: number;
   readonly stream: number;

@@ -15,7 +15,7 @@ const MAX_SIDE = 65_535;
 const MAX_SAMPLERATE = 10_000_000;
 const MAX_CHANNELS = 255;
 
-/** What the main header tells. */
+/** The main header. */
 export interface NutMain {
   readonly streams: number;
   readonly timebases: readonly Timebase[];

@@ -24,12 +24,12 @@ export interface NutFrame {
   readonly key: boolean;
   /** In place of the stream's, from this frame on. */
   readonly extradata?: Buffer;
-  /** The receiver's alone: nobody else reads it or writes to it. */
+  /** Owned by the receiver. */
   readonly data: Buffer;
 }
 
 export interface NutHandler {
-  /** What streams there are: once, in front of the first frame. */
+  /** Reports the streams, once, before the first frame. */
   streams(streams: readonly NutStream[]): void;
   /** In decode order of each stream. */
   frame(frame: NutFrame): void;

@@ -39,7 +39,7 @@ export class NutWriter {
     this.#streams = streams;
   }
 
-  /** What comes in front of the first frame. */
+  /** Builds the headers before the first frame. */
   header(): Buffer {
     const streams = this.#streams.map((stream, index) => packet(START.stream, streamHeader(stream, index)));
     const infos = this.#streams.flatMap((stream, index) => frameRateInfo(stream, index));
@@ -48,11 +48,11 @@ export class NutWriter {
   }
 
   /**
-   * What comes in front of a frame's data. Nobody writes to it later.
-   * @param stream index into what the writer was made with
+   * Builds the header before a frame's data; it is not reused later.
+   * @param stream index of the stream, in the constructor's order
    * @param pts in the stream's timebase
    * @param size bytes of the frame
-   * @throws NutError for a negative time, which NUT cannot tell
+   * @throws NutError for a negative time, which NUT cannot express
    */
   head(stream: number, pts: number, key: boolean, size: number): Buffer {
     if (!Number.isSafeInteger(pts) || pts < 0) throw new NutError(`NUT cannot express the timestamp ${pts}`);

@@ -62,7 +62,7 @@ export function element(id: number, ...content: readonly Buffer[]): Buffer {
   return Buffer.concat([elementHead(id, lengthOf(content)), ...content]);
 }
 
-/** What comes before `size` bytes of content. */
+/** Builds the head of an element with `size` bytes of content. */
 export function elementHead(id: number, size: number): Buffer {
   return Buffer.concat([number(id), vint(size)]);
 }
@@ -72,7 +72,7 @@ export function uint(id: number, value: number): Buffer {
   return element(id, number(value));
 }
 
-/** The same in eight bytes, whatever the value. */
+/** Builds an unsigned integer element of eight bytes, whatever the value. */
 export function uint64(id: number, value: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(BigInt(value));
