@@ -5,7 +5,7 @@ import { PushError } from './error.ts';
 import { readSrtQuery } from './srt-options.ts';
 import { readUdpOptions } from './udp-options.ts';
 
-/** Protocols of pushes, and the schemes that their URLs may have. */
+/** Schemes that the URLs of each push protocol may have. */
 const SCHEMES = {
   rtmp: ['rtmp', 'rtmps'],
   mpegts: ['udp', 'tcp'],
@@ -17,18 +17,17 @@ type Scheme = (typeof SCHEMES)[PushProtocol][number];
 
 const PORTS: Readonly<Record<Scheme, number>> = { rtmp: 1935, rtmps: 443, udp: 4000, tcp: 4000, srt: 9999 };
 
-/** Where a stream is pushed to. */
 export interface Destination {
   readonly protocol: PushProtocol;
   readonly scheme: Scheme;
   readonly url: URL;
   readonly host: string;
   readonly port: number;
-  /** Empty where the protocol has none. */
+  /** Empty for protocols without stream keys. */
   readonly streamKey: string;
 }
 
-/** The protocol of this name, in any case; undefined for one that is not known. */
+/** Finds a protocol by its name in any case; undefined for an unknown one. */
 export function pushProtocol(name: string): PushProtocol | undefined {
   const lower = name.toLowerCase();
   return Object.hasOwn(SCHEMES, lower) ? (lower as PushProtocol) : undefined;
@@ -57,8 +56,8 @@ export function readDestination(protocol: PushProtocol, given: string, streamKey
 }
 
 /**
- * A `#` in the query of an SRT URL is part of it: stream ids begin with `#!::` (SRT Access Control Guidelines), and SRT's own tools
- * and ffmpeg take them as they are.
+ * Keeps a `#` in the query of an SRT URL: stream ids begin with `#!::` (SRT Access Control Guidelines), and SRT's own
+ * tools and ffmpeg take them unescaped.
  */
 function withWholeQuery(url: string): string {
   const at = url.indexOf('?');
@@ -66,9 +65,9 @@ function withWholeQuery(url: string): string {
 }
 
 /**
- * Where a server wants to be connected to instead (Enhanced RTMP v2, "Reconnect Request").
+ * Destination of a server's request to reconnect (Enhanced RTMP v2, "Reconnect Request").
  * @param tcUrl relative to the destination's; undefined for the same one
- * @throws PushError when that is no destination, or gives up TLS
+ * @throws PushError for an invalid destination, or one without TLS after one with it
  */
 export function movedDestination(destination: Destination, tcUrl: string | undefined): Destination {
   const { protocol, scheme, url, streamKey } = destination;
@@ -79,12 +78,12 @@ export function movedDestination(destination: Destination, tcUrl: string | undef
   return moved;
 }
 
-/** The application that the URL of an RTMP server names, with what follows it but for a slash at the end. */
+/** Application in the URL of an RTMP server, with the query, without a trailing slash. */
 export function appOf({ pathname, search }: URL): string {
   return (pathname + search).replace(/^\/+/, '').replace(/\/$/, '');
 }
 
-/** The user and the password of an RTMP URL; undefined without a user. @throws PushError when they are badly escaped */
+/** User and password of an RTMP URL; undefined without a user. @throws PushError when they are badly escaped */
 export function credentialsOf({ username, password }: URL): Credentials | undefined {
   if (username === '') return undefined;
   try {

@@ -1,8 +1,8 @@
 import { shownReason } from '../protocols/outbound/shown.ts';
 
 /**
- * A stream could not be pushed, or not any longer. The message tells the operator why, in the log; it may quote what the
- * destination says, and never has secrets of a URL in it.
+ * A push that failed. The message gives the operator the reason in the log; it may quote the destination, and never
+ * contains secrets of a URL.
  */
 export class PushError extends Error {
   override readonly name = 'PushError';

@@ -11,13 +11,15 @@ const ENHANCED: ReadonlySet<string> = new Set([...ENHANCED_VIDEO, ...ENHANCED_AU
 const AVC_ID = 7;
 const AAC_ID = 10;
 
-/** FourCCs of what may be sent by Enhanced RTMP. */
+/** FourCCs of codecs that Enhanced RTMP can carry. */
 export const FOUR_CCS = {
   video: ENHANCED_VIDEO.flatMap((codec) => fourCcOf(codec) ?? []),
   audio: ENHANCED_AUDIO.flatMap((codec) => fourCcOf(codec) ?? []),
 };
 
-/** Why RTMP cannot carry a track to a server. @param takes whether that takes a FourCC of Enhanced RTMP */
+/**
+ * Reason why RTMP cannot carry a track to a server. @param takes whether the server accepts a FourCC of Enhanced RTMP
+ */
 export function flvObjection(track: Track, takes: (fourCc: string) => boolean): string | undefined {
   const { codec } = track;
   if (codec === 'AMF') return undefined;
@@ -28,10 +30,7 @@ export function flvObjection(track: Track, takes: (fourCc: string) => boolean): 
   return track.config === undefined ? `the configuration of its ${codec} is not known` : undefined;
 }
 
-/**
- * The body of the tag that a track begins with, in pieces.
- * @throws BitstreamError when its configuration is malformed
- */
+/** Body of the tag that starts a track, in pieces. @throws BitstreamError when its configuration is malformed */
 export function configTag(track: MediaTrack): Buffer[] {
   const config = track.config ?? Buffer.alloc(0);
   if (track.type === 'video') return [videoTagHead(track.codec, 'config', true, 0), config];
@@ -60,7 +59,7 @@ export function metadataOf(tracks: readonly Track[]): AmfObject {
   return properties;
 }
 
-/** A FourCC as Enhanced RTMP puts it into onMetaData. */
+/** FourCC as a number, for onMetaData. */
 function fourCcNumber({ codec }: MediaTrack): number {
   return Buffer.from(fourCcOf(codec) ?? '\0\0\0\0', 'latin1').readUInt32BE();
 }

@@ -9,15 +9,15 @@ import type { SinkOptions } from './sink.ts';
 import type { Carrier, OpenCarrier } from './ts-sink.ts';
 import { readUdpOptions, type UdpOptions } from './udp-options.ts';
 
-/** What may wait for the system before the stream waits, too. */
+/** Bytes that may wait for the system before the stream is held back. */
 const FULL_BYTES = 1024 * 1024;
-/** A key frame goes at once; the system may grant less (net.core.wmem_max). */
+/** Room for a key frame, which is sent at once; the system may grant less (net.core.wmem_max). */
 const SEND_BUFFER_BYTES = 4 * 1024 * 1024;
 const MAX_ADDRESSES = 4;
-/** Errors of single datagrams: nobody listens there yet; there is no memory for it at the moment. */
+/** Errors that lose single datagrams: no listener yet, or no memory at the moment. */
 const LOSSES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOBUFS', 'ENOMEM']);
 
-/** Carries MPEG-TS over UDP and TCP, as far as destinations may be reached. */
+/** Carries MPEG-TS over UDP and TCP to destinations that the guard allows. */
 export function ipCarrier(guard: OutboundGuard): OpenCarrier {
   return async ({ scheme, host, port, url }, options) => {
     if (scheme === 'tcp') {
@@ -57,7 +57,7 @@ async function openUdp(address: string, port: number, { ttl, localAddress }: Udp
     socket.close();
     throw error;
   }
-  // each datagram has the errors of its own
+  // each send reports its own error
   socket.on('error', () => {});
   return socket;
 }
@@ -87,19 +87,18 @@ class TcpCarrier implements Carrier {
   }
 }
 
-/** Datagrams of whole transport packets, as they fill: the receiver answers nothing, and gets nothing twice. */
+/** Sends datagrams of whole transport packets as they fill. There are no answers and no retransmissions. */
 class UdpCarrier implements Carrier {
-  /** Receivers would lose most of one. */
+  /** A burst would overflow receivers. */
   readonly takesBursts = false;
   readonly #socket: Socket;
   readonly #datagramBytes: number;
-  /** As many datagrams. */
   readonly #full: number;
   readonly #options: SinkOptions;
-  /** Of the datagram that is being filled. */
+  /** Pieces of the datagram that is being filled. */
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** Datagrams that the system has not taken yet. */
+  /** Datagrams that the system has not accepted yet. */
   #waiting = 0;
   #sentBytes = 0;
   #isFull = false;

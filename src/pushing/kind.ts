@@ -17,7 +17,7 @@ export interface PushKindOptions {
   readonly log: Logger;
 }
 
-/** Streams that are pushed to other servers, as tasks. */
+/** Tasks that push streams to other servers. */
 export class PushKind implements StreamKind {
   readonly name = PUSH;
   readonly #options: PushKindOptions;
@@ -47,7 +47,7 @@ export class PushKind implements StreamKind {
       if (!signal.aborted) await once(signal, 'abort');
       return;
     }
-    // between connections it is in use, too
+    // keeps the stream in use between connections, too
     const leaves = [caches.hold(output), output.addRelay()];
     try {
       await new Pusher({

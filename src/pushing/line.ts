@@ -3,16 +3,16 @@ import type { Sink, SinkOptions } from './sink.ts';
 
 type LineEvents = Pick<SinkOptions, 'writable' | 'failed' | 'moved'>;
 
-/** A connection to a destination, which may be made before there is somebody to use it. */
+/** Connection to a destination, which may be made before its session exists. */
 export class Line {
   readonly destination: Destination;
-  /** For the sink that is opened. */
+  /** Events to open the sink with. */
   readonly events: LineEvents;
   #user: LineEvents | undefined;
   #failure: string | undefined;
   #sink: Sink | undefined;
 
-  /** @param open connects; undefined when that is not wanted any more @throws what `open` does */
+  /** @param open connects; returns undefined when the connection is no longer wanted @throws errors of `open` */
   static async open(
     destination: Destination,
     open: (destination: Destination, events: LineEvents) => Promise<Sink | undefined>,
@@ -38,7 +38,7 @@ export class Line {
     return this.#sink as Sink;
   }
 
-  /** What happens is told to `user`, a failure also when that was before. */
+  /** Passes events to `user`, including an earlier failure. */
   use(user: LineEvents): void {
     this.#user = user;
     if (this.#failure !== undefined) user.failed(this.#failure);

@@ -3,34 +3,34 @@ import Value from 'typebox/value';
 import type { Json } from '#cluster';
 
 const Progress = Type.Object({
-  /** Connections so far. */
+  /** Number of connections so far. */
   sequence: Type.Integer(),
-  /** Of the last connection. */
+  /** Bytes of the last connection. */
   sentBytes: Type.Integer(),
-  /** Of the last connection, in milliseconds. */
+  /** Milliseconds of the last connection. */
   sentTime: Type.Integer(),
-  /** Of all connections, in the management API's spelling. */
+  /** Total of all connections, in the management API's spelling. */
   totalsentBytes: Type.Integer(),
   totalsentTime: Type.Integer(),
-  /** When the last connection began and ended, in milliseconds since the epoch; 0 before that. */
+  /** Begin and end of the last connection, in milliseconds since the epoch; 0 before that. */
   startTime: Type.Integer(),
   finishTime: Type.Integer(),
 });
 
-/** What a push has sent, on whichever nodes. */
+/** Amounts that a push has sent, on all nodes. */
 export type PushProgress = Static<typeof Progress>;
 
 const States = Type.Union([Type.Literal('connecting'), Type.Literal('pushing'), Type.Literal('error')]);
 const Report = Type.Object({
   ...Progress.properties,
   state: States,
-  /** Which tracks are left out, and why. */
+  /** Dropped tracks, with the reasons. */
   warnings: Type.Optional(Type.Array(Type.String())),
-  /** Of the state `error`. */
+  /** Reason of the state `error`. */
   reason: Type.Optional(Type.String()),
 });
 
-/** A push as it is on the node that runs it. */
+/** State of a push on the node that runs it. */
 export type PushReport = Static<typeof Report>;
 
 const NONE: PushProgress = {
@@ -43,7 +43,7 @@ const NONE: PushProgress = {
   finishTime: 0,
 };
 
-/** Counts what is sent over one connection after the other. */
+/** Counts bytes and time over successive connections. */
 export class PushCounts {
   warnings: readonly string[] = [];
   #state: PushReport['state'] = 'connecting';
@@ -51,7 +51,7 @@ export class PushCounts {
   #before: PushProgress;
   #now: PushProgress;
 
-  /** @param progress of the run before */
+  /** @param progress progress of the previous run */
   constructor(progress: Json | undefined) {
     this.#before = readPushProgress(progress);
     this.#now = this.#before;
@@ -61,7 +61,7 @@ export class PushCounts {
     this.#state = 'connecting';
   }
 
-  /** A connection is made. */
+  /** Begins a connection. */
   begin(): void {
     this.#before = this.#now;
     this.#now = {
@@ -75,7 +75,7 @@ export class PushCounts {
     this.#state = 'pushing';
   }
 
-  /** @param sentBytes of this connection @param sentTime milliseconds since it was made */
+  /** @param sentBytes bytes of this connection @param sentTime milliseconds since it was made */
   sent(sentBytes: number, sentTime: number): void {
     this.#now = {
       ...this.#now,
@@ -86,12 +86,12 @@ export class PushCounts {
     };
   }
 
-  /** The connection is over. */
+  /** Ends the connection. */
   end(): void {
     this.#now = { ...this.#now, finishTime: Date.now() };
   }
 
-  /** There is no connection, or no longer. */
+  /** Records that there is no connection, or no longer one. */
   failed(reason: string): void {
     this.#state = 'error';
     this.#reason = reason;
@@ -116,12 +116,12 @@ export class PushCounts {
   }
 }
 
-/** What was kept of a push; zeros where there is nothing. */
+/** Progress kept of a push; zeros where there is none. */
 export function readPushProgress(json: unknown): PushProgress {
   return Value.Check(Progress, json) ? json : NONE;
 }
 
-/** undefined for the report of a node of another version. */
+/** undefined for a report of another version. */
 export function readPushReport(json: unknown): PushReport | undefined {
   return Value.Check(Report, json) ? json : undefined;
 }

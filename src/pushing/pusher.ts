@@ -25,23 +25,23 @@ export interface PusherOptions {
 
 const KEEP_MS = 1000;
 const FIRST_PAUSE_MS = 1000;
-/** Later pauses are between these: many pushes to one server that is down come back one after the other. */
+/** Range of later pauses, random so that pushes to one server that is down do not return at the same time. */
 const PAUSE_MS = { least: 2000, most: 5000 };
-/** After a connection of this length the next pause is the first again. */
+/** A connection of this length resets the pauses. */
 const LASTING_MS = 10_000;
-/** So long nobody moves again: servers might send each other's publishers round. */
+/** Least time between two moves: servers might send each other's publishers in circles. */
 const SETTLED_MS = 10_000;
 
-/** Pushes a stream to a destination, on one connection after the other, as long as its task runs. */
+/** Pushes a stream to a destination over successive connections, as long as its task runs. */
 export class Pusher {
   readonly #options: PusherOptions;
   readonly #counts: PushCounts;
   readonly #faults: FaultLog;
-  /** What the last connection has sent. */
+  /** Tracks of the last connection. */
   #tracks: readonly Track[] = [];
   #failures = 0;
   #lastReason = '';
-  /** When it last moved to another connection, by the monotonic clock. */
+  /** Time of the last move to another connection, by the monotonic clock. */
   #movedAt = -Infinity;
 
   constructor(options: PusherOptions) {
@@ -76,15 +76,16 @@ export class Pusher {
   }
 
   /**
-   * @param made the connection, where it is made
-   * @returns one to go on with, to which the destination wanted it to move
-   * @throws PushError when it could not be made, or is over
+   * Runs one connection until it ends.
+   * @param made the connection, where it exists already
+   * @returns the connection that the destination asked to move to
+   * @throws PushError when it could not be made, or has ended
    */
   async #connection(made: Line | undefined): Promise<Line | undefined> {
     const { task, destination, choice, start, log } = this.#options;
     if (made === undefined) this.#counts.connecting();
     const over = Promise.withResolvers<void>();
-    // there may be nobody who waits for it yet
+    // it may reject before it is awaited
     over.promise.catch(() => undefined);
     const fail = (error: PushError): void => over.reject(error);
     const end = (): void => over.resolve();
@@ -136,7 +137,7 @@ export class Pusher {
     } catch (error) {
       session.close();
       sink.close();
-      // a server may end this connection as soon as it has the other one
+      // a server may end this connection as soon as it has the new one
       await moving;
       if (next === undefined) throw error;
       return next;
@@ -154,7 +155,7 @@ export class Pusher {
     }
   }
 
-  /** @returns undefined when the task has ended meanwhile; @throws PushError */
+  /** @returns undefined when the task has ended; @throws PushError */
   async #open(
     destination: Destination,
     events: Pick<SinkOptions, 'writable' | 'failed' | 'moved'>,
@@ -183,7 +184,10 @@ export class Pusher {
     }
   }
 
-  /** Connects to where the destination wants it; undefined where that fails, and the present connection goes on. */
+  /**
+   * Connects to the address that the destination asks for; undefined where that fails, and the present connection
+   * continues.
+   */
   async #move(destination: Destination, url: string | undefined): Promise<Line | undefined> {
     const { log } = this.#options;
     try {
@@ -202,13 +206,13 @@ export class Pusher {
     const { log } = this.#options;
     this.#counts.failed(message);
     this.#failures += 1;
-    // of a destination that stays away one line is enough
+    // one line is enough for a destination that stays unreachable
     const level = message === this.#lastReason ? 'debug' : 'warn';
     this.#lastReason = message;
     log[level]({ event: 'push.failed' }, `the stream is not pushed, another connection will be tried: ${message}`);
   }
 
-  /** Each connection has the same ones again. */
+  /** Logs new warnings only: each connection repeats the same ones. */
   #warn(warnings: readonly string[]): void {
     for (const warning of warnings) if (!this.#counts.warnings.includes(warning)) this.#options.log.warn(warning);
     this.#counts.warnings = warnings;

@@ -10,7 +10,7 @@ interface Place {
 }
 
 /**
- * Checks what a push is asked for with, in the texts of docs/compatibility.md#recordings-pushes-dumps.
+ * Checks a push request, with the error texts of docs/compatibility.md#recordings-pushes-dumps.
  * @throws taskInvalid, pushProtocolUnknown
  */
 export function readPush(

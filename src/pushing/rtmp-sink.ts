@@ -17,8 +17,8 @@ import { configTag, flvObjection, FOUR_CCS, metadataOf } from './flv-format.ts';
 import type { OpenSink, Sink, SinkOptions } from './sink.ts';
 
 /**
- * Pushes over RTMP and RTMPS, as far as destinations may be reached. A server's certificate is verified; a server that asks
- * for a user and a password is connected to again with the answer.
+ * Pushes over RTMP and RTMPS to destinations that the guard allows. A server's certificate is verified. When a server
+ * asks for a user and a password, the sink connects again with the response.
  */
 export function rtmpSink(guard: OutboundGuard): OpenSink {
   return async (destination, options) => {
@@ -56,7 +56,7 @@ async function connect(
   plain.setKeepAlive(true);
   if (scheme === 'rtmp') return plain;
   const socket = connectTls({ socket: plain, host, servername: serverName(host) });
-  // TLS reports the failures of its connection
+  // the TLS socket reports errors of its connection
   plain.on('error', () => {});
   try {
     await once(socket, 'secureConnect', { signal });
@@ -69,11 +69,11 @@ async function connect(
   }
 }
 
-/** One stream published at an RTMP server: one video and one audio track at most, and data messages. */
+/** One stream published to an RTMP server: at most one video and one audio track, and data messages. */
 class RtmpSink implements Sink {
   readonly isSingle = true;
   readonly takesBursts = true;
-  /** Resolves when the server takes the stream. */
+  /** Resolves when the server accepts the stream. */
   readonly published: Promise<Sink>;
   readonly #options: SinkOptions;
   readonly #streamKey: string;
@@ -84,15 +84,15 @@ class RtmpSink implements Sink {
   #isPublished = false;
   #hasRoom = true;
   #media: readonly MediaTrack[] = [];
-  /** Tracks whose configuration the server has, by their ids. */
+  /** Tracks whose configuration was sent, by id. */
   readonly #announced = new Map<number, Track>();
-  /** Decode time of the first packet, in seconds: the stream begins at 0. */
+  /** Decode time of the first packet, in seconds, which becomes 0. */
   #begin: number | undefined;
-  /** Milliseconds, of the last message. */
+  /** Milliseconds of the last message. */
   #time = 0;
   readonly #onAbort = (): void => this.#fail('the connection is not wanted any more');
 
-  /** @param app the application, with the query that it is connected to with */
+  /** @param app application with the query for `connect` */
   constructor(socket: Socket, app: string, { url, streamKey }: Destination, options: SinkOptions) {
     this.#options = options;
     this.#streamKey = streamKey;
@@ -122,7 +122,7 @@ class RtmpSink implements Sink {
     else this.#wire.open();
   }
 
-  /** The description with which the server has refused `connect`. */
+  /** Description with which the server rejected `connect`. */
   get refusal(): string | undefined {
     return this.#refusal;
   }
@@ -137,7 +137,7 @@ class RtmpSink implements Sink {
 
   setTracks(tracks: readonly Track[]): void {
     const media = tracks.filter(isMedia);
-    // tracks of events are not announced
+    // data tracks are not announced
     if (media.length === this.#media.length && media.every((track, i) => track === this.#media[i])) return;
     this.#media = media;
     this.#announced.clear();
@@ -204,14 +204,14 @@ class RtmpSink implements Sink {
 
   #fail(reason: string): void {
     this.close();
-    // servers quote what they were asked for
+    // servers quote the stream key
     const shown = this.#streamKey === '' ? reason : reason.replaceAll(this.#streamKey, '...');
     if (this.#isPublished) this.#options.failed(shown);
     else this.#start.reject(new PushError(shown));
   }
 }
 
-/** TLS names no addresses (RFC 6066 section 3). */
+/** Server name for TLS, which cannot be an address (RFC 6066 section 3). */
 function serverName(host: string): string {
   return /^[\d.]+$|:/.test(host) ? '' : host;
 }

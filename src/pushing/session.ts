@@ -16,21 +16,21 @@ import type { Sink } from './sink.ts';
 export interface PushSessionOptions {
   readonly output: OutputStream;
   readonly choice: TrackChoice;
-  /** What the connection before has sent. */
+  /** Tracks of the previous connection. */
   readonly before: readonly Track[];
-  /** What the stream brought from its last key frame on. */
+  /** Packets of the stream from its last key frame on. */
   readonly start: GopCache | undefined;
   readonly faults: FaultLog;
-  /** Called with which tracks are left out, and why, each time that tracks are chosen. */
+  /** Called with the dropped tracks and the reasons each time tracks are chosen. */
   readonly onWarnings: (warnings: readonly string[]) => void;
-  /** Called with why it cannot go on. */
+  /** Called with the reason when it cannot continue. */
   readonly onFail: (error: PushError) => void;
 }
 
-/** What a slow destination may be behind; then it goes on at the next key frame. */
+/** Limits of a slow destination's queue; beyond them it continues at the next key frame. */
 const LIMITS: ReaderLimits = { bytes: 16 * 1024 * 1024, seconds: 15 };
 const CHECK_MS = 500;
-/** A destination that has not caught up so long after packets were dropped for it is given up. */
+/** Time after the first dropped packet in which a destination has to catch up, or the connection fails. */
 const OVERLOAD_MS = 10_000;
 
 /** A stream on one connection to a destination. It begins with a key frame. */
@@ -45,10 +45,9 @@ export class PushSession implements Session {
   readonly #gate = new KeyGate();
   readonly #undo: (() => void)[] = [];
   #tracks: readonly Track[] = [];
-  /** Their ids. */
   #selected: ReadonlySet<number> = new Set();
   #dropped = 0;
-  /** When packets were dropped first since it had taken all; milliseconds of the monotonic clock. */
+  /** First drop of packets since the queue was last empty; milliseconds of the monotonic clock. */
   #overloadedSince: number | undefined;
 
   constructor(sink: Sink, options: PushSessionOptions) {
@@ -76,22 +75,21 @@ export class PushSession implements Session {
     );
   }
 
-  /** Those that are sent. */
   get tracks(): readonly Track[] {
     return this.#tracks;
   }
 
-  /** The destination takes more. */
+  /** To be called when the destination accepts more. */
   resume(): void {
     this.#reader.resume();
   }
 
-  /** The management API disconnects it: a new connection is made, as only `:stopPush` ends a push. */
+  /** Fails the connection for the management API: a new one is made, as only `:stopPush` ends a push. */
   kick(): void {
     this.#options.onFail(new PushError('it was disconnected by the management API'));
   }
 
-  /** Sends nothing more. Idempotent. */
+  /** Stops sending. Idempotent. */
   close(): void {
     for (const undo of this.#undo.splice(0)) undo();
     this.#reader.close();

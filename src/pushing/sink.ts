@@ -4,43 +4,42 @@ import type { Destination } from './destination.ts';
 
 /** A connection to a destination that takes media. */
 export interface Sink {
-  /** Packets of one video and one audio track are all it takes. */
+  /** Whether it takes at most one video and one audio track. */
   readonly isSingle: boolean;
-  /** What came before may be sent in one go. */
+  /** Whether earlier packets may be sent at once. */
   readonly takesBursts: boolean;
-  /** Bytes that were sent, those of the protocol included. */
+  /** Bytes sent, including those of the protocol. */
   readonly sentBytes: number;
-  /** Why a track cannot be carried; undefined for one that can. */
+  /** Reason why a track cannot be carried; undefined for one that can. */
   objection(track: Track): string | undefined;
   /** Sets or replaces the tracks whose packets follow. */
   setTracks(tracks: readonly Track[]): void;
   /**
-   * @returns false when enough waits to be sent, until `writable` is called; the packet is sent all the same
+   * @returns false when the send queue is full, until `writable` is called; the packet is sent all the same
    * @throws BitstreamError for a packet that cannot be carried
    */
   write(packet: Packet): boolean;
-  /** Ends the connection in the order that the protocol wants, when everything was sent. */
+  /** Ends the connection as the protocol requires, after everything was sent. */
   finish(): void;
-  /** Idempotent. */
   close(): void;
 }
 
 export interface SinkOptions {
   readonly connectMs: number;
-  /** How long the destination may take nothing of what is there for it. */
+  /** Limit for a destination that accepts none of the waiting data. */
   readonly sendMs: number;
-  /** Aborts when the connection is not wanted any more. */
+  /** Aborts when the connection is no longer wanted. */
   readonly signal: AbortSignal;
-  /** There is room again after a `write` that answered false. */
+  /** Called when there is room again after a `write` that returned false. */
   readonly writable: () => void;
-  /** A packet that cannot be carried is left out, for this reason. */
+  /** Called with the reason when a packet cannot be carried and is dropped. */
   readonly leftOut: (reason: string) => void;
   /**
-   * The destination asks for another connection, and takes media until that is made.
+   * Called when the destination asks for another connection; it accepts media until that is made.
    * @param url relative to that of this connection; undefined for the same one
    */
   readonly moved: (url: string | undefined) => void;
-  /** Called when a connection that was made is over; not after `close()` or `finish()`. */
+  /** Called when an established connection ends, except after `close()` or `finish()`. */
   readonly failed: (reason: string) => void;
 }
 

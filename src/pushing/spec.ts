@@ -13,15 +13,14 @@ const Spec = Type.Object({
   createdTime: Type.Number(),
 });
 
-/** What is pushed, and where to. */
 export type PushSpec = Static<typeof Spec>;
 
-/** undefined for what a node of another version may have left. */
+/** undefined for a spec of another version. */
 export function readPushSpec(json: unknown): PushSpec | undefined {
   return Value.Check(Spec, json) ? json : undefined;
 }
 
-/** @returns undefined for a protocol that this version does not know; @throws PushError */
+/** @returns undefined for a protocol unknown to this version; @throws PushError */
 export function destinationOf({ protocol, url, streamKey }: PushSpec): Destination | undefined {
   const known = pushProtocol(protocol);
   return known && readDestination(known, url, streamKey);

@@ -12,10 +12,10 @@ import type { SinkOptions } from './sink.ts';
 import { readSrtQuery } from './srt-options.ts';
 import type { Carrier } from './ts-sink.ts';
 
-/** Seven transport packets: what SRT's live mode carries unless it is told otherwise. */
+/** Seven transport packets: the default payload of SRT's live mode. */
 const MESSAGE_BYTES = 7 * PACKET_BYTES;
 
-/** Carries MPEG-TS over SRT, as far as destinations may be reached. libsrt runs from the first call on. */
+/** Carries MPEG-TS over SRT to destinations that the guard allows. libsrt runs from the first call on. */
 export class SrtCarriers {
   readonly #guard: OutboundGuard;
   readonly #log: Logger;
@@ -42,7 +42,7 @@ export class SrtCarriers {
     }
   };
 
-  /** Ends what is left, and libsrt. Idempotent. */
+  /** Closes the remaining connections, and libsrt. Idempotent. */
   async close(): Promise<void> {
     for (const connection of this.#connections) connection.close();
     this.#connections.clear();
@@ -56,7 +56,6 @@ class SrtCarrier implements Carrier {
   readonly #options: SinkOptions;
   readonly #onClose: () => void;
   readonly #messageBytes: number;
-  /** What is to be sent when there is room. */
   #rest: Buffer[] = [];
   #stall: Watchdog | undefined;
   #sentBytes = 0;
@@ -95,7 +94,7 @@ class SrtCarrier implements Carrier {
     this.#onClose();
   }
 
-  /** @returns false when there is no room for all of it */
+  /** @returns false when there is not room for all of it */
   #flush(): boolean {
     for (let packets = this.#rest.shift(); packets !== undefined; packets = this.#rest.shift()) {
       for (let at = 0; at < packets.length; at += this.#messageBytes) {

@@ -1,13 +1,13 @@
 import { readSrtOption, type SrtOption } from '../lib/srt-options.ts';
 import { PushError } from './error.ts';
 
-/** What the query of an SRT URL asks for. */
+/** Options in the query of an SRT URL. */
 export interface SrtQuery {
   readonly streamId: string;
   readonly options: readonly SrtOption[];
 }
 
-/** Other names of options: what ffmpeg calls them, and `timeout`, which the management API's documentation names. */
+/** Other names of options: those of ffmpeg, and `timeout`, which the management API's documentation uses. */
 const ALIASES: Readonly<Record<string, string>> = {
   timeout: 'conntimeo',
   connect_timeout: 'conntimeo',
@@ -16,7 +16,7 @@ const ALIASES: Readonly<Record<string, string>> = {
   tos: 'iptos',
   ttl: 'ipttl',
 };
-/** What is not libsrt's to know, or is so anyway. */
+/** Options that libsrt does not get, or whose value is fixed. */
 const OTHERS: ReadonlySet<string> = new Set(['mode', 'streamid', 'transtype']);
 const MAX_STREAM_ID_BYTES = 512;
 

@@ -6,8 +6,8 @@ import type { TaskDefinitions } from '../tasks/definitions.ts';
 import { PUSH } from './kind.ts';
 
 /**
- * Keeps the beginning of streams that pushes wait for: the claim of a task takes longer than a first frame to come.
- * @returns ends that
+ * Caches the start of streams for which pushes wait: claiming a task takes longer than the first frame to arrive.
+ * @returns undo
  */
 export function keepStarts(registry: Registry, definitions: TaskDefinitions, caches: StartCaches): () => void {
   const onOutput = (output: OutputStream, application: Application): void => {

@@ -7,10 +7,10 @@ import { randomId } from '../lib/random-id.ts';
 import { readPush } from './request.ts';
 
 const ID_LENGTH = 6;
-/** The URL of an RTMP server that ends with an application and a stream key, which may have a query. */
+/** URL of an RTMP server that ends with an application and a stream key, which may have a query. */
 const RTMP_WITH_KEY = /^(rtmps?:\/\/[^/?#]+\/[^?#]*[^/?#])\/([^/?#]+(?:\?.*)?)$/i;
 
-/** Pushes that a file asks for (docs/compatibility.md#recordings-pushes-dumps). */
+/** Pushes that a stream map asks for (docs/compatibility.md#recordings-pushes-dumps). */
 export const PUSH_MAP: MapFormat<Static<typeof PushEntry>> = {
   root: 'PushInfo',
   item: 'Push',
@@ -33,7 +33,7 @@ export const PUSH_MAP: MapFormat<Static<typeof PushEntry>> = {
   },
 };
 
-/** RTMP destinations may be given with the stream key at the end of the URL. */
+/** Splits off the stream key that RTMP destinations may have at the end of the URL. */
 function destination({ protocol, url, streamKey }: Static<typeof PushEntry>) {
   const [, server, key] = RTMP_WITH_KEY.exec(url) ?? [];
   if (protocol.toLowerCase() !== 'rtmp' || streamKey !== '' || server === undefined || key === undefined)
@@ -41,7 +41,7 @@ function destination({ protocol, url, streamKey }: Static<typeof PushEntry>) {
   return { url: server, streamKey: key };
 }
 
-/** @throws taskInvalid for a macro that there is not */
+/** @throws taskInvalid for an unknown macro */
 function expanded(template: string, names: EntryNames, encoded: (name: string) => string): string {
   const values = new Map([
     ['${Application}', names.app],

@@ -5,11 +5,11 @@ import { LiveTs } from '../packaging/live-ts.ts';
 import type { Destination } from './destination.ts';
 import type { OpenSink, Sink, SinkOptions } from './sink.ts';
 
-/** What takes transport packets to a destination. */
+/** Transport of MPEG-TS packets to a destination. */
 export interface Carrier extends Pick<Sink, 'takesBursts' | 'sentBytes' | 'finish' | 'close'> {
   /**
    * @param packets whole transport packets
-   * @returns false when enough waits, until `writable` is called; they are sent all the same
+   * @returns false when the send queue is full, until `writable` is called; they are sent all the same
    */
   send(packets: Buffer): boolean;
 }
@@ -17,12 +17,12 @@ export interface Carrier extends Pick<Sink, 'takesBursts' | 'sentBytes' | 'finis
 /** Connects a carrier. @throws PushError */
 export type OpenCarrier = (destination: Destination, options: SinkOptions) => Promise<Carrier>;
 
-/** Pushes MPEG-TS by what takes it there. */
+/** Makes a sink that pushes MPEG-TS over a carrier. */
 export function tsSink(open: OpenCarrier): OpenSink {
   return async (destination, options) => new TsSink(await open(destination, options), options);
 }
 
-/** The tracks of a push as one program of MPEG-TS. */
+/** Multiplexes the tracks of a push as one program of MPEG-TS. */
 class TsSink implements Sink {
   readonly isSingle = false;
   readonly takesBursts: boolean;
@@ -52,7 +52,7 @@ class TsSink implements Sink {
   }
 
   write(packet: Packet): boolean {
-    // what is full may have been emptied by a call of `writable`
+    // a call of `writable` may have emptied the carrier
     this.#hasRoom = true;
     this.#ts.write(packet);
     return this.#hasRoom;

@@ -2,20 +2,20 @@ import { isIP } from 'node:net';
 import { PACKET_BYTES } from '../containers/mpegts/stream-types.ts';
 import { PushError } from './error.ts';
 
-/** What the query of a UDP URL asks for. */
+/** Options in the query of a UDP URL. */
 export interface UdpOptions {
-  /** Of a datagram: whole transport packets. */
+  /** Datagram size: whole transport packets. */
   readonly datagramBytes: number;
-  /** Routers that a datagram may pass; undefined for what the system sets, which is none for multicast. */
+  /** Most hops of a datagram; undefined for the system's default, which lets multicast pass no router. */
   readonly ttl: number | undefined;
   /** Address of the network interface to send from. */
   readonly localAddress: string | undefined;
 }
 
-/** Seven transport packets: as much as every network carries in one piece. */
+/** Seven transport packets: fits the MTU of every usual network. */
 const DATAGRAM_BYTES = 7 * PACKET_BYTES;
 const MAX_DATAGRAM_BYTES = 65_507;
-/** Options of ffmpeg that are for receivers, or make no difference here. */
+/** Options of ffmpeg for receivers only, or without effect here. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'buffer_size',
   'connect',

@@ -4,10 +4,10 @@ import { expandPath, type PathValues } from './macros.ts';
 import { partsOf, type RecordPaths } from './settings.ts';
 
 /**
- * The parts of both paths of a recording below the root, as they would be now.
- * @param prefix of the keys of uploads
- * @throws taskInvalid for a path that leads out of the root, or that no file can have, and for a key that leads out of its
- * bucket
+ * Expands both paths of a recording as of now, relative to the root.
+ * @param prefix prefix of the keys of uploads
+ * @throws taskInvalid for a path that leads out of the root or cannot be a file's, and for a key that leads out of
+ * its bucket
  */
 export function checkedParts(
   paths: RecordPaths,

@@ -9,16 +9,16 @@ import { isWebm, trackEntry } from '../containers/webm/tracks.ts';
 import { isMedia, type Codec, type MediaTrack, type Track } from '../core/track.ts';
 import { TsFile } from './ts-file.ts';
 
-/** How recordings of one form are made. */
+/** Format of recorded files. */
 export interface Container {
   readonly name: string;
-  /** How long what it puts out may wait for more: fragments come whole. */
+  /** Longest wait for more output before writing: fragments come whole. */
   readonly waitMs: number;
-  /** It can describe tracks whose configuration changes: no new file is needed then. */
+  /** Whether a configuration change of a track needs no new file. */
   readonly followsChanges: boolean;
-  /** Why it cannot carry a track; undefined when it can. */
+  /** Reason why a track cannot be carried; undefined when it can. */
   objection(track: Track): string | undefined;
-  /** @param tracks none that it objects to */
+  /** @param tracks tracks without an objection */
   open(tracks: readonly Track[], onFault: (fault: string) => void, origin: Origin | undefined): FileMuxer;
 }
 
@@ -40,7 +40,7 @@ const WEBM: Container = {
   open: (tracks, _onFault, origin) => new WebmFile(tracks as readonly MediaTrack[], origin),
 };
 
-/** All files have the same PIDs, so they can be put together. */
+/** Same PIDs in all files of a recording, so that they can be concatenated. */
 function ts(): Container {
   const pids = new Pids();
   return {
@@ -53,7 +53,7 @@ function ts(): Container {
 }
 
 /**
- * The container that the extension of a file name asks for (docs/compatibility.md#recordings-pushes-dumps): MPEG-TS if none does. It is for
+ * Container for the extension of a file name (docs/compatibility.md#recordings-pushes-dumps), by default MPEG-TS; for
  * the files of one recording.
  */
 export function containerOf(path: string): Container {
@@ -67,7 +67,7 @@ export function containerOf(path: string): Container {
   }
 }
 
-/** @param describe throws for a track that has no place after all, such as one without a configuration */
+/** @param describe throws for a track that is unusable after all, such as one without a configuration */
 function refused(container: string, track: Track, isKnown: boolean, describe: () => unknown): string | undefined {
   if (!isKnown) return `${track.codec} cannot be carried in ${container}`;
   try {

@@ -3,26 +3,25 @@ import type { Patch } from '../containers/file-muxer.ts';
 import type { Disk } from '../core/disks.ts';
 import { writeAll } from '../lib/files/write-all.ts';
 
-/** So much is written without waiting for more. */
+/** This much is written without waiting for more. */
 const MIN_BYTES = 256 * 1024;
-/** Buffers of one call. */
+/** Most buffers of one call. */
 const MAX_PIECES = 1024;
 
 export interface FileWriterOptions {
-  /** How long less than that may wait for more, so that small pieces are written together. */
+  /** Longest wait for more, so that small pieces are written together. */
   readonly waitMs: number;
-  /** Called once, when the disk fails or is too slow: nothing is written any more. */
+  /** Called once, when the disk fails or is too slow; nothing more is written. */
   readonly onFailure: (error: Error) => void;
 }
 
-/** Appends to a new file, without waiting for the disk, and without copying what it writes. */
+/** Appends to a new file without waiting for the disk, and without copying. */
 export class FileWriter {
   readonly #opening: Promise<FileHandle>;
   readonly #disk: Disk;
   readonly #options: FileWriterOptions;
   #queue: Buffer[] = [];
   #queued = 0;
-  /** Bytes in the file. */
   #written = 0;
   #writing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -36,7 +35,7 @@ export class FileWriter {
     opening.catch((error: unknown) => this.#fail(error as Error));
   }
 
-  /** Bytes that were given to it. */
+  /** Bytes appended, whether written or waiting. */
   get bytes(): number {
     return this.#written + this.#queued;
   }
@@ -57,8 +56,8 @@ export class FileWriter {
   }
 
   /**
-   * Writes what waits and the patches, and leaves the file on the disk, not only in the memory of the system.
-   * @throws what has kept anything from being written; the file is closed then, too
+   * Writes the waiting data and the patches, and flushes the file to the disk.
+   * @throws errors that prevented a write; the file is closed then, too
    */
   async end(patches: readonly Patch[]): Promise<void> {
     const handle = await this.#opening;
@@ -67,7 +66,7 @@ export class FileWriter {
       if (this.#failure !== undefined) throw this.#failure;
       await this.#disk.take(async () => {
         if (patches.length > 0) {
-          // the index has to be there before anything says so
+          // the data must be on disk before any record of it
           await handle.datasync();
           for (const { at, data } of patches) await writeAll(handle, data, at);
         }
@@ -97,14 +96,14 @@ export class FileWriter {
     } catch (error) {
       this.#fail(error as Error);
     }
-    // in the same turn as the last look at the queue: what is appended from now on is for the next write
+    // in the same turn as the last check of the queue: later appends need another write
     this.#writing = undefined;
   }
 
-  /** Drops what was written from the start of the queue: a disk that is almost full takes parts. */
+  /** Removes written bytes from the start of the queue: a disk that is almost full writes a part of the data. */
   #take(bytes: number): void {
     this.#written += bytes;
-    // what it has failed for meanwhile does not wait any more
+    // after a failure the queue is already dropped
     if (this.#failure !== undefined) return;
     this.#count(-bytes);
     let rest = bytes;

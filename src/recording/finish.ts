@@ -6,16 +6,16 @@ import { placeBelow, renameFree } from '../lib/files/paths.ts';
 import type { PathValues } from './macros.ts';
 import { partsOf } from './settings.ts';
 
-/** What the macros of a file's paths stand for. */
+/** Values of the macros in a file's paths. */
 export function valuesOf(entry: JournalEntry, finishTime: number): PathValues {
   return { ...entry, start: new Date(entry.startTime), end: new Date(finishTime) };
 }
 
 /**
- * Gives a file its name, adds it to the info file, and hands it over for delivery. A crash at any point loses none of
- * that: the next start goes on with what the journal says.
- * @returns where they are
- * @throws PathError, what the system says; what keeps the info file from being written goes to `onInfoFailure`
+ * Moves a file to its final name, adds it to the info file, and hands it to delivery. A crash at any point loses
+ * nothing: the next start resumes by the journal.
+ * @returns places of both files
+ * @throws PathError, errors of the system; errors of the info file go to `onInfoFailure`
  */
 export async function finishFile(
   entry: JournalEntry,
@@ -35,7 +35,7 @@ export async function finishFile(
   return { file: filePath, info };
 }
 
-/** @param parts of the path that it was to get; another file may have had its name */
+/** @param parts wanted path below the root; another file may have had that name */
 export function named(
   entry: JournalEntry,
   finished: Finished,

@@ -19,10 +19,10 @@ export interface FileInfo {
   readonly stream: string;
   readonly filePath: string;
   readonly recordBytes: number;
-  /** Milliseconds. */
+  /** Duration in milliseconds. */
   readonly recordTime: number;
   readonly sequence: number;
-  /** The recording was stopped with it. */
+  /** Whether the recording was stopped with it. */
   readonly lastSequence: boolean;
   /** Milliseconds since the epoch. */
   readonly createdTime: number;
@@ -33,36 +33,40 @@ export interface FileInfo {
 const HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<files>\n';
 const END = '</files>';
 /**
- * The end of the root, and the beginning of a processing instruction with nothing but spaces: room for the next entries.
- * An entry is written into the room first, where it means nothing, with another end after it. Then the old end and
- * beginning are overwritten with spaces: one write, within a sector, so that there is a whole document at any moment.
+ * End of the root element, and the beginning of a processing instruction that contains only spaces: room for the next
+ * entries. An entry is first written into the room, where it has no meaning, with another end after it. Then the old
+ * end and beginning are overwritten with spaces in one write within a sector, so the document is complete at any
+ * moment.
  */
 const TURN = `${END}\n<?room `;
 const ROOM_END = '?>\n';
-/** Room that a file gets with its second entry, and when it is full: a part of its size, so that this becomes rare. */
+/**
+ * Least room that a file gets with its second entry, and when it is full. It grows with the file, so that this
+ * becomes rare.
+ */
 const MIN_ROOM = 4096;
 const MAX_ROOM = 256 * 1024;
 const ROOM_SHARE = 1 / 4;
 const SECTOR = 512;
 
 /**
- * Adds an entry to an info file (docs/compatibility.md#recordings-pushes-dumps), which is whole at any moment. Others may do so at the
- * same time, also on another machine.
- * @throws PathError when there is another file of that name; what the system says
+ * Adds an entry to an info file (docs/compatibility.md#recordings-pushes-dumps), which is complete at any moment.
+ * Concurrent writers are allowed, also on another machine.
+ * @throws PathError when another file has that name; errors of the system
  */
 export async function appendInfo(path: string, info: FileInfo): Promise<void> {
   const entry = Buffer.from(entryOf(info));
   await withLock(lockOf(path), () => append(path, entry));
 }
 
-/** Beside the file, under its name where that leaves room for an extension. */
+/** Lock beside the file, under its name as far as that leaves room for an extension. */
 function lockOf(path: string): string {
   const name = `${basename(path)}.lock`;
   if (Buffer.byteLength(name) <= MAX_PART_BYTES) return `${path}.lock`;
   return join(dirname(path), `${createHash('sha256').update(name).digest('hex')}.lock`);
 }
 
-/** The same, where it is not there yet: after a crash that may be so. */
+/** Adds an entry unless it exists, which is possible after a crash. Throws as `appendInfo`. */
 export async function appendInfoOnce(path: string, info: FileInfo): Promise<void> {
   const text = await readFile(path, 'utf8').catch(unless('ENOENT'));
   if (text === undefined || !text.includes(pathElement(info.filePath))) await appendInfo(path, info);
@@ -99,12 +103,12 @@ async function append(path: string, entry: Buffer): Promise<void> {
   });
 }
 
-/** Where the root of a document ends, and how many bytes of room follow `TURN` there. */
+/** Position of the root's end, and the bytes of room after `TURN`. */
 async function placeOf(file: FileHandle, size: number, path: string): Promise<{ end: number; room: number }> {
   const tail = Math.min(size, MAX_ROOM + 2 * SECTOR);
   const from = size - tail;
   const { buffer } = await file.read(Buffer.alloc(tail), 0, tail, from);
-  // a later one is in the room: it was not reached before a crash
+  // an end after it is in the room: a crash came before it took effect
   const end = buffer.indexOf(END);
   if (end < 0) throw new PathError(`the info file is another file: ${path}`);
   const hasRoom = buffer.indexOf(TURN, end) === end;
@@ -112,7 +116,7 @@ async function placeOf(file: FileHandle, size: number, path: string): Promise<{ 
   return { end: from + end, room: roomEnd < 0 ? 0 : roomEnd - end - TURN.length };
 }
 
-/** @param at where the file ends, and what is written begins */
+/** @param at end of the file, where writing begins */
 async function write(path: string, flags: 'wx' | 'r+', at: number, data: Buffer): Promise<void> {
   const file = await open(path, flags);
   try {
@@ -124,7 +128,7 @@ async function write(path: string, flags: 'wx' | 'r+', at: number, data: Buffer)
   }
 }
 
-/** An entry for a place in the file, and `TURN` within one sector. */
+/** Entry for a position in the file, and `TURN` within one sector. */
 function concluded(at: number, entry: Buffer): Buffer {
   const left = SECTOR - ((at + entry.length) % SECTOR);
   const pad = left < TURN.length ? left : 0;
@@ -155,7 +159,7 @@ function element(name: string, value: string | number | boolean): string {
   return `<${name}>${xmlText(String(value))}</${name}>`;
 }
 
-/** Cut where a path would end the section, the room or the root. */
+/** Path in CDATA, cut where it would end the section, the room or the root. */
 function pathElement(path: string): string {
   const text = xmlCharacters(path).replaceAll(/(?<=\]\])>|(?<=\?)>|(?<=<)\//g, ']]><![CDATA[$&');
   return `<filePath><![CDATA[${text}]]></filePath>`;

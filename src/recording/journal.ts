@@ -5,18 +5,18 @@ import type { Logger } from '../log/log.ts';
 import { JsonFolder } from '../lib/files/json-folder.ts';
 
 const LONGEST_PAUSE_MS = 5 * 60_000;
-/** Of files in memory that could not be handed over. */
+/** Limit of files kept in memory that could not be handed over. */
 const MAX_UNHANDED = 10_000;
 
-/** Whose recording a file is of, and which of its files. */
+/** Fields that identify a file and its recording. */
 export const RECORDED = {
   transactionId: Type.String(),
-  /** Of the task. */
+  /** Id of the task. */
   id: Type.String(),
   metadata: Type.Optional(Type.String()),
   vhost: Type.String(),
   app: Type.String(),
-  /** Output stream and input stream. */
+  /** Names of the output stream and the input stream. */
   stream: Type.String(),
   source: Type.String(),
   sequence: Type.Integer(),
@@ -26,27 +26,27 @@ export const RECORDED = {
 };
 
 const Entry = Type.Object({
-  /** Where the file is as long as it is not finished. */
+  /** Path until the file is finished. */
   temporary: Type.String(),
-  /** Inode of its folder: it is another one where a disk is not mounted. Older versions do not have it. */
+  /** Inode of its folder, which differs while a disk is not mounted. Older versions lack it. */
   folder: Type.Optional(Type.Number()),
   root: Type.String(),
   /** Templates of its paths below the root. */
   file: Type.String(),
   info: Type.String(),
   ...RECORDED,
-  /** What follows once it is finished; nothing where it is absent. */
+  /** Steps after it is finished; none where absent. */
   delivery: Type.Optional(Type.Object({ announced: Type.Boolean(), uploaded: Type.Boolean() })),
-  /** Nothing is written to it any more: it gets its name. */
+  /** Set once the file is complete and is to get its name. */
   finished: Type.Optional(
     Type.Object({
       recordBytes: Type.Number(),
-      /** Milliseconds. */
+      /** Duration in milliseconds. */
       recordTime: Type.Number(),
       lastSequence: Type.Boolean(),
       /** Milliseconds since the epoch. */
       finishTime: Type.Number(),
-      /** By which it is known under its new name. */
+      /** Identifies the file under its new name. */
       inode: Type.Number(),
     }),
   ),
@@ -54,30 +54,30 @@ const Entry = Type.Object({
 /** A file that this node writes. */
 export type JournalEntry = Static<typeof Entry>;
 
-/** What is known of a file when nothing is written to it any more. */
+/** Facts about a complete file. */
 export type Finished = Omit<NonNullable<JournalEntry['finished']>, 'inode'>;
 
-/** A file that has its name. */
+/** A file with its final name. */
 export interface FinishedFile extends JournalEntry, Finished {
   /** Absolute. */
   readonly filePath: string;
-  /** From the root on. */
+  /** Path below the root. */
   readonly pathBelow: string;
 }
 
 export interface JournalOptions {
-  /** Of this node alone. */
+  /** Folder of this node alone. */
   readonly folder: string;
   readonly log: Logger;
-  /** Takes over each finished file. @throws when it cannot: it gets the file again */
+  /** Accepts each finished file. @throws when it cannot: the file is handed over again */
   readonly deliver?: (file: FinishedFile) => Promise<void>;
 }
 
-/** The files that this node writes at the moment: after a crash its next start finds and finishes them. */
+/** Files that this node is writing: after a crash the next start finds and finishes them. */
 export class Journal {
   readonly #options: JournalOptions;
   readonly #entries: JsonFolder<typeof Entry>;
-  /** Files that could not be handed over yet, by the names of their entries. */
+  /** By the names of their entries. */
   readonly #unhanded = new Map<string, FinishedFile>();
   readonly #pauses = new BackOff(LONGEST_PAUSE_MS);
   #timer: NodeJS.Timeout | undefined;
@@ -89,12 +89,12 @@ export class Journal {
     this.#entries = new JsonFolder(options.folder, Entry);
   }
 
-  /** Adds or replaces an entry. @throws what the system says */
+  /** Adds or replaces an entry. @throws errors of the system */
   async put(entry: JournalEntry): Promise<void> {
     await this.#entries.put(nameOf(entry), entry);
   }
 
-  /** The same for a file that is complete. A disk without room for that does not keep the file from its name. */
+  /** Stores the entry of a complete file. A full disk does not prevent the file from getting its name. */
   async finish(entry: JournalEntry): Promise<void> {
     await this.put(entry).catch(({ message: reason }: Error) =>
       this.#options.log.warn(
@@ -104,7 +104,7 @@ export class Journal {
     );
   }
 
-  /** Hands a file that has its name over. What fails here is tried again, also after the next start. */
+  /** Hands over a file that has its name. Failures are tried again, also after the next start. */
   async hand(file: FinishedFile): Promise<void> {
     const { deliver, log } = this.#options;
     const name = nameOf(file);
@@ -117,7 +117,7 @@ export class Journal {
           { event: 'delivery.failed', file: file.filePath, reason },
           'a finished recording could not be handed over for delivery: trying again',
         );
-      // the next start has the others
+      // the next start hands over the others
       if (this.#unhanded.size < MAX_UNHANDED) this.#unhanded.set(name, file);
       return this.#plan();
     }
@@ -130,7 +130,7 @@ export class Journal {
     );
   }
 
-  /** Leaves what could not be handed over to the next start. Idempotent. */
+  /** Leaves the rest to the next start. Idempotent. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -150,12 +150,12 @@ export class Journal {
     else this.#pauses.reset();
   }
 
-  /** @throws what the system says */
+  /** @throws errors of the system */
   async remove(entry: Pick<JournalEntry, 'temporary'>): Promise<void> {
     await this.#entries.remove(nameOf(entry));
   }
 
-  /** All that can be read; the log has the others. @throws what the system says of the folder */
+  /** All readable entries; unreadable ones are logged. @throws errors of the system for the folder */
   async list(): Promise<JournalEntry[]> {
     const entries: JournalEntry[] = [];
     for (const name of await this.#entries.names()) {

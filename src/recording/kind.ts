@@ -14,15 +14,15 @@ import { readRecordProgress, readRecordSpec } from './spec.ts';
 export const RECORD = 'record';
 
 export interface RecordKindOptions {
-  /** That a relative RootPath starts from, and that recordings go to where there is none. */
+  /** Base of a relative RootPath, and the folder of recordings without one. */
   readonly folder: string;
   readonly journal: Journal;
-  /** What a stream has brought before a recording of it begins, for one that has waited for it. */
+  /** Packets of a stream from before a recording that was waiting for it. */
   readonly start: (task: TaskName, output: OutputStream) => GopCache | undefined;
   readonly log: Logger;
 }
 
-/** Recordings of output streams. */
+/** Tasks that record output streams. */
 export class RecordKind implements StreamKind {
   readonly name = RECORD;
   readonly #options: RecordKindOptions;

@@ -9,13 +9,13 @@ import { findRenamed, placeBelow } from '../lib/files/paths.ts';
 import { partsOf } from './settings.ts';
 import { unless } from '../lib/files/unless.ts';
 
-/** How long a file waits for a disk that is not there. */
+/** Time that a file waits for a missing disk. */
 const WAITS_MS = 7 * 24 * 3600_000;
 
 /**
- * Finishes the files that this node was writing when it was killed, as far as they were written, one after the other.
- * Never rejects: what keeps a file from being finished is logged.
- * @param entries of the journal before anything was recorded
+ * Finishes the files that this node was writing when it was killed, one after the other. Never rejects: failures are
+ * logged.
+ * @param entries entries of the journal before the first recording of this run
  * @param signal leaves the others to the next start
  */
 export async function finishLeftovers(
@@ -64,14 +64,14 @@ async function finishLeftover(entry: JournalEntry, journal: Journal, log: Logger
   log.info({ event: 'record.finished', file, sequence, bytes: size }, 'a recording that was interrupted is finished');
 }
 
-/** Whether there is nothing, or another folder, in the place of the one that a file was written to. */
+/** Whether the folder that a file was written to is missing or replaced by another. */
 async function isFolderAway({ temporary, folder, startTime }: JournalEntry): Promise<boolean> {
   if (folder === undefined || Date.now() - startTime > WAITS_MS) return false;
   const found = await stat(dirname(temporary)).catch(unless('ENOENT'));
   return found?.ino !== folder;
 }
 
-/** Goes on after the name. */
+/** Resumes after the step that named the file. */
 async function completeNamed(
   entry: JournalEntry,
   { inode, ...finished }: NonNullable<JournalEntry['finished']>,

@@ -1,4 +1,4 @@
-/** What the macros of a path stand for (docs/compatibility.md#recordings-pushes-dumps). */
+/** Values of the macros of a path (docs/compatibility.md#recordings-pushes-dumps). */
 export interface PathValues {
   readonly transactionId: string;
   readonly id: string;
@@ -12,7 +12,7 @@ export interface PathValues {
   readonly end: Date;
 }
 
-/** Puts values in the place of macros. What no macro is called stays as it is. */
+/** Replaces macros by values. Unknown macros stay. */
 export function expandPath(template: string, values: PathValues): string {
   return template.replaceAll(/\$\{(\w+)(?::([^}]*))?\}/g, (whole, name: string, format?: string) => {
     switch (name) {
@@ -40,7 +40,7 @@ export function expandPath(template: string, values: PathValues): string {
   });
 }
 
-/** Tokens of the local time: YYYY MM DD hh mm ss. */
+/** Formats local time by the tokens YYYY MM DD hh mm ss. */
 function formatted(time: Date, format = 'YYYYMMDDhhmmss'): string {
   const tokens: Record<string, number> = {
     YYYY: time.getFullYear(),

@@ -5,14 +5,14 @@ import { wholeTs } from '../containers/mpegts/whole.ts';
 import { wholeWebm } from '../containers/webm/whole.ts';
 import { writeAll } from '../lib/files/write-all.ts';
 
-/** More than the tables of a usual fragment take. */
+/** Enough for the tables of a usual fragment. */
 const READ_BYTES = 16 * 1024;
 
 /**
- * Completes a file that was interrupted: cuts off what is not whole, and gives an MP4 its index.
- * @param extension of its final name, in small letters
- * @returns its bytes; 0 when there is no media in it
- * @throws what the system says
+ * Completes an interrupted file: cuts off an incomplete end, and gives an MP4 its index.
+ * @param extension extension of its final name, in lower case
+ * @returns its bytes; 0 when it has no media
+ * @throws errors of the system
  */
 export async function mendFile(path: string, extension: string): Promise<number> {
   const file = await open(path, 'r+');
@@ -25,7 +25,7 @@ export async function mendFile(path: string, extension: string): Promise<number>
       await writeAll(file, end, whole);
       await file.sync();
     } catch {
-      // where there is no room for an index, it can be played without
+      // where there is no room for an index, the file is playable without it
       await file.truncate(whole);
       await file.sync();
       return whole;
@@ -38,7 +38,10 @@ export async function mendFile(path: string, extension: string): Promise<number>
   }
 }
 
-/** What is read lies mostly behind what was read before: the head of a fragment, its tables, the head of its data. */
+/**
+ * Reads ahead: most reads directly follow the one before, as the head of a fragment, its tables, the head of its
+ * data.
+ */
 function reader(file: FileHandle): ReadAt {
   let from = 0;
   let known: Buffer = Buffer.alloc(0);

@@ -16,20 +16,19 @@ import { partsOf } from './settings.ts';
 export interface RecordedFileOptions {
   readonly container: Container;
   readonly tracks: readonly Track[];
-  /** The track that tells how long the file is. */
+  /** Track that determines the length of the file. */
   readonly leader: Track;
   readonly origin: Origin | undefined;
   readonly disk: Disk;
   readonly journal: Journal;
-  /** What is known of it, but for its temporary name. */
   readonly entry: Omit<JournalEntry, 'temporary'>;
   readonly onFault: (fault: string) => void;
   readonly onInfoFailure: (error: Error) => void;
-  /** Called once, when nothing can be written any more. */
+  /** Called once, when nothing more can be written. */
   readonly onFailure: (error: Error) => void;
 }
 
-/** Where a file and its info file are. */
+/** Paths of a file and its info file. */
 export interface Places {
   readonly file: string;
   readonly info: string;
@@ -45,7 +44,7 @@ export class RecordedFile {
   #places: Places;
   #entry: JournalEntry | undefined;
   #begin: number | undefined;
-  /** Time of the newest frame, and of its end. */
+  /** Decode time of the newest frame, and its end. */
   #newest: number | undefined;
   #last = 0;
 
@@ -72,12 +71,12 @@ export class RecordedFile {
     return this.#options.entry.startTime;
   }
 
-  /** By the names that they get if it ends at once. */
+  /** Paths that the files get if the recording ends now. */
   get places(): Places {
     return this.#places;
   }
 
-  /** Bytes on the disk, or on their way. */
+  /** Bytes on the disk, or waiting to be written. */
   get bytes(): number {
     return this.#writer.bytes;
   }
@@ -101,12 +100,12 @@ export class RecordedFile {
     return this.#begin === undefined ? 0 : Math.max(0, rescale(dts - this.#begin, timebase, MILLISECONDS));
   }
 
-  /** The track of that id as the file knows it. */
+  /** Track of that id when it was added to the file. */
   track(id: number): Track | undefined {
     return this.#tracks.get(id);
   }
 
-  /** The tracks of events among these go into the file from now on: nothing of it depends on them. */
+  /** Adds the data tracks among these, which the file does not depend on. */
   addEvents(tracks: readonly Track[]): void {
     for (const track of tracks) if (track.type === 'data') this.#tracks.set(track.id, track);
   }
@@ -117,16 +116,16 @@ export class RecordedFile {
       const before = this.#newest ?? packet.dts;
       this.#begin ??= packet.dts;
       this.#newest = packet.dts;
-      // where the source does not say how long a frame lasts, it lasts as long as the one before
+      // a frame of unknown duration lasts as long as the one before
       this.#last = packet.dts + (packet.duration || Math.max(0, packet.dts - before));
     }
     this.#writer.append(this.#muxer.write(packet));
   }
 
   /**
-   * Completes the file and gives it its name, also when the disk has failed meanwhile.
-   * @returns where it is, and its info file
-   * @throws what has kept it from being completed; it has its name then, if that was possible
+   * Completes the file and gives it its name, even if the disk has failed.
+   * @returns paths of the file and its info file
+   * @throws errors that prevented its completion; it has its name then, if possible
    */
   async end(lastSequence: boolean) {
     const finishTime = Date.now();
@@ -159,7 +158,7 @@ export class RecordedFile {
     await journal.put(known);
     try {
       const handle = await open(temporary, 'wx');
-      // what keeps the info file from its place is told when it is written
+      // a failure to place the info file is reported when that is written
       const info = await placeBelow(entry.root, this.#parts.info, false).catch(() => this.#places.info);
       this.#places = { file: await freeName(place), info };
       this.#entry = known;

@@ -22,7 +22,7 @@ export interface RecorderOptions {
   readonly task: StreamTask;
   readonly spec: RecordSpec;
   readonly paths: RecordPaths;
-  /** What the stream has brought before, which it begins with. */
+  /** Earlier packets of the stream to begin with. */
   readonly start: GopCache | undefined;
   readonly disk: Disk;
   readonly journal: Journal;
@@ -31,14 +31,14 @@ export interface RecorderOptions {
 }
 
 const ID_LENGTH = 16;
-/** A longer timer would be due at once; the schedule is asked again then. */
+/** Timers cannot be longer; the schedule is checked again then. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
-/** Files of one recording that a slow disk has not completed yet. */
+/** Limit of files of one recording that a slow disk has not completed yet. */
 const MAX_ENDING = 32;
-/** Files of one recording that may still get late audio. */
+/** Limit of files of one recording that may still get late audio. */
 const MAX_BORDERS = 8;
 
-/** Records an output stream as long as it is there: files that begin at key frames of its first track. */
+/** Records an output stream while it exists: files begin at key frames of its first track. */
 export class Recorder {
   readonly #options: RecorderOptions;
   readonly #container: Container;
@@ -46,22 +46,20 @@ export class Recorder {
   readonly #transactionId = randomId(ID_LENGTH);
   readonly #progress: RecordProgress;
   readonly #over = Promise.withResolvers<void>();
-  /** Files that are being completed. */
   readonly #ending = new Set<Promise<void>>();
   #selection: TrackSelection = { tracks: [], warnings: [] };
   #leader: Track | undefined;
   #file: RecordedFile | undefined;
-  /** Between this file and those before, oldest first, until they are passed. */
+  /** Borders to earlier files, oldest first, until they are passed. */
   readonly #borders: Border[] = [];
   #reader: Reader | undefined;
-  /** Ends its use of the stream. */
   #leaves: readonly (() => void)[] = [];
-  /** Behind the key frame that the file begins with. */
+  /** Detects frames shown before the key frame that the file begins with. */
   readonly #leading = new LeadingPictures();
-  /** The next key frame begins another file. */
+  /** Whether the next key frame begins another file. */
   #isDue = false;
   #timer: NodeJS.Timeout | undefined;
-  /** Of the first file, for those that continue its times. */
+  /** Origin of the first file, for those that continue its times. */
   #origin: Origin | undefined;
   #failure: Error | undefined;
   #startTime: number | undefined;
@@ -75,7 +73,7 @@ export class Recorder {
     this.#progress = { ...readRecordProgress(task.progress) };
   }
 
-  /** Resolves when the task ends or the stream is gone, and the last file is complete. */
+  /** Resolves when the task or the stream has ended, and the last file is complete. */
   async run(): Promise<void> {
     const { task, start } = this.#options;
     const { signal, output } = task;
@@ -83,7 +81,7 @@ export class Recorder {
     signal.addEventListener('abort', onAbort, { once: true });
     output.on('tracks', this.#select);
     task.show(() => asJson(this.#report()));
-    // encoders on demand and pulls go on for it
+    // keeps on-demand encoders and pulls running
     this.#leaves = [output.addRelay(), output.counters.viewer('file')];
     this.#select();
     this.#plan();
@@ -127,7 +125,7 @@ export class Recorder {
     if (begins) this.#keep();
   }
 
-  /** Whether a packet is not of the file that is being written. The one that it is of gets it, where that has its track. */
+  /** Whether a packet belongs to an earlier file, which gets it if it has the track. */
   #isBehind(packet: Packet): boolean {
     const border = this.#borders.find((one) => one.isBehind(packet));
     while (this.#borders[0]?.passed === true) this.#pass();
@@ -136,7 +134,7 @@ export class Recorder {
     return border !== undefined;
   }
 
-  /** Completes the oldest file that is not complete. */
+  /** Completes the oldest open file before the current one. */
   #pass(): void {
     const former = this.#borders.shift()?.former;
     if (former !== undefined) this.#close(former, false);
@@ -149,7 +147,7 @@ export class Recorder {
     return interval !== undefined && file.elapsed(dts) >= interval;
   }
 
-  /** What is in the file so far cannot be continued with it. */
+  /** Whether a changed track cannot continue in the file. */
   #isOther(known: Track, track: Track): boolean {
     return !this.#container.followsChanges && !sameFormat(known, track);
   }
@@ -199,7 +197,7 @@ export class Recorder {
     this.#keep();
   }
 
-  /** Completes what is being written, if anything, beside what follows. */
+  /** Completes the current file, if any, in the background. */
   #end(isLast: boolean): void {
     while (this.#borders.length > 0) this.#pass();
     const file = this.#file;
@@ -256,12 +254,12 @@ export class Recorder {
     if (isSame) this.#file?.addEvents(this.#selection.tracks);
     if (isSame || this.#file === undefined) return;
     this.#isDue = true;
-    // nothing of it comes any more: there is no key frame to wait for
+    // the leading track is gone: there is no key frame to wait for
     if (this.#leader?.id !== wasLeader) this.#end(false);
     this.#options.task.output.wantKey();
   };
 
-  /** Of the tracks as they are now. */
+  /** Selects the tracks to record. */
   #choose(): void {
     const { task, spec } = this.#options;
     const { tracks } = task.output;
@@ -280,7 +278,7 @@ export class Recorder {
     }
   }
 
-  /** Waits until the schedule wants another file. */
+  /** Waits until the schedule asks for another file. */
   #plan(): void {
     if (this.#schedule === undefined) return;
     const now = Date.now();
@@ -301,7 +299,7 @@ export class Recorder {
     this.#options.task.keep(asJson({ ...this.#progress, ...this.#totals }));
   }
 
-  /** Of the files that are complete, and of what is being written. */
+  /** Totals of the complete files and the current one. */
   get #totals() {
     const open = [this.#file, ...this.#borders.map(({ former }) => former)].flatMap((file) => file ?? []);
     return {

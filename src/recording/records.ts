@@ -10,26 +10,25 @@ import { PathError, placeBelow } from '../lib/files/paths.ts';
 import { recordPaths } from './settings.ts';
 import { readRecordProgress, readRecordReport, readRecordSpec, type RecordReport, type RecordSpec } from './spec.ts';
 
-/** Unused: a task that follows a stream waits for it for ever. */
+/** Unused: a task that follows a stream waits for it without a limit. */
 const NO_LIMIT_MS = 0;
 
-/** A recording task of the cluster. */
 export interface RecordTask {
   readonly name: TaskName;
   readonly spec: RecordSpec;
-  /** Its state; undefined while no node runs it. */
+  /** State of the task; undefined while no node runs it. */
   readonly report: RecordReport | undefined;
-  /** The configuration asks for it. */
+  /** Whether the configuration asks for it. */
   readonly isConfigured: boolean;
 }
 
 export interface RecordsOptions {
   readonly tasks: ClusterTasks;
-  /** As `recordPaths` takes it. */
+  /** As in `recordPaths`. */
   readonly folder: string;
 }
 
-/** The recordings of the whole cluster. */
+/** Recordings of the whole cluster. */
 export class Records {
   readonly #options: RecordsOptions;
 
@@ -38,9 +37,10 @@ export class Records {
   }
 
   /**
-   * Defines a recording. It begins where its stream is, at the next key frame, or, if there is none yet, with its first picture.
-   * @throws publisherNotFound, recordExists, taskInvalid for a path outside the root, clusterUnavailable, changeUnknown,
-   * storageFailed
+   * Defines a recording. It begins where its stream is, at the next key frame, or, if there is no stream yet, with
+   * its first frame.
+   * @throws publisherNotFound, recordExists, taskInvalid for a path outside the root, clusterUnavailable,
+   * changeUnknown, storageFailed
    */
   async create(application: Application, id: string, spec: RecordSpec): Promise<RecordTask> {
     await this.#checkPaths(application, id, spec);
@@ -54,7 +54,7 @@ export class Records {
     return (await this.list(application, id))[0] ?? { name, spec, report: undefined, isConfigured: false };
   }
 
-  /** All of an application, or the one of that id, in order of their ids. @throws publisherNotFound */
+  /** Recordings of an application, or the one of that id, sorted by id. @throws publisherNotFound */
   async list(application: Application, id?: string): Promise<RecordTask[]> {
     checkPublisher(application);
     const rows = await this.#options.tasks.list(RECORD, application);
@@ -62,8 +62,8 @@ export class Records {
   }
 
   /**
-   * Stops a recording, wherever it runs, and waits for the end of its file, a few seconds at most.
-   * @returns how it was, with the places of the file that it has finished
+   * Stops a recording on any node, and waits a few seconds at most for its file to be complete.
+   * @returns its last state, with the paths of the file that it finished
    * @throws publisherNotFound, recordNotFound, clusterUnavailable, changeUnknown, storageFailed
    */
   async stop(application: Application, id: string): Promise<RecordTask> {
@@ -75,7 +75,7 @@ export class Records {
     return { ...task, report: { ...task.report, outputFilePath, outputInfoPath } };
   }
 
-  /** Nothing is made: folders come with the first file. */
+  /** Checks paths without creating folders, which come with the first file. */
   async #checkPaths(application: Application, id: string, spec: RecordSpec): Promise<void> {
     checkPublisher(application);
     const paths = recordPaths(application.config, spec, this.#options.folder);
@@ -88,7 +88,7 @@ export class Records {
       await placeBelow(paths.root, info, false);
     } catch (error) {
       if (error instanceof PathError) throw kilnError('taskInvalid', error.message);
-      // what the disk says here is not what it says where the stream will be
+      // this disk may differ from that of the node that will have the stream
     }
   }
 }
@@ -102,7 +102,7 @@ function checkPublisher({ vhost, name, config }: Application): void {
   if (config.publishers.file === undefined) throw kilnError('publisherNotFound', vhost.name, name);
 }
 
-/** undefined for one of another version. */
+/** undefined for a task of another version. */
 function taskOf({ name, definition, report }: TaskRow): RecordTask | undefined {
   const spec = readRecordSpec(definition.spec);
   if (spec === undefined) return undefined;

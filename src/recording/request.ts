@@ -6,7 +6,7 @@ import type { RecordSpec } from './spec.ts';
 export const SEGMENTATION_RULES = ['discontinuity', 'continuity'] as const;
 
 /**
- * Checks what a recording is asked for with, in the texts of docs/compatibility.md#recordings-pushes-dumps.
+ * Checks a recording request, with the error texts of docs/compatibility.md#recordings-pushes-dumps.
  * @throws taskInvalid
  */
 export function readRecord(request: TaskRequest): { readonly id: string; readonly spec: RecordSpec } {

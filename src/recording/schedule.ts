@@ -5,19 +5,19 @@ const FIELD = /^(?:\*|(?:\*\/)?\d{1,2})$/;
 const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOURS = 24;
-/** Longer than clocks are set forward for, but at the date line. */
+/** Longer than any change of clocks, except at the date line. */
 const JUMP_MS = 3 * 3_600_000;
-/** Each time of day comes within that, wherever. */
+/** Each time of day comes within this span, in every zone. */
 const HORIZON_MS = 3 * 24 * 3_600_000;
 
-/** When files end, in local time: the numbers that each field takes. */
+/** Local times when files end: the allowed values of each field. */
 export interface Schedule {
   readonly seconds: ReadonlySet<number>;
   readonly minutes: ReadonlySet<number>;
   readonly hours: ReadonlySet<number>;
 }
 
-/** undefined for a text that is none. */
+/** undefined for an invalid text. */
 export function parseSchedule(text: string): Schedule | undefined {
   const given = text.trim().split(/\s+/);
   if (given.length !== 3 || !given.every((field) => FIELD.test(field))) return undefined;
@@ -25,7 +25,7 @@ export function parseSchedule(text: string): Schedule | undefined {
     const { second, minute, hour } = CronExpressionParser.parse(`${given.join(' ')} * * *`).fields;
     return { seconds: numbers(second), minutes: numbers(minute), hours: numbers(hour) };
   } catch {
-    // a number that is out of range
+    // out of range
     return undefined;
   }
 }
@@ -35,10 +35,10 @@ function numbers({ values }: CronField): ReadonlySet<number> {
 }
 
 /**
- * The next time after a given one, both in milliseconds since the epoch. Where every hour is meant it goes by what the clock
- * reads. A time of certain hours is due once a day: where the clock is set back, when it is read first; where the clock is
- * set forward past it, as much later. cron-parser is not asked for it: around changes of the clock its answer can be in the past,
- * or leave out a day (findings/cron-parser-clock-changes.sh).
+ * Next time after a given one, both in milliseconds since the epoch. A schedule for every hour follows what the clock
+ * shows. A time of certain hours is due once a day: where the clock is set back, when it is first shown; where the
+ * clock skips it, as much later. cron-parser is not used: around changes of the clock its result can be in the past,
+ * or skip a day (findings/cron-parser-clock-changes.sh).
  */
 export function nextOf({ seconds, minutes, hours }: Schedule, after: number): number {
   const isHourly = hours.size === HOURS;
@@ -56,12 +56,12 @@ export function nextOf({ seconds, minutes, hours }: Schedule, after: number): nu
   return at;
 }
 
-/** What the clock reads, as the UTC fields of a Date. */
+/** Local time as the UTC fields of a Date. */
 function wallClock(time: Date): Date {
   return new Date(time.getTime() - time.getTimezoneOffset() * MINUTE_MS);
 }
 
-/** The same, and what it would read if it had not been set forward shortly before. */
+/** Local time, and what it would be if the clock had not been set forward shortly before. */
 function wallClocks(time: Date): readonly Date[] {
   const now = wallClock(time);
   const jump = new Date(time.getTime() - JUMP_MS).getTimezoneOffset() - time.getTimezoneOffset();
@@ -69,8 +69,8 @@ function wallClocks(time: Date): readonly Date[] {
 }
 
 /**
- * When the clock reads something: the first time where it does so twice. What it passes over is counted as if it had not
- * been set forward (ECMA-262, "LocalTime and UTC").
+ * Instant at which the clock shows a time, the first of two. A skipped time counts as if the clock had not been set
+ * forward (ECMA-262, "LocalTime and UTC").
  */
 function instantOf(clock: Date): number {
   const day = [clock.getUTCFullYear(), clock.getUTCMonth(), clock.getUTCDate()] as const;

@@ -7,20 +7,19 @@ import type { RecordSpec } from './spec.ts';
 const DEFAULT_FILE = '${TransactionId}_${VirtualHost}_${Application}_${Stream}_${StartTime:YYYYMMDDhhmmss}.ts';
 const DEFAULT_INFO = '${TransactionId}_${VirtualHost}_${Application}_${Stream}.xml';
 
-/** Where the files of a recording go. */
 export interface RecordPaths {
   /** Nothing is written outside it. */
   readonly root: string;
   /** Templates below the root, which they may begin with. */
   readonly file: string;
   readonly info: string;
-  /** What the application does with finished files; undefined: nothing. */
+  /** Steps of the application for finished files; undefined: none. */
   readonly delivery?: { readonly announced: boolean; readonly uploaded: boolean };
 }
 
 /**
- * What a task asks for, and else what the application says.
- * @param folder that a relative RootPath starts from, and that `records` is in, where there is none
+ * Paths of a task's request, else of the application.
+ * @param folder base of a relative RootPath, and of `records`, where there is none
  * @returns undefined where the application has no File publisher
  */
 export function recordPaths(

@@ -3,15 +3,15 @@ import Value from 'typebox/value';
 import type { Json } from '#cluster';
 import { TrackStream } from '../tasks/track-selection.ts';
 
-/** What a recording task has to do, as it is defined in the cluster. */
+/** Definition of a recording task in the cluster. */
 export const RecordSpec = Type.Object({
   stream: TrackStream,
-  /** As requested; else the application says. */
+  /** As requested; defaults to the application's. */
   filePath: Type.Optional(Type.String()),
   infoPath: Type.Optional(Type.String()),
   /** Milliseconds of media in a file. */
   interval: Type.Optional(Type.Integer({ minimum: 1 })),
-  /** As `parseSchedule` reads it. */
+  /** In the form of `parseSchedule`. */
   schedule: Type.Optional(Type.String()),
   segmentationRule: Type.Union([Type.Literal('discontinuity'), Type.Literal('continuity')]),
   metadata: Type.Optional(Type.String()),
@@ -20,21 +20,20 @@ export const RecordSpec = Type.Object({
 });
 export type RecordSpec = Static<typeof RecordSpec>;
 
-/** What the files so far leave to the next ones, and how a task is that does not run. */
+/** Counts that continue across runs, and the state of a failed task. */
 const RecordProgress = Type.Object({
   /** Number of the next file. */
   sequence: Type.Integer(),
   totalBytes: Type.Number(),
-  /** Milliseconds. */
   totalTime: Type.Number(),
-  /** Why the task has failed for good. */
+  /** Reason why the task failed for good. */
   error: Type.Optional(Type.String()),
-  /** Its state then, for lists. */
+  /** State at that time, for lists. */
   failed: Type.Optional(Type.Unknown()),
 });
 export type RecordProgress = Static<typeof RecordProgress>;
 
-/** How a task is while it runs. Times in milliseconds since the epoch, or of media. */
+/** State of a running task. Times in milliseconds since the epoch, or of media. */
 export const RecordReport = Type.Object({
   state: Type.Union([Type.Literal('ready'), Type.Literal('recording'), Type.Literal('error')]),
   warnings: Type.Array(Type.String()),
@@ -51,7 +50,7 @@ export const RecordReport = Type.Object({
 });
 export type RecordReport = Static<typeof RecordReport>;
 
-/** undefined for what a node of another version may have written. */
+/** undefined for a spec of another version. */
 export function readRecordSpec(spec: Json): RecordSpec | undefined {
   return Value.Check(RecordSpec, spec) ? (spec as RecordSpec) : undefined;
 }

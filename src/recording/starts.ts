@@ -8,15 +8,17 @@ import type { TaskDefinitions } from '../tasks/definitions.ts';
 import { RECORD } from './kind.ts';
 import { readRecordSpec } from './spec.ts';
 
-/** Recordings that may begin with the first picture of a stream, by their ids. */
+/** Recordings that may begin with the first frame of a stream, by id. */
 interface Waiting {
-  /** Those that were asked for before it. */
+  /** Recordings requested before the stream. */
   readonly asked: Set<string>;
-  /** Of those that the configuration asks for, which are defined when it is there: those that have begun. */
+  /** Configured recordings that have begun, which are defined once the stream exists. */
   readonly begun: Set<string>;
 }
 
-/** Keeps the beginning of streams that recordings wait for: the claim of a task takes longer than a first frame to come. */
+/**
+ * Caches the start of streams for which recordings wait: claiming a task takes longer than the first frame to arrive.
+ */
 export class RecordStarts {
   readonly #definitions: TaskDefinitions;
   readonly #registry: Registry;
@@ -32,8 +34,8 @@ export class RecordStarts {
   }
 
   /**
-   * What a stream has brought before a recording begins that was asked for before the stream: everything, or, where that
-   * is too much, what there is from its newest key frame on. Given once: a recording that begins anew goes on with what comes.
+   * Takes the cached packets of a stream for a recording that was requested before it: all of them, or, beyond a
+   * limit, those from the newest key frame on. Given once: a recording that starts anew continues with new packets.
    */
   take(task: TaskName, output: OutputStream): GopCache | undefined {
     const waiting = this.#waiting.get(output);
@@ -45,7 +47,6 @@ export class RecordStarts {
     return this.#caches.of(output);
   }
 
-  /** Idempotent. */
   close(): void {
     this.#registry.off('output', this.#onOutput);
     this.#caches.close();

@@ -10,12 +10,12 @@ import { readRecord } from './request.ts';
 import { recordPaths } from './settings.ts';
 
 const ID_LENGTH = 6;
-/** Stands for all roots where only the entry is checked. */
+/** Placeholder for all roots where only the entry is checked. */
 const ANY_PATHS = { root: '/', file: 'file', info: 'info' };
 
 /**
- * Recordings that a file asks for (docs/compatibility.md#recordings-pushes-dumps).
- * @param folder as `recordPaths` takes it
+ * Recordings that a stream map asks for (docs/compatibility.md#recordings-pushes-dumps).
+ * @param folder as in `recordPaths`
  */
 export function recordMap(folder: string): MapFormat<Static<typeof RecordEntry>> {
   return {
@@ -46,7 +46,7 @@ export function recordMap(folder: string): MapFormat<Static<typeof RecordEntry>>
   };
 }
 
-/** Shown without the `/` that stands for the root, unless the root follows it. */
+/** Removes the `/` that stands for the root, unless the root follows it. */
 function below(root: string, path: string): string {
   const isInside = isAbsolute(path) && !relative(root, path).startsWith('..');
   return isInside ? path : path.replace(/^\/+/, '');

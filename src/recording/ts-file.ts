@@ -9,19 +9,19 @@ import type { MediaTrack, Track } from '../core/track.ts';
 import { LiveSound } from '../packaging/sound-group.ts';
 
 export interface TsFileOptions {
-  /** Of all files of a recording. */
+  /** Shared by all files of a recording. */
   readonly pids?: Pids;
-  /** Called for frames that cannot be carried, which are left out. */
+  /** Called for frames that cannot be carried, which are dropped. */
   readonly onFault: (fault: string) => void;
   readonly origin?: Origin | undefined;
 }
 
-/** An MPEG-TS file. One PES packet carries several audio frames. */
+/** MPEG-TS file. One PES packet carries several audio frames. */
 export class TsFile implements FileMuxer {
   readonly full = false;
   readonly #muxer: TsMuxer;
   readonly #tracks: Set<number>;
-  readonly #sounds = new Map<number, LiveSound>();
+  readonly #groups = new Map<number, LiveSound>();
   readonly #onFault: (fault: string) => void;
   #origin: Origin | undefined;
 
@@ -43,11 +43,11 @@ export class TsFile implements FileMuxer {
     const dts = timeIn(this.#origin, packet.dts, track.timebase);
     const pts = timeIn(this.#origin, packet.pts, track.timebase);
     const now = toSeconds(dts, track.timebase);
-    const out = [...this.#sounds.values()].flatMap((sound) => this.#written(sound.due(now)));
+    const out = [...this.#groups.values()].flatMap((group) => this.#written(group.due(now)));
     if (track.type !== 'audio') return [...out, ...this.#written([{ track, dts, pts, key, data: [data] }])];
     try {
-      const { units, sound } = this.#soundOf(track);
-      out.push(...this.#written([...units, ...sound.push({ ...packet, dts, pts })]));
+      const { units, group } = this.#groupOf(track);
+      out.push(...this.#written([...units, ...group.push({ ...packet, dts, pts })]));
     } catch (error) {
       this.#leaveOut(error);
     }
@@ -55,11 +55,11 @@ export class TsFile implements FileMuxer {
   }
 
   end() {
-    const tail = [...this.#sounds.values()].flatMap((sound) => this.#written(sound.take()));
+    const tail = [...this.#groups.values()].flatMap((group) => this.#written(group.take()));
     return { tail, patches: [] };
   }
 
-  /** Tracks of events come to a stream with their first one. */
+  /** Data tracks join a stream with their first event. */
   #has(track: Track): boolean {
     if (track.type === 'data' && !this.#tracks.has(track.id)) {
       this.#tracks.add(track.id);
@@ -68,13 +68,13 @@ export class TsFile implements FileMuxer {
     return this.#tracks.has(track.id);
   }
 
-  /** @returns also what waited in the one of another configuration */
-  #soundOf(track: MediaTrack): { readonly sound: LiveSound; readonly units: readonly TsUnit[] } {
-    const known = this.#sounds.get(track.id);
-    if (known?.track === track) return { sound: known, units: [] };
-    const sound = new LiveSound(track);
-    this.#sounds.set(track.id, sound);
-    return { sound, units: known?.take() ?? [] };
+  /** @returns also the units left from an earlier configuration of the track */
+  #groupOf(track: MediaTrack): { readonly group: LiveSound; readonly units: readonly TsUnit[] } {
+    const known = this.#groups.get(track.id);
+    if (known?.track === track) return { group: known, units: [] };
+    const group = new LiveSound(track);
+    this.#groups.set(track.id, group);
+    return { group, units: known?.take() ?? [] };
   }
 
   #written(units: readonly TsUnit[]): Buffer[] {

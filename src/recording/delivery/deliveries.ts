@@ -14,27 +14,27 @@ import { Uploads } from './uploads.ts';
 export type DeliverySettings = NonNullable<NonNullable<ApplicationConfig['publishers']['file']>['record']>;
 
 export interface DeliveriesOptions {
-  /** Of this node alone: keeps what is not delivered yet. */
+  /** Folder of this node alone for pending deliveries. */
   readonly folder: string;
-  /** As announcements name it. */
+  /** Name of this node in announcements. */
   readonly node: string;
-  /** Of an application as it is now; undefined as long as it does not exist. */
+  /** Present settings of an application; undefined as long as it does not exist. */
   readonly settingsOf: (vhost: string, app: string) => DeliverySettings | undefined;
   readonly log: Logger;
 }
 
-/** Of one application at once. */
+/** Concurrent jobs of one application. */
 const MOST = 4;
-/** An announcement that was not taken for so long is given up. */
+/** An announcement is dropped after failing this long. */
 const ANNOUNCED_WITHIN_MS = 3 * 24 * 3600_000;
-/** What waits for announcements when the node stops. */
+/** Time for pending announcements when the node stops. */
 const PARTING_MS = 3000;
 
 type Step = Job['step'];
 
 /**
- * Announces finished recordings, and uploads them, until that has worked: across restarts, at least once, and without
- * keeping recordings waiting. What is to be done is in a folder; each application has a lane for each of both.
+ * Announces and uploads finished recordings until that succeeds: across restarts, at least once, and without delaying
+ * recordings. Jobs are kept in a folder; each application has one lane for announcements and one for uploads.
  */
 export class Deliveries {
   readonly #options: DeliveriesOptions;
@@ -43,9 +43,9 @@ export class Deliveries {
   readonly #lanes = new Map<string, { readonly step: Step; readonly lane: Lane }>();
   readonly #uploads = new Uploads();
   readonly #stop = new AbortController();
-  /** Names of all jobs that wait or run. */
+  /** Names of waiting and running jobs. */
   readonly #known = new Set<string>();
-  /** The reason that each lane has logged last. */
+  /** Last logged reason of each lane. */
   readonly #reasons = new Map<string, string>();
   #loading: Promise<void> | undefined;
   #closed: Promise<void> | undefined;
@@ -56,7 +56,7 @@ export class Deliveries {
     this.#jobs = new JsonFolder(options.folder, Job);
   }
 
-  /** Takes a file over: what is to be done for it outlives this process. @throws what the disk says */
+  /** Accepts a finished file; its job outlives this process. @throws errors of the disk */
   readonly deliver = async (finished: FinishedFile): Promise<void> => {
     const { temporary, delivery, root: _, file: __, info: ___, finished: ____, folder: _____, ...rest } = finished;
     const file = { ...rest, since: Date.now() };
@@ -65,7 +65,7 @@ export class Deliveries {
     if (delivery?.uploaded === true) await this.#keep(`${id}-uploaded`, { ...file, step: 'upload' });
   };
 
-  /** Goes on with what an earlier run has left, and begins to deliver. Call it when the applications are there. */
+  /** Resumes the jobs of an earlier run, and begins to deliver. Call it when the applications exist. */
   start(): void {
     this.#loading ??= this.#load();
   }
@@ -162,7 +162,7 @@ export class Deliveries {
     await this.#jobs.remove(name);
   }
 
-  /** @returns what follows @throws Error for a job that is tried again */
+  /** @returns the next step @throws Error for a job that is tried again */
   async #upload(name: string, job: Job): Promise<Job | undefined> {
     const { webhook, upload } = this.#settings(job);
     if (upload === undefined) return await this.#drop(name, job, 'the application has no Upload any more');
@@ -185,7 +185,7 @@ export class Deliveries {
     const task = { id: name, path: file, key: keyOf(job, settings.prefix), progress };
     const result = await this.#uploads.run(task, settings, (now) => {
       const kept = now === undefined ? rest : { ...rest, progress: now };
-      // without it another start uploads parts again
+      // without it a restart would upload parts again
       this.#jobs.put(name, kept, true).catch(({ message: reason }: Error) => {
         this.#log.warn({ event: 'delivery.failed', file, reason }, 'the state of an upload could not be kept');
       });
@@ -194,7 +194,7 @@ export class Deliveries {
     const { bucket } = settings;
     const { key } = result;
     const done = { ...rest, uploaded: { bucket, ...result } };
-    // before the file may go
+    // must be stored before the file may be deleted
     await this.#jobs.put(name, done, true);
     this.#log.info({ event: 'record.uploaded', file, bucket, key, bytes: job.recordBytes }, 'the file is uploaded');
     return done;
@@ -223,7 +223,7 @@ export class Deliveries {
     await this.#jobs.remove(name);
   }
 
-  /** undefined for one that is not there, or cannot be read, which the log has. */
+  /** undefined for a job that is missing, or unreadable, which is logged. */
   async #read(name: string): Promise<Job | undefined> {
     try {
       return await this.#jobs.read(name);
@@ -237,7 +237,7 @@ export class Deliveries {
 
 const PAST: Readonly<Record<Step, string>> = { announce: 'announced', upload: 'uploaded' };
 
-/** The path below the root, after the prefix. */
+/** Object key: prefix and path below the root. */
 function keyOf(job: Job, prefix: string): string {
   const values = { ...job, start: new Date(job.startTime), end: new Date(job.finishTime) };
   return `${expandPath(prefix, values)}${job.pathBelow}`.replace(/^\/+/, '');

@@ -7,36 +7,36 @@ const Uploaded = Type.Object({
   bucket: Type.String(),
   key: Type.String(),
   etag: Type.String(),
-  /** The storage has confirmed the checksum: the local file may go. */
+  /** Whether the storage confirmed the checksum, so that the local file may be deleted. */
   verified: Type.Boolean(),
 });
 
-/** A finished file, and what is still to be done for it. */
+/** A finished file and the next step of its delivery. */
 export const Job = Type.Object({
   step: Type.Union([Type.Literal('announce'), Type.Literal('upload')]),
-  /** When the step could be done for the first time, in milliseconds since the epoch. */
+  /** Time of the first attempt, in milliseconds since the epoch. */
   since: Type.Number(),
   /** Absolute. */
   filePath: Type.String(),
-  /** From the root of recordings on: what an upload is called. */
+  /** Path below the root of recordings, used for the key of an upload. */
   pathBelow: Type.String(),
   ...RECORDED,
   recordBytes: Type.Number(),
-  /** Milliseconds. */
+  /** Duration in milliseconds. */
   recordTime: Type.Number(),
   lastSequence: Type.Boolean(),
   /** Milliseconds since the epoch. */
   finishTime: Type.Number(),
-  /** How far an upload is. */
+  /** Progress of the upload. */
   progress: Type.Optional(Progress),
-  /** What has become of the upload; what is announced then is that, and not the file alone. */
+  /** Result of the upload, which is announced instead of the local file. */
   uploaded: Type.Optional(Uploaded),
 });
 export type Job = Static<typeof Job>;
 
 /**
- * The body of an announcement. It is the same at each try, so that receivers can tell repetitions by `id`.
- * @param node that has the file
+ * Body of an announcement. It is the same at each try, so receivers can detect repetitions by `id`.
+ * @param node node that has the file
  */
 export function announcement(id: string, job: Job, node: string) {
   const { metadata, uploaded } = job;

@@ -1,23 +1,23 @@
 import { BackOff } from '../../lib/back-off.ts';
 
 export interface LaneOptions {
-  /** How many at once. */
+  /** Limit of concurrent jobs. */
   readonly most: number;
-  /** @throws Error for one that has to be tried again */
+  /** @throws Error for a job that has to be tried again */
   readonly run: (name: string) => Promise<void>;
-  /** One has failed: it is tried again after all others, so many with it. */
+  /** Called when a job failed: it is tried again after all others. `waiting` includes it. */
   readonly onFailure: (error: Error, waiting: number) => void;
-  /** The first success after failures. */
+  /** Called at the first success after failures. */
   readonly onRecovery: (failures: number) => void;
   readonly onEmpty: () => void;
 }
 
-/** Also for a destination that was away for days. */
+/** Applies even to a destination that was unreachable for days. */
 const LONGEST_PAUSE_MS = 5 * 60_000;
 
 /**
- * What waits for one destination. A failure pauses all of it, since most have their cause there, longer and longer; then
- * one at a time finds out whether it is back. It keeps names only: there may be many.
+ * Queue of one destination. A failure pauses all of it with growing pauses, since the cause is mostly the
+ * destination; then single jobs probe it. It keeps names only, as there may be many.
  */
 export class Lane {
   readonly #options: LaneOptions;
@@ -32,12 +32,12 @@ export class Lane {
     this.#options = options;
   }
 
-  /** How many wait or run. */
+  /** Number of waiting and running jobs. */
   get size(): number {
     return this.#waiting.length + this.#running.size;
   }
 
-  /** The last one has failed. */
+  /** Whether the last job failed. */
   get isFailing(): boolean {
     return this.#failures > 0;
   }
@@ -47,7 +47,7 @@ export class Lane {
     this.#next();
   }
 
-  /** Starts nothing more, and waits for what runs. Idempotent. */
+  /** Starts no more jobs, and waits for running ones. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -86,9 +86,9 @@ export class Lane {
 
   #fail(error: Error): void {
     this.#failures++;
-    // without itself, which is in both
+    // without the job itself, which counts twice
     this.#options.onFailure(error, this.size - 1);
-    // of several that ran, one counts
+    // of several concurrent failures, one counts
     if (this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;

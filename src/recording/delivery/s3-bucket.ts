@@ -12,24 +12,27 @@ import {
 import { BucketError, type Bucket, type FileRange, type NewObject, type Stored } from './upload.ts';
 import type { BucketSettings } from './uploads.ts';
 
-/** Milliseconds for a connection, and without anything sent or received on it. */
+/** Milliseconds to connect, and without traffic on a connection. */
 const CONNECTION_TIMEOUT_MS = 5000;
 const SILENCE_MS = 30_000;
-/** Metadata of an object: the delivery that made it. */
+/** Metadata key of the delivery that made an object. */
 const ID = 'kiln-delivery';
 const MAX_REASON = 300;
 const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} };
-/** A HEAD has no body that could say more than the status. */
+/** Codes include statuses: the response to a HEAD has no body with more detail. */
 const NOT_THERE: readonly string[] = ['NotFound', 'NoSuchKey', 'AccessDenied', 'Forbidden', '403', '404'];
-/** What storages answer that do not know a header. */
+/** Codes of storages that do not support a header. */
 const UNKNOWN_HEADER: readonly string[] = ['NotImplemented', 'InvalidArgument', 'InvalidRequest', '501'];
 
-/** A bucket by Amazon's client, with nothing that storages of others often lack: whole requests, MD5 as the checksum. */
+/**
+ * Bucket accessed by Amazon's client, without features that other storages often lack: whole requests, MD5 as the
+ * checksum.
+ */
 export class S3Bucket implements Bucket {
   readonly place: string;
   readonly #bucket: string;
   readonly #client: S3Client;
-  /** Whether it may be asked to make objects only where there is none. */
+  /** Whether the storage supports conditional requests. */
   #isConditional = true;
 
   constructor({ endpoint, region, bucket, accessKeyId, secretAccessKey, forcePathStyle }: BucketSettings) {
@@ -41,7 +44,7 @@ export class S3Bucket implements Bucket {
       ...(endpoint !== undefined && { endpoint }),
       ...(accessKeyId !== undefined &&
         secretAccessKey !== undefined && { credentials: { accessKeyId, secretAccessKey } }),
-      // what fails is tried again by the lane, and logged there
+      // the lane retries failures, and logs them
       maxAttempts: 1,
       logger: SILENT,
       requestChecksumCalculation: 'WHEN_REQUIRED',
@@ -89,13 +92,12 @@ export class S3Bucket implements Bucket {
       const found = await asked(this.#client.send(new HeadObjectCommand(this.#object(key))));
       return { ...storedAs(found), id: found.Metadata?.[ID] };
     } catch (error) {
-      // a user who may only write is refused in either case
+      // a user with write permission only gets this in either case
       if (error instanceof BucketError && NOT_THERE.includes(error.code)) return undefined;
       throw error;
     }
   }
 
-  /** Ends its connections. */
   close(): void {
     this.#client.destroy();
   }
@@ -104,7 +106,10 @@ export class S3Bucket implements Bucket {
     return { Bucket: this.#bucket, Key: key };
   }
 
-  /** RFC 9110, 13.1.2: nothing is replaced. Some storages do not know that: they are asked first what they have. */
+  /**
+   * Prevents replacing an object by If-None-Match (RFC 9110, 13.1.2). Storages without support are asked first
+   * whether the object exists.
+   */
   async #whereNone<T>(key: string, request: (condition: { IfNoneMatch?: string }) => Promise<T>): Promise<T> {
     if (this.#isConditional) {
       try {

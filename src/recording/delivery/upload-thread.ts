@@ -3,7 +3,6 @@ import { S3Bucket } from './s3-bucket.ts';
 import { upload } from './upload.ts';
 import type { UploadAnswer, UploadRequest } from './uploads.ts';
 
-/** The thread of `Uploads`. */
 async function answer({ number, task, settings }: UploadRequest): Promise<UploadAnswer> {
   const bucket = new S3Bucket(settings);
   try {

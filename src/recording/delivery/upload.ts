@@ -6,22 +6,22 @@ import Type, { type Static } from 'typebox';
 import { withSuffix } from '../../lib/files/paths.ts';
 import { unless } from '../../lib/files/unless.ts';
 
-/** A multipart upload that has begun. */
+/** A multipart upload in progress. */
 export const Progress = Type.Object({
-  /** Storage and bucket that it goes to. */
+  /** Storage and bucket. */
   place: Type.String(),
   key: Type.String(),
   uploadId: Type.String(),
   size: Type.Integer(),
   partSize: Type.Integer(),
-  /** Of the parts that are there, from the first on. */
+  /** ETags of the stored parts, from the first on. */
   etags: Type.Array(Type.String()),
-  /** The storage has confirmed the checksum of each of them. */
+  /** Whether the storage confirmed the checksum of each part. */
   verified: Type.Boolean(),
 });
 export type Progress = Static<typeof Progress>;
 
-/** Bytes `start` to `end` of a file, without that at `end`. */
+/** Bytes `start` to `end` of a file; `end` is exclusive. */
 export interface FileRange {
   readonly path: string;
   readonly start: number;
@@ -29,23 +29,23 @@ export interface FileRange {
 }
 
 export interface Stored {
-  /** As the storage gives it, with its quotes. */
+  /** As the storage returns it, with its quotes. */
   readonly etag: string;
-  /** With a key of the storage's user: the ETag is no checksum of the content. */
+  /** Encrypted with a customer's key: the ETag is no checksum of the content. */
   readonly encrypted: boolean;
 }
 
 export interface NewObject {
   readonly key: string;
-  /** Kept with the object, for `head`. */
+  /** Stored with the object, for `head`. */
   readonly id: string;
   readonly contentType: string;
 }
 
-/** What a storage refuses, or why it cannot be reached. */
+/** Error response of a storage, or failure to reach it. */
 export class BucketError extends Error {
   override readonly name = 'BucketError';
-  /** Of S3, such as NoSuchUpload, or of the system, such as ECONNREFUSED. */
+  /** Code of S3, such as NoSuchUpload, or of the system, such as ECONNREFUSED. */
   readonly code: string;
 
   constructor(code: string, message: string) {
@@ -54,9 +54,9 @@ export class BucketError extends Error {
   }
 }
 
-/** A bucket of S3. Everything throws BucketError. No object is replaced, as far as the storage can tell. */
+/** S3 bucket. All methods throw BucketError. No object is replaced, as far as the storage supports that. */
 export interface Bucket {
-  /** Which one. */
+  /** Storage and bucket. */
   readonly place: string;
   /** @param md5 in Base64, checked by the storage */
   put(object: NewObject, range: FileRange, md5: string): Promise<Stored>;
@@ -67,7 +67,7 @@ export interface Bucket {
   /** @returns the ETag of the object */
   complete(key: string, uploadId: string, etags: readonly string[]): Promise<string>;
   abort(key: string, uploadId: string): Promise<void>;
-  /** undefined where there is none, or where this may not be asked */
+  /** undefined where there is none, or the user may not read it */
   head(key: string): Promise<(Stored & { readonly id: string | undefined }) | undefined>;
 }
 
@@ -75,20 +75,19 @@ export interface UploadTask {
   /** The same at each try. */
   readonly id: string;
   readonly path: string;
-  /** Wanted; where another object has it, it gets a suffix. */
+  /** Wanted key; gets a suffix where another object has it. */
   readonly key: string;
-  /** Of an earlier try. */
   readonly progress?: Progress | undefined;
 }
 
 export interface UploadResult {
   readonly key: string;
   readonly etag: string;
-  /** The storage has confirmed the checksum of every byte. */
+  /** Whether the storage confirmed the checksum of every byte. */
   readonly verified: boolean;
 }
 
-/** One request for smaller files; the smallest part that S3 takes is 5 MiB. */
+/** Part size, below which one request is enough; S3 accepts parts from 5 MiB on. */
 const PART_BYTES = 8 * 1024 * 1024;
 const MAX_PARTS = 10_000;
 const MIB = 1024 * 1024;
@@ -101,10 +100,10 @@ const CONTENT_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Uploads a file, part by part where it is large, and goes on with an earlier try.
- * @param onProgress is called after each part that is stored
+ * Uploads a file, in parts where it is large, and resumes an earlier try.
+ * @param onProgress called after each stored part
  * @returns undefined when the file is gone
- * @throws BucketError, what the system says of the file: it has to be tried again
+ * @throws BucketError, errors of the file system: the upload has to be tried again
  */
 export async function upload(
   task: UploadTask,
@@ -114,7 +113,7 @@ export async function upload(
   const size = await sizeOf(task.path);
   let { progress } = task;
   if (progress !== undefined && (size !== progress.size || bucket.place !== progress.place)) {
-    // what was uploaded is of no use; another bucket may not even be reached any more
+    // stored parts are useless; another bucket may not even be reachable any more
     if (bucket.place === progress.place) await discard(bucket, progress);
     progress = undefined;
     onProgress(undefined);
@@ -143,7 +142,7 @@ async function putWhole(bucket: Bucket, object: NewObject, range: FileRange): Pr
     return { key, etag: unquoted(stored.etag), verified: isVerified(stored, md5) };
   } catch (error) {
     if (!isCode(error, 'PreconditionFailed')) throw error;
-    // the answer to an earlier try may have been lost
+    // the response to an earlier try may have been lost
     const found = await bucket.head(key);
     if (found?.id !== id) return undefined;
     return { key, etag: unquoted(found.etag), verified: isVerified(found, md5) };
@@ -163,7 +162,7 @@ async function putParts(
   const { place } = bucket;
   let progress = before;
   if (progress === undefined) {
-    // known before everything is sent
+    // find that out before everything is sent
     const found = await bucket.head(key);
     if (found !== undefined) return found.id === id ? { key, etag: unquoted(found.etag), verified: false } : undefined;
     const partSize = Math.max(PART_BYTES, Math.ceil(size / MAX_PARTS / MIB) * MIB);
@@ -194,7 +193,7 @@ async function putParts(
     if (!isTaken && !isCode(error, 'InvalidPart') && !isCode(error, 'NoSuchUpload')) throw error;
     await discard(bucket, progress);
     onProgress(undefined);
-    // it may be complete, and only the answer was lost
+    // it may be complete with only the response lost
     const found = await bucket.head(key);
     if (found?.id === id) return { key, etag: unquoted(found.etag), verified: progress.verified };
     if (isTaken) return undefined;
@@ -202,7 +201,7 @@ async function putParts(
   }
 }
 
-/** Frees what the parts take at the storage. */
+/** Deletes the parts of an unfinished upload. */
 async function discard(bucket: Bucket, { key, uploadId }: Progress): Promise<void> {
   try {
     await bucket.abort(key, uploadId);
@@ -212,9 +211,9 @@ async function discard(bucket: Bucket, { key, uploadId }: Progress): Promise<voi
 }
 
 /**
- * Whether a storage has confirmed what it has: by an ETag that is the MD5 of the content, or, where it encrypts with a
- * key of its user and the ETag is none, by accepting the Content-MD5.
- * @throws BucketError for other content than was sent
+ * Whether a storage confirmed the content: by an ETag that is its MD5, or, with encryption by a customer's key, by
+ * accepting the Content-MD5.
+ * @throws BucketError when the content differs
  */
 function isVerified({ etag, encrypted }: Stored, md5: Buffer): boolean {
   const given = unquoted(etag).toLowerCase();

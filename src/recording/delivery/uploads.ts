@@ -7,20 +7,20 @@ export interface BucketSettings {
   readonly endpoint?: string | undefined;
   readonly region: string;
   readonly bucket: string;
-  /** Undefined, like the other key: what the environment offers. */
+  /** Without both keys the credentials come from the environment. */
   readonly accessKeyId?: string | undefined;
   readonly secretAccessKey?: string | undefined;
   readonly forcePathStyle?: boolean | undefined;
 }
 
-/** To the thread. */
+/** Message to the thread. */
 export interface UploadRequest {
   readonly number: number;
   readonly task: UploadTask;
   readonly settings: BucketSettings;
 }
 
-/** From the thread: any number with `progress`, then one of the others. */
+/** Messages from the thread: any number with `progress`, then one of the others. */
 export interface UploadAnswer {
   readonly number: number;
   readonly progress?: { readonly now: Progress | undefined };
@@ -35,14 +35,14 @@ interface Running {
   readonly onProgress: (progress: Progress | undefined) => void;
 }
 
-/** How long the thread, and the memory that it takes, outlive the last upload. */
+/** Time after the last upload until the thread ends, which frees its memory. */
 const IDLE_MS = 5 * 60_000;
-/** At once, of all applications; the others wait. */
+/** Concurrent uploads of all applications. */
 const MOST = 16;
 
 /**
- * Uploads in a thread of its own, which is only there while it is used: loading the client of S3, hashing and encrypting
- * would keep media waiting.
+ * Runs uploads in a thread that exists only while it is used: loading the S3 client, hashing and encryption would
+ * delay media.
  */
 export class Uploads {
   readonly #turns = new Turns(MOST);
@@ -53,7 +53,7 @@ export class Uploads {
   #closed = false;
 
   /**
-   * @param onProgress is called after each part that is stored
+   * @param onProgress called after each stored part
    * @returns undefined when the file is gone
    * @throws Error with the reason of a failure
    */
@@ -65,7 +65,7 @@ export class Uploads {
     return this.#turns.take(() => this.#run(task, settings, onProgress));
   }
 
-  /** Ends the thread, and with it what runs there. Idempotent. */
+  /** Ends the thread and its uploads. Idempotent. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#idle);
