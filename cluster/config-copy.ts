@@ -7,11 +7,10 @@ const VERSION = 1;
 
 type Content = { readonly [key: string]: Json };
 
-/** The configuration as a node has it. */
 export interface ConfigState {
   readonly entries: ReadonlyMap<string, ConfigEntry>;
   readonly revision: number;
-  /** Epoch of the shared store that it is from; 0 when it is from none. */
+  /** Epoch of the shared store that it came from; 0 without one. */
   readonly epoch: number;
 }
 

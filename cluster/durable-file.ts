@@ -9,12 +9,11 @@ type JsonObject = { readonly [key: string]: Json };
 
 const MODE = 0o600;
 
-/** The content of the file, or why it was renamed. */
 export interface Opened {
   readonly file: DurableFile;
   /** undefined when there was no file, or none that could be read. */
   readonly content: JsonObject | undefined;
-  /** Where a file went that could not be read, and why. */
+  /** New path of a file that could not be read, and the reason. */
   readonly damaged: { readonly movedTo: string; readonly reason: string } | undefined;
 }
 
@@ -78,7 +77,7 @@ export class DurableFile {
     }
   }
 
-  /** Gives the lock back. Idempotent. */
+  /** Releases the lock. Idempotent. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -108,7 +107,7 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-/** Moves a file to a name that nothing has. */
+/** Moves a file to an unused name. */
 async function putAside(path: string): Promise<string> {
   const stamp = new Date().toISOString().replace(/[:.]/g, '-');
   const aside = `${path}.damaged-${stamp}-${randomBytes(2).toString('hex')}`;
@@ -143,7 +142,7 @@ async function takeLock(path: string): Promise<string> {
   }
   const next = Math.max(0, ...earlier.map(({ generation }) => generation)) + 1;
   const lock = next === 1 ? path : `${path}.${next}`;
-  // Comes into being with its content: an empty one would look like that of a process which is gone.
+  // Written before it is linked: an empty lock would look like that of a process that has ended.
   const own = temporaryName(path);
   try {
     await writeFile(own, `${process.pid} ${await startOf(process.pid)}`, { flag: 'wx', mode: MODE });
@@ -162,7 +161,7 @@ function temporaryName(path: string): string {
   return `${path}.${process.pid}.${randomBytes(4).toString('hex')}.tmp`;
 }
 
-/** What processes left that ended in the middle of a write. */
+/** Removes the temporary files of processes that ended in the middle of a write. */
 async function removeTemporaries(path: string): Promise<void> {
   const { dir, base } = parse(path);
   for (const name of await readdir(dir)) {
@@ -171,8 +170,8 @@ async function removeTemporaries(path: string): Promise<void> {
 }
 
 /**
- * When a process started, in ticks since boot; undefined when there is none, or one that has ended and that nobody has waited
- * for (proc(5): Z, X). Only whether there is one where /proc is missing.
+ * Start time of a process, in ticks since boot; undefined when there is none, or only a zombie (proc(5): Z, X). Without /proc it
+ * only says whether the process exists.
  */
 async function startOf(pid: number): Promise<string | undefined> {
   try {

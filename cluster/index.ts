@@ -2,7 +2,7 @@ import type { RedisClusterOptions } from './redis/cluster.ts';
 import type { Cluster } from './types.ts';
 
 export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
-export type { DistrustReport } from './distrust.ts';
+export type { DistrustReport } from './rejections.ts';
 export * from './errors.ts';
 export { joinKey, splitKey } from './keys.ts';
 export { namesNode } from './peer/certificate.ts';
@@ -16,7 +16,7 @@ export type { StoreSettings } from './redis/settings.ts';
 export type * from './types.ts';
 
 /**
- * Nodes that meet in Redis. What talks to it is loaded only here: a node alone starts without.
+ * Opens a node of a cluster that meets in Redis. The Redis client is loaded only here: a node that runs alone starts without it.
  * @throws what `openRedis` of redis/cluster.ts does
  */
 export async function openRedis(options: RedisClusterOptions): Promise<Cluster> {

@@ -11,7 +11,7 @@ export class ConfigListeners {
     this.#onFault = onFault;
   }
 
-  /** Returns its undo. */
+  /** @returns its undo */
   add(listener: ConfigListener): () => void {
     const own: ConfigListener = (keys) => listener(keys);
     this.#listeners.add(own);

@@ -1,19 +1,18 @@
 import type { NodeRow } from './types.ts';
 
-/** Whether a node takes tasks and publishers. One that is full does where nobody has room; one that is starting does not. */
+/** Whether a node takes tasks and publishers. A full node does when no node has room; a starting node does not. */
 export function isAble({ state, full, info }: NodeRow): boolean {
   return state === 'ready' && (!full || Object.keys(info).length > 0);
 }
 
-/** Whether what is placed should come to a node. */
 export function hasRoom(node: NodeRow): boolean {
   return isAble(node) && !node.full;
 }
 
 /**
- * The node for a new pull, task or channel: of two ready ones, drawn at random, the less loaded. Two choices spread well
- * where everybody chooses at once by figures that are a second old; the least loaded of all would be buried. Full ones
- * come into question where all are full.
+ * Chooses the node for a new pull, task or channel: the less loaded of two ready nodes drawn at random. Two choices spread well
+ * where all nodes choose at once by figures that are a second old; the least loaded of all would be overloaded. Full nodes are
+ * chosen only when all are full.
  * @param random 0 inclusive to 1 exclusive
  * @returns undefined when no node can take it
  */

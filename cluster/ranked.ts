@@ -5,10 +5,9 @@ import type { NodeIdentity, NodeRow } from './types.ts';
 const LOAD_STEP = 0.2;
 
 /**
- * Ids of the nodes that may take a task or the viewers of a stream, the best first: the same on every node, without asking
- * anybody, and another order for each key. Of the first two the less loaded one comes first, and those that are full come
- * last.
- * @param former life of a node that has just lost what the key is of, or left it: it would only delay the others
+ * Ids of the nodes that may take a task or the viewers of a stream, the best first. All nodes compute the same order without
+ * communication, and each key has its own. Of the first two the less loaded comes first; full nodes come last.
+ * @param former incarnation that has just lost or left the stream or task: it would only delay the others
  */
 export function ranked(key: string, nodes: readonly NodeRow[], former?: NodeIdentity): string[] {
   const able = nodes.filter((node) => isAble(node) && node.incarnation !== former?.incarnation);
@@ -31,7 +30,7 @@ function inOrder(key: string, nodes: readonly NodeRow[]): string[] {
   return [...pair, ...rest].map(({ id }) => id);
 }
 
-/** What gives nodes a weight for a key by their id: rendezvous hashing in 32 bits, on every node the same. */
+/** Returns the weight of a node id for a key: rendezvous hashing in 32 bits, the same on every node. */
 export function weighing(key: string): (id: string) => number {
   const seed = hash(key);
   return (id) => mix(seed ^ hash(id));

@@ -1,6 +1,6 @@
 import type { Finish, NodeRecord, TakenRecord } from './types.ts';
 
-/** How many finished records are known: those that were finished first are forgotten first. */
+/** Finished records that are kept; the oldest are forgotten first. */
 const MOST_FINISHED = 100_000;
 
 /** Records in memory, as `RecordStore` describes them. */

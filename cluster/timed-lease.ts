@@ -20,7 +20,7 @@ export abstract class TimedLease implements Lease {
   readonly token: string;
   readonly inherited: Json | undefined;
   readonly options: ClaimOptions;
-  /** What changes while the lease lasts; `kept` is what the next holder inherits. */
+  /** Mutable values; `kept` is inherited by the next holder. */
   protected readonly current: { fence: number; meta: Json; kept: Json | undefined };
   readonly #loss = new AbortController();
   #validUntil: number;
@@ -73,12 +73,12 @@ export abstract class TimedLease implements Lease {
     await this.withdraw();
   }
 
-  /** It is released, and the store is not told. */
+  /** Ends the lease without notifying the store. */
   end(): void {
     this.#released = true;
   }
 
-  /** It was renewed, or others have promised to leave it alone. */
+  /** Extends the lease, which was renewed or which others have promised not to claim. */
   extend(validUntil: number): void {
     this.#validUntil = Math.max(this.#validUntil, validUntil);
   }
@@ -87,7 +87,7 @@ export abstract class TimedLease implements Lease {
     if (!this.ended) this.#loss.abort(new LostError(reason, owner));
   }
 
-  /** Tells the store that it is released. Never throws. */
+  /** Notifies the store of the release. Never throws. */
   protected abstract withdraw(): Promise<void>;
 
   /** @throws LostError when it has ended */

@@ -13,7 +13,7 @@ export interface NodeIdentity {
 export interface NodeDescription {
   /** 0 idle to 1 busy. */
   readonly load: number;
-  /** It is at a limit of its own, or has not described itself yet: nothing is placed on it. */
+  /** The node is at a limit of its own, or has not described itself yet: nothing is placed on it. */
   readonly full: boolean;
   /** Anything else that the API shows: version, addresses, numbers of streams and sessions. */
   readonly info: { readonly [key: string]: Json };
@@ -42,7 +42,7 @@ export interface Owner extends NodeIdentity {
 
 export interface ClaimOptions {
   /**
-   * What becomes of the lease when the store cannot be reached until its end.
+   * Fate of the lease when the store cannot be reached until its end.
    * `stop`: it is lost, unless every peer that was alive says that it has no store either (for what may run only once).
    * `continue`: it is invalid until the store confirms it, and lost only if another node holds the key by then (for what
    * exists anyway: a publisher's stream). Such a key can be claimed without the store, too, if no reachable peer knows an
@@ -50,8 +50,8 @@ export interface ClaimOptions {
    */
   readonly silence: 'stop' | 'continue';
   /**
-   * Takes the key from whoever has it, or only from the owner that is given: not from one with a later fence. The claim
-   * resolves when that one has stopped, or its time is over.
+   * Takes the key from any owner, or only from the given one: not from one with a later fence. The claim resolves when that
+   * owner has stopped, or its time is over.
    */
   readonly take?: boolean | Pick<Owner, 'fence'>;
   /** How long the kept (or inherited) value outlives the lease, for the next owner of the key; 0 by default. */
@@ -68,12 +68,12 @@ export interface Lease {
   readonly meta: Json;
   /** Aborts when the lease is lost, with a LostError; not when it is released. */
   readonly signal: AbortSignal;
-  /** Check it right before every effect on others: true only while nobody else can hold the key. */
+  /** Check it right before every effect on others: true only while no other node can hold the key. */
   readonly valid: boolean;
   /** @throws LostError; UnavailableError when others may not see it before the store can be reached again */
   update(meta: Json): Promise<void>;
   /**
-   * Sets the value that the next owner inherits. Nobody is notified, so it costs little.
+   * Sets the value that the next owner inherits. No node is notified, so it costs little.
    * @throws LostError; UnavailableError when the next may not inherit it before the store can be reached again
    */
   keep(value: Json): Promise<void>;
@@ -111,12 +111,11 @@ export type Expectation = Pick<Change, 'key' | 'seen'>;
 export type ConfigListener = (keys: readonly string[]) => void | Promise<void>;
 
 /**
- * What was created through the management API, by key. When a write's promise resolves the store has it, as durable as
- * that is: a node alone has it on its disk; in a cluster Redis has it, and the copy on each node's disk follows.
+ * Objects created through the management API, by key. When a write's promise resolves the store has it, as durable as the
+ * store is: a node alone has it on its disk; in a cluster Redis has it, and the copy on each node's disk follows.
  * Keys are paths of names; no name is empty.
  */
 export interface ConfigStore {
-  /** As this node knows it. */
   entries(): ReadonlyMap<string, ConfigEntry>;
   /** The store cannot be reached: entries() is what it was. */
   readonly stale: boolean;
@@ -143,39 +142,39 @@ export interface ConfigStore {
 /** Named numbers of one object. */
 export type Values = { readonly [name: string]: number };
 
-/** What one node counts of an object. A counter or gauge that is not there is 0. */
+/** Counts of an object by one node. An absent counter or gauge is 0. */
 export interface StatsRow {
   readonly key: string;
   /** Totals of this incarnation of the node: they never fall. */
   readonly counters: Values;
-  /** What is now. */
+  /** Present values. */
   readonly gauges: Values;
   /** Values of which the greatest counts, such as times of last events. */
   readonly latest: Values;
 }
 
-/** What all nodes count of an object. */
+/** Counts of an object by all nodes. */
 export interface StatsSum {
-  /** Of all nodes, dead ones included. */
+  /** Sums over all nodes, dead ones included. */
   readonly counters: Values;
-  /** Of the nodes that live. */
+  /** Sums over the live nodes. */
   readonly gauges: Values;
   /** The greatest sum that a gauge ever had. */
   readonly maxima: Values;
   /** Since when it is the greatest: milliseconds since 1970. */
   readonly maximaTimes: Values;
   readonly latest: Values;
-  /** What of counters and gauges is this node's, as it reported last. */
+  /** This node's part of counters and gauges, as of its last report. */
   readonly own: Pick<StatsRow, 'counters' | 'gauges'>;
   /** Ids of the other nodes that have the object. */
   readonly others: readonly string[];
 }
 
-/** What a node has begun and has to finish; another node does when that one has died. */
+/** A task that a node has begun and has to finish; another node finishes it when that node has died. */
 export interface NodeRecord {
   /** Unique in the cluster. */
   readonly id: string;
-  /** Of the node that has it: one life of it. */
+  /** Incarnation of the node that has it. */
   readonly incarnation: string;
   readonly value: Json;
 }
@@ -183,13 +182,13 @@ export interface NodeRecord {
 /** A record to take: without a value it is the one that another node has left. */
 export type TakenRecord = Pick<NodeRecord, 'id'> & Partial<Pick<NodeRecord, 'value'>>;
 
-/** What became of a record that was to be finished; undefined: it is not for the caller to finish. */
+/** Result of finishing a record; undefined: it is not for the caller to finish. */
 export type Finish = { /** Undefined where the store has lost it. */ readonly value: Json | undefined } | undefined;
 
 /** Records that outlive their node. Each is finished once in the cluster. */
 export interface RecordStore {
   /**
-   * Puts records under this node, whoever has had them.
+   * Puts records under this node, whichever node had them.
    * @returns for each, false when it is finished already
    * @throws UnavailableError
    */
@@ -258,7 +257,7 @@ export interface StoreAddress {
   readonly port: number;
 }
 
-/** What the nodes of one server share. */
+/** Services that the nodes of a cluster share. */
 export interface Cluster {
   readonly self: NodeIdentity;
   readonly state: ClusterState;

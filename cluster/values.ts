@@ -1,7 +1,7 @@
 import type { Values } from './types.ts';
 
 /**
- * What counters grew by. One that fell has begun anew: another object came under the name.
+ * Growth of counters. A counter that fell has begun anew: another object has the name.
  * @param before undefined when they are new
  */
 export function growth(now: Values, before: Values = {}): Values {

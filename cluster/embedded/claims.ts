@@ -4,14 +4,14 @@ import { takesFrom } from '../takes-from.ts';
 import type { Claim, ClaimOptions, Json, Lease, NodeIdentity, Owner, OwnerChange } from '../types.ts';
 import { Watchers } from '../watchers.ts';
 
-/** What the next holder of a key inherits. */
+/** The value that the next holder of a key inherits. */
 interface Inheritance {
   readonly value: Json;
   /** On the monotonic clock, in milliseconds; Infinity while a lease has it. */
   until: number;
 }
 
-/** Claims of a node that shares with nobody: a lease ends only when it is released or taken. */
+/** Claims of a node that runs alone: a lease ends only when it is released or taken. */
 export class EmbeddedClaims {
   readonly #self: NodeIdentity;
   readonly #leases = new Map<string, EmbeddedLease>();
@@ -158,7 +158,6 @@ class EmbeddedLease implements Lease {
     this.#loss.abort(reason);
   }
 
-  /** The node leaves. */
   end(): void {
     this.#ended = true;
   }

@@ -27,12 +27,11 @@ import { EmbeddedRecords } from './records.ts';
 import { EmbeddedStats } from './stats.ts';
 
 export interface EmbeddedOptions extends ConfigCopyOptions {
-  /** Id of the node. */
   readonly id: string;
 }
 
 /**
- * One node that shares with nobody.
+ * Opens a node that runs alone.
  * @throws StorageError when the file cannot be locked or read
  */
 export async function openEmbedded(options: EmbeddedOptions): Promise<Cluster> {
@@ -53,7 +52,6 @@ class EmbeddedCluster implements Cluster {
   #description: NodeDescription = { load: 0, full: false, info: {} };
   #drained = false;
   #retires = false;
-  /** As it was told. */
   #draining = false;
 
   constructor({ id, onFault }: EmbeddedOptions, copy: ConfigCopy) {
@@ -134,7 +132,7 @@ class EmbeddedCluster implements Cluster {
     return this.#stats.sums(keys);
   }
 
-  /** There is nobody to serve. */
+  /** Does nothing: there are no other nodes. */
   serve(): void {}
 
   async forward(to: NodeIdentity): Promise<PeerResponse> {

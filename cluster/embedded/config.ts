@@ -4,13 +4,13 @@ import { isWithin } from '../keys.ts';
 import { ConfigListeners } from '../listeners.ts';
 import type { Change, ConfigEntry, ConfigListener, ConfigStore, Expectation } from '../types.ts';
 
-/** The configuration of a node that shares with nobody. */
+/** The configuration of a node that runs alone. */
 export class EmbeddedConfig implements ConfigStore {
   readonly stale = false;
   readonly #copy: ConfigCopy;
   readonly #listeners: ConfigListeners;
   #state: ConfigState;
-  /** Writes go one after the other, each on what the one before left. */
+  /** Writes run one after the other, each on the result of the one before. */
   #last: Promise<void> = Promise.resolve();
 
   constructor(copy: ConfigCopy, onFault: (error: Error) => void) {

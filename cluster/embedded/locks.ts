@@ -1,4 +1,4 @@
-/** Locks within one process: who waits for a key gets it in the order of asking. */
+/** Locks within one process. They are granted in the order of the requests. */
 export class Locks {
   readonly #last = new Map<string, Promise<unknown>>();
 

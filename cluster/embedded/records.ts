@@ -1,7 +1,7 @@
 import type { Finish, NodeRecord, RecordStore, TakenRecord } from '../types.ts';
 import { RecordTable } from '../record-table.ts';
 
-/** Records of a node that shares with nobody. They end with it. */
+/** Records of a node that runs alone. They end with it. */
 export class EmbeddedRecords implements RecordStore {
   readonly #incarnation: string;
   readonly #table = new RecordTable();

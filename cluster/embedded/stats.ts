@@ -1,20 +1,20 @@
 import type { StatsRow, StatsSum, Values } from '../types.ts';
 import { combined, growth, sum } from '../values.ts';
 
-/** How long the sums of a row stay that has ended. */
+/** How long the sums of an ended row are kept. */
 const ORPHAN_MS = 30_000;
 
 const NOTHING = { counters: {}, gauges: {} };
 
 interface Entry {
   readonly sum: StatsSum;
-  /** As reported last; undefined when it has ended. */
+  /** The last report; undefined when the row has ended. */
   readonly row: StatsRow | undefined;
-  /** When it was reported last, on the monotonic clock. */
+  /** Time of the last report, on the monotonic clock. */
   readonly at: number;
 }
 
-/** Sums of a node that shares with nobody: what it counts itself. */
+/** Sums of a node that runs alone: its own counts. */
 export class EmbeddedStats {
   readonly #rows = new Map<string, Entry>();
 

@@ -7,7 +7,7 @@ export const WINDOW_MS = 10_000;
 /** A node has refused a call as too old by its clock, and has not executed it. */
 export class ClockError extends UnreachableError {
   override readonly name = 'ClockError';
-  /** The node's time, for another attempt; undefined when it has not told it. */
+  /** The node's time, for another attempt; undefined when the node did not send it. */
   readonly time: number | undefined;
 
   constructor(message: string, time: number | undefined) {
@@ -17,15 +17,15 @@ export class ClockError extends UnreachableError {
 }
 
 /**
- * The time by which a process judges the calls that it gets, in milliseconds since 1970. It begins as the cluster's and never goes
- * back, whatever is done to the clocks of the machine and of Redis: a call that was too old once is so for ever. No other
- * clock has to agree with it.
+ * The time by which a process judges incoming calls, in milliseconds since 1970. It begins as the cluster's time and never goes
+ * back, even if the clocks of the machine and of Redis do: a call that was too old once stays too old. No other clock has to
+ * agree with it.
  */
 export class CallClock {
   readonly #first: () => number;
   #aheadMs: number | undefined;
 
-  /** @param first the time to begin with, asked for with the first call */
+  /** @param first returns the time to begin with; called at the first call */
   constructor(first: () => number) {
     this.#first = first;
   }
@@ -34,12 +34,12 @@ export class CallClock {
     return performance.now() + this.#ahead;
   }
 
-  /** Of the monotonic clock of this process. */
+  /** Lead over the monotonic clock of this process. */
   get #ahead(): number {
     return (this.#aheadMs ??= this.#first() - performance.now());
   }
 
-  /** Whether a call of that time is young enough. One from the future sets the clock: no clock of another node is better. */
+  /** Whether a call of that time is recent enough. One from the future sets the clock: no node's clock is better than another's. */
   accepts(time: number): boolean {
     const { now } = this;
     if (time > now) this.#aheadMs = this.#ahead + time - now;
@@ -49,16 +49,16 @@ export class CallClock {
 
 interface Learned {
   readonly incarnation: string;
-  /** By how much the clock is ahead of the monotonic one of this process. */
+  /** Lead of the node's clock over the monotonic clock of this process. */
   readonly aheadMs: number;
 }
 
-/** The clocks of other nodes, as far as they have told them. */
+/** Clocks of other nodes, as far as known from their answers. */
 export class NodeClocks {
   /** By id. */
   readonly #learned = new Map<string, Learned>();
 
-  /** What a life of a node would tell now, or with an empty incarnation the one that has told its time last. */
+  /** Present time of an incarnation of a node; with an empty incarnation, of the one that reported its time last. */
   timeOf({ id, incarnation }: NodeIdentity): number | undefined {
     const learned = this.#learned.get(id);
     if (learned === undefined || (incarnation !== '' && incarnation !== learned.incarnation)) return undefined;
@@ -66,8 +66,8 @@ export class NodeClocks {
   }
 
   /**
-   * A node has refused a call for its time.
-   * @param time that it has told; undefined when it judges by the cluster's
+   * Handles the answer of a node that has rejected a call for its time.
+   * @param time the node's, from its answer; undefined when the node judges by the cluster's time
    * @returns whether another call may be accepted
    */
   learn(node: NodeIdentity, time: number | undefined): boolean {

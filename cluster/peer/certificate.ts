@@ -13,7 +13,7 @@ export function namesNode(certificate: X509Certificate, id: string): boolean {
   return !id.startsWith('.') && certificate.checkHost(id, { subject: 'never', wildcards: false }) !== undefined;
 }
 
-/** For tls.connect(): the certificate has to name the host, and the node that is called. */
+/** Check for tls.connect(): the certificate has to name the host, and the node that is called. */
 export function checkNode(host: string, certificate: PeerCertificate, id: string): Error | undefined {
   const wrong = checkServerIdentity(host, certificate);
   if (wrong !== undefined) return wrong;

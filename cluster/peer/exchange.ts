@@ -11,21 +11,19 @@ const MAX_BODY = 64 * 1024 * 1024;
 /** Bytes that HTTP itself may add to a head. */
 const HTTP_HEAD = 1024;
 
-/** For connections to one node. */
+/** TLS of connections to one node. */
 export interface SecureOptions {
   readonly secureContext: SecureContext;
-  /** Where both ends show certificates: id of the node, and whether the other end is that one. */
+  /** Id of the node that the other end has to be, where both ends show certificates. */
   readonly node?: string;
   readonly checkServerIdentity?: (host: string, certificate: PeerCertificate) => Error | undefined;
 }
 
-/** How a node is reached. */
 export interface Way {
   /** `http://host:port` or `https://host:port`. */
   readonly address: string;
-  /** Of connections that are kept; undefined makes a new one. */
+  /** Agent of kept connections; undefined makes a new connection. */
   readonly agent: Agent | undefined;
-  /** How connections are secured, and which node has to be at their other end. */
   readonly secure?: SecureOptions;
   readonly secrets: Secrets;
   /** Aborted when the time for an answer is over. */
@@ -77,7 +75,7 @@ export async function exchange(way: Way, call: Call, body: Buffer): Promise<Peer
   const answer = unseal(way.secrets, 'answer', sent.headers);
   if (answer === undefined || answer.nonce !== call.nonce || answer.bodyHash !== bodyHash(sent.body)) {
     const text = `answered ${sent.status} without proof of the cluster secret: another secret, another version, or not a Kiln node`;
-    // a node that rejects strangers, or a head that is too long, has not executed the call; otherwise it may have
+    // a node that rejects an unauthenticated call, or a head that is too long, has not executed the call; otherwise it may have
     throw !again && (sent.status === 403 || sent.status === 431) ? unreachable(text) : unknown(text);
   }
   if (answer.refused === undefined) return { status: answer.status, headers: answer.headers, body: sent.body };

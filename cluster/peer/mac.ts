@@ -1,9 +1,9 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What is signed: the proof of one is not valid for the other. */
+/** Kind of a signed text: the proof of one is not valid for another. */
 export type Kind = 'call' | 'answer' | 'entry' | 'row';
 
-/** The secret of the cluster; while it is being changed, the one before as the second. */
+/** The secret of the cluster; while it is being changed, the previous secret comes second. */
 export type Secrets = readonly string[];
 
 /**

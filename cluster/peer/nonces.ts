@@ -1,7 +1,7 @@
 /** More calls than this in one window are rejected, so that memory is bounded. */
 const MAX = 500_000;
 
-/** Nonces of calls, each good once. They are remembered for one to two windows. */
+/** Nonces of calls, each valid once. They are kept for one to two windows. */
 export class Nonces {
   readonly #windowMs: number;
   readonly #max: number;

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { Agent as TlsAgent, type RequestOptions } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext, type SecureContext } from 'node:tls';
-import type { Distrust } from '../distrust.ts';
+import type { Rejections } from '../rejections.ts';
 import { UnreachableError } from '../errors.ts';
 import { afterRunning } from '../running-time.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse, PeerStreamHandler } from '../types.ts';
@@ -16,7 +16,7 @@ import { PeerServer } from './server.ts';
 import { HELD, openStream, STREAM } from './stream.ts';
 import type { Call } from './wire.ts';
 
-/** Calls to one node at a time; further ones wait. Some last until what they ask for is there. */
+/** Simultaneous calls to one node; further ones wait. Many, since some last until the requested media exists. */
 const LIMITS = { keepAlive: true, maxSockets: 2048 };
 
 /** PEM, as node:tls takes them. */
@@ -37,19 +37,17 @@ export interface PeerPortOptions {
   readonly port: number;
   /** Name or address by which other nodes reach it; `host` when undefined. */
   readonly advertise?: string;
-  /** What only the nodes of the cluster know. */
   readonly secrets: Secrets;
   readonly tls?: PeerTls;
 }
 
 interface Context {
   readonly self: NodeIdentity;
-  /** The cluster's time, for calls to nodes that have not told theirs. */
+  /** The cluster's time, for calls to nodes whose own time is unknown. */
   readonly now: () => number;
-  /** Where a node's port is reached, as far as it is known. */
   readonly addressOf: (id: string) => string | undefined;
-  readonly distrust: Distrust;
-  /** Called when a node has proved who it is, and when its port has refused a connection. */
+  readonly rejections: Rejections;
+  /** Called when a node has authenticated itself, and when its port has refused a connection. */
   readonly onReached: (node: NodeIdentity) => void;
   readonly onRefused: (node: NodeIdentity) => void;
   readonly onFault: (error: Error) => void;
@@ -105,12 +103,12 @@ export class PeerPort {
     return await this.#make(to, { method: STREAM, path, headers: {}, body: Buffer.alloc(0) }, timeoutMs, openStream);
   }
 
-  /** A connection on which nothing is said: it ends with the process of the node. @throws UnreachableError */
+  /** Opens a connection that carries nothing and ends with the process of the node. @throws UnreachableError */
   async hold(to: NodeIdentity, timeoutMs: number): Promise<Duplex> {
     return await this.connect(to, HELD, timeoutMs);
   }
 
-  /** Makes a call, and another one when the node has refused it for its time, which it tells. */
+  /** Makes a call, and repeats it once with the node's time if the node has rejected it for its time. */
   async #make<T>(
     to: NodeIdentity,
     request: PeerRequest,
@@ -147,13 +145,13 @@ export class PeerPort {
   }
 
   #secure(node: string): SecureOptions | undefined {
-    const { tls, distrust } = this.#options;
+    const { tls, rejections } = this.#options;
     if (this.#context === undefined) return undefined;
     if (tls?.ca === undefined) return { secureContext: this.#context };
     const checkServerIdentity: SecureOptions['checkServerIdentity'] = (host, certificate) => {
       const wrong = checkNode(host, certificate, node);
-      if (wrong === undefined) distrust.trust('certificates', node);
-      else distrust.refuse('certificates', node, wrong.message);
+      if (wrong === undefined) rejections.trust('certificates', node);
+      else rejections.refuse('certificates', node, wrong.message);
       return wrong;
     };
     return { secureContext: this.#context, node, checkServerIdentity };

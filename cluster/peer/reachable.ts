@@ -3,13 +3,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterRunning } from '../running-time.ts';
 
 /**
- * A lost packet alone is not the end of a node, and one that comes back is to be found: there are so many attempts, one after
- * the other.
+ * Attempts, one after the other: a lost packet alone is not the end of a node, and a node that comes back is found.
  */
 const ATTEMPTS = 8;
 
 /**
- * Whether the host of a node accepts connections on its port; a process that stands still does not keep it from that.
+ * Whether the host of a node accepts connections on its port, as it does even for a suspended process.
  * @param address `http://host:port` or `https://host:port`
  */
 export async function isReachable(address: string, withinMs: number): Promise<boolean> {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { Distrust } from '../distrust.ts';
+import type { Rejections } from '../rejections.ts';
 import type { NodeIdentity, PeerHandler, PeerResponse, PeerStreamHandler } from '../types.ts';
 import { CallClock, WINDOW_MS } from './call-clock.ts';
 import { Callers } from './certificate.ts';
@@ -10,11 +10,11 @@ import { bodyHash, type Secrets } from './mac.ts';
 import { Nonces } from './nonces.ts';
 import type { PeerTls } from './port.ts';
 import { HELD, PROTOCOL, STREAM } from './stream.ts';
-import { Strangers } from './strangers.ts';
+import { UnauthenticatedPeers } from './unauthenticated-peers.ts';
 import { MAX_HEAD, seal, unseal, type Answer, type Call, type Refusal } from './wire.ts';
 
 const MAX_BODY = 32 * 1024 * 1024;
-/** Of all nodes together: a node has one for each stream that it relays, and for each whose files it is sent. */
+/** Limit for all nodes together: a node opens one for each stream that it relays, or whose files it receives. */
 const MAX_STREAMS = 16_384;
 const KEEP_ALIVE_MS = 10_000;
 /** How long a rejected client may take to read the answer. */
@@ -26,11 +26,10 @@ const LIMITS = {
   connectionsCheckingInterval: 2000,
   maxHeaderSize: MAX_HEAD,
 };
-/** A caller shows its certificate; one that cannot is told why by the answer, rather than by the end of its connection. */
+/** Callers show their certificates. One without a valid certificate gets the reason in the answer, not a closed connection. */
 const CALLER = { requestCert: true, rejectUnauthorized: false };
 const NOTHING: PeerResponse = { status: 500, headers: {}, body: Buffer.alloc(0) };
 
-/** Identity of this node, and what answers calls. */
 export interface PeerServerOptions {
   readonly self: NodeIdentity;
   readonly secrets: Secrets;
@@ -38,8 +37,7 @@ export interface PeerServerOptions {
   /** The cluster's time. */
   readonly now: () => number;
   readonly handler: PeerHandler;
-  readonly distrust: Distrust;
-  /** Called with faults of a call or stream on this node; the other node learns only that it failed. */
+  readonly rejections: Rejections;
   readonly onFault: (error: Error) => void;
 }
 
@@ -50,7 +48,7 @@ export class PeerServer {
   /** No call is valid for longer than a window. */
   readonly #nonces = new Nonces(2 * WINDOW_MS);
   readonly #server: Server;
-  readonly #strangers = new Strangers();
+  readonly #unauthenticated = new UnauthenticatedPeers();
   readonly #callers = new Callers();
   readonly #streams = new Set<Duplex>();
   #takesStreams: PeerStreamHandler | undefined;
@@ -69,7 +67,7 @@ export class PeerServer {
       tls === undefined
         ? createServer(LIMITS, listener)
         : createTlsServer({ ...tls, ...CALLER, ...LIMITS, handshakeTimeout: LIMITS.headersTimeout }, listener);
-    this.#server.on('connection', (socket: Socket) => this.#strangers.add(socket));
+    this.#server.on('connection', (socket: Socket) => this.#unauthenticated.add(socket));
     this.#server.on('upgrade', (request, socket, head) => {
       try {
         this.#takeStream(request, socket, head);
@@ -116,7 +114,7 @@ export class PeerServer {
 
   #takeStream({ headers, socket: connection }: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { remoteAddress, remotePort } = connection;
-    // the handler of the stream notices its end; before there is one nobody has to
+    // the handler of the stream notices its end; before it runs, nothing has to
     socket.on('error', () => socket.destroy());
     const call = unseal(this.#options.secrets, 'call', headers);
     if (call === undefined) return part(socket, 'HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
@@ -150,27 +148,27 @@ export class PeerServer {
     take(socket, call.path, call.from);
   }
 
-  /** A call of a node whose certificate is that of another, where nodes show theirs. */
+  /** Checks that the certificate names the calling node, where nodes show certificates. */
   #stranger({ from }: Call, socket: Socket): Refusal | undefined {
-    const { tls, distrust } = this.#options;
+    const { tls, rejections } = this.#options;
     if (tls?.ca === undefined) return undefined;
     const reason = this.#callers.objection(socket, from.id);
-    if (reason === undefined) distrust.trust('certificates', from.id);
-    else distrust.refuse('certificates', from.id, reason);
+    if (reason === undefined) rejections.trust('certificates', from.id);
+    else rejections.refuse('certificates', from.id, reason);
     return reason === undefined ? undefined : 'certificate';
   }
 
-  #objection({ to, time, nonce }: Call, from: Parameters<Strangers['proved']>[0]): Refusal | undefined {
+  #objection({ to, time, nonce }: Call, from: Parameters<UnauthenticatedPeers['proved']>[0]): Refusal | undefined {
     const { self } = this.#options;
     if (to.id !== self.id || (to.incarnation !== self.incarnation && to.incarnation !== '')) return 'another';
     if (!this.#clock.accepts(time)) return 'time';
     const used = this.#nonces.use(nonce);
     // a call that was recorded and repeated proves nothing
-    if (used !== 'repeated') this.#strangers.proved(from);
+    if (used !== 'repeated') this.#unauthenticated.proved(from);
     return used;
   }
 
-  /** What an answer says of it. */
+  /** Fields of the answer for a rejected call. */
   #refusal(refused: Refusal | undefined): Pick<Answer, 'refused' | 'time'> {
     return { ...(refused !== undefined && { refused }), ...(refused === 'time' && { time: this.#clock.now }) };
   }
@@ -188,9 +186,8 @@ export class PeerServer {
   }
 }
 
-/** Keeps a connection until the other end goes. */
 function hold(socket: Duplex): void {
-  // one whose machine is gone does not stay for ever
+  // ends the connection of a machine that is gone
   (socket as Socket).setKeepAlive(true, KEEP_ALIVE_MS);
   socket.once('end', () => socket.destroy()).resume();
 }

@@ -8,7 +8,7 @@ import { MAX_HEAD, refusalOf, seal, unseal, type Answer, type Call } from './wir
 /** The method of calls that open a stream, and the protocol that the connection is upgraded to. */
 export const STREAM = 'STREAM';
 export const PROTOCOL = 'kiln';
-/** Path of a stream on which nothing is said. No other one begins so. */
+/** Path of a stream that carries nothing. No other path begins so. */
 export const HELD = 'kiln:held';
 
 /**

@@ -6,17 +6,17 @@ import { isSigned, sign, type Secrets } from './mac.ts';
 
 const Identity = Type.Object({ id: Type.String(), incarnation: Type.String() });
 const HeaderValues = Type.Record(Type.String(), Type.String());
-/** It is remembered, so its length is limited. */
+/** Limited in length, since nonces are kept. */
 const Nonce = Type.String({ maxLength: 64 });
 
 const Call = Type.Object({
   from: Identity,
-  /** With an empty incarnation it is for whichever incarnation of the node runs. */
+  /** An empty incarnation stands for whichever incarnation of the node runs. */
   to: Identity,
   method: Type.String(),
   path: Type.String(),
   headers: HeaderValues,
-  /** Milliseconds since 1970 by the clock of the node that is called, if that has told it, else by the cluster's. */
+  /** Milliseconds since 1970 by the clock of the called node, if known, else by the cluster's. */
   time: Type.Number(),
   nonce: Nonce,
   bodyHash: Type.String(),
@@ -25,12 +25,12 @@ const Call = Type.Object({
 const Answer = Type.Object({
   status: Type.Integer({ minimum: 100, maximum: 599 }),
   headers: HeaderValues,
-  /** Of the call. */
+  /** Nonce of the call. */
   nonce: Nonce,
   bodyHash: Type.String(),
   /** Why the call was rejected: one of REFUSALS, or a reason of another version. */
   refused: Type.Optional(Type.String()),
-  /** Where the call was rejected for its time: that of the node, for another attempt. */
+  /** The node's time, for another attempt, where the call was rejected for its time. */
   time: Type.Optional(Type.Number()),
 });
 
@@ -55,12 +55,11 @@ export const REFUSALS = {
   busy: 'the node is busy with too many calls or streams',
 } as const;
 
-/** Why a node of this version refuses a call. */
 export type Refusal = keyof typeof REFUSALS;
 
 /**
- * What a call or a stream fails with that a node has refused.
- * @param refused of its answer; also a reason that only another version knows
+ * Makes the error for a call or stream that a node has rejected.
+ * @param refused reason in its answer, possibly one that only another version knows
  */
 export function refusalOf(what: 'call' | 'stream', to: string, refused: string, time?: number): UnreachableError {
   const reason = Object.hasOwn(REFUSALS, refused) ? REFUSALS[refused as Refusal] : refused;
@@ -69,7 +68,7 @@ export function refusalOf(what: 'call' | 'stream', to: string, refused: string, 
   return new UnreachableError(text, { lives: refused !== 'another' });
 }
 
-/** The most that the head of a call or of an answer may have, in bytes: a path as long as HTTP ports take it, sealed. */
+/** Limit of the head of a call or answer, in bytes: enough for the longest path that HTTP ports accept, sealed. */
 export const MAX_HEAD = 64 * 1024;
 
 type Headers = { readonly [name: string]: string | readonly string[] | undefined };

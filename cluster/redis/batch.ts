@@ -33,7 +33,7 @@ export class Batch<T, R> {
     return promise;
   }
 
-  /** What waits is handled at once: its command begins before anything that the caller does next. */
+  /** Handles the queued items at once: their command begins before anything that the caller does next. */
   flush(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

@@ -13,12 +13,11 @@ export interface BurialOptions {
 }
 
 /**
- * Takes a node out of the cluster whose port refuses connections, if Redis knows that its process has ended. What it
- * had is free then.
+ * Marks a node dead whose port refuses connections, if Redis knows that its process has ended. Its claims become free.
  * @returns false when Redis does not know it
  * @throws UnavailableError
  */
-export async function bury(
+export async function markDead(
   { connection, timing, leases, onBuried }: BurialOptions,
   { id, incarnation }: NodeIdentity,
 ): Promise<boolean> {

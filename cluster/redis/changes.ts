@@ -1,13 +1,14 @@
 import { pairs } from './record.ts';
 
-/** What changed of a table of Redis since a revision; all of it when `full`. An entry '' is removed. */
+/** Changes of a table of Redis since a revision; the whole table when `full`. An entry '' is removed. */
 export interface TableChanges {
   readonly revision: number;
   readonly full: boolean;
   readonly entries: readonly (readonly [key: string, text: string])[];
 }
 
-/** The same as lua/pull.lua answers it. */
+/** An answer of lua/pull.lua. */
+/** Answer of lua/pull.lua with the changes of a table. */
 export type TableReply = readonly [revision: string, full: number, entries: readonly string[]];
 
 /** One part of the answer to a pull of claims. */
@@ -18,11 +19,11 @@ export interface ClaimChanges {
   readonly kind: 'all' | 'more' | 'changed' | 'nothing';
   /** One that is '' is removed. */
   readonly entries: readonly (readonly [key: string, text: string])[];
-  /** What to ask for the next part with; '' when there is none. */
+  /** Cursor of the next part; '' when there is none. */
   readonly cursor: string;
 }
 
-/** The same as lua/pull.lua answers it. */
+/** An answer of lua/pull.lua. */
 export type ClaimsReply = readonly [
   revision: string,
   kind: ClaimChanges['kind'],
@@ -53,14 +54,14 @@ export function parseClaims([revision, kind, entries, cursor]: ClaimsReply): Cla
   return { revision: Number(revision), kind, entries: pairs(entries), cursor };
 }
 
-/** A change of one claim, as it is told to all nodes (lua/prelude.lua), and the revision that it follows. */
-export interface ToldChange {
+/** A published change of one claim (lua/prelude.lua), and the revision that it follows. */
+export interface ClaimMessage {
   readonly before: number;
   readonly changes: ClaimChanges;
 }
 
-/** undefined for a message that tells of something else. */
-export function parseToldChange(message: string): ToldChange | undefined {
+/** @returns undefined for a message about something else */
+export function parseClaimMessage(message: string): ClaimMessage | undefined {
   const [, before, revision, record = '', key] = /^claim (\d+) (\d+) ([^\n]*)\n(.*)$/s.exec(message) ?? [];
   if (key === undefined) return undefined;
   const entries = [[key, record] as const];

@@ -11,9 +11,9 @@ export interface ClaimRequest {
   readonly token: string;
   readonly meta: Json;
   readonly options: ClaimOptions;
-  /** The claim was this node's before, and Redis may have lost it; `valid` if nobody else can have made one since. */
+  /** The claim was this node's before, and Redis may have lost it; `valid` if no other node can have claimed the key since. */
   readonly before: 'none' | 'valid' | 'lapsed';
-  /** What such a claim has kept or inherited. */
+  /** Value that such a claim has kept or inherited. */
   readonly kept?: Json | undefined;
 }
 
@@ -71,7 +71,7 @@ export async function requestClaim(
   };
 }
 
-/** As the script takes it: 0 from nobody, 1 from whoever has the key, or the fence of the only owner to take it from. */
+/** Encodes `take` for the script: 0 from no owner, 1 from any owner, or the fence of the only owner to take the key from. */
 function takenFrom(take: ClaimOptions['take'] = false): number {
   return typeof take === 'object' ? take.fence : Number(take);
 }

@@ -11,7 +11,7 @@ export class ClaimTable {
   readonly #texts = new Map<string, string>();
   readonly #onChange: (key: string, record: ClaimRecord) => void;
   readonly #onFault: (error: Error) => void;
-  /** What Redis did not have when everything was read from it, and may get again. */
+  /** Keys that were missing when all claims were read from Redis, and may come back. */
   #missing = new Set<string>();
   revision = 0;
 
@@ -46,7 +46,7 @@ export class ClaimTable {
     return this.#watchers.add(path, this.list(path), listener);
   }
 
-  /** What Redis has is not what it had: everything is read again. */
+  /** Has all claims read again, since Redis may be in another state. */
   forget(): void {
     this.revision = 0;
   }

@@ -1,7 +1,7 @@
 const WRONG_MS = 500;
 /** A clock is right again when it differs by less than this: one at the limit is not reported again and again. */
 const RIGHT_MS = 400;
-/** So many comparisons in a row have to agree: one of a process that stood still says little. */
+/** Comparisons in a row that have to agree: a single one may come from a suspended process. */
 const AGREEING = 3;
 
 /** The clock of this node differs from that of Redis, or does not any more. */

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import { coalesced } from '../coalesce.ts';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
-import { Distrust, type DistrustReport } from '../distrust.ts';
+import { Rejections, type DistrustReport } from '../rejections.ts';
 import { UnavailableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
 import { incarnate, newToken } from '../identity.ts';
@@ -30,7 +30,7 @@ import type {
   StatsSum,
   StoreAddress,
 } from '../types.ts';
-import { bury } from './burial.ts';
+import { markDead } from './burial.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
 import { ClockWatch, type ClockReport } from './clock-watch.ts';
@@ -40,7 +40,7 @@ import { KnownPeers } from './known-peers.ts';
 import { Leases } from './leases.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
-import { Obituary } from './obituary.ts';
+import { DeathDetector } from './death-detector.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
@@ -59,9 +59,9 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly timing?: Partial<Timing>;
   /** File that keeps who the other nodes are, for a start without Redis; undefined keeps it nowhere. */
   readonly nodesFile?: string;
-  /** Hears when Redis goes and when it is back: what fails for want of it in between is no fault for `onFault`. */
+  /** Called when Redis becomes unreachable, and reachable again. Failures in between are not reported to `onFault`. */
   readonly onStore?: (report: StoreReport) => void;
-  /** Called for what is refused because it is not proved to come from the cluster, once for each. */
+  /** Called once for each entry or node that is rejected because it is not proved to come from the cluster. */
   readonly onDistrust?: (report: DistrustReport) => void;
   /** Called when this node's clock begins or ceases to differ from that of Redis by more than half a second. */
   readonly onClock?: (report: ClockReport) => void;
@@ -71,7 +71,7 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   readonly onBeat?: (taken: boolean) => void;
   /** Called with the settings of Redis at the first connection, and when they differ at a later one. */
   readonly onSettings?: (settings: StoreSettings) => void;
-  /** Called when the process of a node was found dead; for this node itself when the others took it for dead. */
+  /** Called when a node was marked dead; for this node itself when the others have marked it dead. */
   readonly onBuried?: (node: NodeIdentity) => void;
 }
 
@@ -105,7 +105,7 @@ class RedisCluster implements Cluster {
   readonly #known: KnownPeers;
   readonly #connection: Connection;
   readonly #faults: Faults;
-  readonly #distrust: Distrust;
+  readonly #rejections: Rejections;
   readonly #outage: Outage;
   readonly #table: ClaimTable;
   readonly #leases: Leases;
@@ -115,7 +115,7 @@ class RedisCluster implements Cluster {
   readonly #port: PeerPort;
   readonly #peers: Peers;
   readonly #heartbeat: Heartbeat;
-  readonly #obituary: Obituary;
+  readonly #deathDetector: DeathDetector;
   readonly #onBuried: (node: NodeIdentity) => void;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
   /** Incarnations of nodes that are being asked whether they live. */
@@ -149,7 +149,7 @@ class RedisCluster implements Cluster {
     this.#onBuried = onBuried;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
     this.#faults = new Faults(report);
-    this.#distrust = new Distrust(onDistrust);
+    this.#rejections = new Rejections(onDistrust);
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
     const own = `alive:${encodeURIComponent(id)}:${this.self.incarnation}`;
@@ -164,7 +164,7 @@ class RedisCluster implements Cluster {
       onFault,
     });
     const common = { self: this.self, connection, timing: this.#timing, onFault };
-    const trust = { seal: new Seal(name, port.secrets), distrust: this.#distrust };
+    const trust = { seal: new Seal(name, port.secrets), rejections: this.#rejections };
     this.#connection = connection;
     this.#leases = new Leases({
       ...common,
@@ -205,9 +205,9 @@ class RedisCluster implements Cluster {
       self: this.self,
       now: () => this.#nodes.now(),
       addressOf: (id) => this.#nodes.addressOf(id),
-      distrust: this.#distrust,
-      onReached: (node) => this.#obituary.reached(node),
-      onRefused: (node) => this.#obituary.refused(node),
+      rejections: this.#rejections,
+      onReached: (node) => this.#deathDetector.reached(node),
+      onRefused: (node) => this.#deathDetector.refused(node),
       onFault,
     });
     const burial = {
@@ -215,15 +215,15 @@ class RedisCluster implements Cluster {
       leases: this.#leases,
       onBuried: (node: NodeIdentity) => this.#hearOfBurial(node),
     };
-    this.#obituary = new Obituary({
+    this.#deathDetector = new DeathDetector({
       self: this.self,
       port: this.#port,
       nodes: () => this.#nodes.rows(),
       timeoutMs: this.#timing.command,
-      bury: (node) => bury(burial, node),
+      markDead: (node) => markDead(burial, node),
       onFault,
     });
-    this.events.on('nodes', () => this.#obituary.follow());
+    this.events.on('nodes', () => this.#deathDetector.follow());
     this.#peers = new Peers({
       self: this.self,
       port: this.#port,
@@ -252,7 +252,7 @@ class RedisCluster implements Cluster {
   }
 
   get distrusted(): Distrusted {
-    return this.#distrust.counts;
+    return this.#rejections.counts;
   }
 
   get held(): number {
@@ -360,7 +360,7 @@ class RedisCluster implements Cluster {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
-    this.#obituary.close();
+    this.#deathDetector.close();
     await this.#heartbeat.close();
     this.#table.close();
     await this.#leases.close().catch(() => undefined);
@@ -372,7 +372,7 @@ class RedisCluster implements Cluster {
     await this.#known.close();
   }
 
-  /** A holder goes on without the store as long as nobody else has it either. */
+  /** Extends the leases without the store as long as no other node can reach it either. */
   async #askPeersNow(): Promise<void> {
     const asked = performance.now();
     const superseded = await this.#peers.allWithoutStore(this.#leases.held());
@@ -417,7 +417,7 @@ class RedisCluster implements Cluster {
   }
 
   #hearOfBurial(node: NodeIdentity): void {
-    if (node.id !== this.self.id && this.#nodes.bury(node)) {
+    if (node.id !== this.self.id && this.#nodes.markDead(node)) {
       this.#onBuried(node);
       this.events.emit('nodes');
     }

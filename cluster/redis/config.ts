@@ -1,5 +1,5 @@
 import type { ConfigCopy, ConfigState } from '../config-copy.ts';
-import type { Distrust } from '../distrust.ts';
+import type { Rejections } from '../rejections.ts';
 import { ConflictError, UnavailableError } from '../errors.ts';
 import { ConfigListeners } from '../listeners.ts';
 import type { Change, ConfigEntry, ConfigListener, ConfigStore, Expectation, Json } from '../types.ts';
@@ -10,7 +10,7 @@ import type { Seal } from './seal.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
-/** Entries that are signed anew in one step: others wait for Redis meanwhile. */
+/** Entries that are signed anew in one step: other clients of Redis wait that long. */
 const RESEALED_AT_ONCE = 200;
 
 interface Refused {
@@ -25,7 +25,7 @@ export interface RedisConfigOptions {
   readonly copy: ConfigCopy;
   readonly timing: Timing;
   readonly seal: Seal;
-  readonly distrust: Distrust;
+  readonly rejections: Rejections;
   /** Fetches what has changed and calls apply(). @throws UnavailableError */
   readonly pull: () => Promise<void>;
   /** Resolves when Redis has been restored, and after a while in any case. */
@@ -49,7 +49,7 @@ export class RedisConfig implements ConfigStore {
   #turn: Promise<void> = Promise.resolve();
   /** Revision of the last write of this node. */
   #written = 0;
-  /** By key what Redis has and this node refuses. */
+  /** Entries in Redis that this node rejects, by key. */
   readonly #refused = new Map<string, Refused>();
   /** The last fetch failed, although the loss of the connection was not noticed yet. */
   #missed = false;
@@ -131,7 +131,7 @@ export class RedisConfig implements ConfigStore {
             ? 'other nodes write the configuration all the time'
             : 'Redis may have lost something, and the nodes have not all restored what they know yet',
         );
-      // others have written meanwhile: what is signed names the revision that it gets
+      // others have written since: the signature covers the revision that the entry gets
       if (outcome === 'moved') next = Number(revision) + 1;
       else await this.#options.opened();
     }
@@ -163,7 +163,7 @@ export class RedisConfig implements ConfigStore {
         continue;
       }
       this.#refused.delete(key);
-      this.#options.distrust.trust('entries', key);
+      this.#options.rejections.trust('entries', key);
       if (read === undefined) next.delete(key);
       else next.set(key, read.entry);
       if (read?.isDated) dated.push([key, text]);
@@ -232,12 +232,12 @@ export class RedisConfig implements ConfigStore {
 
   #refuse(key: string, text: string, known: number, reason: string): undefined {
     this.#refused.set(key, { revision: Number(/^\S+/.exec(text)?.[0]) || 0, known });
-    this.#options.distrust.refuse('entries', key, reason);
+    this.#options.rejections.refuse('entries', key, reason);
   }
 
   #trustAllBut(keys: ReadonlySet<string>): void {
     for (const key of this.#refused.keys()) if (!keys.has(key)) this.#refused.delete(key);
-    this.#options.distrust.keepOnly('entries', keys);
+    this.#options.rejections.keepOnly('entries', keys);
   }
 
   /** What the writer has seen of an entry, as scripts compare it: one that is refused can be replaced. */

@@ -79,7 +79,7 @@ export class Connection {
 
   /**
    * @param prefix of all keys, hash tag included
-   * @param own channel below it to which nobody else subscribes: Redis knows by it when this process has ended
+   * @param own channel below it to which no other process subscribes: Redis knows by it when this process has ended
    */
   constructor(
     options: RedisOptions,

@@ -8,11 +8,11 @@ import {
   parseChanges,
   parseClaims,
   parseEpoch,
-  parseToldChange,
+  parseClaimMessage,
   type ClaimChanges,
   type ClaimsReply,
   type TableReply,
-  type ToldChange,
+  type ClaimMessage,
 } from './changes.ts';
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
@@ -40,7 +40,7 @@ export interface HeartbeatOptions {
   readonly onAsk: (node: NodeIdentity) => void;
   /** Redis has every valid lease of this node. */
   readonly onConfirmed: () => void;
-  /** The others took this node for dead; it holds nothing any more. */
+  /** The others have marked this node dead; it holds nothing any more. */
   readonly onBuried: () => void;
   /** A beat is over. */
   readonly onBeat: (taken: boolean) => void;
@@ -49,10 +49,10 @@ export interface HeartbeatOptions {
 
 /** The connection for messages is checked every so many beats: whatever messages announce, a beat finds, too. */
 const PROBE_EVERY = 12;
-/** So many claims are told in one step: others wait for Redis meanwhile. */
+/** Claims sent in one step: other clients of Redis wait that long. */
 const CLAIMS_AT_ONCE = 1000;
-/** So many changes that are told wait for what is on its way; then all are fetched. */
-const MOST_TOLD = 1000;
+/** Published changes that wait for an answer on its way; beyond that all are fetched. */
+const MAX_WAITING = 1000;
 /** How long Redis has for the pull of one node before the next node asks, where all have missed something. */
 const TURN_MS = 0.5;
 /** How soon Redis is asked again that has something to restore which no beat has noticed yet. */
@@ -85,10 +85,10 @@ export class Heartbeat {
   #wakes = 0;
   #heard = 0;
   #isPulling = false;
-  /** Changes that were told while something was on its way. */
-  #told: ToldChange[] = [];
+  /** Changes that were published while an answer was on its way. */
+  #waiting: ClaimMessage[] = [];
   #turn: NodeJS.Timeout | undefined;
-  /** Whoever follows the nodes is yet to hear of a change. */
+  /** A change of the nodes is still to be announced to their listeners. */
   #nodesChanged = false;
   #closed = false;
   #pause = new AbortController();
@@ -121,22 +121,23 @@ export class Heartbeat {
   }
 
   /**
-   * A message about claims or configuration has come. The change of a claim that it tells of is applied if it is the next one,
-   * else the changes are fetched.
+   * Handles a message about claims or configuration. The change of a claim is applied if it is the next one, else the changes are
+   * fetched.
    */
   hear(message: string): void {
-    const told = parseToldChange(message);
-    if (told === undefined) return message === 'claims' ? this.#pullInTurn() : void this.pull().catch(() => undefined);
-    if (this.#isCurrent) return this.#take(told);
-    if (this.#told.length < MOST_TOLD) this.#told.push(told);
+    const change = parseClaimMessage(message);
+    if (change === undefined)
+      return message === 'claims' ? this.#pullInTurn() : void this.pull().catch(() => undefined);
+    if (this.#isCurrent) return this.#take(change);
+    if (this.#waiting.length < MAX_WAITING) this.#waiting.push(change);
     else this.#pullInTurn();
   }
 
   /** The connection is lost. */
   down(reason: string): void {
     this.#downs += 1;
-    // another server may not have what this one told
-    this.#told = [];
+    // another server may not have what this one published
+    this.#waiting = [];
     this.#setDegraded(reason);
   }
 
@@ -248,23 +249,23 @@ export class Heartbeat {
     return this.#state === 'connected' && !this.#isPulling && this.#wakes === this.#heard;
   }
 
-  #take({ before, changes }: ToldChange): void {
+  #take({ before, changes }: ClaimMessage): void {
     const { table } = this.#options;
     if (before > 0 && before === table.revision) table.apply(changes, this.#open);
     // a beat finds what a pull that fails has missed, and a Redis that has gone back behind what is known
     else if (changes.revision > table.revision) this.#pullInTurn();
   }
 
-  /** Takes what was told while something was on its way. */
+  /** Applies the changes that waited for an answer on its way. */
   #catchUp(): void {
     while (this.#isCurrent) {
-      const told = this.#told.shift();
-      if (told === undefined) return;
-      this.#take(told);
+      const change = this.#waiting.shift();
+      if (change === undefined) return;
+      this.#take(change);
     }
   }
 
-  /** Nodes that have missed the same message do not all ask at once. Whoever waits for an answer asks before. */
+  /** Nodes that have missed the same message do not all ask at once. A caller that waits for an answer pulls without delay. */
   #pullInTurn(): void {
     if (this.#closed) return;
     this.#turn ??= setTimeout(() => this.pull().catch(() => undefined), Math.round(this.#options.nodes.rank * TURN_MS));

@@ -1,21 +1,20 @@
 import { TimedLease, type LeaseStart } from '../timed-lease.ts';
 import type { Json } from '../types.ts';
 
-/** Those that are undefined stay as they are. */
+/** Values to change; undefined ones stay as they are. */
 export interface LeaseValues {
   readonly meta?: Json | undefined;
-  /** What the next holder inherits. */
   readonly kept?: Json | undefined;
 }
 
-/** What a lease needs of who keeps it. */
+/** Services that a lease needs from its keeper. */
 export interface LeaseKeeper {
   /** Writes values of the lease to the store. */
   readonly write: (lease: RedisLease, values: LeaseValues) => Promise<void>;
   readonly release: (lease: RedisLease) => Promise<void>;
 }
 
-/** A lease in Redis, as long as its node's beats are answered and nobody else has got it. */
+/** A lease in Redis. It lasts while its node's beats are answered and no other node has claimed the key. */
 export class RedisLease extends TimedLease {
   readonly #keeper: LeaseKeeper;
   #isRemade = false;
@@ -68,7 +67,7 @@ export class RedisLease extends TimedLease {
     this.#isKeptPending ||= this.#hasOtherKept;
   }
 
-  /** What the store may not have yet; undefined when it has everything. */
+  /** Values that the store may lack; undefined when it has all. */
   get pending(): LeaseValues | undefined {
     if (!this.#isMetaPending && !this.#isKeptPending) return undefined;
     return {

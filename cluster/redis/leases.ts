@@ -3,8 +3,8 @@ import { UnavailableError } from '../errors.ts';
 import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
 import { Batch } from './batch.ts';
 import { requestClaim, type Claimant, type ClaimAnswer, type ClaimRequest } from './claim-request.ts';
-import { EndWatch } from './end-watch.ts';
-import { GivenUp } from './given-up.ts';
+import { LeaseExpiry } from './lease-expiry.ts';
+import { AbandonedClaims } from './abandoned-claims.ts';
 import type { Beat } from './nodes.ts';
 import { LeaseSet } from './lease-set.ts';
 import { RedisLease, type LeaseKeeper, type LeaseValues } from './lease.ts';
@@ -12,11 +12,11 @@ import { parseClaim, type ClaimRecord } from './record.ts';
 import { SCRIPTS } from './scripts.ts';
 import { validity } from './timing.ts';
 
-/** Leases that are looked for in one step: others wait for Redis meanwhile. */
+/** Leases that are looked up in one step: other clients of Redis wait that long. */
 const BATCH = 500;
 /**
- * What the next holder inherits waits for so long, for that of other leases: each packaged stream writes it with each segment, and a
- * command costs Redis more than the values in it.
+ * Delay in which inherited values of several leases are collected: each packaged stream writes one with each segment, and a command
+ * costs Redis more than the values in it.
  */
 const KEEP_WAIT_MS = 300;
 
@@ -27,18 +27,18 @@ interface PendingWrite {
 }
 
 export interface LeasesOptions extends Claimant {
-  /** Who has a key by what this node has heard. */
+  /** Latest claim of a key known to this node. */
   readonly latest: (key: string) => ClaimRecord | undefined;
   /** Until when this node has promised others to hold nothing new, on the monotonic clock. */
   readonly promised: () => number;
 }
 
-/** What this node holds: its beat renews all of it. */
+/** Leases of this node. Its beat renews all of them. */
 export class Leases {
   readonly #options: LeasesOptions;
   readonly #leases = new LeaseSet();
-  readonly #givenUp: GivenUp;
-  /** Of the last beat after which Redis had every lease that is not to be made again. */
+  readonly #abandoned: AbandonedClaims;
+  /** Basis of the last beat after which Redis had every lease that is not to be made again. */
   #basis = '';
   /** The highest fence seen: no later one is lower, even of a Redis that has lost its own. */
   #highest = 0;
@@ -46,9 +46,9 @@ export class Leases {
   readonly #asked = new Set<string>();
   /** By the token of a claim that was taken: what to do when its holder has stopped. */
   readonly #waiting = new Map<string, () => void>();
-  /** What fails for want of Redis is reported with the next beat. Many at once share a run. */
-  readonly #reportGivenUp = coalesced(() =>
-    this.#givenUp.report().catch((error: unknown) => {
+  /** Simultaneous calls share a run. Failures because Redis is unreachable are retried with the next beat. */
+  readonly #reportAbandoned = coalesced(() =>
+    this.#abandoned.report().catch((error: unknown) => {
       if (!(error instanceof UnavailableError)) throw error;
     }),
   );
@@ -58,7 +58,7 @@ export class Leases {
   });
   /** Leases of which something is being written, or waits for others. */
   readonly #writing = new Set<RedisLease>();
-  readonly #ends = new EndWatch(() => this.#onEnd());
+  readonly #ends = new LeaseExpiry(() => this.#onEnd());
   readonly #keeper: LeaseKeeper = {
     write: (lease, values) => this.#writeOne(lease, values),
     release: (lease) => this.#release(lease),
@@ -66,11 +66,11 @@ export class Leases {
 
   constructor(options: LeasesOptions) {
     this.#options = options;
-    this.#givenUp = new GivenUp(options.connection, options.timing.ttl);
+    this.#abandoned = new AbandonedClaims(options.connection, options.timing.ttl);
   }
 
   /**
-   * @returns undefined when this node has promised meanwhile that it claims nothing, and while only previous holders may
+   * @returns undefined when this node has promised since then to claim nothing, and while only previous holders may claim
    * @throws UnavailableError
    */
   async claim(key: string, token: string, meta: Json, options: ClaimOptions): Promise<Claim | undefined> {
@@ -135,7 +135,7 @@ export class Leases {
     return this.#highest;
   }
 
-  /** Of the claims that Redis has lost: `0` a valid one is still to be made again, `1` one that is not valid, `2` none. */
+  /** State of the claims that Redis has lost: `0` a valid one is still to be made again, `1` one that is not valid, `2` none. */
   get remade(): 0 | 1 | 2 {
     const lost = [...this.#leases].filter(({ isRemade, fence, ended }) => isRemade && fence > 0 && !ended);
     if (lost.length === 0) return 2;
@@ -160,7 +160,7 @@ export class Leases {
     return async ({ sentAt, basis, replaced }) => {
       this.#expire();
       // first, so that no lease meets the remains of an earlier attempt to claim its key
-      await this.#givenUp.report();
+      await this.#abandoned.report();
       if (replaced) return;
       const renew = (lease: RedisLease): void => {
         if (lease.valid || mayHold()) lease.extend(sentAt + this.#validity);
@@ -186,12 +186,12 @@ export class Leases {
     return [...this.#leases].some(({ valid }) => valid);
   }
 
-  /** What is held, with its fence. */
+  /** Held keys with their fences. */
   held(): (readonly [key: string, fence: number])[] {
     return [...this.#leases].filter(({ fence }) => fence > 0).map(({ key, fence }) => [key, fence]);
   }
 
-  /** Of the keys that another node holds, those that this node has a later claim of. Earlier claims of this node are lost. */
+  /** Returns the keys held by another node of which this node has a later claim. This node loses its earlier claims. */
   superseding(held: readonly (readonly [key: string, fence: number])[], by: NodeIdentity): string[] {
     const fences = new Map(held);
     for (const lease of this.#leases) {
@@ -231,11 +231,12 @@ export class Leases {
       if (lease.token !== token && owner.fence > lease.fence) this.#lose(lease, owner);
     }
     const isOwn = owner.incarnation === this.#options.self.incarnation;
-    const isKnown = this.#asked.has(token) || this.#givenUp.has(token) || leases.some((lease) => lease.token === token);
+    const isKnown =
+      this.#asked.has(token) || this.#abandoned.has(token) || leases.some((lease) => lease.token === token);
     if (isOwn && !isKnown) {
       // given up here, and back with an older state of Redis, or by a command that came after its time
-      this.#givenUp.add({ key, token });
-      void this.#reportGivenUp();
+      this.#abandoned.add({ key, token });
+      void this.#reportAbandoned();
     }
   }
 
@@ -371,7 +372,7 @@ export class Leases {
     } finally {
       this.#writing.delete(lease);
     }
-    // one that was lost or released meanwhile is not to be back
+    // a lease that was lost or released since must not come back
     if (reply === 0 && !lease.ended) {
       await this.#claimAnew(lease);
       [reply] = await this.#write([{ lease, values }]);
@@ -399,20 +400,20 @@ export class Leases {
     // what it wrote last comes before its end
     this.#writes.flush();
     this.#giveUp(lease);
-    await this.#reportGivenUp();
+    await this.#reportAbandoned();
   }
 
   #giveUp(lease: RedisLease): void {
-    this.#givenUp.add(lease, { isUnsure: lease.isRemade });
+    this.#abandoned.add(lease, { isUnsure: lease.isRemade });
   }
 
   /**
-   * Deletes a claim that may have been made. One that took a key stays until the time of its former owner is over: that
-   * one may act on it, and until then nobody else may claim it.
+   * Deletes a claim that may have been made. A claim that took a key stays until the time of the former owner is over: the former
+   * owner may act on it, and until then no other node may claim it.
    */
   #abandon(key: string, token: string, options: ClaimOptions): void {
     const from = options.take ? performance.now() + this.#options.timing.ttl : -Infinity;
-    this.#givenUp.add({ key, token }, { isUnsure: true, from });
+    this.#abandoned.add({ key, token }, { isUnsure: true, from });
   }
 
   /** Redis says that a key is another's: of an earlier claim than the lease it says so only because it is behind. */
@@ -427,7 +428,7 @@ export class Leases {
   /** Announces that a lease has stopped, for a node that may wait for it. */
   #yield(lease: RedisLease): void {
     this.#giveUp(lease);
-    void this.#reportGivenUp();
+    void this.#reportAbandoned();
   }
 
   #expire(): void {
@@ -441,7 +442,7 @@ export class Leases {
   }
 }
 
-/** The part of a basis that tells states of Redis and lives of this node apart. The rest is of claims that were lost. */
+/** The part of a basis that distinguishes states of Redis and incarnations of this node. The rest is about lost claims. */
 function stateOf(basis: string): string {
   return basis.slice(0, basis.lastIndexOf(':'));
 }

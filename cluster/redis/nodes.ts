@@ -1,4 +1,4 @@
-import type { Distrust } from '../distrust.ts';
+import type { Rejections } from '../rejections.ts';
 import { NoNodeError } from '../errors.ts';
 import type { NodeDescription, NodeIdentity, NodeRow, NodeState } from '../types.ts';
 import type { ClockWatch } from './clock-watch.ts';
@@ -19,7 +19,7 @@ export interface Beat {
   readonly run: string;
   /** Another process uses this node's id. */
   readonly replaced: boolean;
-  /** The others took this process for dead, and may have what it had. It joins anew with the next beat. */
+  /** The others have marked this process dead, and may own its keys. It joins anew with the next beat. */
   readonly buried: boolean;
   readonly epoch: number;
   /** False while Redis is being restored. */
@@ -38,13 +38,13 @@ export interface Beat {
   readonly nextSilentMs: number;
 }
 
-/** What a node knows that Redis may have lost. */
+/** Knowledge of a node that Redis may have lost. */
 export interface Knowledge {
   /** Which state of the configuration it has. */
   readonly copy: { readonly epoch: number; readonly revision: number };
   /** The highest fence that it has seen. */
   readonly highest: number;
-  /** What it has done in which recovery of Redis: `0` nothing, `1` its valid claims are made again, `2` all of them. */
+  /** Progress in a recovery of Redis: `0` nothing, `1` its valid claims are made again, `2` all of them. */
   readonly reported: { readonly recovery: string; readonly state: 0 | 1 | 2 } | undefined;
 }
 
@@ -55,7 +55,7 @@ export interface NodesOptions {
   readonly known: KnownPeers;
   readonly clock: ClockWatch;
   readonly seal: Seal;
-  readonly distrust: Distrust;
+  readonly rejections: Rejections;
   /** Called for a node whose row is malformed: it is not shown. */
   readonly onFault: (error: Error) => void;
 }
@@ -66,7 +66,7 @@ export interface Peer {
   readonly lost: boolean;
 }
 
-/** What is found out about a life of another node. It is `over` when another life of that node answers. */
+/** State of an incarnation of another node. It is `over` when another incarnation of that node answers. */
 export type Life = 'lives' | 'over' | 'silent' | 'unknown';
 
 /** A node as it describes itself in Redis. */
@@ -110,7 +110,7 @@ export class Nodes {
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
   #description: NodeDescription = { load: 0, full: true, info: {} };
   #retires = false;
-  /** The other nodes are to hear at once what the next beat tells. */
+  /** The next beat publishes the row of this node at once. */
   #announces = false;
   #clockOffset = 0;
   /** Where this node's cluster port is reached. */
@@ -170,9 +170,9 @@ export class Nodes {
 
   /** @throws UnavailableError */
   async beat({ copy, highest, reported }: Knowledge): Promise<Beat> {
-    const { self, connection, timing, clock, distrust } = this.#options;
+    const { self, connection, timing, clock, rejections } = this.#options;
     const [sent, sentAt] = [Date.now(), performance.now()];
-    // nobody else can have come since and hold what this node held
+    // no other node can have joined since and hold what this node held
     const isComplete = sentAt - this.#completeAt < validity(timing);
     const announces = this.#announces;
     this.#announces = false;
@@ -206,8 +206,8 @@ export class Nodes {
     clock.observe(this.#clockOffset, performance.now() - sentAt);
     const revisions = new Map<string, number>();
     const heard = rows.flatMap((row) => this.#read(row, { now: Number(now), revisions }) ?? []);
-    distrust.keepOnly('rows', new Set(rows.map(([id]) => id)));
-    distrust.keepOnly('certificates', new Set(rows.flatMap(([id]) => parseId(id) ?? [])));
+    rejections.keepOnly('rows', new Set(rows.map(([id]) => id)));
+    rejections.keepOnly('certificates', new Set(rows.flatMap(([id]) => parseId(id) ?? [])));
     // a Redis that has lost everything does not know all nodes yet, which exist and may own something
     const unheard = open === 1 ? [] : this.#rows.filter(({ id }) => !heard.some((row) => row.id === id));
     for (const { incarnation } of unheard) revisions.set(incarnation, this.#revisions.get(incarnation) ?? 0);
@@ -240,7 +240,7 @@ export class Nodes {
   }
 
   /**
-   * Tells Redis what has become of a node that it does not hear of. If that is unknown, another one is asked to find out.
+   * Reports to Redis the state of a silent node. If it is unknown, another node is asked to find out.
    * @throws UnavailableError
    */
   async judge({ id, incarnation }: NodeIdentity, life: Life): Promise<void> {
@@ -251,10 +251,10 @@ export class Nodes {
   }
 
   /**
-   * The process of a node is known to have died: it is lost.
+   * Marks a node lost whose process is known to have died.
    * @returns false when that incarnation is not listed, or lost already
    */
-  bury({ id, incarnation }: NodeIdentity): boolean {
+  markDead({ id, incarnation }: NodeIdentity): boolean {
     const present = this.#rows.find((row) => row.id === id && row.incarnation === incarnation && row.state !== 'lost');
     if (present !== undefined)
       this.#rows = this.#rows.map((row) => (row === present ? { ...row, state: 'lost' } : row));
@@ -282,14 +282,14 @@ export class Nodes {
 
   /**
    * A row without a valid MAC is as if it were not there, but what this life of the node has said before stays. So it does
-   * where the row is an earlier one: Redis came back with an older state, or somebody has put it there again.
+   * where the row is an earlier one: Redis came back with an older state, or the row was replayed.
    * @param view the reply that has it; `revisions` gets that of the row
    */
   #read(
     [encoded, silentMs, drains, text, fate]: Row,
     { now, revisions }: { readonly now: number; readonly revisions: Map<string, number> },
   ): NodeRow | undefined {
-    const { seal, distrust, timing, onFault } = this.#options;
+    const { seal, rejections, timing, onFault } = this.#options;
     const [, incarnation = '', joined, sealed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
     const id = parseId(encoded);
     if (id === undefined || joined === undefined) {
@@ -298,8 +298,8 @@ export class Nodes {
     }
     const before = this.#rows.find((row) => row.id === id && row.incarnation === incarnation);
     const json = seal.openRow(id, incarnation, sealed);
-    if (json === undefined) distrust.refuse('rows', encoded, 'it has no valid MAC');
-    else distrust.trust('rows', encoded);
+    if (json === undefined) rejections.refuse('rows', encoded, 'it has no valid MAC');
+    else rejections.trust('rows', encoded);
     const present = json === undefined ? undefined : parseDescription(json);
     const seen = this.#revisions.get(incarnation) ?? 0;
     const revision = present?.revision ?? 0;

@@ -55,7 +55,7 @@ export interface PeersOptions {
 }
 
 /**
- * What nodes ask each other when Redis is away. An owner continues only if all nodes that were alive answer that they have
+ * Questions between nodes when Redis is unreachable. An owner continues only if all nodes that were alive answer that they have
  * no Redis either. A node that answers so claims nothing new for the time to live, even if Redis is back at once: so the
  * owner keeps what it has until it asks again, or until it says that Redis has it.
  */

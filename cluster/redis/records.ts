@@ -13,7 +13,7 @@ export class RedisRecords implements RecordStore {
   readonly #connection: Connection;
   readonly #onFault: (error: Error) => void;
 
-  /** @param onFault hears of records that are malformed: nobody can finish them */
+  /** @param onFault called for malformed records, which no node can finish */
   constructor(incarnation: string, connection: Connection, onFault: (error: Error) => void) {
     this.#incarnation = incarnation;
     this.#connection = connection;
@@ -21,14 +21,14 @@ export class RedisRecords implements RecordStore {
   }
 
   async put(records: readonly TakenRecord[]): Promise<readonly boolean[]> {
-    const told = records.map(({ id, value }) => [id, value === undefined ? '' : JSON.stringify(value)] as const);
-    const taken = (await this.#batches(SCRIPTS.recordPut, told)) as number[];
+    const rows = records.map(({ id, value }) => [id, value === undefined ? '' : JSON.stringify(value)] as const);
+    const taken = (await this.#batches(SCRIPTS.recordPut, rows)) as number[];
     return taken.map((outcome) => outcome === 1);
   }
 
   async finish(records: readonly Pick<NodeRecord, 'id' | 'incarnation'>[]): Promise<readonly Finish[]> {
-    const told = records.map(({ id, incarnation }) => [id, incarnation] as const);
-    const outcomes = (await this.#batches(SCRIPTS.recordFinish, told)) as string[];
+    const rows = records.map(({ id, incarnation }) => [id, incarnation] as const);
+    const outcomes = (await this.#batches(SCRIPTS.recordFinish, rows)) as string[];
     return outcomes.map((outcome, at) => {
       if (outcome === '-') return undefined;
       return { value: outcome === '+' ? undefined : this.#parse(records[at]?.id ?? '', outcome.slice(1)) };
@@ -48,10 +48,10 @@ export class RedisRecords implements RecordStore {
     } while (cursor !== '0');
   }
 
-  async #batches(script: (typeof SCRIPTS)['recordPut'], told: readonly (readonly string[])[]): Promise<unknown[]> {
+  async #batches(script: (typeof SCRIPTS)['recordPut'], rows: readonly (readonly string[])[]): Promise<unknown[]> {
     const outcomes: unknown[] = [];
-    for (let at = 0; at < told.length; at += BATCH) {
-      const batch = [this.#incarnation, ...told.slice(at, at + BATCH).flat()];
+    for (let at = 0; at < rows.length; at += BATCH) {
+      const batch = [this.#incarnation, ...rows.slice(at, at + BATCH).flat()];
       outcomes.push(...((await this.#connection.run(script, batch)) as unknown[]));
     }
     return outcomes;

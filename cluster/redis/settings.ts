@@ -11,7 +11,7 @@ export function settingsIn(info: string): StoreSettings {
   const value = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1];
   return {
     evictionPolicy: value('maxmemory_policy'),
-    // told only where a minimum is set
+    // INFO has it only where a minimum is set
     writesAlone: Number(value('connected_slaves') ?? 0) > 0 && value('min_slaves_good_slaves') === undefined,
   };
 }

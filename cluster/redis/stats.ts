@@ -6,7 +6,7 @@ import { SCRIPTS } from './scripts.ts';
 
 /** Rows per step: a thousand streams must not block Redis for everybody else. */
 const BATCH = 100;
-/** Of reports without news only every so many is sent: from its answer a node learns that Redis needs everything again. */
+/** Interval of sent reports without changes: from an answer a node learns that Redis needs everything again. */
 const SENT_UNCHANGED = 5;
 
 /** A part of a report; sent again as it is until Redis says that it counted it. */
@@ -26,7 +26,7 @@ export class RedisStats {
   readonly #self: NodeIdentity;
   readonly #node: string;
   readonly #connection: Connection;
-  /** What Redis has of this node. */
+  /** Rows of this node that Redis has. */
   #counted = new Map<string, StatsRow>();
   #pending: Batch | undefined;
   #sequence = 0;
@@ -37,7 +37,7 @@ export class RedisStats {
   #full = true;
   /** When Redis counted the last batch, and when the last of a report that was complete, by its wall clock. */
   #countedAt = 0;
-  #toldAt = 0;
+  #reportedAt = 0;
 
   constructor(self: NodeIdentity, connection: Connection) {
     this.#self = self;
@@ -66,7 +66,7 @@ export class RedisStats {
       if (!(await this.#send(this.#pending))) return false;
     }
     this.#full = false;
-    this.#toldAt = this.#countedAt;
+    this.#reportedAt = this.#countedAt;
     return true;
   }
 
@@ -86,7 +86,7 @@ export class RedisStats {
     return sums;
   }
 
-  /** What has to be sent of a report, in parts. */
+  /** Splits the changed rows of a report into batches. */
   *#batches(rows: readonly StatsRow[]): IterableIterator<Omit<Batch, 'sequence'>> {
     const present = new Set(rows.map(({ key }) => key));
     const ended = [...this.#counted.keys()].filter((key) => !present.has(key));
@@ -109,7 +109,7 @@ export class RedisStats {
       this.#full ? 1 : 0,
       JSON.stringify(ended),
       JSON.stringify(encoded),
-      this.#toldAt,
+      this.#reportedAt,
       begins ? 1 : 0,
     ]);
     const [, countedAt] = /^counted (\d+)$/.exec(String(outcome)) ?? [];

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { Distrust } from '../../cluster/distrust.ts';
+import { Rejections } from '../../cluster/rejections.ts';
 import { PeerPort } from '../../cluster/peer/port.ts';
 import type { NodeIdentity } from '../../cluster/types.ts';
 
@@ -18,7 +18,7 @@ export function peerPort(t: ExecutionContext, self: NodeIdentity, { aheadMs = 0,
     port: 0,
     self,
     now: () => Date.now() + aheadMs,
-    distrust: new Distrust(({ reason }) => t.fail(reason)),
+    rejections: new Rejections(({ reason }) => t.fail(reason)),
     onReached: () => {},
     onRefused: () => {},
     onFault: (error) => t.fail(error.message),

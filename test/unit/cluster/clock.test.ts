@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Distrust } from '../../../cluster/distrust.ts';
+import { Rejections } from '../../../cluster/rejections.ts';
 import { ClockWatch, type ClockReport } from '../../../cluster/redis/clock-watch.ts';
 import type { Connection } from '../../../cluster/redis/connection.ts';
 import type { KnownPeers } from '../../../cluster/redis/known-peers.ts';
@@ -51,7 +51,7 @@ test("each beat compares the node's clock with that of Redis", async (t) => {
     known: { keep: () => {} } as unknown as KnownPeers,
     clock,
     seal: new Seal('test', ['secret']),
-    distrust: new Distrust(({ reason }) => t.fail(reason)),
+    rejections: new Rejections(({ reason }) => t.fail(reason)),
     onFault: (error) => t.fail(error.message),
   });
   const beats = async () => {

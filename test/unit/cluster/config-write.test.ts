@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ConfigCopy } from '../../../cluster/config-copy.ts';
-import { Distrust } from '../../../cluster/distrust.ts';
+import { Rejections } from '../../../cluster/rejections.ts';
 import { UnavailableError } from '../../../cluster/errors.ts';
 import type { Connection } from '../../../cluster/redis/connection.ts';
 import { RedisConfig } from '../../../cluster/redis/config.ts';
@@ -17,7 +17,7 @@ for (const [outcome, reason] of [
       copy: await ConfigCopy.open({ file: undefined, onDamaged: () => t.fail() }),
       timing: timingOf({ ttl: 10, beat: 5, grace: 15 }),
       seal: new Seal('kiln', ['secret']),
-      distrust: new Distrust(() => t.fail()),
+      rejections: new Rejections(() => t.fail()),
       pull: () => Promise.resolve(),
       opened: () => Promise.resolve(),
       isDegraded: () => false,

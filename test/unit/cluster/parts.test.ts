@@ -7,7 +7,7 @@ import { Faults } from '../../../cluster/faults.ts';
 import { ConfigListeners } from '../../../cluster/listeners.ts';
 import { isSigned, sign } from '../../../cluster/peer/mac.ts';
 import { Nonces } from '../../../cluster/peer/nonces.ts';
-import { Strangers } from '../../../cluster/peer/strangers.ts';
+import { UnauthenticatedPeers } from '../../../cluster/peer/unauthenticated-peers.ts';
 import { seal, unseal, type Call } from '../../../cluster/peer/wire.ts';
 import { timingOf, validity } from '../../../cluster/redis/timing.ts';
 import { combined, growth, sum } from '../../../cluster/values.ts';
@@ -121,7 +121,7 @@ test('20,000 calls a second are remembered as long as they may be old', (t) => {
 });
 
 test('of strangers the one that has been there longest goes; a node is none', async (t) => {
-  const strangers = new Strangers(2);
+  const strangers = new UnauthenticatedPeers(2);
   const server = createServer((socket) => strangers.add(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const gone: string[] = [];

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ConfigCopy } from '../../../cluster/config-copy.ts';
-import { Distrust } from '../../../cluster/distrust.ts';
+import { Rejections } from '../../../cluster/rejections.ts';
 import type { Connection } from '../../../cluster/redis/connection.ts';
 import { RedisConfig } from '../../../cluster/redis/config.ts';
 import { Seal } from '../../../cluster/redis/seal.ts';
@@ -22,7 +22,7 @@ test('what could not be signed anew is fetched and signed again', async (t) => {
     copy: await ConfigCopy.open({ file: undefined, onDamaged: () => t.fail() }),
     timing: timingOf(),
     seal: new Seal('kiln', ['present', 'former']),
-    distrust: new Distrust(() => t.fail()),
+    rejections: new Rejections(() => t.fail()),
     pull: () => Promise.resolve(),
     opened: () => Promise.resolve(),
     isDegraded: () => false,

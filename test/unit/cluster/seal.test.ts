@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Distrust, type DistrustReport } from '../../../cluster/distrust.ts';
+import { Rejections, type DistrustReport } from '../../../cluster/rejections.ts';
 import { Seal } from '../../../cluster/redis/seal.ts';
 
 test('an entry is valid in its cluster, under its key, at its revision and with its value only', (t) => {
@@ -54,26 +54,26 @@ test('while the secret is changed, entries are valid for nodes with either, and 
 
 test('of thousands that are refused at once some are reported, of each kind', (t) => {
   const reports: DistrustReport[] = [];
-  const distrust = new Distrust((report) => reports.push(report));
-  for (let n = 0; n < 10_000; n++) distrust.refuse('entries', `e${n}`, 'why');
-  distrust.refuse('rows', 'a', 'why');
+  const rejections = new Rejections((report) => reports.push(report));
+  for (let n = 0; n < 10_000; n++) rejections.refuse('entries', `e${n}`, 'why');
+  rejections.refuse('rows', 'a', 'why');
   t.deepEqual(
     reports.map(({ name }) => name),
     [...Array.from({ length: 20 }, (_, n) => `e${n}`), 'a'],
   );
-  t.deepEqual(distrust.counts, { entries: 1000, rows: 1, certificates: 0 });
+  t.deepEqual(rejections.counts, { entries: 1000, rows: 1, certificates: 0 });
 });
 
 test('what is refused is counted while it is, and reported once', (t) => {
   const reports: DistrustReport[] = [];
-  const distrust = new Distrust((report) => reports.push(report));
-  distrust.refuse('entries', 'a', 'why');
-  distrust.refuse('entries', 'a', 'why');
-  distrust.refuse('rows', 'a', 'why');
-  t.deepEqual(distrust.counts, { entries: 1, rows: 1, certificates: 0 });
-  distrust.trust('entries', 'a');
-  distrust.refuse('entries', 'a', 'why');
+  const rejections = new Rejections((report) => reports.push(report));
+  rejections.refuse('entries', 'a', 'why');
+  rejections.refuse('entries', 'a', 'why');
+  rejections.refuse('rows', 'a', 'why');
+  t.deepEqual(rejections.counts, { entries: 1, rows: 1, certificates: 0 });
+  rejections.trust('entries', 'a');
+  rejections.refuse('entries', 'a', 'why');
   t.is(reports.length, 2, 'coming and going is one report');
-  distrust.keepOnly('entries', new Set(['b']));
-  t.deepEqual(distrust.counts, { entries: 0, rows: 1, certificates: 0 });
+  rejections.keepOnly('entries', new Set(['b']));
+  t.deepEqual(rejections.counts, { entries: 0, rows: 1, certificates: 0 });
 });

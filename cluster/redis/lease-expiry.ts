@@ -1,5 +1,5 @@
 /** Calls back at the earliest of several times. */
-export class EndWatch {
+export class LeaseExpiry {
   readonly #onEnd: () => void;
   #timer: NodeJS.Timeout | undefined;
   #deadline = Infinity;

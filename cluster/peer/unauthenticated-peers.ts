@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 const MAX = 512;
 
 /** Connections that are not authenticated yet. Their number is limited, so they cannot keep nodes from connecting. */
-export class Strangers {
+export class UnauthenticatedPeers {
   readonly #max: number;
   /** By remote address and port: with TLS a call has another socket object than its connection. */
   readonly #sockets = new Map<string, Socket>();
@@ -13,7 +13,6 @@ export class Strangers {
     this.#max = max;
   }
 
-  /** A new connection. */
   add(socket: Socket): void {
     const from = originOf(socket);
     this.#sockets.set(from, socket);
@@ -21,7 +20,7 @@ export class Strangers {
     if (this.#sockets.size > this.#max) [...this.#sockets.values()][0]?.destroy();
   }
 
-  /** The connection belongs to a node. */
+  /** Takes out a connection that belongs to a node. */
   proved(socket: Pick<Socket, 'remoteAddress' | 'remotePort'>): void {
     this.#sockets.delete(originOf(socket));
   }

@@ -1,9 +1,9 @@
 import type { Connection } from './connection.ts';
 import { SCRIPTS } from './scripts.ts';
 
-/** More than this are forgotten: they last as long as this node then. */
+/** Claims beyond this number are forgotten; they then last as long as this node. */
 const MAX = 100_000;
-/** In one step: others wait for Redis meanwhile. */
+/** Claims deleted in one step: other clients of Redis wait that long. */
 const BATCH = 500;
 
 interface Claim {
@@ -11,18 +11,18 @@ interface Claim {
   readonly token: string;
 }
 
-interface GivenUpClaim extends Claim {
-  /** When Redis may be told, on the monotonic clock. */
+interface AbandonedClaim extends Claim {
+  /** When Redis may delete it, on the monotonic clock. */
   readonly from: number;
-  /** Redis may make the claim yet: it is told again after a while. */
+  /** Redis may still make the claim: the deletion is repeated after a while. */
   readonly isUnsure: boolean;
 }
 
 /** Claims that have ended here, or that may have been made without an answer: they are deleted in Redis, with retries. */
-export class GivenUp {
+export class AbandonedClaims {
   readonly #connection: Connection;
   readonly #againMs: number;
-  #claims: GivenUpClaim[] = [];
+  #claims: AbandonedClaim[] = [];
 
   /** @param againMs after which Redis has made no claim any more that was sent before it answered something else */
   constructor(connection: Connection, againMs: number) {
@@ -30,8 +30,8 @@ export class GivenUp {
     this.#againMs = againMs;
   }
 
-  /** @param from when Redis may be told, on the monotonic clock */
-  add({ key, token }: Claim, { isUnsure = false, from = -Infinity }: Partial<GivenUpClaim> = {}): void {
+  /** @param from when Redis may delete it, on the monotonic clock */
+  add({ key, token }: Claim, { isUnsure = false, from = -Infinity }: Partial<AbandonedClaim> = {}): void {
     this.#claims.push({ key, token, from, isUnsure });
   }
 

@@ -1,32 +1,29 @@
 import type { Distrusted } from './types.ts';
 
-/** Names that are remembered and counted of a kind. */
+/** Names of a kind that are kept and counted. */
 const MAX_NAMES = 1000;
-/** The same name is not reported again within this time, should it come and go. */
+/** A name is not reported again within this time, should it come and go. */
 const QUIET_MS = 60_000;
-/** Names of a kind that are reported within that time: with another secret it is everything that there is. */
+/** Names of a kind that are reported within that time: where secrets differ, everything in the store is rejected. */
 const MAX_REPORTS = 20;
 
-/** What is refused because it does not come from the node or the cluster that it should come from. */
+/** An entry or node that is rejected because it does not come from the node or cluster that it should come from. */
 export interface DistrustReport {
   readonly kind: keyof Distrusted;
-  /** Of the entry or the node. */
+  /** Key of the entry, or id of the node. */
   readonly name: string;
   readonly reason: string;
 }
 
-/**
- * Keeps what this node refuses at present, and reports each once as long as it is refused, but only
- * some at a time: `counts` tells how many there are.
- */
-export class Distrust {
-  readonly #onDistrust: (report: DistrustReport) => void;
+/** Entries and nodes that this node rejects at present. Each is reported once while it is rejected, with a limited rate. */
+export class Rejections {
+  readonly #onRejected: (report: DistrustReport) => void;
   readonly #refused = { entries: new Set<string>(), rows: new Set<string>(), certificates: new Set<string>() };
-  /** When a name was reported last, on the monotonic clock. */
+  /** Time of the last report of a name, on the monotonic clock. */
   readonly #reported = { entries: new Map<string, number>(), rows: new Map(), certificates: new Map() };
 
-  constructor(onDistrust: (report: DistrustReport) => void) {
-    this.#onDistrust = onDistrust;
+  constructor(onRejected: (report: DistrustReport) => void) {
+    this.#onRejected = onRejected;
   }
 
   get counts(): Distrusted {
@@ -43,15 +40,15 @@ export class Distrust {
     for (const [before, at] of reported) if (now - at >= QUIET_MS) reported.delete(before);
     if (reported.has(name) || reported.size >= MAX_REPORTS) return;
     reported.set(name, now);
-    this.#onDistrust({ kind, name, reason });
+    this.#onRejected({ kind, name, reason });
   }
 
-  /** What comes under this name is trusted again, or there is nothing any more. */
+  /** Clears a rejection: the name is trusted again, or has gone. */
   trust(kind: keyof Distrusted, name: string): void {
     this.#refused[kind].delete(name);
   }
 
-  /** The same for all names of a kind but these. */
+  /** Clears the rejections of all names of a kind except these. */
   keepOnly(kind: keyof Distrusted, names: ReadonlySet<string>): void {
     for (const name of this.#refused[kind]) if (!names.has(name)) this.#refused[kind].delete(name);
   }

@@ -1,7 +1,7 @@
 import { PassThrough, type Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { UnreachableError } from '../../../cluster/errors.ts';
-import { Obituary, watchedBy } from '../../../cluster/redis/obituary.ts';
+import { DeathDetector, watchedBy } from '../../../cluster/redis/death-detector.ts';
 import type { NodeIdentity, NodeRow } from '../../../cluster/types.ts';
 import { until } from '../../support/until.ts';
 
@@ -20,12 +20,12 @@ const self: NodeIdentity = row('b');
 const refusal = new UnreachableError('refused', { cause: Object.assign(new Error(), { code: 'ECONNREFUSED' }) });
 const silence = new UnreachableError('no answer in time');
 
-/** An obituary in a cluster of `a`, `b` (this node) and `c`, whose connections to `c` do what the test says. */
+/** A death detector in a cluster of `a`, `b` (this node) and `c`, whose connections to `c` do what the test says. */
 function open(t: ExecutionContext, verdict: boolean) {
   const c = { connect: (): Duplex | Error => new PassThrough(), visits: 0 };
   const asked: string[] = [];
   let rows: readonly NodeRow[] = [row('a'), row('b'), row('c')];
-  const obituary: Obituary = new Obituary({
+  const deathDetector: DeathDetector = new DeathDetector({
     self,
     nodes: () => rows,
     timeoutMs: 1000,
@@ -35,18 +35,18 @@ function open(t: ExecutionContext, verdict: boolean) {
         c.visits += 1;
         const outcome = c.connect();
         if (outcome instanceof Error) throw outcome;
-        obituary.reached(to);
+        deathDetector.reached(to);
         return outcome;
       },
     },
-    bury: async ({ id }) => {
+    markDead: async ({ id }) => {
       asked.push(id);
       return verdict;
     },
     onFault: (error) => t.fail(error.message),
   });
-  t.teardown(() => obituary.close());
-  return { obituary, c, asked, setRows: (next: readonly NodeRow[]) => (rows = next) };
+  t.teardown(() => deathDetector.close());
+  return { deathDetector, c, asked, setRows: (next: readonly NodeRow[]) => (rows = next) };
 }
 
 test('each node watches the next ones in the order of their ids, all round', (t) => {
@@ -59,10 +59,10 @@ test('each node watches the next ones in the order of their ids, all round', (t)
 });
 
 test('a connection that ends and is refused from then on has Redis asked, until it knows', async (t) => {
-  const { obituary, c, asked } = open(t, false);
+  const { deathDetector, c, asked } = open(t, false);
   const stream = new PassThrough();
   c.connect = () => stream;
-  obituary.follow();
+  deathDetector.follow();
   await until('held', () => c.visits === 1);
   c.connect = () => refusal;
   t.deepEqual(asked, []);
@@ -72,13 +72,13 @@ test('a connection that ends and is refused from then on has Redis asked, until 
 });
 
 test('a connection that ends and is made again, or not answered, says nothing', async (t) => {
-  const { obituary, c, asked } = open(t, true);
+  const { deathDetector, c, asked } = open(t, true);
   c.connect = () => {
     const stream = new PassThrough();
     setImmediate(() => stream.destroy());
     return stream;
   };
-  obituary.follow();
+  deathDetector.follow();
   await until('made again', () => c.visits > 3);
   const { visits } = c;
   c.connect = () => silence;
@@ -87,23 +87,23 @@ test('a connection that ends and is made again, or not answered, says nothing', 
 });
 
 test('a refusal says nothing of a node that was never reached from here', async (t) => {
-  const { obituary, c, asked } = open(t, true);
+  const { deathDetector, c, asked } = open(t, true);
   c.connect = () => refusal;
-  obituary.follow();
+  deathDetector.follow();
   await until('tried again', () => c.visits > 3);
-  obituary.refused({ id: 'd', incarnation: 'of d' });
+  deathDetector.refused({ id: 'd', incarnation: 'of d' });
   t.deepEqual(asked, []);
 });
 
 test('one that is not watched is looked at when a call is refused, and left when it answers', async (t) => {
-  const { obituary, c, asked, setRows } = open(t, false);
+  const { deathDetector, c, asked, setRows } = open(t, false);
   const d = row('d');
   setRows([row('b'), row('c', 'lost'), row('d', 'lost')]);
-  obituary.follow();
-  obituary.reached(d);
+  deathDetector.follow();
+  deathDetector.reached(d);
   c.connect = () => refusal;
-  obituary.refused(d);
-  obituary.refused(d);
+  deathDetector.refused(d);
+  deathDetector.refused(d);
   await until('asked', () => asked.length > 1);
   const stream = new PassThrough();
   c.connect = () => stream;
@@ -112,13 +112,13 @@ test('one that is not watched is looked at when a call is refused, and left when
 });
 
 test('nodes that are gone are not watched any more', async (t) => {
-  const { obituary, c, setRows } = open(t, true);
+  const { deathDetector, c, setRows } = open(t, true);
   const stream = new PassThrough();
   c.connect = () => stream;
-  obituary.follow();
+  deathDetector.follow();
   await until('held', () => c.visits === 1);
   setRows([row('a'), row('b')]);
-  obituary.follow();
+  deathDetector.follow();
   await until('let go', () => stream.destroyed);
   t.is(c.visits, 1);
 });

@@ -6,7 +6,7 @@ import type { PeerPort } from '../peer/port.ts';
 import { isRefusal } from '../peer/refusal.ts';
 import type { NodeIdentity, NodeRow } from '../types.ts';
 
-/** How many nodes each one watches: as many may die at once, and still every one of them is watched. */
+/** Nodes that each node watches: with that many dead at once, each of them is still watched. */
 const WATCHED = 2;
 const FIRST_PAUSE_MS = 12;
 const MAX_PAUSE_MS = 1000;
@@ -15,18 +15,18 @@ const LASTING_MS = 1000;
 /** How often one is tried that another call has found closed. */
 const TRIES = 8;
 
-export interface ObituaryOptions {
+export interface DeathDetectorOptions {
   readonly self: NodeIdentity;
   readonly port: Pick<PeerPort, 'hold'>;
   readonly nodes: () => readonly NodeRow[];
   /** How long a connection may take, in milliseconds. */
   readonly timeoutMs: number;
   /**
-   * Asks Redis to bury a node whose port refuses connections.
+   * Asks Redis to mark a node dead whose port refuses connections.
    * @returns false when Redis still has a subscription of its process, or cannot know
    * @throws UnavailableError
    */
-  readonly bury: (node: NodeIdentity) => Promise<boolean>;
+  readonly markDead: (node: NodeIdentity) => Promise<boolean>;
   readonly onFault: (error: Error) => void;
 }
 
@@ -35,8 +35,8 @@ export interface ObituaryOptions {
  * connection ends and the port refuses another one, Redis is asked whether the subscription of that process has
  * ended, too. Neither proof is a silence: a process that stands still keeps both.
  */
-export class Obituary {
-  readonly #options: ObituaryOptions;
+export class DeathDetector {
+  readonly #options: DeathDetectorOptions;
   /** By incarnation. */
   readonly #watches = new Map<string, AbortController>();
   readonly #doubted = new Set<string>();
@@ -44,7 +44,7 @@ export class Obituary {
   readonly #met = new Set<string>();
   readonly #end = new AbortController();
 
-  constructor(options: ObituaryOptions) {
+  constructor(options: DeathDetectorOptions) {
     this.#options = options;
   }
 
@@ -116,7 +116,7 @@ export class Obituary {
 
   /** @returns the connection that a node which lives has accepted; undefined when it is not known whether it lives */
   async #visit(node: NodeIdentity): Promise<Duplex | 'dead' | undefined> {
-    const { port, timeoutMs, bury } = this.#options;
+    const { port, timeoutMs, markDead } = this.#options;
     try {
       const stream = await port.hold(node, timeoutMs);
       stream.on('error', () => stream.destroy());
@@ -126,9 +126,9 @@ export class Obituary {
       if (!isRefusal(error) || !this.#met.has(node.incarnation)) return undefined;
     }
     try {
-      return (await bury(node)) ? 'dead' : undefined;
+      return (await markDead(node)) ? 'dead' : undefined;
     } catch (error) {
-      // without Redis nobody can take over anything
+      // without Redis no node can take over anything
       if (error instanceof UnavailableError) return undefined;
       throw error;
     }
