@@ -2,7 +2,7 @@ import type { InputStream } from '../core/stream.ts';
 import { encodeAmf0 } from '../protocols/rtmp/amf0.ts';
 import type { GeneratedEvent } from './event-file.ts';
 
-/** What players of OvenMediaEngine's streams know the user data by; a time and the data follow it. */
+/** Identifies the user data to players of OvenMediaEngine's streams; a time and the data follow it. */
 const UUID = Buffer.from('464d4c475241494e434f4c4f55524201', 'hex');
 const TIME = '${EpochTime}';
 

@@ -11,13 +11,13 @@ import { generate } from './generate.ts';
 interface Source {
   readonly file: FollowedFile;
   events: readonly RepeatedEvent[];
-  /** With the timers that repeat its events. */
+  /** Streams, with the timers that repeat the events. */
   readonly inputs: Map<InputStream, readonly NodeJS.Timeout[]>;
 }
 
 export interface EventGeneratorOptions {
   readonly registry: Registry;
-  /** What relative paths start from. */
+  /** Base of relative paths. */
   readonly folder: string;
   readonly log: Logger;
 }

@@ -8,18 +8,18 @@ import type { MediaUnit } from './media-unit.ts';
 import { MAX_RECORD_BYTES } from './record.ts';
 
 export interface AudioIntakeOptions {
-  /** Of the track in its stream. */
+  /** Track id in the stream. */
   readonly id: number;
   readonly codec: AudioCodec;
-  /** Of the track; `Audio` unless it is given one. */
+  /** Track name; `Audio` by default. */
   readonly name?: string;
   readonly characteristics?: string;
   readonly declared?: DeclaredTrack;
-  /** Of G.711; 8000 Hz in one channel unless it is given. */
+  /** Form of G.711; 8000 Hz mono by default. */
   readonly pcm?: PcmForm;
 }
 
-/** One audio track of a source, in one codec: what it sends to frames in canonical form. */
+/** Converts the data of one audio track, in one codec, to frames in canonical form. */
 export class AudioIntake {
   readonly kind = 'audio';
   readonly codec: AudioCodec;
@@ -36,19 +36,19 @@ export class AudioIntake {
     this.#state = audioState(options.codec, options.pcm);
   }
 
-  /** undefined until the source told what it is; another object after each change. */
+  /** undefined until the format is known; a new object after each change. */
   get track(): AudioTrack | undefined {
     return this.#track;
   }
 
-  /** Takes what the source says of the track, beside its bitstream. */
+  /** Sets what the source declares about the track outside its bitstream. */
   declare(declared: DeclaredTrack): void {
     const { bitrate, language } = this.#declared;
     this.#declared = declared;
     if (declared.bitrate !== bitrate || declared.language !== language) this.#describe();
   }
 
-  /** Takes the header of the stream. @throws BitstreamError when it is malformed */
+  /** Applies the codec configuration. @throws BitstreamError when it is malformed */
   configure(header: Buffer): void {
     if (header.length > MAX_RECORD_BYTES) throw new BitstreamError(`the ${this.codec} configuration is too long`);
     this.#state.configure(header);
@@ -58,7 +58,7 @@ export class AudioIntake {
   /**
    * @param data a frame in the canonical form of the codec, or AAC as ADTS
    * @param time as MediaUnit has it
-   * @returns undefined for what carries no sound, or sound that nobody can decode yet
+   * @returns undefined when the data has no samples, or the format is not known yet
    * @throws BitstreamError when it is malformed
    */
   frame(data: Buffer, time: number): MediaUnit | undefined {
@@ -72,7 +72,7 @@ export class AudioIntake {
   /**
    * Some encoders put an ADTS header in front of each frame where their protocol has none, with or without a configuration
    * besides. No raw frame begins like one: it would end with its first element (ISO/IEC 14496-3 4.5.2.1, ID_END).
-   * @throws BitstreamError when it tells no format, or several frames come at once
+   * @throws BitstreamError when the header has no valid format, or several frames come at once
    */
   #withoutAdts(data: Buffer): Buffer {
     const bytes = adtsBytes(data, 0) ?? 0;
@@ -80,7 +80,7 @@ export class AudioIntake {
     if (bytes < data.length) throw new BitstreamError('several ADTS frames come as one');
     const header = parseAdtsHeader(data);
     const raw = data.subarray(header.headerLength);
-    // a configuration tells more than the headers do
+    // a configuration says more than the headers do
     if (this.#state.format === undefined) this.#state.configure(configOfAdts(header, raw));
     return raw;
   }

@@ -1,4 +1,4 @@
-/** What a source says of one track; numbers are 0 where it said nothing, as size and frame rate of sound are. */
+/** Properties that a source declares for one track; numbers are 0 where not declared, as size and frame rate of audio are. */
 export interface DeclaredTrack {
   readonly width: number;
   readonly height: number;

@@ -4,30 +4,31 @@ import { reorderedFrames } from '../../core/reordering.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { Track, VideoTrack } from '../../core/track.ts';
 
-/** More than any reordering takes: of a picture that is shown longer before it is decoded, one of the times is wrong. */
+/** More than any reordering takes: a frame that is shown longer than this before its decoding time has a wrong time. */
 const MAX_SECONDS = 3;
-/** Taken for the distance of two pictures where nothing tells it. */
+/** Frames per second, assumed where the track has no frame rate. */
 const USUAL_RATE = 25;
 
 /**
- * Has pictures decoded before they are shown. Some sources tell that they are shown before: FLV's composition times have a
+ * Ensures that frames are decoded before they are shown. Some sources send the opposite: FLV's composition times have a
  * sign (annex E.4.3.1), and encoders of MPEG-TS mix up both times, which ISO/IEC 13818-1 does not allow. Their decoding times
- * are moved back, by one constant for the whole track, which is found by its first key frame and only grows; presentation
- * stays as it is told, so audio stays beside it.
+ * are moved back by one constant for the whole track, which is found by its first key frame and only grows. Presentation times
+ * stay as sent, so that audio stays in sync.
  */
 export class DecodeLead {
   /** Ticks of the track that decoding times are moved back. */
   ticks = 0;
   #last = -1;
   #track: Track | undefined;
-  /** Ticks from one picture to the next, and of all by which one is shown later where none is shown before it is decoded. */
+  /** Ticks from one frame to the next. */
   #step = 0;
+  /** Ticks by which a key frame is shown after its decoding time when no frame is shown before its own. */
   #reordered = 0;
   /** Offset of the last key frame. */
   #atKey = 0;
 
   /**
-   * Takes note of a picture before its times are asked for.
+   * Notes the offset of a frame; called before `next`.
    * @param offset from the source's decoding time to presentation, in ticks of the track
    */
   note(track: Track, key: Packet['key'], offset: number): void {
@@ -37,16 +38,16 @@ export class DecodeLead {
       this.#atKey = offset;
     }
     let wanted = -offset;
-    // A key frame is shown later by all that pictures are reordered: what it lacks, those behind it lack too. One that is
-    // shown when it is decoded tells that only beside a picture that is shown later: some encoders reorder none.
+    // A key frame is shown later by the whole reordering: what it lacks, the frames after it lack too. One that is shown
+    // when it is decoded lacks something only if another frame is shown later: some encoders reorder none.
     const lacking = this.#reordered - this.#atKey;
     if (key ? offset < 0 : offset > this.#atKey && lacking > this.#step) wanted = lacking;
     if (wanted > this.ticks && toSeconds(wanted, track.timebase) <= MAX_SECONDS) this.ticks = wanted;
   }
 
-  /** The decoding time of a picture, later than the one before. @param told by the source, later than the one before */
-  next(told: number): number {
-    this.#last = this.ticks === 0 ? told : Math.max(this.#last + 1, told - this.ticks);
+  /** Decoding time of a frame, later than the previous one. @param sent by the source, later than the previous one */
+  next(sent: number): number {
+    this.#last = this.ticks === 0 ? sent : Math.max(this.#last + 1, sent - this.ticks);
     return this.#last;
   }
 

@@ -6,28 +6,28 @@ import { trackIdOf, type MediaKind } from './track-id.ts';
 import type { TrackWriter } from './track-writer.ts';
 
 const DEFAULT_FIRST_MEDIA_WAIT_MS = 10_000;
-/** How long pictures are waited for whose decoder configuration is known: encoders begin to send audio earlier. */
-const DESCRIBED_PICTURE_WAIT_MS = 5000;
+/** Wait for video whose decoder configuration is known: encoders begin to send audio earlier. */
+const DESCRIBED_VIDEO_WAIT_MS = 5000;
 
 export interface IntakeOptions {
   readonly writer: TrackWriter;
-  /** Tracks that are known, as they are now: those that bring something are of the stream. */
+  /** Known tracks in their latest form; those that have sent something become tracks of the stream. */
   readonly tracks: () => readonly Track[];
   /**
-   * How long a picture is waited for when something else has come, where that takes longer than all tracks may: the
-   * source is joined anywhere between two key frames. What else comes before the picture is left out then.
+   * Wait for video once another track has begun, for sources that are joined between two key frames and so need longer
+   * than the usual wait. Units before the first video frame are left out then.
    */
   readonly pictureWaitMs?: number;
-  /** How long something playable is waited for; 0 for the usual time. */
+  /** Wait for the first playable media; 0: the default. */
   readonly firstMediaWaitMs?: number;
-  /** Without media for so long the source has failed; 0: never. */
+  /** Silence after which the source has failed; 0: never. */
   readonly silenceMs: number;
-  /** The source brings nothing that can be used, or fell silent; called once. */
+  /** Called once, when the source sends nothing playable or falls silent. */
   readonly onFailure: (reason: string) => void;
 }
 
 /**
- * Holds the units of a source back until something has come of all its tracks, then loses none. Owns its timers; does not
+ * Holds back the units of a source until all its tracks have begun, so that none is lost. Owns its timers; does not
  * close the stream that its writer writes to.
  */
 export class Intake {
@@ -49,28 +49,28 @@ export class Intake {
       this.#silence = new Watchdog(silenceMs, () => this.fail(`no packet for ${silenceMs} ms`)).unref();
   }
 
-  /** Units go out as they come. */
+  /** Whether units are written as they arrive. */
   get live(): boolean {
     return this.#held === undefined;
   }
 
-  /** The source tells which tracks it has; undefined where it does not tell. */
+  /** Sets the tracks that the source announces; undefined where it announces none. */
   announce(announced: Announced | undefined): void {
     this.#gate.announce(announced);
     this.#startIfComplete();
   }
 
-  /** Media came, whether it can be used or not. */
+  /** Notes that media arrived, playable or not. */
   heard(): void {
     this.#silence?.heard();
   }
 
-  /** What decoders need for the track is known: its units will follow. @param trackId as the source numbers those of a kind */
+  /** Notes that the decoder configuration of a track is known, so that its units will follow. @param trackId as the source numbers those of a kind */
   described(kind: MediaKind, trackId: number): void {
     this.#gate.described(kind, trackId);
   }
 
-  /** A track that cannot be taken, or was waited for already, need not be waited for. */
+  /** Stops waiting for a track that is not supported, or was waited for already. */
   absent(kind: MediaKind, trackId: number): void {
     this.#gate.absent(kind, trackId);
     this.#startIfComplete();
@@ -95,7 +95,7 @@ export class Intake {
     this.#silence?.close();
   }
 
-  /** The source cannot be used. */
+  /** Closes the intake and reports that the source is unusable. */
   fail(reason: string): void {
     if (this.#closed) return;
     this.close();
@@ -112,7 +112,7 @@ export class Intake {
   }
 
   #waitedForTracks(): void {
-    const described = this.#gate.expectsPicture ? DESCRIBED_PICTURE_WAIT_MS : TRACKS_WAIT_MS;
+    const described = this.#gate.expectsPicture ? DESCRIBED_VIDEO_WAIT_MS : TRACKS_WAIT_MS;
     const { pictureWaitMs = described } = this.#options;
     this.#gate.waited(pictureWaitMs > TRACKS_WAIT_MS ? 'audio' : undefined);
     this.#startIfComplete();

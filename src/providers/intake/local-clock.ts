@@ -2,14 +2,14 @@ import { Timeline, type TrackTimeline } from '../../core/timeline.ts';
 import { toSeconds, type Timebase } from '../../core/timebase.ts';
 import { LEAD_SECONDS, PassedTime } from './passed-time.ts';
 
-/** In which times of all tracks of a source are compared. */
+/** Clock in which the times of all tracks of a source are compared. */
 const CLOCK = { timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 62 };
-/** A track that is further away than this counts on a clock of its own. */
+/** A track whose times differ by more than this has a clock of its own. */
 const OWN_CLOCK_SECONDS = 10;
 
 /**
- * The times of a stream that comes over one connection after another: each source counts in its own way,
- * and the stream's time goes on from one to the next as long as it really took.
+ * Times of a stream that comes over several connections in turn. Each source counts from its own start; between connections
+ * the stream's time advances by the time that really passed.
  */
 export class LocalClock {
   readonly #keepsFirst: boolean;
@@ -18,9 +18,9 @@ export class LocalClock {
   /** Where the times of this connection begin, in seconds. */
   #base = 0;
   #started = false;
-  /** When the packet came that is placed now. */
+  /** Arrival of the current packet, in milliseconds of the monotonic clock. */
   #now = 0;
-  /** The source's time that is there, in ticks of `CLOCK`. */
+  /** Source time at `#base`, in ticks of `CLOCK`. */
   #from = -Infinity;
   readonly #passed = new PassedTime();
 
@@ -30,12 +30,12 @@ export class LocalClock {
     this.#timeline = this.#begin();
   }
 
-  /** What comes now stays at its source's own times. */
+  /** Whether packets keep their source's own times. */
   get keepsTimes(): boolean {
     return this.#keepsFirst && !this.#passed.hasBegun;
   }
 
-  /** Another connection begins. */
+  /** Begins the times of another connection. */
   restart(): void {
     this.#timeline = this.#begin();
     this.#tracks = new Map();
@@ -43,8 +43,7 @@ export class LocalClock {
   }
 
   /**
-   * Whether a packet is of a time before this connection's times begin: of a track that has not begun, and is behind what
-   * came first.
+   * Whether a packet of a track that has not begun is earlier than the time at which this connection's times begin.
    * @param time as the source counts, in ticks of `source`
    */
   precedes(track: number, time: number, source: Timebase): boolean {
@@ -56,7 +55,7 @@ export class LocalClock {
   /**
    * The decoding time of a packet, in ticks of its track.
    * @param time as the source counts, in ticks of `source`
-   * @param samples of a frame of sound, which follow each other exactly; 0 for everything else
+   * @param samples in an audio frame, since audio frames follow each other exactly; 0 for everything else
    * @param now of the monotonic clock, in milliseconds
    */
   next(track: number, time: number, source: Timebase, timebase: Timebase, samples: number, now: number): number {
@@ -89,7 +88,7 @@ export class LocalClock {
   }
 }
 
-/** In ticks of `CLOCK`. */
+/** Converts a time to ticks of `CLOCK`. */
 function unitsOf(time: number, { num, den }: Timebase): number {
   return (time * num * CLOCK.timebase.den) / den;
 }

@@ -1,15 +1,15 @@
-/** Of a source's tracks some begin earlier than what comes first. */
+/** Room for tracks that begin earlier than the packet that comes first. */
 export const LEAD_SECONDS = 0.5;
-/** Nothing of one connection, or run, is at the time of something of the one before. */
+/** Keeps times of one connection, or run, apart from those of the previous one. */
 const MIN_GAP_SECONDS = 0.01;
 
-/** The time of a stream up to now, and where it goes on when what follows counts in another way: as long after as it really took. */
+/** Time of a stream so far, and where it continues on a new source clock: later by the time that really passed. */
 export class PassedTime {
   /** Latest time given out, in seconds, and when that was, in milliseconds of the monotonic clock. */
   #latest = 0;
   #latestAt: number | undefined;
 
-  /** Something has got a time, in seconds. */
+  /** Notes a time that was given out, in seconds, and when. */
   note(seconds: number, now: number): void {
     this.#latest = Math.max(this.#latest, seconds);
     this.#latestAt = now;
@@ -19,7 +19,7 @@ export class PassedTime {
     return this.#latestAt !== undefined;
   }
 
-  /** Where that goes which comes first now, in seconds; undefined when nothing came before. */
+  /** Time of the next first packet, in seconds; undefined when there was none before. */
   next(now: number): number | undefined {
     if (this.#latestAt === undefined) return undefined;
     return this.#latest + Math.max(LEAD_SECONDS + MIN_GAP_SECONDS, (now - this.#latestAt) / 1000);

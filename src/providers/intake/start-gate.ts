@@ -4,7 +4,7 @@ import type { MediaKind } from './track-id.ts';
 export type Announced = Readonly<Record<MediaKind, readonly number[]>>;
 
 const KINDS = ['video', 'audio'] as const;
-/** How long tracks are waited for when something has come of one. */
+/** Wait for further tracks once one has begun. */
 export const TRACKS_WAIT_MS = 1000;
 const MAX_WAITING_UNITS = 1024;
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
@@ -26,12 +26,12 @@ export class StartGate {
     this.#announced = announced ?? this.#announced;
   }
 
-  /** What decoders need for the track is known. @param trackId as the source numbers those of a kind */
+  /** Notes that the decoder configuration of a track is known. @param trackId as the source numbers those of a kind */
   described(kind: MediaKind, trackId: number): void {
     this.#described[kind].add(trackId);
   }
 
-  /** A unit of the track has come. @param trackId as the source numbers those of a kind */
+  /** Notes that a unit of a track has arrived. @param trackId as the source numbers those of a kind */
   present(kind: MediaKind, trackId: number): void {
     this.#present[kind].add(trackId);
   }

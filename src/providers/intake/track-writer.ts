@@ -5,11 +5,11 @@ import { isMedia, sameFormat, sameSets, type Track } from '../../core/track.ts';
 import { DecodeLead } from './decode-lead.ts';
 import type { MediaUnit } from './media-unit.ts';
 
-/** Each change makes every viewer start anew: a source with more of them is broken. */
+/** Each change makes every viewer restart: a source with more changes is broken. */
 const MAX_CHANGES = 60;
 const CHANGES_WINDOW_MS = 30_000;
 
-/** What hears of a source's tracks and packets, as an input stream does. */
+/** Receiver of a source's tracks and packets, such as an input stream. */
 export interface TrackSink {
   setTracks(tracks: readonly Track[]): void;
   write(packet: Packet): void;
@@ -20,7 +20,7 @@ export type TrackClock = Pick<TrackTimeline, 'next' | 'nextFrame' | 'setTimebase
 
 /** Gives out the times of a source's tracks, as Timeline does. */
 export interface MediaClock {
-  /** Begins at a time of the source. */
+  /** Sets the source time at which the clock begins. */
   start(source: number): void;
   track(timebase: Timebase): TrackClock;
 }
@@ -29,13 +29,11 @@ export interface TrackWriterOptions {
   readonly sink: TrackSink;
   /** How the source counts the times of its units. */
   readonly clock: SourceClock;
-  /** On that clock. */
   readonly timeline: MediaClock;
-  /** The source changes its configuration too often. */
+  /** Called when the source changes its configuration too often. */
   readonly onUnsteady: () => void;
 }
 
-/** A track of the stream. */
 interface Lane {
   track: Track;
   readonly timeline: TrackClock;
@@ -44,7 +42,7 @@ interface Lane {
   readonly lead: DecodeLead;
 }
 
-/** Units to packets of a stream, on one timeline, with the tracks that they bring. */
+/** Writes units to a stream as packets on one timeline, and announces their tracks. */
 export class TrackWriter {
   readonly #options: TrackWriterOptions;
   /** By id of the track in the stream. */
@@ -57,8 +55,8 @@ export class TrackWriter {
   }
 
   /**
-   * Makes the stream live, with all that was held back.
-   * @param tracks as they are now: of several configurations in `held`, each shows when its turn comes
+   * Makes the stream live, beginning with the units that were held back.
+   * @param tracks in their latest form; where `held` has several configurations of one, each is announced in its turn
    */
   start(held: readonly MediaUnit[], tracks: readonly Track[]): void {
     const latest = new Map(tracks.map((track) => [track.id, track]));
@@ -89,7 +87,7 @@ export class TrackWriter {
     for (const unit of units) this.write(unit);
   }
 
-  /** Those of some units that are not before a time of the source. */
+  /** Filters the units that are not before a time of the source. */
   from(time: number, units: readonly MediaUnit[]): MediaUnit[] {
     const range = 2 ** this.#options.clock.bits;
     return units.filter((unit) => !isBefore(unit.time, time, range));
@@ -99,17 +97,16 @@ export class TrackWriter {
     let lane = this.#lanes.get(track.id);
     if (lane?.track !== track) lane = this.#replace(lane, track);
     const { timeline, ticks, lead } = lane;
-    const told = duration > 0 ? timeline.nextFrame(time, duration) : timeline.next(time);
+    const placed = duration > 0 ? timeline.nextFrame(time, duration) : timeline.next(time);
     const offset = Math.round(compositionTime * ticks);
     lead.note(track, key, offset);
-    const dts = lead.next(told);
-    this.#options.sink.write({ track, dts, pts: Math.max(dts, told + offset), duration, key, data });
+    const dts = lead.next(placed);
+    this.#options.sink.write({ track, dts, pts: Math.max(dts, placed + offset), duration, key, data });
   }
 
   /**
-   * Leaves out the tracks of events that the source has no longer. Audio and video that it has no longer may come again, and
-   * so pause: what was made of them stays.
-   * @param ids of those that it has
+   * Removes event tracks that the source no longer has. Audio and video tracks stay, because they may resume.
+   * @param ids of the tracks that the source has
    */
   keep(ids: ReadonlySet<number>): void {
     const gone = [...this.#lanes].flatMap(([id, { track }]) => (ids.has(id) || isMedia(track) ? [] : id));

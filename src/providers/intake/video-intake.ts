@@ -8,15 +8,15 @@ import type { MediaUnit } from './media-unit.ts';
 import { MAX_RECORD_BYTES } from './record.ts';
 
 export interface VideoIntakeOptions {
-  /** Of the track in its stream. */
+  /** Track id in the stream. */
   readonly id: number;
   readonly codec: VideoCodec;
-  /** Of the track; `Video` unless the source has several in one picture. */
+  /** Track name; `Video` by default. */
   readonly name?: string;
   readonly declared?: DeclaredTrack;
 }
 
-/** One video track of a source, in one codec: what it sends to pictures in canonical form. */
+/** Converts the data of one video track, in one codec, to frames in canonical form. */
 export class VideoIntake {
   readonly kind = 'video';
   readonly codec: VideoCodec;
@@ -35,12 +35,12 @@ export class VideoIntake {
     this.#state = videoState(codec);
   }
 
-  /** undefined until the source told what it is; another object after each change. */
+  /** undefined until the format is known; a new object after each change. */
   get track(): VideoTrack | undefined {
     return this.#track;
   }
 
-  /** Takes what the source says of the track, beside its bitstream. */
+  /** Sets what the source declares about the track outside its bitstream. */
   declare(declared: DeclaredTrack): void {
     const { width, height, framerate, bitrate } = this.#declared;
     this.#declared = declared;
@@ -52,7 +52,7 @@ export class VideoIntake {
     if (!same) this.#describe();
   }
 
-  /** Takes a decoder configuration record. @throws BitstreamError when it is malformed */
+  /** Applies a decoder configuration record. @throws BitstreamError when it is malformed */
   configure(record: Buffer): void {
     if (record.length > MAX_RECORD_BYTES) throw new BitstreamError(`the ${this.codec} configuration is too long`);
     this.#state.configure(record);
@@ -60,9 +60,9 @@ export class VideoIntake {
   }
 
   /**
-   * @param data a picture, as VideoState.frame() takes it
+   * @param data a frame, as VideoState.frame() takes it
    * @param time, compositionTime as MediaUnit has them
-   * @throws BitstreamError when it is malformed, or nobody can decode it yet
+   * @throws BitstreamError when it is malformed, or the format is not known yet
    */
   frame(data: Buffer, time: number, compositionTime: number): MediaUnit {
     const frame = this.#state.frame(data);

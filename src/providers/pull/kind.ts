@@ -17,10 +17,10 @@ import { readSpec, type PullSpec } from './spec.ts';
 import type { OpenSource, PullSource, SourceOptions } from './source.ts';
 import { UseWatch } from './use-watch.ts';
 
-/** What a run leaves to the next: a stream goes on from the URL that it played from. */
+/** State for the next run, which continues with the URL that was played. */
 const Progress = Type.Object({ url: Type.String() });
 
-/** Of a stream that another node could not pull. */
+/** Reason why another node could not pull a stream. */
 const Failure = Type.Object({ message: Type.String() });
 
 export const PULL = 'pull';

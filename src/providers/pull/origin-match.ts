@@ -4,7 +4,7 @@ import type { PullOrder, PullSpec } from './spec.ts';
 type Origins = NonNullable<VirtualHostConfig['origins']>;
 type Origin = Origins['origin'][number];
 
-/** What Server.xml has where nothing is given. */
+/** Defaults of Server.xml. */
 const DEFAULTS: Origins['properties'] = {
   noInputFailoverTimeout: 3000,
   unusedStreamDeletionTimeout: 60_000,
@@ -13,7 +13,7 @@ const DEFAULTS: Origins['properties'] = {
 };
 
 /**
- * How a stream that nobody has is pulled by the Origins of its virtual host (docs/compatibility.md#origins): an exact
+ * Finds how a stream that no node has is pulled by the Origins of its virtual host (docs/compatibility.md#origins): an exact
  * location first, else the longest that its path begins with.
  * @param query of the viewer, which the origin gets where that is configured
  */

@@ -3,23 +3,23 @@ import type { Source } from '../../core/source.ts';
 import { PullError } from './error.ts';
 import { knownScheme, schemeOf } from './schemes.ts';
 
-/** Who pulls the streams of a scheme into an application. */
+/** Provider that pulls the streams of one scheme into an application. */
 export interface PullProvider {
-  /** What the management API shows the streams as. */
+  /** Source type and kind of the streams in the management API. */
   readonly source: Pick<Source, 'type' | 'kind'>;
   /** In Server.xml. */
   readonly name: string;
   readonly isEnabled: boolean;
   /** Streams at once; 0: any number. */
   readonly maxConnections: number;
-  /** A new one takes its name over from the stream that has it. */
+  /** Whether a new stream takes its name over from the stream that uses it. */
   readonly replaces: boolean;
   /** Its streams have their sources' own times (`TimestampMode` Original). */
   readonly keepsTimes: boolean;
 }
 
 /**
- * The same as `pullProvider`, where it may pull.
+ * Returns the provider of the URLs, if the application enables it.
  * @throws PullError when nothing pulls such URLs, or the application does not enable what does
  */
 export function enabledProvider(config: ApplicationConfig, urls: readonly string[]): PullProvider {

@@ -5,7 +5,7 @@ import type { Track } from '../../core/track.ts';
 import type { Logger } from '../../log/log.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
 
-/** Hears of a pulled stream. */
+/** Receiver of a pulled stream. */
 export interface SourceSink {
   /** Before the first packet, and after each change. */
   tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void;
@@ -22,7 +22,7 @@ export interface SourceSink {
 /** One connection to an origin, which has described its stream. */
 export interface PullSource {
   readonly connection: Connection | undefined;
-  /** What was wrong last with what it received; undefined where nothing was. */
+  /** Latest fault in the received data; undefined when there was none. */
   readonly trouble?: string | undefined;
   /** Resolves when it plays. @throws Error */
   play(sink: SourceSink): Promise<void>;
@@ -34,9 +34,9 @@ export interface SourceOptions {
   readonly log: Logger;
   /** Goes on from one connection to the next. */
   readonly clock: LocalClock;
-  /** It ends when nothing came for so long; undefined: never. */
+  /** Silence after which the source ends; undefined: never. */
   readonly silenceMs: number | undefined;
-  /** Tracks are to each other as they come, whatever the sender tells of its clocks; of RTSP. */
+  /** Whether tracks are aligned by arrival, without sender reports; RTSP only. */
   readonly ignoresReports: boolean;
 }
 

@@ -5,7 +5,7 @@ import Value from 'typebox/value';
 const PullSpec = Type.Object({
   /** At least one, tried in order. */
   urls: Type.Array(Type.String(), { minItems: 1 }),
-  /** It is put out as its origin tells, past the output profiles. */
+  /** Whether the stream is published as its origin describes it, without output profiles. */
   relay: Type.Boolean(),
   /** Without input for so long the next URL is tried. */
   noInputFailoverMs: Type.Number(),
@@ -15,17 +15,17 @@ const PullSpec = Type.Object({
   retryCount: Type.Number(),
   /** How often the first URL is tried while another is in use. */
   failbackMs: Type.Number(),
-  /** Its URL is of the store that origins tell of their streams in. */
+  /** Whether the URL comes from the store in which origins list their streams. */
   isFromStore: Type.Boolean(),
   /** Sender reports do not tell how tracks are to each other; of RTSP. Absent in what older versions left. */
   ignoresReports: Type.Optional(Type.Boolean()),
 });
 export type PullSpec = Static<typeof PullSpec>;
 
-/** What a pull is asked for with. */
+/** Request for a pull. */
 export interface PullOrder {
   readonly spec: PullSpec;
-  /** It is never given up. */
+  /** Whether the pull is retried without end. */
   readonly persistent: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { percentDecoded } from '../../lib/percent.ts';
 
-/** What a publisher's URL says (docs/compatibility.md#urls). */
+/** Parts of a publisher's URL (docs/compatibility.md#urls). */
 export interface PublishAddress {
   /** Host of the URL, without port; empty when there is none. */
   readonly host: string;
@@ -11,7 +11,7 @@ export interface PublishAddress {
   readonly origin: string;
 }
 
-/** What is kept of a part, in characters. */
+/** Characters; longer parts are cut. */
 const MAX_LENGTH = 255;
 
 /**
@@ -32,8 +32,8 @@ export function readAddress(tcUrl: string, app: string): PublishAddress {
 }
 
 /**
- * What a stream key such as `name?query` calls the stream; from the URL's path when the key is empty. It need not be a
- * name that a stream can have. Some encoders send percent-encoding as it was typed, others undo it: both mean the name
+ * Stream name in a stream key such as `name?query`, or in the URL's path when the key is empty. The name need not be a
+ * valid one. Some encoders send percent-encoding as it was typed, others undo it: both mean the name
  * that viewers ask for.
  */
 export function streamName(key: string, address: PublishAddress): string {

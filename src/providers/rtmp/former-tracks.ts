@@ -9,7 +9,7 @@ const KEY = 'rtmpTracks';
  * other is waited for.
  */
 export class FormerTracks {
-  /** Of the stream before; undefined where there was none. */
+  /** Tracks of the previous stream; undefined where there was none. */
   readonly announced: Announced | undefined;
   readonly #continuity: Continuity;
   readonly #known: Readonly<Record<MediaKind, Set<number>>> = { video: new Set(), audio: new Set() };

@@ -16,9 +16,9 @@ export interface HandOverOptions {
   readonly publishers: () => Iterable<Publisher>;
 }
 
-/** By then balancers that check each second have seen that this node takes nobody any more. */
+/** By then balancers that check each second have seen that this node accepts no clients. */
 const NOTICED_MS = 3000;
-/** Who could not come to another node is asked again. */
+/** Time after which publishers that are still connected are asked again. */
 const ROUND_MS = 5000;
 /** Not all at once: each makes work for the node that it comes to. */
 const APART_MS = 20;

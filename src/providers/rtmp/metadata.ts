@@ -3,7 +3,7 @@ import { UNDECLARED, type DeclaredTrack } from '../intake/declared.ts';
 import type { Announced } from '../intake/start-gate.ts';
 import { MAX_TRACKS } from '../intake/track-id.ts';
 
-/** What a source says of itself in `onMetaData`. */
+/** Properties that a source declares in `onMetaData`. */
 export interface Declared {
   /** Track ids of Enhanced RTMP that it announces; undefined when it announces nothing. */
   readonly announced: Announced | undefined;

@@ -4,7 +4,7 @@ import { RtmpError } from '../../protocols/rtmp/error.ts';
 const MAX_BYTES = 256 * 1024 * 1024;
 const SHARE_BYTES = 256 * 1024;
 
-/** What one session holds of messages that are not complete yet, of what all do. */
+/** Bytes of incomplete messages that one session holds, as a share of the total. */
 export class PartialShare {
   readonly #all: { bytes: number };
   #bytes = 0;
@@ -23,7 +23,7 @@ export class PartialShare {
       throw new RtmpError('too many unfinished messages in all sessions');
   }
 
-  /** It holds nothing, for good. Idempotent. */
+  /** Gives the share back; later calls of `hold` have no effect. Idempotent. */
   release(): void {
     this.#released = true;
     this.#set(0);

@@ -3,17 +3,17 @@ import type { KilnError } from '../../errors.ts';
 import type { Peer } from '../../protocols/tcp.ts';
 import { streamName, type PublishAddress } from './address.ts';
 
-/** What a client said when it connected. */
+/** Properties of a client, from its `connect` command. */
 export interface RtmpClient {
   readonly peer: Peer;
   readonly address: PublishAddress;
   readonly tcUrl: string;
   readonly flashVer: string;
-  /** It can be asked to reconnect (Enhanced RTMP). */
+  /** Whether it can be asked to reconnect (Enhanced RTMP). */
   readonly reconnects: boolean;
 }
 
-/** What is kept of a URL, in characters. */
+/** Characters; longer URLs are cut. */
 const MAX_URL = 4096;
 const MAX_VERSION = 255;
 /** Status of the errors by which guards refuse. */

@@ -1,22 +1,22 @@
-/** Bytes that are held at most: of one publisher, and of all together. */
+/** Largest number of held bytes: per publisher, and in total. */
 export interface HeldLimits {
   readonly each: number;
   readonly all: number;
 }
 
-/** What takes the media when the publisher is admitted. */
+/** Receiver of the media once the publisher is admitted. */
 export interface HeldSink {
   data(bytes: Buffer): void;
-  /** So many messages are missing here. */
+  /** Reports the number of messages that are missing at this place. */
   lost(messages: number): void;
 }
 
-/** What a piece costs beside its bytes. */
+/** Memory overhead of one piece. */
 const PIECE_BYTES = 256;
 
 /**
- * What publishers send before they are admitted. When one sends more than may be held, what is held of it is dropped, and
- * its stream begins later. When all of them together do, that happens to the one of which most is held.
+ * Media of publishers that are not admitted yet. When one exceeds its limit, its held media is dropped, and its stream begins
+ * later. When all together exceed the total, the same happens to the publisher with the most held media.
  */
 export class HeldMedia {
   readonly #limits: HeldLimits;
@@ -27,7 +27,7 @@ export class HeldMedia {
     this.#limits = limits;
   }
 
-  /** Memory that is used, in bytes. */
+  /** Memory in use, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -60,7 +60,7 @@ interface QueueOptions {
 /** The media of one publisher, in the order in which it came. */
 export class HeldQueue implements HeldSink {
   readonly #options: QueueOptions;
-  /** A number is that of missing messages. */
+  /** A number stands for missing messages. */
   #pieces: (Buffer | number)[] = [];
   #bytes = 0;
   #dropped = false;
@@ -87,13 +87,13 @@ export class HeldQueue implements HeldSink {
     this.#add(messages, 0);
   }
 
-  /** What is held is forgotten. */
+  /** Discards the held media. */
   drop(): void {
     this.#dropped = true;
     this.#clear();
   }
 
-  /** Gives everything to a sink, and holds nothing from then on. */
+  /** Passes everything to a sink, and closes the queue. */
   release(sink: HeldSink): void {
     const pieces = this.#pieces;
     this.close();

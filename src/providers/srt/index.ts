@@ -22,7 +22,7 @@ export interface SrtProviderOptions {
 /** Each has threads in libsrt. Those wait whose stream has no tracks yet: as many may come at once, and be asked about. */
 const LIMITS = { sessions: 1024, waiting: 256, purpose: 'publish' };
 const MEGABYTE = 1024 * 1024;
-/** Of a publisher with 8 Mbit/s that is four seconds. */
+/** `each` is four seconds at 8 Mbit/s. */
 const HELD_LIMITS = { each: 4 * MEGABYTE, all: 128 * MEGABYTE };
 
 /** Takes publishers that call over SRT. */
@@ -69,18 +69,18 @@ export class SrtProvider {
     return this.#closed;
   }
 
-  /** Nothing is asked of other nodes here: the port stands still meanwhile. */
+  /** Decides without other nodes, because the port is blocked until it returns. */
   #refuse(id: StreamId | undefined, { peer, streamId, port }: SrtCaller): number | undefined {
     const { access } = this.#options;
-    const told = (reason: string, code: number): number => {
+    const reject = (reason: string, code: number): number => {
       const asked = askedBySrt(id, streamId);
       access.refused({ direction: 'incoming', protocol: 'srt', ...peer, asked }, reason);
       return code;
     };
     const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
-    if (objection !== undefined) return told(objection, REJECTION.overload);
-    if (id === undefined) return told(UNREADABLE_STREAM_ID, REJECTION.badRequest);
-    if (id.mode === 'request') return told('it asks to play on a port for publishers', REJECTION.badMode);
+    if (objection !== undefined) return reject(objection, REJECTION.overload);
+    if (id === undefined) return reject(UNREADABLE_STREAM_ID, REJECTION.badRequest);
+    if (id.mode === 'request') return reject('it asks to play on a port for publishers', REJECTION.badMode);
     this.#makeRoom(id);
     try {
       access.checkPublisher({ ...srtAccess(id, peer, port), direction: 'incoming', protocol: 'srt' });

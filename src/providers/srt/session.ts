@@ -12,7 +12,7 @@ import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
 import type { HeldMedia, HeldQueue } from './held-media.ts';
 
-/** Of as many missing messages continuity counters tell for sure: they have at most fourteen packets, of the sixteen that these count. */
+/** Missing messages that continuity counters detect reliably: they have at most fourteen packets, and the counters have sixteen values. */
 const COUNTED_MESSAGES = 2;
 
 export interface SrtSessionContext {
@@ -66,7 +66,7 @@ export class SrtSession {
     };
   }
 
-  /** Takes the name of the stream, which other nodes may be asked for; what the caller sends meanwhile is held. */
+  /** Claims the name of the stream, for which other nodes may be asked; holds the media that arrives until then. */
   async open(): Promise<void> {
     const { peer, local } = this.#connection;
     this.#connection.read();
