@@ -6,20 +6,20 @@ interface Feed {
   readonly prefix: RelayPrefix;
 }
 
-/** To which nodes this one sends its output streams, and those that it relays. */
+/** Nodes to which this one sends its own output streams and the streams it relays. */
 export class FedNodes {
   /** By output stream and id of the node. */
   readonly #fed = new Map<OutputStream, Map<string, Set<Feed>>>();
 
-  /** How many nodes get a stream, another one not counted. */
+  /** Number of nodes that get a stream, `node` not counted. */
   countWithout(output: OutputStream, node: string): number {
     const nodes = this.#fed.get(output);
     return (nodes?.size ?? 0) - (nodes?.has(node) === true ? 1 : 0);
   }
 
   /**
-   * How many nodes get streams, those of each stream counted.
-   * @returns `branch` those that asked for a place, `relay` those that only the owner has sent it to
+   * Number of nodes that get streams, counted once for each stream.
+   * @returns `branch`: nodes with a place in the relay tree; `relay`: nodes that the owner serves beyond it
    */
   get counts(): Readonly<Record<'branch' | 'relay', number>> {
     const counts = { branch: 0, relay: 0 };
@@ -29,7 +29,7 @@ export class FedNodes {
     return counts;
   }
 
-  /** A node gets a stream until the answer is called. */
+  /** Counts a node as fed until the returned function is called. */
   add(output: OutputStream, node: string, prefix: RelayPrefix): () => void {
     const nodes = this.#fed.get(output) ?? new Map<string, Set<Feed>>();
     const feeds = nodes.get(node) ?? new Set();

@@ -5,7 +5,7 @@ import type { ShunnedNodes } from '../directory/shunned-nodes.ts';
 import { OvtError, OvtSilenceError } from '../protocols/ovt/error.ts';
 import { FULL } from '../protocols/ovt/message.ts';
 
-/** Nodes that relay a stream and are asked for it before its owner has to send it itself. */
+/** Relaying nodes that are asked for a stream before its owner has to send it itself. */
 const MAX_PARENTS = 3;
 
 export interface SenderSearch {
@@ -13,25 +13,25 @@ export interface SenderSearch {
   readonly tree: Pick<RelayTree, 'parent'>;
   /** Nodes that did not send this stream. */
   readonly shunned: ShunnedNodes;
-  /** Nodes that could not be connected to, for whatever stream. */
+  /** Nodes to which no connection could be made, for any stream. */
   readonly unreachable: ShunnedNodes;
 }
 
-/** How a node takes the place of the one that sends a stream. */
+/** Steps by which a better node replaces the present sender of a stream. */
 export interface Replacing {
-  /** Asks whether a node would send it. Resolves when it would. */
+  /** Resolves when a node would send the stream. */
   readonly hasRoom: Ask;
-  /** Has a node send it instead of the present one. */
+  /** Makes a node send the stream in place of the present sender. */
   readonly ask: Ask;
 }
 
-/** Asks a node for a stream. Resolves when it sends it. @throws why it does not */
+/** Asks a node for a stream. Resolves when the node sends it. @throws why it does not */
 export type Ask = (node: NodeIdentity, prefix: RelayPrefix) => Promise<void>;
 
 /**
- * Asks one node after the other for a stream until one sends it: its owner, then those that relay it if the owner sends it to
- * enough nodes, and the owner in any case if they do not.
- * @param stream by which nodes are ranked
+ * Asks nodes for a stream until one sends it. The owner comes first. If it is full, nodes that relay the stream follow. Then
+ * the owner has to send it whether it is full or not.
+ * @param stream key by which nodes are ranked
  * @returns the node that sends it
  * @throws why the owner does not
  */
@@ -53,9 +53,9 @@ export async function findSender(
 }
 
 /**
- * Looks for the node that a stream is meant to come from, while another one sends it. Its owner is asked only by who could
- * come from there, or does: it says in a few bytes whether it has room.
- * @param present the node that sends it
+ * Replaces the present sender of a stream if the relay tree has a better one. The owner is asked only by nodes that may get the
+ * stream from it, or do now: a few bytes tell whether it has room.
+ * @param present the node that sends the stream now
  */
 export async function findBetterSender(
   search: SenderSearch,
@@ -75,8 +75,8 @@ export async function findBetterSender(
 }
 
 /**
- * @param present no node is asked that is not better than this one
- * @returns the node that sends it; undefined when none of those that were asked does
+ * @param present search ends at this node: those after it are no better
+ * @returns the node that sends the stream; undefined when no node that was asked does
  */
 async function findParent(
   { tree, shunned, unreachable }: SenderSearch,
@@ -95,7 +95,7 @@ async function findParent(
   return undefined;
 }
 
-/** Whether an error is one that relays have to expect: a node refuses, does not answer, or cannot be reached. */
+/** Tests for an error that relays expect: a node rejects, does not answer, or is unreachable. */
 export function isRelayFailure(error: unknown): error is Error {
   return error instanceof OvtError || error instanceof UnreachableError || error instanceof UnavailableError;
 }
@@ -114,7 +114,7 @@ function isFull(refusal: Error): boolean {
   return refusal instanceof OvtError && refusal.code === FULL;
 }
 
-/** A node of an older version closes a connection for what it does not know, without an answer. */
+/** Tests for an older version: such a node closes a connection without an answer if it does not know the request. */
 function isOfOlderVersion(refusal: Error): boolean {
   return refusal instanceof OvtError && !(refusal instanceof OvtSilenceError) && refusal.code === undefined;
 }

@@ -5,27 +5,26 @@ import { LEAD_SECONDS, PassedTime } from '../providers/intake/passed-time.ts';
 import type { IntakeClock } from '../providers/ovt/intake.ts';
 
 /**
- * The times of a relay. The first run of its stream keeps those that it has at its owner; each later one goes on as long after
- * as it really took. One that comes by another connection goes on exactly where it was: what has come of it is known by its times.
+ * Timestamps of a relay. The first run of the stream keeps its owner's. Each later run continues after the time that really
+ * passed. A run that another connection carries on keeps its timestamps, which tell what has arrived already.
  */
 export class RelayClock implements IntakeClock {
   #run: Run | undefined;
   readonly #tracks = new Map<number, Place>();
   readonly #passed = new PassedTime();
 
-  /** The one that comes now. */
   get run(): RelayedRun | undefined {
     return this.#run;
   }
 
-  /** Until when all of some tracks have come of the present run, in seconds of the owner; undefined when nothing has. */
+  /** Time up to which all of some tracks arrived in the present run, in seconds of the owner; undefined before anything did. */
   positionOf(tracks: readonly number[]): number | undefined {
     const places = tracks.flatMap((id) => this.#tracks.get(id) ?? []);
     const times = places.map(({ last, shift, timebase }) => toSeconds(last - shift, timebase));
     return times.length === 0 ? undefined : Math.min(...times);
   }
 
-  /** @param run undefined for one that is no other */
+  /** @param run id; undefined starts a new run */
   restart(run: string = randomUUID()): void {
     if (run === this.#run?.id) {
       for (const place of this.#tracks.values()) place.repeats = true;
@@ -66,12 +65,11 @@ export class RelayClock implements IntakeClock {
   }
 }
 
-/** Where a track is. */
 interface Place {
   readonly timebase: Timebase;
   readonly shift: number;
   last: number;
-  /** What comes may have come by the connection before. */
+  /** Packets may repeat those of the connection before. */
   repeats: boolean;
 }
 
@@ -89,7 +87,7 @@ class Run implements RelayedRun {
     return this.#started;
   }
 
-  /** What is earlier, in seconds of the owner, is left out. */
+  /** Seconds of the owner: earlier media is dropped. */
   get from(): number {
     return this.#from;
   }

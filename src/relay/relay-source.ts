@@ -25,25 +25,23 @@ export interface RelaySourceOptions {
   readonly tree: Pick<RelayTree, 'hasRoom' | 'mostChildren' | 'mayFeed'>;
   readonly fed: FedNodes;
   readonly relays: {
-    /** The relay of another node's stream, once it plays; undefined when there is none to be had. */
+    /** Resolves to the relay of another node's stream once it plays; undefined when there is none. */
     playing(application: Application, name: string): Promise<OutputStream | undefined>;
-    /** Whether other nodes are to get a relay from this one. */
     isPassedOn(application: Application, output: OutputStream): boolean;
   };
   readonly log: Logger;
 }
 
-/** Who comes from a node that stood still lacks what came until that was noticed, and until another one answered. */
+/** A node that leaves a stalled sender lacks what came until the stall was noticed, and until another one answered. */
 const PAST_SECONDS = RELAY_SILENCE_MS / 1000 + 1;
 
-/** Who asks for an output stream, and how. */
 interface Asked {
   readonly name: OutputName;
   readonly prefix: RelayPrefix;
   readonly from: NodeIdentity;
 }
 
-/** Gives output streams of this node, and those that it relays, to other nodes of the cluster, which relay them to viewers of their own. */
+/** Sends output streams of this node, and those it relays, to other nodes of the cluster for their viewers. */
 export class RelaySource {
   readonly #options: RelaySourceOptions;
   readonly #log: Logger;
@@ -102,8 +100,8 @@ export class RelaySource {
   }
 
   /**
-   * What a node is sent: an output stream of this node's own, or a relay that goes further.
-   * @param until aborted when the node has gone
+   * Finds the output stream for a node: one of this node's own, or a relay that may be passed on.
+   * @param until aborted when the node has left
    * @throws relayedEnough
    */
   async #find(asked: Asked | undefined, until: AbortSignal): Promise<Found | undefined> {

@@ -20,66 +20,61 @@ import type { RelayedStream } from './relayed-stream.ts';
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
   readonly tree: Pick<RelayTree, 'parent' | 'has'>;
-  /** Nodes that could not be connected to, for whatever stream. */
+  /** Nodes to which no connection could be made, for any stream. */
   readonly unreachable: ShunnedNodes;
   readonly log: Logger;
 }
 
-/** Who has a stream, and which node it comes from. */
+/** The owner of a playing stream, and its sender. */
 interface Followed {
   readonly owner: NodeIdentity;
   readonly from: NodeIdentity;
 }
 
-/** What is known of a stream that is looked for. */
 interface Wanted {
-  /** Who had it last. */
+  /** Last known. */
   readonly owner?: NodeIdentity;
-  /** It ended on purpose: only a node that has its name already can continue it, not a later one. */
+  /** Set when the stream ended on purpose: only a node that already holds its name can continue it. */
   readonly forGood?: boolean;
-  /** How long it is looked for as long as its owner cannot be reached. */
+  /** Time limit while the owner is unreachable. */
   readonly unreachableMs?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 1500;
-/** How long who wants to watch waits for a stream that its owner does not send. */
+/** Time that a viewer waits for a stream that its owner does not send. */
 const OPEN_MS = 3000;
-/** The same while the owner cannot be reached: it may have died, and another node may have the stream soon. */
+/** Longer while the owner is unreachable: it may have died, and another node may soon have the stream. */
 const HELD_MS = 8000;
-/** How long viewers of an interrupted stream are kept while another node may continue it. */
+/** Time that viewers of an interrupted stream are kept while another node may continue it. */
 const CONTINUED_MS = 30_000;
 const UNUSED_MS = 10_000;
-/** Timers cannot wait longer. */
+/** Limit of Node's timers. */
 const LONGEST_MS = 2 ** 31 - 1;
-/** Between attempts at a node that has the stream, by the directory, and does not serve it. */
+/** Between attempts at a node that owns the stream by the directory, but does not serve it. */
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 1000;
 
 /**
- * One output stream of another node, for the viewers of this one, and for nodes that relay it in turn. It comes from its owner,
- * or from a node that relays it; it follows the stream from owner to owner, and ends some seconds after the last of those that
- * it is for has left.
+ * One output stream of another node, for viewers of this node and for nodes that relay it in turn. The owner sends it, or a node
+ * that relays it. The relay follows the stream from owner to owner, and ends `UNUSED_MS` after its last viewer or node has left.
  */
 export class Relay implements OvtSink {
   readonly #stream: RelayedStream;
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #clock = new RelayClock();
-  /** Nodes that did not send the stream, or send it no more. */
+  /** Nodes that failed to send the stream. */
   readonly #shunned = new ShunnedNodes();
   readonly #end = new AbortController();
   readonly #onClose: () => void;
   #output: OutputStream | undefined;
   #client: OvtClient | undefined;
-  /** The node that was asked last. */
+  /** Id of the node that was asked last. */
   #asked: string | undefined;
-  /** While it plays. */
   #followed: Followed | undefined;
-  /** Fails when the stream is not to be had. */
   #playing: Promise<void> | undefined;
-  /** While it plays: hears of another owner. */
   #watching: StreamWatch | undefined;
-  /** While it plays: aborted when it does not any more. */
+  /** Aborted when the stream stops playing. */
   #interrupted: AbortController | undefined;
   #unused: NodeJS.Timeout | undefined;
 
@@ -106,8 +101,8 @@ export class Relay implements OvtSink {
   }
 
   /**
-   * Resolves when it plays, which may be after an interruption.
-   * @throws OvtError, UnreachableError why it does not
+   * Resolves when the stream plays, which may be after an interruption.
+   * @throws OvtError, UnreachableError why it does not play
    */
   async playing(): Promise<OutputStream> {
     await this.#playing;
@@ -116,8 +111,8 @@ export class Relay implements OvtSink {
   }
 
   /**
-   * Idempotent.
-   * @param how.forGood nodes that it is passed on to need not wait for the stream
+   * Ends the relay. Idempotent.
+   * @param how.forGood the nodes it feeds need not wait for the stream
    */
   close(reason: string, { forGood = false } = {}): void {
     if (this.#end.signal.aborted) return;
@@ -149,17 +144,16 @@ export class Relay implements OvtSink {
     this.#output?.write(packet);
   }
 
-  /** Called by the client: the node that sends it, or the way to it, has gone. */
+  /** Handles the loss of the sender, or of the connection to it. */
   end(reason: string, forGood: boolean): void {
     const { parent } = this;
-    // one that gets nothing itself because the stream has no owner is as good as any other
+    // without an owner no sender gets anything: then this one is as good as any other
     const isToBlame =
       !forGood && this.#stream.owner !== undefined && parent !== undefined && this.#options.tree.has(parent);
     if (isToBlame) this.#shunned.add(parent);
     this.#interrupt(reason, forGood);
   }
 
-  /** Looks for a node to go on with. */
   #interrupt(reason: string, forGood = false): void {
     const { parent } = this;
     this.#client = undefined;
@@ -170,7 +164,7 @@ export class Relay implements OvtSink {
     if (this.#output === undefined) return;
     this.#output.interrupted = true;
     this.#log.info({ reason }, 'the relayed stream was interrupted: looking for the node that continues it');
-    // the owner of a stream that was passed on may have it still
+    // after the loss of a parent the owner may still have the stream
     const owner = parent && this.#stream.owner;
     this.#playing = this.#continue({ forGood, ...(owner && { owner }) });
     this.#playing.catch((error: Error) =>
@@ -178,13 +172,13 @@ export class Relay implements OvtSink {
     );
   }
 
-  /** Another node that relays the stream to this one; undefined while its owner sends it. */
+  /** Node that relays the stream to this one; undefined while the owner sends it. */
   get parent(): NodeIdentity | undefined {
     const { owner, from } = this.#followed ?? {};
     return from?.incarnation === owner?.incarnation ? undefined : from;
   }
 
-  /** The parent is about to go, or has gone. */
+  /** Leaves a parent that is about to stop, or has stopped. */
   leaveParent(): void {
     if (this.parent !== undefined) this.#leave(`node ${this.parent.id} is going`);
   }
@@ -196,7 +190,6 @@ export class Relay implements OvtSink {
     this.#log.info({ node: this.#asked }, 'the relayed stream continues');
   }
 
-  /** Goes on with another node. */
   #leave(why: string): void {
     this.#client?.close();
     this.#interrupt(why);
@@ -215,7 +208,7 @@ export class Relay implements OvtSink {
   }
 
   /**
-   * Tries to play the stream from whichever node has it. Without an owner, waits for one to be heard of.
+   * Plays the stream from its owner or a relaying node. Waits for an owner if none is known.
    * @throws OvtError, UnreachableError why the last attempt failed
    */
   async #follow(withinMs: number, wanted: Wanted): Promise<void> {
@@ -230,8 +223,8 @@ export class Relay implements OvtSink {
   }
 
   /**
-   * Goes on to another owner as soon as it is heard of: a host that has died is silent for longer than that. Who gets the
-   * stream from a node that relays it stays there: that one goes on to the owner as soon.
+   * Leaves for a new owner as soon as the directory names one, since the silence of a dead host takes longer to notice. With a
+   * parent the relay stays: the parent follows the new owner just as soon.
    */
   async #stay(followed: Followed, watch: StreamWatch): Promise<void> {
     const { signal } = (this.#interrupted = new AbortController());
@@ -254,7 +247,7 @@ export class Relay implements OvtSink {
     }
   }
 
-  /** Goes on with the node that the stream is meant to come from, if that is another one and has it, too. */
+  /** Moves to the sender that the relay tree prefers, if that is another node and it has the stream. */
   async #improve(): Promise<void> {
     const owner = this.#stream.owner;
     const { from } = this.#followed ?? {};
@@ -266,8 +259,8 @@ export class Relay implements OvtSink {
   }
 
   /**
-   * Has another node send the stream. The present one is kept until that one sends all that is missing.
-   * @throws OvtError, UnreachableError, UnavailableError why the present one stays
+   * Makes another node send the stream. The present sender is kept until that node sends all that is missing.
+   * @throws OvtError, UnreachableError, UnavailableError why the present sender stays
    */
   async #replaceSender(next: Followed, prefix: RelayPrefix): Promise<void> {
     const present = this.#client;
@@ -282,13 +275,13 @@ export class Relay implements OvtSink {
         this.#followed = next;
         this.#log.info({ node: next.from.id }, 'the relayed stream comes from a better node');
       },
-      tracks: (told, playlists) => this.tracks(told, playlists),
+      tracks: (changed, playlists) => this.tracks(changed, playlists),
       packet: (packet) => this.packet(packet),
       end: (reason, forGood) => this.end(reason, forGood),
     });
   }
 
-  /** @returns undefined when the relay was closed meanwhile */
+  /** @returns undefined when the relay was closed during the attempts */
   async #tryUntil(
     withinMs: number,
     watch: StreamWatch,
@@ -309,7 +302,7 @@ export class Relay implements OvtSink {
     }
   }
 
-  /** @returns why it does not play otherwise */
+  /** @returns an expected error instead of throwing it */
   async #attempt(owner: NodeIdentity): Promise<Followed | Error> {
     const ask = (node: NodeIdentity, prefix: RelayPrefix): Promise<void> => this.#ask(node, prefix);
     try {
@@ -352,7 +345,7 @@ export class Relay implements OvtSink {
     };
   }
 
-  /** What comes in the order of the sender: who has a picture has all that came before it. */
+  /** Position for resuming. Packets come in the sender's order: after a video frame, all that was sent before it is here. */
   #positionOf({ id }: RelayedRun, tracks: readonly Track[]): Position | undefined {
     const ofType = (wanted: Track['type']): number[] =>
       tracks.filter(({ type }) => type === wanted).map((track) => track.id);

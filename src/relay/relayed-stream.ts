@@ -4,23 +4,22 @@ import { relayKey, relayPath, type OutputName, type RelayPrefix } from '../direc
 import type { StreamChanges, StreamWatch } from '../directory/stream-changes.ts';
 import type { StreamDirectory } from '../directory/stream-directory.ts';
 
-/** What tells of the streams of other nodes. */
 export interface RelayedStreamOptions {
   readonly cluster: Pick<Cluster, 'self'>;
   readonly directory: Pick<StreamDirectory, 'catchUp' | 'known' | 'knownOwner'>;
   readonly changes: StreamChanges;
 }
 
-/** The name of an output stream of an application in the whole cluster. */
+/** Cluster-wide name of an output stream. */
 export function nameOf({ vhost, name: app }: Application, output: string): OutputName {
   return { vhost: vhost.name, app, output };
 }
 
-/** An output stream of another node, by what this one has heard of it. */
+/** An output stream of another node, as the directory of this node knows it. */
 export class RelayedStream {
   readonly application: Application;
   readonly name: string;
-  /** Name of the input stream that it is made of. */
+  /** Name of its input stream. */
   readonly input: string;
   readonly #options: RelayedStreamOptions;
 
@@ -31,41 +30,38 @@ export class RelayedStream {
     this.#options = options;
   }
 
-  /** By which nodes are ranked for it. */
+  /** Key by which the relay tree ranks nodes for it. */
   get key(): string {
     return relayKey(nameOf(this.application, this.name));
   }
 
-  /** The node that has it, which may be this very node, if a publisher has come here; undefined when none is known. */
+  /** Its owner: this node itself if a publisher has come here; undefined when none is known. */
   get owner(): NodeIdentity | undefined {
     const { cluster, directory } = this.#options;
     if (this.application.outputs.has(this.name)) return cluster.self;
     return directory.known(this.application, this.name)?.owner;
   }
 
-  /** Whether a node has the name of its input stream. */
   get isOwned(): boolean {
     const { vhost, name: app } = this.application;
     return this.#options.directory.knownOwner({ vhost: vhost.name, app, stream: this.input }) !== undefined;
   }
 
-  /** Hears of changes of what it may be made of. The caller has to close it. */
+  /** Watches the input streams that it may be made of. The caller has to close the watch. */
   watch(): StreamWatch {
     const mayBeIts = (input: string): boolean => input === this.input || this.application.mayPutOut(input, this.name);
     return this.#options.changes.watch(this.application, mayBeIts);
   }
 
-  /** Resolves when this node has heard of everything that was there at the call. */
+  /** Resolves when this node knows everything that the cluster did at the call. */
   async catchUp(): Promise<void> {
     await this.#options.directory.catchUp();
   }
 
-  /** The path of the stream of bytes that a node is asked for. */
   pathAt(prefix: RelayPrefix): string {
     return relayPath(prefix, nameOf(this.application, this.name));
   }
 
-  /** What OVT calls it on a node. */
   urlAt({ id }: NodeIdentity): string {
     return `ovt://${id}/${encodeURIComponent(this.application.name)}/${encodeURIComponent(this.name)}`;
   }

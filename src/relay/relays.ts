@@ -25,11 +25,11 @@ interface Entry {
   readonly opened: Promise<OutputStream>;
 }
 
-/** The output streams of other nodes that viewers of this one watch: each comes once, whoever many there are. */
+/** Relays of other nodes' output streams: one for each stream, however many viewers it has. */
 export class Relays {
   readonly #options: RelaysOptions & Pick<RelayOptions, 'unreachable'>;
   readonly #entries = new Map<string, Entry>();
-  /** Those that other nodes wait for. */
+  /** Keys of relays that other nodes wait for. */
   readonly #asked = new Set<string>();
   readonly #onNodes = (): void => this.#leaveGone();
 
@@ -38,7 +38,7 @@ export class Relays {
     options.cluster.events.on('nodes', this.#onNodes);
   }
 
-  /** Finds what another node has, as FindOutput does. @throws ownerUnreachable */
+  /** Finds and relays another node's output stream, as FindOutput does. @throws ownerUnreachable */
   async find(application: Application, name: string): Promise<OutputStream | undefined> {
     const location = await this.#options.directory.locate(application, name);
     if (location === undefined) return undefined;
@@ -56,7 +56,7 @@ export class Relays {
   }
 
   /**
-   * The relay of an output stream, opened when there is none. Calls at once share it.
+   * Opens the relay of an output stream, or returns the present one. Concurrent calls share it.
    * @throws OvtError, UnreachableError why there is none
    */
   open(application: Application, name: string, location: Location): Promise<OutputStream> {
@@ -72,7 +72,7 @@ export class Relays {
     return opened;
   }
 
-  /** The relay of an output stream, for another node, once it plays; undefined when there is none to be had. */
+  /** Resolves to the relay of an output stream, for another node, once it plays; undefined when there is none. */
   async playing(application: Application, name: string): Promise<OutputStream | undefined> {
     const key = relayKey(nameOf(application, name));
     const before = this.#entries.get(key)?.relay;
@@ -89,7 +89,7 @@ export class Relays {
     }
   }
 
-  /** Whether other nodes get a relay of this one, or are about to. */
+  /** Tests whether other nodes get the stream from this one, or are about to. */
   isPassedOn(application: Application, { name }: OutputStream): boolean {
     const key = relayKey(nameOf(application, name));
     if (this.#asked.has(key)) return true;
@@ -103,7 +103,7 @@ export class Relays {
     for (const { relay } of [...this.#entries.values()]) relay.close('the server is closing');
   }
 
-  /** Leaves the parents that are about to go, have gone, or have started again. */
+  /** Leaves parents that are about to stop, have stopped, or have restarted. */
   #leaveGone(): void {
     const relays = [...this.#entries.values()].map(({ relay }) => relay);
     const parents = new Map(relays.flatMap(({ parent }) => (parent ? [[parent.incarnation, parent]] : [])));
