@@ -1,15 +1,14 @@
 import { Histogram } from '../../../lib/histogram.ts';
 
-/** What players ask for. */
 export type FileKind = 'master' | 'chunklist' | 'part' | 'segment' | 'init' | 'other';
 
-/** Upper bounds, in seconds. Up to a frame is what it takes until the next one has arrived. */
+/** Upper bounds, in seconds. A delay of up to a frame's duration is normal: a frame ends when the next one arrives. */
 const PART_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5];
 
-/** What one kind of HLS has answered, and when its parts were there. */
+/** Statistics of one kind of HLS: responses, and delays of parts. */
 export class PlaylistCounts {
   readonly #requests = new Map<FileKind, Map<number, number>>();
-  /** Seconds from when the media at a part's end had arrived until players could have the part. */
+  /** Seconds from the arrival of a part's last media until players could load the part. */
   readonly partDelay = new Histogram(PART_SECONDS);
 
   /** Requests by kind and status. */

@@ -26,7 +26,7 @@ export function parseDirectives(query: string): Directives {
   return { msn, part, skip: skip === 'YES' || skip === 'v2', legacy: values.get('_HLS_legacy') === 'YES' };
 }
 
-/** What of a master playlist's query its children are asked with: all but what asks for one state of one chunklist. */
+/** Query for the children of a master playlist: that of the master without the directives for one chunklist state. */
 export function handedOn(query: string): string {
   if (query === '') return '';
   const pairs = query.split('&').filter((pair) => pair !== '' && !/^_HLS_(msn|part|skip)(=|$)/.test(pair));

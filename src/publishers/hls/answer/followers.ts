@@ -2,46 +2,44 @@
 export interface FollowedSegment {
   /** File name of its media playlist. */
   readonly list: string;
-  /** File name of its media; a gap has no file. */
+  /** File name of its media; no such file exists for a gap. */
   readonly name: string;
   /** Media sequence number: the same time in all playlists of the stream. */
   readonly msn: number;
   /** Seconds. */
   readonly duration: number;
-  /** Milliseconds since the epoch, of its first presentation time. */
+  /** First presentation time, in milliseconds since the epoch. */
   readonly wallClock: number;
   readonly discontinuity: boolean;
-  /** Discontinuities of the stream before it, its own not counted (EXT-X-DISCONTINUITY-SEQUENCE). */
+  /** Discontinuities before this segment, its own not counted (EXT-X-DISCONTINUITY-SEQUENCE). */
   readonly discontinuitySequence: number;
   readonly gap: boolean;
-  /** Lines of its playlist that tell of ad breaks which begin or end with it; '' or ended by a line feed. */
+  /** Playlist lines for ad breaks that begin or end with it; '' or ended by a line feed. */
   readonly breaks: string;
-  /** The same of ad breaks that began in front of earlier segments, and last until this one at least. */
+  /** Playlist lines for ad breaks that began before it and last until this segment at least. */
   readonly breaksBefore: string;
-  /** Of media. */
+  /** Size of the media. */
   readonly bytes: number;
-  /** What decoders need before it, in fragmented MP4. */
+  /** Initialization of fragmented MP4. */
   readonly init?: { readonly name: string; readonly data: Buffer };
-  /** The media, in pieces that follow each other. */
   body(): Promise<readonly Buffer[]> | readonly Buffer[];
 }
 
 /** A media playlist with its segments, oldest first. */
 export interface FollowedList<S> {
   readonly listed: readonly S[];
-  /** Listed or not. */
+  /** Includes segments that are no longer listed. */
   readonly kept: readonly S[];
   followed(segment: S): FollowedSegment;
 }
 
-/** Gets the segments of a stream as they are completed, each once. */
+/** Receives the segments of a stream as they are completed, each once. */
 export interface Follower {
   segment(segment: FollowedSegment): void;
-  /** The last segment was passed on: the publisher has gone, or the playlists were concluded. */
+  /** Called after the last segment: the publisher has left, or the playlists were concluded. */
   end(): void;
 }
 
-/** The followers of a stream's segments. */
 export class Followers {
   readonly #all = new Set<Follower>();
 
@@ -50,8 +48,8 @@ export class Followers {
   }
 
   /**
-   * Passes on the segments that the playlists have, oldest first, beginning with the first one that any of them lists: so
-   * all tracks begin at the same time, as far as they have kept it. Later ones follow as they are completed.
+   * Passes on the segments of the playlists, oldest first, from the earliest one that any playlist lists: all tracks begin at the
+   * same time, as far as they have kept it. Later segments follow as they are completed.
    * @returns a function that ends this without calling `end`
    */
   add<S extends { readonly msn: number }>(follower: Follower, lists: readonly FollowedList<S>[]): () => void {
@@ -63,12 +61,10 @@ export class Followers {
     return () => this.#all.delete(follower);
   }
 
-  /** Passes on a segment that has just been completed. */
   segment(segment: FollowedSegment): void {
     for (const follower of this.#all) follower.segment(segment);
   }
 
-  /** Ends all of them. */
   end(): void {
     const all = [...this.#all];
     this.#all.clear();

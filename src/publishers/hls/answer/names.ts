@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 
 /**
- * In front of a child's name, by HLSChunklistPathDepth (docs/compatibility.md#hls). All are relative: a proxy may have the server below a path
- * of its own, which nothing else tells.
+ * Path before a child's name, by HLSChunklistPathDepth (docs/compatibility.md#hls). All are relative: a proxy may serve Kiln below
+ * a path that Kiln cannot know.
  */
 export function childPrefix(depth: number, application: string, stream: string): string {
   const app = encodeURIComponent(application);
@@ -18,7 +18,7 @@ export function childPrefix(depth: number, application: string, stream: string):
   }
 }
 
-/** What every file is asked with, the `?` in front; empty for nothing. */
+/** Configured query of every file, with its `?`; empty for none. */
 export function defaultQuery({ defaultQueryString }: HlsPublisherConfig): string {
   const pairs = defaultQueryString.map(({ key, value }) => `${encodeURIComponent(key)}=${encodeURIComponent(value)}`);
   return pairs.length === 0 ? '' : `?${pairs.join('&')}`;
@@ -26,7 +26,7 @@ export function defaultQuery({ defaultQueryString }: HlsPublisherConfig): string
 
 const KEY_CHARS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678901';
 
-/** Eight characters that tell one run of a stream from the next. */
+/** Eight random characters that distinguish runs of a stream. */
 export function randomKey(): string {
   return Array.from(randomBytes(8), (byte) => KEY_CHARS[byte % KEY_CHARS.length]).join('');
 }

@@ -1,27 +1,27 @@
-/** A segment and how many parts of it there are. */
+/** A segment with its number of parts. */
 export interface Counted {
   readonly msn: number;
   readonly parts: number;
 }
 
-/** How far a rendition's chunklist has come. One of both is there. */
+/** Newest state of a chunklist. At least one of `newest` and `open` is set. */
 export interface Position {
-  /** The newest complete segment; without parts it is a gap. */
+  /** Newest complete segment; a gap has no parts. */
   readonly newest?: Counted;
-  /** The growing segment, if it has parts. */
+  /** Growing segment, if it has parts. */
   readonly open?: Counted;
   /** Seconds. */
   readonly partTarget: number;
-  /** It was concluded: nothing follows, so this answers every request. */
+  /** Nothing follows, so this position answers every request. */
   readonly ended?: boolean;
 }
 
-/** How many segments, and with short parts how many parts, a player may ask ahead (RFC 8216bis 6.2.5.2). */
+/** Segments, and with short parts parts, that a player may ask ahead (RFC 8216bis 6.2.5.2). */
 const MAX_SEGMENTS_AHEAD = 2;
 const PARTS_AHEAD_SECONDS = 3;
 const MIN_PARTS_AHEAD = 3;
 
-/** Whether the chunklist has a complete segment, or with `part` that part, or what came after. */
+/** Tests whether the chunklist has a complete segment, or with `part` that part, or anything later. */
 export function has({ newest, open, ended }: Position, msn: number, part?: number): boolean {
   if (ended === true) return true;
   if (newest !== undefined && msn <= newest.msn) {
@@ -33,9 +33,9 @@ export function has({ newest, open, ended }: Position, msn: number, part?: numbe
 }
 
 /**
- * Whether the chunklist ends with what a player named, so that any player that has it names something else next. One that
- * ends with a complete segment is no such end: video.js names the last part of that segment again, or part 0 of it, when
- * it wants the next one.
+ * Tests whether the chunklist ends with the part or segment that a player named: a player that has it names something else next.
+ * A chunklist that ends with a complete segment does not count for requests with a part: video.js names the last part of that
+ * segment again, or part 0 of it, when it wants the next one.
  */
 export function endsWith({ newest, open }: Position, msn: number, part?: number): boolean {
   if (part === undefined) return newest?.msn === msn;
@@ -45,7 +45,7 @@ export function endsWith({ newest, open }: Position, msn: number, part?: number)
   return msn === newest?.msn && part >= newest.parts && newest.parts > 0 && open.parts === 1;
 }
 
-/** Whether a player asks for something further ahead than it has reason to. */
+/** Tests whether a request is too far ahead of the chunklist. */
 export function tooFar(position: Position, msn: number, part: number | undefined): boolean {
   const { partTarget } = position;
   const last = lastOf(position);
@@ -55,7 +55,7 @@ export function tooFar(position: Position, msn: number, part: number | undefined
   return part > (msn === last.msn ? last.part : 0) + ahead;
 }
 
-/** The last number and part index there is. */
+/** Number and part index of the newest media. */
 export function lastOf({ newest, open }: Position): { readonly msn: number; readonly part: number } {
   const { msn, parts } = open ?? newest ?? { msn: 0, parts: 0 };
   return { msn, part: Math.max(0, parts - 1) };

@@ -2,10 +2,10 @@ import { gzip, gzipSync } from 'node:zlib';
 import { promisify } from 'node:util';
 
 const gzipOffLoop = promisify(gzip);
-/** Compressing this much takes the loop less time than handing it to a thread and back. */
+/** Bytes up to which compression on the event loop costs less than a worker thread. */
 const SMALL = 16 * 1024;
 
-/** A playlist as bytes: encoded and compressed once, however many ask. */
+/** A playlist as bytes, encoded and compressed once for all requests. */
 export class Text {
   readonly plain: Buffer;
   #gzipped: Buffer | Promise<Buffer> | undefined;

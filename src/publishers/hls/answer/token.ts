@@ -1,33 +1,33 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { OpeningId } from '../../../access/opening.ts';
 
-/** On what terms a session was admitted. */
+/** Terms on which a session was admitted. */
 export interface SessionTerms {
-  /** When it ends at the latest, in milliseconds since the epoch; undefined: never. */
+  /** Latest end, in milliseconds since the epoch; undefined: none. */
   readonly until?: number | undefined;
-  /** Access control is configured where it was admitted, and admitted it. */
+  /** Access control admitted it. */
   readonly guarded: boolean;
-  /** The virtual host of the stream, where the player asked another one, from which a guard sent it there. */
+  /** Virtual host of the stream, where a guard redirected the player from another one. */
   readonly vhost?: string | undefined;
   /** Id of the node that counts the player; undefined: the owner of the stream does. */
   readonly home?: string | undefined;
-  /** What is closed when the session ends. */
+  /** Closed when the session ends. */
   readonly openings: readonly OpeningId[];
 }
 
-/** What a session's path element says. */
+/** Contents of a session token. */
 export interface SessionClaims extends SessionTerms {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly issued: number;
 }
 
-/** The first byte says which of the claims follow, in this order. The names of virtual hosts take the first bit. */
+/** Flags in the first byte of the claims: which fields follow. `VHOST` is the first bit, for `NAMES_VHOST`. */
 const VHOST = 0x80;
 const GUARDED = 1;
 const UNTIL = 2;
 const OPENINGS = 4;
-/** Two MACs follow the claims: the key of the cluster is being changed. */
+/** Two MACs follow the claims, while the cluster's key is being changed. */
 const TWO_MACS = 8;
 const HOME = 16;
 const KNOWN = VHOST | GUARDED | UNTIL | OPENINGS | TWO_MACS | HOME;
@@ -37,25 +37,24 @@ const MAX_TIME = 2 ** (8 * TIME_BYTES) - 1;
 const MAC_BYTES = 17;
 const MAX_TEXT_BYTES = 255;
 const MAX_OPENINGS = 8;
-/** HTTP ports take path elements of 1024 characters (`LIMITS.pathNameLength` in web/). */
+/** HTTP ports accept path elements of 1024 characters (`LIMITS.pathNameLength` in web/). */
 const MAX_BYTES = 768;
 const MAX_TOKEN_CHARS = (MAX_BYTES * 4) / 3;
-const NOBODY = '-';
-/** Goes into the key: tokens of another form are those of another stream. */
+const NO_SESSION = '-';
+/** Version of the form. It is part of the key, so that tokens of other versions do not verify. */
 const FORM = '2';
-/** What the first character is when the first bit is set. */
+/** First characters in base64url when the first bit is set. */
 const NAMES_VHOST = /^[g-z0-9_-]/;
 
 /**
- * Session tokens of a stream: id, issue time and terms of a session under a MAC, so that every node with the key takes
- * them without having met the session.
+ * Session tokens of a stream: id, issue time and terms of a session under a MAC. Every node with the key accepts them without any
+ * other knowledge of the session.
  */
 export class SessionTokens {
-  /** Of this stream alone. */
   readonly #keys: readonly Buffer[];
 
   /**
-   * @param keys one, or two while it is being changed: tokens have a MAC by each, so that nodes take them that know only one
+   * @param keys one, or two during a change of keys: tokens have a MAC of each, for nodes that know only one
    * @param stream identity of the stream, the same on every node
    */
   constructor(keys: readonly Buffer[], stream: string) {
@@ -63,8 +62,8 @@ export class SessionTokens {
   }
 
   /**
-   * Openings that do not fit in are left out: who goes on with the session does not learn of them.
-   * @param id of ASCII characters, 128 at most
+   * Issues a token. Openings that do not fit are left out: a node that takes over the session does not learn of them.
+   * @param id at most 128 ASCII characters
    * @throws RangeError for a virtual host whose name is longer than 255 bytes
    */
   issue(id: string, terms: SessionTerms, now = Date.now()): string {
@@ -93,18 +92,18 @@ export class SessionTokens {
     return Buffer.concat([claims, ...this.#keys.map((key) => macOf(key, claims))]).toString('base64url');
   }
 
-  /** Leads to a stream of another virtual host than the one that is asked, and stands for no session. */
+  /** Issues a token without a session, which leads to a stream of another virtual host. */
   route(vhost: string): string {
-    return this.issue(NOBODY, { guarded: false, vhost, openings: [] }, 0);
+    return this.issue(NO_SESSION, { guarded: false, vhost, openings: [] }, 0);
   }
 
-  /** Whether a text is what `route` makes. */
+  /** Tests for a token of `route`. */
   isRoute(token: string): boolean {
     const claims = this.verify(token);
-    return claims?.id === NOBODY && claims.issued === 0;
+    return claims?.id === NO_SESSION && claims.issued === 0;
   }
 
-  /** The session that a token was issued to; undefined for any other text. */
+  /** Reads a token of this stream; undefined for any other text. */
   verify(token: string): SessionClaims | undefined {
     const bytes = decode(token);
     if (bytes === undefined) return undefined;
@@ -126,26 +125,24 @@ function parted(bytes: Buffer): { readonly claims: Buffer; readonly macs: readon
   return { claims: bytes.subarray(0, end), macs };
 }
 
-/** Whether a text would be a token that names a virtual host. */
+/** Tests whether a text looks like a token that names a virtual host. */
 export function namesVhost(text: string): boolean {
   return NAMES_VHOST.test(text);
 }
 
 /**
- * The virtual host that a text would be a token for, if it is not the one that it is asked under: tokens are verified with
- * the key of a stream, which that name belongs to.
+ * Virtual host that an unverified token names, if any: the key to verify it with depends on that name.
  */
 export function vhostOf(text: string): string | undefined {
   return namesVhost(text) ? claimsOf(text)?.vhost : undefined;
 }
 
-/** What a text would say if it were a token; undefined for what no token says. */
+/** Reads a token without verifying it; undefined for malformed ones. */
 export function claimsOf(text: string): SessionClaims | undefined {
   const bytes = decode(text);
   return bytes && read(parted(bytes).claims);
 }
 
-/** Whether the time of a session is over. */
 export function isOver({ until }: Pick<SessionTerms, 'until'>): boolean {
   return until !== undefined && until <= Date.now();
 }
@@ -153,11 +150,10 @@ export function isOver({ until }: Pick<SessionTerms, 'until'>): boolean {
 function decode(token: string): Buffer | undefined {
   if (token.length > MAX_TOKEN_CHARS) return undefined;
   const bytes = Buffer.from(token, 'base64url');
-  // one spelling only: the decoder also takes others for the same bytes
+  // the decoder also accepts other spellings of the same bytes
   return bytes.length > MAC_BYTES && bytes.toString('base64url') === token ? bytes : undefined;
 }
 
-/** undefined for what no token says. */
 function read(claims: Buffer): SessionClaims | undefined {
   const flags = claims[0] ?? 0;
   if ((flags & ~KNOWN) !== 0) return undefined;
@@ -185,13 +181,13 @@ function time(value: number): Buffer {
   return bytes;
 }
 
-/** With its length in front; undefined where that is too long. */
+/** Encodes a text after its length; undefined if it is too long. */
 function text(value: string): Buffer | undefined {
   const bytes = Buffer.from(value);
   return bytes.length > MAX_TEXT_BYTES ? undefined : Buffer.concat([Buffer.of(bytes.length), bytes]);
 }
 
-/** As many as there is room for, in bytes. */
+/** @param room bytes */
 function fitting(openings: readonly OpeningId[], room: number): Buffer[] {
   const fit: Buffer[] = [];
   for (const { id, vhost } of openings.slice(0, MAX_OPENINGS)) {

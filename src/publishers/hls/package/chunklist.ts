@@ -16,30 +16,28 @@ import { endsWith, has, markOf, tooFar, type Position } from '../answer/position
 import type { Text } from '../answer/text.ts';
 import type { Outcome } from './waiters.ts';
 
-/** A rendition, wherever it is packaged. */
+/** A media playlist, packaged on any node. */
 export interface Chunklist {
   /** undefined before the first part. */
   readonly position: Position | undefined;
-  /** Its players have seen a playlist before: an empty answer would end them. */
+  /** Continues an earlier playlist: an empty answer would stop its players. */
   readonly continues: boolean;
-  /** Its publisher has gone, and may return. */
+  /** The publisher has left, and may return. */
   readonly interrupted: boolean;
   /** Seconds. */
   readonly targetDuration: number;
   readonly repeats: Repeats;
   text(form: ChunklistForm): Text | Promise<Text>;
-  /**
-   * @throws tooManyWaiting
-   */
+  /** @throws tooManyWaiting */
   wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome>;
 }
 
 /**
- * The chunklist that a player asks for, when it is there (RFC 8216bis 6.2.5.2). While the publisher is away players get
- * the one that they know: they ask again, where an error would make them give up. A player that names nothing is told the same again
- * only after a pause: some would ask as fast as they are answered.
- * @param viewer undefined for one that is not counted
- * @param since when the request came, in milliseconds since the epoch
+ * Answers with the chunklist that a player asks for, once it exists (RFC 8216bis 6.2.5.2). While the publisher is away, players get
+ * the chunklist that they know: they ask again, where an error would make them give up. A player that names nothing gets the same
+ * state again only after a pause: some would ask as fast as they are answered.
+ * @param viewer undefined when it is not counted
+ * @param since arrival of the request, in milliseconds since the epoch
  * @throws playlistDirective, playlistOverdue, streamInterrupted, fileNotFound, tooManyWaiting
  */
 export function answerChunklist(
@@ -59,7 +57,7 @@ export function answerChunklist(
   const repeater = directives.msn === undefined && !skip && position.ended !== true ? viewer : undefined;
   if (msn === undefined || has(position, msn, wanted)) {
     const pause =
-      repeater === undefined ? 0 : of.repeats.pauseOf(repeater, form, told(position, form), of.targetDuration);
+      repeater === undefined ? 0 : of.repeats.pauseOf(repeater, form, stateMark(position, form), of.targetDuration);
     return pause > 0 ? answerLater(of, form, directives, hold, viewer, pause) : answer(of, form, directives, repeater);
   }
   if (tooFar(position, msn, part)) throw kilnError('playlistDirective', 'too far ahead');
@@ -71,12 +69,12 @@ export function answerChunklist(
   });
 }
 
-/** What a player has that is given a chunklist in some form. */
-function told(position: Position, form: ChunklistForm): string {
+/** Differs between states of a chunklist that differ in a form: the legacy form has no parts. */
+function stateMark(position: Position, form: ChunklistForm): string {
   return form === 'legacy' ? `${position.newest?.msn}` : markOf(position);
 }
 
-/** Answers when the chunklist is another one, or the pause is over; at once where too many wait. */
+/** Answers when the chunklist has changed or the pause is over; at once if too many requests wait. */
 async function answerLater(
   of: Chunklist,
   form: ChunklistForm,
@@ -85,8 +83,8 @@ async function answerLater(
   viewer: Viewer | undefined,
   pauseMs: number,
 ): Promise<ChunklistAnswer> {
-  const mark = of.position && told(of.position, form);
-  const changed = (): boolean => (of.position && told(of.position, form)) !== mark;
+  const mark = of.position && stateMark(of.position, form);
+  const changed = (): boolean => (of.position && stateMark(of.position, form)) !== mark;
   try {
     await hold((onLeft) =>
       holdFor(pauseMs)((onLate) => {
@@ -119,7 +117,8 @@ function answer(
   directives: Directives,
   repeater: Viewer | undefined,
 ): ChunklistAnswer | Promise<ChunklistAnswer> {
-  if (repeater !== undefined && of.position !== undefined) of.repeats.note(repeater, form, told(of.position, form));
+  if (repeater !== undefined && of.position !== undefined)
+    of.repeats.note(repeater, form, stateMark(of.position, form));
   const text = of.text(form);
   if (text instanceof Promise) return text.then((there) => toAnswer(of, there, directives));
   return toAnswer(of, text, directives);

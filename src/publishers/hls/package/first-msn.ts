@@ -1,14 +1,14 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { PackageOptions } from './form.ts';
 
-/** Shorter than segments are: what begins anew has higher numbers than what was before. */
+/** Shorter than any segment, so that a new stream has higher numbers than the one before. */
 const SHORTEST_MS = 250;
-/** Since when they are counted: some players read numbers of 31 bits, which last until 2043. */
+/** Origin of the count: some players read numbers of 31 bits, which last until 2043. */
 const SINCE_MS = Date.UTC(2026, 0);
 
 /**
- * Media sequence number that a stream begins with: where it goes on, or what the clock says where that numbers segments. In
- * OriginMode names of streams that begin anew differ in nothing else, and caches keep them.
+ * First media sequence number of a stream: where it continues, or by the clock where that numbers segments. In OriginMode nothing
+ * else distinguishes the file names of a new stream from those of the one before, which caches may keep.
  */
 export function firstMsn(
   { serverTimeBasedSegmentNumbering, originMode, segmentDuration }: HlsPublisherConfig,

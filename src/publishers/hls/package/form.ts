@@ -7,42 +7,41 @@ import type { Histogram } from '../../../lib/histogram.ts';
 import type { Media } from '../answer/answer.ts';
 import type { Package } from './package.ts';
 
-/** What a stream is packaged with. */
 export interface PackageOptions {
   readonly application: Application;
-  /** In the names of all files: what tells this run of the stream from others. */
+  /** Part of all file names, which distinguishes this run of the stream. */
   readonly streamKey: string;
-  /** Where the stream goes on that this one continues. */
+  /** Position to continue from; undefined for a new stream. */
   readonly next: { readonly msn: number; readonly past: Past } | undefined;
-  /** Called when there is something new to be kept for who continues the stream. */
+  /** Called when there is new state to keep for a node that continues the stream. */
   readonly onProgress: () => void;
-  /** Called when all renditions have something for players to begin with. */
+  /** Called when players can start with every rendition. */
   readonly onStarted: () => void;
   readonly log: Logger;
   readonly faults: FaultLog;
-  /** Gets the seconds from when the media at a part's end had arrived until the part was there. */
+  /** Seconds from the arrival of a part's last media until the part exists. */
   readonly partDelay?: Histogram | undefined;
 }
 
-/** What is particular to a kind of HLS. Streams, players and other nodes are handled alike for all of them. */
+/** Differences between the kinds of HLS. Streams, players and other nodes are handled alike. */
 export interface HlsForm {
-  /** In statistics, for access control, and in calls between nodes. */
+  /** Name in statistics, access control, and calls between nodes. */
   readonly kind: 'llhls' | 'hlsv3';
-  /** In configurations. */
+  /** Name in configurations. */
   readonly module: 'llhls' | 'hls';
-  /** It is what players ask for who ask for MPEG-TS. */
+  /** Serves the requests for MPEG-TS. */
   readonly inTs: boolean;
-  /** Players may ask for what is to come (`_HLS_msn`). */
+  /** Supports blocking requests (`_HLS_msn`). */
   readonly directives: boolean;
-  /** Ends of the names of media. */
+  /** Extension of media files. */
   readonly media: string;
   config(application: Application): HlsPublisherConfig | undefined;
   addDefaultPlaylist(output: OutputStream): void;
   package(options: PackageOptions): Package;
-  /** Whether a file's name is that of a child of a master playlist. */
+  /** Tests whether a file name is that of a media playlist or media. */
   isChild(file: string): boolean;
-  /** What a file of media is, by its name; undefined for one that has no such name. */
+  /** Kind of a media file by its name; undefined for any other name. */
   mediaKind(file: string): Media['kind'] | undefined;
-  /** The file name of a master playlist, without extension, that a file stands for; undefined for any other file. */
+  /** Name of the master playlist, without extension, that a file name asks for; undefined for any other name. */
   master(file: string): string | undefined;
 }

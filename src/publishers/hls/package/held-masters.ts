@@ -2,10 +2,10 @@ import { kilnError } from '../../../errors.ts';
 import type { OnLeft } from '../answer/answer.ts';
 import { MAX_WAITING, Waiters, type Outcome } from './waiters.ts';
 
-/** Playlists of one stream that are waited for at once. */
+/** Bound of different playlists of one stream with waiting requests. */
 const MAX_PLAYLISTS = 64;
 
-/** Requests for master playlists that are held until there is something to play, by what names the playlist. */
+/** Requests for master playlists, held until there is something to play, by a key of the playlist. */
 export class HeldMasters<Key> {
   readonly #waiters = new Map<Key, Waiters>();
   #closed: Outcome | undefined;
@@ -16,7 +16,6 @@ export class HeldMasters<Key> {
     return size;
   }
 
-  /** How many wait for a playlist. */
   sizeOf(key: Key): number {
     return this.#waiters.get(key)?.size ?? 0;
   }
@@ -36,12 +35,11 @@ export class HeldMasters<Key> {
       });
   }
 
-  /** Ends the waits for those playlists that begin to play. */
+  /** Ends the waits for playlists that can be played now. */
   check(begins: (key: Key) => boolean): void {
     for (const key of this.#waiters.keys()) if (begins(key)) this.release(key, 'ready');
   }
 
-  /** Ends the waits for one playlist. */
   release(key: Key, outcome: Outcome): void {
     const waiters = this.#waiters.get(key);
     this.#waiters.delete(key);

@@ -5,11 +5,11 @@ import type { WaitingOfOne } from '../../../access/waiting-of-one.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Hold } from '../answer/answer.ts';
 
-/** Requests of one connection that are held at once: players, and caches in front of them, send one after the other. */
+/** Requests held at once on one connection: players, and caches between, send one after the other. */
 const MAX_HELD = 4;
 const heldOn = new WeakMap<Socket, number>();
 
-/** Holds one request, until its client leaves or too many of its connection are held. */
+/** Holds one request until its client leaves. Rejects it if its connection has too many held. */
 export function holdOn(reply: FastifyReply): Hold {
   return (wait, most = MAX_HELD) => {
     const {
@@ -27,8 +27,9 @@ export function holdOn(reply: FastifyReply): Hold {
 }
 
 /**
- * The same for a viewer that has no session yet: no more of its address are held than may wait for streams that are starting.
- * @param address its own, as reported by trusted proxies
+ * Holds a request as `holdOn` does, for a viewer without a session: the number per address is limited too, as for streams that
+ * are starting.
+ * @param address of the viewer, as reported by trusted proxies
  */
 export function holdNewOn(reply: FastifyReply, waiting: WaitingOfOne, address: string): Hold {
   const hold = holdOn(reply);
@@ -42,7 +43,7 @@ export function holdNewOn(reply: FastifyReply, waiting: WaitingOfOne, address: s
   };
 }
 
-/** Holds requests of those who ask on behalf of many, for as long as they say. @param timeoutMs of each */
+/** Holds a relayed request up to its timeout. */
 export function holdFor(timeoutMs: number): Hold {
   return (wait) => {
     let timer: NodeJS.Timeout | undefined;

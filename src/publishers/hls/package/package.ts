@@ -11,54 +11,49 @@ import type { Start } from './start.ts';
 import type { Text } from '../answer/text.ts';
 import type { Waiters } from './waiters.ts';
 
-/** A media playlist of this node. */
 export interface PackagedList extends Chunklist {
   readonly waiters: Waiters;
   text(form: ChunklistForm): Text;
 }
 
-/** What a file name stands for. */
 export type Resource =
   | { readonly kind: 'list'; readonly rendition: PackagedList }
   | Media
-  /** The part that comes next: it is told of before it exists. */
+  /** The next part, which a preload hint announces. */
   | { readonly kind: 'hint'; readonly rendition: PackagedList };
 
-/** A stream in the form of files. */
+/** A stream packaged as playlists and media files. */
 export interface Package {
   /** Grows with every change. */
   readonly edition: number;
-  /** The publisher has gone, and may return. */
+  /** The publisher has left, and may return. */
   readonly interrupted: boolean;
-  /** Its playlists have ended for good (EXT-X-ENDLIST), whether or not the stream goes on. */
+  /** The playlists have ended (EXT-X-ENDLIST), whether or not the stream continues. */
   readonly concluded: boolean;
   /** Seconds. */
   readonly targetDuration: number;
   readonly progress: Progress;
-  /** Who waits for its playlists. */
   readonly queue: Queue;
-  /** Which of its renditions there are. */
   readonly start: Start;
-  /** Tells which tracks and playlists there are. After an interruption the stream goes on behind a discontinuity. */
+  /** Sets tracks and playlists. Continues after a discontinuity if the stream was interrupted. */
   update(output: OutputStream): void;
   push(packet: Packet): void;
-  /** Nothing comes for now: what is there is complete, and nobody waits for long. */
+  /** Completes the growing segments and shortens the waits: the publisher has left, and may return. */
   interrupt(): void;
   /**
-   * Ends the playlists for good; the window stays.
+   * Ends the playlists; the window stays.
    * @param urgent now; otherwise at the end of the growing segments, or of the stream
    */
   conclude(urgent: boolean): void;
   /**
    * Passes on the segments of the window, oldest first, and then each one as it is completed.
-   * @returns a function that ends this
    */
   follow(follower: Follower): () => void;
-  /** Completes the growing segments: nothing follows. */
+  /** Completes the growing segments at the end of the stream. */
   close(): void;
   /**
-   * A master playlist; undefined while there is nothing to play yet.
-   * @param uri of a media playlist, as players are to ask for it
+   * Builds a master playlist; undefined while there is nothing to play yet.
+   * @param uri makes the URI of a media playlist from its file name
    * @throws fileNotFound
    */
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined;

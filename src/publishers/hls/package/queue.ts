@@ -4,16 +4,16 @@ import { waitMs, type Wait } from './wait.ts';
 import type { HeldMasters } from './held-masters.ts';
 import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
 
-/** What is waited for in, as far as it matters here. */
+/** A stream that requests wait for. */
 export interface Awaiting {
   readonly interrupted: boolean;
   /** Seconds. */
   readonly targetDuration: number;
-  /** Those of each media playlist, and of the master playlists. */
+  /** Waiters of each media playlist, and of the master playlists. */
   readonly waiting: Iterable<{ readonly waiters: Pick<Waiters, 'size' | 'limit' | 'expire' | 'close'> }>;
 }
 
-/** Who waits for the playlists of a stream of this node: how many, and for how long. */
+/** Requests that wait for playlists of a stream of this node: bounds their number and time. */
 export class Queue {
   readonly #of: Awaiting;
 
@@ -21,7 +21,6 @@ export class Queue {
     this.#of = of;
   }
 
-  /** How many wait. */
   get size(): number {
     let size = 0;
     for (const { waiters } of this.#of.waiting) size += waiters.size;
@@ -33,18 +32,18 @@ export class Queue {
     return waiters.wait(ready, this.#msFor(wait), onLeft);
   }
 
-  /** The same for a master playlist. @param since as of Wait @throws tooManyWaiting */
+  /** Waits for a master playlist. @param since as in `Wait` @throws tooManyWaiting */
   waitForStart<Key>(held: HeldMasters<Key>, key: Key, onLeft: OnLeft, since: number): Promise<Outcome> {
     return held.wait(key, this.#msFor({ since, what: 'start' }), onLeft);
   }
 
-  /** The publisher has gone: nobody is kept for long. */
+  /** Shortens every wait, since the publisher has left. */
   interrupt(): void {
     const until = Date.now() + waitMs(this.#of.targetDuration, true);
     for (const { waiters } of this.#of.waiting) waiters.limit(until);
   }
 
-  /** Gives up requests that have waited for long enough. @param now milliseconds since the epoch */
+  /** Ends the waits whose time is over. @param now milliseconds since the epoch */
   expire(now: number): void {
     for (const { waiters } of this.#of.waiting) waiters.expire(now);
   }
@@ -55,9 +54,8 @@ export class Queue {
     return waitMs(targetDuration, interrupted, what) + since - Date.now();
   }
 
-  /** Ends every wait. */
   close(): void {
-    // while it is interrupted players have reason to ask again, here or at another node
+    // players of an interrupted stream may find it again, here or at another node
     const outcome = this.#of.interrupted ? 'overdue' : 'gone';
     for (const { waiters } of this.#of.waiting) waiters.close(outcome);
   }

@@ -1,7 +1,7 @@
-/** Requests of one stream that are held at once. */
+/** Bound of held requests for one stream. */
 export const MAX_WAITING = 20_000;
 
-/** How a wait ended: what was waited for is there, its time is over, or it can never come. */
+/** Result of a wait: the media exists, the time is over, or it can never come. */
 export type Outcome = 'ready' | 'overdue' | 'gone';
 
 interface Waiter {
@@ -10,7 +10,7 @@ interface Waiter {
   readonly settle: (outcome: Outcome) => void;
 }
 
-/** Requests that are held until a part or segment exists. The owner bounds their number. */
+/** Requests held until a part or segment exists. The owner bounds their number. */
 export class Waiters {
   readonly #waiters = new Set<Waiter>();
   #closed: Outcome | undefined;
@@ -39,7 +39,7 @@ export class Waiters {
     });
   }
 
-  /** Something has come. */
+  /** Ends the waits that are ready. */
   check(): void {
     for (const waiter of this.#waiters) if (waiter.ready()) waiter.settle('ready');
   }
@@ -49,12 +49,12 @@ export class Waiters {
     for (const waiter of this.#waiters) if (waiter.deadline <= now) waiter.settle('overdue');
   }
 
-  /** Nobody waits longer than until a time, in milliseconds since the epoch. */
+  /** @param until latest end of the present waits, in milliseconds since the epoch */
   limit(until: number): void {
     for (const waiter of this.#waiters) waiter.deadline = Math.min(waiter.deadline, until);
   }
 
-  /** Nothing will come any more, or not here: whoever waits, and whoever comes to wait, is told so. */
+  /** Ends all waits, present and future, with an outcome: no more media will come, or not on this node. */
   close(outcome: Outcome = 'gone'): void {
     this.#closed ??= outcome;
     for (const waiter of this.#waiters) waiter.settle(this.#closed);
