@@ -29,7 +29,6 @@ import type { StreamPath } from './sessions/wire.ts';
 import { playlistRoutes } from './http/routes.ts';
 import { SessionTokens } from './answer/token.ts';
 
-/** What HLS is served with. */
 export interface PlaylistPublisherOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'connect'>;
@@ -39,18 +38,16 @@ export interface PlaylistPublisherOptions {
   readonly tree: RelayTree;
   readonly calls: PeerCalls;
   readonly sessionNames: SessionNames;
-  /** Fetches what no node has from an origin; tells whether any has it then. Absent: there are no origins. */
+  /** Fetches a stream that no node has from an origin. Resolves to whether a node has it then. Absent without origins. */
   readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
   readonly log: Logger;
-  /** Secret that session tokens are made with, the same on every node. */
+  /** Secrets of session tokens, the same on every node. */
   readonly tokenKeys: readonly Buffer[];
-  /** What applications without CrossDomains of their own have. */
+  /** For applications without CrossDomains. */
   readonly crossDomains?: CrossDomainsConfig;
 }
 
-/**
- * Packages every output stream on this node of applications that have a kind of HLS, and serves over HTTP those of all nodes.
- */
+/** Packages the output streams of this node for one kind of HLS, and serves those of all nodes over HTTP. */
 export class PlaylistPublisher {
   readonly routes: FastifyPluginAsync;
   readonly form: HlsForm;
@@ -120,23 +117,23 @@ export class PlaylistPublisher {
     });
   }
 
-  /** An output stream of this node that has a publisher; undefined where this kind of HLS does not have it. */
+  /** Finds an output stream of this node that has a publisher; undefined if this kind of HLS does not package it. */
   live(application: Application, output: string): OwnStream | undefined {
     const own = this.#own.find(application, output);
     return own?.interrupted === false ? own : undefined;
   }
 
-  /** Requests that wait here for what is to come of streams of this node. */
+  /** Number of requests that wait for media or playlists of streams of this node. */
   get waiting(): number {
     return this.#own.waiting;
   }
 
-  /** Connections on which other nodes are sent what they follow. */
+  /** Number of connections that feed other nodes. */
   get feeds(): number {
     return this.#feeds.size;
   }
 
-  /** Ends every stream's packaging and every request that waits. Idempotent. Resolves when dumps are complete. */
+  /** Ends all packaging and all waits. Idempotent. Resolves when dumps are complete and sessions handed over. */
   async close(): Promise<void> {
     this.#options.registry.off('output', this.#attach);
     this.#feeds.close();
@@ -153,13 +150,13 @@ export class PlaylistPublisher {
     const own = this.#own.find(application, name);
     if (own?.interrupted === false) return query === undefined ? own : this.#named(own, application, name, query);
     const remote = this.#remote.find(application, name);
-    // what is only kept, in case that its publisher returns, may be had from an origin
+    // a stream that is only kept in case its publisher returns may be available from an origin
     const search = query === undefined ? (remote ?? own) === undefined : remote === undefined || remote.lost;
     return search ? this.#search(application, name, query) : (remote ?? own);
   }
 
   /**
-   * A stream for a player that may name its session, which viewers by other publishers may have on other nodes.
+   * Claims the session name of a player, if it gives one: viewers by other protocols may have it on other nodes.
    * @throws sessionExists
    */
   #named(
@@ -170,7 +167,7 @@ export class PlaylistPublisher {
   ): OwnStream | Promise<OwnStream> {
     const output = application.outputs.get(name);
     const id = own.config.originMode ? undefined : sessionName(query);
-    // whom this node knows it goes on with, or refuses, by itself
+    // this node continues or rejects the sessions that it knows by itself
     if (
       output === undefined ||
       id === undefined ||

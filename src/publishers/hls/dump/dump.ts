@@ -9,16 +9,13 @@ import { GrowingFile, writeWhole } from './growing-file.ts';
 import { DumpInfo } from './info.ts';
 import { DumpedList } from './list.ts';
 
-/** A master playlist for a dump. */
 export interface DumpedMaster {
-  /** Name of its file. */
   readonly file: string;
   readonly text: string;
-  /** Names of the media playlists in it. */
+  /** File names of its media playlists. */
   readonly lists: readonly string[];
 }
 
-/** What a dump is made of, and where it goes. */
 export interface DumpOptions {
   /** Absolute. */
   readonly outputPath: string;
@@ -30,52 +27,51 @@ export interface DumpOptions {
   readonly watch: () => () => void;
   /** As `Package.follow`. */
   readonly follow: (follower: Follower) => () => void;
-  /** The requested ones that can be played. */
+  /** Requested master playlists that can be played. */
   readonly masters: () => readonly DumpedMaster[];
-  /** Called when the stream has ended: `end` is to be called. */
+  /** Called when the stream has ended, to call `end`. */
   readonly onEnd: () => void;
-  /** File names are unique to this run of the stream, so media playlists of an earlier dump of it are continued. */
+  /** Continues media playlists of an earlier dump, since file names are unique to this run of the stream. */
   readonly continues: boolean;
   readonly log: Logger;
 }
 
-/** How often playlists are written while segments are waiting. */
+/** Interval of writing playlists while segments are waiting. */
 const FLUSH_MS = 1000;
-/** How long a start waits until the window is written. */
+/** Longest wait of a start for the window to be written. */
 const START_MS = 5000;
 
-/** The folders that dumps of this process write to. */
+/** Dumps of this process by folder. */
 const inUse = new Map<string, Dump>();
-/** What waits for the disks of all dumps, besides the windows at their starts. */
+/** Write queues of all dumps by disk. The windows at their starts do not count. */
 const disks = new Disks();
 
-/** Why a dump cannot start. */
 export class DumpError extends Error {
   override readonly name = 'DumpError';
 }
 
 /**
- * Writes the segments of a stream to a folder with VOD playlists: media playlists after the segments that they name, and
- * master playlists after those. So the folder can be played at any moment, even if this process is killed.
+ * Writes the segments of a stream to a folder with VOD playlists. Media playlists follow the segments that they name, and master
+ * playlists follow those: the folder can be played at any time, even after a crash of this process.
  */
 export class Dump {
   readonly #options: DumpOptions;
   readonly #info: DumpInfo;
   /** Set once this dump has created it. */
   #infoFile: GrowingFile | undefined;
-  /** Oldest first, with the bytes that count towards the limit. */
+  /** Oldest first; `bytes` count towards the limit of the disk. */
   readonly #queue: { readonly segment: FollowedSegment; readonly bytes: number }[] = [];
   #disk: Disk | undefined;
   readonly #lists = new Map<string, { readonly list: DumpedList; readonly file: GrowingFile }>();
   readonly #inits = new Set<string>();
-  /** The media playlists in each master playlist that was written, by file. */
+  /** Media playlists in each written master playlist, by file. */
   readonly #masters = new Map<string, string>();
   readonly #undo: (() => void)[] = [];
   #flushedAt = 0;
   #working: Promise<void> | undefined;
   #ending: Promise<void> | undefined;
   #failure: Error | undefined;
-  /** Its folder without links, while it is reserved. */
+  /** Folder with links resolved, while it is reserved. */
   #folder: string | undefined;
 
   constructor(options: DumpOptions) {
@@ -83,7 +79,6 @@ export class Dump {
     this.#info = new DumpInfo(options.stream, options.userData);
   }
 
-  /** Why it has failed; undefined while it has not. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -96,7 +91,7 @@ export class Dump {
 
   /**
    * Writes the window, then follows the stream.
-   * @throws DumpError, errors of the system; the dump is over then
+   * @throws DumpError, errors of the system; the dump has ended then
    */
   async start(): Promise<void> {
     const { outputPath, watch, follow, onEnd } = this.#options;
@@ -123,7 +118,7 @@ export class Dump {
     }
   }
 
-  /** Completes it with the segments so far. Never rejects. Idempotent. */
+  /** Completes the dump with the segments so far. Never rejects. Idempotent. */
   end(): Promise<void> {
     return (this.#ending ??= this.#end());
   }
@@ -151,7 +146,7 @@ export class Dump {
     this.#disk = undefined;
   }
 
-  /** @param folder without links @throws DumpError */
+  /** @param folder with links resolved @throws DumpError */
   async #reserve(folder: string): Promise<void> {
     // a dump of an earlier stream may be about to end
     const before = inUse.get(folder);
@@ -161,7 +156,7 @@ export class Dump {
     this.#folder = folder;
   }
 
-  /** @throws DumpError when there is a file of that name; what the system says */
+  /** @throws DumpError when the file exists; errors of the system */
   async #createInfo(): Promise<void> {
     const { infoFile } = this.#options;
     if (infoFile === undefined) return;
@@ -189,7 +184,7 @@ export class Dump {
       for (let next = this.#queue[0]; next !== undefined && this.#failure === undefined; [next] = this.#queue) {
         const { segment, bytes } = next;
         await this.#inTurn(() => this.#write(segment));
-        // after a failure nothing is counted any more
+        // a failure empties the queue and its count
         if (this.#queue.shift() !== undefined) this.#disk?.count(-bytes);
         if (this.#queue.length === 0 || performance.now() - this.#flushedAt > FLUSH_MS)
           await this.#inTurn(() => this.#flush(false));
@@ -198,11 +193,11 @@ export class Dump {
       this.#fail(error as Error);
     }
     if (this.#failure !== undefined) await this.#giveUp();
-    // in the same turn as the last look at the queue: what is taken from now on needs another run
+    // in the same turn as the last look at the queue: later segments start another run
     this.#working = undefined;
   }
 
-  /** Writes when it is the turn of this dump: a disk that hangs must not take all threads for files. */
+  /** Writes in this dump's turn for the disk: a disk that hangs must not block all file threads. */
   #inTurn(write: () => Promise<void>): Promise<void> {
     return this.#disk === undefined ? write() : this.#disk.take(write);
   }
@@ -237,7 +232,7 @@ export class Dump {
     return list;
   }
 
-  /** Writes the playlists and the info file. @param isLast also those that are rate-limited */
+  /** Writes the playlists and the info file. @param isLast ignores rate limits */
   async #flush(isLast: boolean): Promise<void> {
     this.#flushedAt = performance.now();
     for (const { list, file } of this.#lists.values()) {
@@ -249,7 +244,7 @@ export class Dump {
     for (const { file, text, lists } of this.#options.masters()) {
       const isReady = lists.every((name) => this.#lists.get(name)?.file.exists === true);
       const before = this.#masters.get(file);
-      // its bit rates change with every segment: the final ones are written at the end
+      // its bit rates change with every segment: it is rewritten only at the end
       if (!isReady || (before === lists.join() && !isLast)) continue;
       await writeWhole(join(this.#options.outputPath, file), [Buffer.from(text)]);
       this.#masters.set(file, lists.join());
@@ -269,7 +264,7 @@ export class Dump {
     this.#detach();
   }
 
-  /** Writes playlists of what is there and the status, if the disk allows it. */
+  /** Writes the playlists and the status after a failure, if the disk allows it. */
   async #giveUp(): Promise<void> {
     const { log } = this.#options;
     log.error({ event: 'dump.failed', reason: this.#failure?.message }, 'the HLS dump has failed');

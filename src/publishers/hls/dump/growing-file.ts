@@ -1,19 +1,19 @@
 import { writeFile } from 'node:fs/promises';
 import { replaceFile } from '../../../lib/files/paths.ts';
 
-/** A text that is appended to between its head, which may change, and its tail. */
+/** A text that grows between a changeable head and a fixed tail. */
 export interface GrowingText {
   readonly head: string;
   readonly body: string;
   readonly tail: string;
 }
 
-/** Characters up to which a text is written whenever it has changed. */
+/** Characters up to which the write rate is unlimited. */
 const SMALL = 256 * 1024;
-/** Characters a second, on average, that are written of a longer one. */
+/** Average characters a second that are written of a longer text. */
 const PER_SECOND = 128 * 1024;
 
-/** A file that is replaced as a whole when its text has changed; the longer the text, the less often. */
+/** A file that is replaced when its text has changed; the longer the text, the less often. */
 export class GrowingFile {
   readonly path: string;
   readonly #text: GrowingText;
@@ -25,14 +25,13 @@ export class GrowingFile {
     this.#text = text;
   }
 
-  /** It has been written. */
   get exists(): boolean {
     return this.#written !== undefined;
   }
 
   /**
    * Writes the text if it has changed and the rate allows it.
-   * @param isLast write it whatever the rate
+   * @param isLast ignores the rate
    * @throws errors of the system
    */
   async update(isLast = false): Promise<void> {

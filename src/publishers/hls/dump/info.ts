@@ -2,7 +2,6 @@ import { localTime } from '../../../lib/local-time.ts';
 import { xmlText } from '../../../lib/xml-text.ts';
 import type { GrowingText } from './growing-file.ts';
 
-/** Status of a dump in its info file. */
 export type DumpStatus = 'Running' | 'Completed' | 'Error';
 
 /** The info file of a dump (docs/compatibility.md#recordings-pushes-dumps). */
@@ -28,7 +27,7 @@ export class DumpInfo implements GrowingText {
     );
   }
 
-  /** A file has been written. @param file its whole path @param time milliseconds since the epoch */
+  /** Adds a written file. @param file absolute path @param time milliseconds since the epoch */
   add(file: string, time: number): void {
     this.body +=
       `    <Item>\n      <Seq>${this.#count++}</Seq>\n      <Time>${localTime(time)}</Time>\n` +

@@ -2,11 +2,11 @@ import type { FollowedSegment } from '../answer/followers.ts';
 import type { GrowingText } from './growing-file.ts';
 
 const END = '#EXT-X-ENDLIST\n';
-/** What stands in front of the first segment and its tags. */
+/** Lines before the first segment and its tags. */
 const HEAD =
   /^#EXTM3U\n((?:#EXT-X-(?:VERSION|PLAYLIST-TYPE|TARGETDURATION|MEDIA-SEQUENCE|DISCONTINUITY-SEQUENCE):.*\n)+)/;
 
-/** The media playlist of a dump: video on demand (RFC 8216 4.3.3.5) of the segments so far. */
+/** Media playlist of a dump: video on demand (RFC 8216 4.3.3.5) of the segments so far. */
 export class DumpedList implements GrowingText {
   readonly name: string;
   body = '';
@@ -17,9 +17,9 @@ export class DumpedList implements GrowingText {
   #first: number | undefined;
   #discontinuities = 0;
   #init: string | undefined;
-  /** Segments of an earlier dump that the window may still have. */
+  /** Body of an earlier dump, whose segments the window may still have. */
   #before: string | undefined;
-  /** The next segment follows the last one that is listed. */
+  /** The next segment directly follows the last listed one. */
   #isContinued = true;
 
   /**
@@ -40,7 +40,6 @@ export class DumpedList implements GrowingText {
     this.#isContinued = false;
   }
 
-  /** It has no segment. */
   get empty(): boolean {
     return this.#first === undefined;
   }
@@ -51,7 +50,7 @@ export class DumpedList implements GrowingText {
     return this.#discontinuities === 0 ? text : `${text}#EXT-X-DISCONTINUITY-SEQUENCE:${this.#discontinuities}\n`;
   }
 
-  /** Whether an earlier dump has this segment. Call it for each segment in order, before `add`. */
+  /** Tests whether an earlier dump has a segment. Has to be called for each segment in order, before `add`. */
   has({ name }: FollowedSegment): boolean {
     if (this.#before?.includes(`\n${name}\n`) !== true) {
       this.#before = undefined;
@@ -91,7 +90,7 @@ export class DumpedList implements GrowingText {
     this.body += `${gap ? '#EXT-X-GAP\n' : ''}#EXTINF:${duration.toFixed(6)},\n${name}\n`;
   }
 
-  /** Those of some lines that are not in the playlist yet. */
+  /** Filters out lines that the playlist has already. */
   #newLines(lines: string): string {
     return lines.replaceAll(/.+\n/g, (line) => (this.body.includes(line) ? '' : line));
   }

@@ -1,6 +1,6 @@
 import { PathError, partsBelow } from '../../../lib/files/paths.ts';
 
-/** What the macros of a dump's paths stand for (docs/compatibility.md#recordings-pushes-dumps). */
+/** Values of the macros in a dump's paths (docs/compatibility.md#recordings-pushes-dumps). */
 export interface DumpPathValues {
   readonly vhost: string;
   readonly app: string;
@@ -10,7 +10,7 @@ export interface DumpPathValues {
 }
 
 /**
- * The path that a dump's OutputPath or InfoFile stands for. Values of macros cannot lead to other folders.
+ * Expands the macros of a dump's OutputPath or InfoFile. Their values cannot lead to other folders.
  * @throws PathError for a path that is not absolute, has `..`, a NUL character, or a name that is too long
  */
 export function dumpPath(template: string, values: DumpPathValues): string {
@@ -62,7 +62,7 @@ function isoOf(time: Date): string {
   return `${day}T${clock}${offsetOf(time, ':')}`;
 }
 
-/** Of the local time, such as `+0900`. */
+/** UTC offset of the local time, such as `+0900`. */
 function offsetOf(time: Date, separator: string): string {
   const minutes = -time.getTimezoneOffset();
   const size = Math.abs(minutes);

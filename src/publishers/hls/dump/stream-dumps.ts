@@ -11,7 +11,6 @@ import type { Package } from '../package/package.ts';
 import { Dump, type DumpedMaster } from './dump.ts';
 import { dumpPath } from './paths.ts';
 
-/** A dump as it is asked for. */
 export interface DumpRequest {
   readonly id: string;
   /** May contain macros. */
@@ -23,11 +22,11 @@ export interface DumpRequest {
   readonly userData?: string;
 }
 
-/** A dump that is in progress, or has failed. */
+/** A dump in progress, or a failed one. */
 export interface DumpState extends DumpRequest {
-  /** Without macros, as its info file is. */
+  /** Absolute, without macros, as `infoFile`. */
   readonly outputPath: string;
-  /** Why it has failed. */
+  /** Cause of a failure. */
   readonly reason: string | undefined;
 }
 
@@ -35,7 +34,7 @@ export interface StreamDumpsOptions {
   readonly package: Package;
   readonly application: Application;
   readonly config: HlsPublisherConfig;
-  /** The output stream, as it is now. */
+  /** Present output stream, which changes when the stream is continued. */
   readonly output: () => OutputStream;
   /** As `OwnStream.settled`. */
   readonly settled: () => Promise<void> | undefined;
@@ -48,10 +47,10 @@ interface Entry {
 }
 
 const EXTENSION = '.m3u8';
-/** A stop waits so long for the disk. */
+/** Longest wait of a stop for the disk. */
 const STOP_MS = 5000;
 
-/** The dumps of one output stream. They end when its publisher goes, or when its playlists are concluded. */
+/** Dumps of one output stream. They end when its publisher leaves, or its playlists are concluded. */
 export class StreamDumps {
   readonly #options: StreamDumpsOptions;
   readonly #dumps = new Map<string, Entry>();
@@ -61,7 +60,7 @@ export class StreamDumps {
     this.#options = options;
   }
 
-  /** Those in progress and, until they are stopped or the stream ends, those that failed; in order of their ids. */
+  /** Lists dumps by id: those in progress and, until they are stopped or the stream ends, those that failed. */
   list(): DumpState[] {
     const all = Array.from(this.#dumps.values(), ({ request, dump }) => ({
       ...request,
@@ -72,8 +71,8 @@ export class StreamDumps {
   }
 
   /**
-   * Starts a dump. When this resolves the window is written, unless that takes long.
-   * @throws dumpNotStarted, taskInvalid for a path that cannot be
+   * Starts a dump. Resolves when the window is written, or after a few seconds.
+   * @throws dumpNotStarted, taskInvalid for an invalid path
    */
   async start(request: DumpRequest): Promise<void> {
     const { id } = request;
@@ -82,7 +81,7 @@ export class StreamDumps {
     const entry = { request, dump };
     this.#dumps.set(id, entry);
     try {
-      // before that the dates of the first segments are not final
+      // until then the dates of the first segments are not final
       await this.#options.settled();
       await dump.start();
       this.#log(id).info({ event: 'dump.started', folder: dump.paths.outputPath }, 'the HLS dump has started');
@@ -105,7 +104,7 @@ export class StreamDumps {
     return ids;
   }
 
-  /** Starts the dumps that are configured for this stream. Never rejects: failures are logged. */
+  /** Starts the configured dumps of this stream. Never rejects: failures are logged. */
   async startConfigured(): Promise<void> {
     const { name } = this.#options.output();
     const wanted = this.#options.config.dumps.filter(
@@ -129,7 +128,7 @@ export class StreamDumps {
     );
   }
 
-  /** Completes all of them, since the stream has ended. Resolves within a few seconds. */
+  /** Completes all dumps. Resolves within a few seconds. */
   async end(): Promise<void> {
     for (const id of this.#dumps.keys()) void this.#end(id);
     await soon([...this.#endings]);
@@ -147,7 +146,7 @@ export class StreamDumps {
       this.#log(id).info({ event: 'dump.finished', folder: entry.dump.paths.outputPath }, 'the HLS dump is complete');
   }
 
-  /** @throws taskInvalid for a path that cannot be, dumpNotStarted for a playlist that is not there */
+  /** @throws taskInvalid for an invalid path, dumpNotStarted for a missing playlist */
   #dump({ id, outputPath, infoFile, userData, playlist }: DumpRequest): Dump {
     const { application, config, output } = this.#options;
     const { vhost, name: app } = application;
@@ -174,7 +173,7 @@ export class StreamDumps {
     }
   }
 
-  /** Master playlists with the media playlists beside them. @param names of files, without extension; empty: all */
+  /** Makes master playlists whose media playlists are in the same folder. @param names of files, without extension; empty: all */
   #masters(names: readonly string[]): DumpedMaster[] {
     const { package: of, output } = this.#options;
     const { playlists } = output();
@@ -208,7 +207,6 @@ export class StreamDumps {
   }
 }
 
-/** Resolves when all have ended, or after the time that a stop waits for a disk. */
 async function soon(endings: readonly Promise<void>[]): Promise<void> {
   if (endings.length === 0) return;
   await Promise.race([Promise.all(endings), delay(STOP_MS, undefined, { ref: false })]);

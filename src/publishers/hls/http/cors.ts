@@ -15,7 +15,7 @@ class Cors {
     this.#extra = crossDomains.header;
   }
 
-  /** @param requested what the request's Access-Control-Request-Headers says */
+  /** @param requested value of Access-Control-Request-Headers */
   headers(origin: string | undefined, requested: string | undefined): Record<string, string> {
     const allowed = this.#allowed(origin);
     const headers: Record<string, string> = {};
@@ -30,24 +30,23 @@ class Cors {
   }
 }
 
-/** The CrossDomains of one publisher, application by application. */
+/** CrossDomains of one publisher module for each application. */
 export class CrossDomainRules {
   readonly #publisher: 'llhls' | 'hls' | 'thumbnail';
   readonly #fallback: CrossDomainsConfig | undefined;
   readonly #cors = new WeakMap<Application, Cors>();
 
-  /** @param fallback what applications without CrossDomains of their own have */
+  /** @param fallback for applications without CrossDomains */
   constructor(publisher: 'llhls' | 'hls' | 'thumbnail', fallback: CrossDomainsConfig | undefined) {
     this.#publisher = publisher;
     this.#fallback = fallback;
   }
 
-  /** Whether pages of other origins can follow a redirect to another host. */
+  /** Tests whether pages of other origins can follow a redirect to another host. */
   followRedirects(application: Application): boolean {
     return followsRedirects(this.#of(application));
   }
 
-  /** Sets the headers of an answer. */
   apply(application: Application, request: FastifyRequest, reply: FastifyReply): void {
     const crossDomains = this.#of(application);
     if (crossDomains === undefined) return;

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { KilnError } from '../../../errors.ts';
 
-/** Answers a viewer whose request failed with a line of text. */
+/** Answers a failed viewer request with a line of text. */
 export function answerError(
   error: Error & { statusCode?: number },
   request: FastifyRequest,

@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Name of the constraint that tells routes of one path apart by the kind of HLS. */
+/** Name of the constraint that separates routes of one path by the kind of HLS. */
 export const KIND = 'hls';
 
-/** Names of files that only HLS with MPEG-TS has, and the query that asks for any playlist in it (docs/compatibility.md#hls). */
+/** File names that only HLS with MPEG-TS has, or the query that asks for it (docs/compatibility.md#hls). */
 const TS = /\/(?:ts(?::|%3a)[^/?]*|medialist_[^/?]*|[^/?]*\.ts)(?:\?|$)|[?&]format=ts(?:&|$)/i;
 
-/** Fastify's way to let several routes of one path be: `ts` for what is asked for in MPEG-TS. */
+/** Fastify constraint for several routes of one path: `ts` for requests for MPEG-TS. */
 export const kindConstraint = {
   name: KIND,
   storage: <Handler>() => {

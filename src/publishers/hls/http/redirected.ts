@@ -2,10 +2,10 @@ import type { Application } from '../../../core/application.ts';
 import type { Registry } from '../../../core/registry.ts';
 import { namesVhost, vhostOf, type SessionTokens } from '../answer/token.ts';
 
-/** Tokens whose check is remembered, the oldest forgotten first. */
+/** Remembered tokens that were verified; the oldest are forgotten first. */
 const MAX_KNOWN = 10_000;
 
-/** Finds the applications of players that a guard has sent to another virtual host than the one they ask: their tokens name it. */
+/** Finds the applications of players that a guard redirected to another virtual host, which their tokens name. */
 export class Redirected {
   readonly #registry: Registry;
   readonly #tokens: (application: Application, stream: string) => SessionTokens;
@@ -16,7 +16,7 @@ export class Redirected {
     this.#tokens = tokens;
   }
 
-  /** @returns undefined for every token that names no virtual host, and for those that are not of the stream */
+  /** @returns undefined for a token that names no virtual host, or is not of the stream */
   find(app: string, stream: string, token: string): Application | undefined {
     if (!namesVhost(token)) return undefined;
     const key = `${app}/${stream}/${token}`;

@@ -4,16 +4,15 @@ import type { FastifyReply } from 'fastify';
 export interface Answer {
   readonly status: number;
   readonly headers: Record<string, string>;
-  /** Sent one behind the other. */
   readonly body: readonly Buffer[];
 }
 
-/** Who takes longer than this to read an answer keeps memory of media that everybody else is done with. */
+/** Limit for sending one answer: a slow client keeps media in memory that is released otherwise. */
 const MAX_SENDING_MS = 60_000;
 
 /**
- * Writes an answer from memory, past the framework's serialization; the headers that hooks set are kept.
- * @param onSent told how many bytes of body went out, once they have
+ * Writes an answer from memory, without the framework's serialization; keeps headers that hooks have set.
+ * @param onSent called with the number of body bytes once they were sent
  */
 export function respond(reply: FastifyReply, answer: Answer, onSent?: (bytes: number) => void): void {
   reply.hijack();
@@ -29,7 +28,7 @@ export function respond(reply: FastifyReply, answer: Answer, onSent?: (bytes: nu
     raw.end();
     return;
   }
-  // an HTTP/2 response says that it finished also when its client left before; its stream does not
+  // an HTTP/2 response emits `finish` also after its client left; its stream does not
   const sink = raw instanceof Http2ServerResponse ? raw.stream : raw;
   if (onSent !== undefined) sink.once('finish', () => onSent(length));
   if (answer.body.length === 1) {
@@ -51,18 +50,17 @@ export function cacheControl(maxAge: number): string | undefined {
   return maxAge === 0 ? 'no-cache, no-store' : `max-age=${maxAge}`;
 }
 
-/** A client that names gzip and does not rule it out. */
+/** Tests whether Accept-Encoding names gzip and does not exclude it. */
 export function acceptsGzip(accept: string | undefined): boolean {
   if (accept === undefined) return false;
   const at = accept.indexOf('gzip');
   return at >= 0 && !/^gzip\s*;\s*q=0(\.0*)?\s*(,|$)/.test(accept.slice(at));
 }
 
-/** First and last byte of a range, or that none of it exists. */
 export type ByteRange = { readonly first: number; readonly last: number } | 'unsatisfiable';
 
 /**
- * The one range that a Range header asks for; undefined where the header is to be ignored:
+ * Reads the single range of a Range header; undefined where the header is to be ignored:
  * other units, several ranges, malformed (RFC 9110 section 14.2).
  */
 export function byteRange(header: string | undefined, length: number): ByteRange | undefined {
@@ -80,7 +78,7 @@ export function byteRange(header: string | undefined, length: number): ByteRange
   return first >= length ? 'unsatisfiable' : { first, last };
 }
 
-/** The bytes of a range within buffers that stand one behind the other, as slices. */
+/** Slices successive buffers to a range of bytes. */
 export function sliceRange(body: readonly Buffer[], first: number, last: number): Buffer[] {
   const slices: Buffer[] = [];
   let at = 0;

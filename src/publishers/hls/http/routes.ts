@@ -24,16 +24,14 @@ import type { SessionTokens } from '../answer/token.ts';
 
 type Found = PlayedStream | undefined;
 
-/** What the routes ask the publisher for. */
 export interface Directory {
   readonly registry: Registry;
   readonly access: Access;
   /**
-   * A stream by the name that viewers ask for, here or on another node.
-   * @param query of a viewer that comes, for whom it may be fetched from an origin
+   * Finds a stream on this node or another one.
+   * @param query of a new viewer, for which the stream may be fetched from an origin
    */
   stream(application: Application, name: string, query: URLSearchParams | undefined): Found | Promise<Found>;
-  /** Of a stream. */
   tokens(application: Application, name: string): SessionTokens;
   readonly redirected: Redirected;
   readonly redirects: Redirects;
@@ -50,16 +48,16 @@ interface Params {
 
 type Request = FastifyRequest<{ Params: Params }>;
 
-/** Only names of playlists and media: the port is shared with others who know the rest. */
+/** Names of playlists and media only: other modules share the port. */
 const FILE = ':file(^.+\\.(?:m3u8|m4s|ts)$)';
 const PLAYLIST = '.m3u8';
-/** Of `sendNothing`. */
+/** Status of `sendNothing`. */
 const STARTING_STATUS = 201;
 const REDIRECT_STATUS = 307;
-/** Seconds. Without sessions it is the players' own caches that keep those back which ask without a pause. */
+/** Seconds. Without sessions only the players' own caches restrain those that ask without a pause. */
 const ORIGIN_CHUNKLIST_AGE = 1;
 
-/** The HTTP face of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
+/** HTTP routes of a kind of HLS: `/app/stream/file` and `/app/stream/token/file`. */
 export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPluginAsync {
   const handler = (request: Request, reply: FastifyReply) => serve(form, directory, request, reply);
   return async (app) => {
@@ -85,16 +83,16 @@ export function playlistRoutes(form: HlsForm, directory: Directory): FastifyPlug
   };
 }
 
-/** A refused player learns nothing (docs/compatibility.md#signed-urls). */
+/** Hides the reason from a rejected player (docs/compatibility.md#signed-urls). */
 function refuse(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof KilnError && error.status === 401) reply.code(401).type('text/plain; charset=utf-8').send('');
   else answerError(error, request, reply);
 }
 
-/** Answers at once where it can; the promise is of a request that waits. */
+/** Answers synchronously where possible; returns a promise for a request that waits. */
 function serve(form: HlsForm, directory: Directory, request: Request, reply: FastifyReply): Promise<void> | void {
   const { app, stream: name, file, token } = request.params;
-  // an error is not for caches: what is missing now may be there in a moment
+  // caches must not keep errors: a missing file may soon exist
   reply.header('cache-control', 'no-cache, no-store');
   const master = token === undefined ? form.master(file) : undefined;
   const arrival = master === undefined ? undefined : directory.redirects.arrival(request);
@@ -115,7 +113,7 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
   });
 }
 
-/** Where a viewer had better ask for a master playlist. What is for caches is theirs to ask here. */
+/** Redirect target for a master playlist; none in OriginMode, which caches use. */
 function betterUrl(
   form: HlsForm,
   { redirects, crossDomains }: Directory,
@@ -127,7 +125,7 @@ function betterUrl(
   return redirects.better(arrival, { module: form.module, app, stream, path });
 }
 
-/** The error for a stream that is not there: where access control is configured, strangers do not learn of that. */
+/** Error for a missing stream: where access control is configured, only admitted players learn that it is missing. */
 function notThere(form: HlsForm, { tokens }: Directory, application: Application, { params }: Request): KilnError {
   const { stream: name, token } = params;
   const isPlayer = token !== undefined && tokens(application, name).verify(token) !== undefined;
@@ -164,7 +162,7 @@ function admit(
   return stream.admit(token);
 }
 
-/** A viewer comes: what else it asks for is covered by the session in the URLs that it gets. */
+/** Admits a viewer. The session in the playlist's URLs covers its further requests. */
 async function serveMaster(
   form: HlsForm,
   directory: Directory,
@@ -192,14 +190,14 @@ async function serveMaster(
   } as const;
   const requested = registry.resolve(arrival.hostName);
   const guarded = requested !== undefined && isGuarded(requested.config, viewer);
-  // where its children are asked for
+  // virtual host to which the player sends requests for children
   const here = registry.resolve(request.hostname);
   const plays = request.method !== 'HEAD';
   const admitted = await access.admitViewer(viewer, async (application, streamName, playlist = name, grant) => {
     crossDomains.apply(application, request, reply);
     const stream = await find(application, streamName, query);
     checkPresent(signal);
-    // whom a guard sent to another stream asks for its children there
+    // a player that a guard redirected to another stream asks for its children there
     const isAsked = application.name === app && streamName === asked;
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
     const vhost = application.vhost === here ? undefined : application.vhost.name;
@@ -248,7 +246,7 @@ function serveFile(
   });
 }
 
-/** A refusal that a player has waited for is a stall: the media that it needs next has not come. */
+/** Counts an error; one after a full wait is a stall, since the player's next media did not come. */
 function countRefusal(
   form: HlsForm,
   { registry, counts }: Directory,
@@ -261,14 +259,14 @@ function countRefusal(
   if (error instanceof KilnError && error.code === 'playlistOverdue') registry.counters.viewing.stalls[form.kind]++;
 }
 
-/** By its name: there is no such file, or none for this player. */
+/** Kind of a file by its name, for failed requests. */
 function kindOf(form: HlsForm, file: string, token: string | undefined): FileKind {
   if (token === undefined && form.master(file) !== undefined) return 'master';
   if (file.endsWith(PLAYLIST)) return 'chunklist';
   return form.mediaKind(file) ?? 'other';
 }
 
-/** A player that comes with an older token goes on with its session. */
+/** A player with an older token resumes its session: this is no join. */
 const MAX_JOIN_MS = 60_000;
 const joined = new WeakSet<Viewer>();
 
@@ -280,7 +278,7 @@ function noteJoin(viewing: Viewing, kind: HlsForm['kind'], viewer: Viewer): void
   if (ms >= 0 && ms < MAX_JOIN_MS) viewing.joined(kind, ms / 1000);
 }
 
-/** Goes on at once with what is there, and otherwise when it is. */
+/** Runs `go` now, or when the promise resolves. */
 function after<T>(value: T | Promise<T>, go: (value: T) => Promise<void> | void): Promise<void> | void {
   return value instanceof Promise ? value.then(go) : go(value);
 }

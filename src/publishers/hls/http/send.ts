@@ -8,12 +8,12 @@ const MEDIA_TYPES = { video: 'video/mp4', audio: 'audio/mp4', ts: 'video/mp2t' }
 
 type OnSent = (bytes: number) => void;
 
-/** Tells that a stream has not come so far. */
+/** Answers that the stream has nothing to play yet. */
 export function sendNothing(reply: FastifyReply): void {
   respond(reply, { status: 201, headers: {}, body: [] });
 }
 
-/** @param maxAge as `cacheControl` takes it */
+/** @param maxAge as in `cacheControl` */
 export function sendMedia({ type, body }: Media, maxAge: number, reply: FastifyReply, onSent: OnSent): void {
   const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[type], 'accept-ranges': 'bytes' };
   cache(reply, headers, maxAge);
@@ -35,7 +35,7 @@ export function sendMedia({ type, body }: Media, maxAge: number, reply: FastifyR
   }
 }
 
-/** A playlist, compressed for those who take it. @param maxAge as `cacheControl` takes it */
+/** Sends a playlist, compressed if the client accepts it. @param maxAge as in `cacheControl` */
 export function sendText(text: Text, maxAge: number, reply: FastifyReply, onSent: OnSent): Promise<void> | void {
   const vary = reply.getHeader('vary');
   const headers: Record<string, string> = {

@@ -3,14 +3,13 @@ import type { Media } from '../answer/answer.ts';
 import { pathOf } from './names.ts';
 import type { Rendition } from './rendition.ts';
 
-/** What a child file name stands for. */
 export type LlhlsResource =
   | { readonly kind: 'list'; readonly rendition: Rendition }
   | (Media & { readonly rendition: Rendition })
-  /** The part that comes next: it is told of before it exists. */
+  /** The next part, which a preload hint announces. */
   | { readonly kind: 'hint'; readonly rendition: Rendition };
 
-/** The files of a stream by name: those that playlists name, and the part that each hints at. */
+/** Files of a stream by name: those in playlists, and the part that each playlist hints at. */
 export class Files {
   readonly #files = new Map<string, LlhlsResource>();
   readonly #hinted = new Map<Rendition, string>();
@@ -19,7 +18,7 @@ export class Files {
     return this.#files.get(name);
   }
 
-  /** Follows what a rendition has, until it is dropped. */
+  /** Follows the files of a rendition until it is dropped. */
   add(rendition: Rendition): void {
     const {
       names,
@@ -39,7 +38,7 @@ export class Files {
     for (const [name, resource] of this.#files) if (resource.rendition === rendition) this.#files.delete(name);
   }
 
-  /** No more parts follow: the hints are withdrawn. */
+  /** Withdraws the hints, since no more parts follow. */
   conclude(): void {
     for (const rendition of [...this.#hinted.keys()]) this.#dropHint(rendition);
   }
@@ -69,7 +68,7 @@ export class Files {
     this.#files.delete(pathOf(names.segment(msn)));
     for (const { index } of parts) this.#files.delete(pathOf(names.part(msn, index)));
     const name = names.init(init);
-    // another one may have the same name, where names tell the content
+    // another initialization may have the same name, where names are made from the content
     const isSame = (other: Segment): boolean => other.init === init || names.init(other.init) === name;
     const inUse = (window.open !== undefined && isSame(window.open)) || window.kept.some(isSame);
     if (!inUse) this.#files.delete(pathOf(name));
@@ -88,7 +87,6 @@ export class Files {
     this.#put(name, { kind: 'hint', rendition });
   }
 
-  /** Withdraws the hint at a part that did not come. */
   #dropHint(rendition: Rendition): void {
     const before = this.#hinted.get(rendition);
     if (before !== undefined && this.#files.get(before)?.kind === 'hint') this.#files.delete(before);

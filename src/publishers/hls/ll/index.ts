@@ -9,7 +9,7 @@ const CHILD = /^(chunklist|init|seg|part)_/;
 const MEDIA_KINDS: Readonly<Record<string, Media['kind']>> = { init: 'init', seg: 'segment', part: 'part' };
 const PLAYLIST = '.m3u8';
 
-/** Low-Latency HLS (RFC 8216bis, docs/compatibility.md#hls): fragmented MP4 in parts, sound and picture apart. */
+/** Low-Latency HLS (RFC 8216bis, docs/compatibility.md#hls): fragmented MP4 in parts, with separate audio and video. */
 export const LLHLS: HlsForm = {
   kind: 'llhls',
   module: 'llhls',

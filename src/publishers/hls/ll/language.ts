@@ -1,16 +1,16 @@
-/** What a playlist tells of the language of a sound. */
+/** Language of an audio rendition in playlists. */
 export interface Language {
-  /** In the form of RFC 5646; undefined where the source told none, or what is none. */
+  /** In the form of RFC 5646; undefined if the source names none, or no real language. */
   readonly tag?: string;
-  /** What its speakers call it. */
+  /** Name in the language itself. */
   readonly name: string;
 }
 
 const UNKNOWN: Language = { name: 'Audio' };
-/** Codes of ISO 639-2 for what is not one language. */
+/** Codes of ISO 639-2 that do not stand for one language. */
 const NO_LANGUAGES = new Set(['und', 'mis', 'zxx', 'mul']);
 
-/** @param given what the source calls it: `ko`, `kor`, `pt-BR`, or words of its own */
+/** @param given name in the source: `ko`, `kor`, `pt-BR`, or free text */
 export function describeLanguage(given: string | undefined): Language {
   if (given === undefined || given === '') return UNKNOWN;
   try {

@@ -8,9 +8,9 @@ export interface NameParts {
   readonly trackId: number;
   readonly type: 'video' | 'audio';
   readonly streamKey: string;
-  /** Streams that begin anew have the same key: versions of initializations tell what is in them. */
+  /** New streams keep the key of the one before: names of initializations then depend on their content. */
   readonly keepsKey: boolean;
-  /** Behind each name, with the `?` in front; empty for nothing. */
+  /** Query of every name, with its `?`; empty for none. */
   readonly query: string;
 }
 
@@ -29,7 +29,7 @@ export function fileNames({ trackId, type, streamKey, keepsKey, query }: NamePar
   };
 }
 
-/** A file's name without the query that it has in playlists. */
+/** File name without its query. */
 export function pathOf(name: string): string {
   const query = name.indexOf('?');
   return query < 0 ? name : name.slice(0, query);

@@ -22,7 +22,7 @@ import { Text } from '../answer/text.ts';
 import { Waiters, type Outcome } from '../package/waiters.ts';
 import { pathOf } from './names.ts';
 
-/** What the renditions of a stream have in common. */
+/** State shared by the renditions of a stream. */
 export interface RenditionContext {
   /** Grows with every change in any rendition of the stream. */
   readonly edition: number;
@@ -36,13 +36,13 @@ export interface RenditionContext {
   reports(except: Rendition): RenditionReport[];
 }
 
-/** One track as players see it: its chunklist in all forms, and who waits for the next one. */
+/** One track for players: its chunklist in all forms, and the requests that wait for the next one. */
 export class Rendition implements PackagedList, Startable {
   readonly packager: TrackPackager;
   readonly names: FileNames;
   readonly waiters = new Waiters();
   readonly repeats = new Repeats();
-  /** When the newest part came, in milliseconds since the epoch. */
+  /** Completion of the newest part, in milliseconds since the epoch. */
   newestAt = 0;
   position: Position | undefined;
   readonly #context: RenditionContext;
@@ -77,13 +77,13 @@ export class Rendition implements PackagedList, Startable {
     return this.#context.interrupted;
   }
 
-  /** Whether players can start with it: a part is there. */
+  /** Tests whether players can start with it: a part exists. */
   get started(): boolean {
     const { listed, open } = this.packager.window;
     return (open !== undefined && open.parts.length > 0) || listed.some(({ gap }) => !gap);
   }
 
-  /** Something has come: whoever waits for it is told. */
+  /** Updates the position, and answers the requests that waited for it. */
   advance(): void {
     if (this.position === undefined && !this.started) return;
     const { partTarget, window } = this.packager;
@@ -98,7 +98,7 @@ export class Rendition implements PackagedList, Startable {
     this.waiters.check();
   }
 
-  /** The chunklist as of now; built once for all who ask before the next change. */
+  /** Chunklist as of now, built once for each change. */
   text(form: ChunklistForm): Text {
     const context = this.#context;
     if (this.#edition !== context.edition) {
@@ -117,7 +117,7 @@ export class Rendition implements PackagedList, Startable {
     ));
   }
 
-  /** A complete segment as followers of the stream get it. */
+  /** Describes a complete segment for followers of the stream. */
   followed(segment: Segment): FollowedSegment {
     const { msn, duration, wallClock, discontinuity, gap, bytes, init, parts } = segment;
     return {
@@ -147,7 +147,7 @@ export class Rendition implements PackagedList, Startable {
   }
 }
 
-/** Seconds, up to the next millisecond: no part may be said to last longer than PART-TARGET. */
+/** Rounds seconds up to the next millisecond: no part's duration in a playlist may exceed PART-TARGET. */
 export function ceiling(seconds: number): number {
   return Math.ceil(partDuration(seconds) * 1000) / 1000;
 }

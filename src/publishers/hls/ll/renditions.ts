@@ -27,15 +27,14 @@ import { buildMaster } from './master.ts';
 import { fileNames } from './names.ts';
 import { ceiling, Rendition, type RenditionContext } from './rendition.ts';
 
-/** Players that wait for a complete segment need not wait long when a stream starts. */
+/** Short, since many players need a complete segment to start. */
 const FIRST_SEGMENT_SECONDS = 1;
 
-/** What the renditions of a stream are made with. */
 export interface RenditionsOptions extends PackageOptions {
   readonly config: LlhlsPublisherConfig;
 }
 
-/** The renditions of a stream: packets become files by name, and whoever waits for one is told. */
+/** Renditions of a stream: packages packets into files, and answers the requests that wait for them. */
 export class Renditions implements Package, RenditionContext {
   readonly #files = new Files();
   readonly start = new Start(
@@ -51,12 +50,11 @@ export class Renditions implements Package, RenditionContext {
   readonly #segmenter: Segmenter;
   readonly #all = new Map<number, Rendition>();
   #playlists: readonly Playlist[] = [];
-  /** Those that stand in a master playlist together with a rendition. */
+  /** Renditions that share a master playlist with a rendition. */
   #peers = new Map<Rendition, Set<Rendition>>();
   #edition = nextEdition();
   #interrupted = false;
   #arrival: MediaClock | undefined;
-  /** Closed captions have been seen in a picture. */
   #captions = false;
 
   constructor(options: RenditionsOptions) {
@@ -122,7 +120,7 @@ export class Renditions implements Package, RenditionContext {
 
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
     if (playlist.name === WEBRTC_DEFAULT) throw kilnError('fileNotFound');
-    // it may have come to the stream without a change of tracks
+    // a playlist may be added to the stream without a change of tracks
     if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
     const state = this.start.stateOf(playlist);
     if (state === 'empty') throw kilnError('fileNotFound');
@@ -141,7 +139,7 @@ export class Renditions implements Package, RenditionContext {
     );
   }
 
-  /** Packages what some playlist names; what cannot be packaged the segmenter tells the log of. */
+  /** Packages the tracks that playlists name. Passes on unpackable tracks too, for the segmenter to log them. */
   update({ tracks, playlists, input }: OutputStream): void {
     this.#interrupted = false;
     this.#arrival = input.arrival;
@@ -223,7 +221,7 @@ export class Renditions implements Package, RenditionContext {
     return renditionsOf(variants(playlist, this.#renditions));
   }
 
-  /** All players share a chunklist: it reports what any of them may change to, by the playlists that name it. */
+  /** Finds the renditions that a chunklist reports: all to which any of its players may switch, by the playlists that name it. */
   #findPeers(): void {
     this.#peers = new Map(this.#renditions.map((rendition) => [rendition, new Set()]));
     for (const playlist of this.#playlists) {

@@ -2,60 +2,58 @@ import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import type { Past, Progress } from '../../../packaging/past.ts';
 
-/** A number that players are asked back by (`_HLS_msn`). */
 const Count = Type.Integer({ minimum: 0, maximum: 1e14 });
 
-/** What a stream keeps of its playlists for the one that continues it. */
-const Kept = Type.Object({
-  /** Of this stream and all that it continued: what their files are told apart by from others of the same name. */
+/** Playlist state that a stream saves for the stream that continues it. */
+const SavedPlaylistState = Type.Object({
+  /** Key in file names of this stream and all that it continued, which distinguishes them from others of the same name. */
   run: Type.String({ pattern: '^[A-Za-z0-9]{8}$' }),
   msn: Count,
   discontinuities: Count,
-  /** By track id: the next version of an initialization. */
+  /** Next version of the initialization, by track id. */
   inits: Type.Array(Type.Tuple([Type.Integer({ minimum: 0 }), Count])),
-  /** It is all that there was: nothing came after it was kept. */
+  /** Nothing came after this state was saved. */
   complete: Type.Boolean(),
-  /** When it was kept, in milliseconds since the epoch, by the clock of that node. */
+  /** Time when it was saved, in milliseconds since the epoch, by the clock of that node. */
   at: Type.Number({ minimum: 0, maximum: 1e15 }),
-  /** Seconds that a segment lasts at least. */
+  /** Shortest segment, in seconds. */
   segmentDuration: Type.Number({ minimum: 0.1, maximum: 1e6 }),
-  /** Sessions that were thrown out, as far as they are remembered. */
+  /** Sessions that the server ended, as far as they are remembered. */
   kicked: Type.Array(Type.String({ maxLength: 128 })),
 });
-/** See its schema. */
-export type Kept = Static<typeof Kept>;
+export type SavedPlaylistState = Static<typeof SavedPlaylistState>;
 
-/** Kept for playlists that were concluded: the next publisher does not continue them. */
+/** Saved for concluded playlists: the next publisher does not continue them. */
 export const CONCLUDED = {};
 
-/** How many segments begin until they are kept, if they begin in time: each costs the store. */
+/** Segments between two saves, if they begin in time: each save costs the store. */
 export const SEGMENTS_PER_KEEP = 2;
-/** Share of its duration that a segment may be early by. */
+/** Share of its duration by which a segment may be early. */
 const JITTER = 0.1;
-/** Segments that a node may have begun, and initializations, that time does not account for. */
+/** Segments and initializations that a node may have begun beyond those that elapsed time accounts for. */
 const MARGIN = 3;
 /**
- * Segments that players had, or could have, which stand in front of those as gaps, too. hls.js does not get on when what it has
- * buffered ends in front of a playlist that begins with gaps: it chooses one of them to start with, again and again.
+ * Earlier segments that are listed as gaps too, since players may have them. If the buffer of hls.js ends before a playlist that
+ * begins with gaps, it is stuck: it chooses one of the gaps to start with, again and again.
  */
 const LEADING = 3;
-/** Beyond that players have given up, or begin anew. */
+/** Longer interruptions outlast players, which have stopped or restart. */
 const MAX_GAPS = 100;
-/** Sessions that were thrown out and stay out when another node goes on with the stream. */
+/** Ended sessions that stay rejected when another node continues the stream. */
 const MAX_KICKED = 50;
 
-/** undefined for what another version may have left. */
-export function readKept(value: unknown): Kept | undefined {
-  return Value.Check(Kept, value) ? value : undefined;
+/** Reads saved state; undefined for that of an incompatible version. */
+export function readSavedState(value: unknown): SavedPlaylistState | undefined {
+  return Value.Check(SavedPlaylistState, value) ? value : undefined;
 }
 
-/** @returns undefined as long as there is nothing to continue */
-export function toKept(
+/** Makes the state to save. @returns undefined while there is nothing to continue */
+export function toSavedState(
   run: string,
   progress: Progress,
-  facts: Pick<Kept, 'complete' | 'at' | 'segmentDuration'>,
+  facts: Pick<SavedPlaylistState, 'complete' | 'at' | 'segmentDuration'>,
   kicked: Iterable<string>,
-): Kept | undefined {
+): SavedPlaylistState | undefined {
   const { msn, discontinuities, inits } = progress;
   if (msn < 0) return undefined;
   return {
@@ -69,27 +67,33 @@ export function toKept(
 }
 
 /**
- * Whether there is more to keep than before: that it is later is not enough, nor is the next segment, if it began in its time.
- * Whoever continues the stream counts it by that.
+ * Tests whether a state differs from the saved one by more than time. The next segment does not count if it began in time: a node
+ * that continues the stream accounts for it by the clock.
  */
-export function isNews(one: Kept | typeof CONCLUDED, other: Kept | typeof CONCLUDED): boolean {
-  const { at, msn } = one as Partial<Kept>;
+export function isWorthSaving(
+  one: SavedPlaylistState | typeof CONCLUDED,
+  other: SavedPlaylistState | typeof CONCLUDED,
+): boolean {
+  const { at, msn } = one as Partial<SavedPlaylistState>;
   const expected = isInTime(one, other) ? { ...other, at, msn } : { ...other, at };
   return JSON.stringify(one) !== JSON.stringify(expected);
 }
 
-function isInTime(one: Partial<Kept>, { msn = 0, at = 0, segmentDuration = 0 }: Partial<Kept>): boolean {
+function isInTime(
+  one: Partial<SavedPlaylistState>,
+  { msn = 0, at = 0, segmentDuration = 0 }: Partial<SavedPlaylistState>,
+): boolean {
   if (one.msn === undefined || one.at === undefined) return false;
   const segments = one.msn - msn;
   return segments < SEGMENTS_PER_KEEP && one.at - at >= segments * segmentDuration * 1000 * (1 - JITTER);
 }
 
 /**
- * Where a stream goes on that has none of the segments before. A node that could not reach the store, and has died since,
- * may have put out segments for as long as what it kept is old.
+ * Position from which a stream continues without the earlier segments. A node that could not reach the store, and has died since,
+ * may have made segments ever since it saved its state.
  * @param now milliseconds since the epoch
  */
-export function nextOf(kept: Kept, now: number): { readonly msn: number; readonly past: Past } {
+export function resumeFrom(kept: SavedPlaylistState, now: number): { readonly msn: number; readonly past: Past } {
   const { msn, discontinuities, inits, complete, at, segmentDuration } = kept;
   const since = Math.ceil(Math.max(0, now - at) / (segmentDuration * 1000));
   const ahead = complete ? 0 : MARGIN + since;
@@ -98,7 +102,7 @@ export function nextOf(kept: Kept, now: number): { readonly msn: number; readonl
     past: {
       discontinuities,
       inits: new Map(inits.map(([id, version]) => [id, version + ahead])),
-      // the one that was growing, too: what players have of it is all there is
+      // includes the segment that was growing: its parts are lost, except to players that have them
       gaps: complete ? 0 : Math.min(1 + ahead + Math.min(LEADING, msn), MAX_GAPS),
     },
   };

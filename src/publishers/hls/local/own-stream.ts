@@ -20,7 +20,7 @@ import { answerChunklist } from '../package/chunklist.ts';
 import { handedOn, type Directives } from '../answer/directives.ts';
 import { StreamDumps } from '../dump/stream-dumps.ts';
 import type { HlsForm } from '../package/form.ts';
-import { CONCLUDED, isNews, nextOf, readKept, toKept, type Kept } from './kept.ts';
+import { CONCLUDED, isWorthSaving, resumeFrom, readSavedState, toSavedState, type SavedPlaylistState } from './kept.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import { childPrefix, nameHash, randomKey } from '../answer/names.ts';
 import type { Package, PackagedList, Resource } from '../package/package.ts';
@@ -35,7 +35,6 @@ import { WatchingNodes } from '../sessions/watching-nodes.ts';
 
 const TICK_MS = 500;
 
-/** What a stream of this node is served with. */
 export interface OwnStreamOptions {
   readonly form: HlsForm;
   readonly output: OutputStream;
@@ -44,20 +43,19 @@ export interface OwnStreamOptions {
   readonly tokens: SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
   readonly homes: Homes;
-  /** Ids of openings that were closed on this node. */
   readonly endedOpenings: RecentSet<string>;
-  /** As of PackageOptions. */
+  /** As in `PackageOptions`. */
   readonly partDelay?: Histogram;
   readonly log: Logger;
 }
 
 /**
- * HLS of one output stream: its files by name, its playlists, its players. When the publisher has gone it stays as it
- * is, until the stream is continued, or closed.
+ * HLS of one output stream of this node: files, playlists and players. When the publisher has left, it stays as it is until the
+ * stream is continued or closed.
  */
 export class OwnStream implements PlayedStream {
   readonly config: HlsPublisherConfig;
-  /** What tells its files from those of other streams of its name, that it does not continue. */
+  /** Key that distinguishes its files from those of earlier streams of its name that it does not continue. */
   readonly run: string;
   readonly package: Package;
   readonly dumps: StreamDumps;
@@ -66,10 +64,10 @@ export class OwnStream implements PlayedStream {
   readonly #faults: FaultLog;
   readonly #timer: NodeJS.Timeout;
   #output: OutputStream;
-  /** What it reads. */
+  /** Stream that it reads. */
   #source: Stream;
   #reader: Reader | undefined;
-  #kept: Kept | typeof CONCLUDED | undefined;
+  #kept: SavedPlaylistState | typeof CONCLUDED | undefined;
   #closed = false;
   readonly #watching = new WatchingNodes((viewers) =>
     this.#output.addRelay({ kind: this.#options.form.kind, viewers }),
@@ -97,7 +95,7 @@ export class OwnStream implements PlayedStream {
     this.package = form.package({
       application,
       streamKey: config.originMode ? nameHash(output.name) : this.run,
-      next: before && nextOf(before, Date.now()),
+      next: before && resumeFrom(before, Date.now()),
       onProgress: () => this.#keep(),
       onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,
@@ -116,7 +114,7 @@ export class OwnStream implements PlayedStream {
     this.resume(output);
   }
 
-  /** It has no publisher, and may get one again. */
+  /** The publisher has left, and may return. */
   get interrupted(): boolean {
     return this.package.interrupted;
   }
@@ -125,12 +123,11 @@ export class OwnStream implements PlayedStream {
     return this.#closed;
   }
 
-  /** Whether an output stream is the continuation of this one. */
   isContinuedBy(output: OutputStream): boolean {
     return this.interrupted && keptBefore(this.#options.form, output)?.run === this.run;
   }
 
-  /** The publisher has gone: who asks gets what is there. */
+  /** Detaches from the publisher. Requests get the present playlists and media. */
   interrupt(): void {
     if (this.interrupted || this.#closed) return;
     this.#detach();
@@ -138,7 +135,7 @@ export class OwnStream implements PlayedStream {
     this.#keep(true);
   }
 
-  /** There is a publisher: after an interruption the playlists go on behind a discontinuity. */
+  /** Attaches to a publisher. After an interruption the playlists continue after a discontinuity. */
   resume(output: OutputStream): void {
     this.#output = output;
     this.#players.attach(output);
@@ -151,12 +148,12 @@ export class OwnStream implements PlayedStream {
     void this.dumps.startConfigured();
   }
 
-  /** As `Package.conclude`. The next publisher of this name starts new playlists. */
+  /** As `Package.conclude`. The next publisher starts new playlists. */
   conclude(urgent: boolean): void {
     this.package.conclude(urgent);
   }
 
-  /** Ends every player and every wait. Idempotent. @param reason why sessions end that are not handed over */
+  /** Ends every player and every wait. Idempotent. @param reason for sessions that are not handed over */
   close(reason: string): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -168,12 +165,12 @@ export class OwnStream implements PlayedStream {
     this.package.close();
   }
 
-  /** Sessions that another node goes on with; nothing of them ends here. */
+  /** Hands over the sessions to another node, without ending them. */
   handOver(): HandedSession[] {
     return this.#players.handOver(Date.now());
   }
 
-  /** Goes on with sessions that another node had. */
+  /** Takes over sessions of another node. */
   takeOver(sessions: readonly HandedSession[]): void {
     this.#players.takeOver(sessions, Date.now());
   }
@@ -205,8 +202,8 @@ export class OwnStream implements PlayedStream {
   }
 
   /**
-   * A master playlist for whoever may come; undefined while there is nothing to play yet. Encoders that rest are asked to
-   * go on, and waited for: players load playlists but once.
+   * Master playlist for any player; undefined while there is nothing to play yet. Resumes resting encoders and waits for them,
+   * since players load master playlists only once.
    * @throws fileNotFound, tooManyConnections
    */
   template(file: string): MasterTemplate | undefined {
@@ -225,9 +222,9 @@ export class OwnStream implements PlayedStream {
   }
 
   /**
-   * Resolves when there may be a master playlist of which there was nothing; `overdue` when that was waited for as long as a
-   * request is held, and at once where no publisher brings it.
-   * @param since when the request came, in milliseconds since the epoch
+   * Waits for a master playlist that had nothing to play. Resolves when it may have; with `overdue` at the end of a hold, and
+   * at once without a publisher.
+   * @param since arrival of the request, in milliseconds since the epoch
    * @throws streamNotFound, streamInterrupted when the stream has closed; fileNotFound, tooManyWaiting
    */
   async whenStarted(file: string, onLeft: OnLeft, since: number): Promise<Outcome> {
@@ -242,20 +239,20 @@ export class OwnStream implements PlayedStream {
       : kilnError('streamNotFound', `${application.internalName}/${this.#output.name}`);
   }
 
-  /** A token for a session. @throws playlistSessionRefused, sessionExists */
+  /** Issues a token for a session. @throws playlistSessionRefused, sessionExists */
   issue(id: string, terms: SessionTerms): string {
     return this.#players.issue(id, terms);
   }
 
   /**
-   * Counts the player that a token has just been issued to; undefined beyond the limit of what is remembered.
+   * Counts the player of a new token; undefined beyond the limit of remembered players.
    * @param grant ends with the session
    */
   begin(token: string, grant: SessionGrant): Viewer | undefined {
     return toViewer(this.#players.begin(token, grant, Date.now()));
   }
 
-  /** The same of one that another node has admitted. */
+  /** Counts, as `begin`, a player that another node has admitted. */
   beginAdopted(token: string, state: GrantState): Viewer | undefined {
     const grant = this.#options.access.adopt(state);
     try {
@@ -274,33 +271,33 @@ export class OwnStream implements PlayedStream {
     return homes.admit(home, token);
   }
 
-  /** The same of a player that this node counts. */
+  /** Finds the player of a token that this node counts. @throws as `PlayedStream.admit` */
   admitHere(token: string, seen = Date.now()): Viewer | undefined {
     if (!this.#players.knows(token)) this.#limitConnections();
     return toViewer(this.#players.admit(token, seen));
   }
 
-  /** A node asks for what its players watch. @param viewers of its own, where it tells them */
+  /** Notes that a node relays the stream. @param viewers behind that node, if it reports them */
   watchedBy(node: NodeIdentity, viewers?: number): void {
     if (!this.interrupted && !this.#closed) this.#watching.see(node, viewers);
   }
 
-  /** How many nodes ask for it. */
+  /** Number of nodes that relay it. */
   get watching(): number {
     return this.#watching.size;
   }
 
-  /** A node is told to ask another one. */
+  /** Notes that a node was sent to another one for the stream. */
   dismiss(node: NodeIdentity): void {
     this.#watching.dismiss(node);
   }
 
-  /** Ids of sessions that were ended by the server. */
+  /** Ids of sessions that the server ended. */
   get kicked(): Iterable<string> {
     return new Set([...this.#players.kicked, ...this.#output.input.kicked.ids]);
   }
 
-  /** Whether the player of a token was thrown out: it does not come in again. */
+  /** Tests whether the server ended the session of a token, which stays rejected. */
   hasKicked(token: string): boolean {
     return this.#players.hasKicked(token);
   }
@@ -319,8 +316,8 @@ export class OwnStream implements PlayedStream {
   }
 
   /**
-   * Resolves when the start of the stream is over, within about a second; undefined when it is. Until then more may arrive
-   * than its time has come for, and nobody can tell when its media was made.
+   * Resolves within about a second, when the start of the stream is over; undefined after it. Until then media may arrive
+   * faster than real time, so that its wall clock is not known.
    */
   settled(): Promise<void> | undefined {
     const ms = this.#output.input.arrival.settlesIn();
@@ -339,7 +336,7 @@ export class OwnStream implements PlayedStream {
     return resource.write?.()?.then(() => resource) ?? resource;
   }
 
-  /** The rendition of a chunklist's name. */
+  /** Finds a chunklist by name. */
   rendition(name: string): PackagedList | undefined {
     const resource = this.#resource(name);
     return resource?.kind === 'list' ? resource.rendition : undefined;
@@ -349,7 +346,7 @@ export class OwnStream implements PlayedStream {
     return this.#closed ? undefined : this.package.file(name);
   }
 
-  /** A part that a preload hint told of: held until it exists, or the segment ended without it. */
+  /** Holds a request for a hinted part until it exists, or its segment ended without it. */
   #hinted(name: string, rendition: PackagedList, hold: Hold): Promise<Media> {
     const decided = (): boolean => this.#resource(name)?.kind !== 'hint';
     return hold((onLeft) => rendition.wait(decided, onLeft, { since: Date.now(), what: 'next' })).then((outcome) => {
@@ -367,7 +364,7 @@ export class OwnStream implements PlayedStream {
     this.#watching.expire(Infinity);
   }
 
-  /** Tells what who continues the stream has to know; of segments, when one has begun. */
+  /** Saves the state that a continuation of the stream needs. */
   #keep(complete = false): void {
     const {
       config: { segmentDuration },
@@ -375,8 +372,8 @@ export class OwnStream implements PlayedStream {
     } = this;
     const kept = concluded
       ? CONCLUDED
-      : toKept(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
-    if (kept === undefined || (this.#kept !== undefined && !isNews(kept, this.#kept))) return;
+      : toSavedState(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.#players.kicked);
+    if (kept === undefined || (this.#kept !== undefined && !isWorthSaving(kept, this.#kept))) return;
     this.#kept = kept;
     const {
       name,
@@ -397,21 +394,21 @@ export class OwnStream implements PlayedStream {
     homes.tick(performance.now());
   }
 
-  /** The path element of children where there are no sessions. */
+  /** Path element of children without sessions. */
   #route({ vhost }: SessionTerms): string | undefined {
     return vhost === undefined ? undefined : this.#options.tokens.route(vhost);
   }
 
   #limitConnections(): void {
-    // who plays what may be continued has been let in before
+    // players of an interrupted stream were admitted before
     if (!this.interrupted) limitConnections(this.#options.application, this.#options.form.kind);
   }
 }
 
-/** What was kept of the playlists that an output stream continues: of the stream before, or of an earlier output of its own. */
-function keptBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): Kept | undefined {
+/** State saved by the stream before, or by an earlier output of this stream. */
+function keptBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): SavedPlaylistState | undefined {
   const key = keyOf(form, name);
-  return readKept(continuity.kept.get(key) ?? continuity.inherited(key));
+  return readSavedState(continuity.kept.get(key) ?? continuity.inherited(key));
 }
 
 function keyOf({ kind }: HlsForm, output: string): string {

@@ -14,7 +14,6 @@ import type { OpenHomes } from '../sessions/homes.ts';
 import type { HandOver } from '../sessions/hand-over.ts';
 import type { SessionTokens } from '../answer/token.ts';
 
-/** What streams of this node are served with. */
 export interface OwnStreamsOptions {
   readonly form: HlsForm;
   readonly directory: Pick<StreamDirectory, 'known' | 'listen'>;
@@ -22,24 +21,24 @@ export interface OwnStreamsOptions {
   readonly access: Pick<Access, 'adopt' | 'resume'>;
   readonly homes: OpenHomes;
   readonly handOver: HandOver;
-  /** As of PackageOptions. */
+  /** As in `PackageOptions`. */
   readonly partDelay: Histogram;
   readonly log: Logger;
 }
 
-/** Of openings that were closed, the oldest forgotten first. */
+/** Oldest are forgotten first. */
 const MAX_ENDED_OPENINGS = 100_000;
 
 /**
- * HLS of the output streams of this node. Where a publisher goes that may return, its stream stays, for as long as it
- * can be continued and no other node has it.
+ * HLS of the output streams of this node. When a publisher leaves that may return, its stream stays as long as it can be continued
+ * and no other node has it.
  */
 export class OwnStreams {
   readonly #options: OwnStreamsOptions;
   readonly #streams = new Map<Application, Map<string, OwnStream>>();
-  /** What ends streams without a publisher when nobody continues them any more. */
+  /** Timers that end streams whose publisher does not return. */
   readonly #ends = new Map<OwnStream, NodeJS.Timeout>();
-  /** Dumps that are being completed, and sessions that are being handed over. */
+  /** Pending completions of dumps and hand-overs of sessions. */
   readonly #endings = new Set<Promise<void>>();
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
@@ -49,12 +48,11 @@ export class OwnStreams {
     this.#unlisten = options.directory.listen((name) => this.#follow(name));
   }
 
-  /** By the name that viewers ask for. */
   find(application: Application, name: string): OwnStream | undefined {
     return this.#streams.get(application)?.get(name);
   }
 
-  /** Requests that wait for what is to come. */
+  /** Number of requests that wait for media or playlists. */
   get waiting(): number {
     let waiting = 0;
     for (const streams of this.#streams.values())
@@ -121,7 +119,7 @@ export class OwnStreams {
     this.#ends.delete(stream);
   }
 
-  /** Another node goes on with a stream. */
+  /** Hands over interrupted streams that another node continues. */
   #follow({ vhost, app }: StreamName): void {
     for (const [application, streams] of this.#streams) {
       if (application.name !== app || application.vhost.name !== vhost) continue;

@@ -1,12 +1,12 @@
 import type { OutputStream } from '../../../core/stream.ts';
 import type { MediaTrack } from '../../../core/track.ts';
 
-/** A source that declares more bits per second is not believed. */
+/** Bits per second above which a declared rate is ignored. */
 const MAX_BANDWIDTH = 1e9;
-/** Targets that the segments which a peak is measured over last together (RFC 8216bis 4.4.6.2, BANDWIDTH). */
+/** Target durations over which a peak is measured (RFC 8216bis 4.4.6.2, BANDWIDTH). */
 const PEAK_TARGETS = { least: 0.5, most: 1.5 };
 
-/** A segment as far as its rate goes. */
+/** Properties of a segment that its rate depends on. */
 export interface Weighed {
   readonly bytes: number;
   /** Seconds. */
@@ -21,8 +21,8 @@ export interface Rates {
 }
 
 /**
- * What a rendition takes of a viewer's line: by the segments of the window, and no less than its encoder was asked
- * for, for a quiet picture may move the next moment.
+ * Bit rates of a rendition by the segments of the window. The peak is no less than the rate declared by its encoder: a calm video
+ * may begin to move at any time.
  */
 export function bitrates(
   tracks: readonly MediaTrack[],
@@ -42,7 +42,7 @@ export function bitrates(
   return { peak: Math.max(declared, average, peak(segments, targetDuration)), average };
 }
 
-/** The highest rate of any run of segments that is about as long as a target. */
+/** Highest rate of successive segments of about a target duration. */
 function peak(segments: readonly Weighed[], targetDuration: number): number {
   let highest = 0;
   for (let from = 0; from < segments.length; from++) {

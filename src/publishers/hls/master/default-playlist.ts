@@ -2,7 +2,7 @@ import type { Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import type { Track } from '../../../core/track.ts';
 
-/** What a publisher's own playlist is called, and made of. */
+/** Name and contents of a publisher module's default playlist. */
 export interface DefaultPlaylist {
   readonly name: string;
   readonly fileName: string;
@@ -10,20 +10,20 @@ export interface DefaultPlaylist {
   readonly carries: (track: Track) => boolean;
 }
 
-/** Lists it as long as a track can be packaged. One that was configured under its file name stays. */
+/** Lists the default playlist while a track can be packaged. A configured playlist with its file name takes precedence. */
 export function addDefaultPlaylist(output: OutputStream, of: DefaultPlaylist): void {
   if (output.playlist(of.fileName) === undefined) output.followTracks((tracks) => defaultPlaylist(tracks, of));
 }
 
-/** Every picture with one sound (docs/compatibility.md#hls): AAC where there is any, for many HLS players know no other. */
+/** Pairs every video with one audio (docs/compatibility.md#hls), preferably AAC: many HLS players support nothing else. */
 function defaultPlaylist(
   tracks: readonly Track[],
   { name, fileName, enableTsPackaging, carries }: DefaultPlaylist,
 ): Playlist | undefined {
   const packable = tracks.filter(carries);
   if (packable.length === 0) return undefined;
-  const sounds = packable.filter(({ type }) => type === 'audio');
-  const audioVariantName = (sounds.find(({ codec }) => codec === 'AAC') ?? sounds[0])?.name;
+  const audios = packable.filter(({ type }) => type === 'audio');
+  const audioVariantName = (audios.find(({ codec }) => codec === 'AAC') ?? audios[0])?.name;
   const videos = new Set(packable.filter(({ type }) => type === 'video').map((video) => video.name));
   const renditions =
     videos.size === 0

@@ -1,8 +1,8 @@
-/** Stand where a player's token and its query belong. No playlist has them otherwise. */
+/** Placeholders for a player's token and query. Playlists do not contain these characters otherwise. */
 const TOKEN = '\u0001';
 const QUERY = '\u0002';
 
-/** A master playlist without what is each player's own. */
+/** A master playlist with placeholders for the token and query of each player. */
 export class MasterTemplate {
   readonly text: string;
 
@@ -11,7 +11,7 @@ export class MasterTemplate {
   }
 
   /**
-   * The URI of a child for a template.
+   * Makes the URI of a child for a template.
    * @param prefix path in front of the token
    * @param name of the chunklist, which may have a query
    */
@@ -20,9 +20,10 @@ export class MasterTemplate {
   }
 
   /**
-   * @param token the player's path element; undefined for children without one
-   * @param query what the player asked with, without `?`, handed on to the children
-   * @param base in front of that in place of its own prefix, where the player asked under other names
+   * Fills in the placeholders.
+   * @param token path element of the player; undefined for none
+   * @param query of the player's request, without `?`, for the children
+   * @param base path that replaces the prefix before the token, where the player asked under other names
    */
   fill(token: string | undefined, query: string, base?: string): string {
     const path = `${base ?? ''}${token === undefined ? '' : `${token}/`}`;
@@ -32,6 +33,6 @@ export class MasterTemplate {
   }
 }
 
-/** From where a URI begins. */
+/** Token with its prefix, from the start of the URI. */
 const PREFIXED = new RegExp(`[^"\\n]*${TOKEN}`, 'g');
 const MARK = new RegExp(`${QUERY}([?&])`, 'g');

@@ -3,7 +3,7 @@ import type { OutputStream } from '../../../core/stream.ts';
 import { shownSize, type VideoTrack } from '../../../core/track.ts';
 import type { Rates } from './bandwidth.ts';
 
-/** What STREAM-INF says where nothing is known (docs/compatibility.md#hls). */
+/** Values of EXT-X-STREAM-INF while nothing is known (docs/compatibility.md#hls). */
 const UNKNOWN_BANDWIDTH = 1_000_000;
 const UNKNOWN_FRAMERATE = 30;
 
@@ -13,8 +13,8 @@ export function bandwidthOf({ peak, average }: Rates): string {
   return average > 0 ? `${line},AVERAGE-BANDWIDTH=${average}` : line;
 }
 
-/** What it says of the picture, a comma in front. */
-export function pictureOf(track: VideoTrack, output: OutputStream): string {
+/** RESOLUTION, if known, and FRAME-RATE of a variant, after a comma. */
+export function videoAttributesOf(track: VideoTrack, output: OutputStream): string {
   const rate = track.framerate || output.measured(track.id)?.framerateAvg || UNKNOWN_FRAMERATE;
   const { width, height } = shownSize(track);
   const size = width > 0 && height > 0 ? `,RESOLUTION=${Math.round(width)}x${height}` : '';
@@ -22,8 +22,8 @@ export function pictureOf(track: VideoTrack, output: OutputStream): string {
 }
 
 /**
- * VIDEO-RANGE of a variant, a comma in front (draft-pantos-hls-rfc8216bis, 4.4.6.2). It stands on every one with video,
- * where one of them is not SDR: what has none is SDR to a player.
+ * VIDEO-RANGE of a variant, after a comma (draft-pantos-hls-rfc8216bis, 4.4.6.2). If any video is not SDR, every variant with video
+ * has it. Without it a player assumes SDR.
  * @param all videos of the playlist
  */
 export function rangeOf(track: VideoTrack, all: readonly VideoTrack[]): string {

@@ -1,21 +1,21 @@
 import type { Playlist, Rendition as Wanted } from '../../../core/playlist.ts';
 import type { MediaTrack, Track } from '../../../core/track.ts';
 
-/** What is chosen from: one for each track. */
+/** Packaged form of one track. */
 export interface Choosable {
   readonly track: MediaTrack;
 }
 
-/** One choice of a player: a picture, with any of the sounds; without a picture, the sounds alone. */
+/** One choice of a player: a video with any of the audios, or the audios alone. */
 export interface Variant<R extends Choosable> {
   readonly video: R | undefined;
-  /** One sound in its languages; the first is played unless the viewer chooses. */
+  /** Languages of one audio; the first is played unless the viewer chooses. */
   readonly audios: readonly R[];
 }
 
 /**
- * The variants of a playlist, each once. A rendition that names a track that is not there is left out; if that
- * leaves none, what is there of each plays, a picture before sound alone.
+ * Variants of a playlist, each once. A rendition is left out if a track that it names is missing. If that leaves none, renditions
+ * play with the tracks that they have: those with video, or else those with audio alone.
  */
 export function variants<R extends Choosable>(playlist: Playlist, renditions: readonly R[]): Variant<R>[] {
   const named = (type: 'video' | 'audio', name: string | undefined, index: number | undefined) => {
@@ -36,12 +36,11 @@ export function variants<R extends Choosable>(playlist: Playlist, renditions: re
   return all.filter((one, at) => all.findIndex((other) => isSame(one, other)) === at);
 }
 
-/** Every rendition that variants are made of, once. */
+/** Renditions of some variants, each once. */
 export function renditionsOf<R extends Choosable>(all: readonly Variant<R>[]): R[] {
   return [...new Set(all.flatMap(({ video, audios }) => (video === undefined ? audios : [video, ...audios])))];
 }
 
-/** The tracks that some playlist names. */
 export function namedTracks(tracks: readonly Track[], playlists: readonly Playlist[]): Track[] {
   const names = new Set(
     playlists.flatMap(({ renditions }) =>

@@ -7,7 +7,7 @@ import { TsPackage } from './ts-package.ts';
 
 const MASTER = /^(?:ts:)?(.+)\.m3u8$/;
 
-/** HLS of version 3 with MPEG-TS (RFC 8216, docs/compatibility.md#hls): picture and sound together, whole segments only. */
+/** HLS version 3 with MPEG-TS (RFC 8216, docs/compatibility.md#hls): muxed audio and video, whole segments only. */
 export const HLS: HlsForm = {
   kind: 'hlsv3',
   module: 'hls',

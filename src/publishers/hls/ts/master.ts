@@ -1,19 +1,18 @@
 import type { OutputStream } from '../../../core/stream.ts';
 import type { MediaTrack, VideoTrack } from '../../../core/track.ts';
 import { bitrates } from '../master/bandwidth.ts';
-import { bandwidthOf, pictureOf, rangeOf } from '../master/stream-inf.ts';
+import { bandwidthOf, videoAttributesOf, rangeOf } from '../master/stream-inf.ts';
 import type { Variant } from './variant.ts';
 
-/** What a master playlist is made of. */
 export interface MasterOptions {
   readonly output: OutputStream;
   /** Seconds. */
   readonly targetDuration: number;
-  /** A media playlist as the player is to ask for it. */
+  /** Makes the URI of a media playlist for the player. */
   readonly uri: (name: string) => string;
 }
 
-/** Builds a master playlist of version 3 (RFC 8216 4.3.4): picture and sound of a variant come together. */
+/** Builds a master playlist of version 3 (RFC 8216 4.3.4): audio and video of a variant are muxed. */
 export function buildMaster(variants: readonly Variant[], { output, targetDuration, uri }: MasterOptions): string {
   let text = '#EXTM3U\n#EXT-X-VERSION:3\n';
   const videos = variants.flatMap(({ tracks }) => tracks.find(isVideo) ?? []);
@@ -21,8 +20,8 @@ export function buildMaster(variants: readonly Variant[], { output, targetDurati
     const { tracks, packagers, listed } = variant;
     const video = tracks.find(isVideo);
     const codecs = [...new Set(packagers.map(({ init }) => init.codec))].join(',');
-    const picture = video === undefined ? '' : pictureOf(video, output) + rangeOf(video, videos);
-    text += `#EXT-X-STREAM-INF:${bandwidthOf(bitrates(tracks, listed, output, targetDuration))}${picture},CODECS="${codecs}"\n${uri(variant.uri)}\n`;
+    const attributes = video === undefined ? '' : videoAttributesOf(video, output) + rangeOf(video, videos);
+    text += `#EXT-X-STREAM-INF:${bandwidthOf(bitrates(tracks, listed, output, targetDuration))}${attributes},CODECS="${codecs}"\n${uri(variant.uri)}\n`;
   }
   return text;
 }

@@ -1,11 +1,10 @@
 import type { Breaks } from '../../../packaging/breaks.ts';
 import type { TsSegment } from '../../../packaging/ts-segment.ts';
 
-/** What a media playlist is made of. */
 export interface MediaListOptions {
   /** Seconds. */
   readonly targetDuration: number;
-  /** Discontinuities in front of the first segment that stand in the playlist no more. */
+  /** Discontinuities that have left the playlist. */
   readonly discontinuitySequence: number;
   readonly uri: (segment: TsSegment) => string;
   /** No more segments follow. */
@@ -27,7 +26,7 @@ export function buildMediaList(
     if (segment.discontinuity) text += '#EXT-X-DISCONTINUITY\n';
     if (marks !== undefined) text += marks.at(segment.msn);
     text += `#EXT-X-PROGRAM-DATE-TIME:${new Date(segment.wallClock).toISOString()}\n`;
-    // of a later version, for players that know it: others find no file
+    // not in version 3, but for players that know it: others get an error for the missing file
     if (segment.gap) text += '#EXT-X-GAP\n';
     text += `#EXTINF:${segment.duration.toFixed(3)},\n${uri(segment)}\n`;
   }

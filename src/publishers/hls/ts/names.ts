@@ -1,4 +1,4 @@
-/** File names of HLS with MPEG-TS (docs/compatibility.md#hls): a variant is a number that says nothing. */
+/** File names of HLS with MPEG-TS (docs/compatibility.md#hls): a variant is an opaque number. */
 const LIST = /^medialist_(\d+)_hls\.m3u8$/;
 const SEGMENT = /^seg_(\d+)_(\d{1,15})_hls\.ts$/;
 
@@ -10,7 +10,7 @@ export function segmentName(variant: string, msn: number): string {
   return `seg_${variant}_${msn}_hls.ts`;
 }
 
-/** The variant, and the segment if it is one, that a file's name tells; undefined for any other name. */
+/** Reads a file name of a media playlist, or of a segment with its number; undefined for any other name. */
 export function readName(name: string): { readonly variant: string; readonly msn?: number } | undefined {
   const [, list] = LIST.exec(name) ?? [];
   if (list !== undefined) return { variant: list };

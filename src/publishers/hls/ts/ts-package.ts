@@ -22,7 +22,7 @@ import { buildMaster } from './master.ts';
 import { readName } from './names.ts';
 import { Variant, type VariantContext } from './variant.ts';
 
-/** A stream in MPEG-TS: each rendition of playlists that ask for it (EnableTsPackaging) is a variant. */
+/** A stream in MPEG-TS: each rendition of playlists with EnableTsPackaging is a variant. */
 export class TsPackage implements Package, VariantContext {
   readonly queue = new Queue(this);
   readonly #followers = new Followers();
@@ -48,7 +48,7 @@ export class TsPackage implements Package, VariantContext {
     this.continues = next !== undefined;
     this.segmentCount = segmentCount;
     this.query = defaultQuery(config);
-    // players stay that far behind which they start with: a short first segment would be all they have for the time of a long one
+    // players keep the latency that they start with: a short first segment would leave them too little buffer for a long one
     const durations = { chunkDuration: segmentDuration, segmentDuration, firstSegmentDuration: segmentDuration };
     this.#segmenter = new Segmenter(
       RUNS,
@@ -106,7 +106,7 @@ export class TsPackage implements Package, VariantContext {
     for (const playlist of this.#playlists)
       for (const variant of this.#variantsOf(playlist, before)) this.#variants.set(variant.id, variant);
     for (const variant of before.values()) {
-      // what players have loaded stays as long as it can be made
+      // a variant that players have loaded stays as long as its tracks do
       if (!this.#variants.has(variant.id) && variant.started && this.#isMade(variant))
         this.#variants.set(variant.id, variant);
       if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
@@ -153,7 +153,7 @@ export class TsPackage implements Package, VariantContext {
 
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
     if (!playlist.options.enableTsPackaging) throw kilnError('fileNotFound');
-    // it may have come to the stream without a change of tracks
+    // a playlist may be added to the stream without a change of tracks
     if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
     const state = this.start.stateOf(playlist);
     if (state === 'empty') throw kilnError('fileNotFound');
@@ -171,7 +171,7 @@ export class TsPackage implements Package, VariantContext {
     return msn === undefined ? { kind: 'list', rendition: variant } : variant.segment(msn);
   }
 
-  /** The variants of a playlist, in its order: those that are there already, and new ones. */
+  /** Variants of a playlist, in its order: known ones, and new ones. */
   #variantsOf(playlist: Playlist, known: ReadonlyMap<string, Variant>): Variant[] {
     const packagers = [...this.#segmenter.packagers.values()];
     return variants(playlist, packagers).map(({ video, audios: [audio] }) => {
@@ -191,14 +191,14 @@ export class TsPackage implements Package, VariantContext {
     const advanced = all.filter((variant) => variant.packagers.includes(packager) && variant.advance());
     if (advanced.length === 0) return;
     this.#edition = nextEdition();
-    // the longest of their segments may have made the target another
+    // a long segment may have raised the target duration of all
     for (const variant of all) variant.changed();
     this.start.note(all);
     this.#options.onProgress();
   }
 }
 
-/** What a track is called among all of its stream. */
+/** Name of a track, unique in its stream. */
 function nameOf(packager: TrackPackager<Run>, all: readonly TrackPackager<Run>[]): string {
   const { name, type } = packager.track;
   const alike = all.filter(({ track }) => track.type === type && track.name === name);

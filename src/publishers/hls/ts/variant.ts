@@ -20,10 +20,10 @@ import { Repeats } from '../package/repeats.ts';
 import { buildMediaList } from './media-list.ts';
 import { listName, segmentName } from './names.ts';
 
-/** Segments that stay when they have left the playlist, for players that are late (RFC 8216 6.2.2). */
+/** Segments kept after they have left the playlist, for late players (RFC 8216 6.2.2). */
 const GRACE_SEGMENTS = 2;
 
-/** What the variants of a stream have in common. */
+/** State shared by the variants of a stream. */
 export interface VariantContext {
   readonly continues: boolean;
   readonly interrupted: boolean;
@@ -31,19 +31,18 @@ export interface VariantContext {
   /** Complete segments in a playlist. */
   readonly segmentCount: number;
   readonly targetDuration: number;
-  /** Behind the name of every file, with the `?` in front; empty for nothing. */
+  /** Query of every file name, with its `?`; empty for none. */
   readonly query: string;
   readonly faults: FaultLog;
   readonly queue: Queue;
-  /** A segment of a variant is complete. */
   completed(variant: Variant, segment: TsSegment): void;
   readonly breaks: Breaks;
 }
 
-/** One picture with one sound, or one of both, in MPEG-TS: its media playlist and its segments. */
+/** One video with one audio, or one of them alone, in MPEG-TS: its media playlist and segments. */
 export class Variant implements PackagedList, Startable, FollowedList<TsSegment> {
   readonly id: string;
-  /** The picture first. */
+  /** Video first. */
   readonly packagers: readonly TrackPackager<Run>[];
   readonly waiters = new Waiters();
   readonly repeats = new Repeats();
@@ -54,11 +53,11 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   readonly #segments: TsSegment[] = [];
   #listedFrom = 0;
   #discontinuities = 0;
-  /** The last number that has no place, for nothing came before it. */
+  /** Number of the last gap that was skipped, since no media came before it. */
   #skipped = -1;
   #text: Text | undefined;
 
-  /** @param id what its files are told apart by */
+  /** @param id unique part of its file names */
   constructor(id: string, packagers: readonly TrackPackager<Run>[], context: VariantContext) {
     this.id = id;
     this.packagers = packagers;
@@ -74,7 +73,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     return this.#segments.length > 0;
   }
 
-  /** Segments that are there, listed or not, oldest first. */
+  /** Segments, listed or not, oldest first. */
   get kept(): readonly TsSegment[] {
     return this.#segments;
   }
@@ -100,24 +99,24 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     return this.#segments.slice(this.#listedFrom);
   }
 
-  /** Its media playlist as a master playlist names it. */
+  /** URI of its media playlist for master playlists. */
   get uri(): string {
     return `${listName(this.id)}${this.#context.query}`;
   }
 
-  /** A segment of the playlist, or one that has just left it. */
+  /** Finds a segment of the playlist, or one that has just left it. */
   segment(msn: number): Media | undefined {
     const first = this.#segments[0]?.msn ?? 0;
     const segment = this.#segments[msn - first];
     return segment === undefined || segment.gap ? undefined : new SegmentMedia(segment);
   }
 
-  /** Takes what all of its tracks have completed. @returns whether that is anything */
+  /** Adds the segments that all of its tracks have completed. @returns whether there are any */
   advance(): boolean {
     let advanced = false;
     for (let msn = this.#next(); msn !== undefined; msn = this.#next()) {
       const own = this.packagers.flatMap(({ window }) => window.kept.find((segment) => segment.msn === msn) ?? []);
-      // gaps in front of what is there would be of another run
+      // gaps before the first media belong to another run
       if (this.#segments.length === 0 && own.every(({ gap }) => gap)) {
         this.#skipped = msn;
         continue;
@@ -141,14 +140,14 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     ));
   }
 
-  /** No more segments follow: waiting requests are answered. */
+  /** Ends the playlist and answers waiting requests. */
   conclude(): void {
     if (this.position !== undefined) this.position = { ...this.position, ended: true };
     this.changed();
     this.waiters.check();
   }
 
-  /** A segment of this variant as followers of the stream get it. */
+  /** Describes a segment for followers of the stream. */
   followed(segment: TsSegment): FollowedSegment {
     const { msn, duration, wallClock, discontinuity, gap, bytes } = segment;
     return {
@@ -169,7 +168,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     };
   }
 
-  /** The playlist may tell something else now. */
+  /** Drops the cached text of the playlist. */
   changed(): void {
     this.#text = undefined;
   }
@@ -178,10 +177,10 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     return this.#context.queue.wait(this.waiters, ready, onLeft, wait);
   }
 
-  /** The number that comes next, if every track has come to its end. */
+  /** Next number, if every track has completed it. */
   #next(): number | undefined {
     const windows = this.packagers.map(({ window }) => window);
-    // before what has not come, but is not waited for any more, there is nothing of it
+    // a track that was not waited for has nothing before its open segment
     const complete = Math.min(...windows.map(({ kept, open }) => kept.at(-1)?.msn ?? (open?.msn ?? 0) - 1));
     const oldest = Math.min(...windows.map(({ kept }) => kept[0]?.msn ?? Infinity));
     const msn = Math.max(this.#skipped + 1, (this.#segments.at(-1)?.msn ?? oldest - 1) + 1);
@@ -207,7 +206,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   }
 }
 
-/** Written when somebody takes it. */
+/** A segment that is muxed when it is first requested. */
 class SegmentMedia implements Media {
   readonly kind = 'segment';
   readonly type = 'ts';

@@ -1,5 +1,11 @@
 import test from 'ava';
-import { isNews, nextOf, readKept, toKept, type Kept } from '../../../../../src/publishers/hls/local/kept.ts';
+import {
+  isWorthSaving,
+  resumeFrom,
+  readSavedState,
+  toSavedState,
+  type SavedPlaylistState,
+} from '../../../../../src/publishers/hls/local/kept.ts';
 
 const AT = 1_700_000_000_000;
 const COMPLETE = { complete: true, at: AT, segmentDuration: 2 };
@@ -14,11 +20,11 @@ const PROGRESS = {
 };
 
 test('what is kept is small JSON, and read again says where to go on', (t) => {
-  const kept = toKept('AbCdEfGh', PROGRESS, COMPLETE, ['x']);
-  const read = readKept(JSON.parse(JSON.stringify(kept)));
+  const kept = toSavedState('AbCdEfGh', PROGRESS, COMPLETE, ['x']);
+  const read = readSavedState(JSON.parse(JSON.stringify(kept)));
   t.deepEqual(read, kept);
   if (read === undefined) return t.fail();
-  t.deepEqual(nextOf(read, AT + 20_000), {
+  t.deepEqual(resumeFrom(read, AT + 20_000), {
     msn: 8,
     past: {
       discontinuities: 2,
@@ -31,7 +37,7 @@ test('what is kept is small JSON, and read again says where to go on', (t) => {
   });
   t.true(
     JSON.stringify(
-      toKept(
+      toSavedState(
         'AbCdEfGh',
         PROGRESS,
         COMPLETE,
@@ -42,9 +48,9 @@ test('what is kept is small JSON, and read again says where to go on', (t) => {
 });
 
 test('a node that died may have been ahead of what it kept', (t) => {
-  const kept = toKept('AbCdEfGh', PROGRESS, GROWING, []);
+  const kept = toSavedState('AbCdEfGh', PROGRESS, GROWING, []);
   if (kept === undefined) return t.fail();
-  const { msn, past } = nextOf(kept, AT);
+  const { msn, past } = resumeFrom(kept, AT);
   t.true(msn > PROGRESS.msn + 1);
   t.true((past.inits.get(0) ?? 0) > 1);
   t.true(msn - past.gaps < PROGRESS.msn, 'players find the way from what they know');
@@ -52,62 +58,72 @@ test('a node that died may have been ahead of what it kept', (t) => {
 
 test('the playlist of a stream that has just begun lists no segments that never existed', (t) => {
   for (const begun of [0, 1, 2]) {
-    const kept = toKept('AbCdEfGh', { ...PROGRESS, msn: begun }, GROWING, []);
+    const kept = toSavedState('AbCdEfGh', { ...PROGRESS, msn: begun }, GROWING, []);
     if (kept === undefined) return t.fail();
-    const { msn, past } = nextOf(kept, AT);
+    const { msn, past } = resumeFrom(kept, AT);
     t.is(msn - past.gaps, 0);
   }
 });
 
 test('a node that could not keep anything for a while, and died, was as far ahead as that lasted', (t) => {
-  const kept = toKept('AbCdEfGh', PROGRESS, GROWING, []);
+  const kept = toSavedState('AbCdEfGh', PROGRESS, GROWING, []);
   if (kept === undefined) return t.fail();
-  const { msn, past } = nextOf(kept, AT + 20_000);
+  const { msn, past } = resumeFrom(kept, AT + 20_000);
   t.true(msn > PROGRESS.msn + 10);
   t.true((past.inits.get(1) ?? 0) > 3 + 10);
   t.true(msn - past.gaps < PROGRESS.msn);
-  t.true(nextOf(kept, AT + 1e12).past.gaps <= 100, 'nobody counts the segments of years');
-  t.is(nextOf(kept, AT - 60_000).msn, nextOf(kept, AT).msn, 'the clock of another node may be behind');
+  t.true(resumeFrom(kept, AT + 1e12).past.gaps <= 100, 'nobody counts the segments of years');
+  t.is(resumeFrom(kept, AT - 60_000).msn, resumeFrom(kept, AT).msn, 'the clock of another node may be behind');
 });
 
 test('that it is later is no news', (t) => {
   const [kept, later, further] = [
-    toKept('AbCdEfGh', PROGRESS, GROWING, []),
-    toKept('AbCdEfGh', PROGRESS, { ...GROWING, at: AT + 1 }, []),
-    toKept('AbCdEfGh', { ...PROGRESS, msn: 8 }, { ...GROWING, at: AT + 1 }, []),
+    toSavedState('AbCdEfGh', PROGRESS, GROWING, []),
+    toSavedState('AbCdEfGh', PROGRESS, { ...GROWING, at: AT + 1 }, []),
+    toSavedState('AbCdEfGh', { ...PROGRESS, msn: 8 }, { ...GROWING, at: AT + 1 }, []),
   ];
   if (kept === undefined || later === undefined || further === undefined) return t.fail();
-  t.false(isNews(later, kept));
-  t.true(isNews(further, kept));
+  t.false(isWorthSaving(later, kept));
+  t.true(isWorthSaving(further, kept));
 });
 
 test('a segment that begins in its time is no news: who goes on counts as far without it', (t) => {
   const at = (msn: number, seconds: number, facts = GROWING) =>
-    toKept('AbCdEfGh', { ...PROGRESS, msn }, { ...facts, at: AT + 1000 * seconds }, []) as Kept;
+    toSavedState('AbCdEfGh', { ...PROGRESS, msn }, { ...facts, at: AT + 1000 * seconds }, []) as SavedPlaylistState;
   const kept = at(7, 0);
   const next = at(8, 2);
-  t.false(isNews(next, kept));
+  t.false(isWorthSaving(next, kept));
   for (const seconds of [2, 2.001, 3, 4, 4.5, 60]) {
     const now = AT + 1000 * seconds;
-    t.is(nextOf(kept, now).msn, nextOf(next, now).msn);
-    t.deepEqual(nextOf(kept, now).past.inits, new Map([...nextOf(next, now).past.inits].map(([id, n]) => [id, n + 1])));
-    const firstGap = ({ msn, past }: ReturnType<typeof nextOf>): number => msn - past.gaps;
-    t.true(firstGap(nextOf(kept, now)) <= firstGap(nextOf(next, now)), 'players find the way as well');
+    t.is(resumeFrom(kept, now).msn, resumeFrom(next, now).msn);
+    t.deepEqual(
+      resumeFrom(kept, now).past.inits,
+      new Map([...resumeFrom(next, now).past.inits].map(([id, n]) => [id, n + 1])),
+    );
+    const firstGap = ({ msn, past }: ReturnType<typeof resumeFrom>): number => msn - past.gaps;
+    t.true(firstGap(resumeFrom(kept, now)) <= firstGap(resumeFrom(next, now)), 'players find the way as well');
   }
   const later = { ...GROWING, at: AT + 2000 };
-  t.true(isNews(at(8, 1), kept), 'one that began early');
-  t.true(isNews(at(9, 4), kept), 'the one after it');
-  t.true(isNews(at(8, 2, COMPLETE), kept), 'the last one');
-  t.true(isNews(toKept('AbCdEfGh', { ...PROGRESS, msn: 8, discontinuities: 3 }, later, []) as Kept, kept));
-  t.true(isNews(toKept('AbCdEfGh', { ...PROGRESS, msn: 8 }, later, ['kicked']) as Kept, kept));
+  t.true(isWorthSaving(at(8, 1), kept), 'one that began early');
+  t.true(isWorthSaving(at(9, 4), kept), 'the one after it');
+  t.true(isWorthSaving(at(8, 2, COMPLETE), kept), 'the last one');
+  t.true(
+    isWorthSaving(
+      toSavedState('AbCdEfGh', { ...PROGRESS, msn: 8, discontinuities: 3 }, later, []) as SavedPlaylistState,
+      kept,
+    ),
+  );
+  t.true(
+    isWorthSaving(toSavedState('AbCdEfGh', { ...PROGRESS, msn: 8 }, later, ['kicked']) as SavedPlaylistState, kept),
+  );
 });
 
 test('a stream that has not begun has nothing to continue', (t) => {
-  t.is(toKept('AbCdEfGh', { msn: -1, discontinuities: -1, inits: new Map() }, GROWING, []), undefined);
+  t.is(toSavedState('AbCdEfGh', { msn: -1, discontinuities: -1, inits: new Map() }, GROWING, []), undefined);
 });
 
 test('what another version may have left is not believed', (t) => {
-  const kept = toKept('AbCdEfGh', PROGRESS, COMPLETE, []);
+  const kept = toSavedState('AbCdEfGh', PROGRESS, COMPLETE, []);
   for (const wrong of [
     undefined,
     null,
@@ -128,5 +144,5 @@ test('what another version may have left is not believed', (t) => {
     { ...kept, segmentDuration: 0 },
     { ...kept, segmentDuration: '2' },
   ])
-    t.is(readKept(wrong), undefined, JSON.stringify(wrong));
+    t.is(readSavedState(wrong), undefined, JSON.stringify(wrong));
 });
