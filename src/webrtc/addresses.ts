@@ -6,7 +6,7 @@ import type { Transport } from '../lib/address.ts';
 /** A socket that a media worker opens, and the addresses under which peers reach it. */
 export interface IceSocket {
   readonly protocol: Transport;
-  /** What it binds to. */
+  /** Local address to bind. */
   readonly ip: string;
   /** 0 for any free port. */
   readonly port: number;
@@ -27,8 +27,8 @@ export function localAddresses(): LocalAddress[] {
 }
 
 /**
- * How many media workers have a port of their own: the ports of the widest entry, UDP before TCP.
- * @param most no worker is made beyond these
+ * Number of media workers that can have a port of their own: the number of ports of the widest entry, UDP before TCP.
+ * @param most upper limit
  */
 export function workerCount(candidates: readonly IceCandidate[], most: number): number {
   const udp = candidates.filter(({ protocol }) => protocol === 'udp');
@@ -38,9 +38,9 @@ export function workerCount(candidates: readonly IceCandidate[], most: number): 
 
 /**
  * The sockets of worker `index`: port `first + index` of each entry that has so many.
- * `*` is every local IPv4 address except loopback (which is taken when there is no other), each with a socket
- * of its own, so that answers leave from the address that was asked. An address that is not local is announced:
- * for the first local one of the same port, else for a socket on all addresses.
+ * `*` is every local IPv4 address except loopback (used when there is no other), each with a socket of its own,
+ * so that answers leave from the address that was asked. An address that is not local is announced by the first socket
+ * of its family on that port, else by a socket on all addresses.
  */
 export function iceSockets(
   candidates: readonly IceCandidate[],

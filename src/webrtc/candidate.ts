@@ -11,15 +11,15 @@ export interface HostCandidate {
   readonly priority: number;
 }
 
-/** How a peer is to be reached. */
-export interface Way {
+/** Transports and addresses that are offered to one peer. */
+export interface TransportChoice {
   /** The only protocol; undefined for any. */
   readonly protocol: Transport | undefined;
-  /** Of what is listened on, what this peer is told. */
+  /** Configured candidates that the peer may learn. */
   readonly entries: readonly IceCandidate[];
 }
 
-/** Type preferences (RFC 8445 section 5.1.2.2, RFC 6544 section 4.2): a host over TCP comes after one over UDP. */
+/** Type preferences (RFC 8445 section 5.1.2.2, RFC 6544 section 4.2): UDP before TCP. */
 const UDP_PREFERENCE = 126;
 const TCP_PREFERENCE = 90;
 /** Direction preference of a passive TCP candidate (RFC 6544 section 4.2), in the three bits above the others. */
@@ -41,8 +41,11 @@ export function hostCandidates(sockets: readonly IceSocket[]): HostCandidate[] {
   return candidates;
 }
 
-/** The candidates that a peer is told. */
-export function candidatesOn(candidates: readonly HostCandidate[], { protocol, entries }: Way): HostCandidate[] {
+/** Selects the candidates to offer to a peer. */
+export function candidatesOn(
+  candidates: readonly HostCandidate[],
+  { protocol, entries }: TransportChoice,
+): HostCandidate[] {
   return candidates.filter((candidate) => {
     const { address, port } = candidate;
     return (

@@ -1,7 +1,7 @@
 import type { types } from 'mediasoup';
 import type { Codec } from '../core/track.ts';
 
-/** One codec as agreed with a peer: its payload types are what the peer sees. */
+/** Codec as agreed with a peer, with the payload types that the peer uses. */
 export interface RtpCodec {
   readonly kind: 'video' | 'audio';
   readonly mimeType: string;
@@ -15,13 +15,13 @@ export interface RtpCodec {
 
 type Format = Pick<RtpCodec, 'kind' | 'mimeType' | 'clockRate' | 'channels' | 'parameters'>;
 
-/** What mediasoup routes, of the codecs a stream can have, with the parameters that a server's offer tells. */
+/** Codecs that mediasoup routes, with the parameters of a server's offer. */
 const FORMATS: Partial<Record<Codec, Format>> = {
   H264: {
     kind: 'video',
     mimeType: 'video/H264',
     clockRate: 90_000,
-    // browsers decode any profile, but take for granted only this one
+    // browsers decode any profile, but all of them accept only this one in an offer
     parameters: { 'level-asymmetry-allowed': 1, 'packetization-mode': 1, 'profile-level-id': '42e01f' },
   },
   VP8: { kind: 'video', mimeType: 'video/VP8', clockRate: 90_000, parameters: {} },
@@ -45,14 +45,14 @@ const OFFERED: Partial<Record<Codec, readonly [media: number, rtx?: number]>> = 
   OPUS: [110],
 };
 
-/** The order in which mediasoup gives payload types to what asks for none. */
+/** Order in which mediasoup assigns payload types to codecs without a preferred one. */
 const AUTOMATIC = [...range(100, 127), ...range(96, 99)];
 
 export function isRoutable(codec: Codec): boolean {
   return codec in FORMATS;
 }
 
-/** Whether mediasoup takes several streams of the codec as one picture in several qualities. */
+/** Whether mediasoup can forward simulcast layers of the codec. */
 export function hasLayers(codec: Codec): boolean {
   return codec === 'H264' || codec === 'VP8';
 }
@@ -64,7 +64,7 @@ export function formatOf(codec: Codec): Format {
   return format;
 }
 
-/** The codec as a server's own offer names it. */
+/** Codec with the payload types and feedback of a server's offer. @throws RangeError for a codec that mediasoup does not route */
 export function offeredCodec(codec: Codec, rtx: boolean, estimation: 'All' | 'REMB' | 'TransportCC'): RtpCodec {
   const format = formatOf(codec);
   const [payloadType, rtxPayloadType] = OFFERED[codec] as readonly [number, number?];
@@ -75,19 +75,19 @@ export function offeredCodec(codec: Codec, rtx: boolean, estimation: 'All' | 'RE
   return { ...format, payloadType, ...(rtx ? { rtxPayloadType } : {}), feedback };
 }
 
-/** Feedback that mediasoup understands, of what a peer offers. */
+/** Whether mediasoup supports a type of feedback. */
 export function isKnownFeedback(kind: 'video' | 'audio', { type, parameter = '' }: types.RtcpFeedback): boolean {
   const name = parameter === '' ? type : `${type} ${parameter}`;
   if (kind === 'audio') return name === 'nack';
   return ['nack', 'nack pli', 'ccm fir', 'goog-remb', 'transport-cc'].includes(name);
 }
 
-/** True where `mediaCodecs` can give a retransmission this payload type. */
+/** Whether `mediaCodecs` can assign this payload type to retransmissions. */
 export function canBeRtx(payloadType: number): boolean {
   return AUTOMATIC.includes(payloadType);
 }
 
-/** Equal keys can share a producer. */
+/** Key of a codec; peers with equal keys can share a producer. */
 export function codecKey({ mimeType, payloadType, rtxPayloadType, parameters }: RtpCodec): string {
   return JSON.stringify([
     mimeType,
@@ -98,8 +98,8 @@ export function codecKey({ mimeType, payloadType, rtxPayloadType, parameters }: 
 }
 
 /**
- * Codecs of a router whose only real one is `codec`, retransmission included. mediasoup numbers a video codec's
- * RTX itself, by the first free number of its list: codecs that nobody uses take the numbers in front.
+ * Router codecs for `codec` and its retransmissions. mediasoup itself assigns the RTX payload type, the first free one of
+ * its list: unused placeholder codecs occupy those before the wanted one.
  */
 export function mediaCodecs(codec: RtpCodec): types.RouterRtpCodecCapability[] {
   const { kind, mimeType, clockRate, channels, parameters, payloadType, rtxPayloadType } = codec;
@@ -113,7 +113,7 @@ export function mediaCodecs(codec: RtpCodec): types.RouterRtpCodecCapability[] {
   ];
 }
 
-/** What a peer that agreed on `codec` can receive, in mediasoup's terms. */
+/** Receiver capabilities, as mediasoup takes them, of a peer that agreed on `codec`. */
 export function receiverCapabilities(
   codec: RtpCodec,
   headerExtensions: readonly types.RtpHeaderExtension[],

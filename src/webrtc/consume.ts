@@ -4,13 +4,13 @@ import { receiverCapabilities, type RtpCodec } from './codecs.ts';
 export interface ConsumerOptions {
   readonly mid: string;
   readonly codec: RtpCodec;
-  /** As agreed with the peer, under the numbers by which it knows them. */
+  /** Agreed header extensions, with the peer's identifiers. */
   readonly extensions: readonly types.RtpHeaderExtension[];
 }
 
 /**
- * Makes a paused consumer of a producer, whose packets have the header extensions that are agreed under the peer's numbers. mediasoup
- * reads those of the producer within the call, so one producer serves peers with any numbers.
+ * Makes a paused consumer whose packets carry header extensions under the peer's identifiers. mediasoup reads the
+ * producer's identifiers within the call, so that one producer serves peers with any identifiers.
  */
 export function consume(
   transport: types.Transport,
@@ -21,7 +21,7 @@ export function consume(
   const parameters = producer.consumableRtpParameters;
   const headerExtensions = parameters.headerExtensions?.map((own) => ({ ...own, id: idOf(own.uri) ?? own.id }));
   const value = { ...parameters, headerExtensions };
-  // mediasoup has no option for it: in front of the getter of all producers
+  // mediasoup has no option for this: an own property hides the getter of the class
   Object.defineProperty(producer, 'consumableRtpParameters', { value, configurable: true });
   try {
     return transport.consume({

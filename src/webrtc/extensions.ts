@@ -11,7 +11,7 @@ type Wanted = Pick<WebrtcPublisherConfig, 'bandwidthEstimation' | 'playoutDelay'
 
 const all = getSupportedRtpCapabilities().headerExtensions ?? [];
 
-/** Header extensions of packets to viewers, under the identifiers that mediasoup writes them with. */
+/** Header extensions of packets to viewers, with mediasoup's identifiers. */
 export function senderExtensions({ bandwidthEstimation, playoutDelay }: Wanted): types.RtpHeaderExtension[] {
   const uris = new Set([MID]);
   if (bandwidthEstimation !== 'TransportCC') uris.add(SEND_TIME);
@@ -29,26 +29,26 @@ const RECEIVED = new Set([
   'https://aomediacodec.github.io/av1-rtp-spec/#dependency-descriptor-rtp-header-extension',
 ]);
 
-/** Header extensions of packets from publishers: what tells streams apart, and what their bandwidth estimation needs. */
+/** Header extensions of packets from publishers: identification of streams, and bandwidth estimation. */
 export function receiverExtensions(kind: 'video' | 'audio'): types.RtpHeaderExtension[] {
   return all.filter(
     (extension) => extension.kind === kind && RECEIVED.has(extension.uri) && extension.direction !== 'sendonly',
   );
 }
 
-/** The extension with which packets ask for a playout delay. */
+/** Playout delay extension, with mediasoup's identifier. */
 export function playoutDelayExtension(): types.RtpHeaderExtensionParameters {
   const { uri, preferredId } = all.find((extension) => extension.uri === PLAYOUT_DELAY) as types.RtpHeaderExtension;
   return { uri, id: preferredId };
 }
 
-/** How one end's packets are marked and the other end reports them. */
+/** Header extensions and RTCP feedback that bandwidth estimation depends on. */
 interface Reporting {
   readonly codecs: readonly { readonly rtcpFeedback?: readonly types.RtcpFeedback[] }[];
   readonly headerExtensions?: readonly { readonly uri: string }[];
 }
 
-/** Whether mediasoup can estimate from them what the way to a viewer carries. */
+/** Whether mediasoup can estimate the bandwidth to a viewer: an extension needs its matching feedback. */
 export function isEstimated({ codecs, headerExtensions = [] }: Reporting): boolean {
   const both = (extension: string, feedback: string) =>
     headerExtensions.some(({ uri }) => uri === extension) &&

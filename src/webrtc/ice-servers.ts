@@ -3,16 +3,15 @@ import { CREDENTIAL_LIFETIME_MS } from '../config/elements/bind.ts';
 import type { WebrtcBindConfig } from '../config/model.ts';
 import { hostInUrl } from '../lib/address.ts';
 
-/** What a client is told of a STUN or TURN server. */
+/** STUN or TURN server as sent to a client. */
 export interface IceServer {
   readonly urls: readonly string[];
   readonly userName?: string;
   readonly credential?: string;
 }
 
-/** Who a client is, as far as that decides what it is told. */
 interface Asking {
-  /** Host by which it has come here. */
+  /** Host in the client's URL. */
   readonly hostName: string;
   readonly query: URLSearchParams;
 }
@@ -22,34 +21,34 @@ type Given = Pick<WebrtcBindConfig, 'iceServers' | 'iceCandidates'>;
 const ID_BYTES = 8;
 
 /**
- * The servers that a client of this port is told of: the configured ones, and the relay (docs/compatibility.md#webrtc-signalling)
- * where it asks for `transport=relay` or `all`, or everybody is to use it. Names and passwords of those with a secret are
- * made for each client.
+ * Servers to send to a client of this port: the configured ones, and the relay (docs/compatibility.md#webrtc-signalling)
+ * if the client asks for `transport=relay` or `all`, or the relay is forced. Servers with a secret get a name and
+ * password for each client.
  */
 export function iceServersFor({ iceServers, iceCandidates }: Given, { hostName, query }: Asking): IceServer[] {
-  const told = iceServers.map(({ urls, userName, credential, secret, lifetime }) => ({
+  const configured = iceServers.map(({ urls, userName, credential, secret, lifetime }) => ({
     urls,
     ...(secret === undefined ? { userName, credential } : mint(secret, lifetime)),
   }));
   const { tcpRelay, tcpRelaySecret, tcpRelayForce, defaultTransport } = iceCandidates;
   const transport = (query.get('transport') ?? defaultTransport).toLowerCase();
   const relays = tcpRelayForce || transport === 'relay' || transport === 'all';
-  if (!relays || tcpRelay.length === 0 || !tcpRelaySecret) return told;
+  if (!relays || tcpRelay.length === 0 || !tcpRelaySecret) return configured;
   const urls = tcpRelay.map(
     ({ host, port }) => `turn:${hostInUrl(host === '*' ? hostName : host)}:${port}?transport=tcp`,
   );
-  return [...told, { urls, ...mint(tcpRelaySecret, CREDENTIAL_LIFETIME_MS) }];
+  return [...configured, { urls, ...mint(tcpRelaySecret, CREDENTIAL_LIFETIME_MS) }];
 }
 
-/** A name that says until when it holds, and its password (draft-uberti-behave-turn-rest-00 section 2.2). */
+/** Makes a user name that contains its expiry, and its password (draft-uberti-behave-turn-rest-00 section 2.2). */
 function mint(secret: string, lifetimeMs: number): Required<Pick<IceServer, 'userName' | 'credential'>> {
   const expiry = Math.ceil((Date.now() + lifetimeMs) / 1000);
-  // quotas of the relay are for each name
+  // the relay has quotas per name
   const userName = `${expiry}:${randomBytes(ID_BYTES).toString('hex')}`;
   return { userName, credential: createHmac('sha1', secret).update(userName).digest('base64') };
 }
 
-/** Fields of an offer of the WebSocket signalling: there are two spellings. */
+/** Fields of an offer of the WebSocket signalling; clients read either of two spellings. */
 export function offerFields(servers: readonly IceServer[]): object {
   if (servers.length === 0) return {};
   return {

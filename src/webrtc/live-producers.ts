@@ -2,15 +2,15 @@ import type { types } from 'mediasoup';
 import type { InputStream } from '../core/stream.ts';
 import type { MediaWorker } from './media-worker.ts';
 
-/** RTP of one track of a stream, as its publisher sends it. */
+/** Producer of one track, with the publisher's RTP. */
 export interface LiveProducer {
   readonly worker: MediaWorker;
   readonly producer: types.Producer;
-  /** Which of the producer's encodings the track is. */
+  /** Index of the track in the producer's encodings. */
   readonly encoding: number;
 }
 
-/** RTP that is on the media workers already: viewers of streams that came over WebRTC can be sent it as it is. */
+/** Producers of streams published over WebRTC, whose RTP workers can forward to viewers unchanged. */
 export class LiveProducers {
   readonly #of = new WeakMap<InputStream, Map<number, LiveProducer>>();
 
@@ -21,7 +21,7 @@ export class LiveProducers {
     else known.set(trackId, producer);
   }
 
-  /** Undefined where a track did not come over WebRTC. */
+  /** @returns undefined for a track that was not published over WebRTC */
   get(input: InputStream, trackId: number): LiveProducer | undefined {
     return this.#of.get(input)?.get(trackId);
   }

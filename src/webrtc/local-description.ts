@@ -2,34 +2,34 @@ import type { types } from 'mediasoup';
 import { candidateLine, type HostCandidate } from './candidate.ts';
 import type { RtpCodec } from './codecs.ts';
 
-/** A media section in use: what a consumer sends. */
+/** Media section on which a consumer sends. */
 export interface SendingMedia {
   readonly mid: string;
   readonly kind: 'video' | 'audio';
   readonly rtpParameters: types.RtpParameters;
 }
 
-/** A media section in use: what is taken from the peer. */
+/** Media section on which the peer sends. */
 export interface ReceivingMedia {
   readonly mid: string;
   readonly kind: 'video' | 'audio';
-  /** What the peer may send with, the best first. */
+  /** Codecs that the peer may send, the best first. */
   readonly accepted: readonly RtpCodec[];
   readonly extensions: readonly { readonly id: number; readonly uri: string }[];
-  /** Qualities of one picture; empty for one stream. */
+  /** Simulcast layers; empty without simulcast. */
   readonly rids: readonly string[];
 }
 
-/** A media section of the peer's offer that carries data channels (RFC 8841). */
+/** Media section of the peer's offer for data channels (RFC 8841). */
 export interface DataChannelMedia {
   readonly mid: string;
   readonly protocol: string;
   readonly sctpPort: number;
-  /** Bytes that are taken in one message. */
+  /** Bytes. */
   readonly maxMessageSize: number;
 }
 
-/** A media section of the peer's offer that nothing is sent on. */
+/** Media section of the peer's offer that stays unused. */
 export interface UnusedMedia {
   readonly mid: string;
   readonly kind: string;
@@ -38,26 +38,24 @@ export interface UnusedMedia {
 }
 
 export interface LocalDescription {
-  /** Number that tells the versions of one session's descriptions apart. */
+  /** Session id of the origin line. */
   readonly sessionId: number;
-  /** Names the media stream. */
   readonly streamId: string;
   readonly setup: 'actpass' | 'passive' | 'active';
   readonly ice: types.IceParameters;
   readonly fingerprint: types.DtlsFingerprint;
   readonly candidates: readonly HostCandidate[];
   readonly media: readonly (SendingMedia | ReceivingMedia | DataChannelMedia | UnusedMedia)[];
-  /** Mids that an offer bundles, in the answer to it: only they can be in a group. */
+  /** In an answer: mids that the offer bundles, as only they can be in a group. */
   readonly bundle?: readonly string[];
 }
 
-/** Name in the origin line. */
 const USER = 'Kiln';
 /** The format of data channels. */
 export const DATA_CHANNEL = 'webrtc-datachannel';
 const RTP_PROTOCOL = 'UDP/TLS/RTP/SAVPF';
 
-/** Writes an offer or an answer of an ICE-lite end that knows all its candidates. */
+/** Writes the offer or answer of an ICE-lite end with all its candidates. */
 export function writeDescription(description: LocalDescription): string {
   const { sessionId, ice, setup, fingerprint, media, bundle = media.map(({ mid }) => mid) } = description;
   const bundled = media.filter(
@@ -182,7 +180,7 @@ function candidateLines(candidates: readonly HostCandidate[]): string[] {
   return [...candidates.map((candidate) => `a=${candidateLine(candidate)}`), 'a=end-of-candidates'];
 }
 
-/** Refused with port 0, except in a bundle: it may be the section that carries the transport. */
+/** Rejects a section with port 0, except in a bundle: it may be the section that carries the transport. */
 function unusedSection(
   { kind, mid, protocol, formats }: UnusedMedia,
   isBundled: boolean,

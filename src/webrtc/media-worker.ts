@@ -5,23 +5,23 @@ import type { types } from 'mediasoup';
 import { ListenError } from '../core/listen-error.ts';
 import type { Transport } from '../lib/address.ts';
 import type { IceSocket } from './addresses.ts';
-import { candidatesOn, hostCandidates, type HostCandidate, type Way } from './candidate.ts';
+import { candidatesOn, hostCandidates, type HostCandidate, type TransportChoice } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
 
-/** Above what is usually configured for ICE. */
+/** Above the ports usually configured for ICE. */
 const PIPE_PORTS = { min: 50_000, max: 59_999 };
-/** A key frame comes all at once, and what comes while the worker has to wait for its turn is lost beyond this. */
+/** Bytes: holds the burst of a key frame that arrives while the worker waits for the CPU. */
 const SOCKET_BUFFER = 1024 * 1024;
 const BUFFERS = { recvBufferSize: SOCKET_BUFFER, sendBufferSize: SOCKET_BUFFER };
-/** Of data channels, in bytes. */
+/** Receive window of data channels, in bytes. */
 const MIN_RECEIVE_WINDOW = 64 * 1024;
 const CHECK_MS = 2000;
-/** A worker that has not answered at so many looks is hung: what is written to it piles up here. */
+/** Checks without an answer after which a worker is killed as hung: requests to it would pile up in memory. */
 const SILENT_CHECKS = 5;
-/** However many viewers ask a producer for key frames, it is asked no more often: each costs many times another picture. */
+/** Least time between key frame requests to a producer, from however many viewers: key frames are many times larger than others. */
 const KEY_FRAME_DELAY_MS = 1000;
 
-/** One mediasoup process with its ports and its router. Everything made on it closes with it. */
+/** One mediasoup process with its ports and its router. Transports and producers made on it close with it. */
 export class MediaWorker {
   readonly index: number;
   readonly pid: number;
@@ -32,7 +32,7 @@ export class MediaWorker {
   readonly #server: types.WebRtcServer;
   readonly #router: types.Router;
   readonly #watch = setInterval(() => this.#check(), CHECK_MS).unref();
-  /** How often it was looked whether the question is answered that was put last; undefined when it is. */
+  /** Checks since the last request while it has no answer; undefined once answered. */
   #unanswered: number | undefined;
 
   private constructor(
@@ -85,15 +85,14 @@ export class MediaWorker {
     return this.#worker.closed;
   }
 
-  /** Those of its candidates that a peer is told. */
-  candidatesOn(way: Way): HostCandidate[] {
+  candidatesOn(way: TransportChoice): HostCandidate[] {
     return candidatesOn(this.candidates, way);
   }
 
   createWebRtcTransport(options: {
     protocol: Transport | undefined;
     iceConsentTimeout: number;
-    /** Bits per second that the way to the viewer is taken to carry before anything is known of it. */
+    /** Bits per second assumed until there is an estimate. */
     initialBitrate: number;
     dataChannels?: { readonly send: number; readonly receive: number };
   }): Promise<types.WebRtcTransport> {
@@ -118,7 +117,7 @@ export class MediaWorker {
     return this.#router.createDirectTransport();
   }
 
-  /** One end of a pipe between routers of this machine. */
+  /** Creates one end of a pipe between routers of this machine. */
   createPipeTransport(): Promise<types.PipeTransport> {
     return this.#router.createPipeTransport({
       listenInfo: { protocol: 'udp', ip: '127.0.0.1', portRange: PIPE_PORTS, ...BUFFERS },
@@ -129,7 +128,7 @@ export class MediaWorker {
   /**
    * Makes a producer whose consumers use exactly the payload types of `codec`. mediasoup takes them from
    * the router's codecs at the moment of the call, so one router serves every choice of payload types.
-   * @param rtp how packets come in: one codec of that kind, retransmissions aside
+   * @param rtp of incoming packets: one codec of that kind, and its retransmissions
    */
   produce(transport: types.Transport, codec: RtpCodec, rtp: types.RtpParameters): Promise<types.Producer> {
     this.#router.updateMediaCodecs(mediaCodecs(codec));
@@ -142,7 +141,7 @@ export class MediaWorker {
 
   #check(): void {
     if (this.#unanswered !== undefined) {
-      // a process that is hung hears no other signal; `died` follows
+      // a hung process handles no other signal; `died` follows
       if (++this.#unanswered >= SILENT_CHECKS) process.kill(this.pid, 'SIGKILL');
       return;
     }
@@ -150,12 +149,12 @@ export class MediaWorker {
     const answered = (): void => {
       this.#unanswered = undefined;
     };
-    // it fails when the worker ends
+    // fails only when the worker ends
     this.#worker.getResourceUsage().then(answered, answered);
   }
 }
 
-/** What libuv says, in mediasoup's words. */
+/** mediasoup's error for a socket, with the reason of libuv. */
 const LISTEN_FAILURE = /\[protocol:(udp|tcp), ip:'([^']+)', port:(\d+)\]: (.*)$/;
 const CODES: Readonly<Record<string, string>> = {
   'address already in use': 'EADDRINUSE',
@@ -172,8 +171,8 @@ function listenError(error: unknown): ListenError | undefined {
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Starts mediasoup processes that only this one ends. mediasoup leaves them in the terminal's process group, whose
- * Ctrl-C would reach them, and closes them itself at a signal: while this process drains, or ends its streams.
+ * Starts mediasoup processes that only this process ends. By default they are in the terminal's process group, where
+ * Ctrl-C reaches them, and mediasoup closes them on a signal, when this process may still drain or end its streams.
  * A worker ends when its pipes close, so that it never outlives this process.
  * @param start must spawn before it returns: mediasoup has no option for this
  */
@@ -194,7 +193,7 @@ function inOwnSession<R>(start: () => R): R {
   }
 }
 
-/** The sockets with the ports that were found for those that had none. */
+/** Fills in the ports that the system chose for sockets with port 0. */
 async function openedSockets(server: types.WebRtcServer, sockets: readonly IceSocket[]): Promise<IceSocket[]> {
   if (sockets.every(({ port }) => port !== 0)) return [...sockets];
   const { udpSockets, tcpServers } = await server.dump();

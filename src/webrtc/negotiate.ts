@@ -12,10 +12,10 @@ import {
 
 const ROUTED = ['H264', 'VP8', 'VP9', 'AV1', 'OPUS'] as const;
 
-/** Constrained baseline, which everything decodes; then the others from plain to rich. */
+/** In order of preference: constrained baseline, which every client decodes, then the others up to high. */
 const H264_PROFILES = ['42e0', '42c0', '4200', '4d', '64'];
 
-/** Format parameters whose offered value the answer repeats. */
+/** Format parameters that an answer repeats with the offered value. */
 const ANSWERED_PARAMETERS = new Set([
   'level-asymmetry-allowed',
   'packetization-mode',
@@ -26,10 +26,10 @@ const ANSWERED_PARAMETERS = new Set([
   'tier',
 ]);
 
-/** Of header extensions in the form that mediasoup writes (RFC 8285 section 4.2). */
+/** Largest identifier of the one-byte header extensions that mediasoup writes (RFC 8285 section 4.2). */
 const MAX_ONE_BYTE_ID = 14;
 
-/** Reads a peer's offer, which costs time: it is to be admitted by then. @throws sdpMalformed */
+/** Parses a peer's offer. Parsing costs time: admit the peer first. @throws sdpMalformed */
 export function readOffer(sdp: string): RemoteDescription {
   try {
     return parseRemoteDescription(sdp);
@@ -40,10 +40,9 @@ export function readOffer(sdp: string): RemoteDescription {
 }
 
 /**
- * Chooses how to send `codec` to a peer whose offer is `media`: the payload type, parameters and feedback are
- * the offer's.
- * @param rtx retransmissions go in a stream of their own where the offer has one
- * @returns undefined when the offer cannot take the codec
+ * Chooses how to send `codec` to a peer: payload type, parameters and feedback of its offer.
+ * @param rtx use a separate stream for retransmissions if the offer has one
+ * @returns undefined when the offer has no usable form of the codec
  */
 export function negotiateCodec(codec: Codec, media: RemoteMedia, rtx: boolean): RtpCodec | undefined {
   const { kind, mimeType, clockRate, channels } = formatOf(codec);
@@ -70,9 +69,9 @@ export function negotiateCodec(codec: Codec, media: RemoteMedia, rtx: boolean): 
 }
 
 /**
- * Header extensions that a peer offers, under its identifiers: an answer must not give an offered identifier another meaning (RFC 8285
- * section 6).
- * @param maps false: packets have mediasoup's identifiers, and only what is offered under the same can be taken
+ * Supported header extensions that a peer offers, with its identifiers: an answer must not give an offered identifier
+ * another meaning (RFC 8285 section 6).
+ * @param maps false: packets have mediasoup's identifiers, so only extensions offered with the same ones can be used
  */
 export function negotiateExtensions(
   media: RemoteMedia,
@@ -89,7 +88,7 @@ export function negotiateExtensions(
 }
 
 /**
- * Checks that one transport can carry what is taken of an offer: there is no other (RFC 9725 section 4.4.1).
+ * Checks that the accepted sections of an offer share one transport, as there is only one (RFC 9725 section 4.4.1).
  * @throws notAcceptable
  */
 export function demandBundled({ bundle }: RemoteDescription, taken: readonly { readonly mid: string }[]): void {
@@ -97,20 +96,19 @@ export function demandBundled({ bundle }: RemoteDescription, taken: readonly { r
     throw kilnError('notAcceptable', 'its sections are not bundled');
 }
 
-/** The codec of a media type, in any case; undefined for one that mediasoup does not route. */
+/** Codec of a media type, compared without case; undefined for one that mediasoup does not route. */
 export function codecNamed(mimeType: string): (typeof ROUTED)[number] | undefined {
   return ROUTED.find((codec) => formatOf(codec).mimeType.toLowerCase() === mimeType.toLowerCase());
 }
 
 /**
- * How well a peer may send with a codec of its offer: 0, and what is read less gladly after it; Infinity when it cannot
- * be taken.
+ * Rank of a codec of a peer's offer for receiving: 0 is best, Infinity cannot be received.
  */
 export function rankForReceiving(codec: Codec, remote: RemoteCodec): number {
   const { clockRate, channels = 1 } = formatOf(codec);
   if (remote.clockRate !== clockRate || remote.channels !== channels) return Infinity;
   if (codec !== 'H264') return rank(codec, remote);
-  // every profile is as good; single NAL units need no mode
+  // all profiles are equal; packets of single NAL units need no mode
   return remote.parameters['packetization-mode'] === 2
     ? Infinity
     : remote.parameters['packetization-mode'] === 1
@@ -118,7 +116,7 @@ export function rankForReceiving(codec: Codec, remote: RemoteCodec): number {
       : 1;
 }
 
-/** The payload type with which a peer's offer sends packets of a codec again; undefined where it has none. */
+/** Payload type of a codec's retransmissions in a peer's offer; undefined without one. */
 export function retransmissionOf({ payloadType }: RemoteCodec, media: RemoteMedia): number | undefined {
   return media.codecs.find(({ name, parameters }) => name === 'rtx' && parameters.apt === payloadType)?.payloadType;
 }
@@ -133,7 +131,7 @@ function rank(codec: Codec, { parameters }: RemoteCodec): number {
   if (codec === 'AV1') return Number(parameters.profile ?? 0) === 0 ? 0 : Infinity;
   if (codec !== 'H264') return 0;
   const mode = parameters['packetization-mode'];
-  // fragments and aggregates need mode 1; who says nothing about it nearly always takes them
+  // fragments and aggregates need mode 1; peers that give no mode nearly always accept them
   if (mode !== undefined && mode !== 1) return Infinity;
   const profile = String(parameters['profile-level-id'] ?? '42e01f').toLowerCase();
   const index = H264_PROFILES.findIndex((known) => profile.startsWith(known));

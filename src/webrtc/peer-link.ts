@@ -1,53 +1,53 @@
 import { EventEmitter } from 'node:events';
 import type { types } from 'mediasoup';
 import { kilnError } from '../errors.ts';
-import type { HostCandidate, Way } from './candidate.ts';
+import type { HostCandidate, TransportChoice } from './candidate.ts';
 import type { MediaWorker } from './media-worker.ts';
 import type { RemoteDescription } from './remote-description.ts';
 
-/** A peer's end of DTLS, as its description tells. */
+/** DTLS parameters of a peer's description. */
 export interface PeerEnd {
   readonly fingerprint: types.DtlsFingerprint;
   readonly role: types.DtlsRole;
 }
 
-/** The DTLS role of a peer whose description says `setup`, where either end may choose. */
+/** DTLS role of a peer with the given `setup`; client for `actpass`. */
 export function peerRole(setup: RemoteDescription['setup']): types.DtlsRole {
   return setup === 'passive' ? 'server' : 'client';
 }
 
-/** What mediasoup counts with: seconds, in one byte, where none would be for ever. */
+/** Limit of mediasoup, for which 0 means no timeout. */
 const MAX_CONSENT_SECONDS = 255;
 
-/** After how many seconds without a word of it mediasoup is to take a peer for gone. */
+/** Consent timeout for mediasoup, in whole seconds (1 to 255). */
 export function consentTimeout(timeoutMs: number): number {
   return Math.min(MAX_CONSENT_SECONDS, Math.max(1, Math.round(timeoutMs / 1000)));
 }
 
 export interface LinkOptions {
-  readonly way: Way;
-  /** How long a peer may go without a check of the way (ICE) before it counts as gone. */
+  readonly way: TransportChoice;
+  /** Time without ICE checks after which the peer counts as gone. */
   readonly timeoutMs: number;
-  /** Bits per second that the way to the peer is taken to carry before anything is known of it. */
+  /** Bits per second assumed until there is an estimate. */
   readonly initialBitrate: number;
-  /** There are data channels: bytes of the largest message each way. */
+  /** Enables data channels: largest message each way, in bytes. */
   readonly dataChannels?: { readonly send: number; readonly receive: number };
 }
 
 interface LinkEvents {
-  /** DTLS is up: media flows. */
+  /** DTLS is connected: media flows. */
   connected: [];
-  /** The peer has gone. @param lost the media worker is gone, not the peer: it can come back at once */
+  /** The peer has gone. @param lost the media worker died, and the peer can reconnect at once */
   gone: [reason: string, lost: boolean];
 }
 
-/** ICE and DTLS with one peer, on one worker. Closed by its owner, also after `gone`. */
+/** ICE and DTLS with one peer, on one worker. The owner closes it, also after `gone`. */
 export class PeerLink extends EventEmitter<LinkEvents> {
   readonly transport: types.WebRtcTransport;
   readonly #worker: MediaWorker;
-  readonly #way: Way;
+  readonly #way: TransportChoice;
 
-  private constructor(transport: types.WebRtcTransport, worker: MediaWorker, way: Way) {
+  private constructor(transport: types.WebRtcTransport, worker: MediaWorker, way: TransportChoice) {
     super();
     this.transport = transport;
     this.#worker = worker;
@@ -62,7 +62,7 @@ export class PeerLink extends EventEmitter<LinkEvents> {
     });
   }
 
-  /** @throws mediaUnavailable when the worker dies meanwhile */
+  /** @throws mediaUnavailable when the worker dies before the link is open */
   static async open(
     worker: MediaWorker,
     { way, timeoutMs, initialBitrate, dataChannels }: LinkOptions,
@@ -98,17 +98,17 @@ export class PeerLink extends EventEmitter<LinkEvents> {
     return fingerprints.find(({ algorithm }) => algorithm === 'sha-256') as types.DtlsFingerprint;
   }
 
-  /** Tells the peer's end of DTLS. @throws mediaUnavailable when the link is closed */
+  /** Starts DTLS with the peer. @throws mediaUnavailable when the link is closed */
   connect({ fingerprint, role }: PeerEnd): Promise<void> {
     return this.ask((transport) => transport.connect({ dtlsParameters: { role, fingerprints: [fingerprint] } }));
   }
 
-  /** New ICE credentials, for a peer whose network changed. @throws mediaUnavailable when the link is closed */
+  /** Makes new ICE credentials, for a peer whose network changed. @throws mediaUnavailable when the link is closed */
   restartIce(): Promise<types.IceParameters> {
     return this.ask((transport) => transport.restartIce());
   }
 
-  /** Asks the worker, whose answer counts only while the link lives. @throws mediaUnavailable */
+  /** Sends a request to the worker. @throws mediaUnavailable when the link is closed by the time of the answer */
   async ask<T>(request: (transport: types.WebRtcTransport) => Promise<T>): Promise<T> {
     if (this.closed) throw kilnError('mediaUnavailable');
     try {

@@ -1,28 +1,29 @@
 import { kilnError } from '../errors.ts';
 import { clientOf } from '../lib/client-of.ts';
 
-/** Sessions that have not connected yet, on this node: what strangers can make it hold, and what one of them can. */
+/** Limits of sessions that have not connected yet, on this node and per client: unauthenticated clients can create them. */
 const MAX_PENDING = 1000;
 const MAX_PENDING_OF_ONE = 256;
-/** Who has no more than so many is let in beyond that: a few who have many keep out themselves alone. */
+/** Clients with fewer pending sessions may exceed MAX_PENDING, so that a few clients with many cannot lock out the others. */
 const FEW = 4;
 const MAX_PENDING_WITH_FEW = 2000;
-/** Peers are connected within a second or two: how long one may take, however long one may be silent later. */
+/** Peers connect within a second or two, so this limit holds even where the timeout of a connected peer is longer. */
 const MAX_CONNECT_MS = 10_000;
 
-/** How long a peer is waited for. @param timeoutMs how long one may be silent */
+/** Time to wait for a peer to connect, in milliseconds. @param timeoutMs of a connected peer */
 export function connectTimeout(timeoutMs: number): number {
   return Math.min(timeoutMs, MAX_CONNECT_MS);
 }
 
-/** Counts sessions that are to connect, by the client that asked for them. */
+/** Counts sessions that have not connected yet, by client. */
 export class PendingPeers {
   #all = 0;
   readonly #of = new Map<string, number>();
 
   /**
-   * Counts a session that is to connect; call the answer when it did or will not.
-   * @throws mediaUnavailable when too many are to, of this client or in all
+   * Counts a session.
+   * @returns undo, to call when the session has connected or failed
+   * @throws mediaUnavailable when too many are pending, of this client or in all
    */
   add(address: string): () => void {
     const client = clientOf(address);

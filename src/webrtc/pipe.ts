@@ -3,7 +3,7 @@ import type { RtpCodec } from './codecs.ts';
 import type { LiveProducer } from './live-producers.ts';
 import type { MediaWorker } from './media-worker.ts';
 
-/** A producer that is fed by workers alone. */
+/** Producer that the workers feed without this process. */
 export interface Pipe {
   readonly producer: types.Producer;
   /** Idempotent. */
@@ -11,11 +11,11 @@ export interface Pipe {
 }
 
 /**
- * Leads what a publisher sends to a producer whose consumers use exactly the payload types of `codec`, on whichever
- * worker: over a UDP port of loopback at each end, past this process. Key frames are asked for the other way.
- * @param sources of one codec and one publisher; of a picture the layers, as consumers number them
- * @param cname that of all that one viewer is sent
- * @throws Error when a worker or the publisher has gone
+ * Forwards a publisher's packets to a producer on any worker, whose consumers use exactly the payload types of `codec`.
+ * Packets go between loopback UDP ports of the workers, without passing this process; key frame requests go back.
+ * @param sources of one codec and one publisher; of video the layers, in the order in which consumers number them
+ * @param cname shared by all media of one viewer
+ * @throws Error when a worker or the publisher has ended
  */
 export async function pipe(
   sources: readonly LiveProducer[],

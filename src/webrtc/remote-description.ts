@@ -21,29 +21,27 @@ export interface RemoteCodec {
 }
 
 export interface RemoteMedia {
-  /** `audio`, `video` or another word. */
+  /** Media type: `audio`, `video`, or another one. */
   readonly kind: string;
   readonly mid: string;
   readonly protocol: string;
-  /** The formats of the m-line, for a media section that is answered without being used. */
+  /** Formats of the m-line, for the answer of an unused section. */
   readonly formats: string;
-  /** The peer wants, and is able, to receive. */
   readonly receives: boolean;
-  /** The peer wants, and is able, to send. */
   readonly sends: boolean;
-  /** Identifiers of the streams in which it sends one picture in several qualities (RFC 8853); empty for one stream. */
+  /** Simulcast layers that the peer sends (RFC 8853); empty without simulcast. */
   readonly rids: readonly string[];
-  /** What it sends, where it tells: SSRC, and that of its retransmissions. */
+  /** SSRC that the peer sends with, and that of its retransmissions; undefined if not declared. */
   readonly source: { readonly ssrc: number; readonly rtxSsrc?: number } | undefined;
   readonly codecs: readonly RemoteCodec[];
   readonly extensions: readonly { readonly id: number; readonly uri: string }[];
-  /** Data channels: the SCTP port, and the largest message that the peer takes, in bytes; 0: any (RFC 8841). */
+  /** Data channels: SCTP port, and largest message that the peer accepts, in bytes; 0: any size (RFC 8841). */
   readonly sctp: { readonly port: number; readonly maxMessageSize: number } | undefined;
 }
 
 export interface RemoteDescription {
   readonly media: readonly RemoteMedia[];
-  /** Mids of the sections that share a transport where they are taken (RFC 9143); empty where none are to. */
+  /** Mids of the sections that share a transport if accepted (RFC 9143); may be empty. */
   readonly bundle: readonly string[];
   readonly fingerprint: types.DtlsFingerprint;
   readonly setup: 'actpass' | 'active' | 'passive';
@@ -55,20 +53,16 @@ const MAX_LINES = 1500;
 const MAX_MEDIA = 32;
 const MAX_FORMATS = 128;
 const ALGORITHMS = new Set(['sha-1', 'sha-224', 'sha-256', 'sha-384', 'sha-512']);
-/** Of a peer that does not tell (RFC 8841 section 6.1). */
+/** Bytes, for a peer that declares none (RFC 8841 section 6.1). */
 const MAX_MESSAGE_SIZE = 65_536;
 const RECEIVING = new Set(['recvonly', 'sendrecv']);
 const SENDING = new Set(['sendonly', 'sendrecv']);
-/** More qualities of one picture nobody sends. */
 const MAX_RIDS = 8;
 const RID = /^[A-Za-z0-9]{1,16}$/;
-/** RFC 8285: identifiers of one-byte and two-byte header extensions. */
+/** Largest identifier of two-byte header extensions (RFC 8285). */
 const MAX_EXTENSION_ID = 255;
 
-/**
- * Reads a peer's offer or answer, as far as media sent to it and taken from it needs it.
- * @throws SdpError
- */
+/** Parses the parts of a peer's offer or answer that sending and receiving need. @throws SdpError */
 export function parseRemoteDescription(sdp: string): RemoteDescription {
   const session = parseSession(sdp);
   if (session.media.length === 0) throw new SdpError('there is no media section');
@@ -128,7 +122,7 @@ function parseMedia(
   index: number,
 ): RemoteMedia {
   const mid = String(section.mid ?? index);
-  // one byte goes in front of it in a one-byte header extension, which holds 16
+  // a one-byte header extension holds 16 bytes (RFC 8285)
   if (!/^[\x21-\x7e]{1,16}$/.test(mid)) throw new SdpError('a mid is malformed');
   const direction = section.direction ?? session.direction ?? 'sendrecv';
   // a section with port 0 is off, unless it is only offered within a bundle (RFC 8843 section 6)
@@ -156,7 +150,7 @@ function parseSctp({ type, sctpPort, maxMessageSize = MAX_MESSAGE_SIZE }: MediaD
   return { port: sctpPort as number, maxMessageSize };
 }
 
-/** Of alternatives the first, which is the preferred one. */
+/** Reads the simulcast layers that the peer sends: of alternatives the first, which is the preferred one. */
 function parseRids({ rids = [], simulcast }: MediaDescription): string[] {
   const streams = [
     [simulcast?.dir1, simulcast?.list1],

@@ -1,6 +1,6 @@
 import type { types } from 'mediasoup';
 
-/** Counts what a transport carries one way, as its worker tells when it is asked. */
+/** Counts the bytes of a transport in one direction, from statistics of its worker. */
 export class TransportMeter {
   readonly #transport: types.WebRtcTransport;
   readonly #way: 'bytesReceived' | 'bytesSent';
@@ -10,8 +10,8 @@ export class TransportMeter {
   #unknown = 0;
 
   /**
-   * @param onBytes takes what has come or gone since it was called last, and how much of what came is of no producer; not called any
-   * more when the transport is closed
+   * @param onBytes takes the bytes since its last call, and how many received ones belong to no producer; not called
+   * after the transport is closed
    */
   constructor(
     transport: types.WebRtcTransport,
@@ -23,7 +23,7 @@ export class TransportMeter {
     this.#onBytes = onBytes;
   }
 
-  /** Asks, unless an answer is still to come. */
+  /** Requests statistics, unless a request is pending. */
   poll(): void {
     if (this.#asking) return;
     this.#asking = true;
@@ -38,7 +38,7 @@ export class TransportMeter {
         this.#unknown = unknown;
         this.#onBytes(bytes, more);
       },
-      // it fails only with the transport, whose owner ends with it
+      // fails only when the transport closes, which its owner handles
       () => {
         this.#asking = false;
       },

@@ -4,7 +4,7 @@ import { kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
 import { iceSockets, localAddresses, workerCount } from './addresses.ts';
 import { listenToMediasoup } from './log.ts';
-import type { Way } from './candidate.ts';
+import type { TransportChoice } from './candidate.ts';
 import { MediaWorker } from './media-worker.ts';
 
 type IceCandidates = WebrtcBindConfig['iceCandidates'];
@@ -12,16 +12,16 @@ type IceConfig = Pick<IceCandidates, 'iceCandidate' | 'enableLinkLocalAddress' |
 
 const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
-/** Viewers that a stream may have on a worker that feeds it already before an emptier worker is fed too. */
+/** Difference in sessions up to which a worker that already has the stream is preferred to an emptier one. */
 const STICKY_SESSIONS = 50;
 
-/** The media workers of this node. One that dies is replaced; what it carried is told by mediasoup's own events. */
+/** Media workers of this node. Dead workers are replaced; their transports learn it from mediasoup's events. */
 export class WorkerPool {
   readonly #config: IceConfig;
   readonly #log: Logger;
   readonly #workers: (MediaWorker | undefined)[];
   readonly #timers = new Set<NodeJS.Timeout>();
-  /** How many have died and were replaced. */
+  /** Number of workers that died. */
   died = 0;
   #closed = false;
 
@@ -33,8 +33,8 @@ export class WorkerPool {
 
   /**
    * Starts one worker per configured port, at most IceWorkerCount or, where that is not set, one per core.
-   * @param configs those of whatever uses the workers, which listen on the ports of all of them
-   * @throws Error when a worker cannot be started or a port not be opened
+   * @param configs of all users of the workers; the workers listen on the ports of every one
+   * @throws Error when a worker cannot be started or a port cannot be opened
    */
   static async create(configs: readonly IceConfig[], log: Logger, cores = availableParallelism()): Promise<WorkerPool> {
     listenToMediasoup(log);
@@ -54,25 +54,25 @@ export class WorkerPool {
   }
 
   /**
-   * How a peer is to be reached that asks for a transport. Through a relay it can be by whatever there is.
+   * Chooses the transport for a peer: the wanted one where a worker has candidates for it, else any. Relayed peers use any.
    * @param wanted `transport` of its URL
    */
   way(
     wanted: string | null,
     { iceCandidate: entries, defaultTransport }: Pick<IceCandidates, 'iceCandidate' | 'defaultTransport'>,
-  ): Way {
+  ): TransportChoice {
     const protocol = (wanted ?? defaultTransport).toLowerCase();
     if (protocol !== 'udp' && protocol !== 'tcp') return { protocol: undefined, entries };
-    const way: Way = { protocol, entries };
+    const way: TransportChoice = { protocol, entries };
     return this.workers.some((worker) => worker.candidatesOn(way).length > 0) ? way : { protocol: undefined, entries };
   }
 
   /**
-   * The worker for one more peer: the one with the fewest, where those that `prefer` names count as emptier.
-   * @param way how the peer is to be reached
-   * @throws mediaUnavailable when no worker runs that could serve it
+   * Picks the worker with the fewest sessions for a new peer.
+   * @param prefer workers that count as having STICKY_SESSIONS fewer
+   * @throws mediaUnavailable when no running worker has a candidate for the peer
    */
-  pick(way: Way, prefer: (worker: MediaWorker) => boolean): MediaWorker {
+  pick(way: TransportChoice, prefer: (worker: MediaWorker) => boolean): MediaWorker {
     let best: MediaWorker | undefined;
     let least = Infinity;
     for (const worker of this.workers) {
@@ -84,7 +84,7 @@ export class WorkerPool {
     return best;
   }
 
-  /** Ends the processes. Idempotent. */
+  /** Ends the worker processes. Idempotent. */
   close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearTimeout(timer);

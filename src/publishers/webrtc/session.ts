@@ -5,7 +5,7 @@ import type { Session } from '../../core/session.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
-import type { HostCandidate, Way } from '../../webrtc/candidate.ts';
+import type { HostCandidate, TransportChoice } from '../../webrtc/candidate.ts';
 import { consume } from '../../webrtc/consume.ts';
 import type { DataChannelMedia, SendingMedia } from '../../webrtc/local-description.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
@@ -54,7 +54,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   readonly selection: Selection;
   readonly #publisher: StreamPublisher;
   readonly #worker: MediaWorker;
-  readonly #way: Way;
+  readonly #way: TransportChoice;
   readonly #undo: () => void;
   readonly #media: Media[] = [];
   /** What is, or is about to be, sent. */
@@ -69,7 +69,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   #closed = false;
 
   /** @param way how the viewer is to be reached */
-  constructor(id: string, publisher: StreamPublisher, selection: Selection, worker: MediaWorker, way: Way) {
+  constructor(id: string, publisher: StreamPublisher, selection: Selection, worker: MediaWorker, way: TransportChoice) {
     super();
     this.id = id;
     this.selection = selection;

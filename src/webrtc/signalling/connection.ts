@@ -13,26 +13,26 @@ import type { PeerRequest } from './request.ts';
 export interface ConnectionOptions {
   readonly socket: WebSocket;
   readonly request: PeerRequest;
-  /** Undefined where what is asked for is not to be had: every offer is refused. */
+  /** Undefined where the port does not serve the requested direction: every offer is rejected. */
   readonly entrance: Entrance | undefined;
-  /** Logs a peer that is refused for that. */
+  /** Logs a peer rejected for lack of `entrance`. */
   readonly onUnavailable: () => void;
   readonly log: Logger;
 }
 
 const MAX_WAITING = 32;
-/** What a peer leaves unread, beyond what the system buffers, before it is cut off. */
+/** Limit of bytes that a peer leaves unread, beyond the system's buffers; then it is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1024;
-/** Of the message that tells a peer that its admission has ended. */
+/** Code of the message for a peer whose admission has ended. */
 const FORBIDDEN = 403;
 const NORMAL_CLOSURE = 1000;
 const POLICY_VIOLATION = 1008;
 
-/** One peer on the WebSocket signalling of docs/compatibility.md#webrtc-signalling: this server always makes the offer. */
+/** One peer of the WebSocket signalling (docs/compatibility.md#webrtc-signalling), where the server always makes the offer. */
 export class SignallingConnection {
   readonly #options: ConnectionOptions;
   readonly #rate = new MessageRate();
-  /** The peer has gone, or is sent away. */
+  /** Aborts when the peer has gone or is disconnected. */
   readonly #gone = new AbortController();
   #offered: Offered | undefined;
   #id = 0;
@@ -74,7 +74,7 @@ export class SignallingConnection {
     if (message.command === 'request_offer') return this.#offer();
     const offered = this.#offered;
     if (offered === undefined || message.id !== this.#id) {
-      // what was under way when the session ended, which the peer has been told
+      // sent before the peer learned that the session ended
       if (this.#id !== 0 && offered === undefined && message.id === this.#id) return;
       throw new SignallingError(400, 'Invalid ID');
     }
@@ -139,7 +139,7 @@ export class SignallingConnection {
     try {
       await offered.answer(answer);
     } catch (error) {
-      // a session that has ended meanwhile has told the peer itself
+      // a closed session has notified the peer itself
       if (!offered.session.closed) throw error;
     }
   }
@@ -147,7 +147,7 @@ export class SignallingConnection {
   #ended(offered: Offered | undefined, reason: string, end: SessionEnd): void {
     if (offered === undefined || this.#offered !== offered) return;
     this.#offered = undefined;
-    // a player that is told to stop asks for a new offer at once, which another worker can make
+    // a stopped player asks for a new offer at once, which another worker can make
     if (end === 'lost') return this.#send({ command: 'stop', id: this.#id, peer_id: 0 });
     if (end === 'expired') this.#send({ code: FORBIDDEN, error: reason });
     this.#options.socket.close(NORMAL_CLOSURE, reason.slice(0, 100));
@@ -170,7 +170,7 @@ export class SignallingConnection {
     else socket.send(JSON.stringify(message));
   }
 
-  /** Ends the session, without a word to the peer. */
+  /** Ends the session without notifying the peer. */
   #drop(reason: string): void {
     const offered = this.#offered;
     this.#offered = undefined;
@@ -184,7 +184,7 @@ export class SignallingConnection {
   }
 }
 
-/** What cannot be offered, for whatever reason, is one and the same to a peer: the names of streams are not told. */
+/** Code and text of an error for a peer. All reasons against an offer look the same, to hide which streams exist. */
 export function errorFields(error: Error): { code: number; text: string } {
   if (error instanceof SignallingError) return { code: error.code, text: error.message };
   if (error instanceof SdpError) return { code: 400, text: 'Could not parse SDP' };

@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { allowOrigin } from '../../access/cross-domains.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 
-/** Other publishers answer reads under the same paths, where preflights come here. */
+/** Includes reads: other publishers answer them under the same paths, but preflights come here. */
 const METHODS = 'DELETE, GET, HEAD, OPTIONS, PATCH, POST';
 const MAX_AGE = '86400';
 
-/** Tells a browser whether a page of another origin may use the answer, and for how long it may know. */
+/** Adds the CORS headers that allow pages of other origins to use the answer. */
 export function addCorsHeaders(crossDomains: CrossDomainsConfig, request: FastifyRequest, reply: FastifyReply): void {
   const allowed = allowOrigin(crossDomains)(request.headers.origin);
   if (allowed === undefined) return;

@@ -4,59 +4,58 @@ import type { HostCandidate } from '../candidate.ts';
 import type { RemoteDescription } from '../remote-description.ts';
 import type { PeerRequest } from './request.ts';
 
-/** A peer's session, as far as signalling deals with it. */
+/** Peer's session, as signalling uses it. */
 export interface PeerSession {
   readonly closed: boolean;
   readonly media: readonly { readonly kind: string; readonly mid: string }[];
   readonly candidates: readonly HostCandidate[];
-  /** New ICE credentials, for a peer whose network changed. @throws mediaUnavailable when the session is closed */
+  /** Makes new ICE credentials, for a peer whose network changed. @throws mediaUnavailable when the session is closed */
   restartIce(): Promise<types.IceParameters>;
   /** Idempotent. */
   close(reason: string): void;
 }
 
-/** A session, and what this server describes of it: the answer to a peer's offer, or an offer. */
+/** Session, and the SDP that this server made for it: an offer or an answer. */
 export interface Described {
   readonly session: PeerSession;
   readonly sdp: string;
 }
 
-/** The answer to a peer's offer. */
 export interface Answered extends Described {
   /** The peer's ICE user name fragment. */
   readonly remoteUfrag: string;
 }
 
 /**
- * Why a session ends: `lost` with its media worker, after which the peer can come back at once; `expired` because its
- * admission ends, of which the peer is told; `over` for any other reason.
+ * Reason for the end of a session: `lost` when its media worker died and the peer can reconnect at once; `expired` when
+ * its admission ended, of which the peer is notified; `over` otherwise.
  */
 export type SessionEnd = 'over' | 'lost' | 'expired';
 
-/** What a session that was offered has to say. */
+/** Receives the events of an offered session. */
 export interface Hearer {
-  /** Something for the peer to know. */
+  /** Sends a message to the peer. */
   notify(message: object): void;
   closed(reason: string, end: SessionEnd): void;
 }
 
-/** A session that this server offers. */
+/** Session that this server offered. */
 export interface Offered extends Described {
-  /** @throws KilnError when nothing can come of it */
+  /** @throws KilnError when the answer cannot be used */
   answer(answer: RemoteDescription): Promise<void>;
-  /** Another rendition, for a peer that has one. */
+  /** Changes the rendition of a viewer. */
   changeRendition(name: string | undefined, auto: boolean | undefined): Promise<void>;
 }
 
-/** Where peers who signal come in: one for those who play, one for those who publish. */
+/** Creates sessions for peers that signal: one implementation for viewers, one for publishers. */
 export interface Entrance {
-  /** What peers are told of STUN and TURN servers comes from here. */
+  /** Has the STUN and TURN servers for peers. */
   readonly bind: WebrtcBindConfig;
-  /** What an application allows to pages of other origins; undefined where it says nothing. */
+  /** CORS settings of an application; undefined if it has none. */
   crossDomains(hostName: string, app: string): CrossDomainsConfig | undefined;
   /**
    * Answers a peer's offer.
-   * @param sdp is read when the peer is admitted
+   * @param sdp parsed only after the peer is admitted
    * @param onClose called once when the session ends
    * @throws KilnError
    */
@@ -65,7 +64,7 @@ export interface Entrance {
   offer(request: PeerRequest, hearer: Hearer): Promise<Offered>;
 }
 
-/** What is at one port: at least one. */
+/** Directions that one port serves: at least one. */
 export interface Entrances {
   readonly play?: Entrance;
   readonly publish?: Entrance;

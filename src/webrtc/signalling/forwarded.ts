@@ -4,18 +4,17 @@ import type { Via } from '../../access/http-request.ts';
 import { includes } from '../../protocols/tcp.ts';
 
 /**
- * How a request came here, and who it really comes from: the nearest address in `X-Forwarded-For` that none of our own proxies has, each of
- * which tells who came to it.
- * @param proxies networks of those that are believed
+ * Real client address of a request: the last one in `X-Forwarded-For` that is not of a trusted proxy.
+ * @param proxies networks of trusted proxies
  */
 export function forwarded({ socket, headers }: IncomingMessage, proxies: BlockList | undefined): Via {
   const { remoteAddress = '' } = socket;
   if (!includes(proxies, remoteAddress)) return { ip: remoteAddress };
   let client = remoteAddress;
-  const told = String(headers['x-forwarded-for'] ?? '')
+  const addresses = String(headers['x-forwarded-for'] ?? '')
     .split(',')
     .map((address) => address.trim());
-  for (const address of told.reverse()) {
+  for (const address of addresses.reverse()) {
     if (isIP(address) === 0 || !includes(proxies, client)) break;
     client = address;
   }

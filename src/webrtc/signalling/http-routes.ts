@@ -29,10 +29,10 @@ interface Path {
 export interface HttpRoutesOptions {
   readonly entrances: Entrances;
   readonly resources: Resources;
-  /** Logs peers that are refused before their admission. */
+  /** Logs peers that are rejected before their admission. */
   readonly access: Pick<Access, 'rejected' | 'refused'>;
   readonly redirects: Redirects;
-  /** What applications without CrossDomains of their own have. */
+  /** For applications without CrossDomains of their own. */
   readonly crossDomains: CrossDomainsConfig | undefined;
 }
 
@@ -73,7 +73,7 @@ export function httpRoutes({
       return 'Internal error';
     });
 
-    /** Of a body that is too large, or of no known type. */
+    /** Logs a request whose body is too large or of an unknown type. */
     const refuseUnread = (peer: PeerRequest, reason: string): void => {
       const { app, stream, client } = peer;
       const { realAddress: address } = client;
@@ -81,7 +81,7 @@ export function httpRoutes({
       access.refused({ direction, protocol: 'webrtc', address, asked: `${app}/${stream}` }, reason);
     };
 
-    /** What can be said of an offer that is not read yet. @throws webrtcIngestUnavailable, webrtcPlayUnavailable, unsupportedMediaType */
+    /** Checks an offer before it is parsed. @throws webrtcIngestUnavailable, webrtcPlayUnavailable, unsupportedMediaType */
     const demandOffer = (request: FastifyRequest, peer: PeerRequest): { entrance: Entrance; body: string } => {
       const direction = directionAt(entrances, peer);
       try {
@@ -96,7 +96,7 @@ export function httpRoutes({
       }
     };
 
-    /** Where a viewer had better post its offer. */
+    /** Redirect target for a viewer's offer. */
     const betterUrl = (request: FastifyRequest, arrival: Arrival, peer: PeerRequest): string | undefined => {
       if (directionAt(entrances, peer) === 'incoming' || !followsRedirects(crossDomainsOf(peer))) return undefined;
       const { app, stream } = peer;
@@ -173,11 +173,11 @@ export function httpRoutes({
       method: ['PATCH', 'DELETE'],
       url: endpoint,
       bodyLimit: MAX_SDP,
-      // some clients put a relative Location behind the host, whatever the path of the endpoint was (OBS Studio)
+      // some clients (OBS Studio) resolve a relative Location against the host, not the endpoint's path
       handler: (request, reply) =>
         isKey((request.params as Path).stream) ? change(request, reply) : refuseChange(request, reply),
     });
-    // all other methods of endpoints and sessions are for later versions of the protocol; pages without a direction share the path
+    // other methods of endpoints and sessions are reserved for later versions of the protocol; pages without a direction share the path
     if (!fastify.hasConstraintStrategy(TARGET)) fastify.addConstraintStrategy(targetConstraint);
     for (const url of [endpoint, named])
       fastify.get(url, { constraints: { [TARGET]: 'endpoint' } }, refuse(ENDPOINT_METHODS));
@@ -187,7 +187,7 @@ export function httpRoutes({
   };
 }
 
-/** Who does not say what it wants wants what the port is there for: to play where that is possible. */
+/** Direction of a request; without `direction` in its URL, outgoing where the port has playback. */
 function directionAt({ play }: Entrances, { query }: PeerRequest): AccessRequest['direction'] {
   return play === undefined && !hasDirection(query) ? 'incoming' : directionOf(query);
 }
@@ -200,7 +200,7 @@ function endpointOf(app: string, stream: string): string {
   return `/${encodeURIComponent(app)}/${encodeURIComponent(stream)}`;
 }
 
-/** What leads from the path of an offer to the sessions of its stream (RFC 3986 section 5.2.3): `/app/stream`, or with more elements. */
+/** Relative path from an offer's URL to the sessions of its stream (RFC 3986 section 5.2.3). */
 function sessionUnder(url: string, stream: string): string {
   const isEndpoint = /^\/[^/?]*\/[^/?]*(?:\?|$)/.test(url);
   return isEndpoint ? `${encodeURIComponent(stream)}/` : '';

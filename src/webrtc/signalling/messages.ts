@@ -1,4 +1,4 @@
-/** Faults of a client of the WebSocket signalling; the texts are the protocol's (docs/compatibility.md#webrtc-signalling). */
+/** Fault of a client of the WebSocket signalling; the texts are the protocol's (docs/compatibility.md#webrtc-signalling). */
 export class SignallingError extends Error {
   readonly code: number;
 
@@ -70,7 +70,7 @@ function parseAnswer(sdp: unknown): string {
   return body;
 }
 
-/** What they say is not needed: ICE-lite learns the peer's addresses from its checks. */
+/** Checks candidates without using them: ICE-lite learns the peer's addresses from its checks. */
 function checkCandidates(candidates: unknown): void {
   if (candidates === undefined || candidates === null) throw new SignallingError(400, 'There is no candidate list');
   if (!Array.isArray(candidates)) throw new SignallingError(400, 'Candidates must be array');

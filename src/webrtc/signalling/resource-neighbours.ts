@@ -10,13 +10,13 @@ const ResourceRequest = Type.Object({
   method: Type.Union([Type.Literal('PATCH'), Type.Literal('DELETE')]),
   /** Last element of the session's path. */
   key: Type.String(),
-  /** Path of the endpoint that made it, where the client has named it. */
+  /** Path of the endpoint that created the session, if the request's URL has it. */
   endpoint: Type.Optional(Type.String()),
   ifMatch: Type.Optional(Type.String()),
   type: Type.Optional(Type.String()),
   body: Type.Optional(Type.String()),
 });
-/** A request about a session, as any node may get it. */
+/** Request to change or end a session, on any node. */
 export type ResourceRequest = Readonly<Static<typeof ResourceRequest>>;
 
 const ResourceAnswer = Type.Object({
@@ -26,12 +26,12 @@ const ResourceAnswer = Type.Object({
 });
 export type ResourceAnswer = Static<typeof ResourceAnswer>;
 
-/** Carries a request to the node that has the session. */
+/** Forwards a request to the session's node. */
 const CHANGE_RESOURCE = definePeerCall('webrtc/resource', ResourceRequest, ResourceAnswer);
 
 /**
- * Finds the node of a session that WHIP or WHEP made: its path names the life of the node that has it, so that a later request may
- * come to any node.
+ * Finds the node of a WHIP or WHEP session. The session's path contains the incarnation of its node, so that later
+ * requests may go to any node.
  */
 export class ResourceNeighbours {
   readonly #cluster: Pick<Cluster, 'self' | 'nodes'>;
@@ -42,20 +42,20 @@ export class ResourceNeighbours {
     this.#calls = calls;
   }
 
-  /** The key of a session of this node: nobody can guess it. */
+  /** Makes an unguessable key for a session of this node. */
   newKey(): string {
     return `${randomUUID()}.${this.#cluster.self.incarnation}`;
   }
 
-  /** @param change answers requests about sessions of this node; what it throws is thrown where they came from */
+  /** Serves requests of other nodes. @param change answers for sessions of this node; the asking node throws its errors */
   serve(change: (request: ResourceRequest) => Promise<ResourceAnswer>): void {
     this.#calls.answer(CHANGE_RESOURCE, change);
   }
 
   /**
-   * Asks the node that has a session.
-   * @returns undefined when that is this one, or there is no such node
-   * @throws what that one threw, ownerUnreachable, ownerSilent, callUnknown
+   * Forwards a request to the session's node.
+   * @returns undefined when that is this node, or it does not exist
+   * @throws errors of that node, ownerUnreachable, ownerSilent, callUnknown
    */
   async ask(request: ResourceRequest): Promise<ResourceAnswer | undefined> {
     const { self } = this.#cluster;

@@ -6,16 +6,15 @@ import type { PeerSession } from './entrance.ts';
 import type { ResourceAnswer, ResourceNeighbours, ResourceRequest } from './resource-neighbours.ts';
 import { FRAGMENT_TYPE, isFragment, parseFragment, writeFragment } from './sdp-fragment.ts';
 
-/** A session under a path of its own. */
 interface Resource {
   readonly session: PeerSession;
-  /** Path of the endpoint that made it. */
+  /** Path of the endpoint that created the session. */
   readonly endpoint: string;
   etag: string;
   remoteUfrag: string;
 }
 
-/** Sessions that WHIP and WHEP made on this node, by key, and the way to those of other nodes. */
+/** WHIP and WHEP sessions of this node, by key; forwards requests for those of other nodes. */
 export class Resources {
   readonly #neighbours: ResourceNeighbours;
   readonly #resources = new Map<string, Resource>();
@@ -25,12 +24,12 @@ export class Resources {
     neighbours.serve((request) => this.#change(request));
   }
 
-  /** The key of a session to be: nobody can guess it. */
+  /** Makes an unguessable key for a new session. */
   newKey(): string {
     return this.#neighbours.newKey();
   }
 
-  /** Lists a session. @returns its entity-tag */
+  /** Adds a session. @returns its entity-tag */
   add(key: string, session: PeerSession, endpoint: string, remoteUfrag: string): string {
     const etag = newEtag();
     this.#resources.set(key, { session, endpoint, etag, remoteUfrag });
@@ -44,7 +43,7 @@ export class Resources {
   /**
    * Changes or ends a session, of this node or of another one (RFC 9725 sections 4.2 and 4.3).
    * @throws sessionNotFound, unsupportedMediaType, preconditionRequired, preconditionFailed, sdpMalformed,
-   * iceRestartIncomplete, and what ResourceNeighbours.ask() does
+   * iceRestartIncomplete, and errors of ResourceNeighbours.ask()
    */
   async request(request: ResourceRequest): Promise<ResourceAnswer> {
     return (await this.#neighbours.ask(request)) ?? (await this.#change(request));
@@ -55,13 +54,13 @@ export class Resources {
     const { endpoint = resource?.endpoint } = request;
     if (resource === undefined || resource.endpoint !== endpoint) throw kilnError('sessionNotFound');
     if (request.method === 'PATCH') return await patch(resource, request);
-    // an entity-tag is nothing to it (RFC 9725 section 4.3.1)
+    // DELETE ignores entity-tags (RFC 9725 section 4.3.1)
     resource.session.close('the peer left');
     return { status: 200, headers: {}, body: '' };
   }
 }
 
-/** Also as the examples of RFC 9725 write it. */
+/** Quoted, too, as in the examples of RFC 9725. */
 const ANY = /^\s*(?:\*|"\*")\s*$/;
 
 async function patch(resource: Resource, { type, ifMatch, body }: ResourceRequest): Promise<ResourceAnswer> {
@@ -84,7 +83,7 @@ async function patch(resource: Resource, { type, ifMatch, body }: ResourceReques
   };
 }
 
-/** @throws unsupportedMediaType, also for a body without a type, which passes by the parsers */
+/** @throws unsupportedMediaType, also for a body without a type, which no parser handles */
 export function requireType(given = '', body: string | undefined, type: string): asserts body is string {
   if (mediaType(given) !== type || body === undefined) throw kilnError('unsupportedMediaType', type);
 }

@@ -4,8 +4,8 @@ import { candidateLine, type HostCandidate } from '../../webrtc/candidate.ts';
 export const FRAGMENT_TYPE = 'application/trickle-ice-sdpfrag';
 
 /**
- * The ICE credentials of a fragment (RFC 8840 section 9), as far as it has them. Candidates need no reading:
- * ICE-lite learns peers from their checks.
+ * Reads the ICE credentials of a fragment (RFC 8840 section 9). Candidates are ignored: ICE-lite learns the peer's
+ * addresses from its checks.
  */
 export function parseFragment(fragment: string): { ufrag?: string; pwd?: string } {
   const ufrag = /^a=ice-ufrag:([A-Za-z0-9+/]{4,256})\s*$/m.exec(fragment)?.[1];
@@ -13,13 +13,13 @@ export function parseFragment(fragment: string): { ufrag?: string; pwd?: string 
   return { ...(ufrag === undefined ? {} : { ufrag }), ...(pwd === undefined ? {} : { pwd }) };
 }
 
-/** True for something that is a fragment at all: lines of `type=value`. */
+/** Whether a text consists of lines of the form `type=value`. */
 export function isFragment(fragment: string): boolean {
   const lines = fragment.split(/\r?\n/).filter((line) => line !== '');
   return lines.length > 0 && lines.every((line) => /^[a-z]=/.test(line));
 }
 
-/** This end's new credentials and all its candidates. */
+/** Writes this end's new credentials and all its candidates. */
 export function writeFragment(
   ice: types.IceParameters,
   media: readonly { readonly kind: string; readonly mid: string }[],

@@ -14,17 +14,17 @@ import { Upgrades } from './upgrades.ts';
 
 export interface SignallingOptions {
   readonly neighbours: ResourceNeighbours;
-  /** Logs peers that are refused before their admission. */
+  /** Logs peers that are rejected before their admission. */
   readonly access: Pick<Access, 'rejected' | 'refused'>;
   readonly redirects: Redirects;
   readonly log: Logger;
-  /** Networks whose `X-Forwarded-For` is believed. */
+  /** Networks whose `X-Forwarded-For` is trusted. */
   readonly proxies?: BlockList | undefined;
-  /** What applications without CrossDomains of their own have; without it everybody is let in from everywhere. */
+  /** For applications without CrossDomains of their own; default: every origin is allowed. */
   readonly crossDomains?: CrossDomainsConfig | undefined;
 }
 
-/** Where peers agree with this node on how media goes: WHIP, WHEP and the WebSocket signalling, on any number of ports. */
+/** WHIP, WHEP and WebSocket signalling on any number of ports. */
 export class Signalling {
   readonly #options: SignallingOptions;
   readonly #resources: Resources;
@@ -36,7 +36,7 @@ export class Signalling {
     this.#upgrades = new Upgrades(options.proxies, options.access);
   }
 
-  /** Everything under `/:app/:stream` of one port, and the WebSocket upgrades of the server it is registered on. */
+  /** Routes under `/:app/:stream` of one port, and the WebSocket upgrades of its HTTP server. */
   routes(entrances: Entrances): FastifyPluginAsync {
     const { access, redirects, log, crossDomains } = this.#options;
     const http = httpRoutes({ entrances, resources: this.#resources, access, redirects, crossDomains });

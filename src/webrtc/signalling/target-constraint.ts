@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Name of the constraint that tells WHIP and WHEP from what else is under the same path. */
+/** Name of the constraint that separates WHIP and WHEP from other routes of the same path. */
 export const TARGET = 'signalling';
 
-/** A key that `Resources` makes, and no name of a playlist. */
+/** Key made by `ResourceNeighbours`; no name of a playlist. */
 const KEY = '[0-9a-f-]{36}\\.[0-9a-f]+';
 const IS_KEY = new RegExp(`^${KEY}$`);
 const SESSION = new RegExp(`^/[^/?]+/[^/?]+/${KEY}(?:\\?|$)`);
@@ -14,7 +14,7 @@ export function isKey(element: string): boolean {
   return IS_KEY.test(element);
 }
 
-/** Fastify's way to let several routes of one path be: `session` for the path of one, else `endpoint` for a URL with `?direction=`. */
+/** Fastify constraint: `session` for the path of a session, else `endpoint` for a URL with `?direction=`. */
 export const targetConstraint = {
   name: TARGET,
   storage: <Handler>() => {

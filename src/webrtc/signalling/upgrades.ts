@@ -14,13 +14,12 @@ const MAX_CONNECTIONS = 10_000;
 const PING_MS = 15_000;
 const GOING_AWAY = 1001;
 const GRACE_MS = 1000;
-/** Of a path that is refused, that much is logged, in characters. */
+/** Characters of a rejected path that are logged. */
 const MAX_ASKED = 300;
 
-/** What is done with a connection. */
 type OnSocket = (socket: WebSocket, request: PeerRequest) => void;
 
-/** WebSocket connections under `/app/stream[/playlist]`, whatever port they come in on. */
+/** WebSocket connections under `/app/stream[/playlist]`, on any number of ports. */
 export class Upgrades {
   readonly #proxies: BlockList | undefined;
   readonly #access: Pick<Access, 'refused'>;
@@ -30,15 +29,15 @@ export class Upgrades {
   readonly #timer = setInterval(() => this.#ping(), PING_MS).unref();
 
   /**
-   * @param proxies networks whose `X-Forwarded-For` is believed
-   * @param access logs who is refused
+   * @param proxies networks whose `X-Forwarded-For` is trusted
+   * @param access logs rejected requests
    */
   constructor(proxies: BlockList | undefined, access: Pick<Access, 'refused'>) {
     this.#proxies = proxies;
     this.#access = access;
   }
 
-  /** Takes the upgrades of an HTTP server until `close`. */
+  /** Handles the upgrades of an HTTP server until `close`. */
   attach(server: Server, onSocket: OnSocket): void {
     if (this.#servers.has(server)) return;
     const listener = (request: IncomingMessage, socket: Duplex, head: Buffer) =>
@@ -66,7 +65,7 @@ export class Upgrades {
       const status = peer === undefined ? '404 Not Found' : '503 Service Unavailable';
       if (peer === undefined) this.#refused(request, 'its path names no stream', 'unread');
       else this.#refused(request, `${MAX_CONNECTIONS} connections are open`, 'tooManyConnections');
-      // its client's end is seen only by who reads, and may never come
+      // the end of the client is seen only by reading, and may never come
       socket.on('error', () => socket.destroy()).resume();
       setTimeout(() => socket.destroy(), GRACE_MS).unref();
       socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { WebrtcSession } from '../../../../src/publishers/webrtc/session.ts';
 import { StreamPublisher } from '../../../../src/publishers/webrtc/stream-publisher.ts';
 import { createLogger } from '../../../../src/log/log.ts';
-import type { Way } from '../../../../src/webrtc/candidate.ts';
+import type { TransportChoice } from '../../../../src/webrtc/candidate.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
 import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';
 import type { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
@@ -24,7 +24,10 @@ async function open(t: ExecutionContext): Promise<{ session: WebrtcSession; work
   if (config === undefined) throw new Error('WebRTC is off');
   const publisher = new StreamPublisher(output, application, config, new LiveProducers(), createLogger('silent'));
   t.teardown(() => publisher.close('the test is over'));
-  const way: Way = { protocol: undefined, entries: [{ address: '127.0.0.1', first: 0, last: 0, protocol: 'udp' }] };
+  const way: TransportChoice = {
+    protocol: undefined,
+    entries: [{ address: '127.0.0.1', first: 0, last: 0, protocol: 'udp' }],
+  };
   const worker = pool.pick(way, () => false);
   const session = new WebrtcSession('id', publisher, publisher.choices(undefined)[0], worker, way);
   await session.open([{ kind: 'video', mid: '0', codec: offeredCodec('H264', false, 'All'), extensions: [] }]);
