@@ -33,7 +33,7 @@ interface RegistryEvents {
 
 /** What is wrong with a stream, or that nothing is any more. */
 export interface AlertMessage {
-  /** Of docs/compatibility.md#alerts, or of Kiln's own. */
+  /** Code of docs/alerts.md, or `OK` (docs/compatibility.md#alerts). */
   readonly code: string;
   readonly description: string;
 }

@@ -39,7 +39,7 @@ function integers<K extends string>(kinds: readonly K[]): Record<K, TInteger> {
   return Object.fromEntries(kinds.map((kind) => [kind, Type.Integer()])) as Record<K, TInteger>;
 }
 
-/** Fields in the order in which answers show them (docs/compatibility.md#rest-answers). */
+/** Fields in the order in which answers show them (docs/compatibility.md#statistics). */
 export function alphabetical<T extends object>(fields: T): T {
   return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))) as T;
 }

@@ -36,7 +36,7 @@ const FORMATS: Partial<Record<Codec, Format>> = {
   },
 };
 
-/** Payload types of a server's offer, media and RTX (docs/compatibility.md#webrtc-signalling; VP9 has none there). */
+/** Payload types of a server's offer, media and RTX (docs/compatibility.md#webrtc-signalling). */
 const OFFERED: Partial<Record<Codec, readonly [media: number, rtx?: number]>> = {
   VP8: [96, 97],
   H264: [98, 99],
