@@ -15,8 +15,7 @@ export function taskName(
 }
 
 /**
- * Whether a stream name belongs to a channel, as far as this node knows. No other source gets that name, even while
- * the
+ * Whether a stream name belongs to a channel, as far as this node knows. No other source gets that name, even while the
  * channel is off the air. Where files define channels of both kinds with one name, the first kind has it; a stored
  * definition has precedence.
  */

@@ -5,12 +5,12 @@ import { localTime } from '../lib/local-time.ts';
 import { trackInfo, tracksInfo } from './track-info.ts';
 import type { ConnectionInfo, InputInfo, OutputInfo, StreamInfo } from './stream-schema.ts';
 
-/** Those whose connection is told of (docs/compatibility.md#stream-objects). */
+/** Source types whose connection is shown (docs/compatibility.md#stream-objects). */
 const CONNECTED: ReadonlySet<Source['type']> = new Set<Source['type']>(['WebRTC', 'Rtmp', 'SRT', 'MPEGTS']);
 
 /**
- * What the management API tells of a stream (docs/compatibility.md#stream-objects).
- * @param hidesClients tells nobody where its publisher is
+ * Stream as the management API shows it (docs/compatibility.md#stream-objects).
+ * @param hidesClients leaves out the address of the publisher
  */
 export function streamInfo(input: InputStream, hidesClients = false): StreamInfo {
   return {

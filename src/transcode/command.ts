@@ -59,7 +59,7 @@ function decoderOptions({ decoders, jobs, decodes }: Command, track: MediaTrack,
   const decoder = decoders[stream];
   const options = decoder === undefined ? [] : [`-c:${stream}`, decoder.ffmpegName];
   if (track.type === 'audio') return options;
-  // only images can be made of key frames alone: a video would stand still
+  // only images can be made of key frames alone: a video would freeze
   const onlyImages = jobs.every(({ job }) => job.from.id !== track.id || job.encoding.type === 'image');
   const skip = decodes.onlyKeyframes && onlyImages ? [`-skip_frame:${stream}`, 'nokey'] : [];
   return [...options, `-threads:${stream}`, String(decodes.threadCount), ...skip];

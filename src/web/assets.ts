@@ -17,8 +17,6 @@ const TYPES = {
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
 } as const;
-/** Extensions of the files that pages load. */
-const LOADED: ReadonlySet<string> = new Set(['.css', '.js', '.svg']);
 
 const PAGES = ['api.html', 'console.html', 'index.html', 'not-found.html', 'player.html', 'publish.html'] as const;
 export type PageName = (typeof PAGES)[number];
@@ -102,8 +100,7 @@ export async function loadAssets(): Promise<Assets> {
   const hls = new URL(import.meta.resolve('hls.js/dist/hls.min.mjs'));
   const contents = new Map<string, Buffer>([['hls.js', await readFile(hls)]]);
   const names = await readdir(HERE, { recursive: true });
-  for (const name of names.filter((one) => LOADED.has(extname(one))).sort())
-    contents.set(name, await readFile(new URL(name, HERE)));
+  for (const name of names.filter(isLoaded).sort()) contents.set(name, await readFile(new URL(name, HERE)));
   const build = digest(Buffer.concat([...contents.values()]));
   const files = new Map([...contents].map(([name, data]) => [name, new Asset(name, data)]));
   const frame = await readFile(new URL('frame.html', HERE), 'utf8');
@@ -115,6 +112,12 @@ export async function loadAssets(): Promise<Assets> {
   };
   const pages = Object.fromEntries(await Promise.all(PAGES.map(page))) as Record<PageName, Page>;
   return { build, files, pages };
+}
+
+/** Whether pages load a file, as opposed to being one. */
+function isLoaded(name: string): boolean {
+  const type = extname(name).slice(1);
+  return type in TYPES && type !== 'html';
 }
 
 function digest(data: Buffer): string {

@@ -33,7 +33,7 @@ const DENIED: ReadonlyMap<string, string> = new Map([
 
 /** Terms of standards that have such a word. */
 const TERMS =
-  /picture (?:order count|parameter set|loss indication|timing)|picture-in-picture|(?:frame|field|coded|leading|reference) pictures?/gi;
+  /picture (?:order count|parameter set|loss indication|timing)|picture[ _]?ids?\b|picture-in-picture|(?:frame|field|coded|leading|reference) pictures?/gi;
 /** Rooms that speak of pictures as H.264 and H.265 do. */
 const OF_PICTURES: ReadonlySet<string> = new Set(['src/codecs', 'src/containers']);
 
@@ -70,7 +70,11 @@ export function roomOf(path: string): string {
 
 if (argv[1] === import.meta.filename) {
   const finds = new Map<string, string[]>();
-  for (const path of globSync(['{src,cluster,deploy}/**/*.{ts,js}', 'docs/*.md']).sort()) {
+  for (const path of globSync([
+    '{src,cluster,deploy}/**/*.{ts,js}',
+    '{src,cluster}/**/README.md',
+    'docs/*.md',
+  ]).sort()) {
     const room = roomOf(path);
     const found = denied(room, readFileSync(path, 'utf8')).map(({ word, line }) => {
       return `${path}:${line}: ${word}: ${DENIED.get(word.toLowerCase()) ?? 'begin with a verb or a noun'}`;

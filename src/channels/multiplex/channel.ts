@@ -20,8 +20,8 @@ export interface MultiplexChannelOptions {
   readonly spec: MultiplexSpec;
   readonly sources: Pick<LiveSources, 'open'>;
   /**
-   * Claims the stream name of the channel; undefined when it is unavailable, or the signal has aborted. @throws
-   * KilnError
+   * Claims the stream name of the channel; undefined when it is unavailable, or the signal has aborted.
+   * @throws KilnError
    */
   readonly publish: () => Promise<InputStream | undefined>;
   /** Whether a packet may still be written to the published stream. */

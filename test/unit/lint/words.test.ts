@@ -14,6 +14,7 @@ test('words count whole, in any case and as parts of names', (t) => {
 
 test('terms of standards are no denied words', (t) => {
   t.deepEqual(words('the picture order count of a reference picture, by Picture Loss Indication'), []);
+  t.deepEqual(words('the picture id, PICTURE_ID and pictureId of VP8'), []);
   t.deepEqual(words('a picture'), ['1 picture']);
   t.deepEqual(words('a picture with sound', 'src/codecs'), ['1 sound']);
 });
