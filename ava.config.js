@@ -13,7 +13,11 @@ export default {
   extensions: ['ts'],
   // the long ones are for `npm run test:all`
   files: ['test/**/*.test.ts', ...(process.env.KILN_TESTS === 'all' ? [] : ['!test/**/*.long.test.ts'])],
-  require: ['./test/support/quick-imports.js', './test/support/fail-on-warning.ts', './test/support/no-programs.ts'],
+  require: [
+    './test/support/runner/quick-imports.js',
+    './test/support/runner/fail-on-warning.ts',
+    './test/support/runner/no-programs.ts',
+  ],
   // a guard against hanging: a test fails by itself when it waits for too long, and this ends the whole run
   timeout: '10m',
 };

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { basic, openApi, TOKEN } from '../support/api.ts';
+import { basic, openApi, TOKEN } from '../support/api/api.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 type Method = (typeof METHODS)[number];

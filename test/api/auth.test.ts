@@ -2,7 +2,7 @@ import Fastify from 'fastify';
 import test from 'ava';
 import { apiRoutes } from '../../src/api/app.ts';
 import { healthRoutes, type Readiness } from '../../src/web/health.ts';
-import { TOKEN, apiOptions, basic, openApi } from '../support/api.ts';
+import { TOKEN, apiOptions, basic, openApi } from '../support/api/api.ts';
 
 const MISSING = 'Authorization header is required to call API';
 const MALFORMED = 'Invalid authorization header';

@@ -8,9 +8,9 @@ import { apiRoutes } from '../../src/api/app.ts';
 import { Registry } from '../../src/core/registry.ts';
 import { healthRoutes } from '../../src/web/health.ts';
 import { createHttpPort } from '../../src/web/http-port.ts';
-import { apiOptions, basic, createVhost, dynamicConfig, TOKEN } from '../support/api.ts';
-import { openClient, openTls, PROTOCOLS, shownName, type Client } from '../support/http-client.ts';
-import { CertificateFolder, issue } from '../support/x509.ts';
+import { apiOptions, basic, createVhost, dynamicConfig, TOKEN } from '../support/api/api.ts';
+import { openClient, openTls, PROTOCOLS, shownName, type Client } from '../support/network/http-client.ts';
+import { CertificateFolder, issue } from '../support/network/x509.ts';
 
 const log = pino({}, { write: () => {} });
 const OK = { message: 'OK', statusCode: 200 };

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { apiRoutes } from '../../src/api/app.ts';
 import { jsonLogger } from '../../src/log/log.ts';
 import type { AuditEntry, AuditLog } from '../../src/management/audit/log.ts';
-import { apiOptions, basic, TOKEN } from '../support/api.ts';
+import { apiOptions, basic, TOKEN } from '../support/api/api.ts';
 import { RTMP, VIDEO, video } from '../unit/core/support.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example'] } };

@@ -3,7 +3,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import { apiRoutes } from '../../src/api/app.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
-import { apiOptions, basic, openApi, TOKEN } from '../support/api.ts';
+import { apiOptions, basic, openApi, TOKEN } from '../support/api/api.ts';
 
 const PATH = '/v2/internals/codecs';
 

@@ -2,9 +2,9 @@ import Fastify from 'fastify';
 import test, { type ExecutionContext } from 'ava';
 import { apiRoutes } from '../../src/api/app.ts';
 import type { Registry } from '../../src/core/registry.ts';
-import { apiOptions, basic, TOKEN } from '../support/api.ts';
-import { openClient } from '../support/http-client.ts';
-import { openTlsPort } from '../support/tls-port.ts';
+import { apiOptions, basic, TOKEN } from '../support/api/api.ts';
+import { openClient } from '../support/network/http-client.ts';
+import { openTlsPort } from '../support/network/tls-port.ts';
 import { RTMP, VIDEO } from '../unit/core/support.ts';
 
 interface Answer {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { openApi } from '../support/api.ts';
+import { openApi } from '../support/api/api.ts';
 
 const METHODS = 'OPTIONS, HEAD, GET, POST, PUT, PATCH, DELETE';
 

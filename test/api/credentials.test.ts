@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { apiRoutes } from '../../src/api/app.ts';
 import { createHttpPort } from '../../src/web/http-port.ts';
-import { apiOptions, basic, TOKEN } from '../support/api.ts';
+import { apiOptions, basic, TOKEN } from '../support/api/api.ts';
 
 const RIGHT = basic(TOKEN);
 const WRONG = basic('user-id:wrong');

@@ -3,7 +3,7 @@ import Fastify from 'fastify';
 import test from 'ava';
 import { Compile } from 'typebox/schema';
 import { apiRoutes } from '../../src/api/app.ts';
-import { apiOptions, basic, openApi, TOKEN } from '../support/api.ts';
+import { apiOptions, basic, openApi, TOKEN } from '../support/api/api.ts';
 
 interface Operation {
   readonly tags: readonly string[];

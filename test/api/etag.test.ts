@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import test from 'ava';
-import { basic, openApi, TOKEN } from '../support/api.ts';
+import { basic, openApi, TOKEN } from '../support/api/api.ts';
 
 const PATH = '/v1/vhosts/default/apps/app';
 

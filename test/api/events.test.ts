@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { id3Tag } from '../../src/containers/id3.ts';
 import { spliceInsert } from '../../src/containers/mpegts/splice.ts';
-import { openApi } from '../support/api.ts';
+import { openApi } from '../support/api/api.ts';
 import { RTMP, Sink, VIDEO, video } from '../unit/core/support.ts';
 
 const PATH = '/v1/vhosts/default/apps/app/streams';

@@ -2,8 +2,8 @@ import test from 'ava';
 import { readMultiplexSpec } from '../../src/channels/multiplex/spec.ts';
 import { readScheduleSpec } from '../../src/channels/scheduled/spec.ts';
 import { Random } from '../soak/random.ts';
-import { openChannelApi } from '../support/channels.ts';
-import { MULTIPLEX, mutated, programsGiven, SCHEDULE } from '../support/odd-channels.ts';
+import { openChannelApi } from '../support/channels/channels.ts';
+import { MULTIPLEX, mutated, programsGiven, SCHEDULE } from '../support/channels/odd-channels.ts';
 
 const COUNT = 500;
 const SEED = Number(process.env.KILN_SEED ?? 1);

@@ -8,10 +8,10 @@ import { apiRoutes } from '../../src/api/app.ts';
 import { HLS } from '../../src/publishers/hls/ts/index.ts';
 import { LLHLS } from '../../src/publishers/hls/ll/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/hls/publisher.ts';
-import { aloneWith } from '../support/alone.ts';
-import { apiOptions, caller, createVhost, sampleRegistry } from '../support/api.ts';
-import { feeder } from '../support/llhls-nodes.ts';
-import { audioTrack, videoTrack } from '../support/packets.ts';
+import { aloneWith } from '../support/cluster/alone.ts';
+import { apiOptions, caller, createVhost, sampleRegistry } from '../support/api/api.ts';
+import { feeder } from '../support/hls/llhls-nodes.ts';
+import { audioTrack, videoTrack } from '../support/media/packets.ts';
 
 const APP = '/v1/vhosts/hls/apps/app';
 const TRACKS = [videoTrack(), audioTrack()];

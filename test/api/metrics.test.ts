@@ -5,7 +5,7 @@ import { apiRoutes } from '../../src/api/app.ts';
 import { Exposition } from '../../src/stats/metrics/exposition.ts';
 import { gauge } from '../../src/stats/metrics/family.ts';
 import { metricsRoutes } from '../../src/web/metrics.ts';
-import { apiOptions, basic, TOKEN } from '../support/api.ts';
+import { apiOptions, basic, TOKEN } from '../support/api/api.ts';
 
 const routes = metricsRoutes(new Exposition([gauge('kiln_level', 'The level.', () => 1)]));
 const TEXT = '# HELP kiln_level The level.\n# TYPE kiln_level gauge\nkiln_level 1\n';

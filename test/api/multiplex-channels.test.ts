@@ -1,6 +1,6 @@
 import test from 'ava';
-import { openChannelApi } from '../support/channels.ts';
-import { until } from '../support/until.ts';
+import { openChannelApi } from '../support/channels/channels.ts';
+import { until } from '../support/time/until.ts';
 
 const LIST = 'app/multiplexChannels';
 const ONE = `${LIST}/mux`;

@@ -4,8 +4,8 @@ import { pino } from 'pino';
 import { openRedis, type Cluster } from '#cluster';
 import { apiRoutes } from '../../src/api/app.ts';
 import { NodeReport } from '../../src/management/node-report.ts';
-import { apiOptions, basic, sampleRegistry, TOKEN } from '../support/api.ts';
-import { freePorts } from '../support/ports.ts';
+import { apiOptions, basic, sampleRegistry, TOKEN } from '../support/api/api.ts';
+import { freePorts } from '../support/network/ports.ts';
 import { RTMP, VIDEO } from '../unit/core/support.ts';
 
 const NODES = '/v1/cluster/nodes';

@@ -3,7 +3,7 @@ import { Flow, type PublisherKind } from '../../src/core/counters.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { SessionSummary } from '../../src/stats/session-summary.ts';
 import { joinSummaries, type StreamSummary } from '../../src/stats/stream-summary.ts';
-import { openApi } from '../support/api.ts';
+import { openApi } from '../support/api/api.ts';
 import { AUDIO, RTMP, VIDEO, video } from '../unit/core/support.ts';
 
 test('live streams at a glance', async (t) => {

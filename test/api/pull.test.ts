@@ -1,5 +1,5 @@
 import test from 'ava';
-import { openApi } from '../support/api.ts';
+import { openApi } from '../support/api/api.ts';
 
 const PATH = '/v1/vhosts/default/apps/app/streams';
 const RTSP = 'rtsp://camera.example.com/live';

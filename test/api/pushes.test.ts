@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { definitionKey } from '../../src/tasks/definition.ts';
-import { createVhost, openApi, sampleRegistry } from '../support/api.ts';
+import { createVhost, openApi, sampleRegistry } from '../support/api/api.ts';
 
 const APP = '/v1/vhosts/other/apps/pushing';
 const PUSH = {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ReadOnlyLinks } from '../../src/api/read-only-links.ts';
 import { withoutSecrets } from '../../src/api/read-only.ts';
-import { basic, openApi, TOKEN } from '../support/api.ts';
+import { basic, openApi, TOKEN } from '../support/api/api.ts';
 
 const HOUR = 3600;
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { openApi, VERSION } from '../support/api.ts';
+import { openApi, VERSION } from '../support/api/api.ts';
 
 test('version', async (t) => {
   const { call } = await openApi(t);

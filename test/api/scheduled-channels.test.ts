@@ -6,8 +6,8 @@ import test from 'ava';
 import { localTime } from '../../src/lib/local-time.ts';
 import { writeSchedule } from '../../src/channels/files/write-schedule.ts';
 import { checkSchedule } from '../../src/channels/scheduled/check.ts';
-import { openChannelApi } from '../support/channels.ts';
-import { until } from '../support/until.ts';
+import { openChannelApi } from '../support/channels/channels.ts';
+import { until } from '../support/time/until.ts';
 import { MULTIPLEX } from '../unit/channels/files/samples.ts';
 import { RTMP, VIDEO } from '../unit/core/support.ts';
 

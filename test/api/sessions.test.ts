@@ -6,12 +6,12 @@ import { Flow } from '../../src/core/counters.ts';
 import type { InputStream } from '../../src/core/stream.ts';
 import { LLHLS as FORM } from '../../src/publishers/hls/ll/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/hls/publisher.ts';
-import { aloneWith } from '../support/alone.ts';
-import { openApi } from '../support/api.ts';
-import { H264_VIDEO, offerOf } from '../support/offers.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../support/packets.ts';
-import { startWebrtc } from '../support/webrtc-server.ts';
-import { urisOf } from '../support/playlist-uris.ts';
+import { aloneWith } from '../support/cluster/alone.ts';
+import { openApi } from '../support/api/api.ts';
+import { H264_VIDEO, offerOf } from '../support/webrtc/offers.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../support/media/packets.ts';
+import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

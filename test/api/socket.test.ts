@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { apiRoutes } from '../../src/api/app.ts';
 import { healthRoutes } from '../../src/web/health.ts';
 import { createHttpPort } from '../../src/web/http-port.ts';
-import { TOKEN, apiOptions, basic } from '../support/api.ts';
+import { TOKEN, apiOptions, basic } from '../support/api/api.ts';
 
 const authorization = basic(TOKEN);
 

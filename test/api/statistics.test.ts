@@ -4,8 +4,8 @@ import { Counters, Flow } from '../../src/core/counters.ts';
 import { localTime } from '../../src/lib/local-time.ts';
 import type { QueueEntry } from '../../src/stats/queues.ts';
 import { statisticsV2 } from '../../src/stats/v2.ts';
-import { openApi } from '../support/api.ts';
-import { videoTrack } from '../support/packets.ts';
+import { openApi } from '../support/api/api.ts';
+import { videoTrack } from '../support/media/packets.ts';
 
 const VIEWERS = { file: 0, hlsv3: 0, llhls: 0, ovt: 0, push: 0, srt: 0, thumbnail: 0, webrtc: 0 };
 const SOURCES = {

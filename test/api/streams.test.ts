@@ -12,7 +12,7 @@ import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import { Passthrough } from '../../src/providers/intake/passthrough.ts';
 import { CodecInventory } from '../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../src/transcode/outputs.ts';
-import { apiOptions, basic, openApi, sampleRegistry, TOKEN } from '../support/api.ts';
+import { apiOptions, basic, openApi, sampleRegistry, TOKEN } from '../support/api/api.ts';
 
 const PATH = '/v1/vhosts/default/apps/app/streams';
 const LOCAL_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d$/;

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Registry } from '../../src/core/registry.ts';
 import type { InputStream } from '../../src/core/stream.ts';
-import { openApi, sampleRegistry } from '../support/api.ts';
-import { videoTrack } from '../support/packets.ts';
+import { openApi, sampleRegistry } from '../support/api/api.ts';
+import { videoTrack } from '../support/media/packets.ts';
 
 const APPLICATION = '/v1/vhosts/default/apps/app';
 const READ = ['name', 'tracks', 'outputs', 'counters', 'source', 'createdTime'] as const;

@@ -9,8 +9,8 @@ import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
 import type { KilnError } from '../../src/errors.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
-import { createVhost, dynamicConfig, openApi, sampleRegistry } from '../support/api.ts';
-import { openAlone } from '../support/cluster.ts';
+import { createVhost, dynamicConfig, openApi, sampleRegistry } from '../support/api/api.ts';
+import { openAlone } from '../support/cluster/cluster.ts';
 import { RTMP } from '../unit/core/support.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example.com'] } };

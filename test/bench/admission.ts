@@ -2,9 +2,9 @@ import { pino } from 'pino';
 import { signUrl } from '../../src/access/policy/sign.ts';
 import type { PlayRequest } from '../../src/access/request.ts';
 import { Registry } from '../../src/core/registry.ts';
-import { aloneWith } from '../support/alone.ts';
-import { playRequest } from '../support/access.ts';
-import { addVhost } from '../support/live.ts';
+import { aloneWith } from '../support/cluster/alone.ts';
+import { playRequest } from '../support/access/access.ts';
+import { addVhost } from '../support/server/live.ts';
 import { median } from '../support/load/statistics.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
 

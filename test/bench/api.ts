@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { basic, TOKEN as API_TOKEN } from '../support/api.ts';
-import { TOKEN } from '../support/kiln.ts';
+import { basic, TOKEN as API_TOKEN } from '../support/api/api.ts';
+import { TOKEN } from '../support/server/kiln.ts';
 import { median } from '../support/load/statistics.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { withServer } from './server.ts';

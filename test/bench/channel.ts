@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kiln } from '../support/kiln.ts';
-import { ffmpeg } from '../support/media-files.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { ffmpeg } from '../support/media/media-files.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
 import { cpuPercent, withServer } from './server.ts';
 

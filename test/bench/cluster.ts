@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises';
-import { basic } from '../support/api.ts';
-import { TOKEN, type Kiln } from '../support/kiln.ts';
+import { basic } from '../support/api/api.ts';
+import { TOKEN, type Kiln } from '../support/server/kiln.ts';
 import { Program } from '../support/load/program.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
 import { median } from '../support/load/statistics.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { until } from '../support/until.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { until } from '../support/time/until.ts';
 import { atMost, number, type Line, type Measurement } from './measurement.ts';
 import { installed, wrk } from './wrk.ts';
 

@@ -4,13 +4,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { freePorts } from '../support/ports.ts';
-import { PublisherPeer } from '../support/publisher-peer.ts';
-import { until } from '../support/until.ts';
-import { h264, opus } from '../support/webrtc-media.ts';
-import { issue } from '../support/x509.ts';
+import { Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { PublisherPeer } from '../support/webrtc/publisher-peer.ts';
+import { until } from '../support/time/until.ts';
+import { h264, opus } from '../support/webrtc/webrtc-media.ts';
+import { issue } from '../support/network/x509.ts';
 import { number, type BenchContext, type Line, type Measurement } from './measurement.ts';
 import { cpuPercent, withServer } from './server.ts';
 
@@ -22,7 +22,7 @@ const WARM_UP_MS = 12_000;
 const LOOPS = 15;
 const APP = '/v1/vhosts/default/apps/app';
 const NAMES = Array.from({ length: STREAMS }, (_, i) => `stream${i}`);
-const RTSP_SERVER = fileURLToPath(new URL('../support/rtsp-server.py', import.meta.url));
+const RTSP_SERVER = fileURLToPath(new URL('../support/rtsp/rtsp-server.py', import.meta.url));
 
 interface Way extends BenchContext {
   readonly kiln: Kiln;

@@ -1,8 +1,8 @@
 import { pino } from 'pino';
 import { apiRoutes } from '../../src/api/app.ts';
 import { createHttpPort } from '../../src/web/http-port.ts';
-import { apiOptions, sampleRegistry, TOKEN } from '../support/api.ts';
-import { audioTrack, videoTrack } from '../support/packets.ts';
+import { apiOptions, sampleRegistry, TOKEN } from '../support/api/api.ts';
+import { audioTrack, videoTrack } from '../support/media/packets.ts';
 
 /** The management API over so many live streams that nobody sends to. Says its port on standard output. */
 const registry = sampleRegistry();

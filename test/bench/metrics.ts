@@ -3,9 +3,9 @@ import { AllStreams } from '../../src/stats/metrics/all-streams.ts';
 import { Exposition } from '../../src/stats/metrics/exposition.ts';
 import { streamFamilies } from '../../src/stats/metrics/streams.ts';
 import { trafficFamilies } from '../../src/stats/metrics/traffic.ts';
-import { sampleRegistry } from '../support/api.ts';
+import { sampleRegistry } from '../support/api/api.ts';
 import { median } from '../support/load/statistics.ts';
-import { audioTrack, videoTrack } from '../support/packets.ts';
+import { audioTrack, videoTrack } from '../support/media/packets.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 
 const STREAMS = 1000;

@@ -20,7 +20,7 @@ import { nutStreamOf } from '../../src/transcode/nut-stream.ts';
 import { loadClip, type Clip } from '../support/load/clip.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
-import { audioTrack, videoTrack } from '../support/packets.ts';
+import { audioTrack, videoTrack } from '../support/media/packets.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { readOvt, writeOvt } from './ovt.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { FIFTY, openReceivers, type Receiver, type Way } from '../support/load/push-receivers.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/time/until.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { cpuPercent, withServer } from './server.ts';
 

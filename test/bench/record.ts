@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
 import { cpuPercent, withServer } from './server.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Kiln, type KilnOptions } from '../support/kiln.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
 import { Program } from '../support/load/program.ts';

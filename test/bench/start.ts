@@ -4,10 +4,10 @@ import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { serverXml, TOKEN } from '../support/kiln.ts';
+import { serverXml, TOKEN } from '../support/server/kiln.ts';
 import { median } from '../support/load/statistics.ts';
 import { residentBytes } from '../support/load/usage.ts';
-import { freePorts } from '../support/ports.ts';
+import { freePorts } from '../support/network/ports.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
 
 /** What `npm start` runs. */

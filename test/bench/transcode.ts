@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
-import { encodersOf } from '../support/encoders.ts';
-import { AAC, BYPASS, OPUS, ladderXml, video } from '../support/ladder-config.ts';
+import { encodersOf } from '../support/programs/encoders.ts';
+import { AAC, BYPASS, OPUS, ladderXml, video } from '../support/media/ladder-config.ts';
 import { Program } from '../support/load/program.ts';
 import type { AloneCommands } from '../support/load/programs/encode-alone.ts';
 import type { RenditionCommands } from '../support/load/programs/watch-renditions.ts';
 import { median } from '../support/load/statistics.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/time/until.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
 import { cpuPercent, withServer, type Rig } from './server.ts';
 

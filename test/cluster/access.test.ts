@@ -1,19 +1,19 @@
 import { get } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { signUrl, type PolicyFields } from '../../src/access/policy/sign.ts';
-import { aac } from '../support/aac.ts';
-import { admissionsXml, startAdmissions } from '../support/admissions.ts';
-import { BEHIND_BALANCER, startBalancer } from '../support/balancer.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { urisOf } from '../support/playlist-uris.ts';
-import { long } from '../support/long.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
+import { aac } from '../support/media/aac.ts';
+import { admissionsXml, startAdmissions } from '../support/access/admissions.ts';
+import { BEHIND_BALANCER, startBalancer } from '../support/network/balancer.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { long } from '../support/runner/long.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until, untilWorks } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264 } from '../support/webrtc-media.ts';
+import { until, untilWorks } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
 
 const SIGNING = {
   policyQueryKeyName: 'policy',

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import test from 'ava';
 import type { Notification } from '../../src/alerts/notification.ts';
-import { controlServer, json } from '../support/control-server.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { SCRAPE_TOKEN, scrape } from '../support/prometheus.ts';
-import { until } from '../support/until.ts';
+import { controlServer, json } from '../support/access/control-server.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { SCRAPE_TOKEN, scrape } from '../support/api/prometheus.ts';
+import { until } from '../support/time/until.ts';
 
 interface LoggedEvent {
   readonly node: string;

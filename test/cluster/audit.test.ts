@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { verify } from '../../src/management/audit/verify.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { until } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { until } from '../support/time/until.ts';
 
 interface Line {
   readonly node: string;

@@ -1,13 +1,13 @@
 import { get } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
-import { BEHIND_BALANCER, startBalancer, type Balancer } from '../support/balancer.ts';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { TOKEN, type Kiln } from '../support/kiln.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
-import { SignallingClient } from '../support/signalling-client.ts';
-import { until } from '../support/until.ts';
+import { BEHIND_BALANCER, startBalancer, type Balancer } from '../support/network/balancer.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { TOKEN, type Kiln } from '../support/server/kiln.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
+import { SignallingClient } from '../support/webrtc/signalling-client.ts';
+import { until } from '../support/time/until.ts';
 
 const CALLS = 9;
 /** Of this machine, and none that the nodes believe. */

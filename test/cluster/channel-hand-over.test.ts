@@ -1,15 +1,15 @@
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { Program } from '../support/ffmpeg.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { BYPASS, ladderXml } from '../support/ladder-config.ts';
-import { long } from '../support/long.ts';
-import { mediaFolder } from '../support/media-files.ts';
-import { createMultiplex, MULTIPLEX_CHANNELS, sourceOf, untilPlays } from '../support/multiplex-api.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { writeNumbered } from '../support/numbered-files.ts';
-import { PartViewer, type ShownPicture } from '../support/part-viewer.ts';
-import { until } from '../support/until.ts';
+import { Program } from '../support/media/ffmpeg.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { BYPASS, ladderXml } from '../support/media/ladder-config.ts';
+import { long } from '../support/runner/long.ts';
+import { mediaFolder } from '../support/media/media-files.ts';
+import { createMultiplex, MULTIPLEX_CHANNELS, sourceOf, untilPlays } from '../support/channels/multiplex-api.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { writeNumbered } from '../support/media/numbered-files.ts';
+import { PartViewer, type ShownPicture } from '../support/hls/part-viewer.ts';
+import { until } from '../support/time/until.ts';
 
 const LLHLS = '<ChunkDuration>0.2</ChunkDuration><SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';
 const READY = { a: 'ready', b: 'ready', c: 'ready' };

@@ -1,10 +1,10 @@
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { writePattern } from '../support/media-files.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { until } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { writePattern } from '../support/media/media-files.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { until } from '../support/time/until.ts';
 
 const CHANNELS = '/v1/vhosts/default/apps/app/scheduledChannels';
 const READY = { a: 'ready', b: 'ready', c: 'ready' };

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { writePattern } from '../support/media-files.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { until } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { writePattern } from '../support/media/media-files.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { until } from '../support/time/until.ts';
 
 const CHANNELS = '/v1/vhosts/default/apps/app/scheduledChannels';
 const TV = `${CHANNELS}/tv`;

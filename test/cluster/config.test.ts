@@ -2,12 +2,12 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { sharedNodes } from '../support/shared-nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { until } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { sharedNodes } from '../support/server/shared-nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { until } from '../support/time/until.ts';
 
 const APP = { name: 'app', type: 'live', providers: { rtmp: {} } };
 const vhost = (name: string) => ({ name, host: { names: [`${name}.example.com`] }, applications: [APP] });

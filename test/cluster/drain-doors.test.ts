@@ -1,13 +1,13 @@
 import test from 'ava';
-import { Program, patternArguments } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { freePorts } from '../support/ports.ts';
-import { PublisherPeer } from '../support/publisher-peer.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
+import { Program, patternArguments } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { PublisherPeer } from '../support/webrtc/publisher-peer.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until } from '../support/until.ts';
-import { h264 } from '../support/webrtc-media.ts';
+import { until } from '../support/time/until.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
 
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '100k' };

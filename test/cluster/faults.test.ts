@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until, untilWorks } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until, untilWorks } from '../support/time/until.ts';
 
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
 /** How long a node's word is good. */

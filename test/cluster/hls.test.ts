@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
-import { aac } from '../support/aac.ts';
-import { decode } from '../support/decoder.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { until } from '../support/until.ts';
-import { h264 } from '../support/webrtc-media.ts';
+import { aac } from '../support/media/aac.ts';
+import { decode } from '../support/media/decoder.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { until } from '../support/time/until.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
 
 const CONFIG = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';
 const MASTER = '/app/live/ts:playlist.m3u8';

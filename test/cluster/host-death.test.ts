@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import test from 'ava';
-import { Hosts, type Host } from '../support/hosts.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { Origin } from '../support/origin.ts';
-import { OvtViewer } from '../support/ovt-viewer.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { until } from '../support/until.ts';
+import { Hosts, type Host } from '../support/network/hosts.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { Origin } from '../support/ovt/origin.ts';
+import { OvtViewer } from '../support/ovt/ovt-viewer.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { until } from '../support/time/until.ts';
 
 const IDS = ['a', 'b', 'c'];
 const STREAMS = '/v1/vhosts/default/apps/app/streams';

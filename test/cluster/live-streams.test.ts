@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { Registry } from '../../src/core/registry.ts';
 import { LiveStreams } from '../../src/web/live-streams.ts';
-import { inCluster } from '../support/in-cluster.ts';
-import { addVhost, VIDEO } from '../support/live.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { inCluster } from '../support/cluster/in-cluster.ts';
+import { addVhost, VIDEO } from '../support/server/live.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 const BOTH = ['llhls', 'webrtc'] as const;
 

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
-import { loopedScene } from '../support/looped-scene.ts';
-import { launchBrowser } from '../support/browser.ts';
-import type { Kiln } from '../support/kiln.ts';
+import { loopedScene } from '../support/media/looped-scene.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
-import { long } from '../support/long.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { urisOf } from '../support/playlist-uris.ts';
-import { until } from '../support/until.ts';
+import { long } from '../support/runner/long.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { until } from '../support/time/until.ts';
 
 const { resolve } = createRequire(import.meta.url);
 const SCRIPTS = [

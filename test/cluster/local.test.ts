@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { balancerConfig } from '../../deploy/cluster/balancer.ts';
 import { fixedPorts } from '../../deploy/cluster/ports.ts';
-import { refuseWarnings } from '../support/node-warnings.ts';
-import { SignallingClient } from '../support/signalling-client.ts';
+import { refuseWarnings } from '../support/programs/node-warnings.ts';
+import { SignallingClient } from '../support/webrtc/signalling-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until, untilWorks } from '../support/until.ts';
+import { until, untilWorks } from '../support/time/until.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const TOKEN = 'of:this-test';

@@ -1,8 +1,8 @@
 import test from 'ava';
-import { startBusyNodes, visit, withoutData } from '../support/busy-nodes.ts';
-import { valueOf } from '../support/exposition.ts';
-import { judged, Prometheus, scrape, shippedSettings } from '../support/prometheus.ts';
-import { until } from '../support/until.ts';
+import { startBusyNodes, visit, withoutData } from '../support/cluster/busy-nodes.ts';
+import { valueOf } from '../support/api/exposition.ts';
+import { judged, Prometheus, scrape, shippedSettings } from '../support/api/prometheus.ts';
+import { until } from '../support/time/until.ts';
 
 test('dashboards and alerts have data, and scrapes go on without Redis', async (t) => {
   const { redis, a, b } = await startBusyNodes(t);

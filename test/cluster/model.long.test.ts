@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Random } from '../soak/random.ts';
 import { runModel } from '../support/model/run.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
 
 const CALLS = Number(process.env.KILN_MODEL_CALLS ?? 400);
 

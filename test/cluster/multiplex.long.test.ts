@@ -1,13 +1,19 @@
 import test from 'ava';
-import { aac } from '../support/aac.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { BYPASS, ladderXml, LONG_LLHLS } from '../support/ladder-config.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { createMultiplex, MULTIPLEX_CHANNELS, playlistOf, sourceOf, untilPlays } from '../support/multiplex-api.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { chunklists, record, type Recording } from '../support/llhls-recording.ts';
-import { until } from '../support/until.ts';
-import { h264 } from '../support/webrtc-media.ts';
+import { aac } from '../support/media/aac.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { BYPASS, ladderXml, LONG_LLHLS } from '../support/media/ladder-config.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import {
+  createMultiplex,
+  MULTIPLEX_CHANNELS,
+  playlistOf,
+  sourceOf,
+  untilPlays,
+} from '../support/channels/multiplex-api.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { chunklists, record, type Recording } from '../support/hls/llhls-recording.ts';
+import { until } from '../support/time/until.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
 
 const SOUND = '<Audio><Name>sound</Name><Bypass>true</Bypass></Audio>';
 /** As long as whole frames of both last, so that it can be looped. */

@@ -1,9 +1,9 @@
 import test from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { until } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { until } from '../support/time/until.ts';
 
 const publish = (node: Kiln, key: string): Promise<PictureClient> => PictureClient.publish(node, key);
 const readyz = async (node: Kiln): Promise<number> => (await fetch(`http://127.0.0.1:${node.ports.api}/readyz`)).status;

@@ -1,13 +1,13 @@
 import { Redis } from 'ioredis';
-import { ByteSink } from '../support/byte-sink.ts';
-import { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { Origin } from '../support/origin.ts';
-import { OvtViewer } from '../support/ovt-viewer.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { ByteSink } from '../support/network/byte-sink.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { Origin } from '../support/ovt/origin.ts';
+import { OvtViewer } from '../support/ovt/ovt-viewer.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
 const list = async (node: Kiln): Promise<string[]> =>

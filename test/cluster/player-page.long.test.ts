@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
-import { loopedScene } from '../support/looped-scene.ts';
-import { launchBrowser } from '../support/browser.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { until } from '../support/until.ts';
+import { loopedScene } from '../support/media/looped-scene.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { until } from '../support/time/until.ts';
 
 const scene = await loopedScene();
 const browser = await launchBrowser();

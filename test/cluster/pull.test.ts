@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
-import type { Kiln, KilnOptions } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { Origin } from '../support/origin.ts';
-import { until } from '../support/until.ts';
+import type { Kiln, KilnOptions } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { Origin } from '../support/ovt/origin.ts';
+import { until } from '../support/time/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
 

@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { MovingPublisher } from '../support/moving-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { OvtViewer } from '../support/ovt-viewer.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { until } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { MovingPublisher } from '../support/rtmp/moving-publisher.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { OvtViewer } from '../support/ovt/ovt-viewer.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { until } from '../support/time/until.ts';
 
 /** Packets after which a stream plays. */
 const PLAYS = 10;

@@ -1,13 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
-import { loopedScene } from '../support/looped-scene.ts';
-import { launchBrowser } from '../support/browser.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { urisOf } from '../support/playlist-uris.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { clusterXml, nodesOf, startNode, usedRedis } from '../support/nodes.ts';
-import { freePorts } from '../support/ports.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
+import { loopedScene } from '../support/media/looped-scene.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { clusterXml, nodesOf, startNode, usedRedis } from '../support/server/nodes.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const MASTER = '/app/live/llhls.m3u8';
 const WHEP = '/app/live?direction=whep';

@@ -1,8 +1,8 @@
-import { long } from '../support/long.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { RedisMonitor, type Counts } from '../support/redis-monitor.ts';
-import { until } from '../support/until.ts';
+import { long } from '../support/runner/long.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { RedisMonitor, type Counts } from '../support/redis/redis-monitor.ts';
+import { until } from '../support/time/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
 const CALLS = 20;

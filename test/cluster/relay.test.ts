@@ -1,15 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
-import { aac } from '../support/aac.ts';
+import { aac } from '../support/media/aac.ts';
 import type { StreamInfo } from '../../src/stats/stream-schema.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { sharedNodes } from '../support/shared-nodes.ts';
-import { playOvt } from '../support/ovt.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264 } from '../support/webrtc-media.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { sharedNodes } from '../support/server/shared-nodes.ts';
+import { playOvt } from '../support/ovt/ovt.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
 
 const SCENE = { video: await h264({ seconds: 2, kbit: 200 }), audio: await aac(440) };
 

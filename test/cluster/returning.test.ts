@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { aac } from '../support/aac.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { nodesOf, startNode, usedRedis } from '../support/nodes.ts';
-import { Origin } from '../support/origin.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264 } from '../support/webrtc-media.ts';
+import { aac } from '../support/media/aac.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { nodesOf, startNode, usedRedis } from '../support/server/nodes.ts';
+import { Origin } from '../support/ovt/origin.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
 
 const SCENE = { video: await h264({ seconds: 2, kbit: 200, gop: 15 }), audio: await aac(440) };
 const SHORT = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';

@@ -1,8 +1,8 @@
 import test from 'ava';
-import { GST, startGst } from '../support/gst-rtsp.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { until } from '../support/until.ts';
+import { GST, startGst } from '../support/rtsp/gst-rtsp.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { until } from '../support/time/until.ts';
 
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
 

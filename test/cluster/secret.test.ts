@@ -1,9 +1,9 @@
 import test from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { clusterXml, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import { freePorts } from '../support/ports.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { clusterXml, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import { freePorts } from '../support/network/ports.ts';
 
 const IDS = ['a', 'b', 'c'] as const;
 const ALL = { a: 'ready', b: 'ready', c: 'ready' };

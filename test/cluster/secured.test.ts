@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { clusterXml, nodesOf, startNode, untilStates, type ClusterOptions } from '../support/nodes.ts';
-import { freePorts } from '../support/ports.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
-import { CertificateFolder, issue } from '../support/x509.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { clusterXml, nodesOf, startNode, untilStates, type ClusterOptions } from '../support/server/nodes.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
+import { CertificateFolder, issue } from '../support/network/x509.ts';
 
 const REDIS = [
   'user default off',

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { findProgram } from '../../deploy/cluster/program.ts';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { freePorts } from '../support/ports.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { freePorts } from '../support/network/ports.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/time/until.ts';
 
 const CONFIG = join(import.meta.dirname, '../../deploy/nginx-srt.conf');
 

@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { Registry } from '../../src/core/registry.ts';
-import { playRequest } from '../support/access.ts';
-import { inCluster } from '../support/in-cluster.ts';
-import { addVhost, VIDEO } from '../support/live.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { playRequest } from '../support/access/access.ts';
+import { inCluster } from '../support/cluster/in-cluster.ts';
+import { addVhost, VIDEO } from '../support/server/live.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 const PROFILE = { name: 'low', outputStreamName: '${OriginStreamName}_low' };
 const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;

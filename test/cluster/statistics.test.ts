@@ -6,15 +6,15 @@ import type { InputStream } from '../../src/core/stream.ts';
 import { applicationPlace, serverPlace, streamPlace } from '../../src/stats/places.ts';
 import type { SharedStatistics } from '../../src/stats/shared-statistics.ts';
 import { Random } from '../soak/random.ts';
-import { openNode } from '../support/cluster.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { videoTrack } from '../support/packets.ts';
-import { PictureClient } from '../support/picture-client.ts';
-import type { RedisServer } from '../support/redis.ts';
-import { sharedStatistics } from '../support/shared-statistics.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { openNode } from '../support/cluster/cluster.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { videoTrack } from '../support/media/packets.ts';
+import { PictureClient } from '../support/rtmp/picture-client.ts';
+import type { RedisServer } from '../support/redis/redis.ts';
+import { sharedStatistics } from '../support/cluster/shared-statistics.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 import { RTMP, vhostConfig } from '../unit/core/support.ts';
 
 /** A node that counts, without a server around it. */

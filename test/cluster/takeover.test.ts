@@ -1,9 +1,9 @@
 import test from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { Origin } from '../support/origin.ts';
-import { OvtViewer } from '../support/ovt-viewer.ts';
-import { until } from '../support/until.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { Origin } from '../support/ovt/origin.ts';
+import { OvtViewer } from '../support/ovt/ovt-viewer.ts';
+import { until } from '../support/time/until.ts';
 
 const NAMES = Array.from({ length: 20 }, (_, n) => `p${n}`);
 const STOPPED_MS = 20_000;

@@ -4,10 +4,10 @@ import { Registry } from '../../src/core/registry.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import type { Track } from '../../src/core/track.ts';
 import { ThumbnailPublisher } from '../../src/publishers/thumbnail/index.ts';
-import { createVhost } from '../support/api.ts';
-import { inCluster } from '../support/in-cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { createVhost } from '../support/api/api.ts';
+import { inCluster } from '../support/cluster/in-cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 const IMAGE: Track = {
   id: 0,

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { controlServer, json, type Question } from '../support/control-server.ts';
-import { h264 } from '../support/flv-media.ts';
-import type { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { startNode, untilStates, usedRedis } from '../support/nodes.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { controlServer, json, type Question } from '../support/access/control-server.ts';
+import { h264 } from '../support/rtmp/flv-media.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 interface Said {
   readonly client: { readonly address: string };

@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { Kiln } from '../support/kiln.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { PublisherPeer } from '../support/publisher-peer.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264, opus } from '../support/webrtc-media.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { PublisherPeer } from '../support/webrtc/publisher-peer.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264, opus } from '../support/webrtc/webrtc-media.ts';
 
 const media = [await h264(), await opus()];
 const FRAGMENT = { 'content-type': 'application/trickle-ice-sdpfrag' };

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { FfmpegError, findFfmpeg } from '../../src/ffmpeg.ts';
-import { writeScript } from '../support/script.ts';
+import { writeScript } from '../support/programs/script.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'kiln-ffmpeg-'));
 test.after.always(() => rm(folder, { recursive: true }));

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Json } from '#cluster';
 import type { Standby, Task } from '../../src/tasks/kind.ts';
-import { openNode } from '../support/cluster.ts';
-import { fakeName, FakeKind, openTasks } from '../support/fake-task.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { openNode } from '../support/cluster/cluster.ts';
+import { fakeName, FakeKind, openTasks } from '../support/tasks/fake-task.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
 const ONE = fakeName('one');

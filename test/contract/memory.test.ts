@@ -1,5 +1,5 @@
 import { MemoryCluster } from '../support/memory-cluster/cluster.ts';
-import { virtualTime } from '../support/virtual-time.ts';
+import { virtualTime } from '../support/time/virtual-time.ts';
 import { contract } from './suite.ts';
 
 contract('memory', async (t, count) => {

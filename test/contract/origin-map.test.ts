@@ -5,9 +5,9 @@ import type { VirtualHostConfig } from '../../src/config/model.ts';
 import { Registry } from '../../src/core/registry.ts';
 import { OriginMapStore } from '../../src/origin-map/origin-map-store.ts';
 import { OriginMaps } from '../../src/origin-map/origin-maps.ts';
-import { goLive, VIDEO } from '../support/live.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { goLive, VIDEO } from '../support/server/live.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 function open(redis: { readonly port: number }, auth?: string) {
   const registry = new Registry();

@@ -9,13 +9,13 @@ import { OutcomeUnknownError, UnreachableError, type Cluster, type DistrustRepor
 import { exchange } from '../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../cluster/peer/mac.ts';
 import { seal, type Call } from '../../cluster/peer/wire.ts';
-import { startChild } from '../support/child-node.ts';
-import { openNode, SECRET, TIMING } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { standStill } from '../support/stand-still.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
-import { issue } from '../support/x509.ts';
+import { startChild } from '../support/cluster/child-node.ts';
+import { openNode, SECRET, TIMING } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { standStill } from '../support/time/stand-still.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
+import { issue } from '../support/network/x509.ts';
 
 const CALL: PeerRequest = {
   method: 'POST',

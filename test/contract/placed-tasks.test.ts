@@ -2,11 +2,11 @@ import test, { type ExecutionContext } from 'ava';
 import type { Json } from '#cluster';
 import { TaskEnd } from '../../src/tasks/kind.ts';
 import { TaskExistsError } from '../../src/tasks/tasks.ts';
-import { openNode } from '../support/cluster.ts';
-import { CountingKind } from '../support/counting-task.ts';
-import { FakeFailure, FakeKind, fakeName, openTasks } from '../support/fake-task.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { openNode } from '../support/cluster/cluster.ts';
+import { CountingKind } from '../support/tasks/counting-task.ts';
+import { FakeFailure, FakeKind, fakeName, openTasks } from '../support/tasks/fake-task.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 import { vhostConfig } from '../unit/core/support.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };

@@ -12,10 +12,10 @@ import { Registry } from '../../src/core/registry.ts';
 import type { KilnError } from '../../src/errors.ts';
 import { ConfigWriter } from '../../src/management/config-writer.ts';
 import { DynamicConfig } from '../../src/management/dynamic-config.ts';
-import { openNode, TIMING } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { openNode, TIMING } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 const values = ({ config }: Cluster) =>
   Object.fromEntries([...config.entries()].map(([key, { value }]) => [key, value]));

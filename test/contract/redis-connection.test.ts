@@ -4,15 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { UnavailableError, type Cluster, type RedisOptions, type StoreReport } from '#cluster';
-import { openNode, TIMING } from '../support/cluster.ts';
-import { FakeSentinel } from '../support/fake-sentinel.ts';
-import { freePorts } from '../support/ports.ts';
-import { openRedisCluster } from '../support/redis-cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { standStill } from '../support/stand-still.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
-import { CertificateFolder, issue } from '../support/x509.ts';
+import { openNode, TIMING } from '../support/cluster/cluster.ts';
+import { FakeSentinel } from '../support/redis/fake-sentinel.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { openRedisCluster } from '../support/redis/redis-cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { standStill } from '../support/time/stand-still.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
+import { CertificateFolder, issue } from '../support/network/x509.ts';
 
 const STOP = { silence: 'stop' } as const;
 

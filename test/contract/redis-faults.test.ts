@@ -14,12 +14,12 @@ import {
   type Lease,
   type RedisClusterOptions,
 } from '#cluster';
-import { startChild } from '../support/child-node.ts';
-import { mirrored, openNode, SECRET, TIMING } from '../support/cluster.ts';
-import { freePorts, released } from '../support/ports.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { startChild } from '../support/cluster/child-node.ts';
+import { mirrored, openNode, SECRET, TIMING } from '../support/cluster/cluster.ts';
+import { freePorts, released } from '../support/network/ports.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 const STOP = { silence: 'stop' } as const;
 const CONTINUE = { silence: 'continue' } as const;

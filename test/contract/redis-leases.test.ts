@@ -2,11 +2,11 @@ import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { LostError, UnavailableError, type Claim, type Cluster, type Lease } from '#cluster';
 import { SCRIPTS } from '../../cluster/redis/scripts.ts';
-import { startChild } from '../support/child-node.ts';
-import { mirrored, openNode, TIMING } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { startChild } from '../support/cluster/child-node.ts';
+import { mirrored, openNode, TIMING } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 const STOP = { silence: 'stop' } as const;
 const CONTINUE = { silence: 'continue' } as const;

@@ -4,11 +4,11 @@ import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import type { Cluster, Lease, Owner } from '#cluster';
 import { Random } from '../soak/random.ts';
-import { openNode } from '../support/cluster.ts';
-import { ALL } from '../support/all.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until, untilWorks } from '../support/until.ts';
+import { openNode } from '../support/cluster/cluster.ts';
+import { ALL } from '../support/runner/all.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until, untilWorks } from '../support/time/until.ts';
 
 const KEYS = ['k/1', 'k/2', 'k/3', 'k/4'];
 const STEPS = 120;

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { Cluster, Lease } from '#cluster';
 import { Random } from '../soak/random.ts';
-import { mirrored, openNode } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { mirrored, openNode } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 const KEYS = ['k/1', 'k/2', 'k/3'];
 const NODES = 4;

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Redis } from 'ioredis';
 import type { Cluster, Lease } from '#cluster';
-import { mirrored, openNode } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { mirrored, openNode } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 /** More than are told in one step, twice; so many are claimed at once. */
 const MANY = 2500;

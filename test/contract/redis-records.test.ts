@@ -1,8 +1,8 @@
 import test from 'ava';
 import { Redis } from 'ioredis';
-import { openNode } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { openNode } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 test('that Redis has lost everything is told', async (t) => {
   const redis = await RedisServer.start(t);

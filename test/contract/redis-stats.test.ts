@@ -3,10 +3,10 @@ import test from 'ava';
 import { Redis } from 'ioredis';
 import type { Cluster, StatsRow } from '#cluster';
 import { Random } from '../soak/random.ts';
-import { openNode, TIMING } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { openNode, TIMING } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 const row = (bytes: number, viewers: number): StatsRow => ({
   key: 's',

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import type { Claim, Cluster, Lease, StatsRow } from '#cluster';
-import { startChild } from '../support/child-node.ts';
-import { openNode, TIMING } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { startChild } from '../support/cluster/child-node.ts';
+import { openNode, TIMING } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 /** A row that all nodes have. */
 const row = (counted: number): StatsRow => ({

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import type { Cluster, DistrustReport, Json, RedisClusterOptions } from '#cluster';
-import { openNode, SECRET, TIMING } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { openNode, SECRET, TIMING } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 const key = (name: string): string => `{kiln:test}:${name}`;
 const values = ({ config }: Cluster) =>

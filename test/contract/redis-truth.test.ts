@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import type { Claim, Cluster, Lease, Owner, StoreSettings } from '#cluster';
-import { openNode, TIMING } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
-import { until } from '../support/until.ts';
+import { openNode, TIMING } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
+import { until } from '../support/time/until.ts';
 
 const STOP = { silence: 'stop' } as const;
 const CONTINUE = { silence: 'continue', keepMs: 30_000 } as const;

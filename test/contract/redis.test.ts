@@ -1,5 +1,5 @@
-import { openNode } from '../support/cluster.ts';
-import { RedisServer } from '../support/redis.ts';
+import { openNode } from '../support/cluster/cluster.ts';
+import { RedisServer } from '../support/redis/redis.ts';
 import { contract } from './suite.ts';
 
 contract('redis', async (t, count) => {

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { readMeta } from '../../src/directory/stream-key.ts';
-import { openNode } from '../support/cluster.ts';
-import { FakeKind, openTasks } from '../support/fake-task.ts';
-import { VIDEO } from '../support/live.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { openNode } from '../support/cluster/cluster.ts';
+import { FakeKind, openTasks } from '../support/tasks/fake-task.ts';
+import { VIDEO } from '../support/server/live.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 async function open(t: ExecutionContext, redis: RedisServer, id: string) {
   const node = openTasks(await openNode(t, id, { url: redis.url }), new FakeKind());

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
 import { taskKey } from '../../src/tasks/definition.ts';
 import { TaskExistsError } from '../../src/tasks/tasks.ts';
-import { openNode } from '../support/cluster.ts';
+import { openNode } from '../support/cluster/cluster.ts';
 import {
   countingName,
   CountingKind,
@@ -14,12 +14,12 @@ import {
   write,
   type Count,
   type CountingSpec,
-} from '../support/counting-task.ts';
-import { FakeKind, openTasks } from '../support/fake-task.ts';
-import { RedisServer } from '../support/redis.ts';
-import { TcpProxy } from '../support/tcp-proxy.ts';
+} from '../support/tasks/counting-task.ts';
+import { FakeKind, openTasks } from '../support/tasks/fake-task.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { TcpProxy } from '../support/network/tcp-proxy.ts';
 import { seeded } from '../unit/codecs/vectors.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/time/until.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
 const LIVE: CountingSpec = { stream: 'live' };
@@ -302,9 +302,13 @@ function keptIn(t: ExecutionContext, redis: RedisServer) {
 
 /** A node in a process of its own, which can be killed. */
 async function startChild(t: ExecutionContext, redis: RedisServer, id: string) {
-  const child = spawn(process.execPath, [join(import.meta.dirname, '../support/counting-child.ts'), redis.url, id], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    [join(import.meta.dirname, '../support/tasks/counting-child.ts'), redis.url, id],
+    {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    },
+  );
   t.teardown(() => child.kill('SIGKILL'));
   const said = new Set<string>();
   createInterface({ input: child.stdout }).on('line', (line) => said.add(line));

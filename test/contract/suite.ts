@@ -11,8 +11,8 @@ import {
   type NodeRecord,
   type Owner,
 } from '#cluster';
-import { mirrored } from '../support/cluster.ts';
-import { until } from '../support/until.ts';
+import { mirrored } from '../support/cluster/cluster.ts';
+import { until } from '../support/time/until.ts';
 
 /** Opens so many clients of one cluster: different nodes, or one node several times where there is only one. */
 export type Open = (t: ExecutionContext, count: number) => Promise<Cluster[]>;

@@ -5,11 +5,11 @@ import test, { type ExecutionContext } from 'ava';
 import { ranked, type Cluster } from '#cluster';
 import { taskKey, type TaskName } from '../../src/tasks/definition.ts';
 import { TaskExistsError } from '../../src/tasks/tasks.ts';
-import { createVhost } from '../support/api.ts';
-import { openNode, TIMING } from '../support/cluster.ts';
-import { fakeName, FakeKind, openTasks } from '../support/fake-task.ts';
-import { RedisServer } from '../support/redis.ts';
-import { until } from '../support/until.ts';
+import { createVhost } from '../support/api/api.ts';
+import { openNode, TIMING } from '../support/cluster/cluster.ts';
+import { fakeName, FakeKind, openTasks } from '../support/tasks/fake-task.ts';
+import { RedisServer } from '../support/redis/redis.ts';
+import { until } from '../support/time/until.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
 
@@ -43,7 +43,7 @@ class Acts {
   async start(id: string): Promise<void> {
     const child = spawn(
       process.execPath,
-      [join(import.meta.dirname, '../support/task-child.ts'), this.#redis.url, id],
+      [join(import.meta.dirname, '../support/tasks/task-child.ts'), this.#redis.url, id],
       {
         stdio: ['ignore', 'pipe', 'inherit'],
       },

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Redis } from 'ioredis';
 import { Random } from '../soak/random.ts';
-import { RedisServer } from '../support/redis.ts';
+import { RedisServer } from '../support/redis/redis.ts';
 import { Lua, type Reply } from '../support/virtual-cluster/lua.ts';
 import { RedisData } from '../support/virtual-cluster/redis-data.ts';
 

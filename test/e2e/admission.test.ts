@@ -3,15 +3,15 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
-import { admissionsXml, startAdmissions } from '../support/admissions.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { BYPASS, ladderXml } from '../support/ladder-config.ts';
-import { long } from '../support/long.ts';
-import { PlayerPage } from '../support/player-page.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
+import { admissionsXml, startAdmissions } from '../support/access/admissions.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { BYPASS, ladderXml } from '../support/media/ladder-config.ts';
+import { long } from '../support/runner/long.ts';
+import { PlayerPage } from '../support/hls/player-page.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const run = promisify(execFile);
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
@@ -25,8 +25,8 @@ const LIFETIME_MS = 5000;
 /** Far beyond what a viewer would bear: this machine may be busy. */
 const MOST_STALL_MS = 30_000;
 const [WHIP, WHEP, OVENPLAYER, OVENLIVEKIT] = [
-  '../support/whip-publisher.js',
-  '../support/whep-player.js',
+  '../support/webrtc/whip-publisher.js',
+  '../support/webrtc/whep-player.js',
   'ovenplayer/dist/ovenplayer.js',
   'ovenlivekit/dist/OvenLiveKit.min.js',
 ].map((specifier) => fileURLToPath(import.meta.resolve(specifier))) as [string, string, string, string];

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { Kiln } from '../support/kiln.ts';
-import { mediaFolder } from '../support/media-files.ts';
-import { writeNumbered } from '../support/numbered-files.ts';
-import { PlayerPage } from '../support/player-page.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { mediaFolder } from '../support/media/media-files.ts';
+import { writeNumbered } from '../support/media/numbered-files.ts';
+import { PlayerPage } from '../support/hls/player-page.ts';
+import { until } from '../support/time/until.ts';
 
 const LLHLS = '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount>';
 /** Small and slow: two pages decode and draw it at once. */

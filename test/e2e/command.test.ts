@@ -6,10 +6,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { Kiln, serverXml, type KilnOptions, type KilnPorts } from '../support/kiln.ts';
-import { clusterXml } from '../support/nodes.ts';
-import { freePorts } from '../support/ports.ts';
-import { until } from '../support/until.ts';
+import { Kiln, serverXml, type KilnOptions, type KilnPorts } from '../support/server/kiln.ts';
+import { clusterXml } from '../support/server/nodes.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { until } from '../support/time/until.ts';
 
 const MAIN = join(import.meta.dirname, '../../src/main.ts');
 

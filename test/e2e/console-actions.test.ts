@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import { caller, TOKEN } from '../support/api.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { addViewer, openConsole, showView, signIn, STREAM_VIEW } from '../support/console.ts';
+import { caller, TOKEN } from '../support/api/api.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { addViewer, openConsole, showView, signIn, STREAM_VIEW } from '../support/server/console.ts';
 
 const browser = await launchBrowser();
 test.after.always(() => browser.close());

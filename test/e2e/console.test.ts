@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import test, { type ExecutionContext } from 'ava';
-import { TOKEN } from '../support/api.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { addViewer, openConsole, showView, signIn, STREAM_VIEW } from '../support/console.ts';
-import { long } from '../support/long.ts';
+import { TOKEN } from '../support/api/api.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { addViewer, openConsole, showView, signIn, STREAM_VIEW } from '../support/server/console.ts';
+import { long } from '../support/runner/long.ts';
 import { RTMP, VIDEO } from '../unit/core/support.ts';
 
 /** What axe found, as far as a test looks at it. */

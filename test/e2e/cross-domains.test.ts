@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Kiln } from '../support/kiln.ts';
+import { Kiln } from '../support/server/kiln.ts';
 
 const OWN = '<CrossDomains><Url>https://own.example</Url></CrossDomains>';
 const kiln = await Kiln.start({

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { Kiln } from '../support/kiln.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
 
 interface Listed {
   readonly viewers: number;

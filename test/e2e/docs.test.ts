@@ -2,8 +2,8 @@ import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import Fastify from 'fastify';
 import { apiRoutes } from '../../src/api/app.ts';
-import { apiOptions } from '../support/api.ts';
-import { launchBrowser } from '../support/browser.ts';
+import { apiOptions } from '../support/api/api.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
 
 const [username, password] = ['user-id', 'password'];
 

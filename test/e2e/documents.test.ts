@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { Kiln } from '../support/kiln.ts';
-import { until } from '../support/until.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
 
 /** Commands that a reader can type as they are: they run here, page by page, against one server with one publisher. */
 const RUNNABLE = /^```sh run\n([^]*?)^```$/gm;

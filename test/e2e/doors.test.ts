@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { Matrix } from '../support/matrix/matrix.ts';
 import type { PublisherName } from '../support/matrix/publishers.ts';
-import { playOvt } from '../support/ovt.ts';
+import { playOvt } from '../support/ovt/ovt.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { urisOf } from '../support/playlist-uris.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 let matrix: Matrix;
 test.before(async () => {

@@ -1,10 +1,10 @@
 import test from 'ava';
-import { LiveStream } from '../support/live-stream.ts';
-import { PEER_TYPES } from '../support/peer-types.ts';
-import { depacketizeH264, type Rtp } from '../support/rtp.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264, opus } from '../support/webrtc-media.ts';
-import { startWebrtc } from '../support/webrtc-server.ts';
+import { LiveStream } from '../support/server/live-stream.ts';
+import { PEER_TYPES } from '../support/webrtc/peer-types.ts';
+import { depacketizeH264, type Rtp } from '../support/webrtc/rtp.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264, opus } from '../support/webrtc/webrtc-media.ts';
+import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
 
 const MID = 'urn:ietf:params:rtp-hdrext:sdes:mid';
 const SEND_TIME = 'http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time';

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { until } from '../support/until.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
 
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const FRAMES = 60;

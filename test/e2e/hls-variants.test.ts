@@ -2,11 +2,11 @@ import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import type { Playlist } from '../../src/core/playlist.ts';
 import type { VideoTrack } from '../../src/core/track.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { codedPackets } from '../support/coded-packets.ts';
-import { hlsScripts } from '../support/hls-scripts.ts';
-import { openLlhls } from '../support/llhls.ts';
-import { interleaved } from '../support/packets.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { codedPackets } from '../support/media/coded-packets.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { openLlhls } from '../support/hls/llhls.ts';
+import { interleaved } from '../support/media/packets.ts';
 
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const video = document.getElementById('video');

@@ -3,11 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import HLS from 'hls-parser';
-import { launchBrowser } from '../support/browser.ts';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { hlsScripts } from '../support/hls-scripts.ts';
-import { Kiln } from '../support/kiln.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
 
 const CROSS_DOMAINS = '<CrossDomains><Url>*</Url></CrossDomains>';
 const CONFIG = `<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>${CROSS_DOMAINS}`;

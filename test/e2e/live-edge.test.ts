@@ -1,12 +1,12 @@
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { ageOf, publishClock, watchAges } from '../support/clock-picture.ts';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { ageOf, publishClock, watchAges } from '../support/media/clock-picture.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
 import { LlhlsPlayer } from '../support/load/llhls-player.ts';
-import { long } from '../support/long.ts';
-import { urisOf } from '../support/playlist-uris.ts';
-import { until } from '../support/until.ts';
+import { long } from '../support/runner/long.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { until } from '../support/time/until.ts';
 
 const kiln = await Kiln.start({
   llhls: '<ChunkDuration>0.2</ChunkDuration><SegmentDuration>2</SegmentDuration>',

@@ -3,19 +3,19 @@ import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
-import { aac } from '../support/aac.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { ladder, ladderPlaylist } from '../support/ladder.ts';
-import { LiveStream } from '../support/live-stream.ts';
-import { openLlhls } from '../support/llhls.ts';
-import { long } from '../support/long.ts';
-import { until } from '../support/until.ts';
+import { aac } from '../support/media/aac.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { ladder, ladderPlaylist } from '../support/media/ladder.ts';
+import { LiveStream } from '../support/server/live-stream.ts';
+import { openLlhls } from '../support/hls/llhls.ts';
+import { long } from '../support/runner/long.ts';
+import { until } from '../support/time/until.ts';
 
 const file = (specifier: string) => fileURLToPath(import.meta.resolve(specifier));
 const SCRIPTS = [
   file('hls.js/dist/hls.min.js'),
   file('ovenplayer/dist/ovenplayer.js'),
-  file('../support/hls-player.js'),
+  file('../support/hls/hls-player.js'),
 ];
 const WIDTHS = [160, 320, 640] as const;
 /** What an encoder makes of a picture comes after the picture itself, and sound between the two. */

@@ -3,11 +3,11 @@ import test from 'ava';
 import type { Packet } from '../../src/core/packet.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { MediaTrack } from '../../src/core/track.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { encode } from '../support/flv-source.ts';
-import { hlsScripts } from '../support/hls-scripts.ts';
-import { openLlhls } from '../support/llhls.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { encode } from '../support/rtmp/flv-source.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { openLlhls } from '../support/hls/llhls.ts';
+import { until } from '../support/time/until.ts';
 
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const video = document.getElementById('video');

@@ -1,11 +1,11 @@
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { VideoIntake } from '../../src/providers/intake/video-intake.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { hlsScripts } from '../support/hls-scripts.ts';
-import { openLlhls } from '../support/llhls.ts';
-import { demuxTs, encodeTs, PATTERN } from '../support/ts-media.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { openLlhls } from '../support/hls/llhls.ts';
+import { demuxTs, encodeTs, PATTERN } from '../support/mpegts/ts-media.ts';
+import { until } from '../support/time/until.ts';
 
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const hls = new Hls({ lowLatencyMode: true, maxLiveSyncPlaybackRate: 2 });

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { AddressInfo } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { complaints, FFMPEG7 } from '../support/ffmpeg.ts';
-import { encode } from '../support/flv-source.ts';
-import { openLlhls } from '../support/llhls.ts';
+import { complaints, FFMPEG7 } from '../support/media/ffmpeg.ts';
+import { encode } from '../support/rtmp/flv-source.ts';
+import { openLlhls } from '../support/hls/llhls.ts';
 
 const PICTURE = ['-f', 'lavfi', '-i', 'testsrc2=size=320x180:rate=30'];
 const SOUND = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=48000'];

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { Program, publishPattern, patternArguments } from '../support/ffmpeg.ts';
-import { hlsScripts } from '../support/hls-scripts.ts';
-import { Kiln } from '../support/kiln.ts';
-import { AAC, BYPASS, ladderXml, video } from '../support/ladder-config.ts';
-import { long } from '../support/long.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { Program, publishPattern, patternArguments } from '../support/media/ffmpeg.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { AAC, BYPASS, ladderXml, video } from '../support/media/ladder-config.ts';
+import { long } from '../support/runner/long.ts';
+import { until } from '../support/time/until.ts';
 
 const run = promisify(execFile);
 const PLAYLIST =

@@ -1,18 +1,18 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
-import { long } from '../support/long.ts';
+import { long } from '../support/runner/long.ts';
 import { FRAMERATE, HEIGHT, PERIOD, PICTURE, SOUND, WIDTH } from '../support/matrix/clip.ts';
 import { judge, type Judgement } from '../support/matrix/judge.ts';
 import { isWhole, recordingOf } from '../support/matrix/whep-recording.ts';
-import { Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { PublisherPeer } from '../support/publisher-peer.ts';
-import { relayedSdp } from '../support/relayed-peer.ts';
-import { faulty, UdpRelay } from '../support/udp-relay.ts';
-import { until, untilWorks } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264, opus } from '../support/webrtc-media.ts';
+import { Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { PublisherPeer } from '../support/webrtc/publisher-peer.ts';
+import { relayedSdp } from '../support/webrtc/relayed-peer.ts';
+import { faulty, UdpRelay } from '../support/network/udp-relay.ts';
+import { until, untilWorks } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264, opus } from '../support/webrtc/webrtc-media.ts';
 
 const BAD = { loss: 0.05, delayMs: 10, jitterMs: 100 };
 /** Enough for a datagram, a report that it is missing, and another try that is lost, too, on a machine that stands still meanwhile. */

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import type { StreamInfo } from '../../src/stats/stream-schema.ts';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln, type ApiAnswer } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { until } from '../support/until.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln, type ApiAnswer } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { until } from '../support/time/until.ts';
 
 const APPLICATION = {
   name: 'app',

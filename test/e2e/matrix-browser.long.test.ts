@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
 import { Matrix } from '../support/matrix/matrix.ts';
 import { LEAST_SECONDS, PLAYERS, playersOf } from '../support/matrix/players.ts';
 
-const SCRIPT = fileURLToPath(new URL('../support/whip-publisher.js', import.meta.url));
+const SCRIPT = fileURLToPath(new URL('../support/webrtc/whip-publisher.js', import.meta.url));
 /** Of the fake camera, what Chromium sends at least of its 30 a second while a machine is busy. */
 const PICTURES_PER_SECOND = 4;
 

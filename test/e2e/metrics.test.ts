@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import test from 'ava';
-import { alerts, expressions, GRAFANA, metricsIn } from '../support/grafana.ts';
-import { Kiln } from '../support/kiln.ts';
-import { describedIn, judged, Prometheus, SCRAPE_TOKEN, scrape, shippedSettings } from '../support/prometheus.ts';
-import { until } from '../support/until.ts';
+import { alerts, expressions, GRAFANA, metricsIn } from '../support/api/grafana.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { describedIn, judged, Prometheus, SCRAPE_TOKEN, scrape, shippedSettings } from '../support/api/prometheus.ts';
+import { until } from '../support/time/until.ts';
 
 test('Prometheus scrapes a node with the settings that are shipped, and every panel and alert can be asked for', async (t) => {
   const kiln = await Kiln.start({ env: { KILN_ACCESS_TOKEN: SCRAPE_TOKEN } });

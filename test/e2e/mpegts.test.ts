@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { FFMPEG7, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { chunklists } from '../support/llhls-recording.ts';
-import { long } from '../support/long.ts';
-import { freePorts } from '../support/ports.ts';
-import { faulty, UdpRelay } from '../support/udp-relay.ts';
-import { PATIENCE_MS, until } from '../support/until.ts';
+import { FFMPEG7, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { chunklists } from '../support/hls/llhls-recording.ts';
+import { long } from '../support/runner/long.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { faulty, UdpRelay } from '../support/network/udp-relay.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
 const GROUP = '239.255.71.9';
 /** A sender may stand still for so long. */

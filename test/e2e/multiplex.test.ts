@@ -1,13 +1,13 @@
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { beeps, flashes } from '../support/decoded.ts';
-import { complaints, Program } from '../support/ffmpeg.ts';
-import { encodeFlv, type FlvTag } from '../support/flv-file.ts';
-import { hlsScripts } from '../support/hls-scripts.ts';
-import { Kiln } from '../support/kiln.ts';
-import { BYPASS, ladderXml, LONG_LLHLS } from '../support/ladder-config.ts';
-import { long } from '../support/long.ts';
-import { inRealTime } from '../support/real-time.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { beeps, flashes } from '../support/media/decoded.ts';
+import { complaints, Program } from '../support/media/ffmpeg.ts';
+import { encodeFlv, type FlvTag } from '../support/rtmp/flv-file.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { BYPASS, ladderXml, LONG_LLHLS } from '../support/media/ladder-config.ts';
+import { long } from '../support/runner/long.ts';
+import { inRealTime } from '../support/time/real-time.ts';
 import {
   createMultiplex,
   MULTIPLEX_CHANNELS,
@@ -15,11 +15,11 @@ import {
   playlistOf,
   sourceOf,
   untilPlays,
-} from '../support/multiplex-api.ts';
-import { moreSegments, playFaults } from '../support/renditions.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
-import { Teardown } from '../support/teardown.ts';
-import { PATIENCE_MS, until } from '../support/until.ts';
+} from '../support/channels/multiplex-api.ts';
+import { moreSegments, playFaults } from '../support/hls/renditions.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
 const CROSS_DOMAINS = '<CrossDomains><Url>*</Url></CrossDomains>';
 const SOUND = '<Audio><Name>sound</Name><Bypass>true</Bypass></Audio>';

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { StreamInfo } from '../../src/stats/stream-schema.ts';
-import { Kiln } from '../support/kiln.ts';
-import { MultitrackPublisher, type MultitrackOptions } from '../support/multitrack-publisher.ts';
-import { inPlace } from '../support/playlist-uris.ts';
-import { PATIENCE_MS, until } from '../support/until.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { MultitrackPublisher, type MultitrackOptions } from '../support/rtmp/multitrack-publisher.ts';
+import { inPlace } from '../support/hls/playlist-uris.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
 
 const run = promisify(execFile);
 const SAMPLERATE = 48_000;

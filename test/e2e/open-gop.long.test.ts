@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { FFMPEG7, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { FFMPEG7, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
 
 const HLS_JS = createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js');
 

@@ -4,12 +4,12 @@ import type { OutputStream } from '../../src/core/stream.ts';
 import { sameFormat, type Track } from '../../src/core/track.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import type { Relays } from '../../src/relay/relays.ts';
-import { aac } from '../support/aac.ts';
-import { goLive } from '../support/live.ts';
-import { av1Media, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';
-import { relayNodes } from '../support/relay-nodes.ts';
-import { until } from '../support/until.ts';
-import { h264, ivf, type Media } from '../support/webrtc-media.ts';
+import { aac } from '../support/media/aac.ts';
+import { goLive } from '../support/server/live.ts';
+import { av1Media, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt/ovt-media.ts';
+import { relayNodes } from '../support/ovt/relay-nodes.ts';
+import { until } from '../support/time/until.ts';
+import { h264, ivf, type Media } from '../support/webrtc/webrtc-media.ts';
 
 function announce(output: OutputStream, registry: Registry): OutputStream {
   registry.vhost('default').application('app').announce(output);

@@ -8,12 +8,12 @@ import type { Packet } from '../../src/core/packet.ts';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { OvtError } from '../../src/protocols/ovt/error.ts';
 import { seeded } from '../unit/codecs/vectors.ts';
-import { notedOpenings, OPENING } from '../support/access.ts';
-import { goLive } from '../support/live.ts';
-import { networks, playOvt, silent, startOvt, type OvtSetup } from '../support/ovt.ts';
-import { audioTrack, videoPackets, videoTrack } from '../support/packets.ts';
-import { rawOvt } from '../support/raw-ovt.ts';
-import { until } from '../support/until.ts';
+import { notedOpenings, OPENING } from '../support/access/access.ts';
+import { goLive } from '../support/server/live.ts';
+import { networks, playOvt, silent, startOvt, type OvtSetup } from '../support/ovt/ovt.ts';
+import { audioTrack, videoPackets, videoTrack } from '../support/media/packets.ts';
+import { rawOvt } from '../support/ovt/raw-ovt.ts';
+import { until } from '../support/time/until.ts';
 
 type Start = Awaited<ReturnType<typeof startOvt>>;
 

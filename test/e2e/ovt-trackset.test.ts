@@ -1,7 +1,7 @@
 import test from 'ava';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { until } from '../support/until.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
 
 const PROFILES = `<OutputProfiles><OutputProfile>
   <Name>p</Name><OutputStreamName>\${OriginStreamName}</OutputStreamName>

@@ -3,14 +3,14 @@ import type { Packet } from '../../src/core/packet.ts';
 import type { OutputStream } from '../../src/core/stream.ts';
 import { sameFormat, type DataTrack, type Track } from '../../src/core/track.ts';
 import type { WireDescription } from '../../src/protocols/ovt/description.ts';
-import { aac } from '../support/aac.ts';
-import { goLive } from '../support/live.ts';
-import { playOvt, startOvt } from '../support/ovt.ts';
-import { av1Media, countFrames, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt-media.ts';
-import { dataTrack, eventPacket } from '../support/packets.ts';
-import { rawOvt } from '../support/raw-ovt.ts';
-import { until } from '../support/until.ts';
-import { h264, ivf, type Media } from '../support/webrtc-media.ts';
+import { aac } from '../support/media/aac.ts';
+import { goLive } from '../support/server/live.ts';
+import { playOvt, startOvt } from '../support/ovt/ovt.ts';
+import { av1Media, countFrames, h265, opusMedia, packetsOf, PICTURES } from '../support/ovt/ovt-media.ts';
+import { dataTrack, eventPacket } from '../support/media/packets.ts';
+import { rawOvt } from '../support/ovt/raw-ovt.ts';
+import { until } from '../support/time/until.ts';
+import { h264, ivf, type Media } from '../support/webrtc/webrtc-media.ts';
 
 async function playing(t: ExecutionContext, tracks: readonly Track[]) {
   const ovt = await startOvt();

@@ -9,10 +9,10 @@ import type { Page } from 'playwright-core';
 import { Registry } from '../../src/core/registry.ts';
 import { findFfmpeg } from '../../src/ffmpeg.ts';
 import { pagesRoutes } from '../../src/web/pages.ts';
-import { aloneWith } from '../support/alone.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { until } from '../support/until.ts';
-import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../support/live.ts';
+import { aloneWith } from '../support/cluster/alone.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { until } from '../support/time/until.ts';
+import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../support/server/live.ts';
 
 const browser = await launchBrowser();
 const media = await mkdtemp(join(tmpdir(), 'kiln-pages-'));

@@ -1,13 +1,13 @@
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { encode } from '../support/ffmpeg-bytes.ts';
-import { Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { PlayerPage, type PlayerName } from '../support/player-page.ts';
-import { freePorts } from '../support/ports.ts';
-import { sendInTime, withPause } from '../support/ts-pause.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { encode } from '../support/media/ffmpeg-bytes.ts';
+import { Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { PlayerPage, type PlayerName } from '../support/hls/player-page.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { sendInTime, withPause } from '../support/mpegts/ts-pause.ts';
+import { until } from '../support/time/until.ts';
 
 const SECONDS = 80;
 const PAUSE = { from: 22, to: 47 };

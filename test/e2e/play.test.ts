@@ -1,8 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
 import type { TrackInfo } from '../../src/stats/track-schema.ts';
-import { FFMPEG7, Program, complaints, patternArguments, publishPattern, type Picture } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { until } from '../support/until.ts';
+import {
+  FFMPEG7,
+  Program,
+  complaints,
+  patternArguments,
+  publishPattern,
+  type Picture,
+} from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
 
 const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>', iceAddress: '*' });
 test.after.always(() => kiln.stop());

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { Program, publishPattern } from '../support/ffmpeg.ts';
-import { HeldWay } from '../support/held-way.ts';
-import { Kiln } from '../support/kiln.ts';
-import { ladderXml, BYPASS, video } from '../support/ladder-config.ts';
-import { PlayerPage, type PlayerName } from '../support/player-page.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { Program, publishPattern } from '../support/media/ffmpeg.ts';
+import { HeldWay } from '../support/network/held-way.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { ladderXml, BYPASS, video } from '../support/media/ladder-config.ts';
+import { PlayerPage, type PlayerName } from '../support/hls/player-page.ts';
+import { until } from '../support/time/until.ts';
 
 const run = promisify(execFile);
 

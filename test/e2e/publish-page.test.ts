@@ -1,10 +1,10 @@
 import test from 'ava';
 import type { Page } from 'playwright-core';
-import { launchBrowser } from '../support/browser.ts';
-import { Kiln, TOKEN } from '../support/kiln.ts';
-import { BYPASS, ladderXml } from '../support/ladder-config.ts';
-import { createMultiplex, sourceOf } from '../support/multiplex-api.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { Kiln, TOKEN } from '../support/server/kiln.ts';
+import { BYPASS, ladderXml } from '../support/media/ladder-config.ts';
+import { createMultiplex, sourceOf } from '../support/channels/multiplex-api.ts';
+import { until } from '../support/time/until.ts';
 
 const THUMBNAIL = '<Image><Name>thumb</Name><Codec>jpeg</Codec><Framerate>1</Framerate><Width>128</Width></Image>';
 /** Keeps the last connection of a page where a test can look at it. */

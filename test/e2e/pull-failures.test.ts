@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
-import { FakeCamera } from '../support/fake-camera.ts';
-import { Kiln } from '../support/kiln.ts';
-import { freePorts } from '../support/ports.ts';
-import { answerAsRecorded } from '../support/recorded-origin.ts';
-import { until } from '../support/until.ts';
+import { FakeCamera } from '../support/rtsp/fake-camera.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { answerAsRecorded } from '../support/ovt/recorded-origin.ts';
+import { until } from '../support/time/until.ts';
 
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
 

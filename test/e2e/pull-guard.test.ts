@@ -1,7 +1,7 @@
 import test from 'ava';
-import { Kiln } from '../support/kiln.ts';
-import { Origin } from '../support/origin.ts';
-import { until } from '../support/until.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { Origin } from '../support/ovt/origin.ts';
+import { until } from '../support/time/until.ts';
 
 const STREAMS = '/v1/vhosts/default/apps/app/streams';
 

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { freePorts } from '../support/ports.ts';
-import { Teardown } from '../support/teardown.ts';
-import { until } from '../support/until.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { until } from '../support/time/until.ts';
 
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const APP = '/v1/vhosts/default/apps/app';

@@ -4,13 +4,13 @@ import fastify from 'fastify';
 import type { Page } from 'playwright-core';
 import { Registry } from '../../src/core/registry.ts';
 import { pagesRoutes } from '../../src/web/pages.ts';
-import { aloneWith } from '../support/alone.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { addVhost, goLive } from '../support/live.ts';
-import { long } from '../support/long.ts';
-import { until } from '../support/until.ts';
+import { aloneWith } from '../support/cluster/alone.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { addVhost, goLive } from '../support/server/live.ts';
+import { long } from '../support/runner/long.ts';
+import { until } from '../support/time/until.ts';
 
-const FAKE_PEER = readFileSync(new URL('../support/fake-peer.js', import.meta.url), 'utf8');
+const FAKE_PEER = readFileSync(new URL('../support/webrtc/fake-peer.js', import.meta.url), 'utf8');
 const browser = await launchBrowser();
 test.after.always(() => browser.close());
 

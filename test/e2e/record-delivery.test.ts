@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { controlServer, json } from '../support/control-server.ts';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { openS3 } from '../support/s3.ts';
-import { until } from '../support/until.ts';
+import { controlServer, json } from '../support/access/control-server.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { openS3 } from '../support/recording/s3.ts';
+import { until } from '../support/time/until.ts';
 
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const APP = '/v1/vhosts/default/apps/app';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { freePorts } from '../support/ports.ts';
-import { until } from '../support/until.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { freePorts } from '../support/network/ports.ts';
+import { until } from '../support/time/until.ts';
 
 const APP = '/v1/vhosts/default/apps/app';
 const FRAMES = 100;

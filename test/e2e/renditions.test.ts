@@ -1,14 +1,14 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Playlist } from '../../src/core/playlist.ts';
 import type { WebrtcSession } from '../../src/publishers/webrtc/session.ts';
-import { depacketizeH264, depacketizeVp8 } from '../support/rtp.ts';
-import { ladder, ladderPlaylist } from '../support/ladder.ts';
-import { LiveStream, type LiveMedia } from '../support/live-stream.ts';
-import { SignallingClient } from '../support/signalling-client.ts';
-import { PEER_TYPES } from '../support/peer-types.ts';
-import { ViewerPeer, type Frame } from '../support/viewer-peer.ts';
-import { ivf, opus } from '../support/webrtc-media.ts';
-import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc-server.ts';
+import { depacketizeH264, depacketizeVp8 } from '../support/webrtc/rtp.ts';
+import { ladder, ladderPlaylist } from '../support/media/ladder.ts';
+import { LiveStream, type LiveMedia } from '../support/server/live-stream.ts';
+import { SignallingClient } from '../support/webrtc/signalling-client.ts';
+import { PEER_TYPES } from '../support/webrtc/peer-types.ts';
+import { ViewerPeer, type Frame } from '../support/webrtc/viewer-peer.ts';
+import { ivf, opus } from '../support/webrtc/webrtc-media.ts';
+import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc/webrtc-server.ts';
 
 const [high, mid, low] = (await ladder([
   { name: 'high', width: 320, height: 180, kbit: 500 },

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import test from 'ava';
-import { Hosts, type Host } from '../support/hosts.ts';
-import { Kiln } from '../support/kiln.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
-import { until } from '../support/until.ts';
+import { Hosts, type Host } from '../support/network/hosts.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
+import { until } from '../support/time/until.ts';
 
 /** Keep-alive takes 25 s, and what is unacknowledged 45 s. */
 const GONE_MS = 60_000;
@@ -20,7 +20,7 @@ const FRAMES_BYTES = 2000;
     t.teardown(() => kiln.stop());
     const [first, second] = hosts.all as [Host, Host];
     const publish = (host: Host, stream: string, ...pings: 'pings'[]) => {
-      const [command = '', ...args] = [...host.command, process.execPath, 'test/support/picture-child.ts'];
+      const [command = '', ...args] = [...host.command, process.execPath, 'test/support/rtmp/picture-child.ts'];
       const child = spawn(command, [...args, address, String(kiln.ports.rtmp), stream, ...pings], {
         stdio: 'inherit',
       });

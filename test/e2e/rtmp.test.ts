@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../src/core/packet.ts';
 import type { AudioTrack, VideoTrack } from '../../src/core/track.ts';
-import { FFMPEG7, Program } from '../support/ffmpeg.ts';
-import { startRtmp, type Recording } from '../support/rtmp-server.ts';
-import { until } from '../support/until.ts';
+import { FFMPEG7, Program } from '../support/media/ffmpeg.ts';
+import { startRtmp, type Recording } from '../support/rtmp/rtmp-server.ts';
+import { until } from '../support/time/until.ts';
 
 const SECONDS = 3;
 const PATTERN = ['-f', 'lavfi', '-i', `testsrc2=size=320x180:rate=30:duration=${SECONDS}`];

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { GST, startGst } from '../support/gst-rtsp.ts';
-import { Kiln, type KilnOptions } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { RtmpClient } from '../support/rtmp-client.ts';
-import { PATIENCE_MS, until, untilWorks } from '../support/until.ts';
+import { GST, startGst } from '../support/rtsp/gst-rtsp.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
+import { PATIENCE_MS, until, untilWorks } from '../support/time/until.ts';
 
 const run = promisify(execFile);
 const STREAMS = '/v1/vhosts/default/apps/app/streams';

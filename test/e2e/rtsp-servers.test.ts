@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { startGst, GST } from '../support/gst-rtsp.ts';
-import { long } from '../support/long.ts';
-import { playRtsp, type Played } from '../support/rtsp-player.ts';
-import { until, untilWorks } from '../support/until.ts';
-import { startVlc } from '../support/vlc-rtsp.ts';
+import { startGst, GST } from '../support/rtsp/gst-rtsp.ts';
+import { long } from '../support/runner/long.ts';
+import { playRtsp, type Played } from '../support/rtsp/rtsp-player.ts';
+import { until, untilWorks } from '../support/time/until.ts';
+import { startVlc } from '../support/rtsp/vlc-rtsp.ts';
 
 const seconds = (packet: Played['packets'][number] | undefined): number =>
   packet === undefined ? NaN : (packet.pts * packet.track.timebase.num) / packet.track.timebase.den;

@@ -3,12 +3,12 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { hlsScripts } from '../support/hls-scripts.ts';
-import { Kiln } from '../support/kiln.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { Kiln } from '../support/server/kiln.ts';
 import { isRunning, processTree } from '../support/load/usage.ts';
-import { mediaFolder, writePattern } from '../support/media-files.ts';
-import { until } from '../support/until.ts';
+import { mediaFolder, writePattern } from '../support/media/media-files.ts';
+import { until } from '../support/time/until.ts';
 
 const CROSS_DOMAINS = '<CrossDomains><Url>*</Url></CrossDomains>';
 const HLS = `<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>${CROSS_DOMAINS}`;

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { urisOf } from '../support/playlist-uris.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const STREAM = 'vhosts/default/apps/app/streams/live';
 

@@ -1,11 +1,11 @@
 import test from 'ava';
 import { parse } from 'sdp-transform';
-import { LiveStream } from '../support/live-stream.ts';
-import { SignallingClient } from '../support/signalling-client.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264, opus } from '../support/webrtc-media.ts';
-import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc-server.ts';
+import { LiveStream } from '../support/server/live-stream.ts';
+import { SignallingClient } from '../support/webrtc/signalling-client.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264, opus } from '../support/webrtc/webrtc-media.ts';
+import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc/webrtc-server.ts';
 
 const video = await h264();
 const audio = await opus();

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import { signUrl, type PolicyFields } from '../../src/access/policy/sign.ts';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln, TOKEN } from '../support/kiln.ts';
-import { BYPASS, ladderXml, OPUS } from '../support/ladder-config.ts';
-import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../support/offers.ts';
-import { SignallingClient } from '../support/signalling-client.ts';
-import { until } from '../support/until.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln, TOKEN } from '../support/server/kiln.ts';
+import { BYPASS, ladderXml, OPUS } from '../support/media/ladder-config.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../support/webrtc/offers.ts';
+import { SignallingClient } from '../support/webrtc/signalling-client.ts';
+import { until } from '../support/time/until.ts';
 
 const run = promisify(execFile);
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };

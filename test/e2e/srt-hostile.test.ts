@@ -1,8 +1,8 @@
 import test from 'ava';
-import { Kiln } from '../support/kiln.ts';
+import { Kiln } from '../support/server/kiln.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
 import { CONTROL, control, handshake, INDUCTION, RawCaller } from '../support/srt/raw-caller.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/time/until.ts';
 
 const ROUNDS = 3;
 const CALLERS = 4;

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
-import { patternArguments, Program } from '../support/ffmpeg.ts';
-import { Kiln, type KilnOptions } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { freePorts } from '../support/ports.ts';
+import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { freePorts } from '../support/network/ports.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/time/until.ts';
 
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const BAD_SECRET = 10;

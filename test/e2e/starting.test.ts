@@ -2,15 +2,15 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { AAC, BYPASS, ladderXml, LONG_LLHLS } from '../support/ladder-config.ts';
-import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../support/offers.ts';
-import { rawOvt } from '../support/raw-ovt.ts';
-import { SignallingClient } from '../support/signalling-client.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { AAC, BYPASS, ladderXml, LONG_LLHLS } from '../support/media/ladder-config.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../support/webrtc/offers.ts';
+import { rawOvt } from '../support/ovt/raw-ovt.ts';
+import { SignallingClient } from '../support/webrtc/signalling-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
-import { until } from '../support/until.ts';
-import { writeScript } from '../support/script.ts';
+import { until } from '../support/time/until.ts';
+import { writeScript } from '../support/programs/script.ts';
 
 const IMAGE = '<Image><Name>jpeg</Name><Codec>jpeg</Codec><Framerate>5</Framerate><Width>64</Width></Image>';
 

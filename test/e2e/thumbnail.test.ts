@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { BYPASS, ladderXml } from '../support/ladder-config.ts';
-import { until } from '../support/until.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { BYPASS, ladderXml } from '../support/media/ladder-config.ts';
+import { until } from '../support/time/until.ts';
 
 const run = promisify(execFile);
 const FORMATS = {

@@ -6,17 +6,17 @@ import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
 import type { Static } from 'typebox';
 import type { CodecEntry } from '../../src/transcode/codecs.ts';
-import { controlServer, json } from '../support/control-server.ts';
-import { lastPicture } from '../support/decoded.ts';
-import { encodersOf } from '../support/encoders.ts';
-import { Program, publishPattern } from '../support/ffmpeg.ts';
-import { Kiln, type KilnOptions } from '../support/kiln.ts';
-import { AAC, BYPASS, LONG_LLHLS, OPUS, ladderXml, video } from '../support/ladder-config.ts';
-import type { Recording } from '../support/llhls-recording.ts';
-import { long } from '../support/long.ts';
-import { moreSegments, recordings, trackOf } from '../support/renditions.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
+import { controlServer, json } from '../support/access/control-server.ts';
+import { lastPicture } from '../support/media/decoded.ts';
+import { encodersOf } from '../support/programs/encoders.ts';
+import { Program, publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
+import { AAC, BYPASS, LONG_LLHLS, OPUS, ladderXml, video } from '../support/media/ladder-config.ts';
+import type { Recording } from '../support/hls/llhls-recording.ts';
+import { long } from '../support/runner/long.ts';
+import { moreSegments, recordings, trackOf } from '../support/hls/renditions.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const run = promisify(execFile);
 

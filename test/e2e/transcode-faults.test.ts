@@ -2,19 +2,19 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { aac } from '../support/aac.ts';
-import { encodersOf } from '../support/encoders.ts';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln, type KilnOptions } from '../support/kiln.ts';
-import { AAC, BYPASS, LONG_LLHLS, ladderXml, video } from '../support/ladder-config.ts';
-import type { Recording } from '../support/llhls-recording.ts';
-import { long } from '../support/long.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { moreSegments, playFaults, recordings, trackOf } from '../support/renditions.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264 } from '../support/webrtc-media.ts';
-import { writeScript } from '../support/script.ts';
+import { aac } from '../support/media/aac.ts';
+import { encodersOf } from '../support/programs/encoders.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
+import { AAC, BYPASS, LONG_LLHLS, ladderXml, video } from '../support/media/ladder-config.ts';
+import type { Recording } from '../support/hls/llhls-recording.ts';
+import { long } from '../support/runner/long.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { moreSegments, playFaults, recordings, trackOf } from '../support/hls/renditions.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
+import { writeScript } from '../support/programs/script.ts';
 
 const LADDER = ladderXml([BYPASS, video(180, 200), AAC], {
   playlists:

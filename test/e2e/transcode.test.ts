@@ -1,15 +1,15 @@
 import test, { type ExecutionContext } from 'ava';
 import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import type { AudioTrack } from '../../src/core/track.ts';
-import { beeps, flashes, loudness } from '../support/decoded.ts';
-import { Program, publishPattern } from '../support/ffmpeg.ts';
-import { Kiln, type KilnOptions } from '../support/kiln.ts';
-import { AAC, BYPASS, LONG_LLHLS, OPUS, ladderXml, video } from '../support/ladder-config.ts';
-import type { Recording } from '../support/llhls-recording.ts';
-import { MediaPublisher } from '../support/media-publisher.ts';
-import { moreSegments, playFaults } from '../support/renditions.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
-import { h264, opus } from '../support/webrtc-media.ts';
+import { beeps, flashes, loudness } from '../support/media/decoded.ts';
+import { Program, publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
+import { AAC, BYPASS, LONG_LLHLS, OPUS, ladderXml, video } from '../support/media/ladder-config.ts';
+import type { Recording } from '../support/hls/llhls-recording.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { moreSegments, playFaults } from '../support/hls/renditions.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { h264, opus } from '../support/webrtc/webrtc-media.ts';
 
 const OPUS_SAMPLES = 960;
 const OPUS_TRACK: AudioTrack = {

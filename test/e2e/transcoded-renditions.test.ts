@@ -1,10 +1,10 @@
 import test from 'ava';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { BYPASS, OPUS, ladderXml, video } from '../support/ladder-config.ts';
-import { SignallingClient } from '../support/signalling-client.ts';
-import { until } from '../support/until.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { BYPASS, OPUS, ladderXml, video } from '../support/media/ladder-config.ts';
+import { SignallingClient } from '../support/webrtc/signalling-client.ts';
+import { until } from '../support/time/until.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const rendition = (name: string, track: string) =>
   `<Rendition><Name>${name}</Name><Video>${track}</Video><Audio>opus</Audio></Rendition>`;

@@ -1,17 +1,17 @@
 import { createHmac } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { launchBrowser } from '../support/browser.ts';
-import { LiveStream } from '../support/live-stream.ts';
-import { long } from '../support/long.ts';
-import { addOwn } from '../support/own-pages.ts';
-import { TurnServer } from '../support/turn-server.ts';
-import { until } from '../support/until.ts';
-import { h264 } from '../support/webrtc-media.ts';
-import { startWebrtc } from '../support/webrtc-server.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { LiveStream } from '../support/server/live-stream.ts';
+import { long } from '../support/runner/long.ts';
+import { addOwn } from '../support/server/own-pages.ts';
+import { TurnServer } from '../support/webrtc/turn-server.ts';
+import { until } from '../support/time/until.ts';
+import { h264 } from '../support/webrtc/webrtc-media.ts';
+import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
 
-const PLAYER = fileURLToPath(new URL('../support/relay-player.js', import.meta.url));
-const RECEIVED = fileURLToPath(new URL('../support/whep-player.js', import.meta.url));
+const PLAYER = fileURLToPath(new URL('../support/webrtc/relay-player.js', import.meta.url));
+const RECEIVED = fileURLToPath(new URL('../support/webrtc/whep-player.js', import.meta.url));
 const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
 const SECRET = 'the relay and Kiln know it';
 /** What comes from there comes through the relay. */

@@ -2,12 +2,12 @@ import test from 'ava';
 import type { Static } from 'typebox';
 import type { Page } from 'playwright-core';
 import type { StatisticsV1 as Schema } from '../../src/stats/v1.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { publishPattern } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { long } from '../support/long.ts';
-import { startSubPaths } from '../support/sub-path.ts';
-import { until } from '../support/until.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { long } from '../support/runner/long.ts';
+import { startSubPaths } from '../support/network/sub-path.ts';
+import { until } from '../support/time/until.ts';
 
 type StatisticsV1 = Static<typeof Schema>;
 

@@ -2,14 +2,14 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import type { Page } from 'playwright-core';
 import type { MediaTrack } from '../../src/core/track.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { LiveStream } from '../support/live-stream.ts';
-import { dataTrack, eventPacket } from '../support/packets.ts';
-import { until } from '../support/until.ts';
-import { h264, ivf, opus, type Media } from '../support/webrtc-media.ts';
-import { startWebrtc } from '../support/webrtc-server.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { LiveStream } from '../support/server/live-stream.ts';
+import { dataTrack, eventPacket } from '../support/media/packets.ts';
+import { until } from '../support/time/until.ts';
+import { h264, ivf, opus, type Media } from '../support/webrtc/webrtc-media.ts';
+import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
 
-const PLAYER = fileURLToPath(new URL('../support/whep-player.js', import.meta.url));
+const PLAYER = fileURLToPath(new URL('../support/webrtc/whep-player.js', import.meta.url));
 const OVENPLAYER = fileURLToPath(import.meta.resolve('ovenplayer/dist/ovenplayer.js'));
 
 const sound = await opus();

@@ -1,16 +1,16 @@
 import test from 'ava';
 import { parseAvcConfig } from '../../src/codecs/h264.ts';
 import { nalUnits } from '../../src/codecs/nal.ts';
-import { LiveStream } from '../support/live-stream.ts';
-import { h264, ivf, opus } from '../support/webrtc-media.ts';
-import { dataTrack, eventPacket } from '../support/packets.ts';
-import { relayedSdp } from '../support/relayed-peer.ts';
-import { depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../support/rtp.ts';
-import { faulty } from '../support/udp-relay.ts';
-import { until } from '../support/until.ts';
-import { startWebrtc } from '../support/webrtc-server.ts';
-import { PEER_TYPES } from '../support/peer-types.ts';
-import { ViewerPeer } from '../support/viewer-peer.ts';
+import { LiveStream } from '../support/server/live-stream.ts';
+import { h264, ivf, opus } from '../support/webrtc/webrtc-media.ts';
+import { dataTrack, eventPacket } from '../support/media/packets.ts';
+import { relayedSdp } from '../support/webrtc/relayed-peer.ts';
+import { depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../support/webrtc/rtp.ts';
+import { faulty } from '../support/network/udp-relay.ts';
+import { until } from '../support/time/until.ts';
+import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
+import { PEER_TYPES } from '../support/webrtc/peer-types.ts';
+import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const video = await h264();
 const audio = await opus();

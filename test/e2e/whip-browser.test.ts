@@ -4,13 +4,13 @@ import type { Page } from 'playwright-core';
 import type { OutputStream } from '../../src/core/stream.ts';
 import type { VideoTrack } from '../../src/core/track.ts';
 import { WebrtcSession } from '../../src/publishers/webrtc/session.ts';
-import { launchBrowser } from '../support/browser.ts';
-import { long } from '../support/long.ts';
-import { until } from '../support/until.ts';
-import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc-server.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { long } from '../support/runner/long.ts';
+import { until } from '../support/time/until.ts';
+import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc/webrtc-server.ts';
 
-const PUBLISHER = fileURLToPath(new URL('../support/whip-publisher.js', import.meta.url));
-const PLAYER = fileURLToPath(new URL('../support/whep-player.js', import.meta.url));
+const PUBLISHER = fileURLToPath(new URL('../support/webrtc/whip-publisher.js', import.meta.url));
+const PLAYER = fileURLToPath(new URL('../support/webrtc/whep-player.js', import.meta.url));
 const OVENLIVEKIT = fileURLToPath(import.meta.resolve('ovenlivekit/dist/OvenLiveKit.min.js'));
 
 const browser = await launchBrowser();

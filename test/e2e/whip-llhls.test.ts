@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test from 'ava';
-import { complaints } from '../support/ffmpeg.ts';
-import { Kiln } from '../support/kiln.ts';
-import { chunklists } from '../support/llhls-recording.ts';
-import { PublisherPeer } from '../support/publisher-peer.ts';
-import { PATIENCE_MS, until } from '../support/until.ts';
-import { h264, opus } from '../support/webrtc-media.ts';
+import { complaints } from '../support/media/ffmpeg.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { chunklists } from '../support/hls/llhls-recording.ts';
+import { PublisherPeer } from '../support/webrtc/publisher-peer.ts';
+import { PATIENCE_MS, until } from '../support/time/until.ts';
+import { h264, opus } from '../support/webrtc/webrtc-media.ts';
 
 const run = promisify(execFile);
 

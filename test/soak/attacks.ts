@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { datagrams } from './datagrams.ts';
 import { deliver, deliverDatagrams, deliverSecurely } from './deliver.ts';
 import { httpAttack, type HTTP_CLIENTS, type LivePaths } from './http-attacks.ts';

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
 import { Program } from '../support/load/program.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import { residentBytesOfEach } from '../support/load/usage.ts';
-import { urisOf } from '../support/playlist-uris.ts';
-import { until } from '../support/until.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { until } from '../support/time/until.ts';
 import type { Attack } from './attacks.ts';
 import { Siege, startBesieged } from './siege.ts';
 

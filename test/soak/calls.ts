@@ -1,6 +1,6 @@
 import { runModel } from '../support/model/run.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { Teardown } from '../support/teardown.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { Random } from './random.ts';
 
 const TELL_EVERY = 500;

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { decoded } from '../support/decoded.ts';
-import { Kiln } from '../support/kiln.ts';
-import { writeNumbered } from '../support/numbered-files.ts';
-import { PartViewer, type ShownPicture } from '../support/part-viewer.ts';
-import { until } from '../support/until.ts';
+import { decoded } from '../support/media/decoded.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { writeNumbered } from '../support/media/numbered-files.ts';
+import { PartViewer, type ShownPicture } from '../support/hls/part-viewer.ts';
+import { until } from '../support/time/until.ts';
 
 const RATE = 25;
 const FRAME_MS = 1000 / RATE;

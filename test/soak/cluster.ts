@@ -1,6 +1,6 @@
 import { ChaosCluster } from '../support/chaos/cluster.ts';
 import { round } from '../support/chaos/round.ts';
-import { Teardown } from '../support/teardown.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { Random } from './random.ts';
 
 const SIZES = { ids: ['a', 'b', 'c'], pushed: 5, pulled: 3 };

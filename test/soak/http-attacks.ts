@@ -1,4 +1,4 @@
-import { TOKEN } from '../support/kiln.ts';
+import { TOKEN } from '../support/server/kiln.ts';
 import { mutate } from './mutate.ts';
 import type { Random } from './random.ts';
 import { OFFER } from './sdp.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Kiln } from '../support/kiln.ts';
+import { Kiln } from '../support/server/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
 import { worstShare } from '../support/load/frame-log.ts';
 import { Program } from '../support/load/program.ts';

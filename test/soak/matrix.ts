@@ -1,6 +1,6 @@
 import { Matrix } from '../support/matrix/matrix.ts';
 import { nameOf, TABLE } from '../support/matrix/table.ts';
-import { Teardown } from '../support/teardown.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 
 /**
  * Publishes every pair of `TABLE`, one after the other, and lets every player watch.

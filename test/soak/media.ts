@@ -2,8 +2,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { MediaFiles } from '../../src/channels/scheduled/media-files.ts';
 import { processTree } from '../support/load/usage.ts';
-import { readUnits, writePattern } from '../support/media-files.ts';
-import { until } from '../support/until.ts';
+import { readUnits, writePattern } from '../support/media/media-files.ts';
+import { until } from '../support/time/until.ts';
 import { mutate } from './mutate.ts';
 import { Random } from './random.ts';
 

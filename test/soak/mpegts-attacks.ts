@@ -1,4 +1,4 @@
-import { encodeTs, PATTERN, TONE, X264 } from '../support/ts-media.ts';
+import { encodeTs, PATTERN, TONE, X264 } from '../support/mpegts/ts-media.ts';
 import { mutate } from './mutate.ts';
 import type { Random } from './random.ts';
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
-import { TOKEN, type Kiln } from '../support/kiln.ts';
+import { TOKEN, type Kiln } from '../support/server/kiln.ts';
 
 /** Calls the management API on a connection of its own, which is gone afterwards. @returns the status */
 export async function oneCall(kiln: Kiln, method: string, path: string, body?: unknown): Promise<number> {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { launchBrowser } from '../support/browser.ts';
-import { startBusyNodes, visit, withoutData } from '../support/busy-nodes.ts';
-import type { Kiln } from '../support/kiln.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
+import { startBusyNodes, visit, withoutData } from '../support/cluster/busy-nodes.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
 import { worstShare } from '../support/load/frame-log.ts';
 import { Program } from '../support/load/program.ts';
@@ -10,9 +10,9 @@ import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
 import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
 import { median, percent } from '../support/load/statistics.ts';
 import { cpuSeconds, residentBytes } from '../support/load/usage.ts';
-import { Prometheus, SCRAPE_TOKEN, shippedSettings } from '../support/prometheus.ts';
-import { Teardown } from '../support/teardown.ts';
-import { until } from '../support/until.ts';
+import { Prometheus, SCRAPE_TOKEN, shippedSettings } from '../support/api/prometheus.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { until } from '../support/time/until.ts';
 
 /** The streams of this load, besides that of `startBusyNodes`, which has the encoder. */
 const APP = 'load';

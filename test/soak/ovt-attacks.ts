@@ -3,7 +3,7 @@ import { FrameWriter } from '../../src/protocols/ovt/media.ts';
 import { isRequest, readMessage, writeMessage } from '../../src/protocols/ovt/message.ts';
 import { PAYLOAD } from '../../src/protocols/ovt/packet.ts';
 import { Receiver } from '../../src/protocols/ovt/receiver.ts';
-import type { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { DESCRIPTION } from '../unit/protocols/ovt/description.ts';
 import { pullFrom } from './hostile-origin.ts';
 import { mutate } from './mutate.ts';

@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, mkdirSync, readdirSync, rmSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { encodeClip, loadClip, type Clip } from '../support/load/clip.ts';
 import { LivePublisher } from '../support/load/live-publisher.ts';
-import { startNode, usedRedis } from '../support/nodes.ts';
-import { Teardown } from '../support/teardown.ts';
-import { until } from '../support/until.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { until } from '../support/time/until.ts';
 import { Random } from './random.ts';
 import { hasIndex, recordedFrames } from './recorded-files.ts';
 

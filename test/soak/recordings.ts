@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Kiln } from '../support/kiln.ts';
+import { Kiln } from '../support/server/kiln.ts';
 import { encodeClip } from '../support/load/clip.ts';
 import { Program } from '../support/load/program.ts';
 import { FIFTY, openReceivers, type Receiver, type Way } from '../support/load/push-receivers.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import { percentile } from '../support/load/statistics.ts';
 import { cpuSeconds, openFiles, residentBytes } from '../support/load/usage.ts';
-import { until } from '../support/until.ts';
+import { until } from '../support/time/until.ts';
 import { hasIndex, recordedFrames } from './recorded-files.ts';
 
 const APP = '/v1/vhosts/default/apps/app';

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { MediaTrack } from '../../src/core/track.ts';
 import { createPacketizer } from '../../src/protocols/rtp/packetizer.ts';
 import { RtpSender } from '../../src/protocols/rtp/sender.ts';
-import type { Kiln } from '../support/kiln.ts';
+import type { Kiln } from '../support/server/kiln.ts';
 import { samples, vector } from '../unit/codecs/vectors.ts';
 import { pullFrom } from './hostile-origin.ts';
 import { mutate } from './mutate.ts';

@@ -1,4 +1,4 @@
-import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../support/offers.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../support/webrtc/offers.ts';
 
 const EXTENSIONS = [
   'a=extmap:1 urn:ietf:params:rtp-hdrext:sdes:mid',

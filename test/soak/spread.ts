@@ -10,7 +10,7 @@ import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
 import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
 import { percent } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
-import { Teardown } from '../support/teardown.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 
 const NODES = 8;
 const LLHLS_VIEWERS = 400;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openChain } from '../support/tree/levels.ts';
 import { TreeCluster } from '../support/tree/cluster.ts';
 import { treeRound } from '../support/tree/round.ts';
-import { Teardown } from '../support/teardown.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { Random } from './random.ts';
 
 const SEEDS_APART = 1000;

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { dashboard } from '../../grafana/generate/dashboard.ts';
 import { DASHBOARDS } from '../../grafana/generate/panels.ts';
 import { rulesFile } from '../../grafana/generate/rules-file.ts';
-import { alerts, dashboards, GRAFANA, metricsIn, readRules, type Alert, type Panel } from '../support/grafana.ts';
+import { alerts, dashboards, GRAFANA, metricsIn, readRules, type Alert, type Panel } from '../support/api/grafana.ts';
 import { anchor } from '../lint/documents.ts';
 
 const all = [...dashboards()];

@@ -2,12 +2,12 @@ import test from 'ava';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Guard } from '../../../src/access/guard.ts';
 import type { Opening } from '../../../src/access/opening.ts';
-import { VIDEO } from '../../support/live.ts';
-import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../../support/offers.ts';
-import { SignallingClient } from '../../support/signalling-client.ts';
-import { until } from '../../support/until.ts';
-import { startWebrtc } from '../../support/webrtc-server.ts';
-import { NO_OPENINGS } from '../../support/access.ts';
+import { VIDEO } from '../../support/server/live.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../../support/webrtc/offers.ts';
+import { SignallingClient } from '../../support/webrtc/signalling-client.ts';
+import { until } from '../../support/time/until.ts';
+import { startWebrtc } from '../../support/webrtc/webrtc-server.ts';
+import { NO_OPENINGS } from '../../support/access/access.ts';
 
 const SDP = { 'content-type': 'application/sdp' };
 const SENDING = { ...H264_VIDEO, direction: 'sendonly' };

@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { Guard } from '../../../src/access/guard.ts';
-import { notedOpenings } from '../../support/access.ts';
-import { H264_VIDEO, offerOf } from '../../support/offers.ts';
-import { RtmpClient } from '../../support/rtmp-client.ts';
-import { startRtmp } from '../../support/rtmp-server.ts';
-import { startWebrtc } from '../../support/webrtc-server.ts';
+import { notedOpenings } from '../../support/access/access.ts';
+import { H264_VIDEO, offerOf } from '../../support/webrtc/offers.ts';
+import { RtmpClient } from '../../support/rtmp/rtmp-client.ts';
+import { startRtmp } from '../../support/rtmp/rtmp-server.ts';
+import { startWebrtc } from '../../support/webrtc/webrtc-server.ts';
 
 const PUBLISHERS = 200;
 const ANSWER_MS = 1000;

@@ -8,13 +8,13 @@ import { Registry } from '../../../src/core/registry.ts';
 import type { InputStream } from '../../../src/core/stream.ts';
 import { SrtProvider } from '../../../src/providers/srt/index.ts';
 import { SrtPublisher } from '../../../src/publishers/srt/index.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../support/access.ts';
-import { aloneWith } from '../../support/alone.ts';
-import { codedPackets, tracksOf } from '../../support/coded-packets.ts';
-import { addVhost, goLive } from '../../support/live.ts';
-import { freePorts } from '../../support/ports.ts';
+import { askedByHand, denied, notedOpenings, OPENING } from '../../support/access/access.ts';
+import { aloneWith } from '../../support/cluster/alone.ts';
+import { codedPackets, tracksOf } from '../../support/media/coded-packets.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
+import { freePorts } from '../../support/network/ports.ts';
 import { SrtCaller } from '../../support/srt/caller.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 const CONFIG = {
   providers: { srt: { blockDuplicateStreamName: true, maxConnection: 0, timestampMode: 'Original', audioMap: [] } },

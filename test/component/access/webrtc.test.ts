@@ -5,12 +5,12 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Guard } from '../../../src/access/guard.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../support/access.ts';
-import { VIDEO } from '../../support/live.ts';
-import { H264_VIDEO, offerOf } from '../../support/offers.ts';
-import { SignallingClient } from '../../support/signalling-client.ts';
-import { until } from '../../support/until.ts';
-import { startWebrtc } from '../../support/webrtc-server.ts';
+import { askedByHand, denied, notedOpenings, OPENING } from '../../support/access/access.ts';
+import { VIDEO } from '../../support/server/live.ts';
+import { H264_VIDEO, offerOf } from '../../support/webrtc/offers.ts';
+import { SignallingClient } from '../../support/webrtc/signalling-client.ts';
+import { until } from '../../support/time/until.ts';
+import { startWebrtc } from '../../support/webrtc/webrtc-server.ts';
 
 const SDP = { 'content-type': 'application/sdp' };
 const OFFERS = {

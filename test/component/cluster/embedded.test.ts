@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { ConflictError, joinKey, openEmbedded, splitKey, StorageError, type Cluster, type Json } from '#cluster';
-import { zombie } from '../../support/zombie.ts';
+import { zombie } from '../../support/programs/zombie.ts';
 
 function place(t: ExecutionContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-store-'));

@@ -3,7 +3,7 @@ import { configOfAdts } from '../../../src/codecs/aac-program.ts';
 import { LatmReader, loasBytes } from '../../../src/codecs/aac-latm.ts';
 import { adtsFrames, parseAudioSpecificConfig } from '../../../src/codecs/aac.ts';
 import { BitstreamError, BitWriter } from '../../../src/codecs/bits.ts';
-import { encode } from '../../support/ffmpeg-bytes.ts';
+import { encode } from '../../support/media/ffmpeg-bytes.ts';
 
 const TONE = ['-f', 'lavfi', '-i', 'sine=frequency=440:sample_rate=44100', '-t', '1', '-c:a', 'aac'];
 

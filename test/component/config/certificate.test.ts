@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process';
 import test from 'ava';
 import { CertificateError, loadCertificate, untimely } from '../../../src/config/certificate.ts';
 import type { TlsConfig } from '../../../src/config/model.ts';
-import { CertificateFolder, issue } from '../../support/x509.ts';
+import { CertificateFolder, issue } from '../../support/network/x509.ts';
 
 const YEAR_MS = 365 * 86_400_000;
 

@@ -7,8 +7,8 @@ import test from 'ava';
 import * as av1 from '../../../src/codecs/av1.ts';
 import { BitstreamError } from '../../../src/codecs/bits.ts';
 import { avifFile } from '../../../src/containers/avif.ts';
-import { launchBrowser } from '../../support/browser.ts';
-import { FFMPEG7 } from '../../support/ffmpeg.ts';
+import { launchBrowser } from '../../support/hls/browser.ts';
+import { FFMPEG7 } from '../../support/media/ffmpeg.ts';
 import { box, samples, seeded, vector } from '../../unit/codecs/vectors.ts';
 
 const run = promisify(execFile);

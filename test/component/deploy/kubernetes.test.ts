@@ -5,7 +5,7 @@ import test from 'ava';
 import { parseAllDocuments } from 'yaml';
 import { findProgram } from '../../../deploy/cluster/program.ts';
 import { configOf, icePorts, openPorts, read, ROOT } from '../../unit/deploy/support.ts';
-import { typeFaults, type Manifest } from '../../support/kubernetes-types.ts';
+import { typeFaults, type Manifest } from '../../support/deploy/kubernetes-types.ts';
 
 const run = promisify(execFile);
 const CHART = join(ROOT, 'deploy/helm/kiln');

@@ -10,7 +10,7 @@ import test, { type ExecutionContext } from 'ava';
 import { findProgram } from '../../../deploy/cluster/program.ts';
 import { loadConfig } from '../../../src/config/load.ts';
 import { configOf, LEAST, read, ROOT, srtPorts, STOP_S } from '../../unit/deploy/support.ts';
-import { writeScript } from '../../support/script.ts';
+import { writeScript } from '../../support/programs/script.ts';
 
 const run = promisify(execFile);
 const SERVICE = read('deploy/kiln@.service');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { stringify } from 'yaml';
-import { alerts, GRAFANA } from '../../support/grafana.ts';
+import { alerts, GRAFANA } from '../../support/api/grafana.ts';
 
 /** Values of a series at every step, as promtool reads them: `a+bxn` begins at a and grows by b n times. */
 type Series = Readonly<Record<string, string>>;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import test from 'ava';
 import { isAlive } from '../../../src/lib/process-usage.ts';
-import { zombie } from '../../support/zombie.ts';
+import { zombie } from '../../support/programs/zombie.ts';
 
 test('a process lives until it has ended, whether it is waited for or not', async (t) => {
   t.true(isAlive(process.pid));

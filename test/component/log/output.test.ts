@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
-const CHILD = join(import.meta.dirname, '../../support/log-child.ts');
+const CHILD = join(import.meta.dirname, '../../support/server/log-child.ts');
 const MEGABYTE = 1024 * 1024;
 const DROPPED = /(\d+) lines of the log were dropped/;
 

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import test from 'ava';
 import { LoadMeter } from '../../../src/management/own-load.ts';
 import { cpuSeconds } from '../../support/load/usage.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 test('what a node does not do itself is not its load, and what its children do is', async (t) => {
   const meter = new LoadMeter();

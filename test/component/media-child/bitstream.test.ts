@@ -14,8 +14,8 @@ import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../.
 import type { Encoding } from '../../../src/transcode/encoding.ts';
 import { nutStreamOf } from '../../../src/transcode/nut-stream.ts';
 import { box, samples, seeded, vector } from '../../unit/codecs/vectors.ts';
-import { FFMPEG7 } from '../../support/ffmpeg.ts';
-import { audioTrack, videoTrack } from '../../support/packets.ts';
+import { FFMPEG7 } from '../../support/media/ffmpeg.ts';
+import { audioTrack, videoTrack } from '../../support/media/packets.ts';
 
 type Codec = Encoding['codec'];
 

@@ -7,8 +7,8 @@ import test from 'ava';
 import { pino } from 'pino';
 import { FaultLog } from '../../../src/log/log.ts';
 import { FfmpegChild } from '../../../src/media-child/child.ts';
-import { standStillBeforeTimers } from '../../support/stand-still.ts';
-import { until } from '../../support/until.ts';
+import { standStillBeforeTimers } from '../../support/time/stand-still.ts';
+import { until } from '../../support/time/until.ts';
 
 /** A child that is a shell script, and what it did. */
 function start(script: string, outputs = 1, path = '/bin/sh', args = ['-c', script]) {

@@ -6,12 +6,21 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { statusInfo } from '../../../src/protocols/rtmp/command.ts';
-import { publish } from '../../support/counting-task.ts';
-import { CODED, Feed, inState, PUSH_NAME, pushing, reportOf, startPush, videos } from '../../support/pushing.ts';
-import { acceptPublisher, answerRtmp, type Answer } from '../../support/rtmp-answers.ts';
-import { startRtmp } from '../../support/rtmp-server.ts';
-import { until } from '../../support/until.ts';
-import { CertificateFolder, issue } from '../../support/x509.ts';
+import { publish } from '../../support/tasks/counting-task.ts';
+import {
+  CODED,
+  Feed,
+  inState,
+  PUSH_NAME,
+  pushing,
+  reportOf,
+  startPush,
+  videos,
+} from '../../support/pushing/pushing.ts';
+import { acceptPublisher, answerRtmp, type Answer } from '../../support/rtmp/rtmp-answers.ts';
+import { startRtmp } from '../../support/rtmp/rtmp-server.ts';
+import { until } from '../../support/time/until.ts';
+import { CertificateFolder, issue } from '../../support/network/x509.ts';
 
 async function listen(t: ExecutionContext, accept: (socket: Socket) => void, allowHalfOpen = false) {
   const sockets = new Set<Socket>();

@@ -8,14 +8,23 @@ import { SrtListener } from '../../../src/protocols/srt/listener.ts';
 import { SrtRuntime } from '../../../src/protocols/srt/runtime.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { readPushProgress } from '../../../src/pushing/progress.ts';
-import { codedPackets, tracksOf, type Coded } from '../../support/coded-packets.ts';
-import { publish } from '../../support/counting-task.ts';
-import { dataTrack, eventPacket } from '../../support/packets.ts';
-import { freePorts } from '../../support/ports.ts';
-import { CODED, Feed, inState, PUSH_NAME, pushing, reportOf, startPush, videos } from '../../support/pushing.ts';
-import { acceptPublisher, answerRtmp } from '../../support/rtmp-answers.ts';
-import { startRtmp } from '../../support/rtmp-server.ts';
-import { until } from '../../support/until.ts';
+import { codedPackets, tracksOf, type Coded } from '../../support/media/coded-packets.ts';
+import { publish } from '../../support/tasks/counting-task.ts';
+import { dataTrack, eventPacket } from '../../support/media/packets.ts';
+import { freePorts } from '../../support/network/ports.ts';
+import {
+  CODED,
+  Feed,
+  inState,
+  PUSH_NAME,
+  pushing,
+  reportOf,
+  startPush,
+  videos,
+} from '../../support/pushing/pushing.ts';
+import { acceptPublisher, answerRtmp } from '../../support/rtmp/rtmp-answers.ts';
+import { startRtmp } from '../../support/rtmp/rtmp-server.ts';
+import { until } from '../../support/time/until.ts';
 
 test('a push is begun with its stream, arrives whole from its first key frame on, and ends with it', async (t) => {
   const server = await startRtmp();

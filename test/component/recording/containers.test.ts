@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import test from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import { containerOf } from '../../../src/recording/container.ts';
-import { codedPackets, ivfPackets, tracksOf, type Coded } from '../../support/coded-packets.ts';
-import { launchBrowser } from '../../support/browser.ts';
-import { canonical, elementary, readFrames, sentFrames } from '../../support/frame-hashes.ts';
-import { interleaved } from '../../support/packets.ts';
-import { until } from '../../support/until.ts';
+import { codedPackets, ivfPackets, tracksOf, type Coded } from '../../support/media/coded-packets.ts';
+import { launchBrowser } from '../../support/hls/browser.ts';
+import { canonical, elementary, readFrames, sentFrames } from '../../support/media/frame-hashes.ts';
+import { interleaved } from '../../support/media/packets.ts';
+import { until } from '../../support/time/until.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'kiln-containers-'));
 test.after.always(() => rmSync(folder, { recursive: true }));

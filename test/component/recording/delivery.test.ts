@@ -6,9 +6,9 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { Deliveries, type DeliverySettings } from '../../../src/recording/delivery/deliveries.ts';
 import type { FinishedFile } from '../../../src/recording/journal.ts';
-import { controlServer, json, type Question } from '../../support/control-server.ts';
-import { openS3, type S3Request } from '../../support/s3.ts';
-import { until } from '../../support/until.ts';
+import { controlServer, json, type Question } from '../../support/access/control-server.ts';
+import { openS3, type S3Request } from '../../support/recording/s3.ts';
+import { until } from '../../support/time/until.ts';
 
 const MIB = 1024 * 1024;
 const TIMES = { createdTime: 1000, startTime: 2000, finishTime: 3000 };

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { appendInfo } from '../../../src/recording/info-file.ts';
-import { entriesOf, infoOf } from '../../support/info.ts';
+import { entriesOf, infoOf } from '../../support/recording/info.ts';
 
-const CHILD = new URL('../../support/info-child.ts', import.meta.url).pathname;
+const CHILD = new URL('../../support/recording/info-child.ts', import.meta.url).pathname;
 const EACH = 60;
 
 test('two processes and a dead one share an info file, and readers always find it whole', async (t) => {

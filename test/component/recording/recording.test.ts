@@ -8,11 +8,11 @@ import type { ApplicationConfig } from '../../../src/config/model.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { finishLeftovers } from '../../../src/recording/leftovers.ts';
-import { codedPackets, ivfPackets, tracksOf } from '../../support/coded-packets.ts';
-import { canonical, elementary, readFrames, sentFrames, type FrameForm } from '../../support/frame-hashes.ts';
-import { dataTrack, eventPacket, interleaved } from '../../support/packets.ts';
-import { openRecords, recordSpec, shifted } from '../../support/recordings.ts';
-import { until } from '../../support/until.ts';
+import { codedPackets, ivfPackets, tracksOf } from '../../support/media/coded-packets.ts';
+import { canonical, elementary, readFrames, sentFrames, type FrameForm } from '../../support/media/frame-hashes.ts';
+import { dataTrack, eventPacket, interleaved } from '../../support/media/packets.ts';
+import { openRecords, recordSpec, shifted } from '../../support/recording/recordings.ts';
+import { until } from '../../support/time/until.ts';
 
 const PACKETS = codedPackets({ video: { codec: 'H264' }, audio: 'AAC', seconds: 4 });
 const TRACKS = tracksOf(PACKETS);

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import test from 'ava';
-import { long } from '../../support/long.ts';
+import { long } from '../../support/runner/long.ts';
 import { seeded } from '../../unit/codecs/vectors.ts';
 
-const CHILD = new URL('../../support/schedule-child.ts', import.meta.url).pathname;
+const CHILD = new URL('../../support/recording/schedule-child.ts', import.meta.url).pathname;
 const ZONES = Intl.supportedValuesOf('timeZone');
 /** Offsets, jumps or times of day that are rare. */
 const ODD = [

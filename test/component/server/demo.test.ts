@@ -7,9 +7,9 @@ import test, { type ExecutionContext } from 'ava';
 import { startDemo, type Demo } from '../../../src/server/demo.ts';
 import { findFfmpeg } from '../../../src/ffmpeg.ts';
 import { createLogger } from '../../../src/log/log.ts';
-import { startRtmp } from '../../support/rtmp-server.ts';
-import { until } from '../../support/until.ts';
-import { writeScript } from '../../support/script.ts';
+import { startRtmp } from '../../support/rtmp/rtmp-server.ts';
+import { until } from '../../support/time/until.ts';
+import { writeScript } from '../../support/programs/script.ts';
 
 const log = createLogger('silent');
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
-import { writeScript } from '../../support/script.ts';
+import { writeScript } from '../../support/programs/script.ts';
 
 function logged() {
   const lines: Record<string, unknown>[] = [];

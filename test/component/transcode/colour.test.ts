@@ -2,7 +2,7 @@ import test from 'ava';
 import type { VideoTrack } from '../../../src/core/track.ts';
 import { OutputAdapter, type BitstreamFormat } from '../../../src/media-child/bitstream.ts';
 import type { EncodeJob, VideoEncoding } from '../../../src/transcode/encoding.ts';
-import { FFMPEGS } from '../../support/ffmpeg.ts';
+import { FFMPEGS } from '../../support/media/ffmpeg.ts';
 import { recordNut, runWork, type Output, type Recording } from '../../unit/transcode/run-command.ts';
 import { imageJob, PICTURE, videoJob } from './command-support.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { VideoEncoding } from '../../../src/transcode/encoding.ts';
-import { FFMPEG7, FFMPEGS } from '../../support/ffmpeg.ts';
+import { FFMPEG7, FFMPEGS } from '../../support/media/ffmpeg.ts';
 import {
   audioJob,
   changed,

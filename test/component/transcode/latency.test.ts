@@ -1,6 +1,6 @@
 import test from 'ava';
-import { until } from '../../support/until.ts';
-import { FFMPEGS } from '../../support/ffmpeg.ts';
+import { until } from '../../support/time/until.ts';
+import { FFMPEGS } from '../../support/media/ffmpeg.ts';
 import { audioJob, changed, imageJob, PICTURE, recordSource, SOUND, videoJob } from './command-support.ts';
 import { startWork, type Recording } from '../../unit/transcode/run-command.ts';
 

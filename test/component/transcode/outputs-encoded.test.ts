@@ -13,10 +13,10 @@ import { createLogger } from '../../../src/log/log.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { LLHLS } from '../../../src/publishers/hls/ll/index.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 import { RTMP, Sink, vhostConfig } from '../../unit/core/support.ts';
 import { makeClip, secondsOf } from '../../unit/transcode/sources.ts';
-import { writeScript } from '../../support/script.ts';
+import { writeScript } from '../../support/programs/script.ts';
 
 const clip = makeClip({ width: 160, height: 90, seconds: 2 });
 /** Of the clip: its sound begins in front of its picture. */

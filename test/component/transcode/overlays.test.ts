@@ -14,9 +14,9 @@ import type { VideoTrack } from '../../../src/core/track.ts';
 import type { VideoEncoding } from '../../../src/transcode/encoding.ts';
 import { overlayFilters } from '../../../src/transcode/overlay-filter.ts';
 import { Overlays } from '../../../src/transcode/overlays.ts';
-import { FFMPEG7 } from '../../support/ffmpeg.ts';
-import { freePorts } from '../../support/ports.ts';
-import { until } from '../../support/until.ts';
+import { FFMPEG7 } from '../../support/media/ffmpeg.ts';
+import { freePorts } from '../../support/network/ports.ts';
+import { until } from '../../support/time/until.ts';
 import { VIDEO } from '../../unit/core/support.ts';
 import { recordNut, runWork } from '../../unit/transcode/run-command.ts';
 

@@ -6,8 +6,8 @@ import { createLogger } from '../../../src/log/log.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { raisedRate } from '../../../src/transcode/rate-watch.ts';
-import { videoTrack } from '../../support/packets.ts';
-import { until } from '../../support/until.ts';
+import { videoTrack } from '../../support/media/packets.ts';
+import { until } from '../../support/time/until.ts';
 import { RTMP, Sink, vhostConfig } from '../../unit/core/support.ts';
 import { looped, makeClip, secondsOf, videoEncoding } from '../../unit/transcode/sources.ts';
 

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Track } from '../../../src/core/track.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from '../../unit/transcode/rig.ts';
 import {
   audioEncoding,

@@ -6,11 +6,11 @@ import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { seeded } from '../../unit/codecs/vectors.ts';
-import { FFMPEG7, FFMPEGS } from '../../support/ffmpeg.ts';
+import { FFMPEG7, FFMPEGS } from '../../support/media/ffmpeg.ts';
 import { processTree } from '../../support/load/usage.ts';
-import { long } from '../../support/long.ts';
-import { standStillBeforeTimers } from '../../support/stand-still.ts';
-import { until } from '../../support/until.ts';
+import { long } from '../../support/runner/long.ts';
+import { standStillBeforeTimers } from '../../support/time/stand-still.ts';
+import { until } from '../../support/time/until.ts';
 import { BEEPS, skewedClocks } from '../../unit/transcode/clocks.ts';
 import { killChildren } from '../../unit/transcode/kills.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults, soundFaults } from '../../unit/transcode/rig.ts';
@@ -24,7 +24,7 @@ import {
   videoEncoding,
   type Clip,
 } from '../../unit/transcode/sources.ts';
-import { writeScript } from '../../support/script.ts';
+import { writeScript } from '../../support/programs/script.ts';
 
 const KILLS = 8;
 /** So small that what is fed ahead goes into pipes: a queue that does not get shorter is left out. */

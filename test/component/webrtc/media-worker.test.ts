@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { writeRtpHeader } from '../../../src/protocols/rtp/header.ts';
 import { offeredCodec, receiverCapabilities } from '../../../src/webrtc/codecs.ts';
 import { MediaWorker } from '../../../src/webrtc/media-worker.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 async function start(t: ExecutionContext): Promise<MediaWorker> {
   const worker = await MediaWorker.start(

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { createLogger } from '../../../src/log/log.ts';
 import { WorkerPool } from '../../../src/webrtc/worker-pool.ts';
-import { freePorts } from '../../support/ports.ts';
+import { freePorts } from '../../support/network/ports.ts';
 
 test('addresses of both families that are not local are announced for one port', async (t) => {
   const [port] = freePorts(1) as [number];

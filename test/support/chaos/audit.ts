@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import type { StreamInfo } from '../../../src/stats/stream-schema.ts';
-import type { Kiln } from '../kiln.ts';
-import type { NodeInfo } from '../nodes.ts';
+import type { Kiln } from '../server/kiln.ts';
+import type { NodeInfo } from '../server/nodes.ts';
 import type { ChaosCluster } from './cluster.ts';
 
 const APP = 'vhosts/default/apps/app';

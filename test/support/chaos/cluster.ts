@@ -1,9 +1,9 @@
-import type { Kiln } from '../kiln.ts';
-import { startNode } from '../nodes.ts';
-import { Origin } from '../origin.ts';
-import { RedisServer } from '../redis.ts';
-import { TcpProxy } from '../tcp-proxy.ts';
-import type { Teardown } from '../teardown.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { startNode } from '../server/nodes.ts';
+import { Origin } from '../ovt/origin.ts';
+import { RedisServer } from '../redis/redis.ts';
+import { TcpProxy } from '../network/tcp-proxy.ts';
+import type { Teardown } from '../programs/teardown.ts';
 import type { Breakable } from './faults.ts';
 import { LastingPublisher } from './publisher.ts';
 

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { Random } from '../../soak/random.ts';
-import type { Kiln } from '../kiln.ts';
-import type { RedisServer } from '../redis.ts';
-import type { TcpProxy } from '../tcp-proxy.ts';
-import { until } from '../until.ts';
+import type { Kiln } from '../server/kiln.ts';
+import type { RedisServer } from '../redis/redis.ts';
+import type { TcpProxy } from '../network/tcp-proxy.ts';
+import { until } from '../time/until.ts';
 import type { ChaosCluster } from './cluster.ts';
 
 /** Nodes that reach one Redis each by a way of its own. */

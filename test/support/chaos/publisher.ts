@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Kiln } from '../kiln.ts';
-import { PictureClient } from '../picture-client.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { PictureClient } from '../rtmp/picture-client.ts';
 
 const AGAIN_MS = 250;
 /** Of a node that does not answer: it may stand still, or be cut off. */

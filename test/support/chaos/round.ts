@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../../soak/random.ts';
-import { until } from '../until.ts';
+import { until } from '../time/until.ts';
 import { audit, received, receivedInAll } from './audit.ts';
 import type { ChaosCluster } from './cluster.ts';
 import { FAULTS, type Mend } from './faults.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { readFile } from 'node:fs/promises';
-import { flvTags } from '../flv-file.ts';
+import { flvTags } from '../rtmp/flv-file.ts';
 
 const run = promisify(execFile);
 

@@ -1,5 +1,5 @@
-import { inRealTime } from '../real-time.ts';
-import { RtmpClient } from '../rtmp-client.ts';
+import { inRealTime } from '../time/real-time.ts';
+import { RtmpClient } from '../rtmp/rtmp-client.ts';
 import type { Clip } from './clip.ts';
 import { monotonic, STAMP_BYTES, writeStamp } from './stamp.ts';
 

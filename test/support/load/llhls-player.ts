@@ -1,8 +1,8 @@
 import { FrameLog } from './frame-log.ts';
 import { HttpConnection } from './http-connection.ts';
 import { lastStamp, monotonic, stampedFrames } from './stamp.ts';
-import { inPlace, urisOf } from '../playlist-uris.ts';
-import { until } from '../until.ts';
+import { inPlace, urisOf } from '../hls/playlist-uris.ts';
+import { until } from '../time/until.ts';
 
 export interface LlhlsPlayerOptions {
   readonly port: number;

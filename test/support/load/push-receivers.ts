@@ -4,8 +4,8 @@ import { createServer, type AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { SrtListener } from '../../../src/protocols/srt/listener.ts';
 import { SrtRuntime } from '../../../src/protocols/srt/runtime.ts';
-import { freePorts } from '../ports.ts';
-import { acceptPublisher, answerRtmp } from '../rtmp-answers.ts';
+import { freePorts } from '../network/ports.ts';
+import { acceptPublisher, answerRtmp } from '../rtmp/rtmp-answers.ts';
 
 /** Pushes by way that make fifty. */
 export const FIFTY = { RTMP: 15, 'MPEG-TS over TCP': 10, 'MPEG-TS over UDP': 10, SRT: 15 } as const;

@@ -1,5 +1,5 @@
-import { parseRtp } from '../rtp.ts';
-import { WhepPeer } from '../whep-peer.ts';
+import { parseRtp } from '../webrtc/rtp.ts';
+import { WhepPeer } from '../webrtc/whep-peer.ts';
 import { FrameLog } from './frame-log.ts';
 import { findStamp, monotonic, type Stamp } from './stamp.ts';
 

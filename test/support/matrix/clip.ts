@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { VPX_REALTIME } from '../ffmpeg.ts';
+import { VPX_REALTIME } from '../media/ffmpeg.ts';
 
 const run = promisify(execFile);
 

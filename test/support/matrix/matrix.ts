@@ -1,9 +1,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
-import { Kiln } from '../kiln.ts';
-import { freePorts } from '../ports.ts';
-import { issue } from '../x509.ts';
+import { Kiln } from '../server/kiln.ts';
+import { freePorts } from '../network/ports.ts';
+import { issue } from '../network/x509.ts';
 import { Clips, FRAMERATE, HEIGHT, WIDTH, type AudioName, type VideoName } from './clip.ts';
 import type { Judgement } from './judge.ts';
 import { LEAST_SECONDS, PLAYERS, playersOf, type PlayerName } from './players.ts';

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { MediaTrack } from '../../../src/core/track.ts';
-import type { Kiln } from '../kiln.ts';
-import { playOvt } from '../ovt.ts';
-import { until } from '../until.ts';
-import { ViewerPeer } from '../viewer-peer.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { playOvt } from '../ovt/ovt.ts';
+import { until } from '../time/until.ts';
+import { ViewerPeer } from '../webrtc/viewer-peer.ts';
 import type { AudioName, Codecs, VideoName } from './clip.ts';
 import { judge, type Judgement } from './judge.ts';
 import { nutFile } from './nut-file.ts';

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { ExecutionContext } from 'ava';
-import { FFMPEG7, Program } from '../ffmpeg.ts';
-import { startGst } from '../gst-rtsp.ts';
-import type { Kiln } from '../kiln.ts';
-import { MediaPublisher, type Scene } from '../media-publisher.ts';
-import { PublisherPeer } from '../publisher-peer.ts';
-import { h264, ivf, opus } from '../webrtc-media.ts';
+import { FFMPEG7, Program } from '../media/ffmpeg.ts';
+import { startGst } from '../rtsp/gst-rtsp.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { MediaPublisher, type Scene } from '../media/media-publisher.ts';
+import { PublisherPeer } from '../webrtc/publisher-peer.ts';
+import { h264, ivf, opus } from '../webrtc/webrtc-media.ts';
 import {
   FRAMERATE,
   HEIGHT,

@@ -2,8 +2,8 @@ import { buildAvcConfig } from '../../../src/codecs/h264-config.ts';
 import { canonicalize, isKeyNal, isParameterSet, NAL, nalType } from '../../../src/codecs/h264.ts';
 import { joinNals } from '../../../src/codecs/nal.ts';
 import type { AudioTrack, VideoTrack } from '../../../src/core/track.ts';
-import { depacketizeH264, depacketizeVp8, type Rtp, type SentAt } from '../rtp.ts';
-import type { Frame, ViewerPeer } from '../viewer-peer.ts';
+import { depacketizeH264, depacketizeVp8, type Rtp, type SentAt } from '../webrtc/rtp.ts';
+import type { Frame, ViewerPeer } from '../webrtc/viewer-peer.ts';
 import { HEIGHT, WIDTH } from './clip.ts';
 import { nutFile, type Coded } from './nut-file.ts';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Random } from '../../soak/random.ts';
-import type { Kiln } from '../kiln.ts';
-import { until } from '../until.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { until } from '../time/until.ts';
 import type { PublishedStream, ServerState } from './state.ts';
 
 export const NAMES = ['one', 'two', 'three'];

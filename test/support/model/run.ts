@@ -1,5 +1,5 @@
 import type { Random } from '../../soak/random.ts';
-import type { Kiln } from '../kiln.ts';
+import type { Kiln } from '../server/kiln.ts';
 import { NAMES, type Turn } from './calls.ts';
 import { CONFIG_CALLS } from './config-calls.ts';
 import { ServerState } from './state.ts';

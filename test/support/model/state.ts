@@ -1,5 +1,5 @@
-import type { Kiln } from '../kiln.ts';
-import type { PictureClient } from '../picture-client.ts';
+import type { Kiln } from '../server/kiln.ts';
+import type { PictureClient } from '../rtmp/picture-client.ts';
 
 /** A stream that somebody publishes. */
 export interface PublishedStream {

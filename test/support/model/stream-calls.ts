@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { PictureClient } from '../picture-client.ts';
-import { urisOf } from '../playlist-uris.ts';
-import { until } from '../until.ts';
+import { PictureClient } from '../rtmp/picture-client.ts';
+import { urisOf } from '../hls/playlist-uris.ts';
+import { until } from '../time/until.ts';
 import { ask, ended, same, soon, type Call, type Turn } from './calls.ts';
 
 const ofApp = ({ vhost, app }: Turn): string => `/v1/vhosts/${vhost}/apps/${app}`;

@@ -1,7 +1,7 @@
 import { LivePublisher } from '../load/live-publisher.ts';
 import { LlhlsPlayer } from '../load/llhls-player.ts';
 import type { Watched } from '../load/programs/watch-named.ts';
-import { until, untilWorks } from '../until.ts';
+import { until, untilWorks } from '../time/until.ts';
 import type { Chain, TreeCluster } from './cluster.ts';
 
 /** For whatever has stopped to come again once all is mended. */

@@ -1,6 +1,6 @@
-import type { Kiln } from '../kiln.ts';
-import { urisOf } from '../playlist-uris.ts';
-import { until } from '../until.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { urisOf } from '../hls/playlist-uris.ts';
+import { until } from '../time/until.ts';
 
 /**
  * Compares what the playlists of a stream name, but for the oldest and the newest, on some nodes with what one of them has.

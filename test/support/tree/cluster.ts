@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { joinKey, weighing } from '#cluster';
 import type { Breakable } from '../chaos/faults.ts';
-import type { Kiln } from '../kiln.ts';
+import type { Kiln } from '../server/kiln.ts';
 import { encodeClip, loadClip, type Clip } from '../load/clip.ts';
 import { Program } from '../load/program.ts';
 import type { NamedCommands } from '../load/programs/watch-named.ts';
-import { startNode, untilStates } from '../nodes.ts';
-import { freePorts } from '../ports.ts';
-import { SCRAPE_TOKEN } from '../prometheus.ts';
-import { RedisServer } from '../redis.ts';
-import { TcpProxy } from '../tcp-proxy.ts';
-import type { Teardown } from '../teardown.ts';
+import { startNode, untilStates } from '../server/nodes.ts';
+import { freePorts } from '../network/ports.ts';
+import { SCRAPE_TOKEN } from '../api/prometheus.ts';
+import { RedisServer } from '../redis/redis.ts';
+import { TcpProxy } from '../network/tcp-proxy.ts';
+import type { Teardown } from '../programs/teardown.ts';
 
 /** The first one has all streams, and nothing is done to it. */
 const IDS = ['owner', 'a', 'b', 'c'];

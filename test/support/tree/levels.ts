@@ -1,5 +1,5 @@
-import type { Kiln } from '../kiln.ts';
-import { untilWorks } from '../until.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { untilWorks } from '../time/until.ts';
 import { Audience } from './audience.ts';
 import type { TreeCluster } from './cluster.ts';
 import { feedsOf, sendersOf } from './senders.ts';

@@ -2,7 +2,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Random } from '../../soak/random.ts';
 import type { Mend } from '../chaos/faults.ts';
-import type { Kiln } from '../kiln.ts';
+import type { Kiln } from '../server/kiln.ts';
 import type { Watched } from '../load/programs/watch-named.ts';
 import type { Audience } from './audience.ts';
 import { compareFiles } from './bytes.ts';

@@ -1,6 +1,6 @@
-import { valueOf } from '../exposition.ts';
-import type { Kiln } from '../kiln.ts';
-import { scrape } from '../prometheus.ts';
+import { valueOf } from '../api/exposition.ts';
+import type { Kiln } from '../server/kiln.ts';
+import { scrape } from '../api/prometheus.ts';
 
 /** The nodes that a node has got a relayed stream from since it was started first, the first one first. */
 export function sendersOf({ log }: Kiln, stream: string): string[] {

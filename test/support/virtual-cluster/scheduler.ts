@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { replaceTime, type TimeSource, type VirtualTimer } from '../virtual-time.ts';
+import { replaceTime, type TimeSource, type VirtualTimer } from '../time/virtual-time.ts';
 
 /** What clocks say when a world begins: always the same, so that a run depends on its seed alone. */
 const ZERO = { monotonic: 1_000_000, date: 1_800_000_000_000 } as const;

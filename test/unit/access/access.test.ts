@@ -8,10 +8,10 @@ import type { FindOutput } from '../../../src/core/find-output.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
 import { kilnError } from '../../../src/errors.ts';
-import { CLIENT, notedOpenings, OPENING, playRequest, publishRequest } from '../../support/access.ts';
-import { aloneWith } from '../../support/alone.ts';
-import { addVhost, goLive, VIDEO } from '../../support/live.ts';
-import { until } from '../../support/until.ts';
+import { CLIENT, notedOpenings, OPENING, playRequest, publishRequest } from '../../support/access/access.ts';
+import { aloneWith } from '../../support/cluster/alone.ts';
+import { addVhost, goLive, VIDEO } from '../../support/server/live.ts';
+import { until } from '../../support/time/until.ts';
 
 const RTMP = { maxConnection: 2, blockDuplicateStreamName: true };
 const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;

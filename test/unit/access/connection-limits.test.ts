@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import { playRequest } from '../../support/access.ts';
-import { aloneWith } from '../../support/alone.ts';
-import { addVhost, goLive } from '../../support/live.ts';
+import { playRequest } from '../../support/access/access.ts';
+import { aloneWith } from '../../support/cluster/alone.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
 
 const UNLIMITED = { maxConnection: 0, clusterMaxConnection: 0 };
 const NOBODY = { file: 0, hlsv3: 0, llhls: 0, ovt: 0, push: 0, srt: 0, thumbnail: 0, webrtc: 0 };

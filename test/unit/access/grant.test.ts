@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import test from 'ava';
 import { combined, Grant } from '../../../src/access/grant.ts';
 import type { Opening } from '../../../src/access/opening.ts';
-import { NO_OPENINGS, OPENING } from '../../support/access.ts';
+import { NO_OPENINGS, OPENING } from '../../support/access/access.ts';
 
 const DAY = 24 * 3_600_000;
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from '../../../src/access/guard.ts';
 import { kilnError } from '../../../src/errors.ts';
 import type { VirtualHost } from '../../../src/core/vhost.ts';
-import { NO_OPENINGS, notedOpenings, OPENING, playRequest } from '../../support/access.ts';
+import { NO_OPENINGS, notedOpenings, OPENING, playRequest } from '../../support/access/access.ts';
 
 const VHOST = {} as VirtualHost;
 

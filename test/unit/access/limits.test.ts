@@ -3,9 +3,9 @@ import { pino } from 'pino';
 import type { Guard } from '../../../src/access/guard.ts';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import { CLIENT, playRequest, publishRequest } from '../../support/access.ts';
-import { aloneWith } from '../../support/alone.ts';
-import { addVhost, goLive } from '../../support/live.ts';
+import { CLIENT, playRequest, publishRequest } from '../../support/access/access.ts';
+import { aloneWith } from '../../support/cluster/alone.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
 
 /** A live `app/stream` behind limits; `asked` counts how often the guard was asked. */
 async function open(t: ExecutionContext, limits: Partial<ApplicationConfig['limits']>, moveTo?: string) {

@@ -6,7 +6,7 @@ import { signUrl } from '../../../src/access/policy/sign.ts';
 import { Redirects, type Arrival } from '../../../src/access/redirects.ts';
 import type { Application } from '../../../src/core/application.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import { createVhost } from '../../support/api.ts';
+import { createVhost } from '../../support/api/api.ts';
 
 const SIGNING = {
   policyQueryKeyName: 'policy',

@@ -8,9 +8,9 @@ import { Registry } from '../../../src/core/registry.ts';
 import type { InputStream } from '../../../src/core/stream.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
-import { CLIENT, playRequest } from '../../support/access.ts';
-import { createVhost } from '../../support/api.ts';
-import { VIDEO } from '../../support/live.ts';
+import { CLIENT, playRequest } from '../../support/access/access.ts';
+import { createVhost } from '../../support/api/api.ts';
+import { VIDEO } from '../../support/server/live.ts';
 
 const PROFILE = {
   name: 'low',

@@ -8,8 +8,8 @@ import type { AlertConfig } from '../../../src/config/model.ts';
 import { readConfig } from '../../../src/config/read.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import { Queues } from '../../../src/stats/queues.ts';
-import { controlServer, json } from '../../support/control-server.ts';
-import { until } from '../../support/until.ts';
+import { controlServer, json } from '../../support/access/control-server.ts';
+import { until } from '../../support/time/until.ts';
 import { AUDIO, RTMP, VIDEO, vhostConfig } from '../core/support.ts';
 
 const APPLICATIONS = [{ name: 'app', type: 'live' }];

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { CongestionWatch } from '../../../src/alerts/congestion-watch.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import { queueEntry, Queues, type QueueEntry } from '../../../src/stats/queues.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 import { RTMP, Sink, VIDEO, vhostConfig, video } from '../core/support.ts';
 
 const APPLICATIONS = [{ name: 'app', type: 'live' }];

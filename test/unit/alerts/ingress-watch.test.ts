@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { IngressWatch } from '../../../src/alerts/ingress-watch.ts';
 import type { IngressRules } from '../../../src/alerts/ingress-rules.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 import { RTMP, VIDEO, vhostConfig, video } from '../core/support.ts';
 
 const APPLICATIONS = [{ name: 'app', type: 'live' }];

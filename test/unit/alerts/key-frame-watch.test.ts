@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { KeyFrameWatch } from '../../../src/alerts/key-frame-watch.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 import { RTMP, VIDEO, vhostConfig, video } from '../core/support.ts';
 
 const FRAME_MS = 40;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
 import { readRules, Rules } from '../../../src/alerts/rules.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 const read = (text: string, env = {}) => readRules(text, 'rules.xml', env);
 

@@ -7,10 +7,10 @@ import { MULTIPLEX, SCHEDULED } from '../../../src/channels/channel-kind.ts';
 import { isOfChannel, taskName } from '../../../src/channels/channel-name.ts';
 import { PULL } from '../../../src/providers/pull/kind.ts';
 import { TaskExistsError } from '../../../src/tasks/tasks.ts';
-import { channelNode, SilentChannels } from '../../support/channels.ts';
+import { channelNode, SilentChannels } from '../../support/channels/channels.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { multiplex, source, trackItem } from '../../support/multiplex.ts';
-import { until } from '../../support/until.ts';
+import { multiplex, source, trackItem } from '../../support/channels/multiplex.ts';
+import { until } from '../../support/time/until.ts';
 
 const RTMP: Source = { type: 'Rtmp', kind: 'rtmp' };
 const PUSHED = { replace: false, maxConnections: 0, silence: 'continue' } as const;

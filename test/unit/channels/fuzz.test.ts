@@ -7,7 +7,7 @@ import type { Checked } from '../../../src/channels/sources/definition-form.ts';
 import { checkSchedule } from '../../../src/channels/scheduled/check.ts';
 import { readScheduleSpec, type ScheduleSpec } from '../../../src/channels/scheduled/spec.ts';
 import { Random } from '../../soak/random.ts';
-import { MULTIPLEX, mutated, programsGiven, SCHEDULE } from '../../support/odd-channels.ts';
+import { MULTIPLEX, mutated, programsGiven, SCHEDULE } from '../../support/channels/odd-channels.ts';
 
 const COUNT = 10_000;
 const SEED = Number(process.env.KILN_SEED ?? 2);

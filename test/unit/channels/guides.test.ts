@@ -4,7 +4,7 @@ import { OtherNodes } from '../../../src/peers/other-nodes.ts';
 import { PeerCalls } from '../../../src/peers/peer-calls.ts';
 import { Guides } from '../../../src/channels/guides.ts';
 import type { MediaFiles } from '../../../src/channels/scheduled/media-files.ts';
-import { channelRegistry } from '../../support/channels.ts';
+import { channelRegistry } from '../../support/channels/channels.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
 
 const item = (name: string) => ({

@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import type { Alert } from '../../../src/core/registry.ts';
 import { ScheduleAlerts } from '../../../src/channels/schedule-alerts.ts';
 import type { GuideProblem } from '../../../src/channels/scheduled/guide-problems.ts';
-import { channelRegistry } from '../../support/channels.ts';
+import { channelRegistry } from '../../support/channels/channels.ts';
 
 const SPEC = {
   stream: { bypassTranscoder: false, videoTrack: true, audioTrack: true, audioMap: [], errorToleranceDurationMs: 500 },

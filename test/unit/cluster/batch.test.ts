@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { Batch } from '../../../cluster/redis/batch.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 function doubling() {
   const handled: (readonly number[])[] = [];

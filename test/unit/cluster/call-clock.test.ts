@@ -3,7 +3,7 @@ import test from 'ava';
 import { CallClock, NodeClocks, WINDOW_MS } from '../../../cluster/peer/call-clock.ts';
 import { Nonces } from '../../../cluster/peer/nonces.ts';
 import { Random } from '../../soak/random.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 type Node = Parameters<NodeClocks['timeOf']>[0];
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import test from 'ava';
 import { namesNode } from '../../../cluster/peer/certificate.ts';
-import { issue } from '../../support/x509.ts';
+import { issue } from '../../support/network/x509.ts';
 
 const of = (name: string): X509Certificate => new X509Certificate(issue(name).cert);
 

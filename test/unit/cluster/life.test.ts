@@ -3,7 +3,7 @@ import type { Life, Nodes } from '../../../cluster/redis/nodes.ts';
 import { Peers } from '../../../cluster/redis/peers.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 import type { NodeIdentity } from '../../../cluster/types.ts';
-import { peerPort } from '../../support/peer-port.ts';
+import { peerPort } from '../../support/cluster/peer-port.ts';
 
 const ASKER = { id: 'a', incarnation: '1' } as const;
 const ASKED = { id: 'b', incarnation: '1' } as const;

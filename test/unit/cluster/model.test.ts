@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ALL } from '../../support/all.ts';
+import { ALL } from '../../support/runner/all.ts';
 import { failureOf } from '../../support/virtual-cluster/explain.ts';
 import type { Action } from '../../support/virtual-cluster/plan.ts';
 import { runPlan } from '../../support/virtual-cluster/model-run.ts';

@@ -13,7 +13,7 @@ import { timingOf, validity } from '../../../cluster/redis/timing.ts';
 import { combined, growth, sum } from '../../../cluster/values.ts';
 import { Watchers } from '../../../cluster/watchers.ts';
 import { Random } from '../../soak/random.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 const owner = (fence: number): Owner => ({ id: 'a', incarnation: '1', fence, meta: null });
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

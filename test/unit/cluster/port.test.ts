@@ -9,7 +9,7 @@ import { exchange } from '../../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../../cluster/peer/mac.ts';
 import { seal, unseal, type Answer, type Call } from '../../../cluster/peer/wire.ts';
 import type { NodeIdentity, PeerRequest } from '../../../cluster/types.ts';
-import { peerPort } from '../../support/peer-port.ts';
+import { peerPort } from '../../support/cluster/peer-port.ts';
 
 const SECRETS = ['secret of the tests'];
 const TIMEOUT = 10_000;

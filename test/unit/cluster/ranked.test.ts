@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ranked } from '#cluster';
-import { nodeRow as row } from '../../support/node-row.ts';
+import { nodeRow as row } from '../../support/cluster/node-row.ts';
 
 const NODES = ['a', 'b', 'c', 'd'].map((id) => row(id));
 const KEYS = Array.from({ length: 200 }, (_, n) => `task/${n}`);

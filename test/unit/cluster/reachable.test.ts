@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import test from 'ava';
 import { isReachable } from '../../../cluster/peer/reachable.ts';
-import { freePorts } from '../../support/ports.ts';
+import { freePorts } from '../../support/network/ports.ts';
 
 test('a port that accepts connections is reachable, though nobody reads from them; one that refuses is not', async (t) => {
   const sockets: Socket[] = [];

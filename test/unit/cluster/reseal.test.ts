@@ -5,7 +5,7 @@ import type { Connection } from '../../../cluster/redis/connection.ts';
 import { RedisConfig } from '../../../cluster/redis/config.ts';
 import { Seal } from '../../../cluster/redis/seal.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 const EPOCH = { id: 7, from: 0, revision: 0 };
 

@@ -5,7 +5,7 @@ import { Heartbeat, type HeartbeatOptions } from '../../../cluster/redis/heartbe
 import type { Beat } from '../../../cluster/redis/nodes.ts';
 import { SCRIPTS } from '../../../cluster/redis/scripts.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 const record = (fence: number): string => `${fence} token-${fence} a life continue 0 null`;
 const told = (revision: number, key: string): string => `claim ${revision - 1} ${revision} ${record(revision)}\n${key}`;

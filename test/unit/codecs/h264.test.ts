@@ -6,7 +6,7 @@ import { withoutRecoveryPoints } from '../../../src/codecs/recovery-point.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../src/codecs/nal.ts';
 import { spsMeaning } from '../../../src/codecs/h264-sps.ts';
 import { ParameterSets } from '../../../src/codecs/parameter-sets.ts';
-import { h264Pps, h264Sps } from '../../support/nal-build.ts';
+import { h264Pps, h264Sps } from '../../support/media/nal-build.ts';
 import { box, samples, vector } from './vectors.ts';
 
 const ORDINARY = {

@@ -1,7 +1,7 @@
 import { BitstreamError } from '../../../src/codecs/bits.ts';
 import test from 'ava';
 import { ParameterSets, withoutIds } from '../../../src/codecs/parameter-sets.ts';
-import { costOf } from '../../support/cost.ts';
+import { costOf } from '../../support/time/cost.ts';
 
 const set = (id: number, rest = 0) => Buffer.of(0x68, id, rest, 0x80);
 const setsOf = (...nals: Buffer[]): ParameterSets => {

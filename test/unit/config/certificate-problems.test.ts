@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ConfigError } from '../../../src/config/load.ts';
-import { issue } from '../../support/x509.ts';
+import { issue } from '../../support/network/x509.ts';
 import { load, serverXml } from './support.ts';
 
 const vhost = (name: string, files: string): string =>

@@ -3,7 +3,7 @@ import test from 'ava';
 import { CertificateError } from '../../../src/config/certificate.ts';
 import { loadNodeTls, loadRedisTls } from '../../../src/config/cluster-tls.ts';
 import { ConfigError } from '../../../src/config/load.ts';
-import { CertificateFolder, issue } from '../../support/x509.ts';
+import { CertificateFolder, issue } from '../../support/network/x509.ts';
 import { load, serverXml } from './support.ts';
 
 const authority = issue('authority', { authority: true });

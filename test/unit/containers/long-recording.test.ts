@@ -10,9 +10,9 @@ import type { Packet } from '../../../src/core/packet.ts';
 import { MILLISECONDS, type Timebase } from '../../../src/core/timebase.ts';
 import type { AudioTrack, VideoTrack } from '../../../src/core/track.ts';
 import { TsFile } from '../../../src/recording/ts-file.ts';
-import { findBox, parseBoxes } from '../../support/boxes.ts';
-import { indexOf } from '../../support/mp4-index.ts';
-import { audioTrack, videoTrack } from '../../support/packets.ts';
+import { findBox, parseBoxes } from '../../support/media/boxes.ts';
+import { indexOf } from '../../support/media/mp4-index.ts';
+import { audioTrack, videoTrack } from '../../support/media/packets.ts';
 
 /** Where the stream is when the recording begins: days after its own beginning. */
 const LATER = 400_000;

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { ArrivalClock } from '../../../src/core/arrival-clock.ts';
 import type { Packet } from '../../../src/core/packet.ts';
-import { audioPackets, audioTrack, videoPackets, videoTrack } from '../../support/packets.ts';
-import { mediaTime } from '../../support/segmenter.ts';
+import { audioPackets, audioTrack, videoPackets, videoTrack } from '../../support/media/packets.ts';
+import { mediaTime } from '../../support/media/segmenter.ts';
 
 const START = 1_700_000_000_000;
 const VIDEO = videoTrack();

@@ -3,8 +3,8 @@ import test from 'ava';
 import { Counters } from '../../../src/core/counters.ts';
 import { delayed } from '../../../src/core/delayed-stream.ts';
 import { InputStream } from '../../../src/core/stream.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 import { AUDIO, audio, RTMP, Sink, VIDEO, video } from './support.ts';
 
 function setUp(delayMs: number) {

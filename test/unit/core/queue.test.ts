@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { Queue } from '../../../src/core/queue.ts';
 import { Reader } from '../../../src/core/reader.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { Sink, video } from './support.ts';
 

@@ -3,7 +3,7 @@ import { joinNals, nalUnits } from '../../../src/codecs/nal.ts';
 import { userDataSei } from '../../../src/codecs/sei.ts';
 import { SeiInsertion } from '../../../src/core/sei-insertion.ts';
 import type { VideoTrack } from '../../../src/core/track.ts';
-import { audioTrack, videoTrack } from '../../support/packets.ts';
+import { audioTrack, videoTrack } from '../../support/media/packets.ts';
 
 const UUID = Buffer.alloc(16, 7);
 const HIGH = videoTrack({ id: 0 });

@@ -3,10 +3,10 @@ import { Continuity } from '../../../src/core/continuity.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
 import { StartCaches } from '../../../src/core/start-caches.ts';
-import { addVhost, goLive } from '../../support/live.ts';
-import { dataTrack, videoPackets, videoTrack } from '../../support/packets.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
+import { dataTrack, videoPackets, videoTrack } from '../../support/media/packets.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const VIDEO = videoTrack();
 

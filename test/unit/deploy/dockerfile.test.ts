@@ -1,5 +1,5 @@
 import test from 'ava';
-import { brokenRules } from '../../support/dockerfile-rules.ts';
+import { brokenRules } from '../../support/deploy/dockerfile-rules.ts';
 import { validate } from 'dockerfile-utils';
 import { read } from './support.ts';
 

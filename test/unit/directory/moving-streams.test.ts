@@ -1,12 +1,12 @@
 import test, { type ExecutionContext } from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { MovingStreams } from '../../../src/directory/moving-streams.ts';
-import { playRequest } from '../../support/access.ts';
-import { addVhost, VIDEO } from '../../support/live.ts';
+import { playRequest } from '../../support/access/access.ts';
+import { addVhost, VIDEO } from '../../support/server/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { nodeParts } from '../../support/node-parts.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { nodeParts } from '../../support/cluster/node-parts.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;
 const OPTIONS = { replace: false, maxConnections: 0, silence: 'continue' } as const;

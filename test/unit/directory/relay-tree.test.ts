@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { NodeIdentity, NodeRow } from '#cluster';
 import { RelayTree } from '../../../src/directory/relay-tree.ts';
-import { nodeRow as row } from '../../support/node-row.ts';
+import { nodeRow as row } from '../../support/cluster/node-row.ts';
 import { seeded } from '../codecs/vectors.ts';
 
 const FAN_OUT = 8;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ShunnedNodes } from '../../../src/directory/shunned-nodes.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 test.serial('a node is not asked for some seconds after it failed last', async (t) => {
   virtualTime(t);

@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { readMeta } from '../../../src/directory/stream-key.ts';
-import { FakeKind, openTasks } from '../../support/fake-task.ts';
-import { VIDEO } from '../../support/live.ts';
+import { FakeKind, openTasks } from '../../support/tasks/fake-task.ts';
+import { VIDEO } from '../../support/server/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 async function three(t: ExecutionContext, seed: number) {
   virtualTime(t);

@@ -6,10 +6,10 @@ import type { Source } from '../../../src/core/source.ts';
 import { StreamChanges } from '../../../src/directory/stream-changes.ts';
 import { readMeta, streamKey } from '../../../src/directory/stream-key.ts';
 import { StreamNames } from '../../../src/directory/stream-names.ts';
-import { aloneWith } from '../../support/alone.ts';
-import { createVhost } from '../../support/api.ts';
-import { videoTrack } from '../../support/packets.ts';
-import { until } from '../../support/until.ts';
+import { aloneWith } from '../../support/cluster/alone.ts';
+import { createVhost } from '../../support/api/api.ts';
+import { videoTrack } from '../../support/media/packets.ts';
+import { until } from '../../support/time/until.ts';
 
 const SOURCE: Source = { type: 'Rtmp', kind: 'rtmp' };
 const REFUSING = { replace: false, maxConnections: 0, silence: 'continue' } as const;

@@ -9,9 +9,9 @@ import { EventGenerator } from '../../../src/events-from-files/index.ts';
 import { generate } from '../../../src/events-from-files/generate.ts';
 import { decodeAmf0 } from '../../../src/protocols/rtmp/amf0.ts';
 import { amfObject } from '../../../src/protocols/rtmp/amf-value.ts';
-import { recordInput, recordLog } from '../../support/input-recorder.ts';
-import { videoPackets, videoTrack, withNal } from '../../support/packets.ts';
-import { until } from '../../support/until.ts';
+import { recordInput, recordLog } from '../../support/media/input-recorder.ts';
+import { videoPackets, videoTrack, withNal } from '../../support/media/packets.ts';
+import { until } from '../../support/time/until.ts';
 
 const VIDEO = videoTrack();
 const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { Watchdog } from '../../../src/lib/watchdog.ts';
-import { standStillBeforeTimers } from '../../support/stand-still.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { standStillBeforeTimers } from '../../support/time/stand-still.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 test.serial('silence is told of once, and not before its time', async (t) => {
   virtualTime(t);

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import test from 'ava';
 import { pino } from 'pino';
 import { listenAgentCheck, type AgentState } from '../../../src/management/agent-check.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 test('a check is told the share of newcomers, whatever it sends, and that a node drains', async (t) => {
   let state: AgentState = { away: undefined, room: 1 };

@@ -16,7 +16,7 @@ import test, { type ExecutionContext } from 'ava';
 import { jsonLogger } from '../../../src/log/log.ts';
 import { AuditLog, type AuditEntry } from '../../../src/management/audit/log.ts';
 import { verify } from '../../../src/management/audit/verify.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 const KEY = 'known to the auditor';
 const entry = (path: string): AuditEntry => ({

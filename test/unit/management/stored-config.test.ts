@@ -4,8 +4,8 @@ import { joinKey, type Change, type Json } from '#cluster';
 import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import { StoredConfig } from '../../../src/management/stored-config.ts';
-import { createVhost } from '../../support/api.ts';
-import { openAlone } from '../../support/cluster.ts';
+import { createVhost } from '../../support/api/api.ts';
+import { openAlone } from '../../support/cluster/cluster.ts';
 
 const VHOST = { name: 'made', host: { names: ['made.example.com'] } };
 const APP = { name: 'app', type: 'live' };

@@ -13,9 +13,9 @@ import {
   interleaved,
   videoPackets,
   videoTrack,
-} from '../../support/packets.ts';
-import { startSegmenter } from '../../support/segmenter.ts';
-import { spliceInsert, timeSignal } from '../../support/splice.ts';
+} from '../../support/media/packets.ts';
+import { startSegmenter } from '../../support/media/segmenter.ts';
+import { spliceInsert, timeSignal } from '../../support/media/splice.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

@@ -1,8 +1,15 @@
 import test from 'ava';
 import type { Segment } from '../../../src/packaging/segment.ts';
-import { parseFragment } from '../../support/boxes.ts';
-import { audioPackets, audioTrack, AVC_HIGH, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
-import { startSegmenter as start } from '../../support/segmenter.ts';
+import { parseFragment } from '../../support/media/boxes.ts';
+import {
+  audioPackets,
+  audioTrack,
+  AVC_HIGH,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../support/media/packets.ts';
+import { startSegmenter as start } from '../../support/media/segmenter.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

@@ -2,9 +2,16 @@ import test from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { DataTrack } from '../../../src/core/track.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
-import { parseBoxes, parseEmsg, parseFragment } from '../../support/boxes.ts';
-import { audioPackets, audioTrack, dataTrack, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
-import { startSegmenter as start } from '../../support/segmenter.ts';
+import { parseBoxes, parseEmsg, parseFragment } from '../../support/media/boxes.ts';
+import {
+  audioPackets,
+  audioTrack,
+  dataTrack,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../support/media/packets.ts';
+import { startSegmenter as start } from '../../support/media/segmenter.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { MediaTrack } from '../../../src/core/track.ts';
-import { hintsOf, type Hint } from '../../support/hints.ts';
-import { audioPackets, audioTrack, videoPackets, videoTrack } from '../../support/packets.ts';
-import { arriving, mediaTime } from '../../support/segmenter.ts';
+import { hintsOf, type Hint } from '../../support/hls/hints.ts';
+import { audioPackets, audioTrack, videoPackets, videoTrack } from '../../support/media/packets.ts';
+import { arriving, mediaTime } from '../../support/media/segmenter.ts';
 
 /** From when on hints are counted, in seconds. */
 const SETTLED = 5;

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { RUNS } from '../../../src/packaging/run.ts';
 import { unitsOf } from '../../../src/packaging/ts-units.ts';
-import { parseFragment } from '../../support/boxes.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
-import { startSegmenter } from '../../support/segmenter.ts';
+import { parseFragment } from '../../support/media/boxes.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../support/media/packets.ts';
+import { startSegmenter } from '../../support/media/segmenter.ts';
 
 const VIDEO = videoTrack();
 const SOUND = audioTrack();

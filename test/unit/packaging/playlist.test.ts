@@ -10,7 +10,7 @@ import {
 import { Segment, type Init } from '../../../src/packaging/segment.ts';
 import { Window } from '../../../src/packaging/window.ts';
 import { fileNames } from '../../../src/publishers/hls/ll/names.ts';
-import { videoTrack } from '../../support/packets.ts';
+import { videoTrack } from '../../support/media/packets.ts';
 
 const OPTIONS: ChunklistOptions = {
   targetDuration: 2,

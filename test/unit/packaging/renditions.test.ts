@@ -2,9 +2,9 @@ import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { MediaTrack, VideoTrack } from '../../../src/core/track.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
-import { parseFragment } from '../../support/boxes.ts';
-import { audioPackets, audioTrack, AVC_HIGH, videoPackets, videoTrack } from '../../support/packets.ts';
-import { arriving, startSegmenter } from '../../support/segmenter.ts';
+import { parseFragment } from '../../support/media/boxes.ts';
+import { audioPackets, audioTrack, AVC_HIGH, videoPackets, videoTrack } from '../../support/media/packets.ts';
+import { arriving, startSegmenter } from '../../support/media/segmenter.ts';
 
 const SOURCE = videoTrack();
 const encoded = (id: number, shape: Partial<VideoTrack> = {}) =>

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
-import { parseFragment } from '../../support/boxes.ts';
+import { parseFragment } from '../../support/media/boxes.ts';
 import {
   AAC_SSR,
   audioPackets,
@@ -10,8 +10,8 @@ import {
   interleaved,
   videoPackets,
   videoTrack,
-} from '../../support/packets.ts';
-import { arriving, mediaTime, startSegmenter as start } from '../../support/segmenter.ts';
+} from '../../support/media/packets.ts';
+import { arriving, mediaTime, startSegmenter as start } from '../../support/media/segmenter.ts';
 
 const durations = (segments: readonly Segment[]) => segments.map(({ duration }) => Math.round(duration * 1000) / 1000);
 const parts = (segments: readonly Segment[]) => segments.flatMap((segment) => segment.parts);

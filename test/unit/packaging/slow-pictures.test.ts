@@ -3,9 +3,9 @@ import type { Packet } from '../../../src/core/packet.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
 import { RUNS } from '../../../src/packaging/run.ts';
 import { unitsOf } from '../../../src/packaging/ts-units.ts';
-import { parseFragment } from '../../support/boxes.ts';
-import { audioPackets, audioTrack, interleaved, videoTrack } from '../../support/packets.ts';
-import { mediaTime, startSegmenter } from '../../support/segmenter.ts';
+import { parseFragment } from '../../support/media/boxes.ts';
+import { audioPackets, audioTrack, interleaved, videoTrack } from '../../support/media/packets.ts';
+import { mediaTime, startSegmenter } from '../../support/media/segmenter.ts';
 
 const video = videoTrack();
 const sound = audioTrack();

@@ -2,9 +2,16 @@ import test from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import { silentPacket } from '../../../src/codecs/silence.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
-import { parseFragment } from '../../support/boxes.ts';
-import { AAC_SSR, audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
-import { mediaTime, startSegmenter } from '../../support/segmenter.ts';
+import { parseFragment } from '../../support/media/boxes.ts';
+import {
+  AAC_SSR,
+  audioPackets,
+  audioTrack,
+  interleaved,
+  videoPackets,
+  videoTrack,
+} from '../../support/media/packets.ts';
+import { mediaTime, startSegmenter } from '../../support/media/segmenter.ts';
 
 const video = videoTrack();
 const sound = audioTrack();

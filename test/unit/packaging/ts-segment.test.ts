@@ -17,9 +17,9 @@ import {
   videoPackets,
   videoTrack,
   withNal,
-} from '../../support/packets.ts';
-import { spliceInsert } from '../../support/splice.ts';
-import { analyse } from '../../support/ts-analyser.ts';
+} from '../../support/media/packets.ts';
+import { spliceInsert } from '../../support/media/splice.ts';
+import { analyse } from '../../support/mpegts/ts-analyser.ts';
 
 const OPTIONS = { chunkDuration: 2, segmentDuration: 2, firstSegmentDuration: 2, segmentCount: 10, firstMsn: 0 };
 const FACTS = { msn: 0, duration: 2, discontinuity: false, wallClock: 0 };

@@ -6,7 +6,7 @@ import { OutcomeUnknownError, type NodeIdentity, type PeerRequest, type PeerResp
 import { kilnError } from '../../../src/errors.ts';
 import { definePeerCall } from '../../../src/peers/peer-call.ts';
 import { PeerCalls } from '../../../src/peers/peer-calls.ts';
-import { linkedNodes } from '../../support/linked-nodes.ts';
+import { linkedNodes } from '../../support/cluster/linked-nodes.ts';
 
 type Linked = ReturnType<typeof linkedNodes>[number];
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { BlockList, connect, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { listenTcp, type AcceptOptions, type Peer } from '../../../src/protocols/tcp.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 
 const V1 = Buffer.from('PROXY TCP4 203.0.113.7 192.0.2.1 55555 1935\r\n');
 const V2 = Buffer.from('0d0a0d0a000d0a515549540a2111000ccb007107c0000201d903078f', 'hex');

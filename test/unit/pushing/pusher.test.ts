@@ -8,9 +8,9 @@ import { PushError } from '../../../src/pushing/error.ts';
 import { readPushProgress, readPushReport, type PushProgress } from '../../../src/pushing/progress.ts';
 import { Pusher } from '../../../src/pushing/pusher.ts';
 import type { OpenSink, Sink, SinkOptions } from '../../../src/pushing/sink.ts';
-import { addVhost, goLive } from '../../support/live.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 /** A connection that takes everything. */
 function sink(): Sink & { sentBytes: number; closed: number; finished: number } {

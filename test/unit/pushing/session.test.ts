@@ -9,10 +9,10 @@ import type { Track } from '../../../src/core/track.ts';
 import { FaultLog } from '../../../src/log/log.ts';
 import { PushSession } from '../../../src/pushing/session.ts';
 import type { Sink } from '../../../src/pushing/sink.ts';
-import { addVhost, AUDIO, goLive, VIDEO } from '../../support/live.ts';
-import { audioTrack } from '../../support/packets.ts';
-import { videoTrack } from '../../support/packets.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { addVhost, AUDIO, goLive, VIDEO } from '../../support/server/live.ts';
+import { audioTrack } from '../../support/media/packets.ts';
+import { videoTrack } from '../../support/media/packets.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 /** A destination that takes packets as the test says. */
 class FakeSink implements Sink {

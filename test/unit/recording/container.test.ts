@@ -1,6 +1,6 @@
 import test from 'ava';
 import { containerOf } from '../../../src/recording/container.ts';
-import { audioTrack, videoTrack } from '../../support/packets.ts';
+import { audioTrack, videoTrack } from '../../support/media/packets.ts';
 
 test('what a container has no place for is objected to by name', (t) => {
   const objections = (path: string) =>

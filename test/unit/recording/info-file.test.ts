@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { appendInfo, appendInfoOnce } from '../../../src/recording/info-file.ts';
-import { entriesOf, infoOf } from '../../support/info.ts';
+import { entriesOf, infoOf } from '../../support/recording/info.ts';
 
 function infoFile(t: ExecutionContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-info-'));

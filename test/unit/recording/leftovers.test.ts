@@ -16,8 +16,8 @@ import { pino } from 'pino';
 import { appendInfo } from '../../../src/recording/info-file.ts';
 import { Journal, type FinishedFile, type JournalEntry } from '../../../src/recording/journal.ts';
 import { finishLeftovers } from '../../../src/recording/leftovers.ts';
-import { entriesOf, infoOf } from '../../support/info.ts';
-import { until } from '../../support/until.ts';
+import { entriesOf, infoOf } from '../../support/recording/info.ts';
+import { until } from '../../support/time/until.ts';
 
 const MEDIA = Buffer.alloc(3 * 188, 0x47);
 const FINISHED = { recordBytes: MEDIA.length, recordTime: 700, lastSequence: true, finishTime: Date.UTC(2026, 0, 2) };

@@ -8,9 +8,9 @@ import { Disks } from '../../../src/core/disks.ts';
 import type { Journal } from '../../../src/recording/journal.ts';
 import { RecordKind } from '../../../src/recording/kind.ts';
 import { Recorder } from '../../../src/recording/recorder.ts';
-import { addVhost, goLive } from '../../support/live.ts';
-import { videoPackets, videoTrack } from '../../support/packets.ts';
-import { recordSpec } from '../../support/recordings.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
+import { videoPackets, videoTrack } from '../../support/media/packets.ts';
+import { recordSpec } from '../../support/recording/recordings.ts';
 
 /** A recorder of a stream whose disk does not answer. */
 function scene() {

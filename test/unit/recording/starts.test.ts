@@ -6,10 +6,10 @@ import type { TaskOrigin } from '../../../src/tasks/definition.ts';
 import { TaskDefinitions } from '../../../src/tasks/definitions.ts';
 import { asJson } from '../../../src/lib/as-json.ts';
 import { RecordStarts } from '../../../src/recording/starts.ts';
-import { openAlone } from '../../support/cluster.ts';
-import { addVhost, goLive } from '../../support/live.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../support/packets.ts';
-import { recordSpec } from '../../support/recordings.ts';
+import { openAlone } from '../../support/cluster/cluster.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../support/media/packets.ts';
+import { recordSpec } from '../../support/recording/recordings.ts';
 
 const NAME = (id: string) => ({ kind: 'record', vhost: 'default', app: 'app', id });
 const ORIGIN: TaskOrigin = { entry: 'e', node: 'n', output: 'stream', number: 1 };

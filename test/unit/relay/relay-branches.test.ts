@@ -3,11 +3,11 @@ import { joinKey, weighing } from '#cluster';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
 import type { Track } from '../../../src/core/track.ts';
-import { goLive, VIDEO } from '../../support/live.ts';
-import { Recorder } from '../../support/ovt.ts';
-import { RelayNodes, type RelayNode } from '../../support/relay-nodes.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { goLive, VIDEO } from '../../support/server/live.ts';
+import { Recorder } from '../../support/ovt/ovt.ts';
+import { RelayNodes, type RelayNode } from '../../support/ovt/relay-nodes.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 import { seeded } from '../codecs/vectors.ts';
 
 const FRAME = 3000;

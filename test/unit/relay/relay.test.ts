@@ -1,9 +1,9 @@
 import test from 'ava';
 import type { Relays } from '../../../src/relay/relays.ts';
-import { goLive, VIDEO } from '../../support/live.ts';
-import { relayNodes } from '../../support/relay-nodes.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { goLive, VIDEO } from '../../support/server/live.ts';
+import { relayNodes } from '../../support/ovt/relay-nodes.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 /** Puts a stream out on a node, and tells the directory. */
 function publish(registry: Parameters<typeof goLive>[0]) {

@@ -2,8 +2,8 @@ import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { emptied, HandedOver } from '../../../src/server/drain.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
-import { addVhost, goLive } from '../../support/live.ts';
-import { videoTrack } from '../../support/packets.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
+import { videoTrack } from '../../support/media/packets.ts';
 
 const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;
 const OPTIONS = { replace: false, maxConnections: 0 } as const;

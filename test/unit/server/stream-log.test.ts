@@ -4,7 +4,7 @@ import type { Source } from '../../../src/core/source.ts';
 import { jsonLogger } from '../../../src/log/log.ts';
 import { textLine } from '../../../src/log/text.ts';
 import { logStreams } from '../../../src/server/stream-log.ts';
-import { addVhost, AUDIO, VIDEO } from '../../support/live.ts';
+import { addVhost, AUDIO, VIDEO } from '../../support/server/live.ts';
 
 const RTMP: Source = {
   type: 'Rtmp',

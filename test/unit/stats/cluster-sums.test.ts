@@ -3,11 +3,11 @@ import test, { type ExecutionContext } from 'ava';
 import type { Cluster, StatsRow } from '#cluster';
 import { Registry } from '../../../src/core/registry.ts';
 import { serverPlace, streamPlace } from '../../../src/stats/places.ts';
-import { addVhost, goLive } from '../../support/live.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { sharedStatistics } from '../../support/shared-statistics.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { sharedStatistics } from '../../support/cluster/shared-statistics.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const EMPTY = { counters: undefined, gauges: undefined, maxima: undefined };
 const row = (bytes: number, viewers: number): StatsRow => ({

@@ -1,11 +1,11 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { ConnectionsElsewhere } from '../../../src/stats/connections-elsewhere.ts';
-import { addVhost, goLive } from '../../support/live.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { sharedStatistics } from '../../support/shared-statistics.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { sharedStatistics } from '../../support/cluster/shared-statistics.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 test.serial('the viewers of other nodes by kind, without those of this node', async (t) => {
   virtualTime(t);

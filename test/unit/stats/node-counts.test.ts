@@ -3,8 +3,8 @@ import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { NodeCounts } from '../../../src/stats/node-counts.ts';
 import { applicationPlace, streamPlace } from '../../../src/stats/places.ts';
-import { addVhost, goLive } from '../../support/live.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 test.serial(
   'the row of a stream is made anew when its viewers or sources change, when it is asked for, and at times',

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { LostError, OutcomeUnknownError, UnavailableError, UnreachableError, type Claim, type Lease } from '#cluster';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const STOP = { silence: 'stop' } as const;
 const CONTINUE = { silence: 'continue' } as const;

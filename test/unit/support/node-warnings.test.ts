@@ -1,5 +1,5 @@
 import test from 'ava';
-import { refuseWarnings } from '../../support/node-warnings.ts';
+import { refuseWarnings } from '../../support/programs/node-warnings.ts';
 
 test('a warning of Node among the lines of a log is found', (t) => {
   const log = '{"level":30,"msg":"(node:1) is a text"}\n';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import test from 'ava';
 import { portsInUse, unusedPorts } from '../../../deploy/cluster/ports.ts';
-import { released } from '../../support/ports.ts';
+import { released } from '../../support/network/ports.ts';
 
 test('a port is in use from when a socket has it until it is closed', async (t) => {
   const server = createServer().listen(0, '127.0.0.1');

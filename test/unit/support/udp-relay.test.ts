@@ -1,9 +1,9 @@
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
-import { relayedOffer, relayedSdp } from '../../support/relayed-peer.ts';
-import { faulty, UdpRelay, type Faults } from '../../support/udp-relay.ts';
-import { until } from '../../support/until.ts';
+import { relayedOffer, relayedSdp } from '../../support/webrtc/relayed-peer.ts';
+import { faulty, UdpRelay, type Faults } from '../../support/network/udp-relay.ts';
+import { until } from '../../support/time/until.ts';
 
 const MESSAGES = 400;
 const ONE = Buffer.alloc(1);

@@ -1,10 +1,10 @@
 import test from 'ava';
 import type { Change } from '#cluster';
-import { openAlone } from '../../support/cluster.ts';
-import { countingName, CountingKind, publish, readTotal, write } from '../../support/counting-task.ts';
-import { openTasks } from '../../support/fake-task.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { openAlone } from '../../support/cluster/cluster.ts';
+import { countingName, CountingKind, publish, readTotal, write } from '../../support/tasks/counting-task.ts';
+import { openTasks } from '../../support/tasks/fake-task.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const TASKS = 100;
 const KEPT = { persistent: true, withinMs: 10_000 };

@@ -2,11 +2,11 @@ import test from 'ava';
 import type { Json } from '#cluster';
 import { taskKey } from '../../../src/tasks/definition.ts';
 import type { StreamKind } from '../../../src/tasks/kind.ts';
-import { openAlone } from '../../support/cluster.ts';
-import { countingName, publish } from '../../support/counting-task.ts';
-import { openTasks } from '../../support/fake-task.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { openAlone } from '../../support/cluster/cluster.ts';
+import { countingName, publish } from '../../support/tasks/counting-task.ts';
+import { openTasks } from '../../support/tasks/fake-task.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const ONE = countingName('one');
 

@@ -1,8 +1,8 @@
 import test from 'ava';
-import { fakeName, FakeKind, openTasks } from '../../support/fake-task.ts';
+import { fakeName, FakeKind, openTasks } from '../../support/tasks/fake-task.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const IDS = ['a', 'b', 'c', 'd'];
 const TASKS = Array.from({ length: 6 }, (_, n) => `t${n}`);

@@ -6,8 +6,8 @@ import { HandOver, type HandOverOptions } from '../../../src/tasks/hand-over.ts'
 import type { TaskDefinition } from '../../../src/tasks/definition.ts';
 import type { TaskRunner } from '../../../src/tasks/runner.ts';
 import { Turns } from '../../../src/lib/turns.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const OTHER = { id: 'b', incarnation: 'b1', state: 'ready', full: false, load: 0, info: {} } as unknown as NodeRow;
 const NAME = { kind: 'scheduled', vhost: 'default', app: 'app', id: 'news' };

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
-import { FakeKind, fakeName, openTasks } from '../../support/fake-task.ts';
+import { FakeKind, fakeName, openTasks } from '../../support/tasks/fake-task.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const NAME = fakeName('channel');
 const WAIT = { does: 'wait' } as const;

@@ -1,11 +1,11 @@
 import test from 'ava';
 import { UnavailableError, type Cluster, type Json } from '#cluster';
 import type { PlacedKind, Task } from '../../../src/tasks/kind.ts';
-import { countingName, CountingKind, publish, write } from '../../support/counting-task.ts';
-import { openTasks } from '../../support/fake-task.ts';
+import { countingName, CountingKind, publish, write } from '../../support/tasks/counting-task.ts';
+import { openTasks } from '../../support/tasks/fake-task.ts';
 import { MemoryCluster } from '../../support/memory-cluster/cluster.ts';
-import { until } from '../../support/until.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { until } from '../../support/time/until.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
 const NAME = { kind: 'errand', vhost: 'default', app: 'app', id: 'one' };

@@ -2,8 +2,8 @@ import test from 'ava';
 import { ConflictError, UnavailableError, type Change, type ConfigStore, type Json } from '#cluster';
 import { definitionKey } from '../../../src/tasks/definition.ts';
 import { ProgressWriter } from '../../../src/tasks/progress-writer.ts';
-import { openAlone } from '../../support/cluster.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { openAlone } from '../../support/cluster/cluster.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const name = (n: number) => ({ kind: 'fake', vhost: 'v', app: 'a', id: `t${n}` });
 const key = (n: number) => definitionKey(name(n));

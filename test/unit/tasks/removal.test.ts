@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { TaskDefinitions } from '../../../src/tasks/definitions.ts';
-import { dynamicConfig } from '../../support/api.ts';
-import { until } from '../../support/until.ts';
+import { dynamicConfig } from '../../support/api/api.ts';
+import { until } from '../../support/time/until.ts';
 
 const definition = { spec: {}, persistent: true, stored: true };
 

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import type { Application } from '../../../src/core/application.ts';
 import type { TaskDefinition } from '../../../src/tasks/definition.ts';
 import { StandIn } from '../../../src/tasks/stand-in.ts';
-import { virtualTime } from '../../support/virtual-time.ts';
+import { virtualTime } from '../../support/time/virtual-time.ts';
 
 /** A stand-in whose run is ready when a promise resolves, and the reasons that it logs. */
 function open(t: ExecutionContext, ready: Promise<void>) {

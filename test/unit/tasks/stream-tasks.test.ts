@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { StorageError, type Change, type Cluster, type ConfigStore } from '#cluster';
 import { definitionKey, taskKey } from '../../../src/tasks/definition.ts';
-import { openAlone } from '../../support/cluster.ts';
-import { CountingKind, countingName, publish, readTotal, write } from '../../support/counting-task.ts';
-import { fakeName, FakeKind, openTasks } from '../../support/fake-task.ts';
-import { until } from '../../support/until.ts';
+import { openAlone } from '../../support/cluster/cluster.ts';
+import { CountingKind, countingName, publish, readTotal, write } from '../../support/tasks/counting-task.ts';
+import { fakeName, FakeKind, openTasks } from '../../support/tasks/fake-task.ts';
+import { until } from '../../support/time/until.ts';
 
 const KEPT = { persistent: true, withinMs: 10_000 };
 const ONE = countingName('one');

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Track } from '../../../src/core/track.ts';
 import { selectTracks } from '../../../src/tasks/track-selection.ts';
-import { AUDIO, VIDEO } from '../../support/live.ts';
+import { AUDIO, VIDEO } from '../../support/server/live.ts';
 
 const TRACKS: readonly Track[] = [
   { ...VIDEO, id: 0, name: 'high', codec: 'VP8' } as Track,

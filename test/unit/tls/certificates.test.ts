@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { CertificateError } from '../../../src/config/certificate.ts';
-import { CertificateFolder, issue } from '../../support/x509.ts';
+import { CertificateFolder, issue } from '../../support/network/x509.ts';
 
 function open(t: ExecutionContext) {
   const folder = new CertificateFolder(t);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { buildAdtsHeader, parseAudioSpecificConfig } from '../../../src/codecs/aac.ts';
 import type { Packet } from '../../../src/core/packet.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { feed, openTranscoder, orderFaults, pictureFaults } from './rig.ts';
 import {

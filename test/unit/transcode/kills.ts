@@ -1,5 +1,5 @@
 import type { Packet } from '../../../src/core/packet.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 import { seeded } from '../codecs/vectors.ts';
 import { feed, openTranscoder, pictureFaults, soundFaults } from './rig.ts';
 import { audioEncoding, lastSeconds, looped, pictureAndSound, Taken, type Clip } from './sources.ts';

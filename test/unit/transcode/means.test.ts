@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Logger } from '../../../src/log/log.ts';
 import { findMeans } from '../../../src/transcode/means.ts';
-import { videoTrack } from '../../support/packets.ts';
+import { videoTrack } from '../../support/media/packets.ts';
 import type { VideoEncoding } from '../../../src/transcode/encoding.ts';
 
 const ENCODING = { type: 'video', codec: 'H264' } as VideoEncoding;

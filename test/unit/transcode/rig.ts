@@ -3,7 +3,7 @@ import type { Packet } from '../../../src/core/packet.ts';
 import type { InputStream } from '../../../src/core/stream.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { Transcoder } from '../../../src/transcode/transcoder.ts';
-import { until } from '../../support/until.ts';
+import { until } from '../../support/time/until.ts';
 import { openInput, secondsOf, type Clip, type Taken } from './sources.ts';
 
 const inventory = new CodecInventory({ log: pino({ level: 'silent' }) });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Encoding } from '../../../src/transcode/encoding.ts';
 import { silentOutputs } from '../../../src/transcode/silence.ts';
-import { audioTrack, videoTrack } from '../../support/packets.ts';
+import { audioTrack, videoTrack } from '../../support/media/packets.ts';
 import { audioEncoding, imageEncoding, videoEncoding } from './sources.ts';
 
 const HANG = 10_000;

@@ -6,7 +6,7 @@ import type { AudioTrack, MediaTrack, VideoTrack } from '../../../src/core/track
 import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/media-child/bitstream.ts';
 import type { EncodedFormat, EncodeSink } from '../../../src/transcode/encode.ts';
 import type { AudioEncoding, EncodeJob, ImageEncoding, VideoEncoding } from '../../../src/transcode/encoding.ts';
-import { audioTrack, videoTrack } from '../../support/packets.ts';
+import { audioTrack, videoTrack } from '../../support/media/packets.ts';
 import { recordNut } from './run-command.ts';
 
 /** Samples. */

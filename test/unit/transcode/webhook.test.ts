@@ -6,9 +6,9 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { Registry } from '../../../src/core/registry.ts';
 import { decideProfiles, type ProfileDecision } from '../../../src/transcode/webhook.ts';
-import { controlServer, json } from '../../support/control-server.ts';
-import { until } from '../../support/until.ts';
-import { issue } from '../../support/x509.ts';
+import { controlServer, json } from '../../support/access/control-server.ts';
+import { until } from '../../support/time/until.ts';
+import { issue } from '../../support/network/x509.ts';
 import { AUDIO, RTMP, VIDEO, vhostConfig } from '../core/support.ts';
 
 const profile = (name: string, video: object = { name: 'v', bypass: true }) => ({

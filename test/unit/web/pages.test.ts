@@ -4,8 +4,8 @@ import fastify, { type FastifyInstance } from 'fastify';
 import { Registry } from '../../../src/core/registry.ts';
 import { apiHomeRoutes } from '../../../src/web/api-home.ts';
 import { pagesRoutes } from '../../../src/web/pages.ts';
-import { aloneWith } from '../../support/alone.ts';
-import { addVhost, goLive } from '../../support/live.ts';
+import { aloneWith } from '../../support/cluster/alone.ts';
+import { addVhost, goLive } from '../../support/server/live.ts';
 
 async function serve(
   t: ExecutionContext,

@@ -2,7 +2,7 @@ import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { frameAncestors } from '../../../src/web/embedding.ts';
 import { publishPlaces } from '../../../src/web/publish-places.ts';
-import { addVhost, type VhostShape } from '../../support/live.ts';
+import { addVhost, type VhostShape } from '../../support/server/live.ts';
 
 const PORTS = { rtmp: { port: 1935, tlsPort: 1936 }, srt: 9999, whip: { port: 3333 } };
 const CLIENT = { address: '192.0.2.1', port: 1, realAddress: '192.0.2.1', localPort: 3333 };

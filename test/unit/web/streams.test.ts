@@ -2,7 +2,7 @@ import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { listStreams } from '../../../src/web/streams.ts';
 import type { Track } from '../../../src/core/track.ts';
-import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../../support/live.ts';
+import { addVhost, AUDIO, goLive, VIDEO, type VhostShape } from '../../support/server/live.ts';
 import { audio, video } from '../core/support.ts';
 
 const MAX_LISTED = 200;

@@ -10,9 +10,16 @@ import { HANDSHAKE } from '../../../src/tls/tls-front.ts';
 import { RefusalCounts } from '../../../src/access/refusal-counts.ts';
 import { createHttpPort, type HttpPortOptions } from '../../../src/web/http-port.ts';
 import { LIMITS } from '../../../src/web/limits.ts';
-import { openClient, openSession, openTls, PROTOCOLS, shownName, type Client } from '../../support/http-client.ts';
-import { until } from '../../support/until.ts';
-import { CertificateFolder, issue } from '../../support/x509.ts';
+import {
+  openClient,
+  openSession,
+  openTls,
+  PROTOCOLS,
+  shownName,
+  type Client,
+} from '../../support/network/http-client.ts';
+import { until } from '../../support/time/until.ts';
+import { CertificateFolder, issue } from '../../support/network/x509.ts';
 
 const log = pino({}, { write: () => {} });
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { senderExtensions } from '../../../src/webrtc/extensions.ts';
 import { negotiateCodec, negotiateExtensions } from '../../../src/webrtc/negotiate.ts';
 import { parseRemoteDescription } from '../../../src/webrtc/remote-description.ts';
-import { offerOf } from '../../support/offers.ts';
+import { offerOf } from '../../support/webrtc/offers.ts';
 
 function video(...lines: string[]) {
   const types = lines.flatMap((line) => /^a=rtpmap:(\d+)/.exec(line)?.[1] ?? []);

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { parseRemoteDescription, SdpError } from '../../../src/webrtc/remote-description.ts';
-import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT } from '../../support/offers.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT } from '../../support/webrtc/offers.ts';
 
 test('reads what a sender of media needs', (t) => {
   const description = parseRemoteDescription(

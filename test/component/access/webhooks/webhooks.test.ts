@@ -4,11 +4,11 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { ApplicationConfig } from '../../../../src/config/model.ts';
 import { Registry } from '../../../../src/core/registry.ts';
-import { playRequest, publishRequest } from '../../../support/access.ts';
-import { aloneWith } from '../../../support/alone.ts';
-import { controlServer, json } from '../../../support/control-server.ts';
-import { addVhost, goLive, VIDEO } from '../../../support/live.ts';
-import { until } from '../../../support/until.ts';
+import { playRequest, publishRequest } from '../../../support/access/access.ts';
+import { aloneWith } from '../../../support/cluster/alone.ts';
+import { controlServer, json } from '../../../support/access/control-server.ts';
+import { addVhost, goLive, VIDEO } from '../../../support/server/live.ts';
+import { until } from '../../../support/time/until.ts';
 import { Random } from '../../../soak/random.ts';
 
 const SOURCE = { type: 'Rtmp', kind: 'rtmp' } as const;

@@ -8,9 +8,9 @@ import type { Json } from '#cluster';
 import { ChannelFiles } from '../../../../src/channels/files/channel-files.ts';
 import type { ScheduleSpec } from '../../../../src/channels/scheduled/spec.ts';
 import type { PlacedKind, Task } from '../../../../src/tasks/kind.ts';
-import { openTasks } from '../../../support/fake-task.ts';
+import { openTasks } from '../../../support/tasks/fake-task.ts';
 import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 import { MULTIPLEX, SCHEDULE } from '../../../unit/channels/files/samples.ts';
 
 const TV1 = { kind: 'scheduled', vhost: 'default', app: 'app', id: 'tv1' };

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import test from 'ava';
 import { toSeconds } from '../../../../src/core/timebase.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
-import { long } from '../../../support/long.ts';
-import { ffmpeg, mediaFolder, processesReading, writePattern } from '../../../support/media-files.ts';
-import { openScheduled } from '../../../support/scheduled-kind.ts';
-import { writeScript } from '../../../support/script.ts';
-import { until } from '../../../support/until.ts';
-import { item, schedule } from '../../../support/virtual-channel.ts';
+import { long } from '../../../support/runner/long.ts';
+import { ffmpeg, mediaFolder, processesReading, writePattern } from '../../../support/media/media-files.ts';
+import { openScheduled } from '../../../support/channels/scheduled-kind.ts';
+import { writeScript } from '../../../support/programs/script.ts';
+import { until } from '../../../support/time/until.ts';
+import { item, schedule } from '../../../support/channels/virtual-channel.ts';
 
 const { folder, remove } = await mediaFolder();
 test.after.always(remove);

@@ -5,7 +5,7 @@ import test from 'ava';
 import { MediaFiles } from '../../../../src/channels/scheduled/media-files.ts';
 import { id3Tag } from '../../../../src/containers/id3.ts';
 import { TsMuxer } from '../../../../src/containers/mpegts/muxer.ts';
-import { decode } from '../../../support/decoder.ts';
+import { decode } from '../../../support/media/decoder.ts';
 import {
   byTrack,
   ffmpeg,
@@ -16,10 +16,10 @@ import {
   writePattern,
   type Pattern,
   type ReadFile,
-} from '../../../support/media-files.ts';
-import { dataTrack, eventPacket } from '../../../support/packets.ts';
-import { twoDescriptions } from '../../../support/two-descriptions.ts';
-import { until } from '../../../support/until.ts';
+} from '../../../support/media/media-files.ts';
+import { dataTrack, eventPacket } from '../../../support/media/packets.ts';
+import { twoDescriptions } from '../../../support/media/two-descriptions.ts';
+import { until } from '../../../support/time/until.ts';
 
 const { folder, remove } = await mediaFolder();
 test.after.always(remove);

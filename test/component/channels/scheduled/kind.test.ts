@@ -3,15 +3,22 @@ import { join } from 'node:path';
 import test from 'ava';
 import { toSeconds } from '../../../../src/core/timebase.ts';
 import { ChannelError } from '../../../../src/channels/sources/error.ts';
-import { decode } from '../../../support/decoder.ts';
-import { goLive } from '../../../support/live.ts';
-import { byTrack, ffmpeg, mediaFolder, nutOf, processesReading, writePattern } from '../../../support/media-files.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
-import { openScheduled } from '../../../support/scheduled-kind.ts';
-import { writeScript } from '../../../support/script.ts';
-import { until } from '../../../support/until.ts';
+import { decode } from '../../../support/media/decoder.ts';
+import { goLive } from '../../../support/server/live.ts';
+import {
+  byTrack,
+  ffmpeg,
+  mediaFolder,
+  nutOf,
+  processesReading,
+  writePattern,
+} from '../../../support/media/media-files.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/media/packets.ts';
+import { openScheduled } from '../../../support/channels/scheduled-kind.ts';
+import { writeScript } from '../../../support/programs/script.ts';
+import { until } from '../../../support/time/until.ts';
 import type { ScheduleSpec } from '../../../../src/channels/scheduled/spec.ts';
-import { item, schedule } from '../../../support/virtual-channel.ts';
+import { item, schedule } from '../../../support/channels/virtual-channel.ts';
 import { mutate } from '../../../soak/mutate.ts';
 import { Random } from '../../../soak/random.ts';
 

@@ -2,9 +2,9 @@ import { copyFile, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { MediaFiles } from '../../../../src/channels/scheduled/media-files.ts';
-import { ffmpeg, mediaFolder, processesReading, writePattern } from '../../../support/media-files.ts';
-import { writeScript } from '../../../support/script.ts';
-import { until } from '../../../support/until.ts';
+import { ffmpeg, mediaFolder, processesReading, writePattern } from '../../../support/media/media-files.ts';
+import { writeScript } from '../../../support/programs/script.ts';
+import { until } from '../../../support/time/until.ts';
 
 const { folder, remove } = await mediaFolder();
 test.after.always(remove);

@@ -8,11 +8,11 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import type { MediaTrack, VideoCodec } from '../../../../src/core/track.ts';
 import { wireForm } from '../../../../src/protocols/ovt/wire-form.ts';
 import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';
-import { decoded } from '../../../support/decoded.ts';
-import { elementary } from '../../../support/frame-hashes.ts';
-import { nutOf } from '../../../support/media-files.ts';
-import { startSegmenter } from '../../../support/segmenter.ts';
-import { demuxTs, encodeTs, PATTERN } from '../../../support/ts-media.ts';
+import { decoded } from '../../../support/media/decoded.ts';
+import { elementary } from '../../../support/media/frame-hashes.ts';
+import { nutOf } from '../../../support/media/media-files.ts';
+import { startSegmenter } from '../../../support/media/segmenter.ts';
+import { demuxTs, encodeTs, PATTERN } from '../../../support/mpegts/ts-media.ts';
 
 const STEP = 3600;
 

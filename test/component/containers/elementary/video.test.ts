@@ -1,6 +1,6 @@
 import test from 'ava';
 import { videoState } from '../../../../src/containers/elementary/video.ts';
-import { demuxTs, encodeTs, PATTERN, X264 } from '../../../support/ts-media.ts';
+import { demuxTs, encodeTs, PATTERN, X264 } from '../../../support/mpegts/ts-media.ts';
 
 const REFRESH = 25;
 const RATE = 25;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { demuxTs, encodeTs, PATTERN, TONE, X264 } from '../../../support/ts-media.ts';
+import { demuxTs, encodeTs, PATTERN, TONE, X264 } from '../../../support/mpegts/ts-media.ts';
 import { seeded } from '../../../unit/codecs/vectors.ts';
 
 const ROUNDS = 60;

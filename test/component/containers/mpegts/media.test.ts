@@ -1,7 +1,7 @@
 import test from 'ava';
 import { parseAudioSpecificConfig } from '../../../../src/codecs/aac.ts';
-import { FFMPEG7 } from '../../../support/ffmpeg.ts';
-import { demuxTs, encodeTs, PATTERN, probeTs, TONE, X264 } from '../../../support/ts-media.ts';
+import { FFMPEG7 } from '../../../support/media/ffmpeg.ts';
+import { demuxTs, encodeTs, PATTERN, probeTs, TONE, X264 } from '../../../support/mpegts/ts-media.ts';
 
 const X265 = [
   '-c:v',

@@ -9,8 +9,8 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import { rescale, VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../../../src/core/track.ts';
 import { containerOf } from '../../../../src/recording/container.ts';
-import { codedPackets, tracksOf, type Coded } from '../../../support/coded-packets.ts';
-import { decode } from '../../../support/decoder.ts';
+import { codedPackets, tracksOf, type Coded } from '../../../support/media/coded-packets.ts';
+import { decode } from '../../../support/media/decoder.ts';
 import {
   audioPackets,
   audioTrack,
@@ -20,8 +20,8 @@ import {
   videoPackets,
   videoTrack,
   withNal,
-} from '../../../support/packets.ts';
-import { analyse, type TsAnalysis } from '../../../support/ts-analyser.ts';
+} from '../../../support/media/packets.ts';
+import { analyse, type TsAnalysis } from '../../../support/mpegts/ts-analyser.ts';
 import { seeded } from '../../../unit/codecs/vectors.ts';
 
 const WRAP = 2 ** 33;

@@ -3,7 +3,7 @@ import test from 'ava';
 import { NutError } from '../../../../src/containers/nut/error.ts';
 import type { NutStream } from '../../../../src/containers/nut/format.ts';
 import { NutWriter } from '../../../../src/containers/nut/writer.ts';
-import { FFMPEG7 } from '../../../support/ffmpeg.ts';
+import { FFMPEG7 } from '../../../support/media/ffmpeg.ts';
 import { read, vector } from '../../../unit/containers/nut/support.ts';
 
 const STREAMS: readonly NutStream[] = [

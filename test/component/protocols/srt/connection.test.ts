@@ -5,8 +5,8 @@ import type { SrtConnection } from '../../../../src/protocols/srt/connection.ts'
 import { SrtListener } from '../../../../src/protocols/srt/listener.ts';
 import { SrtRuntime } from '../../../../src/protocols/srt/runtime.ts';
 import { SrtCaller } from '../../../support/srt/caller.ts';
-import { UdpRelay } from '../../../support/udp-relay.ts';
-import { until } from '../../../support/until.ts';
+import { UdpRelay } from '../../../support/network/udp-relay.ts';
+import { until } from '../../../support/time/until.ts';
 
 const log = pino({ level: 'silent' });
 const MESSAGE = 1316;

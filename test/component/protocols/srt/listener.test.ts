@@ -15,7 +15,7 @@ import { SrtRuntime } from '../../../../src/protocols/srt/runtime.ts';
 import type { SrtStatistics } from '../../../../src/protocols/srt/statistics.ts';
 import { SrtCaller } from '../../../support/srt/caller.ts';
 import { CONTROL, control, RawCaller } from '../../../support/srt/raw-caller.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 
 const log = pino({ level: 'silent' });
 const BAD_SECRET = 10;

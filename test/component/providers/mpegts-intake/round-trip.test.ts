@@ -2,8 +2,8 @@ import test from 'ava';
 import { TsMuxer } from '../../../../src/containers/mpegts/muxer.ts';
 import type { DataTrack } from '../../../../src/core/track.ts';
 import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
-import { codedPackets, tracksOf, type Coded } from '../../../support/coded-packets.ts';
-import { setUpTsSource } from '../../../support/ts-source.ts';
+import { codedPackets, tracksOf, type Coded } from '../../../support/media/coded-packets.ts';
+import { setUpTsSource } from '../../../support/mpegts/ts-source.ts';
 
 /** Seconds that the muxer adds. */
 const LATER = 1;

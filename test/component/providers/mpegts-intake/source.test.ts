@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import type { TsSourceOptions } from '../../../../src/providers/mpegts-intake/source.ts';
 import { writeDescriptors } from '../../../../src/containers/mpegts/descriptors.ts';
-import { encodeTs, PATTERN, TONE, X264 } from '../../../support/ts-media.ts';
-import { AUDIO, sceneMedia, TsScene, VIDEO } from '../../../support/ts-scene.ts';
-import { setUpTsSource } from '../../../support/ts-source.ts';
-import { until } from '../../../support/until.ts';
+import { encodeTs, PATTERN, TONE, X264 } from '../../../support/mpegts/ts-media.ts';
+import { AUDIO, sceneMedia, TsScene, VIDEO } from '../../../support/mpegts/ts-scene.ts';
+import { setUpTsSource } from '../../../support/mpegts/ts-source.ts';
+import { until } from '../../../support/time/until.ts';
 
 const PICTURE = 3600;
 const FRAME = 1920;

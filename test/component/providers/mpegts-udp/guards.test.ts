@@ -1,8 +1,8 @@
 import test from 'ava';
 import type { Guard } from '../../../../src/access/guard.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../../support/access.ts';
-import { startMpegts, UdpSender } from '../../../support/mpegts-server.ts';
-import { until } from '../../../support/until.ts';
+import { askedByHand, denied, notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { startMpegts, UdpSender } from '../../../support/mpegts/mpegts-server.ts';
+import { until } from '../../../support/time/until.ts';
 
 test('a server that closes before the answer ends the question, and what is opened later is closed', async (t) => {
   const { guard, questions } = askedByHand();

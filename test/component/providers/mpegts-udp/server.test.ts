@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 import test from 'ava';
-import { startMpegts, UdpSender } from '../../../support/mpegts-server.ts';
-import { standStillBeforeTimers } from '../../../support/stand-still.ts';
-import { until } from '../../../support/until.ts';
+import { startMpegts, UdpSender } from '../../../support/mpegts/mpegts-server.ts';
+import { standStillBeforeTimers } from '../../../support/time/stand-still.ts';
+import { until } from '../../../support/time/until.ts';
 
 test('a stream of the port, with who sends it', async (t) => {
   const { port, taken, registry } = await startMpegts(t);

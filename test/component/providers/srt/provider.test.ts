@@ -6,13 +6,13 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import type { InputStream } from '../../../../src/core/stream.ts';
 import { SrtProvider } from '../../../../src/providers/srt/index.ts';
-import { aloneWith } from '../../../support/alone.ts';
-import { codedPackets, tracksOf } from '../../../support/coded-packets.ts';
-import { addVhost } from '../../../support/live.ts';
-import { freePorts } from '../../../support/ports.ts';
+import { aloneWith } from '../../../support/cluster/alone.ts';
+import { codedPackets, tracksOf } from '../../../support/media/coded-packets.ts';
+import { addVhost } from '../../../support/server/live.ts';
+import { freePorts } from '../../../support/network/ports.ts';
 import { SrtCaller } from '../../../support/srt/caller.ts';
-import { UdpRelay } from '../../../support/udp-relay.ts';
-import { until } from '../../../support/until.ts';
+import { UdpRelay } from '../../../support/network/udp-relay.ts';
+import { until } from '../../../support/time/until.ts';
 
 const MESSAGE = 7 * 188;
 /** Of messages that the way to the server loses, each time they are sent. */

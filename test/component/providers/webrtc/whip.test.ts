@@ -3,12 +3,12 @@ import test, { type ExecutionContext } from 'ava';
 import { parse } from 'sdp-transform';
 import { KilnError } from '../../../../src/errors.ts';
 import { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
-import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
-import { CLIENT } from '../../../support/access.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/webrtc/offers.ts';
+import { CLIENT } from '../../../support/access/access.ts';
 import { seeded } from '../../../unit/codecs/vectors.ts';
-import { inPlace } from '../../../support/playlist-uris.ts';
-import { until } from '../../../support/until.ts';
-import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc-server.ts';
+import { inPlace } from '../../../support/hls/playlist-uris.ts';
+import { until } from '../../../support/time/until.ts';
+import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc/webrtc-server.ts';
 
 const FEEDBACK = ['nack', 'nack pli', 'ccm fir', 'goog-remb', 'transport-cc', 'x-unknown'];
 const EXTENSIONS = [

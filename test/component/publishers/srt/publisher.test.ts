@@ -7,13 +7,13 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import type { Playlist } from '../../../../src/core/playlist.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { SrtPublisher } from '../../../../src/publishers/srt/index.ts';
-import { notedOpenings, OPENING } from '../../../support/access.ts';
-import { aloneWith } from '../../../support/alone.ts';
-import { codedPackets, tracksOf } from '../../../support/coded-packets.ts';
-import { addVhost, goLive } from '../../../support/live.ts';
-import { freePorts } from '../../../support/ports.ts';
+import { notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { aloneWith } from '../../../support/cluster/alone.ts';
+import { codedPackets, tracksOf } from '../../../support/media/coded-packets.ts';
+import { addVhost, goLive } from '../../../support/server/live.ts';
+import { freePorts } from '../../../support/network/ports.ts';
 import { SrtCaller } from '../../../support/srt/caller.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 
 const OPTIONS = {
   webrtcAutoAbr: true,

@@ -6,8 +6,8 @@ import type { TransportChoice } from '../../../../src/webrtc/candidate.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
 import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';
 import type { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
-import { videoTrack } from '../../../support/packets.ts';
-import { startWebrtc } from '../../../support/webrtc-server.ts';
+import { videoTrack } from '../../../support/media/packets.ts';
+import { startWebrtc } from '../../../support/webrtc/webrtc-server.ts';
 
 const FINGERPRINT = { algorithm: 'sha-256', value: Array.from({ length: 32 }, () => 'AA').join(':') } as const;
 const PEER = { fingerprint: FINGERPRINT, role: 'client', reports: true } as const;

@@ -7,8 +7,8 @@ import { StreamFeed } from '../../../../src/publishers/webrtc/stream-feed.ts';
 import { offeredCodec } from '../../../../src/webrtc/codecs.ts';
 import { LiveProducers } from '../../../../src/webrtc/live-producers.ts';
 import { MediaWorker } from '../../../../src/webrtc/media-worker.ts';
-import { videoPackets, videoTrack } from '../../../support/packets.ts';
-import { until } from '../../../support/until.ts';
+import { videoPackets, videoTrack } from '../../../support/media/packets.ts';
+import { until } from '../../../support/time/until.ts';
 
 for (const [jitterBuffer, delayBufferTimeMs] of [
   [false, 300],

@@ -3,10 +3,10 @@ import { request, type IncomingMessage } from 'node:http';
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { parse } from 'sdp-transform';
-import { inPlace } from '../../../support/playlist-uris.ts';
-import { until } from '../../../support/until.ts';
-import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/offers.ts';
-import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc-server.ts';
+import { inPlace } from '../../../support/hls/playlist-uris.ts';
+import { until } from '../../../support/time/until.ts';
+import { H264_VIDEO, offerOf, OPUS_AUDIO, TRANSPORT, type OfferedMedia } from '../../../support/webrtc/offers.ts';
+import { startWebrtc, type WebrtcServerOptions } from '../../../support/webrtc/webrtc-server.ts';
 import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { AudioTrack, Track, VideoTrack } from '../../../../src/core/track.ts';
 

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { EventLoop } from '../../../../src/stats/metrics/event-loop.ts';
 import { Exposition } from '../../../../src/stats/metrics/exposition.ts';
-import { linesOf, valueOf } from '../../../support/exposition.ts';
-import { until } from '../../../support/until.ts';
+import { linesOf, valueOf } from '../../../support/api/exposition.ts';
+import { until } from '../../../support/time/until.ts';
 
 test.serial('an event loop that is held for a while shows in the histogram of its delay', async (t) => {
   const loop = new EventLoop();

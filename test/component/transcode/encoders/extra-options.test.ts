@@ -1,6 +1,6 @@
 import test from 'ava';
 import { readExtraOptions } from '../../../../src/transcode/encoders/extra-options.ts';
-import { FFMPEGS } from '../../../support/ffmpeg.ts';
+import { FFMPEGS } from '../../../support/media/ffmpeg.ts';
 import { PICTURE, recordSource, videoJob } from '../command-support.ts';
 import { commandFor, runWork } from '../../../unit/transcode/run-command.ts';
 

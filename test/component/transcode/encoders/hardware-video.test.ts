@@ -4,7 +4,7 @@ import test from 'ava';
 import type { Choice } from '../../../../src/transcode/choice.ts';
 import { ffmpegArguments } from '../../../../src/transcode/command.ts';
 import type { Device } from '../../../../src/transcode/hardware.ts';
-import { FFMPEGS } from '../../../support/ffmpeg.ts';
+import { FFMPEGS } from '../../../support/media/ffmpeg.ts';
 import { PICTURE, videoJob } from '../command-support.ts';
 
 // No machine of the tests has such a device: that commands are right is known as far as ffmpeg reads their options.

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { joinKey, openRedis, type Cluster, type Json, type Lease, type StatsRow } from '#cluster';
 import { serve } from '../program.ts';
-import { until } from '../../until.ts';
+import { until } from '../../time/until.ts';
 
 interface Span {
   readonly from: number;

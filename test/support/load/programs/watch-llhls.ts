@@ -1,4 +1,4 @@
-import { until } from '../../until.ts';
+import { until } from '../../time/until.ts';
 import { LlhlsPlayer, type LlhlsPlayerOptions } from '../llhls-player.ts';
 import { serve } from '../program.ts';
 import { percentile } from '../statistics.ts';

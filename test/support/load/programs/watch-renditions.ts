@@ -1,6 +1,6 @@
-import { parseRtp } from '../../rtp.ts';
-import { until } from '../../until.ts';
-import { WhepPeer } from '../../whep-peer.ts';
+import { parseRtp } from '../../webrtc/rtp.ts';
+import { until } from '../../time/until.ts';
+import { WhepPeer } from '../../webrtc/whep-peer.ts';
 import { serve } from '../program.ts';
 import { findStamp, monotonic } from '../stamp.ts';
 import { percentile } from '../statistics.ts';

@@ -8,8 +8,8 @@ import { signUrl, type PolicyFields } from '../../../../src/access/policy/sign.t
 import type { AccessRequest } from '../../../../src/access/request.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import type { KilnError } from '../../../../src/errors.ts';
-import { CLIENT, playRequest, publishRequest } from '../../../support/access.ts';
-import { aloneWith } from '../../../support/alone.ts';
+import { CLIENT, playRequest, publishRequest } from '../../../support/access/access.ts';
+import { aloneWith } from '../../../support/cluster/alone.ts';
 import { vhostConfig } from '../../core/support.ts';
 
 const SIGNING = {

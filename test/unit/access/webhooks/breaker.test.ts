@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { ControlServerError } from '../../../../src/control-server/control-server.ts';
 import { Breaker } from '../../../../src/access/webhooks/breaker.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 /** A breaker of a server that is dead until `alive` is set; `calls` reach it, and `heard` is what is told. */
 function breaker(t: ExecutionContext) {

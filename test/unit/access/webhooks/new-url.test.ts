@@ -1,6 +1,6 @@
 import test from 'ava';
 import { targetOf } from '../../../../src/access/webhooks/new-url.ts';
-import { playRequest, publishRequest } from '../../../support/access.ts';
+import { playRequest, publishRequest } from '../../../support/access/access.ts';
 
 const RTMP = publishRequest();
 const SRT = publishRequest({ protocol: 'srt', hostName: 'default', url: 'srt://default:9999/app/stream' });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { callOf, payload } from '../../../../src/access/webhooks/payload.ts';
-import { publishRequest } from '../../../support/access.ts';
+import { publishRequest } from '../../../support/access/access.ts';
 
 test('with PrivacyProtection control servers are told no address', (t) => {
   const { client } = payload(callOf(publishRequest(), true), 'opening', 0);

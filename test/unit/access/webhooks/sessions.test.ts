@@ -4,10 +4,10 @@ import type { Cluster } from '#cluster';
 import type { Opening } from '../../../../src/access/opening.ts';
 import { LeftSessions } from '../../../../src/access/webhooks/left-sessions.ts';
 import { OpenSessions } from '../../../../src/access/webhooks/open-sessions.ts';
-import { openAlone } from '../../../support/cluster.ts';
+import { openAlone } from '../../../support/cluster/cluster.ts';
 import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 function opening(id: string, protocol = 'RTMP'): Opening {
   const client = { address: '192.0.2.1', port: 1, real_ip: '192.0.2.1' };

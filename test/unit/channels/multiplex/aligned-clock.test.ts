@@ -1,8 +1,8 @@
 import test from 'ava';
 import { AlignedClock } from '../../../../src/channels/multiplex/aligned-clock.ts';
 import { seeded } from '../../codecs/vectors.ts';
-import { mediaTime } from '../../../support/segmenter.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
+import { mediaTime } from '../../../support/media/segmenter.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/media/packets.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

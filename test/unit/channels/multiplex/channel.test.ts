@@ -11,8 +11,8 @@ import { StreamChanges } from '../../../../src/directory/stream-changes.ts';
 import { MultiplexChannel } from '../../../../src/channels/multiplex/channel.ts';
 import type { MultiplexSpec } from '../../../../src/channels/multiplex/spec.ts';
 import { LiveSources } from '../../../../src/channels/sources/live-sources.ts';
-import { addVhost, type VhostShape } from '../../../support/live.ts';
-import { multiplex, playlist, source, trackItem } from '../../../support/multiplex.ts';
+import { addVhost, type VhostShape } from '../../../support/server/live.ts';
+import { multiplex, playlist, source, trackItem } from '../../../support/channels/multiplex.ts';
 import {
   audioPackets,
   audioTrack,
@@ -20,8 +20,8 @@ import {
   interleaved,
   videoPackets,
   videoTrack,
-} from '../../../support/packets.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+} from '../../../support/media/packets.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const VIDEO = videoTrack({ name: 'v' });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { mapTracks, missingTrack, TrackIds } from '../../../../src/channels/multiplex/track-map.ts';
-import { source, trackItem } from '../../../support/multiplex.ts';
-import { audioTrack, dataTrack, videoTrack } from '../../../support/packets.ts';
+import { source, trackItem } from '../../../support/channels/multiplex.ts';
+import { audioTrack, dataTrack, videoTrack } from '../../../support/media/packets.ts';
 
 const VIDEO = videoTrack({ id: 3, name: '720p', source: 0, bitrate: 2_000_000, keyFrameInterval: 60, language: 'en' });
 const ENGLISH = audioTrack({ id: 4, name: 'aac', language: 'en' });

@@ -4,7 +4,7 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import type { AudioTrack, VideoTrack } from '../../../../src/core/track.ts';
 import { ChannelWriter } from '../../../../src/channels/scheduled/channel-writer.ts';
 import type { ItemUnit } from '../../../../src/channels/scheduled/item-source.ts';
-import { audioTrack, dataTrack, videoTrack } from '../../../support/packets.ts';
+import { audioTrack, dataTrack, videoTrack } from '../../../support/media/packets.ts';
 
 const FRAME_SAMPLES = 1024;
 

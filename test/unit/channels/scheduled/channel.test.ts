@@ -1,7 +1,13 @@
 import test from 'ava';
 import { toSeconds } from '../../../../src/core/timebase.ts';
 import { checkSchedule } from '../../../../src/channels/scheduled/check.ts';
-import { item, schedule, VirtualChannel, type FakeFile, type Written } from '../../../support/virtual-channel.ts';
+import {
+  item,
+  schedule,
+  VirtualChannel,
+  type FakeFile,
+  type Written,
+} from '../../../support/channels/virtual-channel.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const T0 = Date.UTC(2026, 2, 28, 22);

@@ -5,7 +5,7 @@ import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import { Timeline } from '../../../../src/core/timeline.ts';
 import { FileLane } from '../../../../src/channels/scheduled/file-lane.ts';
 import type { ItemUnit } from '../../../../src/channels/scheduled/item-source.ts';
-import { h264Pps, h264Slice, h264Sps } from '../../../support/nal-build.ts';
+import { h264Pps, h264Slice, h264Sps } from '../../../support/media/nal-build.ts';
 
 test('PPS that change in a file are told of the track, and are in its pictures', (t) => {
   const sps = h264Sps({ profile: 66 });

@@ -4,8 +4,8 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import { toSeconds } from '../../../../src/core/timebase.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { HeldSink } from '../../../../src/channels/scheduled/held-sink.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { ItemUnit } from '../../../../src/channels/scheduled/item-source.ts';
 import { KeySearch } from '../../../../src/channels/scheduled/key-search.ts';
 import { UnitQueue } from '../../../../src/channels/scheduled/unit-queue.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
+import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 
 const VIDEO = videoTrack({ id: 0 });
 const AUDIO = audioTrack({ id: 100 });

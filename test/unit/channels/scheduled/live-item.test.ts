@@ -11,7 +11,7 @@ import {
   interleaved,
   videoPackets,
   videoTrack,
-} from '../../../support/packets.ts';
+} from '../../../support/media/packets.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

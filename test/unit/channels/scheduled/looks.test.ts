@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Looks } from '../../../../src/channels/scheduled/looks.ts';
 import { MediaBusyError } from '../../../../src/channels/scheduled/media-error.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 
 test('so many looks go on at a time, the others in order', async (t) => {
   const looks = new Looks({ atOnce: 2, withinMs: 60_000 });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Timetable } from '../../../../src/channels/scheduled/timetable.ts';
-import { item, schedule } from '../../../support/virtual-channel.ts';
+import { item, schedule } from '../../../support/channels/virtual-channel.ts';
 
 const T0 = Date.UTC(2026, 2, 28, 22);
 const lengthOf = (): number => 10_000;

@@ -3,8 +3,8 @@ import test, { type ExecutionContext } from 'ava';
 import { Departure } from '../../../../src/channels/sources/departure.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import type { MediaTrack } from '../../../../src/core/track.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

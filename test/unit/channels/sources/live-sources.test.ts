@@ -11,10 +11,10 @@ import { StreamChanges } from '../../../../src/directory/stream-changes.ts';
 import { ChannelError } from '../../../../src/channels/sources/error.ts';
 import type { LiveSink } from '../../../../src/channels/sources/live-source.ts';
 import { LiveSources, type Loops } from '../../../../src/channels/sources/live-sources.ts';
-import { addVhost, goLive } from '../../../support/live.ts';
-import { NO_LOOPS } from '../../../support/no-loops.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
-import { until } from '../../../support/until.ts';
+import { addVhost, goLive } from '../../../support/server/live.ts';
+import { NO_LOOPS } from '../../../support/channels/no-loops.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/media/packets.ts';
+import { until } from '../../../support/time/until.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();

@@ -6,7 +6,7 @@ import * as h264 from '../../../../src/codecs/h264.ts';
 import * as h265 from '../../../../src/codecs/h265.ts';
 import { joinNals, nalUnits, splitAnnexB } from '../../../../src/codecs/nal.ts';
 import { videoState, type VideoState } from '../../../../src/containers/elementary/video.ts';
-import { annexB, h264Pps, h264Slice, h264Sps } from '../../../support/nal-build.ts';
+import { annexB, h264Pps, h264Slice, h264Sps } from '../../../support/media/nal-build.ts';
 import { box, samples, vector } from '../../codecs/vectors.ts';
 
 const key = (pps = 0) => h264Slice({ pps, idr: true });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { audioParts, isExtendedAudio, readAudioPart, type AudioTag } from '../../../../src/containers/flv/audio.ts';
 import { FlvError } from '../../../../src/containers/flv/error.ts';
-import { buildAudioTag, buildAudioTracks, type TrackTagOptions } from '../../../support/flv-build.ts';
+import { buildAudioTag, buildAudioTracks, type TrackTagOptions } from '../../../support/rtmp/flv-build.ts';
 import type { AudioCodec } from '../../../../src/core/track.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');

@@ -7,7 +7,7 @@ import {
   buildVideoTracks,
   type TrackTagOptions,
   type VideoTagOptions,
-} from '../../../support/flv-build.ts';
+} from '../../../support/rtmp/flv-build.ts';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const AVC1 = '61766331';

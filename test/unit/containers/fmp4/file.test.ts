@@ -1,8 +1,8 @@
 import test from 'ava';
 import { createFile, MP4BoxBuffer } from 'mp4box';
 import { Mp4File } from '../../../../src/containers/fmp4/file.ts';
-import { indexOf } from '../../../support/mp4-index.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
+import { indexOf } from '../../../support/media/mp4-index.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/media/packets.ts';
 
 const VIDEO = videoTrack();
 const SOUND = audioTrack();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { fragment } from '../../../../src/containers/fmp4/fragment.ts';
-import { parseFragment } from '../../../support/boxes.ts';
+import { parseFragment } from '../../../support/media/boxes.ts';
 
 test('a part of two video frames, byte for byte', (t) => {
   const bytes = fragment('video', 7, 2 ** 32 + 5, [

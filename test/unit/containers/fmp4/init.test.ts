@@ -2,8 +2,8 @@ import test from 'ava';
 import { createFile, MP4BoxBuffer } from 'mp4box';
 import { initSegment } from '../../../../src/containers/fmp4/init.ts';
 import { UnsupportedTrackError } from '../../../../src/containers/fmp4/sample-entry.ts';
-import { findBox, parseBoxes } from '../../../support/boxes.ts';
-import { AAC_LC, audioTrack, AVC_HIGH, videoTrack } from '../../../support/packets.ts';
+import { findBox, parseBoxes } from '../../../support/media/boxes.ts';
+import { AAC_LC, audioTrack, AVC_HIGH, videoTrack } from '../../../support/media/packets.ts';
 
 /** What mp4box makes of an init segment. */
 function judge(bytes: Buffer) {

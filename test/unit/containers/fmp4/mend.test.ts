@@ -2,9 +2,9 @@ import test from 'ava';
 import { Mp4File } from '../../../../src/containers/fmp4/file.ts';
 import { mendMp4 } from '../../../../src/containers/fmp4/mend.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
-import { parseBoxes } from '../../../support/boxes.ts';
-import { indexOf } from '../../../support/mp4-index.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/packets.ts';
+import { parseBoxes } from '../../../support/media/boxes.ts';
+import { indexOf } from '../../../support/media/mp4-index.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../support/media/packets.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const TRACKS = [videoTrack(), audioTrack()] as const;

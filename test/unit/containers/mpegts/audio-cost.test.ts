@@ -3,7 +3,7 @@ import { buildAdtsHeader } from '../../../../src/codecs/aac.ts';
 import { AudioFrames } from '../../../../src/containers/mpegts/audio-frames.ts';
 import { audioSyntax, type AudioForm } from '../../../../src/containers/mpegts/audio-syntax.ts';
 import { opusControlHeader } from '../../../../src/containers/mpegts/opus.ts';
-import { costOf } from '../../../support/cost.ts';
+import { costOf } from '../../../support/time/cost.ts';
 
 const PES_BYTES = 55_000;
 /** What a transport packet holds of a PES packet of its own. */

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { pat, pes, pmt, TsWriter, type PmtStream } from '../../../support/ts-build.ts';
-import { openDemuxer } from '../../../support/ts-media.ts';
+import { pat, pes, pmt, TsWriter, type PmtStream } from '../../../support/mpegts/ts-build.ts';
+import { openDemuxer } from '../../../support/mpegts/ts-media.ts';
 
 const AAC: PmtStream = { pid: 257, type: 0x0f };
 const H264: PmtStream = { pid: 256, type: 0x1b };

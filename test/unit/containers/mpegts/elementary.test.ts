@@ -2,7 +2,7 @@ import test from 'ava';
 import { writeDescriptors } from '../../../../src/containers/mpegts/descriptors.ts';
 import { elementaryStreams } from '../../../../src/containers/mpegts/elementary.ts';
 import { readPmt, type ProgramMap } from '../../../../src/containers/mpegts/tables.ts';
-import { pmt } from '../../../support/ts-build.ts';
+import { pmt } from '../../../support/mpegts/ts-build.ts';
 
 interface Told {
   readonly tag: number;

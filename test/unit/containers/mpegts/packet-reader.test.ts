@@ -1,6 +1,6 @@
 import test from 'ava';
 import { PacketReader } from '../../../../src/containers/mpegts/packet-reader.ts';
-import { tsPacket } from '../../../support/ts-build.ts';
+import { tsPacket } from '../../../support/mpegts/ts-build.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const packets = Array.from({ length: 30 }, (_, i) => tsPacket({ pid: 256, counter: i }, Buffer.alloc(184, i)));

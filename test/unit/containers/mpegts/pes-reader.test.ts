@@ -1,7 +1,7 @@
 import test from 'ava';
 import { readPesHeader, type PesHeader } from '../../../../src/containers/mpegts/pes-header.ts';
 import { PesReader } from '../../../../src/containers/mpegts/pes-reader.ts';
-import { pes } from '../../../support/ts-build.ts';
+import { pes } from '../../../support/mpegts/ts-build.ts';
 
 function setUp(kind: 'video' | 'audio' = 'video') {
   const found: { header: PesHeader; payload: Buffer }[] = [];

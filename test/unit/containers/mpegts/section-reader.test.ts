@@ -1,6 +1,6 @@
 import test from 'ava';
 import { SectionReader } from '../../../../src/containers/mpegts/section-reader.ts';
-import { section } from '../../../support/ts-build.ts';
+import { section } from '../../../support/mpegts/ts-build.ts';
 
 function setUp() {
   const sections: Buffer[] = [];

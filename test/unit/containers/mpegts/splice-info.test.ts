@@ -1,6 +1,6 @@
 import test from 'ava';
 import { spliceInfo } from '../../../../src/containers/mpegts/splice-info.ts';
-import { segmentation, spliceInsert, spliceSection, timeSignal } from '../../../support/splice.ts';
+import { segmentation, spliceInsert, spliceSection, timeSignal } from '../../../support/media/splice.ts';
 
 const base64 = (text: string) => Buffer.from(text, 'base64');
 const INSERT = base64('/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=');

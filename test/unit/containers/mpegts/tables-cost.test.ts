@@ -1,7 +1,7 @@
 import test from 'ava';
 import { TsDemuxer } from '../../../../src/containers/mpegts/demuxer.ts';
-import { costOf } from '../../../support/cost.ts';
-import { pat, pmt, TsWriter } from '../../../support/ts-build.ts';
+import { costOf } from '../../../support/time/cost.ts';
+import { pat, pmt, TsWriter } from '../../../support/mpegts/ts-build.ts';
 
 const PROGRAMS = 32;
 const REPETITIONS = 160;

@@ -2,7 +2,7 @@ import test from 'ava';
 import { sectionCrc } from '../../../../src/containers/mpegts/crc.ts';
 import { readDescriptors, writeDescriptors } from '../../../../src/containers/mpegts/descriptors.ts';
 import { readPat, readPmt } from '../../../../src/containers/mpegts/tables.ts';
-import { pat, pmt, section } from '../../../support/ts-build.ts';
+import { pat, pmt, section } from '../../../support/mpegts/ts-build.ts';
 
 /** As ffmpeg writes them. */
 const PAT = Buffer.from('00b00d0001c100000001f0002ab104b2', 'hex');

@@ -4,7 +4,14 @@ import { PROGRAM } from '../../../../src/containers/mpegts/section-writer.ts';
 import { PID } from '../../../../src/containers/mpegts/stream-types.ts';
 import { pidOf } from '../../../../src/containers/mpegts/transport-packet.ts';
 import { wholeTs } from '../../../../src/containers/mpegts/whole.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack, withNal } from '../../../support/packets.ts';
+import {
+  audioPackets,
+  audioTrack,
+  interleaved,
+  videoPackets,
+  videoTrack,
+  withNal,
+} from '../../../support/media/packets.ts';
 
 const TRACKS = [videoTrack(), audioTrack()] as const;
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import { size64, vint } from '../../../../src/containers/webm/ebml.ts';
 import { WebmFile } from '../../../../src/containers/webm/file.ts';
 import { trackEntry } from '../../../../src/containers/webm/tracks.ts';
-import { videoPackets, videoTrack } from '../../../support/packets.ts';
+import { videoPackets, videoTrack } from '../../../support/media/packets.ts';
 
 const TRACK = videoTrack({ codec: 'VP8', config: undefined });
 

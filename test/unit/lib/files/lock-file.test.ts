@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { withLock } from '../../../../src/lib/files/lock-file.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 function lockFile(t: ExecutionContext): string {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-lock-'));

@@ -5,7 +5,7 @@ import { createServer, isIP, type AddressInfo } from 'node:net';
 import test from 'ava';
 import { connectionOf, dial } from '../../../../src/protocols/outbound/dial.ts';
 import { OutboundGuard } from '../../../../src/protocols/outbound/guard.ts';
-import { PULLING } from '../../../support/outbound.ts';
+import { PULLING } from '../../../support/pushing/outbound.ts';
 
 const plainLookup = dns.lookup;
 

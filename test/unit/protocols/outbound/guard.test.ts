@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import test from 'ava';
 import type { NodeRow } from '#cluster';
 import { OutboundGuard } from '../../../../src/protocols/outbound/guard.ts';
-import { PULLING } from '../../../support/outbound.ts';
+import { PULLING } from '../../../support/pushing/outbound.ts';
 
 const node: NodeRow = {
   id: 'b',

@@ -6,7 +6,7 @@ import { OvtError } from '../../../../src/protocols/ovt/error.ts';
 import { readMessage, toResponse } from '../../../../src/protocols/ovt/message.ts';
 import { playlistOf, trackOf, wirePlaylist, wireTrack } from '../../../../src/protocols/ovt/tracks.ts';
 import { parseOvtUrl } from '../../../../src/protocols/ovt/url.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
+import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 import { DESCRIPTION } from './description.ts';
 
 const VIDEO = videoTrack({ bitrate: 2_000_000 });

@@ -1,4 +1,4 @@
-import { AAC_LC, AVC_BASELINE } from '../../../support/packets.ts';
+import { AAC_LC, AVC_BASELINE } from '../../../support/media/packets.ts';
 
 const video = { framerate: 30, maxFramerate: 30, width: 640, height: 360, maxWidth: 640, maxHeight: 360 };
 const sound = { samplerate: 48_000, sampleFormat: 8, layout: 3 };

@@ -5,7 +5,7 @@ import { joinNals, splitAnnexB } from '../../../../src/codecs/nal.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { wireForm, type WireForms } from '../../../../src/protocols/ovt/wire-form.ts';
-import { AVC_BASELINE, audioTrack, videoTrack } from '../../../support/packets.ts';
+import { AVC_BASELINE, audioTrack, videoTrack } from '../../../support/media/packets.ts';
 
 function onWire(track: Track, forms: WireForms, data: Buffer, key = true) {
   const form = wireForm(track, forms);

@@ -9,7 +9,7 @@ import { VIDEO_TIMEBASE } from '../../../../src/core/timebase.ts';
 import type { AudioTrack, VideoTrack } from '../../../../src/core/track.ts';
 import { MAX_PAYLOAD } from '../../../../src/protocols/rtp/header.ts';
 import { createPacketizer, type Packetizer } from '../../../../src/protocols/rtp/packetizer.ts';
-import { depacketizeAv1, depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../../../support/rtp.ts';
+import { depacketizeAv1, depacketizeH264, depacketizeVp8, depacketizeVp9 } from '../../../support/webrtc/rtp.ts';
 import { vector } from '../../codecs/vectors.ts';
 
 const PARAMETER_SETS = splitAnnexB(vector('h264-baseline.h264')).filter((nal) =>

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { RtpSender } from '../../../../src/protocols/rtp/sender.ts';
-import { parseRtp } from '../../../support/rtp.ts';
+import { parseRtp } from '../../../support/webrtc/rtp.ts';
 
 test('writes the header that RFC 3550 draws', (t) => {
   const sent: Buffer[] = [];

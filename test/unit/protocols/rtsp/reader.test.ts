@@ -1,7 +1,7 @@
 import test from 'ava';
 import { RtspError } from '../../../../src/protocols/rtsp/error.ts';
 import { RtspReader } from '../../../../src/protocols/rtsp/reader.ts';
-import { costOf } from '../../../support/cost.ts';
+import { costOf } from '../../../support/time/cost.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const READS = 9000;

@@ -6,7 +6,7 @@ import { Timeline } from '../../../../src/core/timeline.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import type { MediaUnit } from '../../../../src/providers/intake/media-unit.ts';
 import { TrackWriter } from '../../../../src/providers/intake/track-writer.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
+import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 
 const MILLISECONDS = { timebase: { num: 1, den: 1000 }, bits: 32 };
 const FRAME = 1000 / 30;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { ElementaryStream } from '../../../../src/containers/mpegts/elementary.ts';
 import { DataLane } from '../../../../src/providers/mpegts-intake/data-lane.ts';
-import { spliceInsert } from '../../../support/splice.ts';
+import { spliceInsert } from '../../../support/media/splice.ts';
 
 test('a publisher that sends events without end is taken a number of, and the others are counted', (t) => {
   let taken = 0;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { DatagramOrder } from '../../../../src/providers/mpegts-udp/datagram-order.ts';
-import { tsPacket } from '../../../support/ts-build.ts';
+import { tsPacket } from '../../../support/mpegts/ts-build.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 /** Seven packets of each datagram, of two PIDs and of none. */

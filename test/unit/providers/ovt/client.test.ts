@@ -10,11 +10,11 @@ import { OvtClient } from '../../../../src/providers/ovt/client.ts';
 import { OvtError } from '../../../../src/protocols/ovt/error.ts';
 import { writeMessage } from '../../../../src/protocols/ovt/message.ts';
 import { PAYLOAD } from '../../../../src/protocols/ovt/packet.ts';
-import { playOvt, Recorder, silent } from '../../../support/ovt.ts';
-import { describing, Origin, pictureOf, soundOf } from '../../../support/ovt-origin.ts';
-import { AAC_LC, AVC_BASELINE, AVC_HIGH } from '../../../support/packets.ts';
-import { standStill } from '../../../support/stand-still.ts';
-import { until } from '../../../support/until.ts';
+import { playOvt, Recorder, silent } from '../../../support/ovt/ovt.ts';
+import { describing, Origin, pictureOf, soundOf } from '../../../support/ovt/ovt-origin.ts';
+import { AAC_LC, AVC_BASELINE, AVC_HIGH } from '../../../support/media/packets.ts';
+import { standStill } from '../../../support/time/stand-still.ts';
+import { until } from '../../../support/time/until.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const IDR = Buffer.from('658884000410', 'hex');

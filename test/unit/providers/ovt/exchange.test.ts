@@ -9,9 +9,9 @@ import { HEADER_BYTES, PAYLOAD } from '../../../../src/protocols/ovt/packet.ts';
 import { playlistOf, trackOf } from '../../../../src/protocols/ovt/tracks.ts';
 import { parseOvtUrl } from '../../../../src/protocols/ovt/url.ts';
 import { OvtClient } from '../../../../src/providers/ovt/client.ts';
-import { Recorder, silent } from '../../../support/ovt.ts';
-import { answerAsRecorded, FROM_EDGE, FROM_ORIGIN, packetsOf } from '../../../support/recorded-origin.ts';
-import { until } from '../../../support/until.ts';
+import { Recorder, silent } from '../../../support/ovt/ovt.ts';
+import { answerAsRecorded, FROM_EDGE, FROM_ORIGIN, packetsOf } from '../../../support/ovt/recorded-origin.ts';
+import { until } from '../../../support/time/until.ts';
 import { receive } from '../../protocols/ovt/support.ts';
 
 /** With 0 for the clock of the sender. */

@@ -8,9 +8,9 @@ import { wireTrack } from '../../../../src/protocols/ovt/tracks.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
 import { Intake } from '../../../../src/providers/ovt/intake.ts';
 import { trackSource } from '../../../../src/providers/ovt/track-source.ts';
-import { Recorder } from '../../../support/ovt.ts';
-import { until } from '../../../support/until.ts';
-import { audioTrack, dataTrack, videoTrack } from '../../../support/packets.ts';
+import { Recorder } from '../../../support/ovt/ovt.ts';
+import { until } from '../../../support/time/until.ts';
+import { audioTrack, dataTrack, videoTrack } from '../../../support/media/packets.ts';
 import { box, samples, vector } from '../../codecs/vectors.ts';
 
 /** The intake of a stream, with audio and events if nothing else is said, as OvenMediaEngine describes it. */

@@ -4,11 +4,11 @@ import { kilnError } from '../../../../src/errors.ts';
 import { StreamChanges } from '../../../../src/directory/stream-changes.ts';
 import type { StreamName } from '../../../../src/directory/stream-key.ts';
 import { Demand } from '../../../../src/providers/pull/demand.ts';
-import { createVhost } from '../../../support/api.ts';
-import { VIDEO } from '../../../support/live.ts';
-import { silent } from '../../../support/ovt.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { createVhost } from '../../../support/api/api.ts';
+import { VIDEO } from '../../../support/server/live.ts';
+import { silent } from '../../../support/ovt/ovt.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 const NODE = { id: 'other', incarnation: '1' };
 const ORIGIN = { location: '/app/', pass: { scheme: 'ovt', urls: { url: ['198.51.100.1:9000/app/'] } } };

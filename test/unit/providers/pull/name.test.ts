@@ -5,10 +5,10 @@ import { StreamChanges } from '../../../../src/directory/stream-changes.ts';
 import type { StreamName } from '../../../../src/directory/stream-key.ts';
 import type { StreamNames } from '../../../../src/directory/stream-names.ts';
 import { PullKind } from '../../../../src/providers/pull/kind.ts';
-import { addVhost } from '../../../support/live.ts';
-import { silent } from '../../../support/ovt.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { addVhost } from '../../../support/server/live.ts';
+import { silent } from '../../../support/ovt/ovt.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 const SPEC = {
   urls: ['ovt://127.0.0.1/app/far'],

@@ -9,9 +9,9 @@ import { Pull, type PullOptions } from '../../../../src/providers/pull/pull.ts';
 import type { PullSource, SourceSink } from '../../../../src/providers/pull/source.ts';
 import type { PullSpec } from '../../../../src/providers/pull/spec.ts';
 import { UseWatch } from '../../../../src/providers/pull/use-watch.ts';
-import { addVhost, AUDIO, VIDEO } from '../../../support/live.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { addVhost, AUDIO, VIDEO } from '../../../support/server/live.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 const PLAYLIST = {
   name: 'of the origin',

@@ -4,8 +4,8 @@ import { id3Tag } from '../../../../src/containers/id3.ts';
 import { DataEvents } from '../../../../src/providers/rtmp/data-events.ts';
 import { decodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
 import { amfObject, type AmfObject, type AmfValue } from '../../../../src/protocols/rtmp/amf-value.ts';
-import { recordInput } from '../../../support/input-recorder.ts';
-import { VIDEO } from '../../../support/live.ts';
+import { recordInput } from '../../../support/media/input-recorder.ts';
+import { VIDEO } from '../../../support/server/live.ts';
 
 type EventGenerator = RtmpProviderConfig['eventGenerator'];
 

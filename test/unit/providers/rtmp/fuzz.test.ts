@@ -6,11 +6,11 @@ import { ChunkWriter } from '../../../../src/protocols/rtmp/chunk-writer.ts';
 import { encodeCommand } from '../../../../src/protocols/rtmp/command.ts';
 import { HANDSHAKE_BYTES } from '../../../../src/protocols/rtmp/handshake.ts';
 import { encodeNumber, MessageType } from '../../../../src/protocols/rtmp/message.ts';
-import { buildAudioTracks } from '../../../support/flv-build.ts';
-import { aac, h264 } from '../../../support/flv-media.ts';
-import { RtmpClient } from '../../../support/rtmp-client.ts';
-import { startRtmp } from '../../../support/rtmp-server.ts';
-import { until } from '../../../support/until.ts';
+import { buildAudioTracks } from '../../../support/rtmp/flv-build.ts';
+import { aac, h264 } from '../../../support/rtmp/flv-media.ts';
+import { RtmpClient } from '../../../support/rtmp/rtmp-client.ts';
+import { startRtmp } from '../../../support/rtmp/rtmp-server.ts';
+import { until } from '../../../support/time/until.ts';
 import { seeded } from '../../codecs/vectors.ts';
 
 const SESSIONS = 300;

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Guard } from '../../../../src/access/guard.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../../support/access.ts';
-import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
-import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
-import { until } from '../../../support/until.ts';
+import { askedByHand, denied, notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp/rtmp-client.ts';
+import { startRtmp, type RtmpSetup } from '../../../support/rtmp/rtmp-server.ts';
+import { until } from '../../../support/time/until.ts';
 
 /** A control server that is asked for RTMP, as it is configured. */
 const WEBHOOKS = {

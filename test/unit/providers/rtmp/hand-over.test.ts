@@ -4,11 +4,11 @@ import { HandOver, hasSuccessor } from '../../../../src/providers/rtmp/hand-over
 import { Registry } from '../../../../src/core/registry.ts';
 import { ServerConnection } from '../../../../src/protocols/rtmp/server-connection.ts';
 import { statusInfo } from '../../../../src/protocols/rtmp/command.ts';
-import { PictureClient } from '../../../support/picture-client.ts';
-import { OBS_PROPERTIES, RtmpClient } from '../../../support/rtmp-client.ts';
-import { startRtmp } from '../../../support/rtmp-server.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { PictureClient } from '../../../support/rtmp/picture-client.ts';
+import { OBS_PROPERTIES, RtmpClient } from '../../../support/rtmp/rtmp-client.ts';
+import { startRtmp } from '../../../support/rtmp/rtmp-server.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 /** A publisher that can be asked to reconnect, and counts how often it was. */
 class FakePublisher {

@@ -6,10 +6,10 @@ import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
 import { Continuity } from '../../../../src/core/continuity.ts';
 import type { AudioTrack, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
 import { NOTHING_DECLARED } from '../../../../src/providers/rtmp/metadata.ts';
-import { buildAudioTag, buildVideoTag } from '../../../support/flv-build.ts';
-import { aac, h264 } from '../../../support/flv-media.ts';
-import { setUpIngest } from '../../../support/ingest.ts';
-import { until } from '../../../support/until.ts';
+import { buildAudioTag, buildVideoTag } from '../../../support/rtmp/flv-build.ts';
+import { aac, h264 } from '../../../support/rtmp/flv-media.ts';
+import { setUpIngest } from '../../../support/rtmp/ingest.ts';
+import { until } from '../../../support/time/until.ts';
 import { box, ivfFrames, samples, vector } from '../../codecs/vectors.ts';
 
 const BOTH = { ...NOTHING_DECLARED, announced: { video: [0], audio: [0] } };

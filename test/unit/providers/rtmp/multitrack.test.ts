@@ -2,10 +2,10 @@ import test from 'ava';
 import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
 import { readMetadata, type Declared } from '../../../../src/providers/rtmp/metadata.ts';
 import type { AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
-import { buildAudioTag, buildAudioTracks, buildVideoTag, buildVideoTracks } from '../../../support/flv-build.ts';
-import { aac, h264 } from '../../../support/flv-media.ts';
-import { setUpIngest } from '../../../support/ingest.ts';
-import { until } from '../../../support/until.ts';
+import { buildAudioTag, buildAudioTracks, buildVideoTag, buildVideoTracks } from '../../../support/rtmp/flv-build.ts';
+import { aac, h264 } from '../../../support/rtmp/flv-media.ts';
+import { setUpIngest } from '../../../support/rtmp/ingest.ts';
+import { until } from '../../../support/time/until.ts';
 import { box, samples, seeded, vector } from '../../codecs/vectors.ts';
 
 const AVC = vector('h264-baseline.mp4');

@@ -5,13 +5,13 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../../src/tls/certificates.ts';
 import { HANDSHAKE } from '../../../../src/tls/tls-front.ts';
-import { h264 } from '../../../support/flv-media.ts';
-import { openTls, shownName } from '../../../support/http-client.ts';
-import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
-import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
+import { h264 } from '../../../support/rtmp/flv-media.ts';
+import { openTls, shownName } from '../../../support/network/http-client.ts';
+import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp/rtmp-client.ts';
+import { startRtmp, type RtmpSetup } from '../../../support/rtmp/rtmp-server.ts';
 import { Registry } from '../../../../src/core/registry.ts';
-import { until } from '../../../support/until.ts';
-import { CertificateFolder, issue } from '../../../support/x509.ts';
+import { until } from '../../../support/time/until.ts';
+import { CertificateFolder, issue } from '../../../support/network/x509.ts';
 
 const quiet = pino({}, { write: () => {} });
 

@@ -15,10 +15,10 @@ import {
   type RtmpMessage,
 } from '../../../../src/protocols/rtmp/message.ts';
 import { logStreams } from '../../../../src/server/stream-log.ts';
-import { aac, h264 } from '../../../support/flv-media.ts';
-import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp-client.ts';
-import { startRtmp, type RtmpSetup } from '../../../support/rtmp-server.ts';
-import { until } from '../../../support/until.ts';
+import { aac, h264 } from '../../../support/rtmp/flv-media.ts';
+import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp/rtmp-client.ts';
+import { startRtmp, type RtmpSetup } from '../../../support/rtmp/rtmp-server.ts';
+import { until } from '../../../support/time/until.ts';
 
 async function setUp(t: ExecutionContext, setup: RtmpSetup = {}) {
   const server = await startRtmp(setup);

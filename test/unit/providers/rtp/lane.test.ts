@@ -8,7 +8,7 @@ import { AudioIntake } from '../../../../src/providers/intake/audio-intake.ts';
 import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';
 import { GapTimer, type Waiting } from '../../../../src/providers/rtp/gap-timer.ts';
 import { RtpLane } from '../../../../src/providers/rtp/lane.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 
 const RATE = 48_000;
 

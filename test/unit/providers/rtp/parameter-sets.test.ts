@@ -7,7 +7,7 @@ import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import type { MediaUnit } from '../../../../src/providers/intake/media-unit.ts';
 import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';
 import { RtpLane } from '../../../../src/providers/rtp/lane.ts';
-import { annexB, h264Pps, h264Slice, h264Sps } from '../../../support/nal-build.ts';
+import { annexB, h264Pps, h264Slice, h264Sps } from '../../../support/media/nal-build.ts';
 import { box, samples, vector } from '../../codecs/vectors.ts';
 
 interface Sent {

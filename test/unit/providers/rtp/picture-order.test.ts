@@ -10,8 +10,8 @@ import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';
 import { FirstPictures } from '../../../../src/providers/rtp/first-pictures.ts';
 import { RtpLane, type LaneEvent } from '../../../../src/providers/rtp/lane.ts';
 import { PictureOrder, reorderedIn } from '../../../../src/providers/rtp/picture-order.ts';
-import { h264Pps, h264Slice, h264Sps, type SpsOptions } from '../../../support/nal-build.ts';
-import { until } from '../../../support/until.ts';
+import { h264Pps, h264Slice, h264Sps, type SpsOptions } from '../../../support/media/nal-build.ts';
+import { until } from '../../../support/time/until.ts';
 import { box, samples, vector } from '../../codecs/vectors.ts';
 
 const STEP = 3600;

@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { pictures, rtp } from '../../../support/camera-media.ts';
-import { CAMERA_SDP, FakeCamera } from '../../../support/fake-camera.ts';
-import { playRtsp } from '../../../support/rtsp-player.ts';
-import { until } from '../../../support/until.ts';
+import { pictures, rtp } from '../../../support/media/camera-media.ts';
+import { CAMERA_SDP, FakeCamera } from '../../../support/rtsp/fake-camera.ts';
+import { playRtsp } from '../../../support/rtsp/rtsp-player.ts';
+import { until } from '../../../support/time/until.ts';
 
 /** What comes of packets of 20 ms of audio that a camera describes in these lines. */
 async function heard(t: ExecutionContext, lines: readonly string[], ticks: number, payload: Buffer, payloadType = 98) {

@@ -1,8 +1,8 @@
 import test from 'ava';
-import { pictures } from '../../../support/camera-media.ts';
-import { CAMERA_SDP, FakeCamera } from '../../../support/fake-camera.ts';
-import { playRtsp } from '../../../support/rtsp-player.ts';
-import { until } from '../../../support/until.ts';
+import { pictures } from '../../../support/media/camera-media.ts';
+import { CAMERA_SDP, FakeCamera } from '../../../support/rtsp/fake-camera.ts';
+import { playRtsp } from '../../../support/rtsp/rtsp-player.ts';
+import { until } from '../../../support/time/until.ts';
 
 const VIDEO = 'a=control:trackID=0';
 const AUDIO = 'a=control:trackID=1';

@@ -5,11 +5,11 @@ import { pino } from 'pino';
 import { joinNals } from '../../../../src/codecs/nal.ts';
 import { writeSenderReport } from '../../../../src/protocols/rtp/rtcp.ts';
 import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
-import { NALS, pictures, rtp } from '../../../support/camera-media.ts';
-import { CAMERA_SDP, FakeCamera } from '../../../support/fake-camera.ts';
-import { openGuard, playRtsp } from '../../../support/rtsp-player.ts';
-import { standStill } from '../../../support/stand-still.ts';
-import { until } from '../../../support/until.ts';
+import { NALS, pictures, rtp } from '../../../support/media/camera-media.ts';
+import { CAMERA_SDP, FakeCamera } from '../../../support/rtsp/fake-camera.ts';
+import { openGuard, playRtsp } from '../../../support/rtsp/rtsp-player.ts';
+import { standStill } from '../../../support/time/stand-still.ts';
+import { until } from '../../../support/time/until.ts';
 import { sent, videoOf } from '../../protocols/rtp/receive/support.ts';
 
 /** Plays a camera and its picture and sound, until both are there. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
-import { described, setUpRtspIngest } from '../../../support/rtsp-ingest.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { described, setUpRtspIngest } from '../../../support/rtsp/rtsp-ingest.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 test.serial(
   'audio by a slow clock that nobody reports stays with the pictures, and an alert tells of it',

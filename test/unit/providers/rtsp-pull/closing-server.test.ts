@@ -1,6 +1,6 @@
 import test from 'ava';
-import { FakeCamera, type CameraRequest } from '../../../support/fake-camera.ts';
-import { playRtsp } from '../../../support/rtsp-player.ts';
+import { FakeCamera, type CameraRequest } from '../../../support/rtsp/fake-camera.ts';
+import { playRtsp } from '../../../support/rtsp/rtsp-player.ts';
 
 const CHALLENGES = {
   Basic: 'Basic realm="cam"',

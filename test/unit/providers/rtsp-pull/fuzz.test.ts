@@ -11,8 +11,8 @@ import { RtspIngest } from '../../../../src/providers/rtsp-pull/ingest.ts';
 import { isTakenTrack } from '../../../../src/providers/rtsp-pull/track-source.ts';
 import { mutate } from '../../../soak/mutate.ts';
 import { Random } from '../../../soak/random.ts';
-import { CAMERA_SDP } from '../../../support/fake-camera.ts';
-import { rtspConversation } from '../../../support/rtsp-conversation.ts';
+import { CAMERA_SDP } from '../../../support/rtsp/fake-camera.ts';
+import { rtspConversation } from '../../../support/rtsp/rtsp-conversation.ts';
 
 /** What became of a conversation. @param internal takes errors that are ours */
 async function converse(

@@ -1,9 +1,9 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { pictures, rtp, SILENCE } from '../../../support/camera-media.ts';
-import { CAMERA_SDP, FakeCamera } from '../../../support/fake-camera.ts';
-import { playRtsp } from '../../../support/rtsp-player.ts';
-import { until } from '../../../support/until.ts';
+import { pictures, rtp, SILENCE } from '../../../support/media/camera-media.ts';
+import { CAMERA_SDP, FakeCamera } from '../../../support/rtsp/fake-camera.ts';
+import { playRtsp } from '../../../support/rtsp/rtsp-player.ts';
+import { until } from '../../../support/time/until.ts';
 
 /** The packets of pictures with another one, of a payload type that is not described, behind every third. */
 function withOthers(packets: readonly Buffer[], ssrc: number): Buffer[] {

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { CAMERA_SDP, FakeCamera } from '../../../support/fake-camera.ts';
-import { playRtsp } from '../../../support/rtsp-player.ts';
+import { CAMERA_SDP, FakeCamera } from '../../../support/rtsp/fake-camera.ts';
+import { playRtsp } from '../../../support/rtsp/rtsp-player.ts';
 
 const sdpWith = (range: string) => CAMERA_SDP.replace('a=control:*', `a=range:${range}\r\na=control:*`);
 

@@ -1,10 +1,10 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
-import { pictures, rtp, SILENCE } from '../../../support/camera-media.ts';
-import { FakeCamera, type CameraScript } from '../../../support/fake-camera.ts';
-import { playRtsp, type Played } from '../../../support/rtsp-player.ts';
-import { until } from '../../../support/until.ts';
+import { pictures, rtp, SILENCE } from '../../../support/media/camera-media.ts';
+import { FakeCamera, type CameraScript } from '../../../support/rtsp/fake-camera.ts';
+import { playRtsp, type Played } from '../../../support/rtsp/rtsp-player.ts';
+import { until } from '../../../support/time/until.ts';
 
 const bothAre = (played: Played) =>
   until('both are there', () => played.of('video').length === 2 && played.of('audio').length === 1);

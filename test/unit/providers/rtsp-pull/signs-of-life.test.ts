@@ -1,7 +1,7 @@
 import test from 'ava';
-import { FakeCamera, type CameraRequest } from '../../../support/fake-camera.ts';
-import { playRtsp } from '../../../support/rtsp-player.ts';
-import { until } from '../../../support/until.ts';
+import { FakeCamera, type CameraRequest } from '../../../support/rtsp/fake-camera.ts';
+import { playRtsp } from '../../../support/rtsp/rtsp-player.ts';
+import { until } from '../../../support/time/until.ts';
 
 /** Signs come three times in this. */
 const TIMEOUT_SECONDS = 2;

@@ -4,7 +4,7 @@ import * as h264 from '../../../../src/codecs/h264.ts';
 import { splitAnnexB } from '../../../../src/codecs/nal.ts';
 import { writeSenderReport } from '../../../../src/protocols/rtp/rtcp.ts';
 import type { RtspMedia } from '../../../../src/protocols/rtsp/description.ts';
-import { described, setUpRtspIngest } from '../../../support/rtsp-ingest.ts';
+import { described, setUpRtspIngest } from '../../../support/rtsp/rtsp-ingest.ts';
 import { vector } from '../../codecs/vectors.ts';
 
 const NALS = splitAnnexB(vector('h264-baseline.h264'));

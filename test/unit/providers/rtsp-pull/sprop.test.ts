@@ -5,7 +5,7 @@ import * as h265 from '../../../../src/codecs/h265.ts';
 import type { VideoTrack } from '../../../../src/core/track.ts';
 import type { RtspMedia } from '../../../../src/protocols/rtsp/description.ts';
 import { trackSource } from '../../../../src/providers/rtsp-pull/track-source.ts';
-import { annexB, h264Pps, h264Sps } from '../../../support/nal-build.ts';
+import { annexB, h264Pps, h264Sps } from '../../../support/media/nal-build.ts';
 import { box, vector } from '../../codecs/vectors.ts';
 
 function described(encoding: string, parameters: Record<string, string>): VideoTrack | undefined {

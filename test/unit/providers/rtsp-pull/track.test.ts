@@ -5,7 +5,7 @@ import { RtpClock, type RtpTrackClock } from '../../../../src/protocols/rtp/rece
 import { parseRtp } from '../../../../src/protocols/rtp/receive/packet.ts';
 import { readDescription } from '../../../../src/protocols/rtsp/description.ts';
 import { RtspTrack } from '../../../../src/providers/rtsp-pull/track.ts';
-import { rtp } from '../../../support/camera-media.ts';
+import { rtp } from '../../../support/media/camera-media.ts';
 
 /** Counts the tracks that it is asked for. */
 class CountingClock extends RtpClock {

@@ -12,8 +12,8 @@ import { createPacketizer } from '../../../../src/protocols/rtp/packetizer.ts';
 import { RtpSender } from '../../../../src/protocols/rtp/sender.ts';
 import type { IngestPlan } from '../../../../src/providers/webrtc/accepted.ts';
 import { Ingest } from '../../../../src/providers/webrtc/ingest.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 import { vector } from '../../codecs/vectors.ts';
 import { videoOf } from '../../protocols/rtp/receive/support.ts';
 

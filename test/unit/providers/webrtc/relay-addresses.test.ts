@@ -3,7 +3,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import type { WebrtcBindConfig } from '../../../../src/config/model.ts';
 import { RelayAddresses } from '../../../../src/providers/webrtc/relay-addresses.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 
 function bindOf(hosts: readonly string[], urls: readonly string[]): WebrtcBindConfig {
   return {

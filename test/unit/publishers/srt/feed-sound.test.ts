@@ -16,8 +16,8 @@ import {
   videoPackets,
   videoTrack,
   withNal,
-} from '../../../support/packets.ts';
-import { analyse } from '../../../support/ts-analyser.ts';
+} from '../../../support/media/packets.ts';
+import { analyse } from '../../../support/mpegts/ts-analyser.ts';
 
 const FRAME = 1920;
 const OFFSET = 90_000;

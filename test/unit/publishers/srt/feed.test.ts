@@ -7,8 +7,8 @@ import { KilnError } from '../../../../src/errors.ts';
 import { FaultLog } from '../../../../src/log/log.ts';
 import { TsFeed } from '../../../../src/publishers/srt/feed.ts';
 import { addDefaultPlaylist, playlistOf, tracksOf } from '../../../../src/publishers/srt/selection.ts';
-import { addVhost, AUDIO as SOUND, goLive, VIDEO } from '../../../support/live.ts';
-import { until } from '../../../support/until.ts';
+import { addVhost, AUDIO as SOUND, goLive, VIDEO } from '../../../support/server/live.ts';
+import { until } from '../../../support/time/until.ts';
 
 /** AAC LC, 48 kHz, stereo. */
 const AUDIO = { ...SOUND, config: Buffer.from('1190', 'hex') } as Track;

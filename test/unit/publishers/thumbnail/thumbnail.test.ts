@@ -12,12 +12,12 @@ import { LLHLS } from '../../../../src/publishers/hls/ll/index.ts';
 import { PlaylistPublisher } from '../../../../src/publishers/hls/publisher.ts';
 import { ThumbnailPublisher, type ThumbnailPublisherOptions } from '../../../../src/publishers/thumbnail/index.ts';
 import { pagesRoutes } from '../../../../src/web/pages.ts';
-import { askedByHand, notedOpenings, OPENING } from '../../../support/access.ts';
-import { aloneWith } from '../../../support/alone.ts';
-import { createVhost } from '../../../support/api.ts';
-import { videoPackets, videoTrack } from '../../../support/packets.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { askedByHand, notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { aloneWith } from '../../../support/cluster/alone.ts';
+import { createVhost } from '../../../support/api/api.ts';
+import { videoPackets, videoTrack } from '../../../support/media/packets.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 interface Setup {
   /** As in the management API. */

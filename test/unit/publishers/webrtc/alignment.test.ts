@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { Alignment } from '../../../../src/publishers/webrtc/alignment.ts';
-import { videoTrack } from '../../../support/packets.ts';
+import { videoTrack } from '../../../support/media/packets.ts';
 
 const FRAME_MS = 40;
 const TRACK = videoTrack({ timebase: { num: 1, den: 1000 } });

@@ -2,7 +2,7 @@ import test from 'ava';
 import { Counters } from '../../../../src/core/counters.ts';
 import { InputStream } from '../../../../src/core/stream.ts';
 import { lowestFirst } from '../../../../src/publishers/webrtc/ladder.ts';
-import { videoPackets, videoTrack } from '../../../support/packets.ts';
+import { videoPackets, videoTrack } from '../../../support/media/packets.ts';
 
 const names = (tracks: readonly { readonly name: string }[]) => tracks.map(({ name }) => name);
 

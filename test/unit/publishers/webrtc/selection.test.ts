@@ -4,8 +4,8 @@ import type { Rendition } from '../../../../src/core/playlist.ts';
 import { InputStream, OutputStream } from '../../../../src/core/stream.ts';
 import type { Encoder, Track } from '../../../../src/core/track.ts';
 import { selections } from '../../../../src/publishers/webrtc/selection.ts';
-import { ladderPlaylist } from '../../../support/ladder.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
+import { ladderPlaylist } from '../../../support/media/ladder.ts';
+import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 
 const OPUS = { codec: 'OPUS', config: undefined } as const;
 const HIGH = videoTrack({ id: 0, name: 'high' });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Lane } from '../../../../src/recording/delivery/lane.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 const HOUR_MS = 3600_000;
 

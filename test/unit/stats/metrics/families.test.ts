@@ -19,10 +19,10 @@ import { workFamilies } from '../../../../src/stats/metrics/work.ts';
 import { TaskCounts } from '../../../../src/tasks/counts.ts';
 import { EncoderRuns } from '../../../../src/transcode/encoder-runs.ts';
 import { CallCounts } from '../../../../src/api/call-counts.ts';
-import { sampleRegistry } from '../../../support/api.ts';
-import { openAlone } from '../../../support/cluster.ts';
-import { documented, linesOf, valueOf } from '../../../support/exposition.ts';
-import { videoTrack } from '../../../support/packets.ts';
+import { sampleRegistry } from '../../../support/api/api.ts';
+import { openAlone } from '../../../support/cluster/cluster.ts';
+import { documented, linesOf, valueOf } from '../../../support/api/exposition.ts';
+import { videoTrack } from '../../../support/media/packets.ts';
 
 const scrape = async (families: readonly Family[]) =>
   documented((await new Exposition(families).scrape(undefined)).body);

@@ -6,9 +6,9 @@ import { AllStreams } from '../../../../src/stats/metrics/all-streams.ts';
 import { Exposition } from '../../../../src/stats/metrics/exposition.ts';
 import { streamFamilies } from '../../../../src/stats/metrics/streams.ts';
 import { trafficFamilies } from '../../../../src/stats/metrics/traffic.ts';
-import { sampleRegistry } from '../../../support/api.ts';
-import { documented, linesOf, valueOf } from '../../../support/exposition.ts';
-import { audioTrack, videoTrack } from '../../../support/packets.ts';
+import { sampleRegistry } from '../../../support/api/api.ts';
+import { documented, linesOf, valueOf } from '../../../support/api/exposition.ts';
+import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 
 const OPTIONS = { replace: false, maxConnections: 0 };
 

@@ -4,12 +4,12 @@ import type { Cluster } from '#cluster';
 import { kilnError } from '../../../../src/errors.ts';
 import { ConfiguredTasks } from '../../../../src/tasks/configured/configured-tasks.ts';
 import type { ConfiguredEntry, ConfiguredKind } from '../../../../src/tasks/configured/kind.ts';
-import { openAlone } from '../../../support/cluster.ts';
-import { CountingKind, publish, readTotal, write } from '../../../support/counting-task.ts';
-import { openTasks } from '../../../support/fake-task.ts';
+import { openAlone } from '../../../support/cluster/cluster.ts';
+import { CountingKind, publish, readTotal, write } from '../../../support/tasks/counting-task.ts';
+import { openTasks } from '../../../support/tasks/fake-task.ts';
 import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
-import { until } from '../../../support/until.ts';
-import { virtualTime } from '../../../support/virtual-time.ts';
+import { until } from '../../../support/time/until.ts';
+import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 let ids = 0;
 

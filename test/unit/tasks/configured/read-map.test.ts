@@ -8,7 +8,7 @@ import type { PushSpec } from '../../../../src/pushing/spec.ts';
 import { PUSH_MAP } from '../../../../src/pushing/stream-map.ts';
 import type { RecordSpec } from '../../../../src/recording/spec.ts';
 import { recordMap } from '../../../../src/recording/stream-map.ts';
-import { addVhost, VIDEO } from '../../../support/live.ts';
+import { addVhost, VIDEO } from '../../../support/server/live.ts';
 
 const RECORDS = recordMap('/var/kiln');
 

@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { StreamMaps } from '../../../../src/tasks/configured/stream-maps.ts';
 import { recordMap } from '../../../../src/recording/stream-map.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 
 const xml = (...streams: readonly string[]): string =>
   `<RecordInfo>${streams.map((name) => `<Record><Enable>true</Enable><StreamName>${name}</StreamName></Record>`).join('')}</RecordInfo>`;

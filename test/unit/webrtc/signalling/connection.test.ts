@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { WebSocket, WebSocketServer } from 'ws';
-import { CLIENT } from '../../../support/access.ts';
+import { CLIENT } from '../../../support/access/access.ts';
 import { createLogger } from '../../../../src/log/log.ts';
 import { SignallingConnection } from '../../../../src/webrtc/signalling/connection.ts';
 

@@ -6,7 +6,7 @@ import {
   type ResourceAnswer,
   type ResourceRequest,
 } from '../../../../src/webrtc/signalling/resource-neighbours.ts';
-import { linkedNodes } from '../../../support/linked-nodes.ts';
+import { linkedNodes } from '../../../support/cluster/linked-nodes.ts';
 
 const REQUEST: ResourceRequest = { method: 'DELETE', key: 'key.of b', endpoint: '/app/s' };
 

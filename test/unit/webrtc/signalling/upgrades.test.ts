@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import test from 'ava';
 import { Upgrades } from '../../../../src/webrtc/signalling/upgrades.ts';
-import { until } from '../../../support/until.ts';
+import { until } from '../../../support/time/until.ts';
 
 test('a connection that is refused is let go of, whatever its client does', async (t) => {
   const server = createServer();

@@ -6,7 +6,7 @@ import test from 'ava';
 import { STATIC_FORMATS } from '../../../../../src/protocols/rtp/receive/format.ts';
 import { RtpReceiver } from '../../../../../src/protocols/rtp/receive/receiver.ts';
 import { parseRtp } from '../../../../../src/protocols/rtp/receive/packet.ts';
-import { until } from '../../../../support/until.ts';
+import { until } from '../../../../support/time/until.ts';
 import { ivfFrames, samples, vector } from '../../../../unit/codecs/vectors.ts';
 
 /** Of so many bytes that most frames take several, and of one that a transport stream packet fits. */

@@ -1,11 +1,11 @@
 import test from 'ava';
-import { launchBrowser } from '../../../../support/browser.ts';
-import { encode } from '../../../../support/flv-source.ts';
-import { openLlhls } from '../../../../support/llhls.ts';
-import { long } from '../../../../support/long.ts';
-import { PlayerPage } from '../../../../support/player-page.ts';
-import { mediaTime } from '../../../../support/segmenter.ts';
-import { until } from '../../../../support/until.ts';
+import { launchBrowser } from '../../../../support/hls/browser.ts';
+import { encode } from '../../../../support/rtmp/flv-source.ts';
+import { openLlhls } from '../../../../support/hls/llhls.ts';
+import { long } from '../../../../support/runner/long.ts';
+import { PlayerPage } from '../../../../support/hls/player-page.ts';
+import { mediaTime } from '../../../../support/media/segmenter.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const CHUNK = 0.5;
 /** What comes after a player has joined, in seconds. */

@@ -5,9 +5,9 @@ import type { Packet } from '../../../../../src/core/packet.ts';
 import type { Playlist } from '../../../../../src/core/playlist.ts';
 import type { OutputStream } from '../../../../../src/core/stream.ts';
 import type { Track } from '../../../../../src/core/track.ts';
-import { codedPackets, tracksOf } from '../../../../support/coded-packets.ts';
-import { decode } from '../../../../support/decoder.ts';
-import { openLlhls, type LlhlsSetup } from '../../../../support/llhls.ts';
+import { codedPackets, tracksOf } from '../../../../support/media/coded-packets.ts';
+import { decode } from '../../../../support/media/decoder.ts';
+import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import {
   audioPackets,
   audioTrack,
@@ -16,10 +16,10 @@ import {
   videoPackets,
   videoTrack,
   withNal,
-} from '../../../../support/packets.ts';
-import { inPlace } from '../../../../support/playlist-uris.ts';
-import { analyse } from '../../../../support/ts-analyser.ts';
-import { until } from '../../../../support/until.ts';
+} from '../../../../support/media/packets.ts';
+import { inPlace } from '../../../../support/hls/playlist-uris.ts';
+import { analyse } from '../../../../support/mpegts/ts-analyser.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const MASTER = '/app/stream/ts:playlist.m3u8';
 const CONFIG = { segmentDuration: 2, segmentCount: 3 };

@@ -4,9 +4,9 @@ import test, { type ExecutionContext } from 'ava';
 import koffi from 'koffi';
 import { rules, WINDOW_NUMBERS, type Window } from '../../../../../src/protocols/srt/guard/rules.ts';
 import { UdpSocket } from '../../../../../src/protocols/srt/guard/udp-socket.ts';
-import { freePorts } from '../../../../support/ports.ts';
+import { freePorts } from '../../../../support/network/ports.ts';
 import { CONTROL, control, data, handshake, INDUCTION } from '../../../../support/srt/raw-caller.ts';
-import { until } from '../../../../support/until.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const libc = koffi.load(null);
 const recv = libc.func('int64_t recv(int, void *, size_t, int)') as (...given: unknown[]) => number;

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { openLlhls } from '../../../../support/llhls.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../../support/packets.ts';
-import { until } from '../../../../support/until.ts';
+import { openLlhls } from '../../../../support/hls/llhls.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../../support/media/packets.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 

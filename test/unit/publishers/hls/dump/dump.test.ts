@@ -6,11 +6,11 @@ import HLS from 'hls-parser';
 import { pino } from 'pino';
 import { Dump } from '../../../../../src/publishers/hls/dump/dump.ts';
 import type { Follower } from '../../../../../src/publishers/hls/answer/followers.ts';
-import { feeder, openLlhlsNode } from '../../../../support/llhls-nodes.ts';
-import { openLlhls, type LlhlsSetup } from '../../../../support/llhls.ts';
+import { feeder, openLlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
+import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { audioTrack, AVC_HIGH, dataTrack, eventPacket, videoTrack } from '../../../../support/packets.ts';
-import { until } from '../../../../support/until.ts';
+import { audioTrack, AVC_HIGH, dataTrack, eventPacket, videoTrack } from '../../../../support/media/packets.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };
 const TRACKS = [videoTrack(), audioTrack()];

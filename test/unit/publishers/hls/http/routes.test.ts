@@ -9,11 +9,11 @@ import HLS from 'hls-parser';
 import { Flow } from '../../../../../src/core/counters.ts';
 import type { OutputStream } from '../../../../../src/core/stream.ts';
 import type { Playlist } from '../../../../../src/core/playlist.ts';
-import { parseFragment } from '../../../../support/boxes.ts';
-import { openLlhls, type LlhlsSetup } from '../../../../support/llhls.ts';
-import { inPlace } from '../../../../support/playlist-uris.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { parseFragment } from '../../../../support/media/boxes.ts';
+import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
+import { inPlace } from '../../../../support/hls/playlist-uris.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 import {
   audioPackets,
   audioTrack,
@@ -21,7 +21,7 @@ import {
   interleaved,
   videoPackets,
   videoTrack,
-} from '../../../../support/packets.ts';
+} from '../../../../support/media/packets.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };

@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { constants } from 'node:http2';
 import { gunzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
-import { openClient, openSession, openTls, PROTOCOLS, type Client } from '../../../../support/http-client.ts';
-import { openLlhls } from '../../../../support/llhls.ts';
-import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../../support/packets.ts';
-import { openTlsPort } from '../../../../support/tls-port.ts';
-import { inPlace } from '../../../../support/playlist-uris.ts';
-import { until } from '../../../../support/until.ts';
+import { openClient, openSession, openTls, PROTOCOLS, type Client } from '../../../../support/network/http-client.ts';
+import { openLlhls } from '../../../../support/hls/llhls.ts';
+import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../../../support/media/packets.ts';
+import { openTlsPort } from '../../../../support/network/tls-port.ts';
+import { inPlace } from '../../../../support/hls/playlist-uris.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const VIDEO = videoTrack();

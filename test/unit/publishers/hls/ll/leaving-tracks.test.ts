@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import type { OutputStream } from '../../../../../src/core/stream.ts';
 import type { MediaTrack } from '../../../../../src/core/track.ts';
-import { openLlhls } from '../../../../support/llhls.ts';
+import { openLlhls } from '../../../../support/hls/llhls.ts';
 import {
   audioPackets,
   audioTrack,
@@ -9,8 +9,8 @@ import {
   videoPackets,
   videoTrack,
   withNal,
-} from '../../../../support/packets.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+} from '../../../../support/media/packets.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const CONFIG = { segmentDuration: 2, segmentCount: 4 };
 const VIDEO = videoTrack();

@@ -5,7 +5,7 @@ import type { Playlist, Rendition } from '../../../../../src/core/playlist.ts';
 import type { Packet } from '../../../../../src/core/packet.ts';
 import type { AudioTrack, MediaTrack, VideoTrack } from '../../../../../src/core/track.ts';
 import { describeLanguage } from '../../../../../src/publishers/hls/ll/language.ts';
-import { openLlhls } from '../../../../support/llhls.ts';
+import { openLlhls } from '../../../../support/hls/llhls.ts';
 import {
   audioPackets,
   audioTrack,
@@ -13,9 +13,9 @@ import {
   interleaved,
   videoPackets,
   videoTrack,
-} from '../../../../support/packets.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+} from '../../../../support/media/packets.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 5, chunkDuration: 0.5 };
 const OPUS_CONFIG = Buffer.from('000201380000bb80000000', 'hex');

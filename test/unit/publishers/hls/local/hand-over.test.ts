@@ -3,12 +3,12 @@ import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import type { Track } from '../../../../../src/core/track.ts';
 import { KilnError } from '../../../../../src/errors.ts';
-import type { LlhlsSetup } from '../../../../support/llhls.ts';
-import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
-import { audioTrack, AVC_HIGH, videoTrack } from '../../../../support/packets.ts';
+import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
+import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
+import { audioTrack, AVC_HIGH, videoTrack } from '../../../../support/media/packets.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const LLHLS = { segmentDuration: 2, segmentCount: 6, chunkDuration: 0.5 };

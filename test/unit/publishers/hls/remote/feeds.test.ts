@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { writeFrame } from '../../../../../src/peers/peer-frames.ts';
 import { Random } from '../../../../soak/random.ts';
-import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
+import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const LLHLS = { segmentCount: 6, chunkDuration: 0.5 };
 const FEED = '/llhls-feed';

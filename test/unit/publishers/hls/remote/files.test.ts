@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import type { LlhlsSetup } from '../../../../support/llhls.ts';
-import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
+import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
+import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import {
   audioPackets,
   audioTrack,
@@ -10,10 +10,10 @@ import {
   interleaved,
   videoPackets,
   videoTrack,
-} from '../../../../support/packets.ts';
+} from '../../../../support/media/packets.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { UnreachableError } from '#cluster';
-import type { LlhlsSetup } from '../../../../support/llhls.ts';
-import { feeder, openLlhlsNode, untilKnown } from '../../../../support/llhls-nodes.ts';
+import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
+import { feeder, openLlhlsNode, untilKnown } from '../../../../support/hls/llhls-nodes.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { GUARDED, NotedOpenings } from '../../../../support/openings.ts';
-import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { GUARDED, NotedOpenings } from '../../../../support/access/openings.ts';
+import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 

@@ -1,13 +1,13 @@
 import test, { type ExecutionContext } from 'ava';
 import { signedPolicy } from '../../../../../src/access/policy/guard.ts';
 import { signUrl } from '../../../../../src/access/policy/sign.ts';
-import type { LlhlsSetup } from '../../../../support/llhls.ts';
-import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
+import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
+import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { urisOf } from '../../../../support/playlist-uris.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
+import { urisOf } from '../../../../support/hls/playlist-uris.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const TRACKS = [videoTrack(), audioTrack()];

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { Flow } from '../../../../../src/core/counters.ts';
-import type { LlhlsSetup } from '../../../../support/llhls.ts';
-import { feeder, openLlhlsNode, untilKnown } from '../../../../support/llhls-nodes.ts';
-import { audioTrack, videoTrack } from '../../../../support/packets.ts';
+import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
+import { feeder, openLlhlsNode, untilKnown } from '../../../../support/hls/llhls-nodes.ts';
+import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };

@@ -1,11 +1,11 @@
 import test, { type ExecutionContext } from 'ava';
 import { UnreachableError } from '#cluster';
 import { KilnError, kilnError } from '../../../../../src/errors.ts';
-import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
-import { audioTrack, videoTrack } from '../../../../support/packets.ts';
+import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
+import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const TRACKS = [videoTrack(), audioTrack()];

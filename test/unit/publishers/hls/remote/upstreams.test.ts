@@ -1,10 +1,10 @@
 import test, { type ExecutionContext } from 'ava';
 import { UnreachableError } from '#cluster';
-import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/llhls-nodes.ts';
+import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 6, chunkDuration: 0.5 };
 const MASTER = '/app/stream/llhls.m3u8';

@@ -1,11 +1,11 @@
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
-import { openLlhls, type LlhlsSetup } from '../../../../support/llhls.ts';
-import { feeder } from '../../../../support/llhls-nodes.ts';
-import { GUARDED, NotedOpenings } from '../../../../support/openings.ts';
-import { audioTrack, videoTrack } from '../../../../support/packets.ts';
-import { until } from '../../../../support/until.ts';
-import { virtualTime } from '../../../../support/virtual-time.ts';
+import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
+import { feeder } from '../../../../support/hls/llhls-nodes.ts';
+import { GUARDED, NotedOpenings } from '../../../../support/access/openings.ts';
+import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
+import { until } from '../../../../support/time/until.ts';
+import { virtualTime } from '../../../../support/time/virtual-time.ts';
 
 const MASTER = '/app/stream/llhls.m3u8';
 const TRACKS = [videoTrack(), audioTrack()];

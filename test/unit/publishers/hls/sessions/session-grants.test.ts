@@ -2,7 +2,7 @@ import test from 'ava';
 import { Grant } from '../../../../../src/access/grant.ts';
 import { RecentSet } from '../../../../../src/lib/recent-set.ts';
 import { SessionGrants } from '../../../../../src/publishers/hls/sessions/session-grants.ts';
-import { notedOpenings } from '../../../../support/access.ts';
+import { notedOpenings } from '../../../../support/access/access.ts';
 
 const MAX_SESSIONS = 50_000;
 

@@ -1,0 +1,58 @@
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { portsInUse, unusedPorts } from '../../../deploy/cluster/ports.ts';
+import { isAlive } from '../../../src/lib/process-usage.ts';
+import { until } from '../time/until.ts';
+
+/**
+ * Above those that systems give to outgoing connections and to who asks for any (32768 to 60999), and those that media
+ * workers take for themselves (10000 to 59999): one of these would be in the way of a server to come.
+ */
+const FIRST = 61_000;
+const COUNT = 4300;
+
+/** A file for each port that a process of the tests was given and may not listen on yet: who has it is written there. */
+const FOLDER = join(tmpdir(), `kiln-test-ports-${process.getuid?.() ?? 0}`);
+const reserved = new Set<number>();
+process.once('exit', () => reserved.forEach((port) => rmSync(join(FOLDER, String(port)), { force: true })));
+
+/** Ports that are free, for TCP and UDP both, and are given to no other test. */
+export function freePorts(count: number): number[] {
+  return unusedPorts(count, () => {
+    const port = FIRST + Math.floor(Math.random() * COUNT);
+    return reserve(port) ? port : undefined;
+  });
+}
+
+/**
+ * Waits until nobody has a port: one that this process has closed is kept by each child that another thread is starting,
+ * until that child has become its program.
+ */
+export async function released(port: number): Promise<void> {
+  await until(`port ${port} is free`, () => !portsInUse().has(port));
+}
+
+/** @returns false when a process that lives has it */
+function reserve(port: number): boolean {
+  const file = join(FOLDER, String(port));
+  mkdirSync(FOLDER, { recursive: true });
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx' });
+  } catch {
+    if (isHeld(file)) return false;
+    writeFileSync(file, String(process.pid));
+  }
+  reserved.add(port);
+  return true;
+}
+
+function isHeld(file: string): boolean {
+  try {
+    const pid = Number(readFileSync(file, 'utf8'));
+    // one that is being written is held, too
+    return pid === 0 || isAlive(pid);
+  } catch {
+    return false;
+  }
+}
