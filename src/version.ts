@@ -15,14 +15,18 @@ const ROOT = join(import.meta.dirname, '..');
 /** Written where the server is packaged without its history. */
 const PACKAGED = 'GIT_VERSION';
 const GIT_TIMEOUT_MS = 2000;
+const VERSION_LINE = '^  "version": "';
 
 /** The version of this copy of the server: of its checkout, or as noted at packaging. */
 export async function readVersion(root = ROOT): Promise<Version> {
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  return { version, gitVersion: (await fromGit(root, version)) ?? (await packaged(root)) ?? `v${version}-0-g0000000` };
+  return {
+    version,
+    gitVersion: (await fromGit(root, version)) ?? (await packaged(root, version)) ?? `v${version}-0-g0000000`,
+  };
 }
 
-/** Commits are counted from the version's tag, from the first one where there is no tag. */
+/** Commits are counted from the version's tag, where there is none from the commit that wrote the version into package.json. */
 async function fromGit(root: string, version: string): Promise<string | undefined> {
   if (!existsSync(join(root, '.git'))) return undefined;
   const git = async (...args: string[]): Promise<string> => {
@@ -32,8 +36,9 @@ async function fromGit(root: string, version: string): Promise<string | undefine
   const tag = `v${version}`;
   try {
     const tagged = await git('tag', '--list', tag);
+    const release = tagged || (await git('log', '-1', '--format=%H', '-G', VERSION_LINE, '--', 'package.json'));
     const [count, hash] = await Promise.all([
-      git('rev-list', '--count', tagged === tag ? `${tag}..HEAD` : 'HEAD'),
+      git('rev-list', '--count', release === '' ? 'HEAD' : `${release}..HEAD`),
       git('rev-parse', '--short=7', 'HEAD'),
     ]);
     // the output of a child can be missing on an overloaded machine, although it ended well
@@ -44,7 +49,10 @@ async function fromGit(root: string, version: string): Promise<string | undefine
   }
 }
 
-async function packaged(root: string): Promise<string | undefined> {
+/** `git describe --always` writes a hash alone where there is no tag. */
+async function packaged(root: string, version: string): Promise<string | undefined> {
   const file = join(root, PACKAGED);
-  return existsSync(file) ? (await readFile(file, 'utf8')).trim() : undefined;
+  if (!existsSync(file)) return undefined;
+  const noted = (await readFile(file, 'utf8')).trim();
+  return /^[0-9a-f]{7,40}$/.test(noted) ? `v${version}-0-g${noted}` : noted;
 }

@@ -30,11 +30,29 @@ test('a checkout counts its commits, from the tag of the version on when there i
   t.is((await readVersion(path)).gitVersion, `v3.2.1-1-g${hash()}`);
 });
 
+test('without a tag commits are counted from the one that wrote the version', async (t) => {
+  const path = folder(t);
+  const write = (fields: object) => {
+    writeFileSync(join(path, 'package.json'), JSON.stringify({ ...fields, type: 'module' }, undefined, 2));
+    git(path, 'add', '.');
+    git(path, 'commit', '-q', '-m', 'change');
+  };
+  git(path, 'init', '-q');
+  write({ version: '3.2.0' });
+  write({ version: '3.2.0', dependencies: { version: '1' } });
+  write({ version: '3.2.1' });
+  write({ version: '3.2.1', dependencies: { version: '2' } });
+  git(path, 'commit', '-q', '--allow-empty', '-m', 'another');
+  t.is((await readVersion(path)).gitVersion, `v3.2.1-2-g${git(path, 'rev-parse', '--short=7', 'HEAD')}`);
+});
+
 test('a packaged copy tells what was noted, another nothing', async (t) => {
   const path = folder(t);
   t.is((await readVersion(path)).gitVersion, 'v3.2.1-0-g0000000');
   writeFileSync(join(path, 'GIT_VERSION'), 'v3.2.1-9-gabcdef0\n');
   t.is((await readVersion(path)).gitVersion, 'v3.2.1-9-gabcdef0');
+  writeFileSync(join(path, 'GIT_VERSION'), 'abcdef0\n');
+  t.is((await readVersion(path)).gitVersion, 'v3.2.1-0-gabcdef0', 'of a checkout without tags');
 });
 
 test('of this tree', async (t) => {
