@@ -15,13 +15,18 @@ export interface PlaylistOptions {
   readonly enableTsPackaging: boolean;
 }
 
-/** The playlist that WebRTC makes for itself, of a URL that names none: nothing else is played by it. */
-export const WEBRTC_DEFAULT = 'webrtc_default';
-
 /** A choice of renditions that a player can ask for by file name. */
 export interface Playlist {
   readonly name?: string;
   readonly fileName?: string;
   readonly options: PlaylistOptions;
   readonly renditions: readonly Rendition[];
+}
+
+/** Playlist of WebRTC viewers whose URL names none. The WebRTC publisher makes it where none is configured. */
+export const WEBRTC_DEFAULT = 'webrtc_default';
+
+/** Whether every publisher plays it; only WebRTC plays the playlist called `webrtc_default`. */
+export function isShared(playlist: Playlist): boolean {
+  return playlist.name !== WEBRTC_DEFAULT;
 }

@@ -8,6 +8,8 @@ export interface Session {
   readonly kind: PublisherKind;
   readonly createdTime: number;
   readonly out: Flow;
+  /** Takes only tracks that a playlist of its stream names; absent: any of them. */
+  readonly byPlaylist?: boolean;
   /** Disconnects the viewer and keeps it out of the stream, on this node, as long as its URL names this session. */
   kick(): void;
 }

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { ArrivalClock } from './arrival-clock.ts';
 import { Continuity } from './continuity.ts';
-import { Counters, PUBLISHER_KINDS, type PublisherKind } from './counters.ts';
+import { Counters } from './counters.ts';
 import { EventTracks } from './event-tracks.ts';
 import { KickedSessions } from './kicked-sessions.ts';
 import { TrackMeter, type Measured } from './meter.ts';
@@ -304,11 +304,11 @@ export interface RelayedRun {
   shift(timebase: Timebase): number;
 }
 
-/** What uses an output stream on behalf of others. */
+/** Use of an output stream on behalf of others. */
 export interface OutputUse {
-  /** What all of them watch by, where that is known. */
-  readonly kind?: PublisherKind;
-  /** How many of them are viewers, where that is known. */
+  /** All of them take only tracks that a playlist of the stream names; absent: any of them. */
+  readonly byPlaylist?: boolean;
+  /** Number of viewers among them, where that is known. */
   readonly viewers?: () => number;
 }
 
@@ -328,6 +328,8 @@ export class OutputStream extends Stream {
   readonly #departures = new Set<() => void>();
   readonly #userData = new SeiInsertion();
   readonly #relays = new Set<OutputUse>();
+  /** Number of sessions and relays that may take tracks which no playlist names. */
+  #beside = 0;
 
   constructor(name: string, input: InputStream) {
     super(name, input.counters);
@@ -365,11 +367,9 @@ export class OutputStream extends Stream {
     return this.#sessions.size > 0 || this.#relays.size > 0;
   }
 
-  /** Whether its input has viewers of other publishers than these, or it has any behind a relay. */
-  watchedBesides(kinds: ReadonlySet<PublisherKind>): boolean {
-    const { publishers } = this.counters;
-    for (const { kind } of this.#relays) if (kind === undefined || !kinds.has(kind)) return true;
-    return PUBLISHER_KINDS.some((kind) => !kinds.has(kind) && publishers[kind] > 0);
+  /** Whether a viewer, here or behind a relay, may take tracks that no playlist names. */
+  get takenBesidePlaylists(): boolean {
+    return this.#beside > 0;
   }
 
   /** Viewers that others have told of, who are no sessions here. */
@@ -383,9 +383,12 @@ export class OutputStream extends Stream {
   addRelay(by: OutputUse = {}): () => void {
     const relay = { ...by };
     this.#relays.add(relay);
+    if (!relay.byPlaylist) this.#beside++;
     this.emit('viewers', this.#sessions.size);
     return () => {
-      if (this.#relays.delete(relay)) this.emit('viewers', this.#sessions.size);
+      if (!this.#relays.delete(relay)) return;
+      if (!relay.byPlaylist) this.#beside--;
+      this.emit('viewers', this.#sessions.size);
     };
   }
 
@@ -440,10 +443,12 @@ export class OutputStream extends Stream {
       if (this.#sessions.get(session.id) === session) this.#sessions.delete(session.id);
       if (!this.#departures.delete(depart)) return;
       uncount();
+      if (!session.byPlaylist) this.#beside--;
       this.emit('viewers', this.#sessions.size);
       this.emit('left', session);
     };
     this.#departures.add(depart);
+    if (!session.byPlaylist) this.#beside++;
     this.emit('viewers', this.#sessions.size);
     this.emit('joined', session);
     return depart;

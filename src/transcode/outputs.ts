@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import type { OutputProfilesConfig } from '../config/model.ts';
 import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
-import type { PublisherKind } from '../core/counters.ts';
 import { GopCache } from '../core/gop-cache.ts';
 import type { Packet } from '../core/packet.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
@@ -26,8 +25,6 @@ export interface OutputsOptions {
 const UNDECIDED_LIMITS = { bytes: 32 * 1024 * 1024, seconds: 30 };
 /** Time after which encoders without viewers stop, if they may. */
 const LINGER_MS = 10_000;
-/** Publishers whose players get the tracks that a playlist names. */
-const BY_PLAYLIST: ReadonlySet<PublisherKind> = new Set(['hlsv3', 'llhls', 'srt', 'thumbnail']);
 
 /** Makes the output streams of an input stream, one for each output profile. */
 export function attachOutputs(input: InputStream, application: Application, options: OutputsOptions): void {
@@ -181,14 +178,14 @@ class StreamOutputs {
     return this.#outputs.some((one) => one.output !== undefined && !this.#mayRest(one));
   }
 
-  /** Whether the encoders of an output may rest: on demand, or if only WebRTC's default playlist names their tracks. */
+  /** Whether the encoders of an output may rest: on demand, or if no shared playlist names their tracks. */
   #mayRest(output: ProfileOutput): boolean {
-    return this.#config.onDemand || output.encodesForWebrtcAlone;
+    return this.#config.onDemand || output.encodesUnlistedAudioAlone;
   }
 
   get #isUsed(): boolean {
     const { onDemand } = this.#config;
-    return this.#outputs.some(({ output }) => (onDemand ? output?.watched : output?.watchedBesides(BY_PLAYLIST)));
+    return this.#outputs.some(({ output }) => (onDemand ? output?.watched : output?.takenBesidePlaylists));
   }
 
   #countViewers(): void {

@@ -4,7 +4,7 @@ import { outputName } from '../config/output-name.ts';
 import type { Application } from '../core/application.ts';
 import { FIRST_EVENT_TRACK_ID } from '../core/event-tracks.ts';
 import type { Packet } from '../core/packet.ts';
-import { WEBRTC_DEFAULT } from '../core/playlist.ts';
+import { isShared } from '../core/playlist.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { DataTrack, ImageTrack, MediaTrack, Track, VideoTrack } from '../core/track.ts';
 import { KilnError } from '../errors.ts';
@@ -92,9 +92,9 @@ export class ProfileOutput {
     return this.#held === undefined;
   }
 
-  /** Whether it encodes only audio that no playlist but WebRTC's default one names. */
-  get encodesForWebrtcAlone(): boolean {
-    const playlists = this.#output?.playlists.filter(({ name }) => name !== WEBRTC_DEFAULT) ?? [];
+  /** Whether it encodes only audio that no shared playlist names. */
+  get encodesUnlistedAudioAlone(): boolean {
+    const playlists = this.#output?.playlists.filter(isShared) ?? [];
     const named = new Set(playlists.flatMap(({ renditions }) => renditions.map((one) => one.audioVariantName)));
     return [...this.#entries.values()].every(
       ({ planned: { type, variantName }, encode }) =>

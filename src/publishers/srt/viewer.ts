@@ -40,6 +40,7 @@ const MAX_STALLED_MS = 30_000;
 /** One viewer, from being accepted on. It begins with a key frame. Closing is idempotent and its reason is logged once. */
 export class SrtViewer implements Session {
   readonly kind = 'srt';
+  readonly byPlaylist = true;
   readonly createdTime = Date.now();
   readonly out = new Flow(this.createdTime);
   readonly #connection: SrtConnection;

@@ -119,7 +119,7 @@ test.serial(
     ]);
     t.is(inventory.runs.started, 0);
     write(0.7, 1.4);
-    const player = output().addSession(viewer('llhls'));
+    const player = output().addSession({ ...viewer('llhls'), byPlaylist: true });
     t.is(inventory.runs.running.size, 0, 'HLS takes what playlists name');
     const before = of('opus').length;
     const gone = output().addSession(viewer('webrtc'));

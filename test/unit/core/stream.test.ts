@@ -334,3 +334,21 @@ test('data tracks of injected events stay when the source changes its tracks', (
   stream.close('over');
   t.false(stream.inject('ID3v2', Buffer.from('late')));
 });
+
+test('viewers and relays of playlists take no tracks beside them, each until it leaves', (t) => {
+  const output = openInput().addOutput('out');
+  const leaves = [output.addSession({ ...session('hls'), byPlaylist: true }), output.addRelay({ byPlaylist: true })];
+  t.true(output.watched);
+  t.false(output.takenBesidePlaylists);
+  const others = [output.addSession(session('webrtc')), output.addRelay()];
+  for (const leave of others) {
+    t.true(output.takenBesidePlaylists);
+    leave();
+    leave();
+  }
+  t.false(output.takenBesidePlaylists);
+  for (const leave of leaves) leave();
+  output.addSession(session('left with the stream'));
+  output.close('over');
+  t.false(output.takenBesidePlaylists);
+});

@@ -1,6 +1,6 @@
 import { carriesCaptions } from '../../../codecs/captions.ts';
 import type { LlhlsPublisherConfig } from '../../../config/model.ts';
-import { WEBRTC_DEFAULT, type Playlist } from '../../../core/playlist.ts';
+import { isShared, type Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import type { Packet } from '../../../core/packet.ts';
 import { isPackable } from '../../../containers/fmp4/sample-entry.ts';
@@ -119,7 +119,7 @@ export class Renditions implements Package, RenditionContext {
   }
 
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined {
-    if (playlist.name === WEBRTC_DEFAULT) throw kilnError('fileNotFound');
+    if (!isShared(playlist)) throw kilnError('fileNotFound');
     // a playlist may be added to the stream without a change of tracks
     if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
     const state = this.start.stateOf(playlist);
@@ -143,7 +143,7 @@ export class Renditions implements Package, RenditionContext {
   update({ tracks, playlists, input }: OutputStream): void {
     this.#interrupted = false;
     this.#arrival = input.arrival;
-    this.#playlists = playlists.filter(({ name }) => name !== WEBRTC_DEFAULT);
+    this.#playlists = playlists.filter(isShared);
     if (this.concluded) return;
     const named = new Set(namedTracks(tracks, this.#playlists));
     const packaged = tracks.filter((track) => named.has(track) || !isPackable(track));

@@ -69,9 +69,7 @@ export class OwnStream implements PlayedStream {
   #reader: Reader | undefined;
   #kept: SavedPlaylistState | typeof CONCLUDED | undefined;
   #closed = false;
-  readonly #watching = new WatchingNodes((viewers) =>
-    this.#output.addRelay({ kind: this.#options.form.kind, viewers }),
-  );
+  readonly #watching = new WatchingNodes((viewers) => this.#output.addRelay({ byPlaylist: true, viewers }));
   readonly #update = (): void => this.package.update(this.#output);
 
   constructor(options: OwnStreamOptions) {

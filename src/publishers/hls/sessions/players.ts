@@ -15,6 +15,7 @@ export class Player implements Session, Viewer {
   readonly id: string;
   readonly createdTime: number;
   readonly out: Flow;
+  readonly byPlaylist = true;
   readonly token: string;
   /** The node that counts it while that lives; undefined: this one. */
   readonly home: string | undefined;

@@ -147,7 +147,7 @@ test('of files that are not there a node is no viewer', async (t) => {
   t.false(output.watched);
   t.is((await b.get(url)).statusCode, 200);
   t.true(output.watched);
-  t.false(output.watchedBesides(new Set(['llhls'])));
+  t.false(output.takenBesidePlaylists);
 });
 
 test('with a MaxConnection that was set since, the owner counts whom their node has let in without', async (t) => {
