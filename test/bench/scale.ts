@@ -5,7 +5,7 @@ import type { HoldCommands } from '../support/load/programs/hold-claims.ts';
 import { cpuOf } from '../support/redis/redis-cpu.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { timingOf } from '../../cluster/redis/timing.ts';
-import { SEGMENTS_PER_KEEP } from '../../src/publishers/hls/local/kept.ts';
+import { SEGMENTS_PER_KEEP } from '../../src/publishers/hls/local/saved-state.ts';
 import { STREAM_EVERY_MS } from '../../src/stats/node-counts.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { installed } from './wrk.ts';

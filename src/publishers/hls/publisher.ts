@@ -13,9 +13,9 @@ import type { RelayTree } from '../../directory/relay-tree.ts';
 import type { SessionNames } from '../../directory/session-names.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
 import { CrossDomainRules } from './http/cors.ts';
-import type { PlayedStream } from './answer/answer.ts';
+import type { PlayedStream } from './answer/played-stream.ts';
 import { PlaylistCounts } from './answer/counts.ts';
-import type { HlsForm } from './package/form.ts';
+import type { HlsForm } from './package/hls-form.ts';
 import type { OwnStream } from './local/own-stream.ts';
 import { OwnStreams } from './local/own-streams.ts';
 import { Redirected } from './http/redirected.ts';
@@ -23,7 +23,7 @@ import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers
 import { treeKey } from './remote/upstream.ts';
 import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './sessions/hand-over.ts';
-import { Homes, type OpenHomes } from './sessions/homes.ts';
+import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';
 import { RemoteStreams } from './remote/streams.ts';
 import type { StreamPath } from './sessions/wire.ts';
 import { playlistRoutes } from './http/routes.ts';
@@ -62,8 +62,8 @@ export class PlaylistPublisher {
     const { registry, cluster, access, redirects, directory, tree, calls, log, tokenKeys, crossDomains } = options;
     const tokens = ({ internalName }: Application, name: string) =>
       new SessionTokens(tokenKeys, `${internalName}/${name}`);
-    const homes: OpenHomes = (application, name) =>
-      new Homes({ form, cluster, calls, application, name, tokens: tokens(application, name), log });
+    const homes: CreateHomeNodes = (application, name) =>
+      new HomeNodes({ form, cluster, calls, application, name, tokens: tokens(application, name), log });
     this.form = form;
     this.#options = options;
     this.#own = new OwnStreams({

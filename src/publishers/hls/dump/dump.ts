@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../../log/log.ts';
 import { Disks, type Disk } from '../../../core/disks.ts';
 import { unless } from '../../../lib/files/unless.ts';
-import type { FollowedSegment, Follower } from '../answer/followers.ts';
+import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { GrowingFile, writeWhole } from './growing-file.ts';
 import { DumpInfo } from './info.ts';
 import { DumpedList } from './list.ts';

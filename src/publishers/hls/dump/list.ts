@@ -1,4 +1,4 @@
-import type { FollowedSegment } from '../answer/followers.ts';
+import type { FollowedSegment } from '../answer/segment-followers.ts';
 import type { GrowingText } from './growing-file.ts';
 
 const END = '#EXT-X-ENDLIST\n';

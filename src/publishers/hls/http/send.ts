@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { acceptsGzip, byteRange, cacheControl, respond, sliceRange } from './respond.ts';
-import type { Media } from '../answer/answer.ts';
+import type { Media } from '../answer/played-stream.ts';
 import type { Text } from '../answer/text.ts';
 
 const PLAYLIST_TYPE = 'application/vnd.apple.mpegurl';

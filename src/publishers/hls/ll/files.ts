@@ -1,5 +1,5 @@
 import type { Init, Part, Segment } from '../../../packaging/segment.ts';
-import type { Media } from '../answer/answer.ts';
+import type { Media } from '../answer/played-stream.ts';
 import { pathOf } from './names.ts';
 import type { Rendition } from './rendition.ts';
 

@@ -1,8 +1,8 @@
 import { isPackable } from '../../../containers/fmp4/sample-entry.ts';
 import type { LlhlsPublisherConfig } from '../../../config/model.ts';
 import { addDefaultPlaylist } from '../master/default-playlist.ts';
-import type { Media } from '../answer/answer.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { Media } from '../answer/played-stream.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { Renditions } from './renditions.ts';
 
 const CHILD = /^(chunklist|init|seg|part)_/;

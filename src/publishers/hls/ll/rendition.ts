@@ -10,14 +10,14 @@ import {
 import type { Segment } from '../../../packaging/segment.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { MediaTrack } from '../../../core/track.ts';
-import type { OnLeft } from '../answer/answer.ts';
-import type { FollowedSegment } from '../answer/followers.ts';
+import type { OnLeft } from '../answer/played-stream.ts';
+import type { FollowedSegment } from '../answer/segment-followers.ts';
 import type { PackagedList } from '../package/package.ts';
 import type { Wait } from '../package/wait.ts';
-import type { Position } from '../answer/position.ts';
+import type { Position } from '../answer/chunklist-position.ts';
 import type { Queue } from '../package/queue.ts';
 import { Repeats } from '../package/repeats.ts';
-import type { Startable } from '../package/start.ts';
+import type { Startable } from '../package/readiness.ts';
 import { Text } from '../answer/text.ts';
 import { Waiters, type Outcome } from '../package/waiters.ts';
 import { pathOf } from './names.ts';

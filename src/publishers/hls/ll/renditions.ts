@@ -13,14 +13,13 @@ import type { Segment } from '../../../packaging/segment.ts';
 import type { MediaClock } from '../../../packaging/wall-time.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
-import { nextEdition } from '../answer/edition.ts';
-import { Followers, type Follower } from '../answer/followers.ts';
+import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
-import type { PackageOptions } from '../package/form.ts';
+import type { PackageOptions } from '../package/hls-form.ts';
 import { defaultQuery } from '../answer/names.ts';
-import type { Package } from '../package/package.ts';
+import { nextEdition, type Package } from '../package/package.ts';
 import { Queue, type Awaiting } from '../package/queue.ts';
-import { Start } from '../package/start.ts';
+import { Readiness } from '../package/readiness.ts';
 import { namedTracks, renditionsOf, variants } from '../master/variants.ts';
 import { Files, type LlhlsResource } from './files.ts';
 import { buildMaster } from './master.ts';
@@ -37,7 +36,7 @@ export interface RenditionsOptions extends PackageOptions {
 /** Renditions of a stream: packages packets into files, and answers the requests that wait for them. */
 export class Renditions implements Package, RenditionContext {
   readonly #files = new Files();
-  readonly start = new Start(
+  readonly readiness = new Readiness(
     (playlist) => this.#renditionsOf(playlist),
     () => this.#options.onStarted(),
   );
@@ -105,7 +104,7 @@ export class Renditions implements Package, RenditionContext {
   }
 
   get waiting(): Awaiting['waiting'] {
-    return [this.start, ...this.#all.values()];
+    return [this.readiness, ...this.#all.values()];
   }
 
   push(packet: Packet): void {
@@ -122,7 +121,7 @@ export class Renditions implements Package, RenditionContext {
     if (!isShared(playlist)) throw kilnError('fileNotFound');
     // a playlist may be added to the stream without a change of tracks
     if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
-    const state = this.start.stateOf(playlist);
+    const state = this.readiness.stateOf(playlist);
     if (state === 'empty') throw kilnError('fileNotFound');
     if (state === 'starting') return undefined;
     return buildMaster(
@@ -152,10 +151,10 @@ export class Renditions implements Package, RenditionContext {
       if (this.#segmenter.packagers.get(id) !== rendition.packager) this.#drop(id, rendition);
     }
     for (const packager of added) this.#add(packager);
-    if (added.length > 0) this.start.expect();
+    if (added.length > 0) this.readiness.expect();
     this.#findPeers();
     this.#edition = nextEdition();
-    this.start.check();
+    this.readiness.check();
   }
 
   interrupt(): void {
@@ -249,7 +248,7 @@ export class Renditions implements Package, RenditionContext {
     window.on('part', (segment, { index }) => {
       rendition.newestAt = Date.now();
       this.#noteDelay(segment, rendition.newestAt);
-      if (index === 0) this.start.note(this.#renditions);
+      if (index === 0) this.readiness.note(this.#renditions);
       this.#advance(rendition);
     });
     window.on('complete', (segment) => {

@@ -15,17 +15,33 @@ import { sessionId } from '../../../core/session.ts';
 import type { OutputStream, Stream } from '../../../core/stream.ts';
 import { kilnError } from '../../../errors.ts';
 import { FaultLog, type Logger } from '../../../log/log.ts';
-import type { FileAnswer, Hold, Master, MasterRequest, Media, OnLeft, PlayedStream, Viewer } from '../answer/answer.ts';
+import type {
+  FileAnswer,
+  Hold,
+  Master,
+  MasterRequest,
+  Media,
+  OnLeft,
+  PlayedStream,
+  Viewer,
+} from '../answer/played-stream.ts';
 import { answerChunklist } from '../package/chunklist.ts';
 import { handedOn, type Directives } from '../answer/directives.ts';
 import { StreamDumps } from '../dump/stream-dumps.ts';
-import type { HlsForm } from '../package/form.ts';
-import { CONCLUDED, isWorthSaving, resumeFrom, readSavedState, toSavedState, type SavedPlaylistState } from './kept.ts';
+import type { HlsForm } from '../package/hls-form.ts';
+import {
+  CONCLUDED,
+  isWorthSaving,
+  resumeFrom,
+  readSavedState,
+  toSavedState,
+  type SavedPlaylistState,
+} from './saved-state.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import { childPrefix, nameHash, randomKey } from '../answer/names.ts';
 import type { Package, PackagedList, Resource } from '../package/package.ts';
 import { silenceMs } from '../package/wait.ts';
-import type { Homes } from '../sessions/homes.ts';
+import type { HomeNodes } from '../sessions/home-nodes.ts';
 import { Player, Players, toViewer } from '../sessions/players.ts';
 import { SessionGrants, type HandedSession, type SessionGrant } from '../sessions/session-grants.ts';
 import { Text } from '../answer/text.ts';
@@ -42,7 +58,7 @@ export interface OwnStreamOptions {
   readonly config: HlsPublisherConfig;
   readonly tokens: SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
-  readonly homes: Homes;
+  readonly homes: HomeNodes;
   readonly endedOpenings: RecentSet<string>;
   /** As in `PackageOptions`. */
   readonly partDelay?: Histogram;
@@ -209,7 +225,7 @@ export class OwnStream implements PlayedStream {
     const playlist = this.#output.playlist(file);
     if (playlist === undefined) throw kilnError('fileNotFound');
     if (resting && !this.interrupted && !this.package.concluded) {
-      this.package.start.wake();
+      this.package.readiness.wake();
       this.#output.emit('wanted');
     }
     const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.#options.application.name, name);
@@ -229,7 +245,7 @@ export class OwnStream implements PlayedStream {
     const playlist = this.#output.playlist(file);
     if (playlist === undefined) throw kilnError('fileNotFound');
     if (this.interrupted) return 'overdue';
-    const outcome = await this.package.queue.waitForStart(this.package.start.waiters, playlist, onLeft, since);
+    const outcome = await this.package.queue.waitForStart(this.package.readiness.waiters, playlist, onLeft, since);
     if (!this.#closed) return outcome;
     const { application } = this.#options;
     throw outcome === 'overdue'
@@ -382,7 +398,7 @@ export class OwnStream implements PlayedStream {
 
   #tick(): void {
     const now = Date.now();
-    this.package.start.check();
+    this.package.readiness.check();
     this.package.queue.expire(now);
     const before = now - silenceMs(this.package.targetDuration);
     const { homes } = this.#options;

@@ -8,9 +8,9 @@ import type { Logger } from '../../../log/log.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
 import type { StreamName } from '../../../directory/stream-key.ts';
 import { CONTINUED_MS } from '../../../directory/stream-names.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { OwnStream } from './own-stream.ts';
-import type { OpenHomes } from '../sessions/homes.ts';
+import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
 import type { HandOver } from '../sessions/hand-over.ts';
 import type { SessionTokens } from '../answer/token.ts';
 
@@ -19,7 +19,7 @@ export interface OwnStreamsOptions {
   readonly directory: Pick<StreamDirectory, 'known' | 'listen'>;
   readonly tokens: (application: Application, name: string) => SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
-  readonly homes: OpenHomes;
+  readonly homes: CreateHomeNodes;
   readonly handOver: HandOver;
   /** As in `PackageOptions`. */
   readonly partDelay: Histogram;

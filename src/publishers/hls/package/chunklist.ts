@@ -7,12 +7,12 @@ import {
   type Hold,
   type OnLeft,
   type Viewer,
-} from '../answer/answer.ts';
+} from '../answer/played-stream.ts';
 import type { Directives } from '../answer/directives.ts';
-import { holdFor } from './hold.ts';
+import { holdFor } from './held-requests.ts';
 import type { Repeats } from './repeats.ts';
 import type { Wait } from './wait.ts';
-import { endsWith, has, markOf, tooFar, type Position } from '../answer/position.ts';
+import { endsWith, has, markOf, tooFar, type Position } from '../answer/chunklist-position.ts';
 import type { Text } from '../answer/text.ts';
 import type { Outcome } from './waiters.ts';
 

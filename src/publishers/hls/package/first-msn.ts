@@ -1,5 +1,5 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
-import type { PackageOptions } from './form.ts';
+import type { PackageOptions } from './hls-form.ts';
 
 /** Shorter than any segment, so that a new stream has higher numbers than the one before. */
 const SHORTEST_MS = 250;

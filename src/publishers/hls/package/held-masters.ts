@@ -1,5 +1,5 @@
 import { kilnError } from '../../../errors.ts';
-import type { OnLeft } from '../answer/answer.ts';
+import type { OnLeft } from '../answer/played-stream.ts';
 import { MAX_WAITING, Waiters, type Outcome } from './waiters.ts';
 
 /** Bound of different playlists of one stream with waiting requests. */

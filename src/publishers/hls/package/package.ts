@@ -3,11 +3,11 @@ import type { OutputStream } from '../../../core/stream.ts';
 import type { Packet } from '../../../core/packet.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { Progress } from '../../../packaging/past.ts';
-import type { Media } from '../answer/answer.ts';
+import type { Media } from '../answer/played-stream.ts';
 import type { Chunklist } from './chunklist.ts';
-import type { Follower } from '../answer/followers.ts';
+import type { Follower } from '../answer/segment-followers.ts';
 import type { Queue } from './queue.ts';
-import type { Start } from './start.ts';
+import type { Readiness } from './readiness.ts';
 import type { Text } from '../answer/text.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -24,7 +24,7 @@ export type Resource =
 
 /** A stream packaged as playlists and media files. */
 export interface Package {
-  /** Grows with every change. */
+  /** Grows with every change, by `nextEdition`. */
   readonly edition: number;
   /** The publisher has left, and may return. */
   readonly interrupted: boolean;
@@ -34,7 +34,7 @@ export interface Package {
   readonly targetDuration: number;
   readonly progress: Progress;
   readonly queue: Queue;
-  readonly start: Start;
+  readonly readiness: Readiness;
   /** Sets tracks and playlists. Continues after a discontinuity if the stream was interrupted. */
   update(output: OutputStream): void;
   push(packet: Packet): void;
@@ -58,4 +58,11 @@ export interface Package {
    */
   master(playlist: Playlist, output: OutputStream, uri: (name: string) => string): string | undefined;
   file(name: string): Resource | undefined;
+}
+
+let editions = 0;
+
+/** Next edition, unique among all packages: of two playlists of one name the later one has the greater. */
+export function nextEdition(): number {
+  return ++editions;
 }

@@ -1,5 +1,5 @@
 import { kilnError } from '../../../errors.ts';
-import type { OnLeft } from '../answer/answer.ts';
+import type { OnLeft } from '../answer/played-stream.ts';
 import { waitMs, type Wait } from './wait.ts';
 import type { HeldMasters } from './held-masters.ts';
 import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';

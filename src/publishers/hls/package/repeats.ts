@@ -1,5 +1,5 @@
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
-import type { Viewer } from '../answer/answer.ts';
+import type { Viewer } from '../answer/played-stream.ts';
 
 /** Target durations between two equal answers to one player (RFC 8216 section 6.3.4). */
 const PAUSE_TARGETS = 0.5;

@@ -2,7 +2,7 @@ import type { NodeIdentity } from '#cluster';
 import { kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log/log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
-import type { FileAnswer, Hold, Viewer } from '../answer/answer.ts';
+import type { FileAnswer, Hold, Viewer } from '../answer/played-stream.ts';
 import { answerChunklist } from '../package/chunklist.ts';
 import type { Directives } from '../answer/directives.ts';
 import { MAX_WAITING, type Outcome } from '../package/waiters.ts';

@@ -3,7 +3,7 @@ import type { NodeIdentity } from '#cluster';
 import { Watchdog } from '../../../lib/watchdog.ts';
 import { readJson } from '../../../lib/read-json.ts';
 import { FrameError, FrameReader, writeFrame } from '../../../peers/peer-frames.ts';
-import type { Media } from '../answer/answer.ts';
+import type { Media } from '../answer/played-stream.ts';
 import { ALIVE_MS, FEED_LIMITS, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
 import { isSameLife, isSameSource, type OwnerLink, type Source } from './link.ts';
 import type { WantedChunklist } from './rendition.ts';

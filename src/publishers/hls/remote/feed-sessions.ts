@@ -1,6 +1,6 @@
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import { FaultLog, type Logger } from '../../../log/log.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { FeedSession, type FeedSource } from './feed-session.ts';
 import { feedPath } from './feed-wire.ts';
 

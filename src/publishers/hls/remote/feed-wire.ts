@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { MediaDescription, PlaylistRequest, ChunklistState } from '../sessions/wire.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 
 /** How often both ends say something, whatever there is of the stream. */
 export const ALIVE_MS = 1000;

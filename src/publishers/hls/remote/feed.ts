@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { UnavailableError, UnreachableError, type Cluster } from '#cluster';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { FeedConnection, type FeedConnectionOptions } from './feed-connection.ts';
 import { ALIVE_MS, feedPath } from './feed-wire.ts';
 import { isSameSource, type Source } from './link.ts';

@@ -5,7 +5,7 @@ import { KilnError, kilnError, type ErrorCode } from '../../../errors.ts';
 import type { PeerCall, WithBytes } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import type { Upstream } from './upstream.ts';
 import { Interrupts } from './interrupts.ts';
 import { callsOf, type PlaylistCalls } from '../sessions/wire.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { checkPresent } from '../../../access/request.ts';
 import { kilnError } from '../../../errors.ts';
-import type { OnLeft } from '../answer/answer.ts';
+import type { OnLeft } from '../answer/played-stream.ts';
 import { HeldMasters } from '../package/held-masters.ts';
-import { holdFor } from '../package/hold.ts';
+import { holdFor } from '../package/held-requests.ts';
 import { waitMs } from '../package/wait.ts';
 import type { Outcome } from '../package/waiters.ts';
 import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';

@@ -1,6 +1,6 @@
 import { kilnError } from '../../../errors.ts';
-import type { Media } from '../answer/answer.ts';
-import { holdFor } from '../package/hold.ts';
+import type { Media } from '../answer/played-stream.ts';
+import { holdFor } from '../package/held-requests.ts';
 import { Waiters } from '../package/waiters.ts';
 import type { MediaCache } from './cache.ts';
 import { AwayError, type OwnerLink } from './link.ts';

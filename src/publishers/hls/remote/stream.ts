@@ -14,12 +14,12 @@ import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import { CONTINUED_MS } from '../../../directory/stream-names.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
 import type { RelayTree } from '../../../directory/relay-tree.ts';
-import type { FileAnswer, Hold, Master, MasterRequest, PlayedStream, Viewer } from '../answer/answer.ts';
+import type { FileAnswer, Hold, Master, MasterRequest, PlayedStream, Viewer } from '../answer/played-stream.ts';
 import { handedOn, type Directives } from '../answer/directives.ts';
 import { Player, Players, toViewer } from '../sessions/players.ts';
 import { SessionGrants } from '../sessions/session-grants.ts';
 import { silenceMs } from '../package/wait.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import { Text } from '../answer/text.ts';
 import type { SessionTokens } from '../answer/token.ts';
@@ -27,7 +27,7 @@ import type { Outcome } from '../package/waiters.ts';
 import { WatchingNodes } from '../sessions/watching-nodes.ts';
 import type { PlayerCount, Relayed } from './answers.ts';
 import { Upstream, treeKey } from './upstream.ts';
-import type { Homes } from '../sessions/homes.ts';
+import type { HomeNodes } from '../sessions/home-nodes.ts';
 import type { MediaCache } from './cache.ts';
 import { RemoteChunklists } from './chunklists.ts';
 import { Feed } from './feed.ts';
@@ -59,7 +59,7 @@ export interface RemoteStreamOptions {
   readonly cache: MediaCache;
   readonly tokens: SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
-  readonly homes: Homes;
+  readonly homes: HomeNodes;
   readonly log: Logger;
 }
 

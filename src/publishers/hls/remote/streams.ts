@@ -6,9 +6,9 @@ import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import type { Location, StreamDirectory } from '../../../directory/stream-directory.ts';
 import type { RelayTree } from '../../../directory/relay-tree.ts';
 import type { StreamName } from '../../../directory/stream-key.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import type { SessionTokens } from '../answer/token.ts';
-import type { OpenHomes } from '../sessions/homes.ts';
+import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
 import { MediaCache } from './cache.ts';
 import { RemoteStream } from './stream.ts';
 
@@ -26,7 +26,7 @@ export interface RemoteStreamsOptions {
   readonly tree: RelayTree;
   readonly tokens: (application: Application, name: string) => SessionTokens;
   readonly access: Pick<Access, 'adopt' | 'resume'>;
-  readonly homes: OpenHomes;
+  readonly homes: CreateHomeNodes;
   readonly log: Logger;
 }
 

@@ -2,7 +2,7 @@ import { joinKey, type NodeIdentity } from '#cluster';
 import type { Application } from '../../../core/application.ts';
 import type { RelayTree } from '../../../directory/relay-tree.ts';
 import { ShunnedNodes } from '../../../directory/shunned-nodes.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { Interrupts } from './interrupts.ts';
 
 /** By which nodes are ranked for a stream. */

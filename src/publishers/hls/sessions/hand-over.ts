@@ -3,7 +3,7 @@ import type { Application } from '../../../core/application.ts';
 import { KilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log/log.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import type { HandedSession } from './session-grants.ts';
 import { callsOf, MAX_REPORTED } from './wire.ts';
 

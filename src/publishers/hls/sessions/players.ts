@@ -4,8 +4,8 @@ import { RecentSet } from '../../../lib/recent-set.ts';
 import type { Session } from '../../../core/session.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import { kilnError } from '../../../errors.ts';
-import type { Viewer } from '../answer/answer.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { Viewer } from '../answer/played-stream.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import type { HandedSession, SessionGrant, SessionGrants } from './session-grants.ts';
 import { isOver, type SessionClaims, type SessionTerms, type SessionTokens } from '../answer/token.ts';
 

@@ -1,6 +1,6 @@
 import { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
-import type { Viewer } from '../answer/answer.ts';
+import type { Viewer } from '../answer/played-stream.ts';
 import { isOver, type SessionClaims, type SessionTokens } from '../answer/token.ts';
 import { MAX_REPORTED, type Report, type Verdict } from './wire.ts';
 

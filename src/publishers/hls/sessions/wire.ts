@@ -3,7 +3,7 @@ import { GRANT_STATE } from '../../../access/grant.ts';
 import { OPENING } from '../../../access/opening.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../peers/peer-call.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 
 /** How long a call for what comes next in a chunklist is held, if nothing does: players give up after 10 seconds. */
 export const HELD_MS = 8000;

@@ -1,7 +1,7 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import { isTsPackable } from '../../../packaging/run.ts';
 import { addDefaultPlaylist } from '../master/default-playlist.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { readName } from './names.ts';
 import { TsPackage } from './ts-package.ts';
 

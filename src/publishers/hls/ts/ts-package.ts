@@ -9,14 +9,13 @@ import type { Progress } from '../../../packaging/past.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { TsSegment } from '../../../packaging/ts-segment.ts';
-import { nextEdition } from '../answer/edition.ts';
-import { Followers, type Follower } from '../answer/followers.ts';
+import { Followers, type Follower } from '../answer/segment-followers.ts';
 import { firstMsn } from '../package/first-msn.ts';
-import type { PackageOptions } from '../package/form.ts';
+import type { PackageOptions } from '../package/hls-form.ts';
 import { defaultQuery, nameHash } from '../answer/names.ts';
-import type { Package, Resource } from '../package/package.ts';
+import { nextEdition, type Package, type Resource } from '../package/package.ts';
 import { Queue, type Awaiting } from '../package/queue.ts';
-import { Start } from '../package/start.ts';
+import { Readiness } from '../package/readiness.ts';
 import { namedTracks, variants } from '../master/variants.ts';
 import { buildMaster } from './master.ts';
 import { readName } from './names.ts';
@@ -31,7 +30,7 @@ export class TsPackage implements Package, VariantContext {
   readonly query: string;
   readonly #options: PackageOptions;
   readonly #segmenter: Segmenter<Run>;
-  readonly start = new Start(
+  readonly readiness = new Readiness(
     (playlist) => this.#variantsOf(playlist, this.#variants),
     () => this.#options.onStarted(),
   );
@@ -83,7 +82,7 @@ export class TsPackage implements Package, VariantContext {
   }
 
   get waiting(): Awaiting['waiting'] {
-    return [this.start, ...this.#variants.values()];
+    return [this.readiness, ...this.#variants.values()];
   }
 
   get progress(): Progress {
@@ -112,8 +111,8 @@ export class TsPackage implements Package, VariantContext {
       if (this.#variants.get(variant.id) !== variant) variant.waiters.close();
     }
     for (const variant of this.#variants.values()) variant.changed();
-    if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.start.expect();
-    this.start.check();
+    if ([...this.#variants.values()].some((variant) => before.get(variant.id) !== variant)) this.readiness.expect();
+    this.readiness.check();
   }
 
   push(packet: Packet): void {
@@ -155,7 +154,7 @@ export class TsPackage implements Package, VariantContext {
     if (!playlist.options.enableTsPackaging) throw kilnError('fileNotFound');
     // a playlist may be added to the stream without a change of tracks
     if (!this.#interrupted && !this.#playlists.includes(playlist)) this.update(output);
-    const state = this.start.stateOf(playlist);
+    const state = this.readiness.stateOf(playlist);
     if (state === 'empty') throw kilnError('fileNotFound');
     if (state === 'starting') return undefined;
     return buildMaster(
@@ -193,7 +192,7 @@ export class TsPackage implements Package, VariantContext {
     this.#edition = nextEdition();
     // a long segment may have raised the target duration of all
     for (const variant of all) variant.changed();
-    this.start.note(all);
+    this.readiness.note(all);
     this.#options.onProgress();
   }
 }

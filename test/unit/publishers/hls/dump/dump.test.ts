@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import { pino } from 'pino';
 import { Dump } from '../../../../../src/publishers/hls/dump/dump.ts';
-import type { Follower } from '../../../../../src/publishers/hls/answer/followers.ts';
+import type { Follower } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
 import { feeder, openLlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import { DumpInfo } from '../../../../../src/publishers/hls/dump/info.ts';
 import { DumpedList } from '../../../../../src/publishers/hls/dump/list.ts';
 import type { GrowingText } from '../../../../../src/publishers/hls/dump/growing-file.ts';
-import type { FollowedSegment } from '../../../../../src/publishers/hls/answer/followers.ts';
+import type { FollowedSegment } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
 
 const whole = ({ head, body, tail }: GrowingText): string => head + body + tail;
 

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Viewer } from '../../../../../src/publishers/hls/answer/answer.ts';
+import type { Viewer } from '../../../../../src/publishers/hls/answer/played-stream.ts';
 import { Repeats } from '../../../../../src/publishers/hls/package/repeats.ts';
 
 const viewer = (): Viewer => ({ createdTime: 0, sent: () => {} });

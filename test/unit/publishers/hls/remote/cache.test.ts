@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { Media } from '../../../../../src/publishers/hls/answer/answer.ts';
+import type { Media } from '../../../../../src/publishers/hls/answer/played-stream.ts';
 import { MediaCache } from '../../../../../src/publishers/hls/remote/cache.ts';
 
 const media = (bytes: number): Media => ({ kind: 'part', type: 'video', body: [Buffer.alloc(bytes)] });

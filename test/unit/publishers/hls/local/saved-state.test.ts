@@ -5,7 +5,7 @@ import {
   readSavedState,
   toSavedState,
   type SavedPlaylistState,
-} from '../../../../../src/publishers/hls/local/kept.ts';
+} from '../../../../../src/publishers/hls/local/saved-state.ts';
 
 const AT = 1_700_000_000_000;
 const COMPLETE = { complete: true, at: AT, segmentDuration: 2 };

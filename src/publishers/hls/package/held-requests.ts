@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { isClosed } from '../../../access/http-request.ts';
 import type { WaitingOfOne } from '../../../access/waiting-of-one.ts';
 import { kilnError } from '../../../errors.ts';
-import type { Hold } from '../answer/answer.ts';
+import type { Hold } from '../answer/played-stream.ts';
 
 /** Requests held at once on one connection: players, and caches between, send one after the other. */
 const MAX_HELD = 4;

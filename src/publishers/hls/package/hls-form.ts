@@ -4,7 +4,7 @@ import type { OutputStream } from '../../../core/stream.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { Past } from '../../../packaging/past.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
-import type { Media } from '../answer/answer.ts';
+import type { Media } from '../answer/played-stream.ts';
 import type { Package } from './package.ts';
 
 export interface PackageOptions {

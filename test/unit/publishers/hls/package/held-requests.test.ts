@@ -6,7 +6,7 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { goneSignal } from '../../../../../src/access/http-request.ts';
 import { WaitingOfOne } from '../../../../../src/access/waiting-of-one.ts';
 import { KilnError } from '../../../../../src/errors.ts';
-import { holdNewOn, holdOn } from '../../../../../src/publishers/hls/package/hold.ts';
+import { holdNewOn, holdOn } from '../../../../../src/publishers/hls/package/held-requests.ts';
 import { Waiters } from '../../../../../src/publishers/hls/package/waiters.ts';
 
 const LEAVE = {

@@ -16,7 +16,7 @@ export interface Startable {
  * Tracks which renditions of a stream can be played, and which requests should wait for: players load master playlists only once.
  * A new rendition is waited for as long as a request is held.
  */
-export class Start {
+export class Readiness {
   /** Requests held until every rendition of a playlist has media. */
   readonly waiters = new HeldMasters<Playlist>();
   readonly #renditionsOf: (playlist: Playlist) => readonly Startable[];

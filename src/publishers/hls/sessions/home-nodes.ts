@@ -5,58 +5,57 @@ import type { Application } from '../../../core/application.ts';
 import type { Logger } from '../../../log/log.ts';
 import { KilnError } from '../../../errors.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
-import type { Viewer } from '../answer/answer.ts';
-import type { HlsForm } from '../package/form.ts';
+import type { Viewer } from '../answer/played-stream.ts';
+import type { HlsForm } from '../package/hls-form.ts';
 import { claimsOf, type SessionTerms, type SessionTokens } from '../answer/token.ts';
 import { RemotePlayers } from './remote-players.ts';
 import { callsOf, type Report, type Verdict } from './wire.ts';
 
 const TIMEOUT_MS = 2000;
 
-/** The other nodes that count players of one stream. */
-export interface HomesOptions {
+/** Context of the home nodes of one stream. */
+export interface HomeNodesOptions {
   readonly form: HlsForm;
   readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly calls: PeerCalls;
   readonly application: Application;
-  /** Of the output stream. */
+  /** Name of the output stream. */
   readonly name: string;
   readonly tokens: SessionTokens;
   readonly log: Logger;
 }
 
-/** The same of a stream, by the name that viewers ask for. */
-export type OpenHomes = (application: Application, name: string) => Homes;
+/** Creates the home nodes of a stream. @param name as in viewers' requests */
+export type CreateHomeNodes = (application: Application, name: string) => HomeNodes;
 
-/** Who counts a player: another node than this one, and than the owner of the stream. */
-export interface Elsewhere {
+/** Node that counts a player, neither this one nor the owner of the stream. */
+export interface HomeNode {
   readonly node: NodeRow;
-  /** Of the session, as the token says that is not verified yet. */
+  /** Id of the session in the token, which is not verified yet. */
   readonly session: string;
 }
 
 interface Home {
   readonly players: RemotePlayers;
-  /** The last report came to nothing: nobody is held for the next one. */
+  /** The last report failed: requests do not wait for the next one. */
   isAway: boolean;
 }
 
 /**
- * Players who came to this node with the token of another one that is not the owner of the stream: each is counted by the
- * node that let it in, wherever a balancer sends its requests.
+ * Reports players to their homes: other nodes that admitted them and count them, wherever a balancer sends their requests.
  */
-export class Homes {
-  readonly #options: HomesOptions;
+export class HomeNodes {
+  readonly #options: HomeNodesOptions;
   readonly #homes = new Map<string, Home>();
 
-  constructor(options: HomesOptions) {
+  constructor(options: HomeNodesOptions) {
     this.#options = options;
   }
 
   /**
-   * What the token of a new player names, whom this node counts then; undefined where the owner of the stream does: those that
-   * somebody is to hear the end of, or whose name must be there once, and all where there is a limit for all nodes together. So
-   * it does while there are nodes of another version, which may refuse what they cannot read. A node alone need not be named.
+   * Home for the token of a new player; undefined if the owner of the stream counts it: players with openings or a session name,
+   * which must be unique, all players under a connection limit, which holds for all nodes together, and all while nodes have
+   * different versions, which may reject tokens that they cannot read. A node alone need not be named.
    * @param query of the player's URL
    */
   forNew(query: URLSearchParams, { openings }: SessionTerms): string | undefined {
@@ -68,8 +67,8 @@ export class Homes {
     return nodes.length > 1 && isAlike ? cluster.self.id : undefined;
   }
 
-  /** Who counts the player of a token. */
-  of(token: string): 'self' | 'owner' | Elsewhere {
+  /** Finds the node that counts the player of a token. */
+  of(token: string): 'self' | 'owner' | HomeNode {
     const claims = claimsOf(token);
     if (claims?.home === undefined || this.#isLimited) return 'owner';
     if (claims.home === this.#options.cluster.self.id) return 'self';
@@ -77,13 +76,13 @@ export class Homes {
     return node === undefined ? 'owner' : { node, session: claims.id };
   }
 
-  /** Whether another node counts the players whose tokens name it. @param id of that node */
+  /** Tests whether another node counts the players whose tokens name it. @param id of that node */
   isElsewhere(id: string): boolean {
     return id !== this.#options.cluster.self.id && !this.#isLimited && this.#find(id) !== undefined;
   }
 
-  /** The player of a token of another node. @throws as RemotePlayers.admit */
-  admit({ node: { id } }: Elsewhere, token: string): Viewer | undefined | Promise<Viewer | undefined> {
+  /** Finds the player of a token of another node. @throws as RemotePlayers.admit */
+  admit({ node: { id } }: HomeNode, token: string): Viewer | undefined | Promise<Viewer | undefined> {
     let home = this.#homes.get(id);
     if (home === undefined) this.#homes.set(id, (home = this.#open(id)));
     return home.players.admit(token);
@@ -93,18 +92,18 @@ export class Homes {
   tick(now: number): void {
     for (const [id, { players }] of this.#homes) {
       players.tick(now);
-      // players of a node that has gone are the owner's from their next request on
+      // the owner counts the players of a lost node from their next request on
       if (players.isEmpty || this.#find(id) === undefined) this.#homes.delete(id);
     }
   }
 
-  /** Limits may have been set after a token was issued. */
+  /** A limit may have been set after a token was issued. */
   get #isLimited(): boolean {
     const { form, application } = this.#options;
     return application.config.publishers.maxConnection > 0 || (form.config(application)?.maxConnection ?? 0) > 0;
   }
 
-  /** A node that lives. */
+  /** Finds a node that is not lost. */
   #find(id: string): NodeRow | undefined {
     return this.#options.cluster.nodes().find((node) => node.id === id && node.state !== 'lost');
   }
@@ -112,14 +111,14 @@ export class Homes {
   #open(id: string): Home {
     const { form, application, tokens } = this.#options;
     const guarded = isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind });
-    // who is limited is counted by the owner
+    // the owner counts players under a limit
     const maxConnection = 0;
     const report = (told: Report): Promise<readonly Verdict[] | undefined> => this.#report(id, told);
     const isAway = (): boolean => this.#homes.get(id)?.isAway === true;
     return { players: new RemotePlayers({ tokens, guarded, maxConnection, isAway, report }), isAway: false };
   }
 
-  /** What is not told now, is told to who counts them then: the owner when that node has gone. */
+  /** What cannot be reported now goes to the node that counts the players next: the owner if their home is lost. */
   async #report(id: string, report: Report): Promise<readonly Verdict[] | undefined> {
     const { form, cluster, calls, application, name, log } = this.#options;
     const home = this.#homes.get(id);
@@ -131,7 +130,8 @@ export class Homes {
       if (home !== undefined) home.isAway = false;
       return players;
     } catch (error) {
-      if (!(error instanceof KilnError)) log.error({ err: error }, `node ${id} could not be told of its players here`);
+      if (!(error instanceof KilnError))
+        log.error({ err: error }, `the players on this node could not be reported to their home, node ${id}`);
       if (home !== undefined) home.isAway = true;
       return undefined;
     }
