@@ -1,5 +1,5 @@
 import type { Queue } from './queue.ts';
-import { Turns } from '../lib/turns.ts';
+import { Limiter } from '../lib/limiter.ts';
 
 /** Of one recording or dump in memory. */
 export const MAX_BYTES = 64 * 1024 * 1024;
@@ -11,19 +11,19 @@ const CALLS = 2;
 /** The disks that recordings, or dumps, go to, and the memory that waits for them. */
 export class Disks {
   /** By root, or device: there are few. */
-  readonly #turns = new Map<string, Turns>();
+  readonly #calls = new Map<string, Limiter>();
   #recordings = 0;
   #queued = 0;
 
   /**
-   * @param root folder of the recording, or what else stands for a disk; those of one root take turns
+   * @param root folder of the recording, or what else stands for a disk; few calls for one root run at a time
    * @param queue counts the bytes that wait, too
    */
   open(root: string, queue?: Queue): Disk {
-    const turns = this.#turns.get(root) ?? new Turns(CALLS);
-    this.#turns.set(root, turns);
+    const calls = this.#calls.get(root) ?? new Limiter(CALLS);
+    this.#calls.set(root, calls);
     this.#recordings++;
-    return new Disk(turns, this, queue);
+    return new Disk(calls, this, queue);
   }
 
   /** Counts bytes that wait. */
@@ -42,15 +42,15 @@ export class Disks {
   }
 }
 
-/** The disk of one recording or dump: its turns, and the bytes that wait for it. */
+/** The disk of one recording or dump: the limit of its calls, and the bytes that wait for it. */
 export class Disk {
-  readonly #turns: Turns;
+  readonly #calls: Limiter;
   readonly #disks: Disks;
   readonly #queue: Queue | undefined;
   #queued = 0;
 
-  constructor(turns: Turns, disks: Disks, queue?: Queue) {
-    this.#turns = turns;
+  constructor(calls: Limiter, disks: Disks, queue?: Queue) {
+    this.#calls = calls;
     this.#disks = disks;
     this.#queue = queue;
   }
@@ -79,7 +79,7 @@ export class Disk {
 
   /** Calls the system when it is this recording's turn. */
   take<T>(call: () => Promise<T>): Promise<T> {
-    return this.#turns.take(call);
+    return this.#calls.run(call);
   }
 
   /** Nothing waits any more. To be called once. */

@@ -10,7 +10,7 @@ import { TaskEnd } from './kind.ts';
 import { pause } from '../lib/pause.ts';
 import { successors } from './successors.ts';
 import type { TaskRunner } from './runner.ts';
-import type { Turns } from '../lib/turns.ts';
+import type { Limiter } from '../lib/limiter.ts';
 
 /** Before the other nodes are asked again. */
 const AGAIN_MS = 2000;
@@ -32,8 +32,8 @@ export interface HandOverOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'state'>;
   readonly calls: PeerCalls;
   /** Limit how many tasks a node hands over at the same time: because it drains, and because it lacks what they need. */
-  readonly handOvers: Turns;
-  readonly moves: Turns;
+  readonly handOvers: Limiter;
+  readonly moves: Limiter;
   /** Whether this node has what the task needs. */
   readonly suits: (definition: TaskDefinition) => Promise<boolean>;
   readonly log: Logger;
@@ -99,7 +99,7 @@ export class HandOver {
       const definition = this.#definition ?? first;
       try {
         if (await suits(definition)) backOff.reset();
-        else if (await moves.take(() => this.#ask(definition, signal, false))) {
+        else if (await moves.run(() => this.#ask(definition, signal, false))) {
           log.info({ ...name }, 'this node lacks what the task needs, and another one has it: it is handed over');
           return runner.handOver(new TaskEnd('handedOver', 'another node has what the task needs'), signal);
         }
@@ -132,7 +132,7 @@ export class HandOver {
     if (this.#nodes(definition).length === 0) return false;
     if (!runner.isInterruptible) return true;
     const { suits, handOvers } = this.#options;
-    return await handOvers.take(async () => this.#ask(definition, signal, !(await suits(definition))));
+    return await handOvers.run(async () => this.#ask(definition, signal, !(await suits(definition))));
   }
 
   /**

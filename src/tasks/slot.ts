@@ -15,7 +15,7 @@ import { applicationConfigOf, applicationOf } from './own-application.ts';
 import type { Progress } from './progress.ts';
 import { TaskRunner } from './runner.ts';
 import { StandIn } from './stand-in.ts';
-import type { Turns } from '../lib/turns.ts';
+import type { Limiter } from '../lib/limiter.ts';
 
 /** How much later than the one before it each node of the ranking claims a task without an owner. */
 const STEP_MS = 300;
@@ -38,10 +38,10 @@ export interface TaskSlotOptions {
   readonly kind: TaskKind;
   readonly calls: PeerCalls;
   /** Limits how many claims a node makes at the same time. */
-  readonly turns: Turns;
+  readonly turns: Limiter;
   /** Limit how many tasks it hands over at the same time: because it drains, and because it lacks what they need. */
-  readonly handOvers: Turns;
-  readonly moves: Turns;
+  readonly handOvers: Limiter;
+  readonly moves: Limiter;
   readonly log: Logger;
   /** Called after each review with whether a change of nodes or of the store matters, and the stream that the task follows. */
   readonly onLook: (slot: TaskSlot, isOpen: boolean, stream: string | undefined) => void;
@@ -291,7 +291,7 @@ export class TaskSlot {
     const { definitions, turns } = this.#options;
     this.#claiming = true;
     try {
-      await turns.take(async () => {
+      await turns.run(async () => {
         const definition = definitions.get(this.name);
         const isFree = !this.#closed && this.#owner === undefined;
         if (isFree && definition !== undefined && this.#isWanted(definition)) await this.#claim(definition, false);

@@ -11,7 +11,7 @@ import { TaskDefinitions } from './definitions.ts';
 import { STAND_BY } from './hand-over.ts';
 import { makesStream, TaskEnd, type TaskKind } from './kind.ts';
 import { TaskSlot } from './slot.ts';
-import { Turns } from '../lib/turns.ts';
+import { Limiter } from '../lib/limiter.ts';
 
 /** How long a deletion waits for the end of the task. */
 const ENDS_MS = 5000;
@@ -65,9 +65,9 @@ export class Tasks {
   /** Those that follow an output stream, by its key, and the other way round. */
   readonly #byStream = new Map<string, Set<TaskSlot>>();
   readonly #streams = new Map<TaskSlot, string>();
-  readonly #turns = new Turns(CLAIMS_AT_ONCE);
-  readonly #handOvers = new Turns(HAND_OVERS_AT_ONCE);
-  readonly #moves = new Turns(MOVES_AT_ONCE);
+  readonly #turns = new Limiter(CLAIMS_AT_ONCE);
+  readonly #handOvers = new Limiter(HAND_OVERS_AT_ONCE);
+  readonly #moves = new Limiter(MOVES_AT_ONCE);
   /** Last states of tasks that were deleted. */
   readonly #last = new Map<string, Json>();
   readonly #undo: (() => void)[] = [];

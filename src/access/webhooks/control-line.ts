@@ -1,5 +1,6 @@
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
+import { Limiter } from '../../lib/limiter.ts';
 import type { Logger } from '../../log/log.ts';
 import {
   askControlServer,
@@ -8,7 +9,6 @@ import {
   type ControlServer,
 } from '../../control-server/control-server.ts';
 import { Breaker } from './breaker.ts';
-import { Slots } from './slots.ts';
 
 /** Openings that are asked at once, and that wait for that. */
 const MAX_OPENINGS = 256;
@@ -21,8 +21,8 @@ const IDLE_SOCKETS = 32;
 export class ControlLine {
   readonly #agent: HttpAgent;
   readonly #breaker: Breaker;
-  readonly #openings = new Slots(MAX_OPENINGS, MAX_WAITING);
-  readonly #closings = new Slots(MAX_CLOSINGS, Infinity);
+  readonly #openings = new Limiter(MAX_OPENINGS, MAX_WAITING);
+  readonly #closings = new Limiter(MAX_CLOSINGS);
   readonly #signal: AbortSignal;
 
   /** @param signal ends what is under way */
@@ -52,8 +52,8 @@ export class ControlLine {
     question: object,
     isWanted: () => boolean = () => true,
   ): Promise<ControlAnswer> {
-    const slots = kind === 'opening' ? this.#openings : this.#closings;
-    return slots.run(
+    const calls = kind === 'opening' ? this.#openings : this.#closings;
+    return calls.run(
       () => {
         if (!isWanted()) throw new ControlServerError('the client has gone', true);
         return this.#breaker.run(() => askControlServer(server, question, this.#signal, this.#agent));

@@ -5,7 +5,7 @@ import type { Registry } from '../../core/registry.ts';
 import { KilnError } from '../../errors.ts';
 import { MULTIPLEX, SCHEDULED, type ChannelKind } from '../../channels/channel-kind.ts';
 import type { Channel, Channels } from '../../channels/channels.ts';
-import { Turns } from '../../lib/turns.ts';
+import { Limiter } from '../../lib/limiter.ts';
 import { answers, ok } from '../envelope.ts';
 import { MultiplexChannel, multiplexChannel } from '../multiplex-channel.ts';
 import { markStale } from '../read-your-writes.ts';
@@ -23,7 +23,7 @@ type Row = Static<typeof Row>;
 
 /** The channels of all applications at a glance, each as the call for that channel shows it. */
 export function channelRoutes(registry: Registry, channels: Channels): FastifyPluginAsyncTypebox {
-  const turns = new Turns(AT_ONCE);
+  const lookups = new Limiter(AT_ONCE);
   /** The channels of one kind; those whose node does not answer are without `channel`. */
   const rowsOf = async <S>(
     application: Application,
@@ -34,7 +34,7 @@ export function channelRoutes(registry: Registry, channels: Channels): FastifyPl
     const names = await channels.names(kind, application);
     const rows = names.map(async (name) => {
       try {
-        return [row(name, await turns.take(() => channels.find(kind, application, name)))];
+        return [row(name, await lookups.run(() => channels.find(kind, application, name)))];
       } catch (error) {
         if (!(error instanceof KilnError)) throw error;
         return error.code === 'channelNotFound' ? [] : [row(name, undefined)];

@@ -7,7 +7,7 @@ import type { TaskName } from '../../tasks/definition.ts';
 import { replaceFile } from '../../lib/files/paths.ts';
 import { unless } from '../../lib/files/unless.ts';
 import type { Tasks } from '../../tasks/tasks.ts';
-import { Turns } from '../../lib/turns.ts';
+import { Limiter } from '../../lib/limiter.ts';
 import type { ChannelDeletions } from './deletions.ts';
 import type { ChannelFileKind } from './kinds.ts';
 import { readChannelFile } from './read-file.ts';
@@ -42,7 +42,7 @@ export class ChannelFolder {
   readonly #reported = new Map<string, string>();
   /** Times of deletions that this node carried out, by channel name: files that appear later are new ones. */
   readonly #deleted = new Map<string, number>();
-  readonly #turns = new Turns(1);
+  readonly #mutex = new Limiter(1);
   #closed = false;
 
   constructor(options: ChannelFolderOptions) {
@@ -56,7 +56,7 @@ export class ChannelFolder {
 
   /** Scans the folder and offers, changes or withdraws its channels. */
   async look(): Promise<void> {
-    await this.#turns.take(() => this.#look());
+    await this.#mutex.run(() => this.#look());
   }
 
   /**
@@ -66,7 +66,7 @@ export class ChannelFolder {
    * @throws errors of the system
    */
   async remove(name: string, at: number): Promise<boolean> {
-    return await this.#turns.take(async () => {
+    return await this.#mutex.run(async () => {
       const files = this.#filesOf(name);
       for (const file of files) await this.#unlink(file);
       this.#deleted.set(name, at);
@@ -77,7 +77,7 @@ export class ChannelFolder {
 
   /** Rewrites the file of a channel. @returns false when there is none @throws errors of the system */
   async rewrite(name: string, text: string): Promise<boolean> {
-    return await this.#turns.take(async () => {
+    return await this.#mutex.run(async () => {
       const file = this.#offered.get(name)?.file;
       if (file === undefined) return false;
       await replaceFile(join(this.#path, file), (temporary) => write(temporary, text));

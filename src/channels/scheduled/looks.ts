@@ -1,3 +1,4 @@
+import { Limiter } from '../../lib/limiter.ts';
 import { Watchdog } from '../../lib/watchdog.ts';
 import { MediaBusyError, MediaError } from './media-error.ts';
 
@@ -12,11 +13,6 @@ export interface LooksOptions {
   readonly waiting?: number;
 }
 
-interface Waiting {
-  readonly begin: () => void;
-  readonly refuse: (error: MediaError) => void;
-}
-
 /**
  * Limits how many media files are examined at a time; others wait in order. A look that hangs fails but keeps its
  * place until it is over, so no more threads and programs hang than there are places. While all hang, others fail at
@@ -24,13 +20,12 @@ interface Waiting {
  */
 export class Looks {
   readonly #options: LooksOptions;
-  readonly #waiting: Waiting[] = [];
-  #free: number;
+  readonly #places: Limiter;
   #hanging = 0;
 
   constructor(options: LooksOptions) {
     this.#options = options;
-    this.#free = options.atOnce;
+    this.#places = new Limiter(options.atOnce, options.waiting ?? MAX_WAITING);
   }
 
   /**
@@ -38,23 +33,10 @@ export class Looks {
    * @throws MediaError when it hangs or is rejected; errors of `look`
    */
   async take<T>(look: (late: AbortSignal) => Promise<T>): Promise<T> {
-    await this.#place();
-    const late = new AbortController();
+    if (this.#hangs) throw new MediaError(HANGS);
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const watch = new Watchdog(this.#options.withinMs, () => {
-      late.abort();
-      this.#hanging++;
-      reject(new MediaError(HANGS));
-      if (this.#hangs) for (const { refuse } of this.#waiting.splice(0)) refuse(new MediaError(HANGS));
-    });
-    const over = (): void => {
-      watch.close();
-      if (late.signal.aborted) this.#hanging--;
-      const next = this.#waiting.shift();
-      if (next === undefined) this.#free++;
-      else next.begin();
-    };
-    void look(late.signal).then(resolve, reject).finally(over);
+    const full = (): Error => new MediaBusyError('too many media files wait to be looked at');
+    this.#places.run(() => this.#watch(look, reject), full).then(resolve, reject);
     return promise;
   }
 
@@ -62,14 +44,20 @@ export class Looks {
     return this.#hanging >= this.#options.atOnce;
   }
 
-  async #place(): Promise<void> {
-    if (this.#free > 0) {
-      this.#free--;
-      return;
+  /** @param onHang called when the look takes too long; its place is free only when it is over */
+  async #watch<T>(look: (late: AbortSignal) => Promise<T>, onHang: (error: MediaError) => void): Promise<T> {
+    const late = new AbortController();
+    const watch = new Watchdog(this.#options.withinMs, () => {
+      late.abort();
+      this.#hanging++;
+      onHang(new MediaError(HANGS));
+      if (this.#hangs) this.#places.rejectWaiting(() => new MediaError(HANGS));
+    });
+    try {
+      return await look(late.signal);
+    } finally {
+      watch.close();
+      if (late.signal.aborted) this.#hanging--;
     }
-    if (this.#hangs) throw new MediaError(HANGS);
-    if (this.#waiting.length >= (this.#options.waiting ?? MAX_WAITING))
-      throw new MediaBusyError('too many media files wait to be looked at');
-    await new Promise<void>((begin, refuse) => this.#waiting.push({ begin, refuse }));
   }
 }

@@ -2,7 +2,7 @@ import { mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises
 import { join } from 'node:path';
 import type { Static, TSchema } from 'typebox';
 import Value from 'typebox/value';
-import { KeyedTurns } from './keyed-turns.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import { unless } from './unless.ts';
 
 const EXTENSION = '.json';
@@ -11,7 +11,7 @@ const EXTENSION = '.json';
 export class JsonFolder<S extends TSchema> {
   readonly #folder: string;
   readonly #schema: S;
-  readonly #turns = new KeyedTurns();
+  readonly #mutex = new KeyedMutex();
 
   /** @param folder of this process alone; made with the first document */
   constructor(folder: string, schema: S) {
@@ -25,7 +25,7 @@ export class JsonFolder<S extends TSchema> {
    * @throws what the system says
    */
   async put(name: string, value: Static<S>, onDisk = false): Promise<void> {
-    await this.#turns.take(name, async () => {
+    await this.#mutex.run(name, async () => {
       await mkdir(this.#folder, { recursive: true });
       const path = this.#path(name);
       const file = await open(`${path}.new`, 'w');
@@ -41,7 +41,7 @@ export class JsonFolder<S extends TSchema> {
 
   /** Idempotent. @throws what the system says */
   async remove(name: string): Promise<void> {
-    await this.#turns.take(name, () => unlink(this.#path(name)).catch(unless('ENOENT')));
+    await this.#mutex.run(name, () => unlink(this.#path(name)).catch(unless('ENOENT')));
   }
 
   /**

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, open, readFile, readlink, rename, stat, unlink } from 'node:fs/promises';
 import { isAlive } from '../process-usage.ts';
 import { pause } from '../pause.ts';
-import { KeyedTurns } from './keyed-turns.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
 import { temporaryBeside } from './paths.ts';
 import { unless } from './unless.ts';
 
@@ -11,7 +11,7 @@ const STALE_MS = 10_000;
 const AGAIN_MS = 20;
 const NEVER = new AbortController().signal;
 
-const turns = new KeyedTurns();
+const mutex = new KeyedMutex();
 
 /**
  * Runs a step while no other user of the same lock runs one, on any machine: the folder may be shared.
@@ -19,7 +19,7 @@ const turns = new KeyedTurns();
  * @throws what the step throws; what the system says
  */
 export async function withLock<T>(path: string, step: () => Promise<T>): Promise<T> {
-  return await turns.take(path, async () => {
+  return await mutex.run(path, async () => {
     await take(path);
     try {
       return await step();

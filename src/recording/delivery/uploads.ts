@@ -1,6 +1,6 @@
 import { extname, join } from 'node:path';
 import { Worker } from 'node:worker_threads';
-import { Turns } from '../../lib/turns.ts';
+import { Limiter } from '../../lib/limiter.ts';
 import type { Progress, UploadResult, UploadTask } from './upload.ts';
 
 export interface BucketSettings {
@@ -45,7 +45,7 @@ const MOST = 16;
  * delay media.
  */
 export class Uploads {
-  readonly #turns = new Turns(MOST);
+  readonly #limiter = new Limiter(MOST);
   readonly #running = new Map<number, Running>();
   #thread: Worker | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -62,7 +62,7 @@ export class Uploads {
     settings: BucketSettings,
     onProgress: (progress: Progress | undefined) => void,
   ): Promise<UploadResult | undefined> {
-    return this.#turns.take(() => this.#run(task, settings, onProgress));
+    return this.#limiter.run(() => this.#run(task, settings, onProgress));
   }
 
   /** Ends the thread and its uploads. Idempotent. */

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
 import { freePorts } from '../network/ports.ts';
-import { turns } from '../time/turns.ts';
+import { Limiter } from '../../../src/lib/limiter.ts';
 import { until } from '../time/until.ts';
 
 export interface RedisServerOptions {
@@ -23,7 +23,7 @@ export interface RedisServerOptions {
 }
 
 /** Tests of a file that have servers at the same time: more, each with its nodes, are late for their own leases. */
-const atOnce = turns(5);
+const atOnce = new Limiter(5);
 const theirTurn = new WeakSet<object>();
 
 /** Waits for the turn of a test, which ends with the test. */
@@ -31,7 +31,7 @@ async function turnOf(t: Pick<ExecutionContext, 'teardown'>): Promise<void> {
   if (theirTurn.has(t)) return;
   theirTurn.add(t);
   await new Promise<void>((begins) => {
-    void atOnce(
+    void atOnce.run(
       () =>
         new Promise<void>((ends) => {
           t.teardown(ends);

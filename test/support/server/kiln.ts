@@ -7,7 +7,7 @@ import type { Host } from '../network/hosts.ts';
 import { isRunning, processTree } from '../load/usage.ts';
 import { refuseWarnings } from '../programs/node-warnings.ts';
 import { freePorts } from '../network/ports.ts';
-import { turns } from '../time/turns.ts';
+import { Limiter } from '../../../src/lib/limiter.ts';
 import { until } from '../time/until.ts';
 
 /** What `npm start` runs. */
@@ -170,7 +170,7 @@ const running = new Set<ChildProcess>();
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
 
 /** A start is seconds of work: with all of a test file at once none would be ready for long, and no test over. */
-const starts = turns(2);
+const starts = new Limiter(2);
 
 /** A server process of its own, on free ports. */
 export class Kiln {
@@ -192,7 +192,7 @@ export class Kiln {
 
   /** Starts a server, when others that are being started leave it room, and waits until it is ready. */
   static start(options: KilnOptions = {}): Promise<Kiln> {
-    return starts(() => Kiln.#start(options));
+    return starts.run(() => Kiln.#start(options));
   }
 
   static async #start(options: KilnOptions): Promise<Kiln> {

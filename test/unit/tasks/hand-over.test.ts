@@ -5,7 +5,7 @@ import type { NodeRow } from '#cluster';
 import { HandOver, type HandOverOptions } from '../../../src/tasks/hand-over.ts';
 import type { TaskDefinition } from '../../../src/tasks/definition.ts';
 import type { TaskRunner } from '../../../src/tasks/runner.ts';
-import { Turns } from '../../../src/lib/turns.ts';
+import { Limiter } from '../../../src/lib/limiter.ts';
 import { until } from '../../support/time/until.ts';
 import { virtualTime } from '../../support/time/virtual-time.ts';
 
@@ -26,7 +26,7 @@ test.serial('a task leaves a node that lacks what it needs for one that has it, 
         return { ready: has.there };
       },
     },
-    moves: new Turns(1),
+    moves: new Limiter(1),
     suits: async () => has.here,
     log: pino({ level: 'silent' }),
   } as unknown as HandOverOptions);
@@ -64,7 +64,7 @@ test.serial('a task is handed over although it cannot be found out at first what
     name: NAME,
     cluster: { self: { id: 'a', incarnation: 'a1' }, nodes: () => [OTHER], state: 'online' },
     calls: { call: async () => ({ ready: true }) },
-    handOvers: new Turns(1),
+    handOvers: new Limiter(1),
     suits: async () => {
       if (asked++ === 0) throw new Error('EIO: i/o error');
       return true;

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { UnavailableError, type Claim, type Cluster, type Owner } from '#cluster';
 import { Registry } from '../../../src/core/registry.ts';
-import { Turns } from '../../../src/lib/turns.ts';
+import { Limiter } from '../../../src/lib/limiter.ts';
 import { PeerCalls } from '../../../src/peers/peer-calls.ts';
 import { TaskCounts } from '../../../src/tasks/counts.ts';
 import type { TaskDefinition } from '../../../src/tasks/definition.ts';
@@ -56,9 +56,9 @@ async function open<K extends HeldKind | HeldStreamKind>(t: ExecutionContext, ki
     counts: new TaskCounts().of(kind.name),
     kind,
     calls: new PeerCalls(alone, log),
-    turns: new Turns(1),
-    handOvers: new Turns(1),
-    moves: new Turns(1),
+    turns: new Limiter(1),
+    handOvers: new Limiter(1),
+    moves: new Limiter(1),
     log,
     onLook: (_, isOpen) => looks.push(isOpen),
     onLast: () => {},
