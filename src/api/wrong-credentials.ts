@@ -1,4 +1,6 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { clientOf } from '../lib/client-of.ts';
+import { TokenBucket } from '../lib/token-bucket.ts';
 
 /** Wrong credentials that a client may have in a row, and how often one more. */
 const BURST = 20;
@@ -6,10 +8,9 @@ const REFILL_MS = 5000;
 /** Clients that are remembered, the one that was quiet longest forgotten first. */
 const MAX_CLIENTS = 10_000;
 
-interface Bucket {
-  /** When all of its tokens are there again. */
-  fullAt: number;
-  /** Since it was full last. */
+interface Client {
+  readonly bucket: TokenBucket;
+  /** Has exceeded the limit since its bucket was full last. */
   exceeded: boolean;
 }
 
@@ -30,29 +31,21 @@ export interface Count {
  * The limit makes each guess cost a delay or a connection of its own, and shows in the log that somebody guesses.
  */
 export class WrongCredentials {
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #clients = new BoundedMap<string, Client>(MAX_CLIENTS);
 
   /**
    * Counts a wrong credential.
    * @param now of a monotonic clock, in milliseconds
    */
   count(address: string, now: number): Count {
-    const client = clientOf(address);
-    const bucket = this.#buckets.get(client) ?? { fullAt: now, exceeded: false };
-    this.#buckets.delete(client);
-    if (this.#buckets.size >= MAX_CLIENTS) this.#buckets.delete(this.#buckets.keys().next().value as string);
-    this.#buckets.set(client, bucket);
-    if (bucket.fullAt <= now) {
-      bucket.fullAt = now;
-      bucket.exceeded = false;
-    }
-    const waitMs = bucket.fullAt - now - (BURST - 1) * REFILL_MS;
-    if (waitMs <= 0) {
-      bucket.fullAt += REFILL_MS;
-      return { waitMs: 0, isNews: false };
-    }
-    const isNews = !bucket.exceeded;
-    bucket.exceeded = true;
+    const key = clientOf(address);
+    const client = this.#clients.get(key) ?? { bucket: new TokenBucket(BURST, REFILL_MS), exceeded: false };
+    this.#clients.set(key, client);
+    if (client.bucket.isFull(now)) client.exceeded = false;
+    const waitMs = client.bucket.waitMs(now);
+    if (client.bucket.take(now)) return { waitMs, isNews: false };
+    const isNews = !client.exceeded;
+    client.exceeded = true;
     return { waitMs, isNews };
   }
 }

@@ -1,3 +1,5 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
+
 export interface MissMemoryOptions {
   /** How long a first miss is believed, in milliseconds; each one after it so much longer. */
   readonly stepMs: number;
@@ -15,22 +17,20 @@ interface Miss {
 /** What was looked for and not found, and is not looked for again for a while. Times are of the monotonic clock. */
 export class MissMemory {
   readonly #options: MissMemoryOptions;
-  /** The oldest first. */
-  readonly #misses = new Map<string, Miss>();
+  readonly #misses: BoundedMap<string, Miss>;
 
   constructor(options: MissMemoryOptions) {
     this.#options = options;
+    this.#misses = new BoundedMap(options.max);
   }
 
   /** It was not found. */
   add(key: string): void {
-    const { stepMs, longestMs, max } = this.#options;
+    const { stepMs, longestMs } = this.#options;
     const now = performance.now();
     const before = this.#misses.get(key);
-    this.#misses.delete(key);
     // who has not asked for long begins anew
     const count = before === undefined || now > before.until + longestMs ? 1 : before.count + 1;
-    if (this.#misses.size >= max) this.#misses.delete(this.#misses.keys().next().value as string);
     this.#misses.set(key, { count, until: now + Math.min(longestMs, count * stepMs) });
   }
 

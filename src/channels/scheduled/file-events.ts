@@ -2,7 +2,7 @@ import { id3WithoutVersion } from '../../containers/id3.ts';
 import { id3Of } from '../../containers/mpegts/metadata.ts';
 import type { NutStream } from '../../containers/nut/format.ts';
 import type { NutFrame } from '../../containers/nut/reader.ts';
-import { EventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
+import { eventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
 import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { Timeline, TrackTimeline } from '../../core/timeline.ts';
@@ -24,7 +24,7 @@ export class FileEvents {
   readonly #options: FileEventsOptions;
   readonly #track: DataTrack;
   readonly #clock: TrackTimeline;
-  readonly #rate = new EventRate();
+  readonly #rate = eventRate();
 
   constructor(options: FileEventsOptions) {
     const { place, timeline } = options;

@@ -3,7 +3,7 @@ import { id3Of } from '../../containers/mpegts/metadata.ts';
 import type { PesHeader } from '../../containers/mpegts/pes-header.ts';
 import { isSplice, spliceTime } from '../../containers/mpegts/splice.ts';
 import { ticksAhead } from '../../containers/mpegts/times.ts';
-import { EventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
+import { eventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
 import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { DataTrack } from '../../core/track.ts';
@@ -19,7 +19,7 @@ export class DataLane implements Lane {
   readonly index: number;
   readonly track: DataTrack;
   readonly #events: LaneEvents;
-  readonly #rate = new EventRate();
+  readonly #rate = eventRate();
 
   constructor(stream: ElementaryStream, ids: Pick<Lane, 'id' | 'index'>, events: LaneEvents) {
     this.stream = stream;

@@ -1,6 +1,6 @@
 import type { RtmpProviderConfig } from '../../config/model.ts';
 import { id3Tag, type Id3Frame } from '../../containers/id3.ts';
-import { EventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
+import { eventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
 import type { InputStream } from '../../core/stream.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { decodeAmf0, encodeAmf0Within } from '../../protocols/rtmp/amf0.ts';
@@ -32,7 +32,7 @@ export class DataEvents {
   readonly #input: InputStream;
   readonly #rules: readonly Rule[];
   readonly #faults: FaultLog;
-  readonly #rate = new EventRate();
+  readonly #rate = eventRate();
   /** The ad break that was announced last and has not begun. */
   #announced: NodeJS.Timeout | undefined;
 

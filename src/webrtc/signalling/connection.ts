@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto';
 import type { WebSocket } from 'ws';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
+import { TokenBucket } from '../../lib/token-bucket.ts';
 import { candidateLine } from '../candidate.ts';
 import { iceServersFor, offerFields } from '../ice-servers.ts';
 import { parseRemoteDescription, SdpError } from '../remote-description.ts';
 import type { Entrance, Offered, SessionEnd } from './entrance.ts';
 import { parseMessage, SignallingError, type ClientMessage } from './messages.ts';
-import { MessageRate } from './message-rate.ts';
 import type { PeerRequest } from './request.ts';
 
 export interface ConnectionOptions {
@@ -21,6 +21,9 @@ export interface ConnectionOptions {
 }
 
 const MAX_WAITING = 32;
+/** Messages in a burst, and per second after it: only candidates come a dozen at once. */
+const MAX_BURST = 100;
+const MESSAGES_PER_SECOND = 20;
 /** Limit of bytes that a peer leaves unread, beyond the system's buffers; then it is disconnected. */
 const MAX_UNREAD_BYTES = 256 * 1024;
 /** Code of the message for a peer whose admission has ended. */
@@ -31,7 +34,7 @@ const POLICY_VIOLATION = 1008;
 /** One peer of the WebSocket signalling (docs/compatibility.md#webrtc-signalling), where the server always makes the offer. */
 export class SignallingConnection {
   readonly #options: ConnectionOptions;
-  readonly #rate = new MessageRate();
+  readonly #rate = new TokenBucket(MAX_BURST, 1000 / MESSAGES_PER_SECOND);
   /** Aborts when the peer has gone or is disconnected. */
   readonly #gone = new AbortController();
   #offered: Offered | undefined;
@@ -52,7 +55,7 @@ export class SignallingConnection {
 
   #receive(text: string, binary: boolean): void {
     if (this.#closed) return;
-    if (!this.#rate.take(Date.now()) || this.#waiting >= MAX_WAITING) {
+    if (!this.#rate.take() || this.#waiting >= MAX_WAITING) {
       this.#options.socket.close(POLICY_VIOLATION, 'too many messages');
       this.#end('the peer sent too many messages');
       return;

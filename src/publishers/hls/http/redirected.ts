@@ -1,5 +1,6 @@
 import type { Application } from '../../../core/application.ts';
 import type { Registry } from '../../../core/registry.ts';
+import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { namesVhost, vhostOf, type SessionTokens } from '../answer/token.ts';
 
 /** Remembered tokens that were verified; the oldest are forgotten first. */
@@ -9,7 +10,7 @@ const MAX_KNOWN = 10_000;
 export class Redirected {
   readonly #registry: Registry;
   readonly #tokens: (application: Application, stream: string) => SessionTokens;
-  readonly #known = new Map<string, Application>();
+  readonly #known = new BoundedMap<string, Application>(MAX_KNOWN);
 
   constructor(registry: Registry, tokens: (application: Application, stream: string) => SessionTokens) {
     this.#registry = registry;
@@ -25,7 +26,6 @@ export class Redirected {
     const application = this.#registry.vhosts.get(vhostOf(token) ?? '')?.applications.get(app);
     if (application === undefined || this.#tokens(application, stream).verify(token) === undefined) return undefined;
     this.#known.set(key, application);
-    if (this.#known.size > MAX_KNOWN) this.#known.delete(this.#known.keys().next().value as string);
     return application;
   }
 }

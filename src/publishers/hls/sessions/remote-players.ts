@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../lib/bounded-map.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer/played-stream.ts';
@@ -69,7 +70,7 @@ export class RemotePlayers {
   readonly #players = new Map<string, RemotePlayer>();
   readonly #kicked = new RecentSet<string>(MAX_KICKED);
   /** Until when, by the monotonic clock. */
-  readonly #refused = new Map<string, number>();
+  readonly #refused = new BoundedMap<string, number>(MAX_REFUSED);
   #uncountedBytes = 0;
   #reportedAt = 0;
   /** The report that is on its way, and the one behind it. */
@@ -197,9 +198,7 @@ export class RemotePlayers {
   }
 
   #refuse(token: string): void {
-    this.#refused.delete(token);
     this.#refused.set(token, performance.now() + REFUSED_MS);
-    if (this.#refused.size > MAX_REFUSED) this.#refused.delete(this.#refused.keys().next().value as string);
   }
 
   #isRefused(token: string): boolean {
