@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { joinKey, splitKey, type Json } from '#cluster';
-import { ProgressSchema, type Progress } from './progress.ts';
+import { ProgressSchema, type TaskProgress } from './progress.ts';
 
 /** The name of a task in the whole cluster. */
 export interface TaskName {
@@ -54,7 +54,7 @@ export interface TaskDefinition extends Omit<Static<typeof Stored>, 'spec' | 'pr
   /** It outlives its application's restarts. */
   readonly persistent: boolean;
   /** As saved by the last owner: the claim may have newer progress. */
-  readonly progress?: Progress;
+  readonly progress?: TaskProgress;
 }
 
 /** Where definitions lie in the cluster's configuration: no virtual host has a name with `#`. */

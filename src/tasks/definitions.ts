@@ -13,7 +13,7 @@ import {
 import { asJson } from '../lib/as-json.ts';
 import { OfferedTasks } from './offered.ts';
 import { ProgressWriter } from './progress-writer.ts';
-import type { Progress } from './progress.ts';
+import type { TaskProgress } from './progress.ts';
 
 /** An application, or what has its name. */
 interface ApplicationName {
@@ -141,7 +141,7 @@ export class TaskDefinitions {
    * or when the definition is not there any more.
    * @throws UnavailableError, StorageError, ConflictError
    */
-  save(name: TaskName, progress: Progress): Promise<void> {
+  save(name: TaskName, progress: TaskProgress): Promise<void> {
     return this.#progress.save(name, progress);
   }
 

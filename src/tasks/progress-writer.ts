@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ConflictError, type Change, type Cluster } from '#cluster';
 import { BackOff } from '../lib/back-off.ts';
 import { definitionKey, readDefinition, type TaskName } from './definition.ts';
-import { isNewer, type Progress } from './progress.ts';
+import { isNewer, type TaskProgress } from './progress.ts';
 
 /** Entries per write: other writers wait during it. */
 const BATCH = 200;
@@ -12,7 +12,7 @@ const LONGEST_PAUSE_MS = 1000;
 
 interface Waiting {
   readonly key: string;
-  readonly progress: Progress;
+  readonly progress: TaskProgress;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
   attempt: number;
@@ -35,7 +35,7 @@ export class ProgressWriter {
    * Resolves when the definition has this progress or newer, or no longer exists.
    * @throws UnavailableError, StorageError; ConflictError when others keep changing it
    */
-  save(name: TaskName, progress: Progress): Promise<void> {
+  save(name: TaskName, progress: TaskProgress): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ key: definitionKey(name), progress, resolve, reject, attempt: 0 });
       if (!this.#isWriting) void this.#write();
@@ -97,7 +97,7 @@ export class ProgressWriter {
   }
 
   /** undefined when there is nothing to write. */
-  #change(key: string, progress: Progress, pending: Change | undefined): Change | undefined {
+  #change(key: string, progress: TaskProgress, pending: Change | undefined): Change | undefined {
     const entry = this.#config.entries().get(key);
     const definition = readDefinition(pending?.value ?? entry?.value);
     if (entry === undefined || definition === undefined || (definition.uid ?? '') !== progress.uid) return undefined;

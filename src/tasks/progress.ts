@@ -18,26 +18,26 @@ export const ProgressSchema = Type.Object({
  * Where the next run of a task continues. That it is over wins, since what is complete does not become incomplete; then
  * the highest fence, then the highest step.
  */
-export interface Progress extends Omit<Static<typeof ProgressSchema>, 'value'> {
+export interface TaskProgress extends Omit<Static<typeof ProgressSchema>, 'value'> {
   /** The data of the kind of task. */
   readonly value: Json;
 }
 
 /** undefined when it is missing, of another definition, or written by a node of another version. */
-export function readProgress(json: Json | undefined, uid: string): Progress | undefined {
+export function readProgress(json: Json | undefined, uid: string): TaskProgress | undefined {
   const isProgress = Value.Check(ProgressSchema, json) && json.uid === uid;
-  return isProgress ? (json as Progress) : undefined;
+  return isProgress ? (json as TaskProgress) : undefined;
 }
 
-export function isNewer(one: Progress, other: Progress | undefined): boolean {
+export function isNewer(one: TaskProgress, other: TaskProgress | undefined): boolean {
   if (other === undefined) return true;
   if ((one.over === true) !== (other.over === true)) return one.over === true;
   return one.fence > other.fence || (one.fence === other.fence && one.step > other.step);
 }
 
 /** The newest of those that exist. */
-export function newest(...all: readonly (Progress | undefined)[]): Progress | undefined {
-  let best: Progress | undefined;
+export function newest(...all: readonly (TaskProgress | undefined)[]): TaskProgress | undefined {
+  let best: TaskProgress | undefined;
   for (const progress of all) if (progress !== undefined && isNewer(progress, best)) best = progress;
   return best;
 }

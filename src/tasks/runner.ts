@@ -1,48 +1,68 @@
-import { UnavailableError, type Cluster, type Json, type Lease } from '#cluster';
-import type { Application } from '../core/application.ts';
+import type { Cluster, Json } from '#cluster';
 import { BackOff } from '../lib/back-off.ts';
-import type { Registry } from '../core/registry.ts';
-import { KilnError } from '../errors.ts';
-import type { Logger } from '../log/log.ts';
-import { SyncedLease } from '../directory/synced-lease.ts';
-import type { KindCounts } from './counts.ts';
-import { isSameButSpec, isSameTask, type TaskDefinition, type TaskName } from './definition.ts';
-import type { TaskDefinitions } from './definitions.ts';
-import { isStreamKind, TaskEnd, type StreamTask, type Task, type TaskKind } from './kind.ts';
-import { applicationOf } from './own-application.ts';
 import { pause } from '../lib/pause.ts';
+import type { Registry } from '../core/registry.ts';
+import type { OutputStream } from '../core/stream.ts';
+import type { KindCounts } from './counts.ts';
+import { isSameButSpec, isSameTask, type TaskDefinition } from './definition.ts';
+import { isStreamKind, TaskEnd, type Task } from './kind.ts';
+import { applicationOf } from './own-application.ts';
 import { liveOutput, type LiveOutput } from './live-output.ts';
-import { isNewer, newest, readProgress, type Progress } from './progress.ts';
+import { OwnedProgress, type OwnedProgressOptions } from './owned-progress.ts';
+import type { TaskProgress } from './progress.ts';
+import { TaskRun, type TaskRunOptions } from './run.ts';
 import type { StandIn } from './stand-in.ts';
+import { reasonOf } from './store-failure.ts';
 
 const LONGEST_PAUSE_MS = 5000;
 /** After a run of this length the pauses between attempts are short again. */
 const LASTING_MS = 10_000;
 /** Pause after progress could not be saved. */
 const SAVE_AGAIN_MS = 2000;
-/** Time between two writes of progress to the claim: a run may keep with every packet. */
-const KEEP_MS = 1000;
-/** How often a node that runs alone saves progress: there is no other node that could inherit it. */
-const ALONE_MS = 5000;
 
-export interface TaskRunnerOptions {
-  readonly kind: TaskKind;
-  readonly name: TaskName;
-  readonly definition: TaskDefinition;
-  readonly definitions: TaskDefinitions;
+/**
+ * Phase of a runner. It begins between runs, and only these transitions exist:
+ *
+ *     between runs -> running   its application, or the stream that it follows, is on this node
+ *     between runs -> pausing   a run or a deletion has failed, or progress could not be saved
+ *     running, pausing -> between runs   (`settled`)
+ *     any -> ending   (`stopped`), which is final
+ */
+type Phase =
+  /** Chooses the next step, saves progress, or deletes the definition. */
+  | { readonly kind: 'between runs' }
+  | { readonly kind: 'running'; readonly run: TaskRun }
+  | { readonly kind: 'pausing'; readonly after: 'failure' | 'failed save'; readonly wake: AbortController }
+  /** `run`: the last one, until it has ended. */
+  | { readonly kind: 'ending'; readonly cause: TaskEnd; readonly run?: TaskRun };
+
+/** The phase after the end of a run or a pause. */
+function settled(phase: Phase): Phase {
+  return phase.kind === 'ending' ? { kind: 'ending', cause: phase.cause } : { kind: 'between runs' };
+}
+
+/** The phase after a stop. The first cause counts. */
+function stopped(phase: Phase, cause: TaskEnd): Phase {
+  if (phase.kind === 'ending') return phase;
+  return { kind: 'ending', cause, ...(phase.kind === 'running' && { run: phase.run }) };
+}
+
+/** Ends a run or a pause early. */
+function interrupt(phase: Phase, cause: TaskEnd): void {
+  if (phase.kind === 'running') phase.run.stop(cause);
+  else if (phase.kind === 'pausing') phase.wake.abort();
+}
+
+export interface TaskRunnerOptions extends OwnedProgressOptions {
   readonly counts: KindCounts;
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
-  readonly lease: Lease;
   /** Called with the last state of a run that is over because the task was deleted, and with nothing when one begins. */
   readonly onLast: (report: Json | undefined) => void;
   /** Not defined yet: the definition is written when the task has started. */
   readonly isNew: boolean;
-  /** Progress that an earlier run on this node could not save. */
-  readonly unsaved: Progress | undefined;
   /** A first run that is ready. */
   readonly standIn: StandIn | undefined;
-  readonly log: Logger;
 }
 
 /**
@@ -55,40 +75,20 @@ export class TaskRunner {
   /** Resolves when the task works; rejects with the reason when a new one failed. */
   readonly started: Promise<void>;
   readonly #options: TaskRunnerOptions;
-  readonly #lease: SyncedLease;
+  readonly #progress: OwnedProgress;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   readonly #start = Promise.withResolvers<void>();
+  #phase: Phase = { kind: 'between runs' };
   #definition: TaskDefinition;
   #isNew: boolean;
   #isUseful = false;
-  #progress: Progress | undefined;
-  #step = 0;
-  /** Why it ends. */
-  #end: TaskEnd | undefined;
-  #run = new AbortController();
-  #rest = new AbortController();
-  /** Its stream is not here, and its progress is not saved yet. */
-  #isLeaving = false;
-  #isRunning = false;
-  #report: (() => Json) | undefined;
-  /** The run goes on with another spec. */
-  #changed: ((spec: Json) => void) | undefined;
-  /** The run chooses when it is handed over. */
-  #handsOver: ((leave: () => void) => void) | undefined;
-  /** It is to be handed over, at the end of this run at the latest. */
-  #departure: (() => void) | undefined;
-  #standIn: StandIn | undefined;
-  #checkpoint: NodeJS.Timeout | undefined;
 
   constructor(options: TaskRunnerOptions) {
-    const { lease, definition, isNew, unsaved, standIn, log } = options;
+    const { lease, definition, isNew, log } = options;
     this.#options = options;
-    this.#standIn = standIn;
     this.#definition = definition;
     this.#isNew = isNew;
-    const own = unsaved?.uid === this.#uid ? unsaved : undefined;
-    this.#progress = newest(readProgress(lease.inherited, this.#uid), definition.progress, own);
-    this.#lease = new SyncedLease(lease, { kept: () => (this.#progress ?? null) as Json, keepEveryMs: KEEP_MS }, log);
+    this.#progress = new OwnedProgress(options);
     this.started = this.#start.promise;
     this.started.catch(() => undefined);
     const onLost = (): void => void this.stop(new TaskEnd('lost', (lease.signal.reason as Error).message));
@@ -99,7 +99,7 @@ export class TaskRunner {
     );
   }
 
-  /** It has no definition yet. */
+  /** Whether the task has no definition yet. */
   get isNew(): boolean {
     return this.#isNew;
   }
@@ -109,35 +109,27 @@ export class TaskRunner {
     return this.#isUseful;
   }
 
-  /**
-   * Progress that belongs in the definition and is not there yet: that of a task that follows a stream, and that of any
-   * task that is complete.
-   */
-  get unsaved(): Progress | undefined {
-    const { kind, definitions, name } = this.#options;
-    const definition = definitions.get(name);
-    if (this.#progress === undefined || definition === undefined) return undefined;
-    if (!isStreamKind(kind) && !this.#isOver) return undefined;
-    const isKnown = (definition.uid ?? '') !== this.#uid || !isNewer(this.#progress, definition.progress);
-    return isKnown ? undefined : this.#progress;
+  /** Progress that belongs in the definition and is not there yet. */
+  get unsaved(): TaskProgress | undefined {
+    return this.#progress.unsaved;
   }
 
-  /** It is running at the moment, and neither waiting to be tried again nor about to leave. */
+  /** True during a run, until it has ended. */
   get isRunning(): boolean {
-    return this.#isRunning;
+    return this.#run !== undefined;
   }
 
-  /** Others would miss something if its run ended here before another node is ready to go on. */
+  /** Whether others would miss something if the run ended here before another node is ready to go on. */
   get isInterruptible(): boolean {
-    return this.#handsOver !== undefined;
+    return this.#run?.isInterruptible === true;
   }
 
-  /** The state that the task reports; undefined when it reports none. */
+  /** The state that the run reports; undefined when it reports none. */
   get report(): Json | undefined {
-    return this.#report?.();
+    return this.#run?.report;
   }
 
-  /** It is defined now, or differently: another spec begins a new run, unless the run listens to changes. */
+  /** Sets the first or a changed definition: another spec begins a new run, unless the run listens to changes. */
   define(definition: TaskDefinition): void {
     const before = this.#definition;
     // another task under the same id has nothing to do with this one
@@ -149,295 +141,184 @@ export class TaskRunner {
     this.#isNew = false;
     if (before.origin?.node !== definition.origin?.node)
       void this.stop(new TaskEnd('handedOver', 'another node has its stream'));
-    if (definition.progress?.over === true && !this.#isOver) {
-      this.#progress = definition.progress;
-      this.#run.abort(new TaskEnd('removed', 'an earlier owner completed the task'));
-      this.#rest.abort();
-      return;
+    if (definition.progress?.over === true && !this.#progress.isOver) {
+      this.#progress.adopt(definition.progress);
+      return interrupt(this.#phase, new TaskEnd('removed', 'an earlier owner completed the task'));
     }
     if (isSameTask(before, definition)) return;
-    if (this.#changed !== undefined && isSameButSpec(before, definition)) return this.#changed(definition.spec);
-    this.#run.abort(new TaskEnd('changed', 'the task was changed'));
-    this.#rest.abort();
+    if (isSameButSpec(before, definition) && this.#run?.change(definition.spec) === true) return;
+    interrupt(this.#phase, new TaskEnd('changed', 'the task was changed'));
   }
 
-  /** Its stream may be back, or the store. */
+  /** Its stream may be back, or the store: progress that could not be saved is saved again, or continued. */
   look(): void {
-    if (this.#isLeaving) this.#rest.abort();
+    if (this.#phase.kind === 'pausing' && this.#phase.after === 'failed save') this.#phase.wake.abort();
   }
 
-  /** Ends it here at a moment that the run chooses, unless the signal aborts before. */
-  handOver(end: TaskEnd, signal: AbortSignal): void {
+  /** Ends the task here at a moment that the run chooses, unless the signal aborts before. */
+  handOver(cause: TaskEnd, signal: AbortSignal): void {
     const leave = (): void => {
-      if (!signal.aborted) void this.stop(end);
+      if (!signal.aborted) void this.stop(cause);
     };
-    if (this.#handsOver === undefined) return leave();
-    this.#departure = leave;
-    this.#handsOver(leave);
+    if (this.#run === undefined) leave();
+    else this.#run.handOver(leave);
   }
 
-  /** Ends it here, at once. Resolves when it has ended. */
-  stop(end: TaskEnd): Promise<void> {
-    this.#end ??= end;
-    this.#run.abort(this.#end);
-    this.#rest.abort();
+  /** Ends the task here, at once. Resolves when it has ended. */
+  stop(cause: TaskEnd): Promise<void> {
+    const before = this.#phase;
+    this.#phase = stopped(before, cause);
+    interrupt(before, cause);
     return this.over;
   }
 
-  async #hold(): Promise<void> {
-    // the creator gets this object before it can end
-    await Promise.resolve();
-    try {
-      while (this.#end === undefined) await this.#turn();
-    } finally {
-      this.#start.reject(this.#end ?? new TaskEnd('removed', 'the task has ended'));
-      this.#sign();
-      clearTimeout(this.#checkpoint);
-      this.#standIn?.close();
-      await this.#saveOrTell();
-      await this.#lease.release();
-    }
+  get #run(): TaskRun | undefined {
+    return 'run' in this.#phase ? this.#phase.run : undefined;
   }
 
-  /** One run, and what its end leads to. */
-  async #turn(): Promise<void> {
-    const since = performance.now();
-    try {
-      if (!this.#isOver && (await this.#runOnce())) this.#keep(this.#progress?.value ?? null, true);
-      if (this.#isOver) await this.#finish();
-    } catch (error) {
-      if (this.#end !== undefined) return;
-      if (this.#isNew) {
-        this.#start.reject(error);
-        this.#end = new TaskEnd('removed', 'the task could not be started');
-        return;
-      }
-      const { log, name, counts } = this.#options;
-      counts.failed++;
-      const fields = { event: 'task.failed', ...name, ...reasonOf(error) } as const;
-      if (this.#isOver) log.debug(fields, 'the task is complete but its definition could not be deleted: trying again');
-      else log.warn(fields, 'the task failed and will be tried again');
-      if (performance.now() - since > LASTING_MS) this.#backOff.reset();
-      await this.#pauseHere(this.#backOff.next());
-    }
-  }
-
-  /** @throws UnavailableError and the like, when it is to be tried again */
-  async #finish(): Promise<void> {
-    const { definitions, name } = this.#options;
-    if (this.#end === undefined && !this.#isNew) await definitions.remove(name);
-    this.#end ??= new TaskEnd('removed', 'the task is over');
-  }
-
-  /** @returns whether the task is over for good */
-  async #runOnce(): Promise<boolean> {
-    const { kind, name, definitions } = this.#options;
-    const definition = this.#definition;
-    if (!this.#isNew && definitions.isLeftOver(name, definition)) return true;
-    // after a change, the loop begins anew with a signal of its own
-    this.#run = new AbortController();
-    if (isStreamKind(kind)) {
-      const live = this.#live;
-      if (live !== undefined) return await this.#runBeside(live, definition, kind.run.bind(kind));
-      await this.#leave();
-      return false;
-    }
-    const application = applicationOf(this.#options.registry, name);
-    if (application === undefined) {
-      this.#end = new TaskEnd('handedOver', 'this node does not have the application');
-      return false;
-    }
-    const ready = this.#standIn?.take(definition, application);
-    this.#standIn = undefined;
-    return await this.#runIn(application, definition, ready ?? ((task) => kind.run(task)));
-  }
-
-  async #runBeside(
-    { application, output }: LiveOutput,
-    definition: TaskDefinition,
-    run: (task: StreamTask) => Promise<void>,
-  ): Promise<boolean> {
-    const { signal } = this.#run;
-    const stop = this.#run;
-    const onGone = (): void => stop.abort(endOf(application, definition));
-    output.once('close', onGone);
-    try {
-      return await this.#runIn(application, definition, (task) => run(Object.assign(task, { output })));
-    } finally {
-      output.off('close', onGone);
-      if (signal.aborted && (signal.reason as TaskEnd).reason === 'streamGone') this.#backOff.reset();
-    }
-  }
-
-  async #runIn(
-    application: Application,
-    definition: TaskDefinition,
-    run: (task: Task) => Promise<void>,
-  ): Promise<boolean> {
-    this.#begin();
-    const { onLast } = this.#options;
-    onLast(undefined);
-    const stop = this.#run;
-    const { signal } = stop;
-    const onClose = (): void => stop.abort(endOf(application, definition));
-    application.once('close', onClose);
-    this.#isRunning = true;
-    this.#options.counts.started++;
-    try {
-      await run(this.#task(definition, application, signal));
-      if (!signal.aborted) return true;
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    } finally {
-      application.off('close', onClose);
-      if (this.#end?.reason === 'removed') onLast(this.report);
-      this.#report = undefined;
-      this.#changed = undefined;
-      this.#handsOver = undefined;
-      this.#isRunning = false;
-      this.#departure?.();
-    }
-    const end = signal.reason as TaskEnd;
-    return end.reason === 'applicationClosed' && (this.#isNew || !definition.persistent);
-  }
-
-  /** Saves the progress in the definition and releases the task until its stream exists again. */
-  async #leave(): Promise<void> {
-    const { log, name } = this.#options;
-    this.#sign();
-    try {
-      await this.#save();
-      this.#isUseful = true;
-      if (!this.#isHere) this.#end ??= new TaskEnd('streamGone', 'its stream is not on this node');
-    } catch (error) {
-      // it continues here if the stream is back before the store
-      log.debug({ ...name, ...reasonOf(error) }, 'the progress of the task could not be saved: trying again');
-      if (this.#isHere) return;
-      this.#isLeaving = true;
-      await this.#pause(SAVE_AGAIN_MS);
-      this.#isLeaving = false;
-    }
-  }
-
-  /** By the fence of the saved progress other nodes see that this owner has saved everything. */
-  #sign(): void {
-    const { lease, kind } = this.#options;
-    if (isStreamKind(kind) && this.#progress?.fence !== lease.fence) this.#keep(this.#progress?.value ?? null);
-  }
-
-  #begin(): void {
-    const { log, name, lease } = this.#options;
-    if (!this.#isUseful && !this.#isNew)
-      log.info({ event: 'task.started', ...name, fence: lease.fence }, 'this node runs the task');
-    this.#isUseful = true;
-  }
-
-  #task({ spec, persistent }: TaskDefinition, application: Application, signal: AbortSignal): Task {
-    const { name, lease } = this.#options;
-    const isNew = this.#isNew;
-    return {
-      name,
-      spec,
-      persistent,
-      application,
-      isNew,
-      signal,
-      progress: this.#progress?.value ?? undefined,
-      get fence() {
-        return lease.fence;
-      },
-      get valid() {
-        return lease.valid && !signal.aborted;
-      },
-      keep: (value) => this.#keep(value),
-      started: () => this.#start.resolve(),
-      show: (report) => {
-        this.#report = report;
-      },
-      changed: (listener) => {
-        this.#changed = listener;
-      },
-      handsOver: (listener) => {
-        this.#handsOver = listener;
-      },
-    };
-  }
-
-  #keep(value: Json, isOver = this.#isOver): void {
-    const { lease, kind, cluster } = this.#options;
-    this.#progress = { uid: this.#uid, fence: lease.fence, step: ++this.#step, value, ...(isOver && { over: true }) };
-    this.#lease.keep();
-    if (this.#checkpoint !== undefined || !isStreamKind(kind) || cluster.nodes().length > 1) return;
-    // all tasks at the same time: each write is one of the whole file
-    const inMs = ALONE_MS - (performance.now() % ALONE_MS);
-    this.#checkpoint = setTimeout(() => {
-      this.#checkpoint = undefined;
-      void this.#saveOrTell();
-    }, inMs).unref();
-  }
-
-  /** @throws UnavailableError, StorageError, ConflictError */
-  async #save(): Promise<void> {
-    const { definitions, name } = this.#options;
-    const { unsaved } = this;
-    if (unsaved !== undefined) await definitions.save(name, unsaved);
-  }
-
-  async #saveOrTell(): Promise<void> {
-    const { log, name } = this.#options;
-    await this.#save().catch((error: unknown) =>
-      log.debug({ ...name, ...reasonOf(error) }, 'the progress of the task could not be saved'),
-    );
-  }
-
-  async #pause(forMs: number): Promise<void> {
-    if (this.#end !== undefined) return;
-    this.#rest = new AbortController();
-    await pause(forMs, this.#rest.signal);
-  }
-
-  /** Pauses only as long as its stream is here: another node may have the stream next, and must find the task free. */
-  async #pauseHere(forMs: number): Promise<void> {
-    const output = this.#live?.output;
-    if (output === undefined) {
-      if (this.#isOver || !isStreamKind(this.#options.kind)) await this.#pause(forMs);
-      return;
-    }
-    const onGone = (): void => this.#rest.abort();
-    output.once('close', onGone);
-    await this.#pause(forMs);
-    output.off('close', onGone);
-  }
-
-  /** There is nothing more to do but to delete the definition. */
-  get #isOver(): boolean {
-    return this.#progress?.over === true;
-  }
-
-  get #uid(): string {
-    return this.#definition.uid ?? '';
-  }
-
-  /** Whether its stream is on this node. */
-  get #isHere(): boolean {
-    return this.#live !== undefined;
+  /** Why the runner ends; undefined while it does not. */
+  get #cause(): TaskEnd | undefined {
+    return this.#phase.kind === 'ending' ? this.#phase.cause : undefined;
   }
 
   /** Its stream, when that is on this node. */
   get #live(): LiveOutput | undefined {
     return liveOutput(this.#options, this.#options.name, this.#definition);
   }
-}
 
-/** A stream that ends with its application does not come back as long as that is closed. */
-function endOf({ closed }: Application, { origin }: TaskDefinition): TaskEnd {
-  if (origin !== undefined) return new TaskEnd('removed', 'its stream has ended');
-  return closed
-    ? new TaskEnd('applicationClosed', 'the application was closed')
-    : new TaskEnd('streamGone', 'its stream has ended');
-}
+  async #hold(): Promise<void> {
+    // the creator gets this object before it can end
+    await Promise.resolve();
+    try {
+      while (this.#cause === undefined) await this.#step();
+    } finally {
+      this.#start.reject(this.#cause ?? new TaskEnd('removed', 'the task has ended'));
+      this.#options.standIn?.close();
+      await this.#progress.release();
+    }
+  }
 
-/** Errors that are meant for clients are logged without a stack. */
-function reasonOf(error: unknown): object {
-  return error instanceof KilnError || error instanceof UnavailableError ? { reason: error.message } : { err: error };
+  /** One run, and the consequences of its end. */
+  async #step(): Promise<void> {
+    const since = performance.now();
+    try {
+      if (!this.#progress.isOver && (await this.#attempt())) this.#progress.complete();
+      if (this.#progress.isOver) await this.#finish();
+    } catch (error) {
+      await this.#onFailure(error, performance.now() - since);
+    }
+  }
+
+  /** Runs the task where that is possible. @returns whether it is over for good */
+  async #attempt(): Promise<boolean> {
+    const { kind, name, definitions, registry, standIn } = this.#options;
+    const definition = this.#definition;
+    if (!this.#isNew && definitions.isLeftOver(name, definition)) return true;
+    if (isStreamKind(kind)) {
+      const live = this.#live;
+      if (live !== undefined)
+        return await this.#runIn(live, (task) => kind.run(Object.assign(task, { output: live.output })));
+      await this.#saveAndEnd();
+      return false;
+    }
+    const application = applicationOf(registry, name);
+    if (application === undefined) {
+      void this.stop(new TaskEnd('handedOver', 'this node does not have the application'));
+      return false;
+    }
+    const ready = standIn?.take(definition, application);
+    return await this.#runIn({ application }, ready ?? ((task) => kind.run(task)));
+  }
+
+  /** @returns whether the task is over for good */
+  async #runIn(
+    place: Pick<TaskRunOptions, 'application' | 'output'>,
+    start: (task: Task) => Promise<void>,
+  ): Promise<boolean> {
+    const { name, lease, counts, onLast } = this.#options;
+    const definition = this.#definition;
+    const onStarted = (): void => this.#start.resolve();
+    const state = { definition, isNew: this.#isNew, progress: this.#progress };
+    const run = new TaskRun({ ...place, ...state, name, lease, onStarted });
+    this.#logFirst();
+    onLast(undefined);
+    this.#phase = { kind: 'running', run };
+    counts.started++;
+    let stop: TaskEnd | undefined;
+    try {
+      stop = await run.execute(start);
+    } finally {
+      if (this.#cause?.reason === 'removed') onLast(run.report);
+      this.#phase = settled(this.#phase);
+      run.leave();
+    }
+    if (stop?.reason === 'streamGone') this.#backOff.reset();
+    const hasGone = stop?.reason === 'applicationClosed' && (this.#isNew || !definition.persistent);
+    return stop === undefined || hasGone;
+  }
+
+  /** Deletes the definition of a task that is complete. @throws UnavailableError and the like, when it is to be tried again */
+  async #finish(): Promise<void> {
+    const { definitions, name } = this.#options;
+    if (this.#cause === undefined && !this.#isNew) await definitions.remove(name);
+    void this.stop(new TaskEnd('removed', 'the task is over'));
+  }
+
+  async #onFailure(error: unknown, afterMs: number): Promise<void> {
+    if (this.#cause !== undefined) return;
+    if (this.#isNew) {
+      this.#start.reject(error);
+      void this.stop(new TaskEnd('removed', 'the task could not be started'));
+      return;
+    }
+    const { log, name, counts } = this.#options;
+    const { isOver } = this.#progress;
+    counts.failed++;
+    const fields = { event: 'task.failed', ...name, ...reasonOf(error) } as const;
+    if (isOver) log.debug(fields, 'the task is complete but its definition could not be deleted: trying again');
+    else log.warn(fields, 'the task failed and will be tried again');
+    if (afterMs > LASTING_MS) this.#backOff.reset();
+    await this.#pauseHere(this.#backOff.next());
+  }
+
+  /** Saves the progress in the definition and releases the task until its stream exists again. */
+  async #saveAndEnd(): Promise<void> {
+    const { log, name } = this.#options;
+    this.#progress.sign();
+    try {
+      await this.#progress.save();
+      this.#isUseful = true;
+      if (this.#live === undefined) void this.stop(new TaskEnd('streamGone', 'its stream is not on this node'));
+    } catch (error) {
+      // it continues here if the stream is back before the store
+      log.debug({ ...name, ...reasonOf(error) }, 'the progress of the task could not be saved: trying again');
+      if (this.#live === undefined) await this.#pause('failed save', SAVE_AGAIN_MS);
+    }
+  }
+
+  #logFirst(): void {
+    const { log, name, lease } = this.#options;
+    if (!this.#isUseful && !this.#isNew)
+      log.info({ event: 'task.started', ...name, fence: lease.fence }, 'this node runs the task');
+    this.#isUseful = true;
+  }
+
+  /** Pauses only as long as its stream is here: another node may have the stream next, and must find the task free. */
+  async #pauseHere(forMs: number): Promise<void> {
+    const output = this.#live?.output;
+    if (output !== undefined || this.#progress.isOver || !isStreamKind(this.#options.kind))
+      await this.#pause('failure', forMs, output);
+  }
+
+  /** @param output whose end ends the pause */
+  async #pause(after: 'failure' | 'failed save', forMs: number, output?: OutputStream): Promise<void> {
+    if (this.#cause !== undefined) return;
+    const wake = new AbortController();
+    const onGone = (): void => wake.abort();
+    output?.once('close', onGone);
+    this.#phase = { kind: 'pausing', after, wake };
+    await pause(forMs, wake.signal);
+    this.#phase = settled(this.#phase);
+    output?.off('close', onGone);
+  }
 }

@@ -12,7 +12,7 @@ import { HandOver } from './hand-over.ts';
 import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
 import { liveOutput } from './live-output.ts';
 import { applicationConfigOf, applicationOf } from './own-application.ts';
-import type { Progress } from './progress.ts';
+import type { TaskProgress } from './progress.ts';
 import { TaskRunner } from './runner.ts';
 import { StandIn } from './stand-in.ts';
 import type { Limiter } from '../lib/limiter.ts';
@@ -70,7 +70,7 @@ export class TaskSlot {
   /** Fence of an owner that is gone, perhaps without saving the task's progress. */
   #lastFence: number | undefined;
   /** Progress that this node could not save when it stopped the task. */
-  #unsaved: Progress | undefined;
+  #unsaved: TaskProgress | undefined;
   #isSaving = false;
   readonly #handOver: HandOver;
   /** A run that is ready for the time after the present owner. */
@@ -160,7 +160,7 @@ export class TaskSlot {
   }
 
   /** Saves that the task is complete: its present owner ends it and deletes the definition. */
-  async #saveOver(progress: Progress): Promise<void> {
+  async #saveOver(progress: TaskProgress): Promise<void> {
     const { definitions, log } = this.#options;
     if (this.#isSaving) return;
     this.#isSaving = true;

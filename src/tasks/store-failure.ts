@@ -1,5 +1,5 @@
 import { ConflictError, StorageError, UnavailableError } from '#cluster';
-import { kilnError } from '../errors.ts';
+import { KilnError, kilnError } from '../errors.ts';
 
 /**
  * Makes a change in the store.
@@ -15,4 +15,9 @@ export async function inStore<T>(step: () => Promise<T>): Promise<T> {
     if (error instanceof StorageError) throw kilnError('storageFailed');
     throw error;
   }
+}
+
+/** Fields of the log for an error: one that is meant for clients has no stack. */
+export function reasonOf(error: unknown): object {
+  return error instanceof KilnError || error instanceof UnavailableError ? { reason: error.message } : { err: error };
 }
