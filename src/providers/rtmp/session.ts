@@ -118,8 +118,9 @@ export class RtmpSession {
       const shaken = wire.shookHands;
       this.#dialogue.receive(data);
       this.#share.hold(wire.partialBytes);
+      if (!this.#dialogue.isIdle) return;
       if (!shaken && wire.shookHands) this.#giveTime(PUBLISH_TIMEOUT_MS);
-      if (this.#dialogue.isIdle && wire.received - this.#bytesAtIdle > MAX_BYTES_BEFORE_PUBLISH) {
+      if (wire.received - this.#bytesAtIdle > MAX_BYTES_BEFORE_PUBLISH) {
         throw new RtmpError(`more than ${MAX_BYTES_BEFORE_PUBLISH} bytes without publishing`);
       }
     });
@@ -146,7 +147,7 @@ export class RtmpSession {
   }
 
   #hold(): void {
-    this.#held = [];
+    this.#held ??= [];
     clearTimeout(this.#idleTimer);
   }
 
