@@ -5,7 +5,7 @@ export interface PublishAddress {
   /** Host of the URL, without port; empty when there is none. */
   readonly host: string;
   readonly app: string;
-  /** Behind the application in the URL: a name that some encoders put there, or an instance, which is ignored. */
+  /** Path segment after the application: the stream's name with some encoders, or an instance, which is ignored. */
   readonly instance: string;
   /** Scheme, host and port as the client wrote them. */
   readonly origin: string;

@@ -22,7 +22,7 @@ export class AudioSource {
     this.#id = id;
   }
 
-  /** undefined until the stream told what it is; another object after each change. */
+  /** Undefined until the configuration is known; another object after each change. */
   get track(): AudioTrack | undefined {
     return this.#intake?.track ?? this.#track;
   }
@@ -34,8 +34,8 @@ export class AudioSource {
 
   /**
    * @param timestamp of the message, in milliseconds
-   * @returns undefined for what carries no sound, or sound that nobody can decode yet
-   * @throws FlvError when the part is malformed or its codec is not taken
+   * @returns undefined for a part without audio, or with audio whose configuration is not known yet
+   * @throws FlvError when the part is malformed or its codec is not supported
    * @throws BitstreamError when its data is malformed
    */
   accept(part: TrackPart, timestamp: number): MediaUnit | undefined {

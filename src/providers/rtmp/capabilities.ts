@@ -4,14 +4,14 @@ import type { AmfObject } from '../../protocols/rtmp/amf-value.ts';
 
 /**
  * Enhanced RTMP v2, "Enhancing NetConnection connect Command": several tracks, modifiers and nanosecond offsets are
- * understood, and who understands it is asked to reconnect.
+ * understood, and a client that understands it is asked to reconnect.
  */
 const CAPS_EX = 0b1111;
 const RECONNECT = 0b1;
 /** The server passes the codec on; it neither decodes nor encodes it. */
 const CAN_FORWARD = 0b100;
 
-/** Whether a client has said in its `connect` that it can be asked to reconnect. */
+/** Whether a client announces in its `connect` that it can be asked to reconnect. */
 export function canReconnect({ capsEx }: AmfObject): boolean {
   return typeof capsEx === 'number' && (capsEx & RECONNECT) !== 0;
 }

@@ -10,7 +10,7 @@ import { readAdCue, type AdCue } from './ad-cue.ts';
 
 /** Longest announcement of an ad break that is kept. */
 const MAX_PREROLL_MS = 60_000;
-/** Events that are passed on; those of encoders' and players' own are not. */
+/** Events that are passed on; those that encoders and players use themselves are not. */
 const PASSED: ReadonlySet<string> = new Set(['onTextData', 'onCuePoint']);
 const VALUE = '${TriggerValue}';
 const PREFIX = 'AMFDataMessage';
@@ -33,7 +33,7 @@ export class DataEvents {
   readonly #rules: readonly Rule[];
   readonly #faults: FaultLog;
   readonly #rate = eventRate();
-  /** The ad break that was announced last and has not begun. */
+  /** Begins the ad break that was announced last. */
   #announced: NodeJS.Timeout | undefined;
 
   constructor(input: InputStream, { eventGenerator }: Pick<RtmpProviderConfig, 'eventGenerator'>, faults: FaultLog) {
@@ -53,7 +53,7 @@ export class DataEvents {
     let tree: readonly AmfValue[];
     try {
       message = encodeAmf0Within(MAX_EVENT_BYTES, name, ...rest);
-      // what was written does not refer to itself any more
+      // the written form has no references to itself
       [, ...tree] = decodeAmf0(message);
     } catch (error) {
       if (!(error instanceof RtmpError)) throw error;

@@ -5,7 +5,7 @@ import { MAX_TRACKS, type MediaKind } from '../intake/track-id.ts';
 const KEY = 'rtmpTracks';
 
 /**
- * The tracks that a stream has, for the one that continues it: a publisher that announces none will have these again, and no
+ * Tracks of a stream, kept for the one that continues it: a publisher that announces none is expected to have these again, and no
  * other is waited for.
  */
 export class FormerTracks {

@@ -16,16 +16,16 @@ export interface HandOverOptions {
   readonly publishers: () => Iterable<Publisher>;
 }
 
-/** By then balancers that check each second have seen that this node accepts no clients. */
+/** Time for balancers that check each second to notice that this node accepts no clients. */
 const NOTICED_MS = 3000;
 /** Time after which publishers that are still connected are asked again. */
 const ROUND_MS = 5000;
-/** Not all at once: each makes work for the node that it comes to. */
+/** Distance of two requests: each client that reconnects makes work for another node. */
 const APART_MS = 20;
 
 /**
- * Asks the publishers of a node that drains to reconnect. Until they have come to another node, which takes their streams over, they
- * go on here.
+ * Asks the publishers of a node that drains to reconnect. They publish here until they do so, and another node takes their streams
+ * over.
  */
 export class HandOver {
   readonly #options: HandOverOptions;
@@ -47,7 +47,7 @@ export class HandOver {
   #follow(draining: boolean): void {
     this.#asking?.abort();
     this.#asking = undefined;
-    // before anybody is asked: the store has to know it
+    // before any client is asked: the store has to know it
     for (const publisher of this.#options.publishers()) publisher.setHandsOver(draining);
     if (!draining) return;
     this.#asking = new AbortController();

@@ -5,7 +5,7 @@ import { MAX_TRACKS } from '../intake/track-id.ts';
 
 /** Properties that a source declares in `onMetaData`. */
 export interface Declared {
-  /** Track ids of Enhanced RTMP that it announces; undefined when it announces nothing. */
+  /** Announced track ids of Enhanced RTMP; undefined when the source announces none. */
   readonly announced: Announced | undefined;
   /** By track id of Enhanced RTMP. */
   readonly video: ReadonlyMap<number, DeclaredTrack>;

@@ -1,7 +1,10 @@
 import { urlWithPort, type PublishRequest } from '../../access/request.ts';
+import type { Source } from '../../core/source.ts';
 import type { KilnError } from '../../errors.ts';
+import type { AmfObject, AmfValue } from '../../protocols/rtmp/amf-value.ts';
 import type { Peer } from '../../protocols/tcp.ts';
-import { streamName, type PublishAddress } from './address.ts';
+import { readAddress, streamName, type PublishAddress } from './address.ts';
+import { canReconnect } from './capabilities.ts';
 
 /** Properties of a client, from its `connect` command. */
 export interface RtmpClient {
@@ -19,9 +22,21 @@ const MAX_VERSION = 255;
 /** Status of the errors by which guards refuse. */
 const UNAUTHORIZED = 401;
 
+/** Properties of a client. @param object of its `connect` @param extended Enhanced RTMP is offered */
+export function clientOf(peer: Peer, object: AmfObject, extended: boolean): RtmpClient {
+  const tcUrl = text(object.tcUrl);
+  return {
+    peer,
+    address: readAddress(tcUrl, text(object.app)),
+    tcUrl,
+    flashVer: text(object.flashVer),
+    reconnects: extended && canReconnect(object),
+  };
+}
+
 /**
- * What a client asks for. One that names no host asks for the address that it called.
- * @param key as `publish` brings it; undefined before that
+ * Request for admission of a client. Without a host in its URL, the address that it connected to is requested.
+ * @param key argument of `publish`; undefined before that
  */
 export function requestOf(
   { peer, address, tcUrl, flashVer }: RtmpClient,
@@ -48,8 +63,32 @@ export function requestOf(
   };
 }
 
-/** The code of the status that a publisher gets who is refused. */
+/**
+ * Source of a stream that a client publishes.
+ * @param names that it was admitted with
+ * @param secure the client uses TLS
+ */
+export function sourceOf(
+  { peer, address }: RtmpClient,
+  { app, stream }: { readonly app: string; readonly stream: string },
+  secure: boolean,
+): Source {
+  const origin = secure ? address.origin.replace(/^rtmp:/, 'rtmps:') : address.origin;
+  return {
+    type: 'Rtmp',
+    kind: 'rtmp',
+    url: `${origin}/${app}/${stream}`,
+    connection: () => ({ transport: 'TCP', protocol: 'TCP', ...peer }),
+  };
+}
+
+/** Code of the status for a publisher that is rejected. */
 export function refusalStatus({ code, status }: KilnError): `NetStream.Publish.${'BadName' | 'Rejected' | 'Failed'}` {
   if (code === 'streamExists' || code === 'streamNameInvalid') return 'NetStream.Publish.BadName';
   return status === UNAUTHORIZED ? 'NetStream.Publish.Rejected' : 'NetStream.Publish.Failed';
+}
+
+/** Reads an argument that is to be a string; an empty one where it is not. */
+export function text(value: AmfValue): string {
+  return typeof value === 'string' ? value : '';
 }

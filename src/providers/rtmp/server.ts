@@ -12,29 +12,29 @@ export interface RtmpServerOptions {
   readonly access: Access;
   readonly log: Logger;
   readonly host: string;
-  /** 0 for any free port; absent: none in the clear. */
+  /** 0: any free one; absent: none in the clear. */
   readonly port?: number;
   /** Port of RTMPS, 0 for any free one. */
   readonly tls?: { readonly port: number; readonly certificates: CertificateStore };
   readonly proxyNetworks?: BlockList;
-  /** `Modules/ERTMP`: Enhanced RTMP is offered and taken. */
+  /** `Modules/ERTMP`: Enhanced RTMP is offered and accepted. */
   readonly extended: boolean;
   readonly handOver: Pick<HandOverOptions, 'registry' | 'hasSuccessor'>;
 }
 
 const LIMITS = { sessions: 4096, waiting: 512, purpose: 'publish' };
 
-/** Takes RTMP publishers of one address: in the clear, over TLS, or both. */
+/** Accepts RTMP publishers at one address: in the clear, over TLS, or both. */
 export class RtmpServer {
   readonly #options: RtmpServerOptions;
   readonly #log: Logger;
   readonly #sessions = new SessionTable<TableSession>(LIMITS);
-  /** What all sessions hold of messages that are not complete yet. */
+  /** Incomplete messages of all sessions. */
   readonly #partial = { bytes: 0 };
   readonly #publishers = new Set<RtmpSession>();
   readonly #handOver: HandOver;
-  /** Connections that do not speak TLS yet. */
-  readonly #beginnings = new Map<Peer, TableSession>();
+  /** Connections whose TLS handshake is under way. */
+  readonly #handshakes = new Map<Peer, TableSession>();
   #listener: TcpListener | undefined;
   #tlsListener: TcpListener | undefined;
   #tlsFront: TlsFront | undefined;
@@ -69,7 +69,7 @@ export class RtmpServer {
     return this.#tlsListener?.port ?? 0;
   }
 
-  /** Connections that are open, those that still shake hands included. */
+  /** Open connections, those in their handshake included. */
   get sessions(): number {
     return this.#sessions.size;
   }
@@ -114,7 +114,7 @@ export class RtmpServer {
     this.#sessions.add(session);
   }
 
-  /** A connection counts as a session from its first byte of TLS on. */
+  /** A connection counts as a session from the first byte of its TLS handshake on. */
   #secured(certificates: CertificateStore): OnSocket {
     const refuse = (reason: string, peer: Peer | undefined): void => {
       if (peer !== undefined) this.#refused(reason, peer, 'tls');
@@ -122,23 +122,23 @@ export class RtmpServer {
     const front = createTlsFront({
       certificates,
       onSecure: (socket, peer) => {
-        this.#shookHands(peer);
+        this.#handshakeEnded(peer);
         this.#begin(socket, peer, true);
       },
       onFailure: refuse,
     });
     this.#tlsFront = front;
     return (socket, peer) => {
-      const beginning: TableSession = {
+      const handshake: TableSession = {
         close: (reason) => {
           refuse(reason, peer);
           socket.destroy();
         },
       };
-      this.#beginnings.set(peer, beginning);
-      socket.once('close', () => this.#shookHands(peer));
+      this.#handshakes.set(peer, handshake);
+      socket.once('close', () => this.#handshakeEnded(peer));
       front.accept(socket, peer);
-      if (!socket.destroyed) this.#sessions.add(beginning);
+      if (!socket.destroyed) this.#sessions.add(handshake);
     };
   }
 
@@ -146,11 +146,11 @@ export class RtmpServer {
     this.#options.access.refused({ direction: 'incoming', protocol: 'rtmp', address, port }, reason, kind);
   }
 
-  /** It did, or is gone. */
-  #shookHands(peer: Peer): void {
-    const beginning = this.#beginnings.get(peer);
-    if (beginning === undefined) return;
-    this.#beginnings.delete(peer);
-    this.#sessions.delete(beginning);
+  /** The handshake is complete, or the connection has ended. */
+  #handshakeEnded(peer: Peer): void {
+    const handshake = this.#handshakes.get(peer);
+    if (handshake === undefined) return;
+    this.#handshakes.delete(peer);
+    this.#sessions.delete(handshake);
   }
 }

@@ -7,7 +7,7 @@ import { VideoSource } from './video-source.ts';
 
 export type TrackSource = VideoSource | AudioSource;
 
-/** The tracks that a source brings, made as they come and bounded in number. */
+/** Tracks of a source, made as they come and bounded in number. */
 export class SourceTracks {
   readonly #log: Logger;
   readonly #video = new Map<number, TrackSource>();
@@ -27,7 +27,7 @@ export class SourceTracks {
 
   /**
    * @param trackId of Enhanced RTMP
-   * @returns undefined when the source has more tracks than are taken, which is logged once
+   * @returns undefined when the source has too many tracks, which is logged once
    */
   find(kind: MediaKind, trackId: number): TrackSource | undefined {
     return this.#of(kind).get(trackId) ?? this.#add(kind, trackId);

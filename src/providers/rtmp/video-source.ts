@@ -7,7 +7,7 @@ import { VideoIntake } from '../intake/video-intake.ts';
 
 const NANOS_PER_MS = 1_000_000;
 
-/** One video track of a source: the parts of tags to pictures in canonical form. */
+/** One video track of a source: the parts of tags to frames in canonical form. */
 export class VideoSource {
   readonly kind = 'video';
   readonly #id: number;
@@ -20,7 +20,7 @@ export class VideoSource {
     this.#id = id;
   }
 
-  /** undefined until the stream told what it is; another object after each change. */
+  /** Undefined until the configuration is known; another object after each change. */
   get track(): VideoTrack | undefined {
     return this.#intake?.track ?? this.#track;
   }
@@ -32,9 +32,9 @@ export class VideoSource {
 
   /**
    * @param timestamp of the message, in milliseconds
-   * @returns undefined for what carries no picture
-   * @throws FlvError when the part is malformed or its codec is not taken
-   * @throws BitstreamError when its data is malformed, or nobody can decode it yet
+   * @returns undefined for a part without a frame
+   * @throws FlvError when the part is malformed or its codec is not supported
+   * @throws BitstreamError when its data is malformed, or its configuration is not known yet
    */
   accept(part: TrackPart, timestamp: number): MediaUnit | undefined {
     const tag = readVideoPart(part);

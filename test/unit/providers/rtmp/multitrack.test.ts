@@ -1,10 +1,9 @@
 import test from 'ava';
 import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
-import { readMetadata, type Declared } from '../../../../src/providers/rtmp/metadata.ts';
 import type { AmfObject } from '../../../../src/protocols/rtmp/amf-value.ts';
 import { buildAudioTag, buildAudioTracks, buildVideoTag, buildVideoTracks } from '../../../support/rtmp/flv-build.ts';
 import { aac, h264 } from '../../../support/rtmp/flv-media.ts';
-import { setUpIngest } from '../../../support/rtmp/ingest.ts';
+import { setUpPublication } from '../../../support/rtmp/publication.ts';
 import { until } from '../../../support/time/until.ts';
 import { box, samples, seeded, vector } from '../../codecs/vectors.ts';
 
@@ -17,12 +16,12 @@ const MONO_ASC = Buffer.of(0x11, 0x88);
 
 const sound = (trackId: number, data: Buffer, codec: AudioCodec = 'AAC') => ({ trackId, codec, data });
 const picture = (trackId: number, data: Buffer, codec: VideoCodec = 'H264') => ({ trackId, codec, data });
-const said = (properties: AmfObject) => readMetadata(['onMetaData', properties]) as Declared;
+const said = (properties: AmfObject) => ['onMetaData', properties];
 const ids = (tracks: readonly { readonly id: number }[] | undefined) => tracks?.map(({ id }) => id);
 
 test('sound in two languages: each track has its own packets, times and configuration', (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.data(
     said({
       videocodecid: 7,
       audiocodecid: 10,
@@ -31,13 +30,13 @@ test('sound in two languages: each track has its own packets, times and configur
       audioTrackIdInfoMap: { 1: { language: 'kor', audiodatarate: 64 } },
     }),
   );
-  ingest.video(h264().config, 0);
-  ingest.audio(aac().config, 0);
-  ingest.audio(buildAudioTracks('config', [sound(1, MONO_ASC)]), 0);
+  publication.video(h264().config, 0);
+  publication.audio(aac().config, 0);
+  publication.audio(buildAudioTracks('config', [sound(1, MONO_ASC)]), 0);
   for (let i = 0; i < 3; i++) {
-    ingest.video(h264().frames[i % 2] as Buffer, i * 40);
-    ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'frame', data: Buffer.of(1, i) }), i * 21);
-    ingest.audio(buildAudioTracks('frame', [sound(1, Buffer.of(2, i))]), i * 21);
+    publication.video(h264().frames[i % 2] as Buffer, i * 40);
+    publication.audio(buildAudioTag({ codec: 'AAC', packet: 'frame', data: Buffer.of(1, i) }), i * 21);
+    publication.audio(buildAudioTracks('frame', [sound(1, Buffer.of(2, i))]), i * 21);
   }
   t.is(tracks.length, 1);
   t.deepEqual(ids(tracks[0]), [0, 1, 3]);
@@ -60,8 +59,8 @@ test('sound in two languages: each track has its own packets, times and configur
 });
 
 test('a ladder of pictures of several codecs, all in one message each', (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.data(
     said({
       videocodecid: 7,
       framerate: 25,
@@ -69,7 +68,7 @@ test('a ladder of pictures of several codecs, all in one message each', (t) => {
       videoTrackIdInfoMap: { 1: { videodatarate: 3000 }, 2: { videodatarate: 1000 } },
     }),
   );
-  ingest.video(
+  publication.video(
     buildVideoTracks('config', true, [
       picture(0, box(LARGE, 'avcC')),
       picture(1, box(AVC, 'avcC')),
@@ -78,7 +77,7 @@ test('a ladder of pictures of several codecs, all in one message each', (t) => {
     0,
   );
   t.is(tracks.length, 0);
-  ingest.video(
+  publication.video(
     buildVideoTracks('frame', true, [
       { ...picture(0, samples(LARGE)[0] as Buffer), compositionTime: 80 },
       picture(1, PICTURE),
@@ -86,7 +85,7 @@ test('a ladder of pictures of several codecs, all in one message each', (t) => {
     ]),
     40,
   );
-  ingest.video(buildVideoTracks('frame', false, [picture(1, NEXT)]), 80);
+  publication.video(buildVideoTracks('frame', false, [picture(1, NEXT)]), 80);
   t.deepEqual(ids(tracks.at(-1)), [0, 2, 4]);
   t.deepEqual(
     (tracks.at(-1) as VideoTrack[]).map(({ codec, width, bitrate, framerate }) => [codec, width, bitrate, framerate]),
@@ -109,47 +108,47 @@ test('a ladder of pictures of several codecs, all in one message each', (t) => {
 });
 
 test('announced tracks are waited for, but only so long; one that is late joins', async (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
-  ingest.audio(aac().config, 0);
-  ingest.audio(buildAudioTracks('config', [sound(2, ASC)]), 0);
-  ingest.audio(aac().frames[0] as Buffer, 0);
-  ingest.audio(buildAudioTracks('frame', [sound(2, Buffer.of(1))]), 0);
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.data(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
+  publication.audio(aac().config, 0);
+  publication.audio(buildAudioTracks('config', [sound(2, ASC)]), 0);
+  publication.audio(aac().frames[0] as Buffer, 0);
+  publication.audio(buildAudioTracks('frame', [sound(2, Buffer.of(1))]), 0);
   t.is(tracks.length, 0);
   await until('the stream', () => tracks.length === 1);
   t.deepEqual(ids(tracks[0]), [1, 5]);
-  ingest.audio(buildAudioTracks('config', [sound(1, ASC)]), 480);
-  ingest.audio(buildAudioTracks('frame', [sound(1, Buffer.of(1))]), 500);
+  publication.audio(buildAudioTracks('config', [sound(1, ASC)]), 480);
+  publication.audio(buildAudioTracks('frame', [sound(1, Buffer.of(1))]), 500);
   t.deepEqual(ids(tracks[1]), [1, 3, 5]);
   t.like(packets.at(-1), { dts: 24_000, track: { id: 3 } });
 });
 
 test('tracks that nobody announces are complete when something of each that is described has come', (t) => {
-  const { ingest, tracks } = setUpIngest(t);
-  ingest.video(h264().config, 0);
-  ingest.audio(aac().config, 0);
-  ingest.audio(buildAudioTracks('config', [sound(1, ASC), sound(2, ASC)]), 0);
-  ingest.video(h264().frames[0] as Buffer, 0);
-  ingest.audio(aac().frames[0] as Buffer, 0);
-  ingest.audio(buildAudioTracks('frame', [sound(1, Buffer.of(1))]), 0);
+  const { publication, tracks } = setUpPublication(t);
+  publication.video(h264().config, 0);
+  publication.audio(aac().config, 0);
+  publication.audio(buildAudioTracks('config', [sound(1, ASC), sound(2, ASC)]), 0);
+  publication.video(h264().frames[0] as Buffer, 0);
+  publication.audio(aac().frames[0] as Buffer, 0);
+  publication.audio(buildAudioTracks('frame', [sound(1, Buffer.of(1))]), 0);
   t.is(tracks.length, 0);
-  ingest.audio(buildAudioTracks('frame', [sound(2, Buffer.of(1))]), 0);
+  publication.audio(buildAudioTracks('frame', [sound(2, Buffer.of(1))]), 0);
   t.deepEqual(tracks.map(ids), [[0, 1, 3, 5]]);
 });
 
 test('what is wrong with a track is counted and harms no other', (t) => {
-  const { ingest, tracks, packets, failures, faults, lines } = setUpIngest(t);
-  ingest.metadata(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
+  const { publication, tracks, packets, failures, lines } = setUpPublication(t);
+  publication.data(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
   const flac = Buffer.from(
     '9520 6d703461 00 000002 1190 664c6143 01 000001 00 6d703461 02 000002 1190'.replaceAll(' ', ''),
     'hex',
   );
-  ingest.audio(flac, 0);
+  publication.audio(flac, 0);
   // AudioSpecificConfig of nothing, cut off, and a part longer than its message
-  ingest.audio(buildAudioTracks('config', [sound(0, ASC), sound(3, Buffer.of(0xff))]), 0);
+  publication.audio(buildAudioTracks('config', [sound(0, ASC), sound(3, Buffer.of(0xff))]), 0);
   const good = buildAudioTracks('frame', [sound(0, Buffer.of(7)), sound(2, Buffer.of(8))]);
-  ingest.audio(good, 0);
-  ingest.audio(good.subarray(0, -1), 21);
+  publication.audio(good, 0);
+  publication.audio(good.subarray(0, -1), 21);
   t.deepEqual(ids(tracks[0]), [1, 5]);
   t.deepEqual(
     packets.map(({ track, data }) => [track.id, ...data]),
@@ -160,28 +159,28 @@ test('what is wrong with a track is counted and harms no other', (t) => {
     ],
   );
   t.deepEqual(failures, []);
-  faults.close();
+  publication.end('over');
   t.true(lines.includes('audio FourCC "fLaC" is not supported'));
   t.is(lines.length, 3, lines.join());
 });
 
 test('a plain tag and one of track 0 are of the same track', (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(said({ audiocodecid: 10 }));
-  ingest.audio(aac().config, 0);
-  ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1))]), 0);
-  ingest.audio(aac().frames[0] as Buffer, 21);
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.data(said({ audiocodecid: 10 }));
+  publication.audio(aac().config, 0);
+  publication.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1))]), 0);
+  publication.audio(aac().frames[0] as Buffer, 21);
   t.deepEqual(tracks.map(ids), [[1]]);
   t.is(packets.length, 2);
 });
 
 test('another configuration of a track is that of this track alone', (t) => {
-  const { ingest, input, tracks } = setUpIngest(t);
-  ingest.metadata(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: { language: 'kor' } } }));
-  ingest.audio(buildAudioTracks('config', [sound(0, ASC), sound(1, ASC)]), 0);
-  ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 0);
-  ingest.audio(buildAudioTracks('config', [sound(1, Buffer.of(0x12, 0x10))]), 21);
-  ingest.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 21);
+  const { publication, input, tracks } = setUpPublication(t);
+  publication.data(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: { language: 'kor' } } }));
+  publication.audio(buildAudioTracks('config', [sound(0, ASC), sound(1, ASC)]), 0);
+  publication.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 0);
+  publication.audio(buildAudioTracks('config', [sound(1, Buffer.of(0x12, 0x10))]), 21);
+  publication.audio(buildAudioTracks('frame', [sound(0, Buffer.of(1)), sound(1, Buffer.of(1))]), 21);
   t.deepEqual(tracks.map(ids), [
     [1, 3],
     [1, 3],
@@ -195,18 +194,18 @@ test('another configuration of a track is that of this track alone', (t) => {
 });
 
 test('so many tracks of a kind and no more, which is told once', (t) => {
-  const { ingest, tracks, packets, failures, lines } = setUpIngest(t);
+  const { publication, tracks, packets, failures, lines } = setUpPublication(t);
   const many = Array.from({ length: 40 }, (_, trackId) => trackId);
-  ingest.audio(
+  publication.audio(
     buildAudioTracks(
       'config',
       many.map((trackId) => sound(trackId, ASC)),
     ),
     0,
   );
-  ingest.video(h264().config, 0);
+  publication.video(h264().config, 0);
   for (let i = 0; i < 3; i++) {
-    ingest.audio(
+    publication.audio(
       buildAudioTracks(
         'frame',
         many.map((trackId) => sound(trackId, Buffer.of(1))),
@@ -214,7 +213,7 @@ test('so many tracks of a kind and no more, which is told once', (t) => {
       i * 21,
     );
   }
-  ingest.video(h264().frames[0] as Buffer, 0);
+  publication.video(h264().frames[0] as Buffer, 0);
   t.is(tracks.length, 1);
   t.is(tracks[0]?.length, 17);
   t.is(packets.length, 3 * 16 + 1);
@@ -223,28 +222,31 @@ test('so many tracks of a kind and no more, which is told once', (t) => {
 });
 
 test('a configuration of absurd length is refused', (t) => {
-  const { ingest, packets, faults, lines } = setUpIngest(t);
-  ingest.metadata(said({ audiocodecid: 10 }));
-  ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.concat([ASC, Buffer.alloc(100_000)]) }), 0);
-  ingest.audio(aac().frames[0] as Buffer, 0);
+  const { publication, packets, lines } = setUpPublication(t);
+  publication.data(said({ audiocodecid: 10 }));
+  publication.audio(
+    buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.concat([ASC, Buffer.alloc(100_000)]) }),
+    0,
+  );
+  publication.audio(aac().frames[0] as Buffer, 0);
   t.is(packets.length, 0);
-  faults.close();
+  publication.end('over');
   t.true(lines.some((line) => /configuration is too long/.test(line)));
 });
 
 test('metadata that comes behind the headers counts for the first announcement of the tracks', (t) => {
-  const { ingest, tracks } = setUpIngest(t);
-  ingest.video(h264().config, 0);
-  ingest.video(h264().frames[0] as Buffer, 0);
-  ingest.audio(aac().config, 0);
-  ingest.audio(aac().frames[0] as Buffer, 0);
+  const { publication, tracks } = setUpPublication(t);
+  publication.video(h264().config, 0);
+  publication.video(h264().frames[0] as Buffer, 0);
+  publication.audio(aac().config, 0);
+  publication.audio(aac().frames[0] as Buffer, 0);
   t.is(tracks.length, 1);
-  const late = setUpIngest(t);
-  late.ingest.video(h264().config, 0);
-  late.ingest.video(h264().frames[0] as Buffer, 0);
-  late.ingest.metadata(said({ videocodecid: 7, audiocodecid: 10, videodatarate: 2500, audiodatarate: 96 }));
-  late.ingest.audio(aac().config, 0);
-  late.ingest.audio(aac().frames[0] as Buffer, 0);
+  const late = setUpPublication(t);
+  late.publication.video(h264().config, 0);
+  late.publication.video(h264().frames[0] as Buffer, 0);
+  late.publication.data(said({ videocodecid: 7, audiocodecid: 10, videodatarate: 2500, audiodatarate: 96 }));
+  late.publication.audio(aac().config, 0);
+  late.publication.audio(aac().frames[0] as Buffer, 0);
   t.deepEqual(
     (late.tracks[0] as MediaTrack[]).map(({ bitrate }) => bitrate),
     [2_500_000, 96_000],
@@ -253,17 +255,17 @@ test('metadata that comes behind the headers counts for the first announcement o
 });
 
 test('metadata of a stream that is live is shown by the next packets, without a change of configuration', async (t) => {
-  const { ingest, input, tracks, packets } = setUpIngest(t);
-  ingest.video(h264().config, 0);
-  ingest.audio(aac().config, 0);
+  const { publication, input, tracks, packets } = setUpPublication(t);
+  publication.video(h264().config, 0);
+  publication.audio(aac().config, 0);
   const send = (i: number) => {
-    ingest.video(h264().frames[i % 2] as Buffer, i * 40);
-    ingest.audio(aac().frames[i % 10] as Buffer, i * 40);
+    publication.video(h264().frames[i % 2] as Buffer, i * 40);
+    publication.audio(aac().frames[i % 10] as Buffer, i * 40);
   };
   send(0);
   t.is(tracks.length, 1);
   const properties = { videocodecid: 7, audiocodecid: 10, videodatarate: 2500, framerate: 25, language: 'kor' };
-  ingest.metadata(said(properties));
+  publication.data(said(properties));
   send(1);
   send(2);
   t.is(tracks.length, 3, 'each track once');
@@ -272,7 +274,7 @@ test('metadata of a stream that is live is shown by the next packets, without a 
   t.is((tracks[2]?.[0] as VideoTrack).config, (tracks[0]?.[0] as VideoTrack).config);
   t.is(packets.at(-1)?.track, tracks[2]?.[1]);
   // one after the other within a second: what came last counts, and the same again is no change
-  for (let rate = 1; rate <= 100; rate++) ingest.metadata(said({ ...properties, audiodatarate: rate }));
+  for (let rate = 1; rate <= 100; rate++) publication.data(said({ ...properties, audiodatarate: rate }));
   let i = 3;
   await until('the last of them', () => {
     send(i++);
@@ -286,7 +288,7 @@ test('metadata of a stream that is live is shown by the next packets, without a 
 });
 
 test('random, cut and changed multitrack messages never throw', (t) => {
-  const { ingest, packets, failures } = setUpIngest(t);
+  const { publication, packets, failures } = setUpPublication(t);
   const messages = [
     buildAudioTracks('config', [sound(0, ASC), sound(1, MONO_ASC)]),
     buildAudioTracks('frame', [sound(0, Buffer.of(1, 2)), sound(1, Buffer.of(3, 4))]),
@@ -302,8 +304,8 @@ test('random, cut and changed multitrack messages never throw', (t) => {
       pick(3) === 0 ? pick(120) : undefined,
     );
     if (message.length > 0) for (let i = pick(4); i > 0; i--) message[pick(Math.min(message.length, 60))] = pick(256);
-    if (pick(2) === 0) ingest.video(message, round * 20);
-    else ingest.audio(message, round * 20);
+    if (pick(2) === 0) publication.video(message, round * 20);
+    else publication.audio(message, round * 20);
   }
   t.true(packets.length > 0);
   const last = new Map<number, number>();

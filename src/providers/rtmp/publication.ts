@@ -1,38 +1,47 @@
+import type { PublisherGrant } from '../../access/publisher-grant.ts';
 import { BitstreamError } from '../../codecs/bits.ts';
 import type { RtmpProviderConfig } from '../../config/model.ts';
 import { audioParts, isExtendedAudio } from '../../containers/flv/audio.ts';
 import { FlvError } from '../../containers/flv/error.ts';
 import type { TrackPart } from '../../containers/flv/extended.ts';
 import { isExtendedVideo, videoParts } from '../../containers/flv/video.ts';
+import type { Source } from '../../core/source.ts';
 import type { InputStream } from '../../core/stream.ts';
 import { MILLISECONDS } from '../../core/timebase.ts';
 import { Timeline } from '../../core/timeline.ts';
-import type { FaultLog, Logger } from '../../log/log.ts';
+import { FaultLog, type Logger } from '../../log/log.ts';
+import type { AmfValue } from '../../protocols/rtmp/amf-value.ts';
+import type { RtmpError } from '../../protocols/rtmp/error.ts';
 import { Intake } from '../intake/intake.ts';
 import type { MediaUnit } from '../intake/media-unit.ts';
+import { Passthrough } from '../intake/passthrough.ts';
 import type { MediaKind } from '../intake/track-id.ts';
 import { TrackWriter } from '../intake/track-writer.ts';
+import { DataEvents } from './data-events.ts';
 import { FormerTracks } from './former-tracks.ts';
-import type { Declared } from './metadata.ts';
+import { readMetadata, type Declared } from './metadata.ts';
 import { SourceTracks, type TrackSource } from './source-tracks.ts';
 
-/** Metadata of a stream that runs is followed no more often; what came last counts. */
+/** Shortest time between two changes of metadata that a live stream follows; of several, the last one counts. */
 const METADATA_INTERVAL_MS = 1000;
 const CLOCK = Object.freeze({ timebase: MILLISECONDS, bits: 32 });
 
-export interface IngestOptions {
+export interface PublicationOptions {
   readonly config: RtmpProviderConfig;
-  /** Tags in the form of Enhanced RTMP are taken. */
+  /** Enhanced RTMP is accepted. */
   readonly extended: boolean;
+  /** Names the stream. */
   readonly log: Logger;
-  readonly faults: FaultLog;
-  /** The source cannot be used or fell silent; called once. */
+  /** The source cannot be used, or has fallen silent. Called once; the stream is still open then. */
   readonly onFailure: (reason: string) => void;
 }
 
-/** Audio and video messages of one publisher to packets of an input stream, which it does not close. */
-export class Ingest {
-  readonly #options: IngestOptions;
+/** One stream that an RTMP client publishes: messages to packets and events of an input stream. */
+export class RtmpPublication {
+  readonly input: InputStream;
+  readonly #options: PublicationOptions;
+  readonly #faults: FaultLog;
+  readonly #events: DataEvents;
   readonly #sources: SourceTracks;
   readonly #intake: Intake;
   readonly #former: FormerTracks;
@@ -40,10 +49,28 @@ export class Ingest {
   #metadataTimer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(input: InputStream, options: IngestOptions) {
+  /** Claims the name of the stream. @throws what PublisherGrant.publish() does */
+  static async open(
+    grant: PublisherGrant<'rtmp'>,
+    source: Source,
+    options: Omit<PublicationOptions, 'config'>,
+  ): Promise<RtmpPublication> {
+    const { vhost, app, config } = grant;
+    const { passthroughOutputProfile: isPassthrough } = config;
+    const input = await grant.publish(source, { isPassthrough });
+    if (isPassthrough) new Passthrough(vhost.demandApplication(app), input, (reason) => input.close(reason));
+    return new RtmpPublication(input, { ...options, config });
+  }
+
+  /** @param input is closed by `end` */
+  constructor(input: InputStream, options: PublicationOptions) {
+    const { config, log } = options;
+    this.input = input;
     this.#options = options;
-    this.#sources = new SourceTracks(options.log);
-    const { timestampMode, firstMediaWaitTimeoutMs, packetSilenceTimeoutMs } = options.config;
+    this.#faults = new FaultLog(log);
+    this.#events = new DataEvents(input, config, this.#faults);
+    this.#sources = new SourceTracks(log);
+    const { timestampMode, firstMediaWaitTimeoutMs, packetSilenceTimeoutMs } = config;
     const writer = new TrackWriter({
       sink: input,
       clock: CLOCK,
@@ -56,7 +83,7 @@ export class Ingest {
       silenceMs: packetSilenceTimeoutMs,
       tracks: () => [...this.#sources].flatMap(({ track }) => track ?? []),
       onFailure: (reason) => {
-        this.close();
+        this.#close();
         options.onFailure(reason);
       },
     });
@@ -64,8 +91,38 @@ export class Ingest {
     this.#intake.announce(this.#former.announced);
   }
 
-  /** Takes what the source says of its tracks; of a stream that is live, the next packet of each track shows it. */
-  metadata(declared: Declared): void {
+  /** Takes the body of a video message. @param timestamp in milliseconds */
+  video(payload: Buffer, timestamp: number): void {
+    if (this.#accepts(payload, isExtendedVideo)) this.#take('video', videoParts(payload), timestamp);
+  }
+
+  /** Takes the body of an audio message. @param timestamp in milliseconds */
+  audio(payload: Buffer, timestamp: number): void {
+    if (this.#accepts(payload, isExtendedAudio)) this.#take('audio', audioParts(payload), timestamp);
+  }
+
+  /** Takes the values of a data message: metadata of the tracks, events, or neither. */
+  data(values: readonly AmfValue[]): void {
+    const declared = readMetadata(values);
+    if (declared !== undefined) this.#declare(declared);
+    this.#events.take(values);
+  }
+
+  /** Counts a data message that cannot be read. */
+  malformedData(error: RtmpError): void {
+    this.#faults.count(`malformed data message: ${error.message}`);
+  }
+
+  /** Ends the stream, and logs faults that were counted. Idempotent. */
+  end(reason: string): void {
+    this.#close();
+    this.#events.close();
+    this.#faults.close();
+    this.input.close(reason);
+  }
+
+  /** In a live stream the next packet of each track carries the change. */
+  #declare(declared: Declared): void {
     if (this.#closed) return;
     if (this.#metadataTimer !== undefined) {
       this.#declared = declared;
@@ -77,22 +134,11 @@ export class Ingest {
       this.#metadataTimer = undefined;
       const latest = this.#declared;
       this.#declared = undefined;
-      if (latest !== undefined) this.metadata(latest);
+      if (latest !== undefined) this.#declare(latest);
     }, METADATA_INTERVAL_MS).unref();
   }
 
-  /** Takes the body of a video message. */
-  video(payload: Buffer, timestamp: number): void {
-    if (this.#accepts(payload, isExtendedVideo)) this.#take('video', videoParts(payload), timestamp);
-  }
-
-  /** Takes the body of an audio message. */
-  audio(payload: Buffer, timestamp: number): void {
-    if (this.#accepts(payload, isExtendedAudio)) this.#take('audio', audioParts(payload), timestamp);
-  }
-
-  /** Idempotent. */
-  close(): void {
+  #close(): void {
     this.#closed = true;
     this.#intake.close();
     clearTimeout(this.#metadataTimer);
@@ -129,10 +175,10 @@ export class Ingest {
     if (this.#intake.live && unit !== undefined) this.#former.known(source.kind, part.trackId);
   }
 
-  /** What is wrong with one track is of no consequence for the others. */
+  /** Counts a fault of one track; the others go on. */
   #fault(kind: MediaKind, trackId: number, error: unknown): void {
     if (!(error instanceof FlvError) && !(error instanceof BitstreamError)) throw error;
-    this.#options.faults.count(error.message);
+    this.#faults.count(error.message);
     if (!this.#intake.live && !(error instanceof BitstreamError)) this.#intake.absent(kind, trackId);
   }
 }

@@ -5,16 +5,15 @@ import { parseAvcConfig } from '../../../../src/codecs/h264.ts';
 import { joinNals, nalUnits } from '../../../../src/codecs/nal.ts';
 import { Continuity } from '../../../../src/core/continuity.ts';
 import type { AudioTrack, VideoCodec, VideoTrack } from '../../../../src/core/track.ts';
-import { NOTHING_DECLARED } from '../../../../src/providers/rtmp/metadata.ts';
 import { buildAudioTag, buildVideoTag } from '../../../support/rtmp/flv-build.ts';
 import { aac, h264 } from '../../../support/rtmp/flv-media.ts';
-import { setUpIngest } from '../../../support/rtmp/ingest.ts';
+import { setUpPublication } from '../../../support/rtmp/publication.ts';
 import { until } from '../../../support/time/until.ts';
 import { box, ivfFrames, samples, vector } from '../../codecs/vectors.ts';
 
-const BOTH = { ...NOTHING_DECLARED, announced: { video: [0], audio: [0] } };
-const ONLY_AUDIO = { ...NOTHING_DECLARED, announced: { video: [], audio: [0] } };
-const ONLY_VIDEO = { ...NOTHING_DECLARED, announced: { video: [0], audio: [] } };
+const BOTH = ['onMetaData', { videocodecid: 7, audiocodecid: 10 }];
+const ONLY_AUDIO = ['onMetaData', { audiocodecid: 10 }];
+const ONLY_VIDEO = ['onMetaData', { videocodecid: 7 }];
 
 const video = h264();
 const sound = aac();
@@ -26,14 +25,14 @@ function tag(codec: VideoCodec, packet: 'config' | 'frame', data: Buffer, key = 
 }
 
 test('the stream begins when something of both media has come, with all that came before', (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.video(video.config, 0);
-  ingest.video(frame(0), 100);
-  ingest.video(frame(1), 140);
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.video(video.config, 0);
+  publication.video(frame(0), 100);
+  publication.video(frame(1), 140);
   t.is(tracks.length, 0);
-  ingest.audio(sound.config, 0);
+  publication.audio(sound.config, 0);
   t.is(tracks.length, 0);
-  ingest.audio(tone(0), 110);
+  publication.audio(tone(0), 110);
   t.is(tracks.length, 1);
   t.deepEqual(
     packets.map(({ track, dts }) => [track.type, dts]),
@@ -46,20 +45,20 @@ test('the stream begins when something of both media has come, with all that cam
 });
 
 test('the earliest packet that was held back is the beginning of time', (t) => {
-  const { ingest, packets } = setUpIngest(t);
-  ingest.audio(sound.config, 0);
-  ingest.audio(tone(0), 120);
-  ingest.audio(tone(1), 100);
-  ingest.video(video.config, 0);
-  ingest.video(frame(0), 140);
+  const { publication, packets } = setUpPublication(t);
+  publication.audio(sound.config, 0);
+  publication.audio(tone(0), 120);
+  publication.audio(tone(1), 100);
+  publication.video(video.config, 0);
+  publication.video(frame(0), 140);
   t.is(packets.at(-1)?.dts, 3600);
 });
 
 test('a medium that is not announced is not waited for', (t) => {
-  const { ingest, tracks } = setUpIngest(t);
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(video.config, 0);
-  ingest.video(frame(0), 0);
+  const { publication, tracks } = setUpPublication(t);
+  publication.data(ONLY_VIDEO);
+  publication.video(video.config, 0);
+  publication.video(frame(0), 0);
   t.is(tracks.length, 1);
 });
 
@@ -69,14 +68,14 @@ test('a medium that is described and never comes is no track, whatever else come
     [sound.config, video, undefined],
     [sound.config, video, ONLY_VIDEO],
   ] as const) {
-    const { ingest, tracks, packets } = setUpIngest(t);
-    if (announced !== undefined) ingest.metadata(announced);
-    ingest.video(sent.config, 0);
-    ingest.audio(described, 0);
-    ingest.video(frame(0), 0);
+    const { publication, tracks, packets } = setUpPublication(t);
+    if (announced !== undefined) publication.data(announced);
+    publication.video(sent.config, 0);
+    publication.audio(described, 0);
+    publication.video(frame(0), 0);
     t.is(tracks.length, 0, 'it may come yet');
     await until('the stream', () => tracks.length === 1);
-    for (let i = 1; i < 10; i++) ingest.video(frame(i), i * 40);
+    for (let i = 1; i < 10; i++) publication.video(frame(i), i * 40);
     t.deepEqual(
       tracks.map((set) => set.map(({ id }) => id)),
       [[0]],
@@ -88,15 +87,15 @@ test('a medium that is described and never comes is no track, whatever else come
 test.serial('of headers alone no stream is made, nor is the publisher given up', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
-  const { ingest, tracks, failures } = setUpIngest(t);
-  ingest.video(video.config, 0);
-  ingest.audio(sound.config, 0);
+  const { publication, tracks, failures } = setUpPublication(t);
+  publication.video(video.config, 0);
+  publication.audio(sound.config, 0);
   mock.timers.tick(60_000);
   t.deepEqual([tracks.length, failures.length], [0, 0]);
-  ingest.audio(tone(0), 0);
+  publication.audio(tone(0), 0);
   mock.timers.tick(1000);
   t.is(tracks.length, 0, 'pictures begin later');
-  ingest.video(frame(0), 1000);
+  publication.video(frame(0), 1000);
   t.deepEqual(
     tracks.map((set) => set.map(({ id }) => id)),
     [[0, 1]],
@@ -106,10 +105,10 @@ test.serial('of headers alone no stream is made, nor is the publisher given up',
 test.serial('a picture that is described and never comes is not waited for without end', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
-  const { ingest, tracks } = setUpIngest(t);
-  ingest.video(video.config, 0);
-  ingest.audio(sound.config, 0);
-  ingest.audio(tone(0), 0);
+  const { publication, tracks } = setUpPublication(t);
+  publication.video(video.config, 0);
+  publication.audio(sound.config, 0);
+  publication.audio(tone(0), 0);
   mock.timers.tick(1000);
   mock.timers.tick(4000);
   t.deepEqual(
@@ -119,70 +118,70 @@ test.serial('a picture that is described and never comes is not waited for witho
 });
 
 test('a medium that is announced but does not come is waited for only so long', async (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(BOTH);
-  ingest.video(video.config, 0);
-  ingest.video(frame(0), 0);
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.data(BOTH);
+  publication.video(video.config, 0);
+  publication.video(frame(0), 0);
   t.is(tracks.length, 0);
   await until('the stream', () => tracks.length === 1);
   t.is(packets.length, 1);
 });
 
 test('a publisher that announces nothing is not waited for longer than for the tracks of the stream that it continues', (t) => {
-  const first = setUpIngest(t);
-  first.ingest.metadata(ONLY_VIDEO);
-  first.ingest.video(video.config, 0);
-  first.ingest.video(frame(0), 0);
+  const first = setUpPublication(t);
+  first.publication.data(ONLY_VIDEO);
+  first.publication.video(video.config, 0);
+  first.publication.video(frame(0), 0);
   const { kept } = first.input.continuity;
-  const second = setUpIngest(t, {}, new Continuity(kept));
-  second.ingest.video(video.config, 0);
-  second.ingest.video(frame(0), 0);
+  const second = setUpPublication(t, {}, new Continuity(kept));
+  second.publication.video(video.config, 0);
+  second.publication.video(frame(0), 0);
   t.is(second.packets.length, 1);
-  second.ingest.audio(sound.config, 0);
-  second.ingest.audio(tone(0), 20);
-  const third = setUpIngest(t, {}, new Continuity(second.input.continuity.kept));
-  third.ingest.video(video.config, 0);
-  third.ingest.video(frame(0), 0);
+  second.publication.audio(sound.config, 0);
+  second.publication.audio(tone(0), 20);
+  const third = setUpPublication(t, {}, new Continuity(second.input.continuity.kept));
+  third.publication.video(video.config, 0);
+  third.publication.video(frame(0), 0);
   t.is(third.packets.length, 0, 'it had sound, too');
-  third.ingest.audio(sound.config, 0);
-  third.ingest.audio(tone(0), 0);
+  third.publication.audio(sound.config, 0);
+  third.publication.audio(tone(0), 0);
   t.is(third.packets.length, 2);
 });
 
 test('a publisher that leaves before its stream is live tells nothing of the tracks of the next one', (t) => {
-  const first = setUpIngest(t);
-  first.ingest.video(video.config, 0);
+  const first = setUpPublication(t);
+  first.publication.video(video.config, 0);
   t.is(first.input.continuity.kept.size, 0);
 });
 
 test('what the stream before kept of its tracks may come from another version', (t) => {
   for (const value of [null, 'tracks', { video: [0] }, { video: [0.5], audio: [] }, { video: [], audio: [] }]) {
-    const { ingest, packets } = setUpIngest(t, {}, new Continuity(new Map([['rtmpTracks', value]])));
-    ingest.video(video.config, 0);
-    ingest.video(frame(0), 0);
+    const { publication, packets } = setUpPublication(t, {}, new Continuity(new Map([['rtmpTracks', value]])));
+    publication.video(video.config, 0);
+    publication.video(frame(0), 0);
     t.is(packets.length, 0);
-    ingest.audio(sound.config, 0);
-    ingest.audio(tone(0), 0);
+    publication.audio(sound.config, 0);
+    publication.audio(tone(0), 0);
     t.is(packets.length, 2);
   }
 });
 
 test('so much media is held back and no more', (t) => {
-  const { ingest, packets, tracks } = setUpIngest(t);
-  ingest.metadata(BOTH);
-  ingest.video(video.config, 0);
+  const { publication, packets, tracks } = setUpPublication(t);
+  publication.data(BOTH);
+  publication.video(video.config, 0);
   let sent = 0;
-  for (; tracks.length === 0 && sent < 5000; sent++) ingest.video(frame(sent), sent * 40);
+  for (; tracks.length === 0 && sent < 5000; sent++) publication.video(frame(sent), sent * 40);
   t.true(sent < 2000);
   t.is(packets.length, sent);
 });
 
 test('a medium of a codec that is not taken is not waited for', (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(BOTH);
-  ingest.audio(Buffer.of(0xb2, 0), 0);
-  ingest.video(video.config, 0);
-  ingest.video(frame(0), 0);
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.data(BOTH);
+  publication.audio(Buffer.of(0xb2, 0), 0);
+  publication.video(video.config, 0);
+  publication.video(frame(0), 0);
   t.deepEqual(
     tracks.map((set) => set.map(({ type }) => type)),
     [['video']],
@@ -191,13 +190,13 @@ test('a medium of a codec that is not taken is not waited for', (t) => {
 });
 
 test('a medium that comes late joins the tracks, in time', (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(video.config, 0);
-  for (let i = 0; i < 10; i++) ingest.video(frame(i), i * 40);
-  ingest.audio(sound.config, 360);
+  const { publication, tracks, packets } = setUpPublication(t);
+  publication.data(ONLY_VIDEO);
+  publication.video(video.config, 0);
+  for (let i = 0; i < 10; i++) publication.video(frame(i), i * 40);
+  publication.audio(sound.config, 360);
   t.is(tracks.length, 1);
-  ingest.audio(tone(0), 380);
+  publication.audio(tone(0), 380);
   t.deepEqual(
     tracks.map((set) => set.map(({ id }) => id)),
     [[0], [0, 1]],
@@ -206,29 +205,29 @@ test('a medium that comes late joins the tracks, in time', (t) => {
 });
 
 test('an identical header again is no change', (t) => {
-  const { ingest, input, tracks } = setUpIngest(t);
-  ingest.video(video.config, 0);
-  ingest.audio(sound.config, 0);
+  const { publication, input, tracks } = setUpPublication(t);
+  publication.video(video.config, 0);
+  publication.audio(sound.config, 0);
   for (let i = 0; i < 4; i++) {
-    ingest.video(video.config, i * 40);
-    ingest.audio(sound.config, i * 40);
-    ingest.video(frame(i), i * 40);
-    ingest.audio(tone(i), i * 21);
+    publication.video(video.config, i * 40);
+    publication.audio(sound.config, i * 40);
+    publication.video(frame(i), i * 40);
+    publication.audio(tone(i), i * 21);
   }
   t.is(tracks.length, 1);
   t.is(input.measured(0)?.configChangeCount, 0);
 });
 
 test('another header is a new track with the same id, from its first packet on', (t) => {
-  const { ingest, input, tracks, packets } = setUpIngest(t);
+  const { publication, input, tracks, packets } = setUpPublication(t);
   const other = h264('h264-high-bframes.mp4');
-  ingest.video(video.config, 0);
-  ingest.audio(sound.config, 0);
-  ingest.video(frame(0), 0);
-  ingest.audio(tone(0), 0);
-  ingest.video(other.config, 40);
+  publication.video(video.config, 0);
+  publication.audio(sound.config, 0);
+  publication.video(frame(0), 0);
+  publication.audio(tone(0), 0);
+  publication.video(other.config, 40);
   t.is(tracks.length, 1);
-  ingest.video(other.frames[0] as Buffer, 40);
+  publication.video(other.frames[0] as Buffer, 40);
   t.is(tracks.length, 2);
   const [before, after] = [packets[0]?.track, packets[2]?.track] as [VideoTrack, VideoTrack];
   t.is(before.id, after.id);
@@ -238,25 +237,25 @@ test('another header is a new track with the same id, from its first packet on',
 });
 
 test('a source that changes its configuration all the time is given up', (t) => {
-  const { ingest, failures, tracks } = setUpIngest(t);
+  const { publication, failures, tracks } = setUpPublication(t);
   const other = h264('h264-high-bframes.mp4');
-  ingest.metadata(ONLY_VIDEO);
+  publication.data(ONLY_VIDEO);
   for (let i = 0; i < 200; i++) {
     const media = i % 2 === 0 ? video : other;
-    ingest.video(media.config, i * 40);
-    ingest.video(media.frames[0] as Buffer, i * 40);
+    publication.video(media.config, i * 40);
+    publication.video(media.frames[0] as Buffer, i * 40);
   }
   t.deepEqual(failures, ['the configuration of the stream changes too often']);
   t.true(tracks.length < 100);
 });
 
 test('another sampling rate goes on in its own timebase', (t) => {
-  const { ingest, packets } = setUpIngest(t);
-  ingest.metadata(ONLY_AUDIO);
-  ingest.audio(sound.config, 0);
-  ingest.audio(tone(0), 0);
-  ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.of(0x12, 0x10) }), 1000);
-  ingest.audio(tone(1), 1000);
+  const { publication, packets } = setUpPublication(t);
+  publication.data(ONLY_AUDIO);
+  publication.audio(sound.config, 0);
+  publication.audio(tone(0), 0);
+  publication.audio(buildAudioTag({ codec: 'AAC', packet: 'config', data: Buffer.of(0x12, 0x10) }), 1000);
+  publication.audio(tone(1), 1000);
   t.deepEqual(
     packets.map(({ track, dts }) => [(track as AudioTrack).samplerate, dts]),
     [
@@ -267,13 +266,13 @@ test('another sampling rate goes on in its own timebase', (t) => {
 });
 
 test('another codec in mid-stream', (t) => {
-  const { ingest, packets, tracks } = setUpIngest(t);
+  const { publication, packets, tracks } = setUpPublication(t);
   const hevc = vector('h265-main.mp4');
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(video.config, 0);
-  ingest.video(frame(0), 0);
-  ingest.video(tag('H265', 'config', box(hevc, 'hvcC')), 40);
-  ingest.video(tag('H265', 'frame', samples(hevc)[0] as Buffer), 40);
+  publication.data(ONLY_VIDEO);
+  publication.video(video.config, 0);
+  publication.video(frame(0), 0);
+  publication.video(tag('H265', 'config', box(hevc, 'hvcC')), 40);
+  publication.video(tag('H265', 'frame', samples(hevc)[0] as Buffer), 40);
   t.deepEqual(
     packets.map(({ track }) => track.codec),
     ['H264', 'H265'],
@@ -282,18 +281,18 @@ test('another codec in mid-stream', (t) => {
 });
 
 test('parameter sets in the stream leave it and change the configuration when they differ', (t) => {
-  const { ingest, packets, tracks } = setUpIngest(t);
+  const { publication, packets, tracks } = setUpPublication(t);
   const mp4 = vector('h264-high-bframes.mp4');
   const { sps, pps } = parseAvcConfig(box(mp4, 'avcC'));
   const [picture] = samples(mp4) as [Buffer];
   const known = parseAvcConfig(video.config.subarray(5));
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(video.config, 0);
+  publication.data(ONLY_VIDEO);
+  publication.video(video.config, 0);
   const inBand = (sets: readonly Buffer[], data: Buffer) => tag('H264', 'frame', Buffer.concat([joinNals(sets), data]));
   const bare = frame(0).subarray(5);
-  ingest.video(inBand([...known.sps, ...known.pps], bare), 0);
+  publication.video(inBand([...known.sps, ...known.pps], bare), 0);
   t.is(tracks.length, 1);
-  ingest.video(inBand([...sps, ...pps], picture), 40);
+  publication.video(inBand([...sps, ...pps], picture), 40);
   t.is(tracks.length, 2);
   t.deepEqual(
     packets.map(({ track }) => (track as VideoTrack).width),
@@ -303,28 +302,28 @@ test('parameter sets in the stream leave it and change the configuration when th
 });
 
 test('a source that sends parameter sets in the stream alone, with start codes', (t) => {
-  const { ingest, packets, tracks } = setUpIngest(t);
+  const { publication, packets, tracks } = setUpPublication(t);
   const { sps, pps } = parseAvcConfig(video.config.subarray(5));
   const nals = [...sps, ...pps, ...nalUnits(frame(0).subarray(5))];
   const annexB = Buffer.concat(nals.flatMap((nal) => [Buffer.of(0, 0, 0, 1), nal]));
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(tag('H264', 'frame', annexB), 0);
+  publication.data(ONLY_VIDEO);
+  publication.video(tag('H264', 'frame', annexB), 0);
   t.like(tracks[0]?.[0], { codec: 'H264', width: 66, height: 50 });
   t.true(packets[0]?.key);
   t.true([...nalUnits(packets[0]?.data as Buffer)].length > 0);
 });
 
 test('lengths of two bytes become lengths of four', (t) => {
-  const { ingest, packets, tracks } = setUpIngest(t);
+  const { publication, packets, tracks } = setUpPublication(t);
   const config = Buffer.from(video.config);
   config[5 + 4] = 0xfd;
   const body = frame(0).subarray(5);
   const short = Buffer.concat(
     [...nalUnits(body)].flatMap((nal) => [Buffer.of(nal.length >> 8, nal.length & 255), nal]),
   );
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(config, 0);
-  ingest.video(tag('H264', 'frame', short), 0);
+  publication.data(ONLY_VIDEO);
+  publication.video(config, 0);
+  publication.video(tag('H264', 'frame', short), 0);
   t.deepEqual(
     [...nalUnits(packets[0]?.data as Buffer)],
     [...nalUnits(body)].filter((nal) => ![7, 8, 9].includes((nal[0] as number) & 31)),
@@ -333,20 +332,23 @@ test('lengths of two bytes become lengths of four', (t) => {
 });
 
 test('frames are not copied on their way', (t) => {
-  const { ingest, packets } = setUpIngest(t);
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(video.config, 0);
-  ingest.video(frame(1), 0);
+  const { publication, packets } = setUpPublication(t);
+  publication.data(ONLY_VIDEO);
+  publication.video(video.config, 0);
+  publication.video(frame(1), 0);
   t.is(packets[0]?.data.buffer, frame(1).buffer);
 });
 
 test('presentation times are those of the tags, and pictures are decoded before', (t) => {
-  const { ingest, packets } = setUpIngest(t);
+  const { publication, packets } = setUpPublication(t);
   const body = frame(1).subarray(5);
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(video.config, 0);
+  publication.data(ONLY_VIDEO);
+  publication.video(video.config, 0);
   for (const [i, compositionTime] of [0, 80, -40, -40].entries()) {
-    ingest.video(buildVideoTag({ codec: 'H264', packet: 'frame', key: false, compositionTime, data: body }), i * 40);
+    publication.video(
+      buildVideoTag({ codec: 'H264', packet: 'frame', key: false, compositionTime, data: body }),
+      i * 40,
+    );
   }
   t.deepEqual(
     packets.map(({ dts, pts }) => [dts, pts]),
@@ -366,10 +368,10 @@ for (const [codec, config, frames, size] of [
   ['VP8', undefined, ivfFrames(vector('vp8.ivf')), undefined],
 ] as const) {
   test(`${codec} by Enhanced RTMP`, (t) => {
-    const { ingest, packets, tracks } = setUpIngest(t);
-    ingest.metadata(ONLY_VIDEO);
-    if (config !== undefined) ingest.video(tag(codec, 'config', config), 0);
-    for (const [i, data] of frames.entries()) ingest.video(tag(codec, 'frame', data, i === 0), i * 40);
+    const { publication, packets, tracks } = setUpPublication(t);
+    publication.data(ONLY_VIDEO);
+    if (config !== undefined) publication.video(tag(codec, 'config', config), 0);
+    for (const [i, data] of frames.entries()) publication.video(tag(codec, 'frame', data, i === 0), i * 40);
     t.is(packets.length, frames.length);
     t.is(tracks.length, 1);
     t.true(packets[0]?.key);
@@ -381,21 +383,21 @@ for (const [codec, config, frames, size] of [
 }
 
 test('AV1 whose configuration comes with its key frame', (t) => {
-  const { ingest, tracks } = setUpIngest(t);
+  const { publication, tracks } = setUpPublication(t);
   const mp4 = vector('av1-svt.mp4');
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(tag('AV1', 'config', box(mp4, 'av1C').subarray(0, 4)), 0);
+  publication.data(ONLY_VIDEO);
+  publication.video(tag('AV1', 'config', box(mp4, 'av1C').subarray(0, 4)), 0);
   t.is(tracks.length, 0);
-  ingest.video(tag('AV1', 'frame', samples(mp4)[0] as Buffer), 0);
+  publication.video(tag('AV1', 'frame', samples(mp4)[0] as Buffer), 0);
   t.like(tracks[0]?.[0], { codec: 'AV1', width: 1280, height: 720 });
 });
 
 test('AV1 whose record tells another sequence header than its key frame begins with that of the key frame', (t) => {
-  const { ingest, tracks, packets } = setUpIngest(t);
+  const { publication, tracks, packets } = setUpPublication(t);
   const mp4 = vector('av1-svt.mp4');
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(tag('AV1', 'config', box(vector('av1-aom-444.mp4'), 'av1C')), 0);
-  for (const [index, data] of samples(mp4).entries()) ingest.video(tag('AV1', 'frame', data), index * 33);
+  publication.data(ONLY_VIDEO);
+  publication.video(tag('AV1', 'config', box(vector('av1-aom-444.mp4'), 'av1C')), 0);
+  for (const [index, data] of samples(mp4).entries()) publication.video(tag('AV1', 'frame', data), index * 33);
   t.is(tracks.length, 1);
   t.like(tracks[0]?.[0], { codec: 'AV1', width: 1280, height: 720, config: box(mp4, 'av1C') });
   t.true(packets.every(({ track }) => track === tracks[0]?.[0]));
@@ -403,12 +405,12 @@ test('AV1 whose record tells another sequence header than its key frame begins w
 
 test('Opus by Enhanced RTMP, with its header and without', (t) => {
   for (const head of [Buffer.from('4f7075734865616401023801 80bb0000 000000'.replaceAll(' ', ''), 'hex'), undefined]) {
-    const { ingest, packets } = setUpIngest(t);
-    ingest.metadata(ONLY_AUDIO);
-    if (head !== undefined) ingest.audio(buildAudioTag({ codec: 'OPUS', packet: 'config', data: head }), 0);
+    const { publication, packets } = setUpPublication(t);
+    publication.data(ONLY_AUDIO);
+    if (head !== undefined) publication.audio(buildAudioTag({ codec: 'OPUS', packet: 'config', data: head }), 0);
     // 20 ms of stereo CELT a packet.
     for (let i = 0; i < 3; i++) {
-      ingest.audio(buildAudioTag({ codec: 'OPUS', packet: 'frame', data: Buffer.of(0xfc, i, i) }), i * 20);
+      publication.audio(buildAudioTag({ codec: 'OPUS', packet: 'frame', data: Buffer.of(0xfc, i, i) }), i * 20);
     }
     t.deepEqual(
       packets.map(({ dts, duration }) => [dts, duration]),
@@ -424,12 +426,12 @@ test('Opus by Enhanced RTMP, with its header and without', (t) => {
 });
 
 test('AAC whose frames have ADTS headers and no sequence header is played', (t) => {
-  const { ingest, packets, tracks } = setUpIngest(t);
-  ingest.metadata(ONLY_AUDIO);
+  const { publication, packets, tracks } = setUpPublication(t);
+  publication.data(ONLY_AUDIO);
   const raw = Buffer.alloc(100, 1);
   const adts = buildAdtsHeader({ objectType: 2, samplerate: 48_000, channelConfiguration: 2 }, raw.length);
   const data = Buffer.concat([adts, raw]);
-  for (let i = 0; i < 3; i++) ingest.audio(buildAudioTag({ codec: 'AAC', packet: 'frame', data }), i * 21);
+  for (let i = 0; i < 3; i++) publication.audio(buildAudioTag({ codec: 'AAC', packet: 'frame', data }), i * 21);
   t.like(tracks[0]?.[0], { codec: 'AAC', samplerate: 48_000, channels: 2, config: Buffer.of(0x11, 0x90) });
   t.deepEqual(
     packets.map((packet) => [packet.dts, packet.data]),
@@ -438,23 +440,24 @@ test('AAC whose frames have ADTS headers and no sequence header is played', (t) 
 });
 
 test('AAC without a sequence header is told of once, and plays when one comes', (t) => {
-  const { ingest, packets, faults, lines } = setUpIngest(t);
-  ingest.metadata(ONLY_AUDIO);
-  for (let i = 0; i < 5; i++) ingest.audio(tone(i), i * 21);
-  faults.close();
-  t.deepEqual(lines, ['AAC without its sequence header: there will be no audio until it comes']);
-  ingest.audio(sound.config, 110);
-  ingest.audio(tone(5), 110);
+  const { publication, packets, lines } = setUpPublication(t);
+  publication.data(ONLY_AUDIO);
+  for (let i = 0; i < 5; i++) publication.audio(tone(i), i * 21);
+  t.is(packets.length, 0);
+  publication.audio(sound.config, 110);
+  publication.audio(tone(5), 110);
   t.is(packets.length, 1);
+  publication.end('over');
+  t.deepEqual(lines, ['AAC without its sequence header: there will be no audio until it comes']);
 });
 
 test('a nanosecond offset counts', (t) => {
-  const { ingest, packets } = setUpIngest(t);
+  const { publication, packets } = setUpPublication(t);
   const mp4 = vector('av1-svt.mp4');
   const [first, second] = samples(mp4) as [Buffer, Buffer];
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(tag('AV1', 'config', box(mp4, 'av1C')), 0);
-  ingest.video(tag('AV1', 'frame', first), 0);
+  publication.data(ONLY_VIDEO);
+  publication.video(tag('AV1', 'config', box(mp4, 'av1C')), 0);
+  publication.video(tag('AV1', 'frame', first), 0);
   const offset = Buffer.concat([
     Buffer.from('a702', 'hex'),
     Buffer.from('051615', 'hex'),
@@ -462,30 +465,30 @@ test('a nanosecond offset counts', (t) => {
     Buffer.from('av01'),
     second,
   ]);
-  ingest.video(offset, 33);
+  publication.video(offset, 33);
   t.is(packets[1]?.dts, 3000);
 });
 
 test('an original timeline keeps the times of the source', (t) => {
-  const { ingest, packets } = setUpIngest(t, { timestampMode: 'Original' });
-  ingest.metadata(ONLY_VIDEO);
-  ingest.video(video.config, 0);
-  ingest.video(frame(0), 5000);
+  const { publication, packets } = setUpPublication(t, { timestampMode: 'Original' });
+  publication.data(ONLY_VIDEO);
+  publication.video(video.config, 0);
+  publication.video(frame(0), 5000);
   t.is(packets[0]?.dts, 450_000);
 });
 
 test('malformed tags are lost, one by one, and the stream goes on', (t) => {
-  const { ingest, packets, failures } = setUpIngest(t);
-  ingest.video(video.config, 0);
-  ingest.audio(sound.config, 0);
-  ingest.video(frame(0), 0);
+  const { publication, packets, failures } = setUpPublication(t);
+  publication.video(video.config, 0);
+  publication.audio(sound.config, 0);
+  publication.video(frame(0), 0);
   for (const bytes of ['17', '1701000000000000ff00', '19', '90', 'af', '17000000000164']) {
-    ingest.video(Buffer.from(bytes, 'hex'), 40);
+    publication.video(Buffer.from(bytes, 'hex'), 40);
   }
-  ingest.audio(Buffer.from('af00', 'hex'), 40);
-  ingest.audio(Buffer.alloc(0), 40);
-  ingest.audio(tone(0), 60);
-  ingest.video(frame(1), 80);
+  publication.audio(Buffer.from('af00', 'hex'), 40);
+  publication.audio(Buffer.alloc(0), 40);
+  publication.audio(tone(0), 60);
+  publication.video(frame(1), 80);
   t.is(packets.length, 3);
   t.deepEqual(failures, []);
 });
