@@ -373,12 +373,11 @@ export class Segmenter<Data = Buffer> {
   }
 
   #break(packager: TrackPackager<Data>, packet: Packet, jump: boolean): void {
-    const time = seconds(packet);
-    if (!packager.awaitsDiscontinuity) {
-      if (jump) this.#lag.jump(time);
-      this.#cutAll(packager, packet, jump ? 'jump' : 'change');
-    }
+    const isFirst = !packager.awaitsDiscontinuity;
     packager.break();
+    if (!isFirst) return;
+    if (jump) this.#lag.jump(seconds(packet));
+    this.#cutAll(packager, packet, jump ? 'jump' : 'change');
   }
 
   #cutAll({ frameSeconds: slack }: TrackPackager<Data>, packet: Packet, why?: 'jump' | 'change'): void {

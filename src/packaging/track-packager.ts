@@ -311,8 +311,9 @@ export class TrackPackager<Data = Buffer> {
     return this.#events.add(event);
   }
 
-  /** Breaks the timeline before the next frame. */
+  /** Breaks the timeline before the next frame: the track delivers media, and waits for that frame. */
   break(): void {
+    this.#isBack();
     while (this.behind && this.#pending[0]?.discontinuity === false) this.#startSegment();
     this.#broken = true;
     this.#needKey = this.#track.type === 'video';
