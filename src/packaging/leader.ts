@@ -9,7 +9,7 @@ const AS_RARE = 0.9;
  * @param since media time, in seconds: a track without a frame since then has stopped, or has not begun
  */
 export function electLeaders<Data>(all: readonly TrackPackager<Data>[], since: number): readonly TrackPackager<Data>[] {
-  const present = all.filter(({ hasLeft }) => !hasLeft);
+  const present = all.filter(({ standIn }) => !standIn.hasLeft);
   const videos = present.filter(({ track }) => track.type === 'video');
   if (videos.length === 0) return present.slice(0, 1);
   const coming = videos.filter(({ lastTime = -Infinity }) => lastTime >= since);

@@ -1,6 +1,5 @@
-import type { MediaTrack } from '../core/track.ts';
-import type { FrameDuration } from './frame-duration.ts';
 import { fittingTarget, MIN_PART_SHARE, wholeFrames } from './part-target.ts';
+import type { TrackFormat } from './track-format.ts';
 
 export interface PartLimits {
   /** Configured seconds of a part. */
@@ -30,41 +29,33 @@ const EPSILON_SECONDS = 0.001;
 /** Decides how long the parts of a track last: as configured, to the nearest whole frame. */
 export class PartFit {
   readonly #limits: PartLimits;
-  #track: MediaTrack;
-  #durations: FrameDuration;
+  readonly #format: TrackFormat;
   /** Fixed with the first part. */
   #partTarget = 0;
   #longestPart = 0;
 
-  constructor(limits: PartLimits, track: MediaTrack, durations: FrameDuration) {
+  constructor(limits: PartLimits, format: TrackFormat) {
     this.#limits = limits;
-    this.#track = track;
-    this.#durations = durations;
-  }
-
-  /** Sets another configuration of the track; targets stay. */
-  reconfigure(track: MediaTrack, durations: FrameDuration): void {
-    this.#track = track;
-    this.#durations = durations;
+    this.#format = format;
   }
 
   /** Intended seconds of a part. */
   get target(): number {
-    if (this.#track.type === 'audio') return this.#limits.videoTarget();
-    return this.#partTarget || fittingTarget(this.#limits.chunkDuration, this.#frameSeconds);
+    if (this.#format.isAudio) return this.#limits.videoTarget();
+    return this.#partTarget || fittingTarget(this.#limits.chunkDuration, this.#format.frameSeconds);
   }
 
   /** Upper limit of a part's seconds (PART-TARGET). */
   get partTarget(): number {
     const { target } = this;
-    const frame = this.#frameSeconds;
+    const frame = this.#format.frameSeconds;
     const bound = this.#isGridded(target, frame) ? Math.floor(target / frame + 1 - 1e-6) * frame : target;
     return Math.max(bound, this.#longestPart);
   }
 
   /** Latest end of a part, in ticks. @param start in ticks */
   latestEnd(start: number): number {
-    return start + this.target * this.#den;
+    return start + this.target * this.#format.den;
   }
 
   /**
@@ -75,23 +66,26 @@ export class PartFit {
    */
   fits({ frames, start }: GrowingPart, dts: number, duration: number, begin: number): boolean {
     const { target: seconds } = this;
-    const target = seconds * this.#den;
-    const frame = this.#frameSeconds;
+    const target = seconds * this.#format.den;
+    const frame = this.#format.frameSeconds;
     if (!this.#isGridded(seconds, frame)) {
       const most = wholeFrames(seconds, frame);
-      const spare = frames === most - 1 && !this.#track.bypass ? UNEVEN : 1 / SLACK;
+      const spare = frames === most - 1 && !this.#format.track.bypass ? UNEVEN : 1 / SLACK;
       return frames < most && dts + duration - start <= target + duration * spare;
     }
     const end = begin + (Math.floor((start - begin) / target + GRID_TOLERANCE) + 1) * target;
-    return dts < end - EPSILON_SECONDS * this.#den && dts + duration - start <= this.partTarget * this.#den + 0.5;
+    return (
+      dts < end - EPSILON_SECONDS * this.#format.den &&
+      dts + duration - start <= this.partTarget * this.#format.den + 0.5
+    );
   }
 
   /** Corrects the end of a part, in ticks: jitter of timestamps must not make it slightly longer than the target. */
   endOf({ start }: GrowingPart, end: number): number {
     const { target } = this;
-    const most = start + Math.floor(target * this.#den + 1e-6);
-    const epsilon = this.#durations.estimate / SLACK;
-    return !this.#isGridded(target, this.#frameSeconds) && end > most && end <= most + epsilon ? most : end;
+    const most = start + Math.floor(target * this.#format.den + 1e-6);
+    const epsilon = this.#format.durations.estimate / SLACK;
+    return !this.#isGridded(target, this.#format.frameSeconds) && end > most && end <= most + epsilon ? most : end;
   }
 
   /**
@@ -100,7 +94,7 @@ export class PartFit {
    */
   note(duration: number): void {
     const { target } = this;
-    const most = target + UNEVEN * Math.min(target, this.#frameSeconds);
+    const most = target + UNEVEN * Math.min(target, this.#format.frameSeconds);
     if (this.#partTarget === 0 || duration <= most) this.#longestPart = Math.max(this.#longestPart, duration);
     this.#partTarget ||= target;
   }
@@ -110,14 +104,6 @@ export class PartFit {
    * Where audio frames are too long for that, as for video, parts hold as many whole frames as fit.
    */
   #isGridded(target: number, frame: number): boolean {
-    return this.#track.type === 'audio' && frame < target * (1 - MIN_PART_SHARE) * 0.5;
-  }
-
-  get #frameSeconds(): number {
-    return this.#durations.estimate / this.#den;
-  }
-
-  get #den(): number {
-    return this.#track.timebase.den;
+    return this.#format.isAudio && frame < target * (1 - MIN_PART_SHARE) * 0.5;
   }
 }

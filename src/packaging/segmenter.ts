@@ -121,7 +121,7 @@ export class Segmenter<Data = Buffer> {
       if (
         track === undefined ? livesOn(packager, tracks) : track === packager.track || this.#canBecome(packager, track)
       ) {
-        packager.stay(track !== undefined);
+        packager.standIn.stay(track !== undefined);
         if (!this.#started && track !== undefined) packager.adopt(track as MediaTrack);
         continue;
       }
@@ -137,7 +137,7 @@ export class Segmenter<Data = Buffer> {
     const known = this.#cut;
     this.#elect();
     if (!this.#started || known === undefined) return added;
-    if ([...this.#packagers.values()].some((packager) => !packager.hasLeft && !added.includes(packager))) {
+    if ([...this.#packagers.values()].some((packager) => !packager.standIn.hasLeft && !added.includes(packager))) {
       for (const packager of added) packager.start(known);
     } else {
       this.#started = false;
@@ -215,18 +215,18 @@ export class Segmenter<Data = Buffer> {
     const { newest } = this.#lag;
     let videoComes: boolean | undefined;
     for (const packager of this.#packagers.values()) {
-      if (!packager.isMissing(newest)) continue;
+      if (!packager.standIn.isDue(newest)) continue;
       if (packager.track.type === 'video' && (videoComes ??= this.#videoComes(newest))) continue;
       try {
         do {
-          const packet = packager.standIn();
+          const packet = packager.standIn.packet();
           if (packet === undefined) break;
           // no cut in the past, which the other tracks have already passed
-          if (!packager.isMissing(newest - packet.duration / packager.track.timebase.den))
+          if (!packager.standIn.isDue(newest - packet.duration / packager.track.timebase.den))
             this.#cutWhereDue(packager, packet);
           if (this.#concluded) return;
           packager.push(packet, true);
-        } while (packager.isMissing(newest));
+        } while (packager.standIn.isDue(newest));
       } catch (error) {
         if (!isRefusal(error)) throw error;
         this.#faults.count(`HLS: dropped a packet that cannot be packaged: ${error.message}`);
@@ -236,7 +236,7 @@ export class Segmenter<Data = Buffer> {
 
   #videoComes(newest: number): boolean {
     for (const one of this.#packagers.values())
-      if (one.track.type === 'video' && !one.isReplaced && !one.isMissing(newest)) return true;
+      if (one.track.type === 'video' && !one.standIn.isActive && !one.standIn.isDue(newest)) return true;
     return false;
   }
 

@@ -1,7 +1,10 @@
-import { OPUS_SILENCE_SECONDS, silentPacket } from '../codecs/silence.ts';
 import type { Packet } from '../core/packet.ts';
-import type { MediaTrack } from '../core/track.ts';
+import { toSeconds } from '../core/timebase.ts';
 import { MAX_LAG_SECONDS } from './lag.ts';
+import { Replacement } from './replacement.ts';
+import type { SegmentWriter } from './segment-writer.ts';
+import type { TrackFormat } from './track-format.ts';
+import type { TrackPosition } from './track-position.ts';
 
 /**
  * Seconds after which bypassed audio, later than usual, has stopped: players near the live edge run out of it. Audio
@@ -14,94 +17,100 @@ const MAX_USUAL_SECONDS = MAX_LAG_SECONDS - PAUSE_SECONDS;
 const DECAY = 0.999;
 /** Video frames further apart than this have a pause between them. */
 const MAX_APART_SECONDS = 5;
+/** Seconds of a frame that replaces missing video. */
+const STILL_SECONDS = 0.5;
 
-/**
- * Replaces missing media of one track, so that players continue with the other tracks: silence for audio, and for video
- * the newest IDR frame, repeated. Times are media times in seconds.
- */
+/** Replaces missing media of one track, so that players continue with the other tracks. Times are media times in seconds. */
 export class StandIn {
+  readonly #format: TrackFormat;
+  readonly #writer: SegmentWriter<unknown>;
+  readonly #position: TrackPosition;
+  readonly #replacement = new Replacement();
   readonly #wait: number;
-  #newest: Packet | undefined;
-  #silence: { readonly track: MediaTrack; readonly data: Buffer | undefined } | undefined;
   #isActive = false;
+  #hasLeft = false;
   /** Usual seconds behind the newest packet of any track. */
   #usual = 0;
+  /** Time of the newest packet. */
+  #arrivedAt = Infinity;
   /** Longest seconds between video frames that could not follow the replacement. */
   #apart = 0;
 
-  constructor({ type, bypass }: MediaTrack) {
-    this.#wait = type === 'audio' && bypass ? PAUSE_SECONDS : MAX_LAG_SECONDS;
+  constructor(format: TrackFormat, writer: SegmentWriter<unknown>, position: TrackPosition) {
+    this.#format = format;
+    this.#writer = writer;
+    this.#position = position;
+    this.#wait = format.isAudio && format.track.bypass ? PAUSE_SECONDS : MAX_LAG_SECONDS;
   }
 
   get isActive(): boolean {
     return this.#isActive;
   }
 
+  /** Whether the stream no longer has the track. */
+  get hasLeft(): boolean {
+    return this.#hasLeft;
+  }
+
+  /** Sets whether the stream has the track; otherwise its media is replaced without a wait. */
+  stay(isThere: boolean): void {
+    if (!isThere && !this.#hasLeft) this.#isActive = true;
+    this.#hasLeft = !isThere;
+  }
+
+  /** Stops, unless the track has left: the next packet begins anew. */
+  finish(): void {
+    if (!this.#hasLeft) this.#isActive = false;
+  }
+
   /**
    * Records a packet that arrived.
-   * @param behind seconds from its time to that of the newest packet of any track
+   * @param newest time of the newest packet of any track
+   * @param canFollow whether it can follow its replacement
    */
-  note(packet: Packet, behind: number): void {
-    if (packet.track.type === 'audio') {
-      this.#usual = Math.min(MAX_USUAL_SECONDS, Math.max(behind, this.#usual * DECAY));
-      this.#newest = packet;
-    } else if (packet.key) {
-      this.#newest = packet;
+  note(packet: Packet, time: number, newest: number, canFollow: boolean): void {
+    if (canFollow) {
+      if (this.#format.isAudio)
+        this.#usual = Math.min(MAX_USUAL_SECONDS, Math.max(0, newest - time, this.#usual * DECAY));
+      this.#replacement.note(packet);
+      this.#isActive = false;
+    } else if (time - this.#arrivedAt <= MAX_APART_SECONDS) {
+      this.#apart = Math.max(this.#apart, time - this.#arrivedAt);
     }
-    this.#isActive = false;
+    this.#arrivedAt = time;
   }
 
-  /** Records a video frame that cannot follow its replacement. @param apart seconds since the frame before */
-  noteLost(apart: number): void {
-    if (apart <= MAX_APART_SECONDS) this.#apart = Math.max(this.#apart, apart);
+  /** Whether a replacement packet is due. @param newest as of `note` */
+  isDue(newest: number): boolean {
+    const reached = this.#reached;
+    if (reached === undefined || this.#position.awaitsJump) return false;
+    const { timebase } = this.#format.track;
+    const missing = newest - toSeconds(reached, timebase);
+    if (this.#isActive) return missing > this.#ticks / timebase.den + this.#usual;
+    return missing > Math.max(this.#wait + this.#usual, 2 * this.#apart);
   }
 
-  /** Starts at once: the track has left. */
-  begin(): void {
-    this.#isActive = true;
-  }
-
-  /** Stops: the next packet begins anew. */
-  stop(): void {
-    this.#isActive = false;
-  }
-
-  /**
-   * Whether a replacement packet is due.
-   * @param missing seconds of other tracks since this one ended
-   * @param lasts seconds of one replacement packet
-   */
-  isDue(missing: number, lasts: number): boolean {
-    return missing > (this.#isActive ? lasts + this.#usual : Math.max(this.#wait + this.#usual, 2 * this.#apart));
-  }
-
-  /**
-   * Makes the next replacement packet.
-   * @param dts in ticks of the track
-   * @param duration ticks; of audio, those of a frame
-   * @returns undefined where the track cannot be replaced
-   */
-  packet(track: MediaTrack, dts: number, duration: number): Packet | undefined {
-    const packet = track.type === 'audio' ? this.#silent(track, dts, duration) : this.#still(track, dts, duration);
+  /** Makes the next replacement packet. @returns undefined where the track cannot be replaced */
+  packet(): Packet | undefined {
+    const reached = this.#reached;
+    if (reached === undefined) return undefined;
+    const packet = this.#replacement.packet(this.#format.track, reached, this.#ticks);
     if (packet !== undefined) this.#isActive = true;
     return packet;
   }
 
-  #silent(track: MediaTrack, dts: number, duration: number): Packet | undefined {
-    if (this.#silence?.track !== track)
-      this.#silence = {
-        track,
-        data: silentPacket(track, this.#newest?.track === track ? this.#newest.data : undefined),
-      };
-    const { data } = this.#silence;
-    const lasts = track.codec === 'OPUS' ? Math.round(OPUS_SILENCE_SECONDS * track.timebase.den) : duration;
-    return data && { track, dts, pts: dts, duration: lasts, key: true, data };
+  /** End of the packaged media, in ticks of packets; undefined before the first part. */
+  get #reached(): number | undefined {
+    const { begun, cut, lastEnd } = this.#writer;
+    if (!begun || cut === undefined) return undefined;
+    const begin = Math.round(cut.time * this.#format.den);
+    if (lastEnd === undefined) return begin;
+    return this.#position.isAway ? Math.max(begin, lastEnd) : lastEnd;
   }
 
-  #still(track: MediaTrack, dts: number, duration: number): Packet | undefined {
-    const still = this.#newest;
-    // frames after an open key frame may refer to earlier ones, so it cannot be repeated
-    if (still?.track !== track || still.key !== true) return undefined;
-    return { ...still, dts, pts: dts + still.pts - still.dts, duration };
+  /** Duration of a replacement packet. */
+  get #ticks(): number {
+    const { isAudio, frameSeconds, den } = this.#format;
+    return Math.round((isAudio ? frameSeconds : Math.min(STILL_SECONDS, this.#writer.target)) * den);
   }
 }
