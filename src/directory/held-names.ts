@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Claim, Cluster, Lease, NodeIdentity } from '#cluster';
 import type { Application } from '../core/application.ts';
 import { kilnError } from '../errors.ts';
+import { within } from '../lib/within.ts';
 import type { Logger } from '../log/log.ts';
 import type { StreamChanges, StreamWatch } from './stream-changes.ts';
 
@@ -134,24 +135,15 @@ export class HeldNames {
 
   /** What comes later than that, or for nobody, is released. @throws streamNameUnconfirmed, clientGone */
   async #within(until: number, { signal }: WantedName, claiming: Promise<Claim>): Promise<Claim> {
-    const done = new AbortController();
-    const late = delay(Math.max(0, until - performance.now()), undefined, {
-      signal: signal === undefined ? done.signal : AbortSignal.any([done.signal, signal]),
-      ref: false,
-    }).catch(() => undefined);
-    try {
-      const claim = await Promise.race([claiming, late]);
-      if (claim !== undefined && signal?.aborted !== true) return claim;
-      void claiming.then(
-        async (unwanted) => {
-          if ('lease' in unwanted) await unwanted.lease.release();
-        },
-        () => undefined,
-      );
-      throw kilnError(signal?.aborted === true ? 'clientGone' : 'streamNameUnconfirmed');
-    } finally {
-      done.abort();
-    }
+    const claim = await within(Math.max(0, until - performance.now()), claiming, signal);
+    if (claim !== undefined && signal?.aborted !== true) return claim;
+    void claiming.then(
+      async (unwanted) => {
+        if ('lease' in unwanted) await unwanted.lease.release();
+      },
+      () => undefined,
+    );
+    throw kilnError(signal?.aborted === true ? 'clientGone' : 'streamNameUnconfirmed');
   }
 
   #tell({ application, name }: WantedName, { id }: NodeIdentity): void {

@@ -2,9 +2,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { hostInUrl } from '../lib/address.ts';
 import type { Logger } from '../log/log.ts';
+import { BackOff } from '../lib/back-off.ts';
 import { runProgram } from '../lib/run-program.ts';
 
-const RESTART_MS = { first: 500, most: 10_000 };
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 10_000;
 /** After a run of this length the next restart is quick again. */
 const HEALTHY_MS = 10_000;
 const KILL_AFTER_MS = 2000;
@@ -137,7 +139,7 @@ class Publisher {
   readonly #log: Logger;
   #child: ChildProcess | undefined;
   #restart: NodeJS.Timeout | undefined;
-  #pause = RESTART_MS.first;
+  readonly #backOff = new BackOff(LONGEST_PAUSE_MS, FIRST_PAUSE_MS);
   #closing: Promise<void> | undefined;
 
   constructor(path: string, args: readonly string[], log: Logger) {
@@ -166,13 +168,10 @@ class Publisher {
     child.once('close', (code, signal) => {
       this.#child = undefined;
       if (this.#closing !== undefined) return;
-      if (performance.now() - startedAt > HEALTHY_MS) this.#pause = RESTART_MS.first;
-      this.#log.warn(
-        { code, signal, lastLine, pause: this.#pause },
-        'the demo publisher has ended and will be started again',
-      );
-      this.#restart = setTimeout(() => this.#start(), this.#pause);
-      this.#pause = Math.min(this.#pause * 2, RESTART_MS.most);
+      if (performance.now() - startedAt > HEALTHY_MS) this.#backOff.reset();
+      const pause = this.#backOff.next();
+      this.#log.warn({ code, signal, lastLine, pause }, 'the demo publisher has ended and will be started again');
+      this.#restart = setTimeout(() => this.#start(), pause);
     });
     this.#child = child;
   }

@@ -12,6 +12,7 @@ import { STAND_BY } from './hand-over.ts';
 import { makesStream, TaskEnd, type TaskKind } from './kind.ts';
 import { TaskSlot } from './slot.ts';
 import { Limiter } from '../lib/limiter.ts';
+import { within } from '../lib/within.ts';
 
 /** How long a deletion waits for the end of the task. */
 const ENDS_MS = 5000;
@@ -390,14 +391,6 @@ export class Tasks {
     const others = this.#byStream.get(now) ?? new Set();
     this.#byStream.set(now, others.add(slot));
   }
-}
-
-/** Resolves with the promise, or after the given time. */
-async function within(ms: number, awaited: Promise<unknown>): Promise<void> {
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([awaited, late]);
-  clearTimeout(timer);
 }
 
 function exists(name: TaskName): TaskExistsError {

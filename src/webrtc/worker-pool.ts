@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { WebrtcBindConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
+import { BackOff } from '../lib/back-off.ts';
 import type { Logger } from '../log/log.ts';
 import { iceSockets, localAddresses, workerCount } from './addresses.ts';
 import { listenToMediasoup } from './log.ts';
@@ -101,7 +102,7 @@ export class WorkerPool {
       );
       this.died++;
       this.#workers[index] = undefined;
-      this.#restart(index, FIRST_RETRY_MS);
+      this.#restart(index);
     });
     if (this.#closed) {
       worker.close();
@@ -114,15 +115,15 @@ export class WorkerPool {
     );
   }
 
-  #restart(index: number, delay: number): void {
+  #restart(index: number, backOff = new BackOff(LAST_RETRY_MS, FIRST_RETRY_MS)): void {
     if (this.#closed) return;
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       this.#start(index).catch((error: unknown) => {
         this.#log.error({ worker: index, err: error }, 'a media worker could not be restarted');
-        this.#restart(index, Math.min(delay * 2, LAST_RETRY_MS));
+        this.#restart(index, backOff);
       });
-    }, delay);
+    }, backOff.next());
     this.#timers.add(timer);
   }
 }

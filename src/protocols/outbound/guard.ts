@@ -2,9 +2,9 @@ import type { LookupAddress } from 'node:dns';
 import { lookup } from 'node:dns/promises';
 import type { BlockList } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeRow, StoreAddress } from '#cluster';
 import { hostFromUrl, type Transport } from '../../lib/address.ts';
+import { within } from '../../lib/within.ts';
 import { includes } from '../tcp.ts';
 import { canonical, isLoopback, isMulticast, isUnreachable } from './address.ts';
 
@@ -104,13 +104,7 @@ export class OutboundGuard {
   }
 
   async #resolve(host: string): Promise<string[]> {
-    const timer = new AbortController();
-    const late = delay(LOOKUP_MS, undefined, { signal: timer.signal }).then(
-      () => undefined,
-      () => undefined,
-    );
-    const answer = await Promise.race([this.#lookup(host), late]);
-    timer.abort();
+    const answer = await within(LOOKUP_MS, this.#lookup(host));
     if (answer === undefined) throw this.error(`the name ${host} could not be resolved in time`);
     if (answer instanceof Error) throw this.error(`the name ${host} cannot be resolved: ${whyUnresolved(answer)}`);
     return answer.map(({ address }) => address);

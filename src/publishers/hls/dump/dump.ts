@@ -1,9 +1,9 @@
 import { mkdir, open, readFile, realpath, stat, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../../log/log.ts';
 import { Disks, type Disk } from '../../../core/disks.ts';
 import { unless } from '../../../lib/files/unless.ts';
+import { within } from '../../../lib/within.ts';
 import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { GrowingFile, writeWhole } from './growing-file.ts';
 import { DumpInfo } from './info.ts';
@@ -107,7 +107,7 @@ export class Dump {
       this.#undo.push(watch());
       this.#undo.push(follow({ segment: take, end: onEnd }));
       following = true;
-      await Promise.race([this.#working, delay(START_MS, undefined, { ref: false })]);
+      if (this.#working !== undefined) await within(START_MS, this.#working);
       if (this.#failure !== undefined) throw this.#failure;
     } catch (error) {
       this.#fail(error as Error);

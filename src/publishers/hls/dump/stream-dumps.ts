@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import { wildcard } from '../../../lib/wildcard.ts';
+import { within } from '../../../lib/within.ts';
 import { KilnError, kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log/log.ts';
 import { PathError } from '../../../lib/files/paths.ts';
@@ -209,5 +209,5 @@ export class StreamDumps {
 
 async function soon(endings: readonly Promise<void>[]): Promise<void> {
   if (endings.length === 0) return;
-  await Promise.race([Promise.all(endings), delay(STOP_MS, undefined, { ref: false })]);
+  await within(STOP_MS, Promise.all(endings));
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../../../errors.ts';
+import { within } from '../../../lib/within.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { OnLeft } from '../answer/played-stream.ts';
 import type { Chunklist } from '../package/chunklist.ts';
@@ -118,7 +119,7 @@ export class RemoteRendition implements Chunklist {
     const silent = this.#silent;
     const loading = this.#loadShared();
     if (this.position === undefined) return loading;
-    if (!silent) return Promise.race([loading, delay(LATE_MS, undefined, { ref: false })]);
+    if (!silent) return within(LATE_MS, loading);
     // what comes of it is for those who ask next
     loading.catch(() => {});
     return undefined;
