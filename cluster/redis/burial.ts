@@ -1,6 +1,6 @@
 import type { NodeIdentity } from '../types.ts';
 import type { Connection } from './connection.ts';
-import type { Leases } from './leases.ts';
+import type { Leases } from './leases/leases.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 

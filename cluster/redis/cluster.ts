@@ -37,7 +37,7 @@ import { ClockWatch, type ClockReport } from './clock-watch.ts';
 import { Connection, type RedisOptions } from './connection.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { KnownPeers } from './known-peers.ts';
-import { Leases } from './leases.ts';
+import { Leases } from './leases/leases.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
 import { DeathDetector } from './death-detector.ts';

@@ -17,7 +17,7 @@ import {
 import type { ClaimTable } from './claim-table.ts';
 import type { RedisConfig } from './config.ts';
 import type { Connection } from './connection.ts';
-import type { Leases } from './leases.ts';
+import type { Leases } from './leases/leases.ts';
 import type { Beat, Knowledge, Nodes } from './nodes.ts';
 import type { Outage } from './outage.ts';
 import { SCRIPTS } from './scripts.ts';

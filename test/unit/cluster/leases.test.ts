@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Connection } from '../../../cluster/redis/connection.ts';
-import { Leases } from '../../../cluster/redis/leases.ts';
-import type { RedisLease } from '../../../cluster/redis/lease.ts';
+import { Leases } from '../../../cluster/redis/leases/leases.ts';
+import type { RedisLease } from '../../../cluster/redis/leases/lease.ts';
 import { SCRIPTS } from '../../../cluster/redis/scripts.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 import type { ClaimOptions } from '../../../cluster/types.ts';

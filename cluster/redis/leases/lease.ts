@@ -1,5 +1,5 @@
-import { TimedLease, type LeaseStart } from '../timed-lease.ts';
-import type { Json } from '../types.ts';
+import { TimedLease, type LeaseStart } from '../../timed-lease.ts';
+import type { Json } from '../../types.ts';
 
 /** Values to change; undefined ones stay as they are. */
 export interface LeaseValues {

@@ -1,9 +1,9 @@
-import { UnavailableError } from '../errors.ts';
-import type { ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
-import type { Connection } from './connection.ts';
-import { parseClaim } from './record.ts';
-import { SCRIPTS } from './scripts.ts';
-import type { Timing } from './timing.ts';
+import { UnavailableError } from '../../errors.ts';
+import type { ClaimOptions, Json, NodeIdentity, Owner } from '../../types.ts';
+import type { Connection } from '../connection.ts';
+import { parseClaim } from '../record.ts';
+import { SCRIPTS } from '../scripts.ts';
+import type { Timing } from '../timing.ts';
 
 /** A claim as it is sent to Redis. */
 export interface ClaimRequest {

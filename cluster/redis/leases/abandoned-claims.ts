@@ -1,5 +1,5 @@
-import type { Connection } from './connection.ts';
-import { SCRIPTS } from './scripts.ts';
+import type { Connection } from '../connection.ts';
+import { SCRIPTS } from '../scripts.ts';
 
 /** Claims beyond this number are forgotten; they then last as long as this node. */
 const MAX = 100_000;

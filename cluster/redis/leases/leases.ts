@@ -1,16 +1,16 @@
-import { coalesced } from '../coalesce.ts';
-import { UnavailableError } from '../errors.ts';
-import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../types.ts';
-import { Batch } from './batch.ts';
+import { coalesced } from '../../coalesce.ts';
+import { UnavailableError } from '../../errors.ts';
+import type { Claim, ClaimOptions, Json, NodeIdentity, Owner } from '../../types.ts';
+import { Batch } from '../batch.ts';
 import { requestClaim, type Claimant, type ClaimAnswer, type ClaimRequest } from './claim-request.ts';
 import { LeaseExpiry } from './lease-expiry.ts';
 import { AbandonedClaims } from './abandoned-claims.ts';
-import type { Beat } from './nodes.ts';
+import type { Beat } from '../nodes.ts';
 import { LeaseSet } from './lease-set.ts';
 import { RedisLease, type LeaseKeeper, type LeaseValues } from './lease.ts';
-import { parseClaim, type ClaimRecord } from './record.ts';
-import { SCRIPTS } from './scripts.ts';
-import { validity } from './timing.ts';
+import { parseClaim, type ClaimRecord } from '../record.ts';
+import { SCRIPTS } from '../scripts.ts';
+import { validity } from '../timing.ts';
 
 /** Leases that are looked up in one step: other clients of Redis wait that long. */
 const BATCH = 500;
