@@ -45,6 +45,7 @@ import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
 import { Seal } from './seal.ts';
+import { StoreSync } from './store-sync.ts';
 import { settingsIn, type StoreSettings } from './settings.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
@@ -114,6 +115,7 @@ class RedisCluster implements Cluster {
   readonly #stats: RedisStats;
   readonly #port: PeerPort;
   readonly #peers: Peers;
+  readonly #sync: StoreSync;
   readonly #heartbeat: Heartbeat;
   readonly #deathDetector: DeathDetector;
   readonly #onBuried: (node: NodeIdentity) => void;
@@ -181,18 +183,16 @@ class RedisCluster implements Cluster {
       copy,
       timing: this.#timing,
       ...trust,
-      pull: () => this.#heartbeat.pull(),
-      opened: () => this.#heartbeat.opened(),
+      pull: () => this.#sync.pull(),
+      opened: () => this.#sync.opened(),
       isDegraded: () => this.state === 'degraded',
       onFault,
     });
+    const followed = { ...common, events: this.events, nodes: this.#nodes, leases: this.#leases, config: this.config };
+    this.#sync = new StoreSync({ ...followed, table: this.#table });
     this.#heartbeat = new Heartbeat({
-      ...common,
-      events: this.events,
-      nodes: this.#nodes,
-      leases: this.#leases,
-      table: this.#table,
-      config: this.config,
+      ...followed,
+      sync: this.#sync,
       outage: this.#outage,
       onAtStake: () => void this.#askPeers().catch(onFault),
       onAsk: (node) => void this.#judge(node).catch(onFault),
@@ -302,17 +302,17 @@ class RedisCluster implements Cluster {
         throw new UnavailableError(
           'Redis lost its data, and the previous owners have not all claimed their keys again yet',
         );
-      await this.#heartbeat.opened();
+      await this.#sync.opened();
     }
   }
 
   async ownerOf(key: string): Promise<Owner | undefined> {
-    await this.#heartbeat.pull().catch(() => undefined);
+    await this.#sync.refresh();
     return this.#table.ownerOf(key);
   }
 
   async list(path: string): Promise<ReadonlyMap<string, Owner>> {
-    await this.#heartbeat.pull().catch(() => undefined);
+    await this.#sync.refresh();
     return this.#table.list(path);
   }
 
@@ -327,7 +327,7 @@ class RedisCluster implements Cluster {
   async reportStats(rows: readonly StatsRow[]): Promise<boolean> {
     if (this.state === 'degraded') return false;
     try {
-      return await this.#stats.report(rows, this.#heartbeat.epoch);
+      return await this.#stats.report(rows, this.#sync.epoch);
     } catch (error) {
       this.#onFault(error as Error);
       return false;
@@ -450,6 +450,6 @@ class RedisCluster implements Cluster {
     if (kind === 'yielded') this.#leases.yielded(token);
     else if (kind === 'buried') this.#hearOfBurial({ id: decodeURIComponent(token), incarnation });
     else if (kind === 'nodes') this.#heartbeat.wake();
-    else this.#heartbeat.hear(what);
+    else this.#sync.hear(what);
   }
 }

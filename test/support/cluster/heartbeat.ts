@@ -4,6 +4,7 @@ import { ClaimTable } from '../../../cluster/redis/claim-table.ts';
 import { Heartbeat, type HeartbeatOptions } from '../../../cluster/redis/heartbeat.ts';
 import type { Beat } from '../../../cluster/redis/nodes.ts';
 import { SCRIPTS } from '../../../cluster/redis/scripts.ts';
+import { StoreSync, type StoreSyncOptions } from '../../../cluster/redis/store-sync.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 
 const record = (fence: number): string => `${fence} token-${fence} a life continue 0 null`;
@@ -131,16 +132,18 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
     onBeat: (isTaken: boolean) => log.push(isTaken ? 'beat' : 'no beat'),
     onFault: (error: Error) => log.push(`fault: ${error.message}`),
   };
-  const heartbeat = new Heartbeat(options as unknown as HeartbeatOptions);
+  const sync = new StoreSync(options as unknown as StoreSyncOptions);
+  const heartbeat = new Heartbeat({ ...options, sync } as unknown as HeartbeatOptions);
   return {
     heartbeat,
+    sync,
     asked,
     leases,
     redis,
     reported,
-    pull: () => heartbeat.pull(),
-    hear: (message: string) => heartbeat.hear(message),
-    opened: () => heartbeat.opened(),
+    pull: () => sync.pull(),
+    hear: (message: string) => sync.hear(message),
+    opened: () => sync.opened(),
     keys: (): string[] => [...table.list('').keys()],
     /** A claim is made. @returns the message of it */
     claim(key: string): string {

@@ -235,13 +235,13 @@ test('a node that is closed while it beats is not connected by that', async (t) 
 });
 
 test('another epoch says that Redis was emptied; the first one does not', async (t) => {
-  const { heartbeat, redis, done } = openHeartbeat();
+  const { heartbeat, sync, redis, done } = openHeartbeat();
   await heartbeat.beat();
   t.false(done().includes('emptied'));
   redis.answer = { epoch: 2 };
   await heartbeat.beat();
   t.true(done().includes('emptied'));
-  t.is(heartbeat.epoch, 2);
+  t.is(sync.epoch, 2);
 });
 
 test('a caller that waits for a Redis that is being restored goes on as soon as it is open', async (t) => {
@@ -279,15 +279,20 @@ for (const [what, run, isSame] of [
   });
 
 test('a pull that no caller waits for may fail: the next beat finds what it has missed', async (t) => {
-  const { heartbeat, asked, redis, keys, hear, claim } = openHeartbeat();
+  const { heartbeat, sync, asked, redis, keys, hear, claim, done } = openHeartbeat();
   await heartbeat.beat();
   redis.pullFails = AWAY;
   claim('second');
+  done();
   for (const message of ['claims', 'config', claim('third')]) {
     const { pulls } = asked;
     hear(message);
     await until('it is asked for', () => asked.pulls > pulls);
   }
+  t.deepEqual(done(), [], 'nor is that reported: it is, when a beat fails');
+  redis.pullFails = new Error('an answer that is not understood');
+  await sync.refresh();
+  t.deepEqual(done(), ['fault: an answer that is not understood']);
   redis.pullFails = undefined;
   await heartbeat.beat();
   t.deepEqual(keys(), ['first', 'second', 'third']);
