@@ -57,7 +57,7 @@ async function open(t: ExecutionContext) {
     call('POST', `${stream}:${action}`, {}, body === undefined ? undefined : JSON.stringify(body));
   const concluded = () =>
     playlists.map(
-      (publisher) => publisher.live(registry.vhost('hls').application('app'), 'live_out')?.package.concluded,
+      (publisher) => publisher.live(registry.vhost('hls').application('app'), 'live_out')?.stream.package.concluded,
     );
   return {
     call,

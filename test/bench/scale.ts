@@ -5,7 +5,7 @@ import type { HoldCommands } from '../support/load/programs/hold-claims.ts';
 import { cpuOf } from '../support/redis/redis-cpu.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { timingOf } from '../../cluster/redis/timing.ts';
-import { SEGMENTS_PER_KEEP } from '../../src/publishers/hls/local/saved-state.ts';
+import { SEGMENTS_PER_SAVE } from '../../src/publishers/hls/local/saved-state.ts';
 import { STREAM_EVERY_MS } from '../../src/stats/node-counts.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { installed } from './wrk.ts';
@@ -24,7 +24,7 @@ const STAY_S = 1200;
 /** How often a node reports each stream that it has or plays. */
 const REPORT_S = STREAM_EVERY_MS / 1000;
 /** How often a stream that is packaged keeps something for its next owner, with segments of 6 s. */
-const KEEP_S = 6 * SEGMENTS_PER_KEEP;
+const KEEP_S = 6 * SEGMENTS_PER_SAVE;
 /** Share of a core that Redis may take, how long a storm of connections may last, and what a node knows of the others' streams. */
 const MOST_CORE = 0.5;
 const MOST_STORM_MS = 3000;

@@ -75,7 +75,7 @@ export function hlsRoutes(registry: Registry, publishers: readonly PlaylistPubli
         publishers.flatMap((publisher) => publisher.live(application, output) ?? []),
       );
       if (streams.length === 0) throw kilnError('publisherNotFound', path.vhost, path.app);
-      for (const stream of streams) stream.conclude(urgent);
+      for (const { stream } of streams) stream.conclude(urgent);
       return done;
     });
   };

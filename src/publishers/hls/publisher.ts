@@ -16,14 +16,14 @@ import { CrossDomainRules } from './http/cors.ts';
 import type { PlayedStream } from './answer/played-stream.ts';
 import { PlaylistCounts } from './answer/counts.ts';
 import type { HlsForm } from './package/hls-form.ts';
-import type { OwnStream } from './local/own-stream.ts';
-import { OwnStreams } from './local/own-streams.ts';
+import { OwnStreams, type OwnStream } from './local/own-streams.ts';
 import { Redirected } from './http/redirected.ts';
 import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
 import { treeKey } from './remote/upstream.ts';
 import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './sessions/hand-over.ts';
 import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';
+import type { RemoteStream } from './remote/stream.ts';
 import { RemoteStreams } from './remote/streams.ts';
 import type { StreamPath } from './sessions/wire.ts';
 import { playlistRoutes } from './http/routes.ts';
@@ -89,7 +89,9 @@ export class PlaylistPublisher {
       const application = applicationOf(asked);
       if (application === undefined) return undefined;
       const own = this.#own.find(application, asked.stream);
-      return own?.interrupted === false ? own : (this.#remote.find(application, asked.stream) ?? own);
+      return own?.stream.interrupted === false
+        ? own.viewers
+        : (this.#remote.find(application, asked.stream) ?? own?.viewers);
     };
     const source = answerNodes(form, calls, {
       own: findOwn,
@@ -120,7 +122,7 @@ export class PlaylistPublisher {
   /** Finds an output stream of this node that has a publisher; undefined if this kind of HLS does not package it. */
   live(application: Application, output: string): OwnStream | undefined {
     const own = this.#own.find(application, output);
-    return own?.interrupted === false ? own : undefined;
+    return own?.stream.interrupted === false ? own : undefined;
   }
 
   /** Number of requests that wait for media or playlists of streams of this node. */
@@ -148,11 +150,12 @@ export class PlaylistPublisher {
     query: URLSearchParams | undefined,
   ): PlayedStream | undefined | Promise<PlayedStream | undefined> {
     const own = this.#own.find(application, name);
-    if (own?.interrupted === false) return query === undefined ? own : this.#named(own, application, name, query);
+    if (own?.stream.interrupted === false)
+      return query === undefined ? own : this.#named(own, application, name, query);
     const remote = this.#remote.find(application, name);
     // a stream that is only kept in case its publisher returns may be available from an origin
     const search = query === undefined ? (remote ?? own) === undefined : remote === undefined || remote.lost;
-    return search ? this.#search(application, name, query) : (remote ?? own);
+    return search ? this.#search(application, name, query) : remote ? played(remote) : own;
   }
 
   /**
@@ -166,7 +169,7 @@ export class PlaylistPublisher {
     query: URLSearchParams,
   ): OwnStream | Promise<OwnStream> {
     const output = application.outputs.get(name);
-    const id = own.config.originMode ? undefined : sessionName(query);
+    const id = own.stream.config.originMode ? undefined : sessionName(query);
     // this node continues or rejects the sessions that it knows by itself
     if (
       output === undefined ||
@@ -188,7 +191,10 @@ export class PlaylistPublisher {
     if (located === undefined && query !== undefined && (await bring?.(application, name, query)) === true) {
       located = await this.#remote.locate(application, name);
     }
-    return located ?? this.#own.find(application, name) ?? this.#remote.find(application, name);
+    if (located !== undefined) return played(located);
+    const own = this.#own.find(application, name);
+    const remote = own === undefined ? this.#remote.find(application, name) : undefined;
+    return remote ? played(remote) : own;
   }
 
   #open(output: OutputStream, application: Application): void {
@@ -196,4 +202,8 @@ export class PlaylistPublisher {
     this.#own.open(output, application);
     this.#remote.handOver(application, output.name);
   }
+}
+
+function played(remote: RemoteStream): PlayedStream {
+  return { stream: remote, viewers: remote };
 }

@@ -63,7 +63,7 @@ for (const [from, to] of [
   ['src/errors.ts', 'src/core/stream.ts'],
   ['src/containers/flv.ts', 'src/protocols/rtmp/message.ts'],
   ['src/publishers/hls/publisher.ts', 'src/providers/rtmp/provider.ts'],
-  ['src/publishers/hls/package/package.ts', 'src/publishers/hls/local/own-stream.ts'],
+  ['src/publishers/hls/package/package.ts', 'src/publishers/hls/local/packaged-stream.ts'],
   ['src/channels/scheduled/kind.ts', 'src/channels/channels.ts'],
   ['src/web/pages.ts', 'src/server/server.ts'],
   ['src/novelty/thing.ts', 'src/core/stream.ts'],

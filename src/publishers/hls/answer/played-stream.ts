@@ -71,9 +71,25 @@ export interface MasterRequest {
   readonly hold: Hold;
 }
 
-/** HLS of one output stream, packaged on any node. Answers synchronously what is available. */
+/** HLS of one output stream, packaged on any node. */
 export interface PlayedStream {
+  readonly stream: PlayedFiles;
+  readonly viewers: PlayedViewers;
+}
+
+/** Playlists and media of a stream. Answers synchronously what is available. */
+export interface PlayedFiles {
   readonly config: HlsPublisherConfig;
+  /**
+   * Answers a request for a child file.
+   * @param viewer undefined when it is not counted
+   * @throws fileNotFound, playlistDirective, playlistOverdue, tooManyWaiting, streamInterrupted
+   */
+  file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer>;
+}
+
+/** Viewers of a stream. */
+export interface PlayedViewers {
   /**
    * Answers with a master playlist for one player, and counts the player from then on. Holds the request until every rendition has
    * media; undefined when there was nothing to play by the end of that.
@@ -85,12 +101,6 @@ export interface PlayedStream {
    * @throws playlistSessionRefused, playlistSessionOver, tooManyConnections
    */
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined>;
-  /**
-   * Answers a request for a child file.
-   * @param viewer undefined when it is not counted
-   * @throws fileNotFound, playlistDirective, playlistOverdue, tooManyWaiting, streamInterrupted
-   */
-  file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer>;
   /** Counts bytes sent to a player, counted or not. */
   sent(bytes: number, viewer: Viewer | undefined): void;
 }

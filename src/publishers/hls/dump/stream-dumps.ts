@@ -36,7 +36,7 @@ export interface StreamDumpsOptions {
   readonly config: HlsPublisherConfig;
   /** Present output stream, which changes when the stream is continued. */
   readonly output: () => OutputStream;
-  /** As `OwnStream.settled`. */
+  /** As `PackagedStream.settled`. */
   readonly settled: () => Promise<void> | undefined;
   readonly log: Logger;
 }

@@ -105,10 +105,10 @@ function serve(form: HlsForm, directory: Directory, request: Request, reply: Fas
     return respond(reply, { status: REDIRECT_STATUS, headers: { location: better }, body: [] });
   }
   if (application === undefined) throw kilnError('streamNotFound', `${app}/${name}`);
-  return after(directory.stream(application, name, undefined), (stream) => {
-    if (stream === undefined) throw notThere(form, directory, application, request);
-    return after(admit(form, directory, application, stream, request), (viewer) =>
-      serveFile(form, directory, stream, viewer, request, reply),
+  return after(directory.stream(application, name, undefined), (played) => {
+    if (played === undefined) throw notThere(form, directory, application, request);
+    return after(admit(form, directory, application, played, request), (viewer) =>
+      serveFile(form, directory, played, viewer, request, reply),
     );
   });
 }
@@ -146,12 +146,12 @@ function find(
   return application === undefined || form.config(application) === undefined ? undefined : application;
 }
 
-/** @throws as PlayedStream.admit; fileNotFound */
+/** @throws as PlayedViewers.admit; fileNotFound */
 function admit(
   form: HlsForm,
   { tokens }: Directory,
   application: Application,
-  stream: PlayedStream,
+  { stream, viewers }: PlayedStream,
   { params: { stream: name, token, file } }: Request,
 ): Viewer | undefined | Promise<Viewer | undefined> {
   if (stream.config.originMode) {
@@ -159,7 +159,7 @@ function admit(
     return undefined;
   }
   if (token === undefined) throw kilnError(form.isChild(file) ? 'playlistSessionRefused' : 'fileNotFound');
-  return stream.admit(token);
+  return viewers.admit(token);
 }
 
 /** Admits a viewer. The session in the playlist's URLs covers its further requests. */
@@ -195,7 +195,7 @@ async function serveMaster(
   const plays = request.method !== 'HEAD';
   const admitted = await access.admitViewer(viewer, async (application, streamName, playlist = name, grant) => {
     crossDomains.apply(application, request, reply);
-    const stream = await find(application, streamName, query);
+    const played = await find(application, streamName, query);
     checkPresent(signal);
     // a player that a guard redirected to another stream asks for its children there
     const isAsked = application.name === app && streamName === asked;
@@ -203,9 +203,9 @@ async function serveMaster(
     const vhost = application.vhost === here ? undefined : application.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
     const options = { file: playlist, query: search, plays, base, terms, grant, signal, since, hold };
-    return stream && { stream, master: await stream.master(options) };
+    return played && { ...played, master: await played.viewers.master(options) };
   });
-  const { stream, master } = admitted.found;
+  const { stream, viewers, master } = admitted.found;
   if (master === undefined) admitted.end('the stream has not started');
   else if (!plays) admitted.end('the playlist itself was not asked for');
   else if (stream.config.originMode) admitted.end('there are no sessions in OriginMode');
@@ -215,13 +215,13 @@ async function serveMaster(
   }
   directory.counts.answered('master', 200);
   const { text, viewer: player } = master;
-  return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) => stream.sent(bytes, player));
+  return sendText(text, stream.config.cacheControl.masterPlaylistMaxAge, reply, (bytes) => viewers.sent(bytes, player));
 }
 
 function serveFile(
   form: HlsForm,
   { registry, counts }: Directory,
-  stream: PlayedStream,
+  { stream, viewers }: PlayedStream,
   viewer: Viewer | undefined,
   request: Request,
   reply: FastifyReply,
@@ -229,7 +229,7 @@ function serveFile(
   const { file } = request.params;
   const directives = parseDirectives(form.directives && file.endsWith(PLAYLIST) ? queryOf(request) : '');
   const { cacheControl: ages } = stream.config;
-  const onSent = (bytes: number): void => stream.sent(bytes, viewer);
+  const onSent = (bytes: number): void => viewers.sent(bytes, viewer);
   return after(stream.file(file, directives, holdOn(reply), viewer), (answer: FileAnswer) => {
     if (answer.kind === 'starting') {
       counts.answered('chunklist', STARTING_STATUS);

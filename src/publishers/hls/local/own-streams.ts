@@ -1,5 +1,6 @@
 import type { NodeIdentity } from '#cluster';
 import type { Access } from '../../../access/access.ts';
+import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
@@ -9,7 +10,10 @@ import type { StreamDirectory } from '../../../directory/stream-directory.ts';
 import type { StreamName } from '../../../directory/stream-key.ts';
 import { CONTINUED_MS } from '../../../directory/stream-names.ts';
 import type { HlsForm } from '../package/hls-form.ts';
-import { OwnStream } from './own-stream.ts';
+import { StreamDumps } from '../dump/stream-dumps.ts';
+import type { PlayedStream } from '../answer/played-stream.ts';
+import { PackagedStream } from './packaged-stream.ts';
+import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
 import type { HandOver } from '../sessions/hand-over.ts';
 import type { SessionTokens } from '../answer/token.ts';
@@ -24,6 +28,13 @@ export interface OwnStreamsOptions {
   /** As in `PackageOptions`. */
   readonly partDelay: Histogram;
   readonly log: Logger;
+}
+
+/** HLS of one output stream of this node. */
+export interface OwnStream extends PlayedStream {
+  readonly stream: PackagedStream;
+  readonly viewers: StreamViewers;
+  readonly dumps: StreamDumps;
 }
 
 /** Oldest are forgotten first. */
@@ -56,32 +67,28 @@ export class OwnStreams {
   get waiting(): number {
     let waiting = 0;
     for (const streams of this.#streams.values())
-      for (const stream of streams.values()) waiting += stream.package.queue.size;
+      for (const { stream } of streams.values()) waiting += stream.package.queue.size;
     return waiting;
   }
 
   open(output: OutputStream, application: Application): void {
-    const { form, tokens, access, homes, partDelay } = this.#options;
+    const { form } = this.#options;
     const config = form.config(application);
     if (config === undefined || output.closed) return;
     if (config.createDefaultPlaylist) form.addDefaultPlaylist(output);
     const { name } = output;
-    let stream = this.find(application, name);
-    if (stream?.isContinuedBy(output) === true) {
-      this.#unschedule(stream);
-      stream.resume(output);
+    let own = this.find(application, name);
+    if (own?.stream.isContinuedBy(output) === true) {
+      this.#unschedule(own);
+      own.stream.resume(output);
+      own.viewers.attach();
     } else {
-      if (stream !== undefined) this.#drop(application, name, stream, 'another stream has its name');
-      const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
-      const known = { form, output, application, config, access, endedOpenings: this.#endedOpenings, partDelay, log };
-      stream = new OwnStream({
-        ...known,
-        tokens: tokens(application, name),
-        homes: homes(application, name),
-      });
-      this.#of(application).set(name, stream);
+      if (own !== undefined) this.#drop(application, name, own, 'another stream has its name');
+      own = this.#create(output, application, config);
+      this.#of(application).set(name, own);
     }
-    const opened = stream;
+    void own.dumps.startConfigured();
+    const opened = own;
     output.once('close', (reason) => {
       const { over, taken } = output.input.continuity;
       if (over && !taken) this.#drop(application, name, opened, reason);
@@ -96,6 +103,24 @@ export class OwnStreams {
     await Promise.all(this.#endings);
   }
 
+  #create(output: OutputStream, application: Application, config: HlsPublisherConfig): OwnStream {
+    const { form, tokens, access, homes, partDelay } = this.#options;
+    const { name } = output;
+    const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
+    const stream = new PackagedStream({ form, output, application, config, partDelay, log });
+    const viewers = new StreamViewers({
+      ...{ form, stream, application, access, endedOpenings: this.#endedOpenings },
+      tokens: tokens(application, name),
+      homes: homes(application, name),
+    });
+    const dumps = new StreamDumps({
+      ...{ package: stream.package, application, config, log },
+      output: () => stream.output,
+      settled: () => stream.settled(),
+    });
+    return { stream, viewers, dumps };
+  }
+
   #of(application: Application): Map<string, OwnStream> {
     let streams = this.#streams.get(application);
     if (streams === undefined) {
@@ -105,36 +130,37 @@ export class OwnStreams {
     return streams;
   }
 
-  #interrupt(application: Application, name: string, stream: OwnStream): void {
-    stream.interrupt();
-    this.#endDumps(stream);
+  #interrupt(application: Application, name: string, own: OwnStream): void {
+    own.viewers.detach();
+    own.stream.interrupt();
+    this.#endDumps(own);
     this.#ends.set(
-      stream,
-      setTimeout(() => this.#drop(application, name, stream, 'its publisher did not return'), CONTINUED_MS).unref(),
+      own,
+      setTimeout(() => this.#drop(application, name, own, 'its publisher did not return'), CONTINUED_MS).unref(),
     );
   }
 
-  #unschedule(stream: OwnStream): void {
-    clearTimeout(this.#ends.get(stream));
-    this.#ends.delete(stream);
+  #unschedule(own: OwnStream): void {
+    clearTimeout(this.#ends.get(own));
+    this.#ends.delete(own);
   }
 
   /** Hands over interrupted streams that another node continues. */
   #follow({ vhost, app }: StreamName): void {
     for (const [application, streams] of this.#streams) {
       if (application.name !== app || application.vhost.name !== vhost) continue;
-      for (const [name, stream] of streams) {
-        if (!stream.interrupted) continue;
+      for (const [name, own] of streams) {
+        if (!own.stream.interrupted) continue;
         const location = this.#options.directory.known(application, name);
-        if (location !== undefined) this.#handOver(application, name, stream, location.owner);
+        if (location !== undefined) this.#handOver(application, name, own, location.owner);
       }
     }
   }
 
-  #handOver(application: Application, name: string, stream: OwnStream, owner: NodeIdentity): void {
+  #handOver(application: Application, name: string, own: OwnStream, owner: NodeIdentity): void {
     const { access, handOver } = this.#options;
-    const sessions = stream.handOver();
-    this.#drop(application, name, stream, 'another node goes on with the stream');
+    const sessions = own.viewers.handOver();
+    this.#drop(application, name, own, 'another node goes on with the stream');
     if (sessions.length === 0) return;
     const handing = handOver(application, name, owner, sessions).then((left) => {
       this.#endings.delete(handing);
@@ -144,12 +170,13 @@ export class OwnStreams {
     this.#endings.add(handing);
   }
 
-  #drop(application: Application, name: string, stream: OwnStream, reason: string): void {
+  #drop(application: Application, name: string, own: OwnStream, reason: string): void {
     const streams = this.#streams.get(application);
-    if (streams?.get(name) === stream) streams.delete(name);
-    this.#unschedule(stream);
-    stream.close(reason);
-    this.#endDumps(stream);
+    if (streams?.get(name) === own) streams.delete(name);
+    this.#unschedule(own);
+    own.viewers.close(reason);
+    own.stream.close();
+    this.#endDumps(own);
   }
 
   #endDumps({ dumps }: OwnStream): void {
@@ -158,8 +185,8 @@ export class OwnStreams {
   }
 
   #dropAll(application: Application): void {
-    for (const [name, stream] of this.#streams.get(application) ?? [])
-      this.#drop(application, name, stream, 'the application or the server has closed');
+    for (const [name, own] of this.#streams.get(application) ?? [])
+      this.#drop(application, name, own, 'the application or the server has closed');
     this.#streams.delete(application);
   }
 }

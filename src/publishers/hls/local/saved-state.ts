@@ -27,7 +27,7 @@ export type SavedPlaylistState = Static<typeof SavedPlaylistState>;
 export const CONCLUDED = {};
 
 /** Segments between two saves, if they begin in time: each save costs the store. */
-export const SEGMENTS_PER_KEEP = 2;
+export const SEGMENTS_PER_SAVE = 2;
 /** Share of its duration by which a segment may be early. */
 const JITTER = 0.1;
 /** Segments and initializations that a node may have begun beyond those that elapsed time accounts for. */
@@ -85,7 +85,7 @@ function isInTime(
 ): boolean {
   if (one.msn === undefined || one.at === undefined) return false;
   const segments = one.msn - msn;
-  return segments < SEGMENTS_PER_KEEP && one.at - at >= segments * segmentDuration * 1000 * (1 - JITTER);
+  return segments < SEGMENTS_PER_SAVE && one.at - at >= segments * segmentDuration * 1000 * (1 - JITTER);
 }
 
 /**
@@ -93,8 +93,8 @@ function isInTime(
  * may have made segments ever since it saved its state.
  * @param now milliseconds since the epoch
  */
-export function resumeFrom(kept: SavedPlaylistState, now: number): { readonly msn: number; readonly past: Past } {
-  const { msn, discontinuities, inits, complete, at, segmentDuration } = kept;
+export function resumeFrom(saved: SavedPlaylistState, now: number): { readonly msn: number; readonly past: Past } {
+  const { msn, discontinuities, inits, complete, at, segmentDuration } = saved;
   const since = Math.ceil(Math.max(0, now - at) / (segmentDuration * 1000));
   const ahead = complete ? 0 : MARGIN + since;
   return {

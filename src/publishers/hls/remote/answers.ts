@@ -6,7 +6,8 @@ import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import type { Media, Viewer } from '../answer/played-stream.ts';
 import { holdFor } from '../package/held-requests.ts';
-import type { OwnStream } from '../local/own-stream.ts';
+import type { OwnStream } from '../local/own-streams.ts';
+import type { PackagedStream } from '../local/packaged-stream.ts';
 import type { PackagedList } from '../package/package.ts';
 import { markOf } from '../answer/chunklist-position.ts';
 import type { FeedSource } from './feed-session.ts';
@@ -39,7 +40,7 @@ export type StreamHere = (
 
 /** What counts the players of a stream that this node let in. */
 export interface PlayerCount {
-  /** @throws as PlayedStream.admit */
+  /** @throws as PlayedViewers.admit */
   admitHere(token: string, seen: number): Viewer | undefined;
   hasKicked(token: string): boolean;
   /** Counts what the node that tells of it has sent. */
@@ -96,9 +97,9 @@ export function answerNodes(
     const { file, session, relayOf, holdMs = 0 } = asked;
     if (relayOf !== undefined)
       return (await ofRelay(relayed(asked, from, relayOf).then(({ master }) => master(file, holdMs)))) ?? null;
-    const stream = await found(asked, new URLSearchParams(session && { session: session.id }));
-    const state = master(stream, file, session) ?? (await heldMaster(stream, file, session, holdMs));
-    if (state !== null) stream.watchedBy(from);
+    const own = await found(asked, new URLSearchParams(session && { session: session.id }));
+    const state = master(own, file, session) ?? (await heldMaster(own, file, session, holdMs));
+    if (state !== null) own.viewers.watchedBy(from);
     return state;
   });
   const source: FeedSource = {
@@ -108,32 +109,32 @@ export function answerNodes(
         const state = relayed(asked, from, relayOf, viewers).then(({ chunklist }) => chunklist(file, asked, holdMs));
         return (await ofRelay(state)) ?? null;
       }
-      const stream = await found(asked);
+      const { stream, viewers: here } = await found(asked);
       const rendition = stream.rendition(file);
       if (rendition === undefined) throw kilnError('fileNotFound');
-      stream.watchedBy(from, viewers);
+      here.watchedBy(from, viewers);
       const state = await chunklist(stream, rendition, asked);
-      if (state === null || !isAtCapacity(asked, from, stream.watching)) return state;
-      stream.dismiss(from);
+      if (state === null || !isAtCapacity(asked, from, here.watching)) return state;
+      here.dismiss(from);
       return { ...state, atCapacity: true };
     },
     media: async (asked, from) => {
       const { file, relayOf, holdMs = 0 } = asked;
       if (relayOf !== undefined)
         return withBytes(await ofRelay(relayed(asked, from, relayOf).then(({ media }) => media(file, holdMs > 0))));
-      const stream = await found(asked);
+      const { stream, viewers } = await found(asked);
       const answer = await media(form, stream, asked);
-      stream.watchedBy(from);
+      viewers.watchedBy(from);
       return answer;
     },
   };
   calls.answer(known.chunklist, source.chunklist);
   calls.answerBytes(known.media, source.media);
-  calls.answer(known.report, async (asked) => ({ players: count(await found(asked), asked.report) }));
+  calls.answer(known.report, async (asked) => ({ players: count((await found(asked)).viewers, asked.report) }));
   calls.answer(known.visits, (asked) => ({ players: count(demand(played(asked), asked), asked.report) }));
-  calls.answer(known.kicked, async (asked) => [...(await found(asked)).kicked]);
+  calls.answer(known.kicked, async (asked) => [...(await found(asked)).viewers.kicked]);
   calls.answer(known.sessions, async (asked) => {
-    (await found(asked)).takeOver(asked.sessions);
+    (await found(asked)).viewers.takeOver(asked.sessions);
     return null;
   });
   return source;
@@ -146,31 +147,31 @@ function ofRelay<T>(promise: Promise<T>): Promise<T> {
   });
 }
 
-function master(stream: OwnStream, file: string, newcomer: Newcomer | undefined): MasterState | null {
-  const template = stream.template(file);
+function master({ stream, viewers }: OwnStream, file: string, newcomer: Newcomer | undefined): MasterState | null {
+  const template = viewers.template(file);
   if (template === undefined) return null;
   const state = { run: stream.run, template: template.text };
   if (newcomer === undefined) return state;
   const { id, plays, guarded, vhost, grant } = newcomer;
-  const token = stream.issue(id, { ...grant, guarded, vhost });
-  if (plays) stream.beginAdopted(token, grant);
+  const token = viewers.issue(id, { ...grant, guarded, vhost });
+  if (plays) viewers.beginAdopted(token, grant);
   return { ...state, token };
 }
 
 /** The same of one that has nothing to play yet. */
 async function heldMaster(
-  stream: OwnStream,
+  own: OwnStream,
   file: string,
   newcomer: Newcomer | undefined,
   holdMs: number,
 ): Promise<MasterState | null> {
   if (holdMs === 0) return null;
-  await holdFor(holdMs)((onLeft) => stream.whenStarted(file, onLeft, Date.now()));
-  return master(stream, file, newcomer);
+  await holdFor(holdMs)((onLeft) => own.stream.whenStarted(file, onLeft, Date.now()));
+  return master(own, file, newcomer);
 }
 
 async function chunklist(
-  stream: OwnStream,
+  stream: PackagedStream,
   rendition: PackagedList,
   { app, stream: name, file, after, forms, holdMs = 0 }: Static<PlaylistCalls['chunklist']['request']>,
 ): Promise<ChunklistState | null> {
@@ -194,7 +195,7 @@ async function chunklist(
 
 async function media(
   form: HlsForm,
-  stream: OwnStream,
+  stream: PackagedStream,
   { file, holdMs = 0 }: Static<PlaylistCalls['media']['request']>,
 ): Promise<WithBytes<Static<PlaylistCalls['media']['answer']>>> {
   const found = file.endsWith(form.media) ? await stream.file(file, NO_DIRECTIVES, holdFor(holdMs)) : undefined;

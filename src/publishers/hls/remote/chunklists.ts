@@ -51,7 +51,7 @@ export class RemoteChunklists implements RemoteContext {
     return this.#targetDuration;
   }
 
-  /** @throws as PlayedStream.file */
+  /** @throws as PlayedFiles.file */
   answer(
     name: string,
     directives: Directives,

@@ -14,7 +14,15 @@ import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import { CONTINUED_MS } from '../../../directory/stream-names.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
 import type { RelayTree } from '../../../directory/relay-tree.ts';
-import type { FileAnswer, Hold, Master, MasterRequest, PlayedStream, Viewer } from '../answer/played-stream.ts';
+import type {
+  FileAnswer,
+  Hold,
+  Master,
+  MasterRequest,
+  PlayedFiles,
+  PlayedViewers,
+  Viewer,
+} from '../answer/played-stream.ts';
 import { handedOn, type Directives } from '../answer/directives.ts';
 import { Player, Players, toViewer } from '../sessions/players.ts';
 import { SessionGrants } from '../sessions/session-grants.ts';
@@ -67,7 +75,7 @@ export interface RemoteStreamOptions {
  * HLS of an output stream that another node has: each file is fetched once for all players here. While its publisher
  * is away, and while the node that had it does not answer, players get what is known here.
  */
-export class RemoteStream implements PlayedStream, PlayerCount {
+export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   readonly config: HlsPublisherConfig;
   /** When somebody asked for it last, by the monotonic clock. */
   usedAt = performance.now();

@@ -58,8 +58,8 @@ export function toViewer(player: Player | 'uncounted' | 'over' | undefined): Vie
 
 /** Players beyond this are served and not counted: what strangers make this server remember is bounded. */
 const MAX_PLAYERS = 50_000;
-/** Ids of players that were thrown out, the oldest forgotten first. */
-const MAX_KICKED = 10_000;
+/** Oldest are forgotten first. */
+export const MAX_KICKED = 10_000;
 
 /** What the players of a stream are let in by. */
 export interface PlayersOptions {
@@ -70,8 +70,8 @@ export interface PlayersOptions {
   readonly grants: SessionGrants;
   /** Goes on with a session that another node had. */
   readonly resume: (until: number | undefined, openings: readonly OpeningId[]) => SessionGrant;
-  /** Ids of players that were thrown out before. */
-  readonly kicked?: Iterable<string> | undefined;
+  /** Ids of sessions that the server ended; new ones are added. */
+  readonly kicked?: RecentSet<string>;
 }
 
 /**
@@ -90,7 +90,7 @@ export class Players {
 
   constructor(options: PlayersOptions) {
     this.#options = options;
-    this.#kicked = new RecentSet(MAX_KICKED, options.kicked);
+    this.#kicked = options.kicked ?? new RecentSet(MAX_KICKED);
   }
 
   /** Ids of players that were thrown out. */

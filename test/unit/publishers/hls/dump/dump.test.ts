@@ -217,7 +217,7 @@ test('a conclusion completes dumps, and what is concluded can still be dumped', 
   const { advance, dumps, request, stream, output, folder } = await live(t);
   advance(7.3);
   await dumps.start(request);
-  stream.conclude(true);
+  stream.stream.conclude(true);
   await until('it has ended', () => dumps.list().length === 0);
   await dumps.end();
   const whole = await vod(t, request.outputPath);

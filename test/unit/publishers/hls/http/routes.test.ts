@@ -892,7 +892,7 @@ test.serial(
     const ended = await live(t);
     ended.advance(4.1);
     const [url = ''] = await ended.children();
-    ended.publisher.live(ended.application, 'stream')?.conclude(true);
+    ended.publisher.live(ended.application, 'stream')?.stream.conclude(true);
     for (let count = 0; count < 3; count++) t.regex((await ended.get(url)).body, /ENDLIST/);
 
     const origin = await live(t, { llhls: { originMode: true } });

@@ -16,7 +16,8 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
   virtualTime(t);
   const server = await openLlhls(t, { ...setup, llhls: LLHLS });
   const { input, output } = server.goLive(TRACKS);
-  const conclude = (urgent: boolean): void => server.publisher.live(server.application, 'stream')?.conclude(urgent);
+  const conclude = (urgent: boolean): void =>
+    server.publisher.live(server.application, 'stream')?.stream.conclude(urgent);
   return { ...server, input, output, advance: feeder(output), conclude };
 }
 
@@ -120,7 +121,7 @@ test('HLS with MPEG-TS ends in the same way', async (t) => {
   feeder(output)(8.7);
   const [video = ''] = await server.children('/app/stream/ts:playlist.m3u8');
   t.notRegex((await server.get(video)).body, ENDED);
-  for (const one of server.publishers) one.live(server.application, 'stream')?.conclude(true);
+  for (const one of server.publishers) one.live(server.application, 'stream')?.stream.conclude(true);
   const { body } = await server.get(video);
   t.regex(body, ENDED);
   t.regex(body, /#EXTINF:0\.\d+,\nseg_\d+_4_hls\.ts\n/);
@@ -139,7 +140,7 @@ test('players of every node get the end, waiting ones too, and the next publishe
   const before = (await b.get(video)).body;
   const blocked = b.get(`${video}?_HLS_msn=${lastMsn(before) + 2}`);
   await until('the other node waits for it', () => b.asked.some((path) => path.includes('chunklist')));
-  a.publisher.live(a.application, 'stream')?.conclude(true);
+  a.publisher.live(a.application, 'stream')?.stream.conclude(true);
   t.regex((await blocked).body, ENDED);
   const { body } = await b.get(`${video}?_HLS_msn=99`);
   t.regex(body, ENDED);

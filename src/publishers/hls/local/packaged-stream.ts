@@ -1,0 +1,255 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { HlsPublisherConfig } from '../../../config/model.ts';
+import type { Application } from '../../../core/application.ts';
+import { delayed } from '../../../core/delayed-stream.ts';
+import type { Histogram } from '../../../lib/histogram.ts';
+import type { Reader } from '../../../core/reader.ts';
+import { RecentSet } from '../../../lib/recent-set.ts';
+import type { OutputStream, Stream } from '../../../core/stream.ts';
+import { kilnError } from '../../../errors.ts';
+import { FaultLog, type Logger } from '../../../log/log.ts';
+import type { FileAnswer, Hold, Media, OnLeft, PlayedFiles, Viewer } from '../answer/played-stream.ts';
+import { answerChunklist } from '../package/chunklist.ts';
+import type { Directives } from '../answer/directives.ts';
+import type { HlsForm } from '../package/hls-form.ts';
+import {
+  CONCLUDED,
+  isWorthSaving,
+  resumeFrom,
+  readSavedState,
+  toSavedState,
+  type SavedPlaylistState,
+} from './saved-state.ts';
+import { MasterTemplate } from '../master/master-template.ts';
+import { childPrefix, nameHash, randomKey } from '../answer/names.ts';
+import type { Package, PackagedList, Resource } from '../package/package.ts';
+import type { Outcome } from '../package/waiters.ts';
+import { MAX_KICKED } from '../sessions/players.ts';
+
+const TICK_MS = 500;
+
+export interface PackagedStreamOptions {
+  readonly form: HlsForm;
+  readonly output: OutputStream;
+  readonly application: Application;
+  readonly config: HlsPublisherConfig;
+  /** As in `PackageOptions`. */
+  readonly partDelay?: Histogram;
+  readonly log: Logger;
+}
+
+/**
+ * One output stream of this node, packaged: its reader, its playlists and media, and the state that is saved for the stream that
+ * continues it. When the publisher has left, it stays as it is until the stream is continued or closed.
+ */
+export class PackagedStream implements PlayedFiles {
+  readonly config: HlsPublisherConfig;
+  /** Key that distinguishes its files from those of earlier streams of its name that it does not continue. */
+  readonly run: string;
+  readonly package: Package;
+  /** Ids of sessions that the server ended, which are saved too. */
+  readonly kicked: RecentSet<string>;
+  readonly #options: PackagedStreamOptions;
+  readonly #faults: FaultLog;
+  readonly #timer: NodeJS.Timeout;
+  #output: OutputStream;
+  /** Stream that it reads. */
+  #source: Stream;
+  #reader: Reader | undefined;
+  #saved: SavedPlaylistState | typeof CONCLUDED | undefined;
+  #closed = false;
+  readonly #update = (): void => this.package.update(this.#output);
+
+  constructor(options: PackagedStreamOptions) {
+    const { form, output, application, config, log } = options;
+    this.#options = options;
+    this.config = config;
+    this.#output = output;
+    this.#source = output;
+    this.#faults = new FaultLog(log);
+    const before = savedBefore(form, output);
+    this.run = before?.run ?? randomKey();
+    this.kicked = new RecentSet(MAX_KICKED, before?.kicked);
+    this.package = form.package({
+      application,
+      streamKey: config.originMode ? nameHash(output.name) : this.run,
+      next: before && resumeFrom(before, Date.now()),
+      onProgress: () => this.save(),
+      onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
+      log,
+      faults: this.#faults,
+      partDelay: options.partDelay,
+    });
+    this.#timer = setInterval(() => this.#tick(), TICK_MS).unref();
+    this.resume(output);
+  }
+
+  /** Present output stream, which changes when the stream is continued. */
+  get output(): OutputStream {
+    return this.#output;
+  }
+
+  /** The publisher has left, and may return. */
+  get interrupted(): boolean {
+    return this.package.interrupted;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  isContinuedBy(output: OutputStream): boolean {
+    return this.interrupted && savedBefore(this.#options.form, output)?.run === this.run;
+  }
+
+  /** Detaches from the publisher. Requests get the present playlists and media. */
+  interrupt(): void {
+    if (this.interrupted || this.#closed) return;
+    this.#detach();
+    this.package.interrupt();
+    this.save(true);
+  }
+
+  /** Attaches to a publisher. After an interruption the playlists continue after a discontinuity. */
+  resume(output: OutputStream): void {
+    this.#output = output;
+    this.package.update(output);
+    this.#saved = undefined;
+    this.save();
+    this.#source = delayed(output, this.config.delayBufferTimeMs);
+    this.#source.on('tracks', this.#update);
+    this.#reader = this.#source.read({ packet: (packet) => this.package.push(packet) });
+  }
+
+  /** As `Package.conclude`. The next publisher starts new playlists. */
+  conclude(urgent: boolean): void {
+    this.package.conclude(urgent);
+  }
+
+  /** Ends the playlists and every wait. Idempotent. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    clearInterval(this.#timer);
+    this.#detach();
+    this.#faults.close();
+    this.package.queue.close();
+    this.package.close();
+  }
+
+  /**
+   * Master playlist for any player; undefined while there is nothing to play yet. Resumes resting encoders and waits for them,
+   * since players load master playlists only once.
+   * @throws fileNotFound
+   */
+  template(file: string): MasterTemplate | undefined {
+    const { name, resting } = this.#output;
+    const playlist = this.#output.playlist(file);
+    if (playlist === undefined) throw kilnError('fileNotFound');
+    if (resting && !this.interrupted && !this.package.concluded) {
+      this.package.readiness.wake();
+      this.#output.emit('wanted');
+    }
+    const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.#options.application.name, name);
+    const text = this.package.master(playlist, this.#output, (child) => MasterTemplate.uri(prefix, child));
+    return text === undefined ? undefined : new MasterTemplate(text);
+  }
+
+  /**
+   * Waits for a master playlist that had nothing to play. Resolves when it may have; with `overdue` at the end of a hold, and
+   * at once without a publisher.
+   * @param since arrival of the request, in milliseconds since the epoch
+   * @throws streamNotFound, streamInterrupted when the stream has closed; fileNotFound, tooManyWaiting
+   */
+  async whenStarted(file: string, onLeft: OnLeft, since: number): Promise<Outcome> {
+    const playlist = this.#output.playlist(file);
+    if (playlist === undefined) throw kilnError('fileNotFound');
+    if (this.interrupted) return 'overdue';
+    const outcome = await this.package.queue.waitForStart(this.package.readiness.waiters, playlist, onLeft, since);
+    if (!this.#closed) return outcome;
+    const { application } = this.#options;
+    throw outcome === 'overdue'
+      ? kilnError('streamInterrupted')
+      : kilnError('streamNotFound', `${application.internalName}/${this.#output.name}`);
+  }
+
+  /**
+   * Resolves within about a second, when the start of the stream is over; undefined after it. Until then media may arrive
+   * faster than real time, so that its wall clock is not known.
+   */
+  settled(): Promise<void> | undefined {
+    const ms = this.#output.input.arrival.settlesIn();
+    return ms === 0 ? undefined : delay(ms).then(() => this.settled());
+  }
+
+  file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer> {
+    const resource = this.#resource(name);
+    if (resource === undefined) throw kilnError('fileNotFound');
+    if (resource.kind === 'list') {
+      const settled = this.settled();
+      if (settled !== undefined) return hold(() => settled).then(() => this.file(name, directives, hold, viewer));
+      return answerChunklist(resource.rendition, directives, hold, viewer);
+    }
+    if (resource.kind === 'hint') return this.#hinted(name, resource.rendition, hold);
+    return resource.write?.()?.then(() => resource) ?? resource;
+  }
+
+  /** Finds a chunklist by name. */
+  rendition(name: string): PackagedList | undefined {
+    const resource = this.#resource(name);
+    return resource?.kind === 'list' ? resource.rendition : undefined;
+  }
+
+  #resource(name: string): Resource | undefined {
+    return this.#closed ? undefined : this.package.file(name);
+  }
+
+  /** Holds a request for a hinted part until it exists, or its segment ended without it. */
+  #hinted(name: string, rendition: PackagedList, hold: Hold): Promise<Media> {
+    const decided = (): boolean => this.#resource(name)?.kind !== 'hint';
+    return hold((onLeft) => rendition.wait(decided, onLeft, { since: Date.now(), what: 'next' })).then((outcome) => {
+      const resource = this.#resource(name);
+      if (outcome === 'overdue' || resource?.kind === 'hint') throw kilnError('playlistOverdue');
+      if (resource?.kind !== 'part') throw kilnError('fileNotFound');
+      return resource;
+    });
+  }
+
+  /** Saves the state that a continuation of the stream needs. @param complete nothing comes after it */
+  save(complete = false): void {
+    const {
+      config: { segmentDuration },
+      package: { progress, concluded },
+    } = this;
+    const state = concluded
+      ? CONCLUDED
+      : toSavedState(this.run, progress, { complete, at: Date.now(), segmentDuration }, this.kicked);
+    if (state === undefined || (this.#saved !== undefined && !isWorthSaving(state, this.#saved))) return;
+    this.#saved = state;
+    const {
+      name,
+      input: { continuity },
+    } = this.#output;
+    continuity.keep(keyOf(this.#options.form, name), state);
+  }
+
+  #detach(): void {
+    this.#reader?.close();
+    this.#source.off('tracks', this.#update);
+  }
+
+  #tick(): void {
+    this.package.readiness.check();
+    this.package.queue.expire(Date.now());
+  }
+}
+
+/** State saved by the stream before, or by an earlier output of this stream. */
+function savedBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): SavedPlaylistState | undefined {
+  const key = keyOf(form, name);
+  return readSavedState(continuity.kept.get(key) ?? continuity.inherited(key));
+}
+
+function keyOf({ kind }: HlsForm, output: string): string {
+  return `${kind} ${output}`;
+}
