@@ -34,7 +34,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Bind/Managers/Metrics':
     'Metrics for Prometheus without credentials. Without it they are on the port of the API alone.',
   'Bind/Managers/Metrics/Port':
-    'Port for HTTP; none where the variable that it names is not set. Nobody but Prometheus should reach it.',
+    'Port for HTTP; none where the variable that it names is not set. Only Prometheus should reach it.',
   'Bind/Publishers/LLHLS/Port': 'Port for HTTP.',
   'Bind/Publishers/HLS/Port': 'Port for HTTP.',
   'Bind/Publishers/Thumbnail/Port': 'Port for HTTP.',
@@ -115,7 +115,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'False: nothing is written, and a node that runs alone forgets at its end what the API has created.',
   'Storage/Path': 'Folder, relative to Server.xml.',
 
-  'Server/Alert': "Operator's server that is told what needs attention (see the alerts page).",
+  'Server/Alert': "Operator's server that gets alerts (see the alerts page).",
   'Alert/Url': 'Where to post.',
   'Alert/SecretKey': 'Key of `X-OME-Signature`.',
   'Alert/Timeout': 'Milliseconds for the connection, and again for the answer.',
@@ -219,7 +219,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Subtitles/*': 'Not available.',
   'Subtitles/Rendition/*': 'Not available.',
   'Application/Limits': 'Who may connect, by address.',
-  'Limits/Allow': 'Networks. Nobody else may connect.',
+  'Limits/Allow': 'Networks that may connect; others are rejected.',
   'Limits/Deny': 'Networks that may not connect.',
   'Limits/ConnectionsPerMinute': 'Attempts of one address in a minute, on each node; 0: any number.',
   'Limits/PublishesPerMinute': 'Publishes of one address in a minute, on each node; 0: any number.',
@@ -377,7 +377,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'OutputProfile/Encodes': 'Tracks of the output stream.',
   'Encodes/Video': 'A video track.',
   'Encodes/Audio': 'An audio track.',
-  'Encodes/Image': 'Pictures, for thumbnails.',
+  'Encodes/Image': 'Images, for thumbnails.',
   'Encodes/Data': 'Not available: data tracks pass all profiles.',
   'Data/Name': 'Not available.',
   'Encodes/*/Name': 'Name by which playlists choose the track.',
@@ -462,18 +462,18 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Cluster/Node': 'This node.',
   'Node/Id': 'Its id, different on each node and the same after a restart.',
   'Node/AdvertiseAddress': 'Address at which the other nodes reach it.',
-  'Node/Port': 'TCP port for calls and media between nodes. Nobody else needs it.',
+  'Node/Port': 'TCP port for calls and media between nodes. Only nodes need it.',
   'Node/TLS': 'TLS between nodes.',
-  'Node/DrainTimeout': 'Milliseconds that a node which was told to stop waits for its streams to leave; 0: none.',
+  'Node/DrainTimeout': 'Milliseconds that a node waits for its streams to leave when it is to stop; 0: none.',
   'Node/PublicUrl':
-    '`http://` or `https://`, host and port at which clients reach the LL-HLS, HLS and WebRTC signalling of this node itself. With it a full node answers master playlists and WHEP offers with 307 to this one while it has room. Absent: nobody is sent here.',
+    '`http://` or `https://`, host and port at which clients reach the LL-HLS, HLS and WebRTC signalling of this node itself. With it a full node answers master playlists and WHEP offers with 307 to this one while it has room. Absent: no viewer is sent here.',
   'Node/Limits':
     'From which use on the node is full: pulls and channels are placed on others that have room, and `/readyz?new=1` is 503. 0: no such limit.',
   'Limits/Load': 'Percent of the CPU, or of the event loop where that is busier, over some seconds.',
   'Limits/Bitrate': 'Bits per second that the node sends to viewers and other servers.',
   'Limits/Viewers': 'Sessions of viewers.',
   'Node/AgentCheckPort':
-    'TCP port that tells HAProxy (`agent-check`) the share of newcomers that the node should get. Nobody else needs it. Absent: none.',
+    'TCP port that reports to HAProxy (`agent-check`) the share of new clients that the node should get. Only HAProxy needs it. Absent: none.',
 };
 
 /**

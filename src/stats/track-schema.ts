@@ -25,7 +25,7 @@ const Video = Type.Object({
   hasBframes: Type.Optional(Type.Boolean()),
   height: Type.Integer(),
   keyFrames: Type.Optional(
-    Type.String({ description: '`open` where key frames are no IDR pictures, `none` until one has come' }),
+    Type.String({ description: '`open` where key frames are no IDR frames, `none` until one has come' }),
   ),
   keyFrameInterval: Type.Number({ description: 'frames from key frame to key frame' }),
   keyFrameIntervalAvg: number(),

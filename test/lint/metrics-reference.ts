@@ -118,7 +118,7 @@ export function metricsReference(): string {
   return [
     '# Metrics reference',
     '',
-    'Every metric of `/metrics`, made from what the code says of them (`npm run reference`). [Metrics](metrics.md) tells how to scrape',
+    'Every metric of `/metrics`, made from what the code says of them (`npm run reference`). [Metrics](metrics.md) says how to scrape',
     'them. A counter only grows while the process runs. A histogram has its values in `_bucket` (with the label `le`), `_sum` and',
     '`_count`. Prometheus adds `instance` and `job`. A name without a unit counts things.',
     '',

@@ -49,7 +49,7 @@ function trafficFamilies(streams: AllStreams): Family[] {
     ),
     counter(
       'kiln_stream_lost_packets_total',
-      'Packets of a stream that never came, as its transport tells: RTP packets, SRT messages, gaps in MPEG-TS.',
+      'Packets of a stream that never came, as its transport reports: RTP packets, SRT messages, gaps in MPEG-TS.',
       () =>
         map(streams.all(), (series) => {
           return series.hasSource ? total(series, ({ lostPackets }) => lostPackets, series.carried.lost) : undefined;
@@ -96,7 +96,7 @@ function trackFamilies(streams: AllStreams): Family[] {
     ),
     gauge(
       'kiln_stream_track_open_gops',
-      'Whether the key frames of a video track are no IDR pictures: browsers that join may show nothing.',
+      'Whether the key frames of a video track are no IDR frames: browsers that join may show nothing.',
       () => ofTracks(streams, isVideo, ({ keyFrames }) => Number(keyFrames === 'open')),
     ),
     gauge('kiln_stream_track_height_pixels', 'Height of a video track.', () => heights(streams)),
