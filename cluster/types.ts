@@ -1,3 +1,20 @@
+/*
+ * Words of this folder:
+ *
+ * - *Store*: Redis, or the file of a node that runs alone. *Incarnation*: one run of a node's process.
+ * - *Key*: a name that one node may own, such as that of a stream. *Claim*: the entry in the store by which a node owns a key; its
+ *   *token* identifies it. *Lease*: the right that comes with the claim, as its holder sees it.
+ * - *Fence*: the number of a claim, greater than those of all earlier claims of the key.
+ * - *Beat*: the regular report of a node that it is alive, which renews all of its leases.
+ * - *Silent*: without a beat for the time to live. *Lost*: silent, and without an answer to other nodes, or *marked dead*: its
+ *   process has provably ended.
+ * - *Take*: to claim a key that another lease holds. The new lease begins when the holder of the former one has *stopped*.
+ * - *Missing*: of a claim that the store has lost. *Restore*: to make it again.
+ * - *Loss tag*: a text in the answer to a beat that changes when the store may have lost a claim of the node.
+ * - *Promise*: of a node without the store to another one, which has none either: to claim nothing new for the time to live.
+ * - *Abandoned*: of a claim that is to be deleted, since its lease has ended, or the holder does not know whether it was made.
+ * - *Kept*: of a value that a holder leaves in the store. *Inherited*: of that value, for the next holder.
+ */
 import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 
@@ -61,7 +78,7 @@ export interface ClaimOptions {
 /** The right to a key, until it is lost or released. */
 export interface Lease {
   readonly key: string;
-  /** Greater than that of every earlier holder of the key. Grows when the lease is made anew in a store that had lost it. */
+  /** Greater than that of every earlier holder of the key. Grows when the claim is restored in a store that had lost it. */
   readonly fence: number;
   /** The value that an earlier owner kept last, unless its time (`keepMs`) is over. A claim alone does not change it. */
   readonly inherited: Json | undefined;

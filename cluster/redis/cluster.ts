@@ -37,7 +37,7 @@ import { ClockWatch, type ClockReport } from './clock-watch.ts';
 import { Connection, type RedisOptions } from './connection.ts';
 import { Heartbeat } from './heartbeat.ts';
 import { KnownPeers } from './known-peers.ts';
-import { Leases } from './leases/leases.ts';
+import { createLeasing, type Leasing } from './leases/leasing.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
 import { DeathDetector } from './death-detector.ts';
@@ -109,7 +109,7 @@ class RedisCluster implements Cluster {
   readonly #rejections: Rejections;
   readonly #outage: Outage;
   readonly #table: ClaimTable;
-  readonly #leases: Leases;
+  readonly #leasing: Leasing;
   readonly #nodes: Nodes;
   readonly #locks: RedisLocks;
   readonly #stats: RedisStats;
@@ -168,12 +168,13 @@ class RedisCluster implements Cluster {
     const common = { self: this.self, connection, timing: this.#timing, onFault };
     const trust = { seal: new Seal(name, port.secrets), rejections: this.#rejections };
     this.#connection = connection;
-    this.#leases = new Leases({
+    this.#leasing = createLeasing({
       ...common,
       latest: (key) => this.#table.record(key),
-      promised: () => this.#peers.promised,
+      promisedUntil: () => this.#peers.promisedUntil,
     });
-    this.#table = new ClaimTable((key, record) => this.#leases.observe(key, record), onFault);
+    const { leases, renewal } = this.#leasing;
+    this.#table = new ClaimTable((key, record) => leases.observe(key, record), onFault);
     this.#nodes = new Nodes({ ...common, ...trust, known, clock: new ClockWatch(onClock) });
     this.#locks = new RedisLocks(connection.client, prefix);
     this.#stats = new RedisStats(this.self, connection);
@@ -188,10 +189,11 @@ class RedisCluster implements Cluster {
       isDegraded: () => this.state === 'degraded',
       onFault,
     });
-    const followed = { ...common, events: this.events, nodes: this.#nodes, leases: this.#leases, config: this.config };
+    const followed = { ...common, events: this.events, nodes: this.#nodes, leases, config: this.config };
     this.#sync = new StoreSync({ ...followed, table: this.#table });
     this.#heartbeat = new Heartbeat({
       ...followed,
+      renewal,
       sync: this.#sync,
       outage: this.#outage,
       onAtStake: () => void this.#askPeers().catch(onFault),
@@ -212,7 +214,7 @@ class RedisCluster implements Cluster {
     });
     const burial = {
       ...common,
-      leases: this.#leases,
+      leases,
       onBuried: (node: NodeIdentity) => this.#hearOfBurial(node),
     };
     this.#deathDetector = new DeathDetector({
@@ -231,7 +233,7 @@ class RedisCluster implements Cluster {
       timing: this.#timing,
       isDegraded: () => this.state === 'degraded',
       holds: (key) => this.#knowsHolder(key),
-      superseding: (held, by) => this.#leases.superseding(held, by),
+      laterClaims: (held, by) => leases.laterClaims(held, by),
     });
   }
 
@@ -256,7 +258,7 @@ class RedisCluster implements Cluster {
   }
 
   get held(): number {
-    return this.#leases.size;
+    return this.#leasing.leases.size;
   }
 
   stores(): readonly StoreAddress[] {
@@ -289,7 +291,7 @@ class RedisCluster implements Cluster {
     for (;;) {
       try {
         if (this.#peers.mayClaim) {
-          const claim = await this.#leases.claim(key, newToken(), meta, options);
+          const claim = await this.#leasing.claims.claim(key, newToken(), meta, options);
           if (claim !== undefined) return claim;
         } else if (this.state === 'degraded') {
           throw new UnavailableError('Redis cannot be reached');
@@ -363,7 +365,7 @@ class RedisCluster implements Cluster {
     this.#deathDetector.close();
     await this.#heartbeat.close();
     this.#table.close();
-    await this.#leases.close().catch(() => undefined);
+    await this.#leasing.leases.close().catch(() => undefined);
     await this.#nodes.leave().catch(() => undefined);
     this.#connection.close();
     await this.#port.close();
@@ -375,8 +377,8 @@ class RedisCluster implements Cluster {
   /** Extends the leases without the store as long as no other node can reach it either. */
   async #askPeersNow(): Promise<void> {
     const asked = performance.now();
-    const superseded = await this.#peers.allWithoutStore(this.#leases.held());
-    if (superseded !== undefined) this.#leases.extendAll(asked, superseded);
+    const superseded = await this.#peers.allWithoutStore(this.#leasing.leases.held());
+    if (superseded !== undefined) this.#leasing.leases.extendAll(asked, superseded);
   }
 
   /** A node that Redis does not hear of keeps what exists anyway as long as it says that it lives. */
@@ -394,10 +396,10 @@ class RedisCluster implements Cluster {
   }
 
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
-    if (this.#leases.holds(key))
+    if (this.#leasing.leases.holds(key))
       throw new UnavailableError(`this node owns ${key}, and Redis cannot be reached`, { cause });
     // held before anybody is asked: of two nodes that claim it at once neither hears that it is free
-    const lease = this.#leases.holdUnconfirmed(key, newToken(), meta, options);
+    const lease = this.#leasing.claims.holdUnconfirmed(key, newToken(), meta, options);
     if (await this.#peers.allDeny(key)) return { lease };
     await lease.release();
     throw new UnavailableError(`Redis cannot be reached, and no node can confirm that ${key} is free`, {
@@ -437,7 +439,7 @@ class RedisCluster implements Cluster {
   }
 
   #knowsHolder(key: string): boolean {
-    return this.#leases.holds(key) || (this.state === 'connected' && this.#table.ownerOf(key) !== undefined);
+    return this.#leasing.leases.holds(key) || (this.state === 'connected' && this.#table.ownerOf(key) !== undefined);
   }
 
   #onFault(error: Error): void {
@@ -447,7 +449,7 @@ class RedisCluster implements Cluster {
 
   #hear(what: string): void {
     const [kind, token = '', incarnation = ''] = what.split(' ', 3);
-    if (kind === 'yielded') this.#leases.yielded(token);
+    if (kind === 'yielded') this.#leasing.handOver.stopped(token);
     else if (kind === 'buried') this.#hearOfBurial({ id: decodeURIComponent(token), incarnation });
     else if (kind === 'nodes') this.#heartbeat.wake();
     else this.#sync.hear(what);

@@ -6,6 +6,7 @@ import type { ClusterEvents, ClusterState, NodeIdentity } from '../types.ts';
 import type { RedisConfig } from './config.ts';
 import type { Connection } from './connection.ts';
 import type { Leases } from './leases/leases.ts';
+import type { Renewal } from './leases/renewal.ts';
 import { NodeEvents } from './node-events.ts';
 import type { Beat, Knowledge, Nodes } from './nodes.ts';
 import type { Outage } from './outage.ts';
@@ -45,6 +46,7 @@ export interface HeartbeatOptions {
   readonly events: EventEmitter<ClusterEvents>;
   readonly nodes: Nodes;
   readonly leases: Leases;
+  readonly renewal: Renewal;
   readonly config: RedisConfig;
   readonly sync: StoreSync;
   readonly outage: Outage;
@@ -141,13 +143,14 @@ export class Heartbeat {
 
   async #beatNow(): Promise<void> {
     if (this.#isClosed) return;
-    const { connection, nodes, config, leases, sync, onAsk, onAtStake, onConfirmed, onBeat, onFault } = this.#options;
+    const { connection, nodes, config, leases, renewal, sync, onAsk, onAtStake, onConfirmed, onBeat, onFault } =
+      this.#options;
     const begunIn = this.#phase;
     this.#isDue = false;
     let isAnswered = false;
     try {
       if (this.#beats++ % PROBE_EVERY === 0) connection.probe();
-      const confirm = leases.expectBeat();
+      const renew = renewal.expectBeat();
       const beat = await nodes.beat({ copy: config.version, highest: leases.highest, reported: this.#reported });
       isAnswered = true;
       onBeat(true);
@@ -155,8 +158,8 @@ export class Heartbeat {
       beat.asks.forEach(onAsk);
       if (beat.buried) this.#loseAll();
       // before anything that takes longer
-      await confirm(beat);
-      if (leases.remade > 0) onConfirmed();
+      await renew(beat);
+      if (renewal.restored > 0) onConfirmed();
       await this.#follow(beat);
       this.#report(beat);
       this.#enter({ event: 'handled', begunIn, nextSilentMs: beat.nextSilentMs });
@@ -187,7 +190,7 @@ export class Heartbeat {
   /** While Redis is being restored the others wait for the claims of this node: it reports at once that they are there. */
   #report({ recovery, replaced }: Beat): void {
     const before = this.#reported;
-    const state = replaced ? 0 : this.#options.leases.remade;
+    const state = replaced ? 0 : this.#options.renewal.restored;
     this.#reported = recovery === undefined ? undefined : { recovery, state };
     if (recovery !== undefined && (before?.recovery !== recovery || before.state !== state)) this.wake();
   }

@@ -13,8 +13,8 @@ import { askingMs, connectingMs, validity, type Timing } from './timing.ts';
 export interface Beat {
   /** When it was sent, on the monotonic clock. */
   readonly sentAt: number;
-  /** As long as it is the same, Redis has every claim of this node that it had. */
-  readonly basis: string;
+  /** As long as it is the same, Redis has lost no claim of this node. */
+  readonly lossTag: string;
   /** Names the run of the server and its history; '' where it does not say. */
   readonly run: string;
   /** Another process uses this node's id. */
@@ -44,7 +44,7 @@ export interface Knowledge {
   readonly copy: { readonly epoch: number; readonly revision: number };
   /** The highest fence that it has seen. */
   readonly highest: number;
-  /** Progress in a recovery of Redis: `0` nothing, `1` its valid claims are made again, `2` all of them. */
+  /** Progress in a recovery of Redis: `0` nothing, `1` its valid claims are restored, `2` all of them. */
   readonly reported: { readonly recovery: string; readonly state: 0 | 1 | 2 } | undefined;
 }
 
@@ -198,7 +198,7 @@ export class Nodes {
       this.#announces ||= announces;
       throw error;
     })) as Reply;
-    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, basis, asks] = reply;
+    const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, lossTag, asks] = reply;
     this.#joined = true;
     this.#isBuried = status === 'buried';
     if (open === 1 || isComplete) this.#completeAt = sentAt;
@@ -220,8 +220,8 @@ export class Nodes {
     );
     return {
       sentAt,
-      basis,
-      run: basis.split(':')[1] ?? '',
+      lossTag,
+      run: lossTag.split(':')[1] ?? '',
       replaced: status === 'replaced',
       buried: this.#isBuried,
       epoch: Number(epoch),

@@ -4,14 +4,14 @@ import { OutcomeUnknownError, UnreachableError } from '../errors.ts';
 import type { PeerPort } from '../peer/port.ts';
 import { isReachable } from '../peer/reachable.ts';
 import type { NodeIdentity, PeerHandler, PeerRequest, PeerResponse } from '../types.ts';
+import type { KeyFence } from './leases/leases.ts';
 import type { Life, Nodes, Peer } from './nodes.ts';
 import { askingMs, connectingMs, type Timing } from './timing.ts';
 
 /** Method of the questions of the cluster itself; everything else goes to the handler. */
 const QUESTION = 'kiln:peer';
 
-/** Keys with the fences of their claims. */
-type Held = readonly (readonly [key: string, fence: number])[];
+type Held = readonly KeyFence[];
 
 const Question = Type.Union([
   Type.Object({
@@ -51,7 +51,7 @@ export interface PeersOptions {
   /** Whether this node owns a key, or knows its owner. */
   readonly holds: (key: string) => boolean;
   /** Of the keys that another node holds, those that this node has a later claim of. */
-  readonly superseding: (held: Held, by: NodeIdentity) => string[];
+  readonly laterClaims: (held: Held, by: NodeIdentity) => string[];
 }
 
 /**
@@ -77,13 +77,13 @@ export class Peers {
   }
 
   /** Until when this node claims nothing new, on the monotonic clock. */
-  get promised(): number {
+  get promisedUntil(): number {
     return Math.max(-Infinity, ...[...this.#promises.values()].map(({ until }) => until));
   }
 
   /** Whether this node may claim keys that others have owned. */
   get mayClaim(): boolean {
-    return performance.now() >= this.promised;
+    return performance.now() >= this.promisedUntil;
   }
 
   /**
@@ -151,7 +151,7 @@ export class Peers {
     const reply: Reply = {
       withoutStore,
       holds: question.about === 'key' && this.#options.holds(question.key),
-      superseded: question.about === 'store' ? this.#options.superseding(question.held, from) : [],
+      superseded: question.about === 'store' ? this.#options.laterClaims(question.held, from) : [],
     };
     return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(reply)) };
   }

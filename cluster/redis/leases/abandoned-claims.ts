@@ -1,5 +1,8 @@
+import { coalesced } from '../../coalesce.ts';
+import { UnavailableError } from '../../errors.ts';
 import type { Connection } from '../connection.ts';
 import { SCRIPTS } from '../scripts.ts';
+import type { RedisLease } from './lease.ts';
 
 /** Claims beyond this number are forgotten; they then last as long as this node. */
 const MAX = 100_000;
@@ -20,6 +23,12 @@ interface AbandonedClaim extends Claim {
 
 /** Claims that have ended here, or that may have been made without an answer: they are deleted in Redis, with retries. */
 export class AbandonedClaims {
+  /** Reports; simultaneous calls share a run. If Redis is unreachable, the next beat reports again. */
+  readonly reportSoon = coalesced(() =>
+    this.report().catch((error: unknown) => {
+      if (!(error instanceof UnavailableError)) throw error;
+    }),
+  );
   readonly #connection: Connection;
   readonly #againMs: number;
   #claims: AbandonedClaim[] = [];
@@ -38,6 +47,12 @@ export class AbandonedClaims {
   /** Whether the claim of a token is to be deleted yet, or kept back until then. */
   has(token: string): boolean {
     return this.#claims.some((claim) => claim.token === token);
+  }
+
+  /** Has the claim of a lease deleted that has ended. A node that has taken its key, and waits for that, hears of it. */
+  async end(lease: RedisLease): Promise<void> {
+    this.add(lease, { isUnsure: lease.isMissing });
+    await this.reportSoon();
   }
 
   /** @throws UnavailableError: call it again later */

@@ -20,14 +20,21 @@ export interface ClaimRequest {
 interface Granted {
   readonly fence: number;
   readonly inherited: Json | undefined;
-  /** The owner that it was taken from, and how long that one may continue without knowing it. */
-  readonly taken: { readonly token: string; readonly leftMs: number } | undefined;
+  /** The claim that it took the key from. */
+  readonly taken: FormerClaim | undefined;
+}
+
+/** A claim whose key was taken. */
+export interface FormerClaim {
+  readonly token: string;
+  /** Time for which its holder may continue without knowing it, in milliseconds. */
+  readonly leftMs: number;
 }
 
 /** undefined while only previous owners may claim. */
 export type ClaimAnswer = { readonly owner: Owner } | Granted | undefined;
 
-/** Who asks, and by what. */
+/** A node that claims, and its connection to Redis. */
 export interface Claimant {
   readonly self: NodeIdentity;
   readonly connection: Connection;

@@ -17,16 +17,16 @@ export interface LeaseKeeper {
 /** A lease in Redis. It lasts while its node's beats are answered and no other node has claimed the key. */
 export class RedisLease extends TimedLease {
   readonly #keeper: LeaseKeeper;
-  #isRemade = false;
-  /** The store may not have the meta, or what is kept. */
+  #isMissing = false;
+  /** The store may lack the meta, or the kept value. */
   #isMetaPending = false;
   #isKeptPending = false;
-  /** They have changed since the claim was made, so that an older state of the store has others. */
+  /** They have changed since the claim was made: an older state of the store has others. */
   #hasOtherMeta = false;
   #hasOtherKept = false;
   #waits: boolean;
 
-  /** @param waits another may still act on it: it is not valid before begin() */
+  /** @param waits the holder that the key was taken from may still act on it: the lease is not valid before begin() */
   constructor(start: LeaseStart & { readonly waits: boolean }, keeper: LeaseKeeper) {
     super(start);
     this.#keeper = keeper;
@@ -37,14 +37,14 @@ export class RedisLease extends TimedLease {
     return !this.#waits && super.valid;
   }
 
-  /** Another may still act on it. */
+  /** The holder that the key was taken from may still act on it. */
   get waits(): boolean {
     return this.#waits;
   }
 
-  /** Redis may have it by a later fence than is known here. */
-  get isRemade(): boolean {
-    return this.#isRemade;
+  /** Redis may lack the claim, or have it by a later fence than is known here. */
+  get isMissing(): boolean {
+    return this.#isMissing;
   }
 
   override async update(meta: Json): Promise<void> {
@@ -61,8 +61,8 @@ export class RedisLease extends TimedLease {
     await this.#keeper.write(this, { kept: value });
   }
 
-  /** The store may be in an older state: what it may not have any more is written again. */
-  doubt(): void {
+  /** Has changed values written again: the store may be in an older state. */
+  repeatWrites(): void {
     this.#isMetaPending ||= this.#hasOtherMeta;
     this.#isKeptPending ||= this.#hasOtherKept;
   }
@@ -76,7 +76,7 @@ export class RedisLease extends TimedLease {
     };
   }
 
-  /** The store has this. */
+  /** The store has these values. */
   written({ meta, kept }: LeaseValues): void {
     if (meta !== undefined && this.meta === meta) this.#isMetaPending = false;
     if (kept !== undefined && this.kept === kept) this.#isKeptPending = false;
@@ -87,19 +87,19 @@ export class RedisLease extends TimedLease {
     this.#waits = false;
   }
 
-  /** Redis is asked to make it anew. */
-  remake(): void {
-    this.#isRemade = true;
+  /** The claim is to be restored. */
+  markMissing(): void {
+    this.#isMissing = true;
   }
 
-  /** @param fence when it was made anew */
+  /** @param fence of a claim that was restored */
   override extend(validUntil: number, fence?: number): void {
     this.expire();
     if (this.ended) return;
     super.extend(validUntil);
     if (fence === undefined) return;
     this.current.fence = fence;
-    this.#isRemade = false;
+    this.#isMissing = false;
   }
 
   /** Loses a lease that must not outlast its validity, when that is over. */

@@ -32,10 +32,12 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
   const held: (() => void)[] = [];
   const leases = {
     highest: 0,
-    remade: 2,
     atStake: false,
     see: () => {},
     loseAll: () => void log.push('loses all'),
+  };
+  const renewal = {
+    restored: 2,
     expectBeat: () => async () => {
       if (redis.answer.renewalFails !== undefined) throw redis.answer.renewalFails;
     },
@@ -67,7 +69,7 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
       redis.once = undefined;
       const beat: Partial<Beat> = {
         sentAt: performance.now(),
-        basis: '1:run::',
+        lossTag: '1:run::',
         run: 'run',
         replaced: false,
         buried: false,
@@ -120,6 +122,7 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
     timing: timingOf({ beat: 1e6, command: 1 }),
     events,
     leases,
+    renewal,
     config: { version: { epoch: 0, revision: 0 }, since: 0, seen: 0, apply: () => {} },
     outage: {
       begin: (reason: string) => log.push(`outage: ${reason}`),
@@ -139,6 +142,7 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
     sync,
     asked,
     leases,
+    renewal,
     redis,
     reported,
     pull: () => sync.pull(),

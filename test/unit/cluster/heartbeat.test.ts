@@ -105,13 +105,15 @@ test('the connection for messages is checked with every twelfth beat', async (t)
 });
 
 test('the progress of restoring claims is reported until it is known', async (t) => {
-  const { heartbeat, asked, leases, redis, reported, done } = openHeartbeat({ answer: { recovery: 'r', open: false } });
-  leases.remade = 0;
+  const { heartbeat, asked, renewal, redis, reported, done } = openHeartbeat({
+    answer: { recovery: 'r', open: false },
+  });
+  renewal.restored = 0;
   heartbeat.start();
   await until('it is reported', () => asked.beats === 2);
   t.deepEqual(reported, [undefined, { recovery: 'r', state: 0 }]);
   t.false(done().includes('confirmed'), 'Redis lacks valid claims of this node');
-  leases.remade = 2;
+  renewal.restored = 2;
   heartbeat.wake();
   await until('it is reported', () => asked.beats === 4);
   t.deepEqual(reported.slice(2), [

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Connection } from '../../../cluster/redis/connection.ts';
-import { Leases } from '../../../cluster/redis/leases/leases.ts';
+import { createLeasing } from '../../../cluster/redis/leases/leasing.ts';
 import type { RedisLease } from '../../../cluster/redis/leases/lease.ts';
 import { SCRIPTS } from '../../../cluster/redis/scripts.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
@@ -12,7 +12,7 @@ type Args = readonly (string | number)[];
 type Reply = (args: Args) => unknown;
 
 const CONTINUE: ClaimOptions = { silence: 'continue', keepMs: 1000 };
-const BASIS = '1:run:0:';
+const LOSS_TAG = '1:run:0:';
 const OTHER_STATE = '1:other:0:';
 const recordOf = (fence: number, token: string, node = 'other'): string =>
   `${fence} ${token} ${node} life-of-${node} continue 0 null`;
@@ -36,18 +36,18 @@ function open() {
       return await (replies[name] ?? usual[name])?.(args);
     },
   } as unknown as Connection;
-  const leases = new Leases({
+  const leasing = createLeasing({
     self: { id: 'own', incarnation: 'life-of-own' },
     connection,
     timing: timingOf({ ttl: 60_000 }),
     latest: () => undefined,
-    promised: () => promised,
+    promisedUntil: () => promised,
   });
   let tokens = 0;
   const claim = (key: string, options: Partial<ClaimOptions> = {}) =>
-    leases.claim(key, `token-${++tokens}`, null, { ...CONTINUE, ...options });
+    leasing.claims.claim(key, `token-${++tokens}`, null, { ...CONTINUE, ...options });
   return {
-    leases,
+    ...leasing,
     replies,
     ran,
     claim,
@@ -57,7 +57,8 @@ function open() {
       if (claimed === undefined || !('lease' in claimed)) throw new Error(`${key} is not held`);
       return claimed.lease as RedisLease;
     },
-    beat: (basis = BASIS, replaced = false) => leases.expectBeat()({ sentAt: performance.now(), basis, replaced }),
+    beat: (lossTag = LOSS_TAG, replaced = false) =>
+      leasing.renewal.expectBeat()({ sentAt: performance.now(), lossTag, replaced }),
     promise: (until = performance.now() + 60_000) => (promised = until),
     /** Tokens of claims that Redis was asked to delete. */
     deleted: (): (string | number)[] =>
@@ -80,38 +81,38 @@ test('a claim granted after this node has promised others to claim nothing is no
 });
 
 test('a beat says whether claims are still to be restored: valid ones, others, none', async (t) => {
-  const { leases, replies, held, beat } = open();
+  const { renewal, replies, held, beat } = open();
   const lease = await held('k');
   await beat();
-  t.is(leases.remade, 2);
+  t.is(renewal.restored, 2);
   replies.confirm = lost;
   replies.claim = () => ['wait'];
   await beat(OTHER_STATE);
-  t.is(leases.remade, 0);
+  t.is(renewal.restored, 0);
   t.true(lease.valid);
   delete replies.claim;
   await beat(OTHER_STATE);
-  t.is(leases.remade, 2);
+  t.is(renewal.restored, 2);
   t.is(lease.fence, 12);
 });
 
 test('a claim made without Redis is made there with the first beat that is answered', async (t) => {
-  const { leases, replies, ran, beat } = open();
-  leases.holdUnconfirmed('k', 'token', null, CONTINUE);
+  const { claims, renewal, replies, ran, beat } = open();
+  claims.holdUnconfirmed('k', 'token', null, CONTINUE);
   replies.confirm = lost;
   await beat();
   const [claimed] = ran.filter(({ name }) => name === 'claim');
   t.is(claimed?.args[9], 'none', 'Redis has never had it');
-  t.is(leases.remade, 2);
+  t.is(renewal.restored, 2);
 });
 
 test('while this node keeps a promise it restores only what it holds validly', async (t) => {
-  const { leases, replies, ran, held, beat, promise } = open();
+  const { claims, replies, ran, held, beat, promise } = open();
   const valid = await held('valid');
-  const unconfirmed = leases.holdUnconfirmed('k', 'token', null, CONTINUE);
+  const unconfirmed = claims.holdUnconfirmed('k', 'token', null, CONTINUE);
   await beat();
   t.true(unconfirmed.valid);
-  const other = leases.holdUnconfirmed('other', 'other', null, CONTINUE);
+  const other = claims.holdUnconfirmed('other', 'other', null, CONTINUE);
   promise();
   replies.confirm = lost;
   const before = ran.length;
@@ -124,8 +125,8 @@ test('while this node keeps a promise it restores only what it holds validly', a
 });
 
 test('a promise given while a claim is restored leaves it to a later beat', async (t) => {
-  const { leases, replies, beat, promise } = open();
-  const lease = leases.holdUnconfirmed('k', 'token', null, CONTINUE);
+  const { claims, replies, beat, promise } = open();
+  const lease = claims.holdUnconfirmed('k', 'token', null, CONTINUE);
   replies.confirm = lost;
   replies.claim = () => {
     promise();
@@ -142,14 +143,14 @@ test('a promise given while a claim is restored leaves it to a later beat', asyn
 });
 
 test('a lease of a key that another node has by now is lost, unless that claim is an earlier one', async (t) => {
-  const { leases, replies, held, beat } = open();
+  const { renewal, replies, held, beat } = open();
   const [taken, kept] = [await held('taken'), await held('kept')];
   replies.confirm = () => [recordOf(99, 'later'), recordOf(1, 'earlier')];
   replies.claim = () => ['owner', recordOf(1, 'earlier')];
   await beat(OTHER_STATE);
   t.true(taken.signal.aborted);
   t.false(kept.ended);
-  t.is(leases.remade, 0);
+  t.is(renewal.restored, 0);
   replies.claim = () => ['owner', recordOf(99, 'later')];
   replies.confirm = lost;
   await beat(OTHER_STATE);
@@ -174,7 +175,7 @@ test('a lease released while Redis is asked for it is not restored, and deleted 
 });
 
 test('a value that Redis lacks is written with a beat; where it lacks the claim, that is restored with the next', async (t) => {
-  const { leases, replies, held, beat } = open();
+  const { renewal, replies, held, beat } = open();
   const [written, missing, taken] = [await held('written'), await held('missing'), await held('taken')];
   await beat();
   replies.values = () => Promise.reject(new Error('away'));
@@ -184,19 +185,19 @@ test('a value that Redis lacks is written with a beat; where it lacks the claim,
   t.is(written.pending, undefined);
   t.deepEqual(missing.pending, { meta: 'changed', kept: undefined });
   t.true(taken.signal.aborted);
-  t.is(leases.remade, 0);
+  t.is(renewal.restored, 0);
   replies.confirm = lost;
   delete replies.values;
   await beat();
-  t.is(leases.remade, 2);
+  t.is(renewal.restored, 2);
   await beat();
   t.is(missing.pending, undefined);
 });
 
 test('of two nodes without Redis that hold a key the one with the later claim keeps it', async (t) => {
-  const { leases, held } = open();
+  const { claims, leases, held } = open();
   const [earlier, later] = [await held('earlier'), await held('later')];
-  const unconfirmed = leases.holdUnconfirmed('unconfirmed', 'token', null, CONTINUE);
+  const unconfirmed = claims.holdUnconfirmed('unconfirmed', 'token', null, CONTINUE);
   const other = { id: 'other', incarnation: 'life' };
   const asked = [
     ['earlier', 99],
@@ -204,7 +205,7 @@ test('of two nodes without Redis that hold a key the one with the later claim ke
     ['unconfirmed', 99],
     ['not held', 1],
   ] as const;
-  t.deepEqual(leases.superseding(asked, other), ['later']);
+  t.deepEqual(leases.laterClaims(asked, other), ['later']);
   t.true(earlier.signal.aborted);
   t.false(later.ended);
   t.false(unconfirmed.ended);
@@ -212,9 +213,9 @@ test('of two nodes without Redis that hold a key the one with the later claim ke
 });
 
 test('without Redis valid leases go on by the promises of others, but for keys with later claims', async (t) => {
-  const { leases, held } = open();
+  const { claims, leases, held } = open();
   const [kept, taken] = [await held('kept'), await held('taken')];
-  const unconfirmed = leases.holdUnconfirmed('k', 'token', null, CONTINUE);
+  const unconfirmed = claims.holdUnconfirmed('k', 'token', null, CONTINUE);
   t.true(leases.atStake);
   const { validUntil } = kept;
   leases.extendAll(performance.now() + 1000, new Set(['taken']));
@@ -233,7 +234,7 @@ test('a key taken from a lease of the same node begins at once', async (t) => {
 });
 
 test('a key taken from a lease that has not begun itself begins when that one is known to have ended', async (t) => {
-  const { leases, replies, held, deleted } = open();
+  const { handOver, leases, replies, held, deleted } = open();
   replies.claim = () => ['lease', '11', '', 'of-another-node', '60000'];
   const first = held('k', { take: true });
   await until('it is held', () => leases.holds('k'));
@@ -243,11 +244,11 @@ test('a key taken from a lease that has not begun itself begins when that one is
     isHeld = true;
     return lease;
   });
-  leases.yielded('of-another-node');
+  handOver.stopped('of-another-node');
   t.true((await first).signal.aborted, 'it was taken before it began');
   await until('it is deleted', () => deleted().includes('token-1'));
   t.false(isHeld);
-  leases.yielded('token-1');
+  handOver.stopped('token-1');
   t.true((await second).valid);
 });
 
@@ -264,7 +265,7 @@ test('a node whose id another process uses renews nothing', async (t) => {
   const { held, beat } = open();
   const lease = await held('k');
   const { validUntil } = lease;
-  await beat(BASIS, true);
+  await beat(LOSS_TAG, true);
   t.is(lease.validUntil, validUntil);
   await beat();
   t.true(lease.validUntil > validUntil);

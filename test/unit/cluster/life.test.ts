@@ -32,7 +32,7 @@ async function ask(
     timing: timingOf({ ttl }),
     isDegraded: () => false,
     holds: () => false,
-    superseding: () => [],
+    laterClaims: () => [],
   });
   return await peers.ask(node);
 }

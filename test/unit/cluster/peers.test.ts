@@ -17,7 +17,7 @@ function twoNodes() {
       timing: timingOf(),
       isDegraded: () => true,
       holds: () => false,
-      superseding: () => [],
+      laterClaims: () => [],
     });
   const b = nodeOf('b', 'a', { call: () => Promise.reject(new Error('b asks nobody')) });
   const deliver = (request: PeerRequest) => b.answer(request, self('a'));
