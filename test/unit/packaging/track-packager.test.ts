@@ -340,3 +340,52 @@ test('another configuration is a break: its first key frame begins the pending s
   t.is(parseFragment(packager.window.open?.parts[0]?.data as Buffer).baseTime, 2 * 90_000);
   t.is(times(packager).filter((time) => time < 1.9).length, 38, 'frames before the change are kept');
 });
+
+test('another configuration begins its segment also where its times are before the segment that grows', (t) => {
+  const { packager, frames, push } = started(VIDEO);
+  const changed = videoTrack({ config: AVC_HIGH });
+  frames(0, 1.9);
+  packager.cut(cutAt(1, 2));
+  frames(2, 2.5);
+  packager.cut(cutAt(2, 1, 'change'));
+  packager.break();
+  push(videoPackets(changed, { from: 1, to: 1.6, gop: 30 }));
+  t.is(packager.msn, 2);
+  t.is(packager.window.open?.init.version, 1);
+  t.is(parseFragment(packager.window.open?.parts[0]?.data as Buffer).baseTime, 90_000);
+});
+
+test('a time within replaced media is no jump, until a real frame comes', (t) => {
+  const { packager, frames, push } = started(VIDEO);
+  const at = (seconds: number, key: boolean): Packet => {
+    const ticks = seconds * 90_000;
+    return { track: VIDEO, dts: ticks, pts: ticks, duration: 45_000, key, data: Buffer.alloc(8) };
+  };
+  frames(0, 1);
+  for (const time of [1, 1.5, 2, 2.5, 3]) packager.push(at(time, true), true);
+  t.false(packager.jumps(at(1.2, true)));
+  t.true(packager.jumps(at(0.5, true)));
+  push([at(3.5, true)]);
+  t.true(packager.jumps(at(1.2, true)));
+});
+
+test('media of a track that has left is replaced at once, also after an end, and that of another after a wait', (t) => {
+  const { packager, frames } = started(AUDIO);
+  const { standIn } = packager;
+  frames(0, 1);
+  t.false(standIn.isDue(1.5));
+  t.true(standIn.isDue(2));
+  standIn.stay(false);
+  t.true(standIn.hasLeft && standIn.isActive && standIn.isDue(1.5));
+  const [late] = audioPackets(AUDIO, { from: 1, to: 1.02 });
+  packager.arrived(late as Packet, 1);
+  standIn.stay(false);
+  t.false(standIn.isActive, 'a late packet ends it, until it is due again');
+  t.not(standIn.packet(), undefined);
+  packager.finish();
+  t.true(standIn.isActive);
+  standIn.stay(true);
+  t.false(standIn.hasLeft);
+  packager.finish();
+  t.false(standIn.isActive);
+});
