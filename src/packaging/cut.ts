@@ -17,3 +17,39 @@ export interface Cut {
   /** Seconds added to the times after the cut. */
   readonly shift: number;
 }
+
+/** What breaks the timeline: a jump of the clock, or another configuration. */
+export type BreakCause = 'jump' | 'change';
+
+/** A frame of the track that sets a cut. */
+type CutFrame = Pick<Cut, 'time' | 'slack' | 'wallTime'>;
+
+/**
+ * Makes the first cut of a timeline.
+ * @param discontinuities up to and including this cut
+ * @param range as of `PartForm.range`
+ */
+export function firstCut(at: CutFrame, msn: number, discontinuities: number, range: number): Cut {
+  return { ...at, msn, discontinuity: false, jump: false, discontinuities, shift: shiftFor(at.time, range) };
+}
+
+/** Makes the cut after another one. @param range as of `PartForm.range` */
+export function cutAfter(before: Cut, at: CutFrame, cause: BreakCause | undefined, range: number): Cut {
+  const isOver = at.time + before.shift >= range;
+  const jump = cause === 'jump';
+  const discontinuity = cause !== undefined || isOver;
+  return {
+    ...at,
+    msn: before.msn + 1,
+    discontinuity,
+    jump,
+    discontinuities: before.discontinuities + (discontinuity ? 1 : 0),
+    shift: jump || isOver ? shiftFor(at.time, range) : before.shift,
+  };
+}
+
+/** Whole seconds that move a time into a range from 0: decode times in MP4 are unsigned. */
+function shiftFor(time: number, range: number): number {
+  if (time < 0) return Math.ceil(-time);
+  return time < range ? 0 : -Math.floor(time / range) * range;
+}
