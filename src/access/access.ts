@@ -1,44 +1,31 @@
 import { internalName, type Application } from '../core/application.ts';
 import type { FindOutput } from '../core/find-output.ts';
-import { isStreamName } from '../core/names.ts';
 import type { Registry } from '../core/registry.ts';
 import { sessionId, sessionName } from '../core/session.ts';
 import type { OutputStream } from '../core/stream.ts';
-import type { VirtualHost } from '../core/vhost.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
 import { Denial } from './denial.ts';
-import { isEnabled } from '../config/enables.ts';
 import { combined, Grant, type GrantState } from './grant.ts';
-import { askGuards, askGuardsNow, type Guard, type Verdict } from './guard.ts';
-import { limitConnections, limitInCluster, type CountElsewhere } from './connection-limits.ts';
-import { Limits } from './limits.ts';
+import { askGuards, type Guard } from './guard.ts';
+import { HandshakeChecks } from './handshake-checks.ts';
+import { limitInCluster, type CountElsewhere } from './connection-limits.ts';
 import type { OpeningId, Openings } from './opening.ts';
-import { publishOptions, PublisherGrant, type Names, type ProviderConfig } from './publisher-grant.ts';
+import { checkRoom, demandProvider, Places, type Place } from './places.ts';
+import { checkStreamName, PublisherGrant, type Names } from './publisher-grant.ts';
 import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
-import { RefusalLog, type Refused } from './refusal-log.ts';
+import { refusedOf, RefusalLog, type Refused } from './refusal-log.ts';
 import {
   checkPresent,
-  PROTOCOL_NAMES,
-  publisherConfig,
   type AccessRequest,
   type IncomingProtocol,
   type PlayRequest,
   type PublishRequest,
-  type Target,
 } from './request.ts';
 import { Starting, type StartingElsewhere } from './starting.ts';
 import { WaitingOfOne } from './waiting-of-one.ts';
 
-/** Of what a client asks for, that much is logged, in characters. */
-const MAX_ASKED = 300;
-
-/** How a client is admitted. */
-interface Place extends Omit<Target, 'hostName'> {
-  readonly vhost: VirtualHost;
-}
-
-/** Lets each name of a session be there once for a stream, in the whole cluster. */
+/** Claims names of sessions: each is there once for a stream, in the whole cluster. */
 export interface SessionNameGiver {
   /** @throws sessionRefused, sessionExists */
   take(application: Application, output: OutputStream, id: string): Promise<void>;
@@ -52,7 +39,7 @@ export interface AccessOptions {
   readonly find: FindOutput;
   readonly elsewhere: StartingElsewhere;
   readonly countElsewhere: CountElsewhere;
-  /** Who decides about clients, in this order. */
+  /** In the order in which they decide. */
   readonly guards: readonly Guard[];
   readonly openings: Openings;
   readonly log: Logger;
@@ -70,9 +57,9 @@ export interface ViewerGrant<Found> extends Pick<Grant, 'until' | 'limit' | 'end
 /** A viewer whose session is to be listed on an output stream. */
 export interface SessionGrant<Found> extends ViewerGrant<Found> {
   readonly id: string;
-  /** Called in the turn that lists the session: others came in meanwhile. @throws tooManyConnections, sessionExists, sessionRefused */
+  /** Called in the turn that lists the session: others were admitted since. @throws tooManyConnections, sessionExists, sessionRefused */
   enter(): void;
-  /** The session could not be opened: what is an error of the table is logged like any other refusal. */
+  /** Ends the grant of a session that could not be opened, and reports the error. */
   refuse(error: unknown): void;
 }
 
@@ -102,22 +89,30 @@ export type Lookup<Found> = (
 export class Access {
   readonly #options: AccessOptions;
   readonly #guards: readonly Guard[];
-  readonly #limits = new Limits();
+  readonly #places: Places;
   readonly #starting: Starting;
-  /** Viewers that wait for a stream that is starting, here or where it is played. */
+  /** Viewers that wait for a stream that is starting, here or where they play it. */
   readonly waitingOfOne = new WaitingOfOne();
   readonly #refusalLog: RefusalLog;
-  /** Clients that were refused since the start, also by HTTP ports. */
+  /** Clients that were rejected since the start, also by HTTP ports. */
   readonly refusals = new RefusalCounts();
+  /** For protocols that can reject a client in the handshake, which cannot wait. */
+  readonly duringHandshake: HandshakeChecks;
 
   constructor(options: AccessOptions) {
     this.#options = options;
     this.#guards = options.guards;
+    this.#places = new Places(options.registry);
+    this.duringHandshake = new HandshakeChecks({
+      places: this.#places,
+      guards: options.guards,
+      onRejected: (request, error) => this.report(request, error),
+    });
     this.#starting = new Starting(options.registry, options.elsewhere, this.waitingOfOne);
     this.#refusalLog = new RefusalLog(options.log.child({ module: 'access' }));
   }
 
-  /** How many viewers wait for a stream that is starting. */
+  /** Number of viewers that wait for a stream that is starting. */
   get held(): number {
     return this.#starting.waiting;
   }
@@ -134,41 +129,12 @@ export class Access {
    */
   admitPublisher<P extends IncomingProtocol>(request: PublishRequest<P>): Promise<PublisherGrant<P>> {
     return this.#admit(request, (place, grant) => {
-      const config = this.#provider(request.protocol, place);
-      checkName(place.stream);
-      const onRefused = (error: unknown): void => this.#log(request, error);
+      const config = demandProvider(request.protocol, place);
+      checkStreamName(place.stream);
+      const onRefused = (error: unknown): void => this.report(request, error);
       const { names } = this.#options;
       return new PublisherGrant({ ...place, config, grant, names, signal: request.signal, onRefused });
     });
-  }
-
-  /**
-   * What can be told of a publisher at once: a handshake waits for it. Nothing is made.
-   * @throws what `admitPublisher` and PublisherGrant.publish() do
-   */
-  checkPublisher(request: PublishRequest): void {
-    this.#check(request, (place) => {
-      const config = this.#provider(request.protocol, place);
-      checkName(request.stream);
-      const source = { type: 'Unknown', kind: request.protocol } as const;
-      place.vhost.applications.get(request.app)?.check(request.stream, source, publishOptions(config));
-    });
-  }
-
-  /**
-   * What can be told of a publisher that has not said yet which stream it brings: guards decide about that one, and where
-   * admission webhooks are asked, they may send it to another application.
-   * @throws vhostNotFound, applicationNotFound, providerDisabled
-   */
-  checkProvider(request: PublishRequest): void {
-    try {
-      const vhost = this.#vhost(request);
-      if (!isEnabled(vhost.config.admissionWebhooks?.enables, request))
-        this.#provider(request.protocol, { ...request, vhost });
-    } catch (error) {
-      this.#log(request, error);
-      throw error;
-    }
   }
 
   /**
@@ -179,7 +145,7 @@ export class Access {
   admitViewer<Found>(request: PlayRequest, look: Lookup<Found>): Promise<ViewerGrant<Found>> {
     return this.#admit(request, async ({ vhost, app, stream, playlist }, grant) => {
       const application = (await vhost.viewed(app, stream)) ?? vhost.application(app);
-      this.#checkRoom(application, request);
+      checkRoom(application, request);
       await limitInCluster(application, request.protocol, this.#options.countElsewhere);
       checkPresent(request.signal);
       let found = await look(application, stream, playlist, grant);
@@ -218,7 +184,7 @@ export class Access {
       if (found === undefined) return undefined;
       const enter = (): void => {
         application.checkSession(output.input.name, id);
-        this.#checkRoom(application, request);
+        checkRoom(application, request);
       };
       enter();
       if (sessionName(query) !== undefined) await sessionNames.take(application, output, id);
@@ -226,40 +192,29 @@ export class Access {
     });
     const { found, enter } = grant.found;
     const refuse = (error: unknown): void => {
-      this.#log(request, error);
+      this.report(request, error);
       grant.end((error as Error).message);
     };
     return { ...grant, found, id, enter, refuse };
   }
 
   /**
-   * What can be told of a viewer at once: a handshake waits for it.
-   * @param look looks at what is here; @throws KilnError
-   * @throws what `admitSession` does
+   * Logs and counts a client that was rejected outside of its admission: before its request was known, or after it was admitted.
+   * @param reason an error of the table, or a text; of any other error, and of clients that have left, nothing is reported
+   * @param kind class of a reason that is a text
    */
-  checkViewer(request: PlayRequest, look: (output: OutputStream) => void): void {
-    this.#check(request, ({ vhost }) => {
-      const application = vhost.applications.get(request.app);
-      if (application === undefined) {
-        // an origin may have it, for which it is made
-        if (vhost.template === undefined) throw kilnError('applicationNotFound', vhost.name, request.app);
-        return;
-      }
-      this.#checkRoom(application, request);
-      const output = application.output(request.stream);
-      if (output === undefined || output.tracks.length === 0) return;
-      look(output);
-      const name = sessionName(request.query);
-      if (name !== undefined) application.checkSession(output.input.name, name);
-    });
+  report(client: AccessRequest | Refused, reason: unknown, kind: RefusalReason = 'unread'): void {
+    const refused = 'client' in client ? refusedOf(client) : client;
+    if (typeof reason === 'string') return this.#count(refused, kind, reason);
+    if (!(reason instanceof KilnError) || reason.code === 'clientGone') return;
+    const { code, message, cause } = reason;
+    if (code === 'streamExists' && client.direction === 'incoming' && 'client' in client) this.#duplicate(client);
+    // the client of a denied request does not learn the cause
+    if (cause instanceof Denial) this.#count(refused, cause.kind, `${message}: ${cause.message}`);
+    else this.#count(refused, code, message);
   }
 
-  /** Logs a client that was rejected before it was to be admitted: for an error of the table. */
-  rejected(request: AccessRequest, error: KilnError): void {
-    this.#log(request, error);
-  }
-
-  /** Goes on with a session that another node has admitted. The caller ends the grant when the session ends. */
+  /** Continues a session that another node has admitted. The caller ends the grant when the session ends. */
   adopt(state: GrantState): Grant {
     const { openings } = this.#options;
     for (const opening of state.openings) openings.adopt(opening);
@@ -267,7 +222,7 @@ export class Access {
   }
 
   /**
-   * The same where no more is known of the session than this, as after the node that had it has died.
+   * Continues a session of which no more than this is known, since the node that owned it has died.
    * @param until milliseconds since the epoch
    */
   resume(until: number | undefined, ids: readonly OpeningId[]): Grant<OpeningId> {
@@ -276,112 +231,38 @@ export class Access {
     return new Grant<OpeningId>({ ...(until !== undefined && { until }), openings: [...ids] }, openings);
   }
 
-  /** Logs a client that was rejected before its request was known, or after it was admitted. */
-  refused(refused: Refused, reason: string, kind: RefusalReason = 'unread'): void {
-    this.#refuse(refused, kind, reason);
-  }
-
-  #refuse(refused: Refused, reason: RefusalReason, text: string): void {
-    this.refusals.add(refused, reason);
+  #count(refused: Refused, kind: RefusalReason, text: string): void {
+    this.refusals.add(refused, kind);
     this.#refusalLog.add(refused, text);
   }
 
-  /** Lets the guards decide, and then whether there is what the client asks for: who is refused then has ended for them. */
+  /** Lets the guards decide, and then looks up what the client requests: one that is rejected then has left for the guards. */
   async #admit<T>(request: AccessRequest, find: (place: Place, grant: Grant) => Promise<T> | T): Promise<T> {
+    const places = this.#places;
     try {
-      const vhost = this.#vhost(request);
-      this.#checkDrain(request);
-      this.#limit(request, vhost, request.app);
+      const vhost = places.enter(request);
+      places.limits.count(request, vhost, request.app);
       const verdicts = await askGuards(this.#guards, request, vhost, this.#options.openings);
       const grant = new Grant(combined(verdicts), this.#options.openings);
       try {
-        const place = this.#place(vhost, request, verdicts);
-        if (place.vhost !== vhost || place.app !== request.app) this.#limit(request, place.vhost, place.app);
+        const place = places.of(vhost, request, verdicts);
+        if (place.vhost !== vhost || place.app !== request.app) {
+          places.limits.check(request, place.vhost, place.app);
+          places.limits.count(request, place.vhost, place.app);
+        }
         return await find(place, grant);
       } catch (error) {
         grant.end((error as Error).message);
         throw error;
       }
     } catch (error) {
-      this.#log(request, error);
+      this.report(request, error);
       throw error;
     }
-  }
-
-  #limit(request: AccessRequest, vhost: VirtualHost, app: string): void {
-    this.#limits.check(request, vhost, app);
-    this.#limits.count(request, vhost, app);
-  }
-
-  /** @param look is called unless a guard has to be waited for, which may send the client elsewhere */
-  #check(request: AccessRequest, look: (place: Place) => void): void {
-    try {
-      const vhost = this.#vhost(request);
-      this.#checkDrain(request);
-      this.#limits.check(request, vhost, request.app);
-      if (askGuardsNow(this.#guards, request, vhost)) look(this.#place(vhost, request, []));
-    } catch (error) {
-      this.#log(request, error);
-      throw error;
-    }
-  }
-
-  #vhost({ vhostName, hostName }: Pick<AccessRequest, 'vhostName' | 'hostName'>): VirtualHost {
-    const { registry } = this.#options;
-    const named = vhostName === undefined ? undefined : registry.vhosts.get(vhostName);
-    const vhost = named ?? registry.resolve(hostName);
-    if (vhost === undefined) throw kilnError('vhostNotFound', hostName);
-    return vhost;
-  }
-
-  #place(vhost: VirtualHost, { app, stream, playlist }: AccessRequest, verdicts: readonly Verdict[]): Place {
-    const { hostName, ...names } = Object.assign({}, ...verdicts.map(({ target }) => target)) as Partial<Target>;
-    return { app, stream, playlist, ...names, vhost: hostName === undefined ? vhost : this.#vhost({ hostName }) };
-  }
-
-  #checkDrain({ direction }: AccessRequest): void {
-    if (direction === 'incoming' && this.#options.registry.draining) throw kilnError('nodeDraining');
-  }
-
-  #provider<P extends IncomingProtocol>(protocol: P, { vhost, app }: Place): ProviderConfig<P> {
-    const config = vhost.demandConfig(app).providers[protocol];
-    if (config === undefined)
-      throw kilnError('providerDisabled', PROTOCOL_NAMES[protocol], internalName(vhost.name, app));
-    return config as ProviderConfig<P>;
-  }
-
-  /** An application whose publisher is off has nothing for viewers. */
-  #checkRoom(application: Application, { protocol, stream }: PlayRequest): void {
-    if (publisherConfig(application.config, protocol) === undefined)
-      throw kilnError('streamNotFound', `${application.internalName}/${stream}`);
-    limitConnections(application, protocol);
   }
 
   #duplicate(request: AccessRequest): void {
-    const { registry } = this.#options;
-    registry.emit('duplicate', internalName(this.#vhost(request).name, request.app), request.stream);
+    const vhost = this.#places.vhost(request);
+    this.#options.registry.emit('duplicate', internalName(vhost.name, request.app), request.stream);
   }
-
-  #log(request: AccessRequest, error: unknown): void {
-    if (!(error instanceof KilnError) || error.code === 'clientGone') return;
-    const { direction, protocol, client, vhostName, hostName, app, stream, playlist } = request;
-    if (error.code === 'streamExists' && direction === 'incoming') this.#duplicate(request);
-    const asked = [vhostName ?? hostName, app, stream, ...(playlist === undefined ? [] : [playlist])].join('/');
-    const { realAddress: address, address: direct, port } = client;
-    const refused = {
-      direction,
-      protocol,
-      address,
-      asked: asked.slice(0, MAX_ASKED),
-      ...(address === direct && { port }),
-    };
-    const { cause } = error;
-    // of who is denied only the operator knows why
-    if (cause instanceof Denial) this.#refuse(refused, cause.kind, `${error.message}: ${cause.message}`);
-    else this.#refuse(refused, error.code, error.message);
-  }
-}
-
-function checkName(stream: string): void {
-  if (!isStreamName(stream)) throw kilnError('streamNameInvalid', stream.slice(0, 80));
 }

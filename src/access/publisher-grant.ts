@@ -1,5 +1,6 @@
 import type { ApplicationConfig } from '../config/model.ts';
 import type { Application, PublishOptions } from '../core/application.ts';
+import { isStreamName } from '../core/names.ts';
 import type { Source } from '../core/source.ts';
 import type { InputStream } from '../core/stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
@@ -94,7 +95,12 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
   }
 }
 
-/** How the name of a stream is claimed. */
+/** @throws streamNameInvalid */
+export function checkStreamName(stream: string): void {
+  if (!isStreamName(stream)) throw kilnError('streamNameInvalid', stream.slice(0, 80));
+}
+
+/** Options of the claim of a stream's name. */
 export function publishOptions(
   config: ProviderConfig<IncomingProtocol>,
 ): Pick<PublishOptions, 'replace' | 'maxConnections'> {

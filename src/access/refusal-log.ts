@@ -24,8 +24,10 @@ const WINDOW_MS = 60_000;
 /** Lines within that time, of one address and of all; of no more addresses anything is remembered. */
 const MAX_LINES_OF_ONE = 5;
 const MAX_LINES = 200;
-/** Characters of a reason that are logged: it may name what the client asked for. */
+/** Characters of a reason, which may have names from the request, that are logged. */
 const MAX_REASON = 500;
+/** Characters of requested names that are logged. */
+const MAX_ASKED = 300;
 
 interface Entry {
   /** What was logged. */
@@ -90,4 +92,12 @@ export class RefusalLog {
     this.#others = 0;
     if (this.#entries.size > 0) this.#timer = setTimeout(() => this.#turn(), WINDOW_MS).unref();
   }
+}
+
+/** The client of a request. Its port is known unless it came by a proxy. */
+export function refusedOf(request: AccessRequest): Refused {
+  const { direction, protocol, client, vhostName, hostName, app, stream, playlist } = request;
+  const { realAddress: address, address: direct, port } = client;
+  const asked = [vhostName ?? hostName, app, stream, ...(playlist === undefined ? [] : [playlist])].join('/');
+  return { direction, protocol, address, asked: asked.slice(0, MAX_ASKED), ...(address === direct && { port }) };
 }

@@ -83,7 +83,7 @@ export class MpegtsPort {
     if (mapped === undefined) {
       this.#deafUntil = performance.now() + REFUSED_MS;
       const { address, port } = sender;
-      this.#options.access.refused(
+      this.#options.access.report(
         { direction: 'incoming', protocol: 'mpegts', address, port, asked: `port ${this.port}` },
         'no application has a stream for the port',
       );

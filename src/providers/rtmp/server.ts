@@ -143,7 +143,7 @@ export class RtmpServer {
   }
 
   #refused(reason: string, { remoteAddress: address, remotePort: port }: Peer, kind?: 'tls'): void {
-    this.#options.access.refused({ direction: 'incoming', protocol: 'rtmp', address, port }, reason, kind);
+    this.#options.access.report({ direction: 'incoming', protocol: 'rtmp', address, port }, reason, kind);
   }
 
   /** The handshake is complete, or the connection has ended. */

@@ -240,7 +240,7 @@ export class RtmpSession implements ServerConnectionEvents {
     const { host, app } = client.address;
     this.#clientLog = this.#log = this.#log.child({ host, app });
     try {
-      access.checkProvider(requestOf(client, undefined));
+      access.duringHandshake.checkProvider(requestOf(client, undefined));
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       const info = statusInfo('error', 'NetConnection.Connect.Rejected', error.message);

@@ -74,7 +74,7 @@ export class SrtProvider {
     const { access } = this.#options;
     const reject = (reason: string, code: number): number => {
       const asked = askedBySrt(id, streamId);
-      access.refused({ direction: 'incoming', protocol: 'srt', ...peer, asked }, reason);
+      access.report({ direction: 'incoming', protocol: 'srt', ...peer, asked }, reason);
       return code;
     };
     const objection = this.#closed === undefined ? this.#sessions.objection : 'the server is closing';
@@ -83,7 +83,7 @@ export class SrtProvider {
     if (id.mode === 'request') return reject('it asks to play on a port for publishers', REJECTION.badMode);
     this.#makeRoom(id);
     try {
-      access.checkPublisher({ ...srtAccess(id, peer, port), direction: 'incoming', protocol: 'srt' });
+      access.duringHandshake.checkPublisher({ ...srtAccess(id, peer, port), direction: 'incoming', protocol: 'srt' });
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       return rejectionOf(error);

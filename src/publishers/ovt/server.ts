@@ -68,7 +68,7 @@ export class OvtServer {
       const refused = this.#objection(includes(networks, remoteAddress));
       if (refused !== undefined) {
         const from = { address: remoteAddress, port: remotePort };
-        this.#options.access.refused({ direction: 'outgoing', protocol: 'ovt', ...from }, refused);
+        this.#options.access.report({ direction: 'outgoing', protocol: 'ovt', ...from }, refused);
         socket.on('error', () => {}).destroy();
         return;
       }

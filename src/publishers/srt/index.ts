@@ -94,7 +94,7 @@ export class SrtPublisher {
     const { access } = this.#options;
     const told = (reason: string, code: number): number => {
       const asked = askedBySrt(id, streamId);
-      access.refused({ direction: 'outgoing', protocol: 'srt', ...peer, asked }, reason);
+      access.report({ direction: 'outgoing', protocol: 'srt', ...peer, asked }, reason);
       return code;
     };
     const objection = this.#closed === undefined ? this.#viewers.objection : 'the server is closing';
@@ -102,7 +102,7 @@ export class SrtPublisher {
     if (id === undefined) return told(UNREADABLE_STREAM_ID, REJECTION.badRequest);
     if (id.mode === 'publish') return told('it asks to publish on a port for viewers', REJECTION.badMode);
     try {
-      access.checkViewer(requestOf(id, peer, port), (output) => playlistOf(output, id.playlist));
+      access.duringHandshake.checkViewer(requestOf(id, peer, port), (output) => playlistOf(output, id.playlist));
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       return rejectionOf(error);

@@ -30,7 +30,7 @@ export interface HttpRoutesOptions {
   readonly entrances: Entrances;
   readonly resources: Resources;
   /** Logs peers that are rejected before their admission. */
-  readonly access: Pick<Access, 'rejected' | 'refused'>;
+  readonly access: Pick<Access, 'report'>;
   readonly redirects: Redirects;
   /** For applications without CrossDomains of their own. */
   readonly crossDomains: CrossDomainsConfig | undefined;
@@ -78,7 +78,7 @@ export function httpRoutes({
       const { app, stream, client } = peer;
       const { realAddress: address } = client;
       const direction = directionAt(entrances, peer);
-      access.refused({ direction, protocol: 'webrtc', address, asked: `${app}/${stream}` }, reason);
+      access.report({ direction, protocol: 'webrtc', address, asked: `${app}/${stream}` }, reason);
     };
 
     /** Checks an offer before it is parsed. @throws webrtcIngestUnavailable, webrtcPlayUnavailable, unsupportedMediaType */
@@ -91,7 +91,7 @@ export function httpRoutes({
         requireType(request.headers['content-type'], body, SDP_TYPE);
         return { entrance, body };
       } catch (error) {
-        if (error instanceof KilnError) access.rejected(accessOf(peer, direction), error);
+        access.report(accessOf(peer, direction), error);
         throw error;
       }
     };

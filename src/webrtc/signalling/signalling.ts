@@ -15,7 +15,7 @@ import { Upgrades } from './upgrades.ts';
 export interface SignallingOptions {
   readonly neighbours: ResourceNeighbours;
   /** Logs peers that are rejected before their admission. */
-  readonly access: Pick<Access, 'rejected' | 'refused'>;
+  readonly access: Pick<Access, 'report'>;
   readonly redirects: Redirects;
   readonly log: Logger;
   /** Networks whose `X-Forwarded-For` is trusted. */
@@ -44,7 +44,7 @@ export class Signalling {
       this.#upgrades.attach(fastify.server, (socket, request) => {
         const direction = directionOf(request.query);
         const entrance = direction === 'incoming' ? entrances.publish : entrances.play;
-        const onUnavailable = (): void => access.rejected(accessOf(request, direction), unavailable(direction));
+        const onUnavailable = (): void => access.report(accessOf(request, direction), unavailable(direction));
         new SignallingConnection({ socket, request, entrance, onUnavailable, log });
       });
       await fastify.register(http);

@@ -22,7 +22,7 @@ type OnSocket = (socket: WebSocket, request: PeerRequest) => void;
 /** WebSocket connections under `/app/stream[/playlist]`, on any number of ports. */
 export class Upgrades {
   readonly #proxies: BlockList | undefined;
-  readonly #access: Pick<Access, 'refused'>;
+  readonly #access: Pick<Access, 'report'>;
   readonly #wss = new WebSocketServer({ noServer: true, maxPayload: MAX_MESSAGE, perMessageDeflate: false });
   readonly #servers = new Map<Server, (request: IncomingMessage, socket: Duplex, head: Buffer) => void>();
   readonly #silent = new Set<WebSocket>();
@@ -32,7 +32,7 @@ export class Upgrades {
    * @param proxies networks whose `X-Forwarded-For` is trusted
    * @param access logs rejected requests
    */
-  constructor(proxies: BlockList | undefined, access: Pick<Access, 'refused'>) {
+  constructor(proxies: BlockList | undefined, access: Pick<Access, 'report'>) {
     this.#proxies = proxies;
     this.#access = access;
   }
@@ -83,7 +83,7 @@ export class Upgrades {
     const { remoteAddress, remotePort } = socket;
     const { ip: address } = forwarded(request, this.#proxies);
     const [path = '', query = ''] = url.split('?', 2);
-    this.#access.refused(
+    this.#access.report(
       {
         direction: directionOf(new URLSearchParams(query)),
         protocol: 'webrtc',

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { AccessOptions } from '../../../src/access/access.ts';
+import { accessDenied, Denial } from '../../../src/access/denial.ts';
 import type { Guard } from '../../../src/access/guard.ts';
 import type { PlayRequest } from '../../../src/access/request.ts';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
@@ -91,14 +92,17 @@ test('a publisher is refused for each reason; guards that let it in are told, an
 
 test('in a handshake a publisher is told what this node knows, and nothing is made', async (t) => {
   const { access, registry } = await open(t);
-  const check = (more: Partial<ReturnType<typeof publishRequest>>) => access.checkPublisher(publishRequest(more));
+  const check = (more: Partial<ReturnType<typeof publishRequest>>) =>
+    access.duringHandshake.checkPublisher(publishRequest(more));
   t.notThrows(() => check({}));
   t.throws(() => check({ hostName: 'nowhere.example' }), { code: 'vhostNotFound' });
   t.throws(() => check({ app: 'nothing' }), { code: 'applicationNotFound' });
   t.throws(() => check({ protocol: 'srt' }), { code: 'providerDisabled' });
   t.throws(() => check({ stream: '' }), { code: 'streamNameInvalid' });
-  t.throws(() => access.checkProvider(publishRequest({ app: 'nothing', stream: '' })), { code: 'applicationNotFound' });
-  t.notThrows(() => access.checkProvider(publishRequest({ stream: '' })));
+  t.throws(() => access.duringHandshake.checkProvider(publishRequest({ app: 'nothing', stream: '' })), {
+    code: 'applicationNotFound',
+  });
+  t.notThrows(() => access.duringHandshake.checkProvider(publishRequest({ stream: '' })));
   await (await access.admitPublisher(publishRequest())).publish(SOURCE);
   t.throws(() => check({}), { code: 'streamExists' });
   registry.draining = true;
@@ -108,8 +112,8 @@ test('in a handshake a publisher is told what this node knows, and nothing is ma
 test('a guard that has to be asked may send the client elsewhere: a handshake does not refuse it before', async (t) => {
   const target = { hostName: 'other.example', stream: 'moved' };
   const { access, registry } = await open(t, told([], target));
-  t.notThrows(() => access.checkPublisher(publishRequest({ app: 'app', stream: 'a/b' })));
-  t.notThrows(() => access.checkViewer(playRequest({ app: 'nothing' }), () => t.fail()));
+  t.notThrows(() => access.duringHandshake.checkPublisher(publishRequest({ app: 'app', stream: 'a/b' })));
+  t.notThrows(() => access.duringHandshake.checkViewer(playRequest({ app: 'nothing' }), () => t.fail()));
   const grant = await access.admitPublisher(publishRequest({ stream: 'a/b' }));
   t.like(grant, { app: 'app', stream: 'moved' });
   t.is(grant.vhost.name, 'other');
@@ -207,7 +211,8 @@ test('a viewer who leaves while others are counted is not looked for', async (t)
 test('in a handshake a viewer is told what this node knows', async (t) => {
   const { registry, access } = await open(t);
   const output = goLive(registry, 'app', 'stream');
-  const check = (more: Partial<PlayRequest>, look = () => {}) => access.checkViewer(playRequest(more), look);
+  const check = (more: Partial<PlayRequest>, look = () => {}) =>
+    access.duringHandshake.checkViewer(playRequest(more), look);
   t.notThrows(() => check({}));
   t.notThrows(() => check({ stream: 'elsewhere' }), 'another node may have it');
   t.throws(() => check({ app: 'nothing' }), { code: 'applicationNotFound' });
@@ -257,7 +262,44 @@ test('what access control of today guards is refused to everybody, before anythi
       access.admitSession(playRequest(more), (output) => output),
       { code: 'accessDenied' },
     );
-    t.throws(() => access.checkViewer(playRequest(more), () => {}), { code: 'accessDenied' });
+    t.throws(() => access.duringHandshake.checkViewer(playRequest(more), () => {}), { code: 'accessDenied' });
   }
   t.truthy(await access.admitSession(playRequest({ protocol: 'llhls' }), (output) => output));
+});
+
+test('a rejection outside of admission is logged and counted: of a request or of a client, by an error or a text', async (t) => {
+  const { access, registry, lines } = await open(t);
+  const duplicates: string[] = [];
+  registry.on('duplicate', (application, stream) => duplicates.push(`${application}/${stream}`));
+  const denial = accessDenied(new Denial('policyExpired', 'the policy has expired'));
+  const client = {
+    direction: 'outgoing',
+    protocol: 'srt',
+    address: '192.0.2.7',
+    port: 9,
+    asked: 'app/stream',
+  } as const;
+  const behindProxy = { ...CLIENT, address: '192.0.2.9' };
+  access.report(publishRequest(), kilnError('streamExists'));
+  access.report(playRequest({ playlist: 'low', client: behindProxy }), denial);
+  access.report(client, 'the stream id cannot be read');
+  access.report(client, 'no handshake', 'tls');
+  access.report(client, kilnError('nodeDraining'));
+  access.report(publishRequest(), kilnError('clientGone'));
+  access.report(client, new Error('a fault'));
+  t.deepEqual(
+    lines.map(({ msg, remote, asked }) => [msg, remote, asked]),
+    [
+      ['RTMP publisher refused: Stream already exists', '192.0.2.1:40000', 'live.example/app/stream'],
+      ['WebRTC viewer refused: Access denied: the policy has expired', '192.0.2.1', 'live.example/app/stream/low'],
+      ['SRT viewer refused: the stream id cannot be read', '192.0.2.7:9', 'app/stream'],
+      ['SRT viewer refused: no handshake', '192.0.2.7:9', 'app/stream'],
+      [`SRT viewer refused: ${kilnError('nodeDraining').message}`, '192.0.2.7:9', 'app/stream'],
+    ],
+  );
+  t.deepEqual(
+    access.refusals.all().map(({ reason }) => reason),
+    ['streamExists', 'policyExpired', 'unread', 'tls', 'nodeDraining'],
+  );
+  t.deepEqual(duplicates, ['#default#app/stream']);
 });

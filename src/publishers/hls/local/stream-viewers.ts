@@ -17,7 +17,7 @@ import type { HlsForm } from '../package/hls-form.ts';
 import { silenceMs } from '../package/wait.ts';
 import type { HomeNodes } from '../sessions/home-nodes.ts';
 import { Player, Players, toViewer } from '../sessions/players.ts';
-import { SessionGrants, type HandedSession, type SessionGrant } from '../sessions/session-grants.ts';
+import { SessionGrants, type HandedSession, type HlsSessionGrant } from '../sessions/session-grants.ts';
 import { WatchingNodes } from '../sessions/watching-nodes.ts';
 import type { PackagedStream } from './packaged-stream.ts';
 
@@ -107,7 +107,7 @@ export class StreamViewers implements PlayedViewers {
    * Counts the player of a new token; undefined beyond the limit of remembered players.
    * @param grant ends with the session
    */
-  begin(token: string, grant: SessionGrant): Viewer | undefined {
+  begin(token: string, grant: HlsSessionGrant): Viewer | undefined {
     return toViewer(this.#players.begin(token, grant, Date.now()));
   }
 

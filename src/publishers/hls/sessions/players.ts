@@ -6,7 +6,7 @@ import type { OutputStream } from '../../../core/stream.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer/played-stream.ts';
 import type { HlsForm } from '../package/hls-form.ts';
-import type { HandedSession, SessionGrant, SessionGrants } from './session-grants.ts';
+import type { HandedSession, HlsSessionGrant, SessionGrants } from './session-grants.ts';
 import { isOver, type SessionClaims, type SessionTerms, type SessionTokens } from '../answer/token.ts';
 
 /** A player that is counted here. */
@@ -69,7 +69,7 @@ export interface PlayersOptions {
   readonly guarded: boolean;
   readonly grants: SessionGrants;
   /** Goes on with a session that another node had. */
-  readonly resume: (until: number | undefined, openings: readonly OpeningId[]) => SessionGrant;
+  readonly resume: (until: number | undefined, openings: readonly OpeningId[]) => HlsSessionGrant;
   /** Ids of sessions that the server ended; new ones are added. */
   readonly kicked?: RecentSet<string>;
 }
@@ -198,7 +198,7 @@ export class Players {
    * @param grant ends with the session
    * @throws tooManyConnections
    */
-  begin(token: string, grant: SessionGrant | undefined, now: number): Player | 'uncounted' | 'over' | undefined {
+  begin(token: string, grant: HlsSessionGrant | undefined, now: number): Player | 'uncounted' | 'over' | undefined {
     const claims = this.#options.tokens.verify(token);
     if (claims === undefined) return undefined;
     if (grant !== undefined) this.#options.grants.hold(claims.id, grant, now);

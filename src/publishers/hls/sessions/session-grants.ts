@@ -4,7 +4,7 @@ import type { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 
 /** A grant, of whose openings no more need be known than the ids. */
-export type SessionGrant = Pick<Grant<OpeningId>, 'until' | 'openings' | 'end' | 'handOver'>;
+export type HlsSessionGrant = Pick<Grant<OpeningId>, 'until' | 'openings' | 'end' | 'handOver'>;
 
 /** What another node needs to go on with a session. */
 export interface HandedSession {
@@ -23,7 +23,7 @@ const MAX_GRANTS = 8;
 const SILENT = 'the player asks for nothing any more';
 
 interface Held {
-  grants: SessionGrant[];
+  grants: HlsSessionGrant[];
   /** In milliseconds since the epoch, as far as it is not listed. */
   lastSeen: number;
 }
@@ -54,7 +54,7 @@ export class SessionGrants {
    * @param now milliseconds since the epoch
    * @throws tooManyConnections, when the grant has ended
    */
-  hold(id: string, grant: SessionGrant, now: number): void {
+  hold(id: string, grant: HlsSessionGrant, now: number): void {
     if (grant.openings.length === 0) return;
     let held = this.#sessions.get(id);
     if (held === undefined) {
@@ -102,7 +102,7 @@ export class SessionGrants {
   /** Ends the grants of a session whose time is over. @param now milliseconds since the epoch */
   endOver(id: string, now: number): void {
     const held = this.#sessions.get(id);
-    const isOver = ({ until = Infinity }: SessionGrant): boolean => until <= now;
+    const isOver = ({ until = Infinity }: HlsSessionGrant): boolean => until <= now;
     // looked at twice a second for each session
     if (held === undefined || !held.grants.some(isOver)) return;
     for (const grant of held.grants) if (isOver(grant)) this.#end(grant, EXPIRED);
@@ -120,7 +120,7 @@ export class SessionGrants {
     return handed;
   }
 
-  #end(grant: SessionGrant, reason: string): void {
+  #end(grant: HlsSessionGrant, reason: string): void {
     for (const { id } of grant.openings) this.#ended.add(id);
     grant.end(reason);
   }

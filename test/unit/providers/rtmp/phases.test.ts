@@ -92,7 +92,7 @@ function start(t: ExecutionContext) {
   const socket = new MemorySocket();
   const publishing: boolean[] = [];
   const session = new RtmpSession(socket as unknown as Socket, ADDRESSES, {
-    access: { checkProvider() {}, admitPublisher } as unknown as Access,
+    access: { duringHandshake: { checkProvider() {} }, admitPublisher } as unknown as Access,
     log,
     extended: true,
     secure: false,

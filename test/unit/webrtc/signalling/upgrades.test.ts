@@ -9,7 +9,7 @@ import { until } from '../../../support/time/until.ts';
 
 test('a connection that is refused is let go of, whatever its client does', async (t) => {
   const server = createServer();
-  const upgrades = new Upgrades(undefined, { refused: () => {} });
+  const upgrades = new Upgrades(undefined, { report: () => {} });
   upgrades.attach(server, () => t.fail());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
