@@ -71,6 +71,8 @@ export class RelayNodes {
   readonly apart = new Set<string>();
   /** Streams that were opened: from, to, and the beginning of the path. */
   readonly opened: Opened[] = [];
+  /** The same, with those that could not be opened. */
+  readonly asked: Pick<Opened, 'from' | 'to' | 'prefix'>[] = [];
   rows: Rows = (rows) => rows;
 
   constructor(t: Pick<ExecutionContext, 'teardown'>, fanOut = 8) {
@@ -194,10 +196,11 @@ export class RelayNodes {
 
   #connect(from: NodeIdentity, id: string, path: string) {
     const to = this.#nodes.get(id);
+    const prefix = path.slice(0, path.indexOf('/', 1) + 1);
+    this.asked.push({ from: from.id, to: id, prefix });
     if (to === undefined || this.dead.has(id) || this.dead.has(from.id) || this.apart.has(`${from.id} ${id}`))
       throw new UnreachableError(`there is no node ${id}`);
     const [client, server] = duplexPair();
-    const prefix = path.slice(0, path.indexOf('/', 1) + 1);
     const end = (): void => {
       client.destroy();
       server.destroy();
@@ -252,5 +255,6 @@ export function relayNodes(t: Pick<ExecutionContext, 'teardown'>) {
   const { registry: far } = nodes.add('far');
   const { registry: here, application, relays, asked } = nodes.add('near');
   const { dead, buried } = nodes;
-  return { far, here, application, relays, add: (id: string) => nodes.add(id).registry, asked, dead, buried };
+  const add = (id: string) => nodes.add(id).registry;
+  return { far, here, application, relays, add, stop: (id: string) => nodes.stop(id), asked, dead, buried };
 }

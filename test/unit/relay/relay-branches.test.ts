@@ -295,6 +295,92 @@ test.serial('a relay for which there was room goes to its place when there is no
   t.true(isRun(view.frames), view.frames.join(' '));
 });
 
+test.serial('three nodes in between are asked, and then the owner sends it', async (t) => {
+  virtualTime(t);
+  const nodes = new RelayNodes(t, 1);
+  const live = new Live(nodes.add('owner'));
+  const edges = RANKED.slice(0, 6).map((id) => nodes.add(id));
+  await watch(edges[0] as RelayNode);
+  for (const { id } of edges.slice(0, 5)) nodes.dead.add(id);
+  const last = edges[5] as RelayNode;
+  const view = await watch(last);
+  live.send(1);
+  await until('it comes', () => view.frames.length > 0);
+  t.deepEqual(
+    nodes.asked.filter(({ from }) => from === last.id).map(({ to, prefix }) => to + prefix),
+    ['owner/branch/', ...[4, 3, 2].map((at) => `${RANKED[at]}/branch/`), 'owner/relay/'],
+  );
+});
+
+test.serial('a node that cannot be connected to is passed over for other streams, too, one that refuses is not', async (t) => {
+  virtualTime(t);
+  for (const [fault, asked] of [
+    ['dead', 0],
+    ['old', 1],
+  ] as const) {
+    const nodes = new RelayNodes(t, 1);
+    const owner = nodes.add('owner');
+    new Live(owner);
+    const more = goLive(owner.registry, 'app', 'more', [VIDEO]);
+    owner.application.announce(more);
+    const weigh = weighing(joinKey('default', 'app', 'more'));
+    // a pair that has the same order for both streams
+    const pair = RANKED.slice(1).find((id) => weigh(RANKED[0] as string) < weigh(id)) as string;
+    const [parent, child] = [RANKED[0] as string, pair].map((id) => nodes.add(id)) as [RelayNode, RelayNode];
+    for (const name of ['talk', 'more']) (await parent.relays.find(parent.application, name))?.addRelay();
+    nodes[fault].add(parent.id);
+    await child.relays.find(child.application, 'talk');
+    const before = nodes.asked.length;
+    await child.relays.find(child.application, 'more');
+    t.is(nodes.asked.slice(before).filter(({ to }) => to === parent.id).length, asked, fault);
+  }
+});
+
+test.serial('a relay that is in its place asks nobody again', async (t) => {
+  const { nodes, live, last } = await chain(t, 3);
+  const { length } = nodes.asked;
+  const since = performance.now();
+  await until('it was time to look', () => performance.now() - since > 90_000, 200_000);
+  live.send(GOP);
+  await until('it goes on', () => last.frames.at(-1) === live.next - 1);
+  t.is(nodes.asked.length, length);
+});
+
+test.serial('a relay whose place is at the owner goes there', async (t) => {
+  const { nodes, live, last, edges } = await chain(t, 2);
+  const [first, second] = edges as [RelayNode, RelayNode];
+  nodes.rows = (rows) => rows.filter(({ id }) => id !== first.id);
+  await until('the owner sends it', () => nodes.ways.includes(`owner to ${second.id}`), 120_000);
+  live.send(GOP);
+  await until('it goes on', () => last.frames.at(-1) === live.next - 1);
+  t.true(isRun(last.frames), last.frames.join(' '));
+  t.deepEqual(nodes.ways, ['owner to ' + first.id, 'owner to ' + second.id].toSorted());
+});
+
+test.serial('a relay goes from a node in between to a better one, and the owner is not asked', async (t) => {
+  virtualTime(t);
+  const nodes = new RelayNodes(t, 1);
+  const live = new Live(nodes.add('owner'));
+  const [first, second, third] = RANKED.slice(0, 3).map((id) => nodes.add(id)) as [RelayNode, RelayNode, RelayNode];
+  await watch(first);
+  await watch(second);
+  nodes.dead.add(second.id);
+  const view = await watch(third);
+  t.true(nodes.ways.includes(`${first.id} to ${third.id}`), nodes.ways.join(', '));
+  nodes.dead.clear();
+  live.send(GOP + 10);
+  await until('it comes', () => view.frames.at(-1) === live.next - 1);
+  const { length } = nodes.asked;
+  await until('its parent sends it', () => nodes.ways.includes(`${second.id} to ${third.id}`), 120_000);
+  live.send(GOP);
+  await until('it goes on', () => view.frames.at(-1) === live.next - 1);
+  t.true(isRun(view.frames), view.frames.join(' '));
+  t.deepEqual(
+    nodes.asked.slice(length).map(({ from, to }) => `${from} asks ${to}`),
+    [`${third.id} asks ${second.id}`],
+  );
+});
+
 test.serial('an owner of an older version sends it as ever', async (t) => {
   virtualTime(t);
   const nodes = new RelayNodes(t, 1);

@@ -87,6 +87,16 @@ test.serial('a viewer of an owner that cannot be reached is told in time', async
   t.true(performance.now() - since < 10_000);
 });
 
+test.serial('a viewer of an owner that does not answer is told sooner than of one that may have died', async (t) => {
+  virtualTime(t);
+  const { far, application, relays, stop } = relayNodes(t);
+  publish(far);
+  stop('far');
+  const since = performance.now();
+  t.is(await relays.find(application, 'talk'), undefined);
+  t.true(performance.now() - since < 6000);
+});
+
 test.serial('another owner is followed as soon as it is heard of, though the one before has not ended', async (t) => {
   virtualTime(t);
   const { far, application, relays, add, buried } = relayNodes(t);

@@ -140,6 +140,15 @@ test('when a node in between does not answer, players behind it get what comes',
   await until('nobody asks it', async () => askers(await parents(), gone.id).length === 0);
 });
 
+test('a node in between that drains is left, though it would answer', async (t) => {
+  const { edges, parents } = await spread(t, 1);
+  const before = await parents();
+  const gone = edges.find(({ id }) => askers(before, 'a').includes(id)) as LlhlsNode;
+  await gone.cluster.retire();
+  await until('nobody asks it', async () => askers(await parents(), gone.id).length === 0);
+  for (const [id, callees] of await parents()) t.is(callees.size, 1, id);
+});
+
 test('a node in between that does not have the stream is passed over', async (t) => {
   const { edges, parents, leave } = await spread(t, 1);
   const before = await parents();
