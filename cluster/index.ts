@@ -4,6 +4,7 @@ import type { Cluster } from './types.ts';
 export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
 export type { DistrustReport } from './rejections.ts';
 export * from './errors.ts';
+export { isSameIncarnation } from './identity.ts';
 export { joinKey, splitKey } from './keys.ts';
 export { namesNode } from './peer/certificate.ts';
 export { hasRoom, isAble, place } from './placement.ts';

@@ -1,4 +1,5 @@
 import { weighing, type Cluster, type NodeIdentity, type NodeRow } from '#cluster';
+import { ShunnedNodes } from './shunned-nodes.ts';
 
 /**
  * The way of a stream from its owner to many nodes. All nodes rank each other for a stream by rendezvous hashing: the first few get it
@@ -10,10 +11,17 @@ export class RelayTree {
   readonly #cluster: Pick<Cluster, 'self' | 'nodes'>;
   /** How many nodes one node sends a stream to. */
   readonly fanOut: number;
+  /** Nodes to which no connection could be made, for any stream. */
+  readonly unreachable = new ShunnedNodes();
 
   constructor(cluster: Pick<Cluster, 'self' | 'nodes'>, fanOut: number) {
     this.#cluster = cluster;
     this.fanOut = fanOut;
+  }
+
+  /** This node. */
+  get self(): NodeIdentity {
+    return this.#cluster.self;
   }
 
   /**
@@ -25,8 +33,9 @@ export class RelayTree {
     const before = this.#before(stream, this.#cluster.self.id, owner);
     const place = Math.floor(before.length / this.fanOut) - 1;
     if (place < 0) return undefined;
+    const unreachable = this.unreachable.incarnations;
     const nearest = [...before.slice(0, place + 1).reverse(), ...before.slice(place + 1)].filter(
-      ({ incarnation }) => !shunned.has(incarnation),
+      ({ incarnation }) => !shunned.has(incarnation) && !unreachable.has(incarnation),
     );
     return nearest.find(({ state }) => state === 'ready') ?? nearest[0];
   }

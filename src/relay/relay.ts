@@ -1,34 +1,28 @@
-import { UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isSameIncarnation, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
 import type { Packet } from '../core/packet.ts';
 import type { Playlist } from '../core/playlist.ts';
 import type { OutputStream, RelayedRun } from '../core/stream.ts';
 import type { Track } from '../core/track.ts';
+import { BackOff } from '../lib/back-off.ts';
 import type { Logger } from '../log/log.ts';
-import { RELAY_SILENCE_MS, type RelayPrefix } from '../directory/relay-path.ts';
+import { RELAY_SILENCE_MS } from '../directory/relay-path.ts';
 import type { RelayTree } from '../directory/relay-tree.ts';
-import { ShunnedNodes } from '../directory/shunned-nodes.ts';
+import { CONTINUED_MS } from '../directory/stream-names.ts';
+import { OWNER_HELD_MS, StreamSender, type Sender } from '../directory/stream-sender.ts';
 import type { StreamWatch } from '../directory/stream-changes.ts';
 import type { Location } from '../directory/stream-directory.ts';
 import { OvtError } from '../protocols/ovt/error.ts';
 import type { Position } from '../protocols/ovt/message.ts';
 import { OvtClient, type OvtClientOptions, type OvtSink } from '../providers/ovt/client.ts';
 import { RelayClock } from './relay-clock.ts';
-import { lookForPlace } from './relay-place.ts';
-import { findBetterSender, findSender, isRelayFailure, type SenderSearch } from './find-sender.ts';
+import { isRelayFailure, refusalOf } from './refusal.ts';
 import type { RelayedStream } from './relayed-stream.ts';
 
 export interface RelayOptions {
   readonly cluster: Pick<Cluster, 'self' | 'connect'>;
-  readonly tree: Pick<RelayTree, 'parent' | 'has'>;
-  /** Nodes to which no connection could be made, for any stream. */
-  readonly unreachable: ShunnedNodes;
+  readonly tree: Pick<RelayTree, 'self' | 'parent' | 'has' | 'unreachable'>;
   readonly log: Logger;
-}
-
-/** The owner of a playing stream, and its sender. */
-interface Followed {
-  readonly owner: NodeIdentity;
-  readonly from: NodeIdentity;
 }
 
 interface Wanted {
@@ -43,16 +37,12 @@ interface Wanted {
 const CONNECT_TIMEOUT_MS = 1500;
 /** Time that a viewer waits for a stream that its owner does not send. */
 const OPEN_MS = 3000;
-/** Longer while the owner is unreachable: it may have died, and another node may soon have the stream. */
-const HELD_MS = 8000;
-/** Time that viewers of an interrupted stream are kept while another node may continue it. */
-const CONTINUED_MS = 30_000;
 const UNUSED_MS = 10_000;
 /** Limit of Node's timers. */
 const LONGEST_MS = 2 ** 31 - 1;
 /** Between attempts at a node that owns the stream by the directory, but does not serve it. */
 const FIRST_PAUSE_MS = 100;
-const MAX_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 1000;
 
 /**
  * One output stream of another node, for viewers of this node and for nodes that relay it in turn. The owner sends it, or a node
@@ -63,15 +53,11 @@ export class Relay implements OvtSink {
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #clock = new RelayClock();
-  /** Nodes that failed to send the stream. */
-  readonly #shunned = new ShunnedNodes();
+  readonly #sender: StreamSender;
   readonly #end = new AbortController();
   readonly #onClose: () => void;
   #output: OutputStream | undefined;
   #client: OvtClient | undefined;
-  /** Id of the node that was asked last. */
-  #asked: string | undefined;
-  #followed: Followed | undefined;
   #playing: Promise<void> | undefined;
   #watching: StreamWatch | undefined;
   /** Aborted when the stream stops playing. */
@@ -79,8 +65,9 @@ export class Relay implements OvtSink {
   #unused: NodeJS.Timeout | undefined;
 
   /** @param onClose called once */
-  constructor(stream: RelayedStream, options: RelayOptions, onClose: () => void) {
+  constructor(stream: RelayedStream, { owner }: Location, options: RelayOptions, onClose: () => void) {
     this.#stream = stream;
+    this.#sender = new StreamSender(options.tree, stream.key, owner);
     this.#options = options;
     this.#log = options.log.child({ stream: `${stream.application.internalName}/${stream.name}` });
     this.#onClose = onClose;
@@ -90,9 +77,9 @@ export class Relay implements OvtSink {
    * Resolves when the relay is announced on this node.
    * @throws OvtError, UnreachableError why there is none; then it is closed
    */
-  async open({ owner }: Location): Promise<OutputStream> {
+  async open(): Promise<OutputStream> {
     try {
-      this.#playing = this.#follow(OPEN_MS, { owner, unreachableMs: HELD_MS });
+      this.#playing = this.#follow(OPEN_MS, { owner: this.#sender.owner, unreachableMs: OWNER_HELD_MS });
       return await this.playing();
     } catch (error) {
       this.close('the stream could not be opened');
@@ -136,7 +123,7 @@ export class Relay implements OvtSink {
     output.on('viewers', () => this.#watch(output));
     output.once('close', (reason) => this.close(reason));
     application.announce(output);
-    this.#log.info({ event: 'stream.relayed', node: this.#asked }, 'relayed from another node');
+    this.#log.info({ event: 'stream.relayed', node: this.#sender.next.node.id }, 'relayed from another node');
     this.#watch(output);
   }
 
@@ -146,18 +133,15 @@ export class Relay implements OvtSink {
 
   /** Handles the loss of the sender, or of the connection to it. */
   end(reason: string, forGood: boolean): void {
-    const { parent } = this;
     // without an owner no sender gets anything: then this one is as good as any other
-    const isToBlame =
-      !forGood && this.#stream.owner !== undefined && parent !== undefined && this.#options.tree.has(parent);
-    if (isToBlame) this.#shunned.add(parent);
-    this.#interrupt(reason, forGood);
+    this.#interrupt(reason, { forGood, isToBlame: !forGood && this.#stream.owner !== undefined });
   }
 
-  #interrupt(reason: string, forGood = false): void {
-    const { parent } = this;
+  #interrupt(reason: string, { forGood = false, isToBlame = false } = {}): void {
+    const { parent } = this.#sender;
+    if (parent !== undefined && isToBlame) this.#sender.refused(parent, 'failed');
+    else this.#sender.begin();
     this.#client = undefined;
-    this.#followed = undefined;
     this.#watching?.close();
     this.#watching = undefined;
     this.#interrupted?.abort();
@@ -172,22 +156,17 @@ export class Relay implements OvtSink {
     );
   }
 
-  /** Node that relays the stream to this one; undefined while the owner sends it. */
-  get parent(): NodeIdentity | undefined {
-    const { owner, from } = this.#followed ?? {};
-    return from?.incarnation === owner?.incarnation ? undefined : from;
-  }
-
-  /** Leaves a parent that is about to stop, or has stopped. */
-  leaveParent(): void {
-    if (this.parent !== undefined) this.#leave(`node ${this.parent.id} is going`);
+  /** Leaves a parent that is about to stop, has stopped, or has restarted. */
+  leaveGone(): void {
+    const { parent } = this.#sender;
+    if (parent !== undefined && !this.#options.tree.has(parent)) this.#leave(`node ${parent.id} is going`);
   }
 
   async #continue(wanted: Wanted): Promise<void> {
     await this.#follow(CONTINUED_MS, wanted);
     if (this.#end.signal.aborted) return;
     if (this.#output !== undefined) this.#output.interrupted = false;
-    this.#log.info({ node: this.#asked }, 'the relayed stream continues');
+    this.#log.info({ node: this.#sender.next.node.id }, 'the relayed stream continues');
   }
 
   #leave(why: string): void {
@@ -211,69 +190,97 @@ export class Relay implements OvtSink {
    * Plays the stream from its owner or a relaying node. Waits for an owner if none is known.
    * @throws OvtError, UnreachableError why the last attempt failed
    */
-  async #follow(withinMs: number, wanted: Wanted): Promise<void> {
+  async #follow(withinMs: number, { owner: known, forGood = false, unreachableMs = withinMs }: Wanted): Promise<void> {
+    const { signal } = this.#end;
     const watch = this.#stream.watch();
     try {
-      if (wanted.owner === undefined) await this.#stream.catchUp();
-      const followed = await this.#tryUntil(withinMs, watch, wanted);
-      if (this.#client !== undefined && followed !== undefined) void this.#stay(followed, watch);
+      if (known === undefined) await this.#stream.catchUp();
+      const since = performance.now();
+      const pauses = new BackOff(LONGEST_PAUSE_MS, FIRST_PAUSE_MS);
+      for (let owner = known ?? this.#stream.owner; !signal.aborted; owner = this.#stream.owner) {
+        const failure = owner === undefined ? new OvtError('no node has the stream') : await this.#search(owner);
+        if (failure === undefined || signal.aborted) return this.#stay(watch);
+        const left = since + (failure instanceof UnreachableError ? unreachableMs : withinMs) - performance.now();
+        if (left <= 0) throw failure;
+        if (forGood && !this.#stream.isOwned) throw new OvtError('the stream has ended');
+        if (await watch.next(owner === undefined ? left : Math.min(pauses.next(), left), signal)) pauses.reset();
+      }
     } finally {
       if (this.#watching !== watch) watch.close();
     }
   }
 
-  /**
-   * Leaves for a new owner as soon as the directory names one, since the silence of a dead host takes longer to notice. With a
-   * parent the relay stays: the parent follows the new owner just as soon.
-   */
-  async #stay(followed: Followed, watch: StreamWatch): Promise<void> {
+  #stay(watch: StreamWatch): void {
+    if (this.#client === undefined || this.#end.signal.aborted) return;
     const { signal } = (this.#interrupted = new AbortController());
-    const { self } = this.#options.cluster;
     this.#watching = watch;
-    this.#followed = followed;
-    lookForPlace(() => this.#improve(), signal).catch((error: Error) =>
+    void this.#followOwner(watch, signal);
+    this.#lookForPlace(signal).catch((error: Error) =>
       this.#log.error(
         { err: error },
         'a better node for a relayed stream could not be looked for: it stays where it is',
       ),
     );
+  }
+
+  /** Leaves for a new owner as soon as the directory names one, since the silence of a dead host takes longer to notice. */
+  async #followOwner(watch: StreamWatch, signal: AbortSignal): Promise<void> {
     for (;;) {
       await watch.next(LONGEST_MS, signal);
       if (signal.aborted) return;
       const now = this.#stream.owner;
-      const isOwned = now?.incarnation === this.#followed.owner.incarnation;
-      const isKept = isOwned || (this.parent !== undefined && now?.id !== self.id);
-      if (now !== undefined && !isKept) return this.#leave(`node ${now.id} has the stream now`);
+      if (now !== undefined && this.#sender.moved(now)) return this.#leave(`node ${now.id} has the stream now`);
     }
   }
 
-  /** Moves to the sender that the relay tree prefers, if that is another node and it has the stream. */
-  async #improve(): Promise<void> {
-    const owner = this.#stream.owner;
-    const { from } = this.#followed ?? {};
-    if (from === undefined || owner === undefined || owner.id === this.#options.cluster.self.id) return;
-    await findBetterSender(this.#search, this.#stream.key, owner, from, {
-      hasRoom: async (node, prefix) => (await this.#connect(node, prefix)).close(),
-      ask: (node, prefix) => this.#replaceSender({ owner, from: node }, prefix),
-    });
+  /** Moves to the sender that the relay tree prefers, now and then, until `signal` is aborted. */
+  async #lookForPlace(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      await delay(this.#sender.lookInMs, undefined, { signal, ref: false }).catch(() => {});
+      if (signal.aborted) return;
+      const { node: present } = this.#sender.next;
+      for (let asks = this.#sender.look(); asks;) asks = await this.#askForBetter(present, signal);
+    }
+  }
+
+  /** @returns whether yet another node is to be asked */
+  async #askForBetter(present: NodeIdentity, signal: AbortSignal): Promise<boolean> {
+    const asked = this.#sender.next;
+    try {
+      if (!isSameIncarnation(asked.node, present)) {
+        await this.#replaceSender(asked);
+        return false;
+      }
+      // the owner sends the stream already: a few bytes tell whether it has room
+      (await this.#connect(asked)).close();
+      if (!signal.aborted) this.#sender.sends(asked.node);
+      return false;
+    } catch (error) {
+      if (!isRelayFailure(error)) throw error;
+      return !signal.aborted && this.#sender.refused(asked.node, refusalOf(error));
+    }
   }
 
   /**
    * Makes another node send the stream. The present sender is kept until that node sends all that is missing.
    * @throws OvtError, UnreachableError, UnavailableError why the present sender stays
    */
-  async #replaceSender(next: Followed, prefix: RelayPrefix): Promise<void> {
+  async #replaceSender(asked: Sender): Promise<void> {
     const present = this.#client;
     const tracks = this.#output?.tracks;
-    const client = await this.#connect(next.from, prefix);
+    const client = await this.#connect(asked);
     await client.play({
       begin: (complete) => {
-        const isAsBefore = this.#followed && this.#client === present && this.#output?.tracks === tracks;
+        const isAsBefore =
+          present !== undefined &&
+          this.#client === present &&
+          this.#sender.next === asked &&
+          this.#output?.tracks === tracks;
         if (!complete || !isAsBefore) throw new OvtError('the stream would not go on where it is');
-        present?.close();
+        present.close();
         this.#client = client;
-        this.#followed = next;
-        this.#log.info({ node: next.from.id }, 'the relayed stream comes from a better node');
+        this.#sender.sends(asked.node);
+        this.#log.info({ node: asked.node.id }, 'the relayed stream comes from a better node');
       },
       tracks: (changed, playlists) => this.tracks(changed, playlists),
       packet: (packet) => this.packet(packet),
@@ -281,54 +288,34 @@ export class Relay implements OvtSink {
     });
   }
 
-  /** @returns undefined when the relay was closed during the attempts */
-  async #tryUntil(
-    withinMs: number,
-    watch: StreamWatch,
-    { owner = this.#stream.owner, forGood = false, unreachableMs = withinMs }: Wanted,
-  ): Promise<Followed | undefined> {
-    const { signal } = this.#end;
-    const since = performance.now();
-    for (let pause = FIRST_PAUSE_MS; ;) {
-      const outcome = owner === undefined ? new OvtError('no node has the stream') : await this.#attempt(owner);
-      if (signal.aborted) return undefined;
-      if (!(outcome instanceof Error)) return outcome;
-      const left = since + (outcome instanceof UnreachableError ? unreachableMs : withinMs) - performance.now();
-      if (left <= 0) throw outcome;
-      if (forGood && !this.#stream.isOwned) throw new OvtError('the stream has ended');
-      const hasChanged = await watch.next(owner === undefined ? left : Math.min(pause, left), signal);
-      pause = hasChanged ? FIRST_PAUSE_MS : Math.min(2 * pause, MAX_PAUSE_MS);
-      owner = signal.aborted ? undefined : this.#stream.owner;
+  /** Asks one node after the other. @returns why none sends the stream, undefined when one does */
+  async #search(owner: NodeIdentity): Promise<Error | undefined> {
+    this.#sender.begin(owner);
+    for (;;) {
+      const asked = this.#sender.next;
+      try {
+        await this.#ask(asked);
+        return undefined;
+      } catch (error) {
+        if (!isRelayFailure(error)) throw error;
+        if (!this.#sender.refused(asked.node, refusalOf(error))) return error;
+      }
     }
   }
 
-  /** @returns an expected error instead of throwing it */
-  async #attempt(owner: NodeIdentity): Promise<Followed | Error> {
-    const ask = (node: NodeIdentity, prefix: RelayPrefix): Promise<void> => this.#ask(node, prefix);
-    try {
-      return { owner, from: await findSender(this.#search, this.#stream.key, owner, ask) };
-    } catch (error) {
-      if (isRelayFailure(error)) return error;
-      throw error;
-    }
-  }
-
-  get #search(): SenderSearch {
-    const { cluster, tree, unreachable } = this.#options;
-    return { self: cluster.self, tree, shunned: this.#shunned, unreachable };
-  }
-
-  async #ask(node: NodeIdentity, prefix: RelayPrefix): Promise<void> {
-    const client = await this.#connect(node, prefix);
-    this.#asked = node.id;
+  async #ask(asked: Sender): Promise<void> {
+    const client = await this.#connect(asked);
     this.#client = client;
-    if (this.#end.signal.aborted) client.close();
-    else await client.play(this);
+    if (this.#end.signal.aborted) return client.close();
+    await client.play(this);
+    // it may have ended at once
+    if (this.#client === client) this.#sender.sends(asked.node);
   }
 
   /** @throws OvtError, UnreachableError, UnavailableError why a node does not have the stream */
-  async #connect(node: NodeIdentity, prefix: RelayPrefix): Promise<OvtClient> {
-    const stream = await this.#options.cluster.connect(node, this.#stream.pathAt(prefix), CONNECT_TIMEOUT_MS);
+  async #connect({ node, role }: Sender): Promise<OvtClient> {
+    const path = this.#stream.pathAt(role === 'forced owner' ? '/relay/' : '/branch/');
+    const stream = await this.#options.cluster.connect(node, path, CONNECT_TIMEOUT_MS);
     return OvtClient.connect({ stream, target: this.#stream.urlAt(node) }, this.#clientOptions);
   }
 

@@ -6,15 +6,14 @@ import type { Logger } from '../log/log.ts';
 import { relayKey } from '../directory/relay-path.ts';
 import type { RelayTree } from '../directory/relay-tree.ts';
 import type { StreamChanges } from '../directory/stream-changes.ts';
-import { ShunnedNodes } from '../directory/shunned-nodes.ts';
 import type { Location, StreamDirectory } from '../directory/stream-directory.ts';
-import { Relay, type RelayOptions } from './relay.ts';
-import { isRelayFailure } from './find-sender.ts';
+import { Relay } from './relay.ts';
+import { isRelayFailure } from './refusal.ts';
 import { nameOf, RelayedStream } from './relayed-stream.ts';
 
 export interface RelaysOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'events' | 'connect'>;
-  readonly tree: Pick<RelayTree, 'parent' | 'has' | 'hasChildren'>;
+  readonly tree: Pick<RelayTree, 'self' | 'parent' | 'has' | 'unreachable' | 'hasChildren'>;
   readonly directory: Pick<StreamDirectory, 'locate' | 'catchUp' | 'known' | 'knownOwner'>;
   readonly changes: StreamChanges;
   readonly log: Logger;
@@ -27,14 +26,16 @@ interface Entry {
 
 /** Relays of other nodes' output streams: one for each stream, however many viewers it has. */
 export class Relays {
-  readonly #options: RelaysOptions & Pick<RelayOptions, 'unreachable'>;
+  readonly #options: RelaysOptions;
   readonly #entries = new Map<string, Entry>();
   /** Keys of relays that other nodes wait for. */
   readonly #asked = new Set<string>();
-  readonly #onNodes = (): void => this.#leaveGone();
+  readonly #onNodes = (): void => {
+    for (const { relay } of [...this.#entries.values()]) relay.leaveGone();
+  };
 
   constructor(options: RelaysOptions) {
-    this.#options = { ...options, unreachable: new ShunnedNodes(), log: options.log.child({ module: 'relay' }) };
+    this.#options = { ...options, log: options.log.child({ module: 'relay' }) };
     options.cluster.events.on('nodes', this.#onNodes);
   }
 
@@ -64,10 +65,10 @@ export class Relays {
     const present = this.#entries.get(key);
     if (present !== undefined) return present.opened;
     const stream = new RelayedStream(application, name, location.input, this.#options);
-    const relay: Relay = new Relay(stream, this.#options, () => {
+    const relay: Relay = new Relay(stream, location, this.#options, () => {
       if (this.#entries.get(key)?.relay === relay) this.#entries.delete(key);
     });
-    const opened = relay.open(location);
+    const opened = relay.open();
     this.#entries.set(key, { relay, opened });
     return opened;
   }
@@ -101,16 +102,5 @@ export class Relays {
   close(): void {
     this.#options.cluster.events.off('nodes', this.#onNodes);
     for (const { relay } of [...this.#entries.values()]) relay.close('the server is closing');
-  }
-
-  /** Leaves parents that are about to stop, have stopped, or have restarted. */
-  #leaveGone(): void {
-    const relays = [...this.#entries.values()].map(({ relay }) => relay);
-    const parents = new Map(relays.flatMap(({ parent }) => (parent ? [[parent.incarnation, parent]] : [])));
-    const gone = new Set([...parents.values()].filter((parent) => !this.#options.tree.has(parent)));
-    for (const relay of relays) {
-      const parent = relay.parent && parents.get(relay.parent.incarnation);
-      if (parent !== undefined && gone.has(parent)) relay.leaveParent();
-    }
   }
 }

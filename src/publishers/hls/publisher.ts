@@ -19,7 +19,7 @@ import type { HlsForm } from './package/hls-form.ts';
 import { OwnStreams, type OwnStream } from './local/own-streams.ts';
 import { Redirected } from './http/redirected.ts';
 import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
-import { treeKey } from './remote/upstream.ts';
+import { treeKey } from './remote/link.ts';
 import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './sessions/hand-over.ts';
 import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';

@@ -312,29 +312,32 @@ test.serial('three nodes in between are asked, and then the owner sends it', asy
   );
 });
 
-test.serial('a node that cannot be connected to is passed over for other streams, too, one that refuses is not', async (t) => {
-  virtualTime(t);
-  for (const [fault, asked] of [
-    ['dead', 0],
-    ['old', 1],
-  ] as const) {
-    const nodes = new RelayNodes(t, 1);
-    const owner = nodes.add('owner');
-    new Live(owner);
-    const more = goLive(owner.registry, 'app', 'more', [VIDEO]);
-    owner.application.announce(more);
-    const weigh = weighing(joinKey('default', 'app', 'more'));
-    // a pair that has the same order for both streams
-    const pair = RANKED.slice(1).find((id) => weigh(RANKED[0] as string) < weigh(id)) as string;
-    const [parent, child] = [RANKED[0] as string, pair].map((id) => nodes.add(id)) as [RelayNode, RelayNode];
-    for (const name of ['talk', 'more']) (await parent.relays.find(parent.application, name))?.addRelay();
-    nodes[fault].add(parent.id);
-    await child.relays.find(child.application, 'talk');
-    const before = nodes.asked.length;
-    await child.relays.find(child.application, 'more');
-    t.is(nodes.asked.slice(before).filter(({ to }) => to === parent.id).length, asked, fault);
-  }
-});
+test.serial(
+  'a node that cannot be connected to is passed over for other streams, too, one that refuses is not',
+  async (t) => {
+    virtualTime(t);
+    for (const [fault, asked] of [
+      ['dead', 0],
+      ['old', 1],
+    ] as const) {
+      const nodes = new RelayNodes(t, 1);
+      const owner = nodes.add('owner');
+      new Live(owner);
+      const more = goLive(owner.registry, 'app', 'more', [VIDEO]);
+      owner.application.announce(more);
+      const weigh = weighing(joinKey('default', 'app', 'more'));
+      // a pair that has the same order for both streams
+      const pair = RANKED.slice(1).find((id) => weigh(RANKED[0] as string) < weigh(id)) as string;
+      const [parent, child] = [RANKED[0] as string, pair].map((id) => nodes.add(id)) as [RelayNode, RelayNode];
+      for (const name of ['talk', 'more']) (await parent.relays.find(parent.application, name))?.addRelay();
+      nodes[fault].add(parent.id);
+      await child.relays.find(child.application, 'talk');
+      const before = nodes.asked.length;
+      await child.relays.find(child.application, 'more');
+      t.is(nodes.asked.slice(before).filter(({ to }) => to === parent.id).length, asked, fault);
+    }
+  },
+);
 
 test.serial('a relay that is in its place asks nobody again', async (t) => {
   const { nodes, live, last } = await chain(t, 3);

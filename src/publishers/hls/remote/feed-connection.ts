@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream';
-import type { NodeIdentity } from '#cluster';
+import { isSameIncarnation, type NodeIdentity } from '#cluster';
 import { Watchdog } from '../../../lib/watchdog.ts';
 import { readJson } from '../../../lib/read-json.ts';
 import { FrameError, FrameReader, writeFrame } from '../../../peers/peer-frames.ts';
 import type { Media } from '../answer/played-stream.ts';
 import { ALIVE_MS, FEED_LIMITS, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
-import { isSameLife, isSameSource, type OwnerLink, type Source } from './link.ts';
+import { isSameSource, type OwnerLink, type Source } from './link.ts';
 import type { WantedChunklist } from './rendition.ts';
 import type { ChunklistState, StreamPath } from '../sessions/wire.ts';
 
@@ -154,7 +154,7 @@ export class FeedConnection {
     const { link, onState, onPart, onChange } = this.#options;
     const { owner } = this.#source;
     // what comes of an owner of the past counts no more
-    if (!isSameLife(owner, link.owner)) return;
+    if (!isSameIncarnation(owner, link.owner)) return;
     if (part !== undefined) onPart(part.name, { kind: part.kind, type: part.type, body: [body] });
     if (state === undefined) return this.#leave(file);
     onState(file, state, owner);

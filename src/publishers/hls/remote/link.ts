@@ -1,13 +1,14 @@
 import type { Static, TSchema } from 'typebox';
-import { OutcomeUnknownError, UnreachableError, type NodeIdentity } from '#cluster';
+import { isSameIncarnation, joinKey, OutcomeUnknownError, UnreachableError, type NodeIdentity } from '#cluster';
 import type { Application } from '../../../core/application.ts';
 import { KilnError, kilnError, type ErrorCode } from '../../../errors.ts';
 import type { PeerCall, WithBytes } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
+import type { RelayTree } from '../../../directory/relay-tree.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
+import { StreamSender } from '../../../directory/stream-sender.ts';
+import { unlessAborted } from '../../../lib/unless-aborted.ts';
 import type { HlsForm } from '../package/hls-form.ts';
-import type { Upstream } from './upstream.ts';
-import { Interrupts } from './interrupts.ts';
 import { callsOf, type PlaylistCalls } from '../sessions/wire.ts';
 
 /** How long a call may take, beyond the time that it is held: players give up after 10 seconds. */
@@ -45,6 +46,11 @@ export interface Source {
   readonly owner: NodeIdentity;
 }
 
+/** Key by which the relay tree ranks nodes for a stream. */
+export function treeKey({ kind }: HlsForm, { vhost, name: app }: Application, output: string): string {
+  return joinKey(kind, vhost.name, app, output);
+}
+
 /** What the way to an owner is made of. */
 export interface OwnerLinkOptions {
   readonly form: HlsForm;
@@ -54,7 +60,7 @@ export interface OwnerLinkOptions {
   /** Of the output stream, as viewers ask for it. */
   readonly name: string;
   readonly owner: NodeIdentity;
-  readonly upstream: Upstream;
+  readonly tree: Pick<RelayTree, 'self' | 'parent' | 'has' | 'unreachable'>;
   /** Called when no node has the stream any more. */
   readonly onGone: () => void;
 }
@@ -64,36 +70,35 @@ export class OwnerLink {
   /** What it can be asked. */
   readonly calls: PlaylistCalls;
   readonly #options: OwnerLinkOptions;
-  readonly #moved = new Interrupts();
-  #owner: NodeIdentity;
+  readonly #sender: StreamSender;
+  /** Aborted when another node has the stream. */
+  #moved = new AbortController();
   /** Nobody is known to have the stream since, by the monotonic clock; its last owner may still answer for it. */
   #lostAt: number | undefined;
-  #unreachable = false;
-  /** Of the last attempt to reach who did not answer, by the monotonic clock. */
-  #triedAt = 0;
-  #trying = false;
+  /** Next attempt to reach an owner that did not answer, by the monotonic clock; infinite during one, undefined after an answer. */
+  #retryAt: number | undefined;
 
   constructor(options: OwnerLinkOptions) {
     this.calls = callsOf(options.form);
     this.#options = options;
-    this.#owner = options.owner;
+    const { form, application, name, tree, owner } = options;
+    this.#sender = new StreamSender(tree, treeKey(form, application, name), owner);
   }
 
   /** The last that is known. */
   get owner(): NodeIdentity {
-    return this.#owner;
+    return this.#sender.owner;
   }
 
   /** Where what all nodes have alike comes from: the owner, or a node that has it from there. */
   get source(): Source {
-    const owner = this.#owner;
-    const parent = this.#options.upstream.parent(owner);
-    return parent === undefined ? { node: owner, owner } : { node: parent, relayOf: owner.incarnation, owner };
+    const { owner, next } = this.#sender;
+    return next.role === 'parent' ? { node: next.node, relayOf: owner.incarnation, owner } : { node: owner, owner };
   }
 
   /** Nobody answers for the stream, as far as is known: calls fail at once, but for one now and then. */
   get away(): boolean {
-    return this.#unreachable;
+    return this.#retryAt !== undefined;
   }
 
   /** Nobody has the stream, as far as is known. */
@@ -113,10 +118,18 @@ export class OwnerLink {
       return;
     }
     this.#lostAt = undefined;
-    if (isSameLife(owner, this.#owner)) return;
-    this.#owner = owner;
-    this.#unreachable = false;
-    this.#moved.fire();
+    if (isSameIncarnation(owner, this.owner)) return;
+    this.#sender.moved(owner);
+    this.#retryAt = undefined;
+    this.#moved.abort();
+    this.#moved = new AbortController();
+  }
+
+  /** Leaves a parent that drains, has gone or has restarted, and looks for a better node now and then. */
+  tick(): void {
+    const { node, role } = this.#sender.next;
+    if (role === 'parent' && !this.#options.tree.has(node)) this.#sender.refused(node, 'failed');
+    if (this.#sender.lookInMs === 0) this.#sender.look();
   }
 
   /**
@@ -129,11 +142,11 @@ export class OwnerLink {
     fields: Fields<Q>,
     holdMs = 0,
   ): Promise<WithBytes<Static<A>>> {
-    const asked = this.#owner;
+    const asked = this.owner;
     try {
       return await this.#askOwner(call, fields, holdMs);
     } catch (error) {
-      const moved = !isSameLife(asked, this.#owner);
+      const moved = !isSameIncarnation(asked, this.owner);
       if (error instanceof NotHereError && !moved) await this.#relocate(asked);
       else if (!moved || !(error instanceof NotHereError || error instanceof AwayError)) throw error;
     }
@@ -153,75 +166,78 @@ export class OwnerLink {
     fields: Fields<Q>,
     holdMs = 0,
   ): Promise<WithBytes<Static<A>>> {
-    const parent = this.#options.upstream.parent(this.#owner);
-    if (parent === undefined) return await this.ask(call, fields, holdMs);
-    const answer = await this.#askParent(parent, call, fields, holdMs);
+    const { node, role } = this.#sender.next;
+    if (role !== 'parent') return await this.ask(call, fields, holdMs);
+    const answer = await this.#askParent(node, call, fields, holdMs);
+    if (typeof answer === 'object') return answer;
     // viewers here are among those that the parent has told of
-    return answer ?? (await this.ask(call, { ...fields, viewers: undefined } as Fields<Q>, holdMs));
+    const ownAnswer = await this.ask(call, { ...fields, viewers: undefined } as Fields<Q>, holdMs);
+    if (answer === 'waits') this.#sender.refused(node, 'waiting');
+    return ownAnswer;
   }
 
   /** The node that the stream comes from is silent. */
   leave({ node }: Source): void {
-    this.#options.upstream.shun(node);
+    this.#sender.refused(node, 'failed');
   }
 
   /** The owner has told that it sends the stream to enough nodes. */
   ownerAtCapacity(): void {
-    this.#options.upstream.ownerAtCapacity();
+    this.#sender.refused(this.owner, 'full');
   }
 
   /** What comes of a promise, or undefined when another node has the stream before that. */
   unlessMoved<T>(promise: Promise<T>): Promise<T | undefined> {
-    return this.#moved.unlessFired(promise);
+    return unlessAborted(promise, this.#moved.signal);
   }
 
-  /** @returns undefined when another node is to be asked @throws what the owner says of what it does not have */
+  /**
+   * @returns 'waits' while the parent does not get the stream itself, 'refused' when it does not send it
+   * @throws KilnError of the owner about a file that it does not have
+   */
   async #askParent<Q extends TSchema, A extends TSchema>(
     parent: NodeIdentity,
     call: PeerCall<Q, A>,
     fields: Fields<Q>,
     holdMs: number,
-  ): Promise<WithBytes<Static<A>> | undefined> {
-    const { calls, upstream } = this.#options;
-    const owner = this.#owner;
+  ): Promise<WithBytes<Static<A>> | 'waits' | 'refused'> {
+    const { calls } = this.#options;
+    const { owner } = this;
     const request = { ...this.#request(fields, holdMs), relayOf: owner.incarnation } as Static<Q>;
     try {
-      const answer = await upstream.unlessLeft(calls.callForBytes(parent, call, request, holdMs + PARENT_TIMEOUT_MS));
-      if (answer !== undefined && isSameLife(owner, this.#owner)) this.#unreachable = false;
+      const asked = calls.callForBytes(parent, call, request, holdMs + PARENT_TIMEOUT_MS);
+      const answer = await unlessAborted(asked, this.#sender.left);
+      if (answer === undefined) return 'refused';
+      this.#sender.sends(parent);
+      if (isSameIncarnation(owner, this.owner)) this.#retryAt = undefined;
       return answer;
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       const { code, cause } = error;
       if (code === 'fileNotFound' || code === 'playlistOverdue') throw error;
       // otherwise it may be about to hear of the owner, or not reach it: the owner itself tells more
-      if (cause !== undefined || REFUSALS.has(code)) upstream.shun(parent);
-      return undefined;
+      if (cause === undefined && !REFUSALS.has(code)) return 'waits';
+      this.#sender.refused(parent, cause instanceof UnreachableError ? 'unreachable' : 'failed');
+      return 'refused';
     }
   }
 
-  /** @throws AwayError, NotHereError, and the owner's own KilnError */
+  /**
+   * Asks the owner. One that did not answer is asked once in a while, without a hold.
+   * @throws AwayError, NotHereError, and the owner's own KilnError
+   */
   async #askOwner<Q extends TSchema, A extends TSchema>(call: PeerCall<Q, A>, fields: Fields<Q>, holdMs: number) {
-    const owner = this.#owner;
+    const { owner, away } = this;
+    if (performance.now() < (this.#retryAt ?? 0)) throw new AwayError(`node ${owner.id} does not answer`);
+    if (away) this.#retryAt = Infinity;
     try {
-      return await (this.#unreachable ? this.#try(owner, call, fields) : this.#call(owner, call, fields, holdMs));
+      return await this.#call(owner, call, fields, away ? 0 : holdMs);
     } catch (error) {
       if (!(error instanceof KilnError)) throw error;
       // a node that does not know the call has no such stream
       if (error.code === 'streamNotFound' || error.code === 'callUnknown') throw new NotHereError();
       if (error.code === 'ownerSilent') throw new AwayError(error.message, { cause: error });
       throw error;
-    }
-  }
-
-  /** Asks who did not answer before, if nobody else does, or has done so just now. */
-  async #try<Q extends TSchema, A extends TSchema>(owner: NodeIdentity, call: PeerCall<Q, A>, fields: Fields<Q>) {
-    if (this.#trying || performance.now() - this.#triedAt < RETRY_MS)
-      throw new AwayError(`node ${owner.id} does not answer`);
-    this.#trying = true;
-    try {
-      return await this.#call(owner, call, fields, 0);
-    } finally {
-      this.#trying = false;
     }
   }
 
@@ -237,20 +253,21 @@ export class OwnerLink {
     const begun = performance.now();
     try {
       const answer = await calls.callForBytes(owner, call, request, holdMs + TIMEOUT_MS);
-      if (isSameLife(owner, this.#owner)) this.#unreachable = false;
+      this.#sender.sends(owner);
+      if (isSameIncarnation(owner, this.owner)) this.#retryAt = undefined;
       return answer;
     } catch (error) {
       const { cause, message } = error as Error;
       if (!(cause instanceof UnreachableError || cause instanceof OutcomeUnknownError)) {
-        if (isSameLife(owner, this.#owner)) this.#unreachable = false;
+        if (isSameIncarnation(owner, this.owner)) this.#retryAt = undefined;
         throw error;
       }
       const now = performance.now();
       // of an owner that has something to wait for, or much to send, that it is late does not tell enough
       const isLate = holdMs > 0 && now - begun > holdMs;
-      if (isSameLife(owner, this.#owner) && !isLate) {
-        this.#unreachable = true;
-        this.#triedAt = now;
+      if (isSameIncarnation(owner, this.owner) && !isLate) {
+        this.#retryAt = now + RETRY_MS;
+        this.#sender.refused(owner, 'unreachable');
       }
       throw new AwayError(message, { cause });
     }
@@ -267,10 +284,9 @@ export class OwnerLink {
     const { directory, application, name } = this.#options;
     const location = await directory.locate(application, name);
     if (location !== undefined) this.follow(location.owner);
-    if (!isSameLife(asked, this.#owner)) return;
+    if (!isSameIncarnation(asked, this.owner)) return;
     if (!directory.mayMove(application, name, asked)) throw this.#gone();
-    this.#unreachable = true;
-    this.#triedAt = performance.now();
+    this.#retryAt = performance.now() + RETRY_MS;
     throw new AwayError(`node ${asked.id} is stopping, and has the stream no more`);
   }
 
@@ -283,10 +299,5 @@ export class OwnerLink {
 
 /** Whether a stream comes from the same node, and for that from the same owner. */
 export function isSameSource(one: Source, other: Source): boolean {
-  return isSameLife(one.node, other.node) && one.relayOf === other.relayOf;
-}
-
-/** Whether two identities are of one run of one node. */
-export function isSameLife(one: NodeIdentity, other: NodeIdentity): boolean {
-  return one.id === other.id && one.incarnation === other.incarnation;
+  return isSameIncarnation(one.node, other.node) && one.relayOf === other.relayOf;
 }

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { OWNER_HELD_MS } from '../../../directory/stream-sender.ts';
 import { checkPresent } from '../../../access/request.ts';
 import { kilnError } from '../../../errors.ts';
 import type { OnLeft } from '../answer/played-stream.ts';
@@ -12,8 +13,6 @@ import { HELD_MS, type MasterState, type Newcomer } from '../sessions/wire.ts';
 const MAX_MASTERS = 64;
 /** For so long the owner is not asked again for players whom it does not count. */
 const FRESH_MS = 100;
-/** Within this a request is begun again while nobody answers: players give up after 10 seconds. */
-const HOLD_MS = 8000;
 /** Requests that wait for an owner of one stream. */
 const MAX_HELD = 1000;
 
@@ -61,7 +60,7 @@ export class RemoteMasters {
     const known = mayBeKnown ? this.#fresh(file) : undefined;
     if (known !== undefined) return known;
     const isFinal = session !== undefined && session.grant.openings.length > 0;
-    for (const until = performance.now() + HOLD_MS; ;) {
+    for (const until = performance.now() + OWNER_HELD_MS; ;) {
       try {
         return await (session === undefined ? this.#getOnce(file, ownerCounts) : this.#load(file, session, true));
       } catch (error) {

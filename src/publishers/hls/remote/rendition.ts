@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NodeIdentity } from '#cluster';
+import { isSameIncarnation, type NodeIdentity } from '#cluster';
 import { KilnError, kilnError } from '../../../errors.ts';
 import { within } from '../../../lib/within.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
@@ -11,7 +11,7 @@ import { markOf, type Position } from '../answer/chunklist-position.ts';
 import { Repeats } from '../package/repeats.ts';
 import { Text } from '../answer/text.ts';
 import { Waiters, type Outcome } from '../package/waiters.ts';
-import { AwayError, isSameLife, RETRY_MS, type OwnerLink } from './link.ts';
+import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import { hintOf } from './feed-wire.ts';
 import { FORMS, HELD_MS, type ChunklistState } from '../sessions/wire.ts';
 
@@ -141,7 +141,7 @@ export class RemoteRendition implements Chunklist {
     }
     const told = this.#told;
     const { ended, link } = this.#context;
-    if (ended || link.lost || this.#silent || this.#unbegun || (told && !isSameLife(told.from, link.owner)))
+    if (ended || link.lost || this.#silent || this.#unbegun || (told && !isSameIncarnation(told.from, link.owner)))
       throw new AwayError('what is known may not be what the owner has');
     if (told === undefined) return undefined;
     const { run, edition, interrupted, targetDuration, position } = told;
@@ -171,7 +171,8 @@ export class RemoteRendition implements Chunklist {
     const { link } = this.#context;
     if (link.away || this.#context.late) return true;
     const now = performance.now();
-    for (const { owner, lateAt } of this.#pending) if (isSameLife(owner, link.owner) && lateAt < now) return true;
+    for (const { owner, lateAt } of this.#pending)
+      if (isSameIncarnation(owner, link.owner) && lateAt < now) return true;
     return false;
   }
 
@@ -257,10 +258,10 @@ export class RemoteRendition implements Chunklist {
   /** @param state as the owner has told it; undefined where that has nothing yet */
   take(state: ChunklistState | undefined, owner: NodeIdentity): void {
     // what an owner of the past said, or an older call, counts no more
-    if (!isSameLife(owner, this.#context.link.owner)) return;
+    if (!isSameIncarnation(owner, this.#context.link.owner)) return;
     this.#unbegun = state === undefined;
     if (state === undefined) return;
-    const told = this.#told !== undefined && isSameLife(this.#told.from, owner) ? this.#told : undefined;
+    const told = this.#told !== undefined && isSameIncarnation(this.#told.from, owner) ? this.#told : undefined;
     if (told === undefined || state.edition >= told.edition) this.#apply(state, owner, told?.edition === state.edition);
   }
 

@@ -34,12 +34,11 @@ import type { SessionTokens } from '../answer/token.ts';
 import type { Outcome } from '../package/waiters.ts';
 import { WatchingNodes } from '../sessions/watching-nodes.ts';
 import type { PlayerCount, Relayed } from './answers.ts';
-import { Upstream, treeKey } from './upstream.ts';
 import type { HomeNodes } from '../sessions/home-nodes.ts';
 import type { MediaCache } from './cache.ts';
 import { RemoteChunklists } from './chunklists.ts';
 import { Feed } from './feed.ts';
-import { AwayError, OwnerLink } from './link.ts';
+import { AwayError, OwnerLink, treeKey } from './link.ts';
 import { RemoteMasters } from './masters.ts';
 import { RemoteMedia } from './media.ts';
 import { RemotePlayers } from '../sessions/remote-players.ts';
@@ -81,7 +80,6 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   usedAt = performance.now();
   readonly #options: RemoteStreamOptions;
   readonly #link: OwnerLink;
-  readonly #upstream: Upstream;
   readonly #feed: Feed;
   /** Nodes that have it from this one. */
   readonly #children = new WatchingNodes(() => () => {});
@@ -109,12 +107,11 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   };
 
   constructor(options: RemoteStreamOptions) {
-    const { form, cluster, tree, application, config, name, tokens, access, log, cache } = options;
+    const { form, cluster, application, config, name, tokens, access, log, cache } = options;
     const onRun = (run: string): void => this.#note(run);
     this.#options = options;
     this.config = config;
-    this.#upstream = new Upstream(tree, treeKey(form, application, name));
-    this.#link = new OwnerLink({ ...options, upstream: this.#upstream, onGone: () => this.close() });
+    this.#link = new OwnerLink({ ...options, onGone: () => this.close() });
     this.#masters = new RemoteMasters(this.#link, onRun);
     const viewers = (): number => (this.#view?.sessions.size ?? 0) + this.#children.viewers;
     this.#feed = new Feed({
@@ -177,7 +174,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     const before = Date.now() - silenceMs(targetDuration);
     this.#own.expire(before, Date.now());
     this.#children.expire(before);
-    this.#upstream.tick();
+    this.#link.tick();
     this.#feed.tick(now);
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }

@@ -160,6 +160,57 @@ test('a node in between that does not have the stream is passed over', async (t)
   for (const [id, callees] of await parents()) t.is(callees.size, 1, id);
 });
 
+/** Lets a time pass in which players go on. */
+async function play(step: () => Promise<unknown>, ms: number): Promise<void> {
+  for (const until = performance.now() + ms; performance.now() < until; await step())
+    await new Promise((resolve) => setTimeout(resolve, 5000));
+}
+
+test('nodes that are in their place do not ask the owner again', async (t) => {
+  const { edges, step, parents } = await spread(t, 1);
+  const before = await parents();
+  for (const edge of edges) edge.callees.length = 0;
+  await play(step, 250_000);
+  const asked = edges.filter(({ callees }) => callees.includes('a')).map(({ id }) => id);
+  for (const id of asked) t.true(askers(before, 'a').includes(id), `${id} asks the owner`);
+  t.deepEqual(await parents(), before);
+});
+
+test('a node goes back to its place after a fault', async (t) => {
+  const { edges, step, parents } = await spread(t, 1);
+  const before = await parents();
+  const [first = ''] = askers(before, 'a');
+  const [parent = ''] = askers(before, first);
+  const [child = ''] = askers(before, parent);
+  const { cluster, fedBy } = edges.find(({ id }) => id === child) as LlhlsNode;
+  const { forward, connect } = cluster;
+  const cut = () => Promise.reject(new UnreachableError('the cable was pulled'));
+  cluster.forward = (to, ...rest) => (to.id === parent ? cut() : forward(to, ...rest));
+  cluster.connect = (to, ...rest) => (to.id === parent ? cut() : connect(to, ...rest));
+  fedBy.get(parent)?.destroy();
+  await until('it has another one', async () => (await parents()).get(child)?.has(first) === true);
+  Object.assign(cluster, { forward, connect });
+  await play(step, 60_000);
+  t.deepEqual(await parents(), before);
+});
+
+test('a node in between that alone does not reach the owner is left after a while', async (t) => {
+  const { a, edges, step, parents, leave } = await spread(t, 1);
+  const before = await parents();
+  const [parent] = askers(before, 'a');
+  const [child] = askers(before, parent as string);
+  const between = edges.find(({ id }) => id === parent) as LlhlsNode;
+  const { cluster, fedBy } = between;
+  leave(between);
+  const { forward, connect } = cluster;
+  const cut = () => Promise.reject(new UnreachableError('the cable was pulled'));
+  cluster.forward = (to, ...rest) => (to.id === a.id ? cut() : forward(to, ...rest));
+  cluster.connect = (to, ...rest) => (to.id === a.id ? cut() : connect(to, ...rest));
+  fedBy.get(a.id)?.destroy();
+  await play(step, 10_000);
+  t.deepEqual([...((await parents()).get(child as string) ?? [])], [a.id]);
+});
+
 test('all nodes go on with the next owner', async (t) => {
   const { a, edges, input, urls, parents } = await spread(t, 1);
   await parents();
