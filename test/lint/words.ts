@@ -82,12 +82,13 @@ if (argv[1] === import.meta.filename) {
     finds.set(room, [...(finds.get(room) ?? []), ...found]);
   }
   const counts = Object.fromEntries([...finds].map(([room, { length }]) => [room, length]));
+  const known = JSON.parse(readFileSync(COUNTS, 'utf8')) as Record<string, number>;
   if (argv.includes('--list')) {
     for (const line of [...finds.values()].flat()) stdout.write(`${line}\n`);
   } else if (argv.includes('--write')) {
-    writeFileSync(COUNTS, `${JSON.stringify(counts, undefined, 2)}\n`);
+    const lower = Object.entries(counts).map(([room, count]) => [room, Math.min(count, known[room] ?? 0)]);
+    writeFileSync(COUNTS, `${JSON.stringify(Object.fromEntries(lower), undefined, 2)}\n`);
   } else {
-    const known = JSON.parse(readFileSync(COUNTS, 'utf8')) as Record<string, number>;
     const wrong = Object.entries(counts).filter(([room, count]) => count !== (known[room] ?? 0));
     for (const [room, count] of wrong) {
       const advice = count < (known[room] ?? 0) ? 'write down that it fell by --write' : 'see --list';
