@@ -125,7 +125,6 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Takes a lock that is held as long as the process runs, so it has no age after which it is stale, and nobody waits for it.
  * A lock names its process by id and start time, so a dead process holds nothing. The next process creates the next
  * generation of the lock, which only one can do, and which cannot be confused with the one to be removed.
  * @returns the path of the lock

@@ -2,7 +2,7 @@ import type { RedisClusterOptions } from './redis/cluster.ts';
 import type { Cluster } from './types.ts';
 
 export { openEmbedded, type EmbeddedOptions } from './embedded/cluster.ts';
-export type { DistrustReport } from './rejections.ts';
+export type { Rejection } from './rejections.ts';
 export * from './errors.ts';
 export { isSameIncarnation } from './identity.ts';
 export { joinKey, splitKey } from './keys.ts';

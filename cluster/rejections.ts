@@ -1,4 +1,4 @@
-import type { Distrusted } from './types.ts';
+import type { Rejected } from './types.ts';
 
 /** Names of a kind that are kept and counted. */
 const MAX_NAMES = 1000;
@@ -8,8 +8,8 @@ const QUIET_MS = 60_000;
 const MAX_REPORTS = 20;
 
 /** An entry or node that is rejected because it does not come from the node or cluster that it should come from. */
-export interface DistrustReport {
-  readonly kind: keyof Distrusted;
+export interface Rejection {
+  readonly kind: keyof Rejected;
   /** Key of the entry, or id of the node. */
   readonly name: string;
   readonly reason: string;
@@ -17,21 +17,21 @@ export interface DistrustReport {
 
 /** Entries and nodes that this node rejects at present. Each is reported once while it is rejected, with a limited rate. */
 export class Rejections {
-  readonly #onRejected: (report: DistrustReport) => void;
+  readonly #onRejected: (report: Rejection) => void;
   readonly #refused = { entries: new Set<string>(), rows: new Set<string>(), certificates: new Set<string>() };
   /** Time of the last report of a name, on the monotonic clock. */
   readonly #reported = { entries: new Map<string, number>(), rows: new Map(), certificates: new Map() };
 
-  constructor(onRejected: (report: DistrustReport) => void) {
+  constructor(onRejected: (report: Rejection) => void) {
     this.#onRejected = onRejected;
   }
 
-  get counts(): Distrusted {
+  get counts(): Rejected {
     const { entries, rows, certificates } = this.#refused;
     return { entries: entries.size, rows: rows.size, certificates: certificates.size };
   }
 
-  refuse(kind: keyof Distrusted, name: string, reason: string): void {
+  refuse(kind: keyof Rejected, name: string, reason: string): void {
     const names = this.#refused[kind];
     if (names.has(name)) return;
     if (names.size < MAX_NAMES) names.add(name);
@@ -44,12 +44,12 @@ export class Rejections {
   }
 
   /** Clears a rejection: the name is trusted again, or has gone. */
-  trust(kind: keyof Distrusted, name: string): void {
+  trust(kind: keyof Rejected, name: string): void {
     this.#refused[kind].delete(name);
   }
 
   /** Clears the rejections of all names of a kind except these. */
-  keepOnly(kind: keyof Distrusted, names: ReadonlySet<string>): void {
+  keepOnly(kind: keyof Rejected, names: ReadonlySet<string>): void {
     for (const name of this.#refused[kind]) if (!names.has(name)) this.#refused[kind].delete(name);
   }
 }

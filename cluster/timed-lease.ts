@@ -96,3 +96,8 @@ export abstract class TimedLease implements Lease {
     this.signal.throwIfAborted();
   }
 }
+
+/** Whether a claim with the option takes a key from its owner. */
+export function takesFrom(take: ClaimOptions['take'], { fence }: Pick<Owner, 'fence'>): boolean {
+  return typeof take === 'object' ? take.fence === fence : take === true;
+}

@@ -258,7 +258,7 @@ export interface ClusterEvents {
 }
 
 /** How much this node refuses at present because it is not proved to come from the cluster. */
-export interface Distrusted {
+export interface Rejected {
   /** Entries of the configuration in the store without a valid MAC. */
   readonly entries: number;
   /** Rows of nodes in the store without a valid MAC. */
@@ -283,7 +283,7 @@ export interface Cluster {
   readonly config: ConfigStore;
   readonly records: RecordStore;
 
-  readonly distrusted: Distrusted;
+  readonly rejected: Rejected;
   /** How many keys this node holds. */
   readonly held: number;
 

@@ -1,6 +1,6 @@
 import { LostError } from '../errors.ts';
 import { isBelow } from '../keys.ts';
-import { takesFrom } from '../takes-from.ts';
+import { takesFrom } from '../timed-lease.ts';
 import type { Claim, ClaimOptions, Json, Lease, NodeIdentity, Owner, OwnerChange } from '../types.ts';
 import { Watchers } from '../watchers.ts';
 

@@ -67,7 +67,7 @@ class EmbeddedCluster implements Cluster {
     return this.#draining;
   }
 
-  readonly distrusted = { entries: 0, rows: 0, certificates: 0 };
+  readonly rejected = { entries: 0, rows: 0, certificates: 0 };
 
   stores(): readonly [] {
     return [];

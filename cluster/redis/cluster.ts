@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { isDeepStrictEqual } from 'node:util';
 import { coalesced } from '../coalesce.ts';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
-import { Rejections, type DistrustReport } from '../rejections.ts';
+import { Rejections, type Rejection } from '../rejections.ts';
 import { UnavailableError } from '../errors.ts';
 import { Faults } from '../faults.ts';
 import { incarnate, newToken } from '../identity.ts';
@@ -15,7 +15,7 @@ import type {
   Cluster,
   ClusterEvents,
   ClusterState,
-  Distrusted,
+  Rejected,
   Json,
   NodeDescription,
   NodeIdentity,
@@ -30,7 +30,7 @@ import type {
   StatsSum,
   StoreAddress,
 } from '../types.ts';
-import { markDead } from './burial.ts';
+import { markDead } from './mark-dead.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
 import { ClockWatch, type ClockReport } from './clock-watch.ts';
@@ -44,7 +44,7 @@ import { DeathDetector } from './death-detector.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
-import { Seal } from './seal.ts';
+import { Signatures } from './signatures.ts';
 import { StoreSync } from './store-sync.ts';
 import { settingsIn, type StoreSettings } from './settings.ts';
 import { RedisStats } from './stats.ts';
@@ -63,7 +63,7 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   /** Called when Redis becomes unreachable, and reachable again. Failures in between are not reported to `onFault`. */
   readonly onStore?: (report: StoreReport) => void;
   /** Called once for each entry or node that is rejected because it is not proved to come from the cluster. */
-  readonly onDistrust?: (report: DistrustReport) => void;
+  readonly onRejection?: (report: Rejection) => void;
   /** Called when this node's clock begins or ceases to differ from that of Redis by more than half a second. */
   readonly onClock?: (report: ClockReport) => void;
   /** Called for each command to Redis: the seconds until its answer, or undefined when there was none that can be used. */
@@ -73,7 +73,7 @@ export interface RedisClusterOptions extends ConfigCopyOptions {
   /** Called with the settings of Redis at the first connection, and when they differ at a later one. */
   readonly onSettings?: (settings: StoreSettings) => void;
   /** Called when a node was marked dead; for this node itself when the others have marked it dead. */
-  readonly onBuried?: (node: NodeIdentity) => void;
+  readonly onMarkedDead?: (node: NodeIdentity) => void;
 }
 
 /**
@@ -118,7 +118,7 @@ class RedisCluster implements Cluster {
   readonly #sync: StoreSync;
   readonly #heartbeat: Heartbeat;
   readonly #deathDetector: DeathDetector;
-  readonly #onBuried: (node: NodeIdentity) => void;
+  readonly #onMarkedDead: (node: NodeIdentity) => void;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
   /** Incarnations of nodes that are being asked whether they live. */
   readonly #asked = new Set<string>();
@@ -134,12 +134,12 @@ class RedisCluster implements Cluster {
       timing,
       onFault: report,
       onStore = () => {},
-      onDistrust = () => {},
+      onRejection = () => {},
       onClock = () => {},
       onCommand = () => {},
       onBeat = () => {},
       onSettings = () => {},
-      onBuried = () => {},
+      onMarkedDead = () => {},
     }: RedisClusterOptions,
     copy: ConfigCopy,
     known: KnownPeers,
@@ -148,10 +148,10 @@ class RedisCluster implements Cluster {
     this.#timing = timingOf(timing);
     this.#copy = copy;
     this.#known = known;
-    this.#onBuried = onBuried;
+    this.#onMarkedDead = onMarkedDead;
     const prefix = `{kiln:${encodeURIComponent(name)}}:`;
     this.#faults = new Faults(report);
-    this.#rejections = new Rejections(onDistrust);
+    this.#rejections = new Rejections(onRejection);
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
     const own = `alive:${encodeURIComponent(id)}:${this.self.incarnation}`;
@@ -166,7 +166,7 @@ class RedisCluster implements Cluster {
       onFault,
     });
     const common = { self: this.self, connection, timing: this.#timing, onFault };
-    const trust = { seal: new Seal(name, port.secrets), rejections: this.#rejections };
+    const trust = { signatures: new Signatures(name, port.secrets), rejections: this.#rejections };
     this.#connection = connection;
     this.#leasing = createLeasing({
       ...common,
@@ -199,7 +199,7 @@ class RedisCluster implements Cluster {
       onAtStake: () => void this.#askPeers().catch(onFault),
       onAsk: (node) => void this.#judge(node).catch(onFault),
       onConfirmed: () => void this.#peers.confirm().catch(onFault),
-      onBuried: () => onBuried(this.self),
+      onMarkedDead: () => onMarkedDead(this.self),
       onBeat,
     });
     this.#port = new PeerPort({
@@ -212,17 +212,17 @@ class RedisCluster implements Cluster {
       onRefused: (node) => this.#deathDetector.refused(node),
       onFault,
     });
-    const burial = {
+    const marking = {
       ...common,
       leases,
-      onBuried: (node: NodeIdentity) => this.#hearOfBurial(node),
+      onMarkedDead: (node: NodeIdentity) => this.#onDeath(node),
     };
     this.#deathDetector = new DeathDetector({
       self: this.self,
       port: this.#port,
       nodes: () => this.#nodes.rows(),
       timeoutMs: this.#timing.command,
-      markDead: (node) => markDead(burial, node),
+      markDead: (node) => markDead(marking, node),
       onFault,
     });
     this.events.on('nodes', () => this.#deathDetector.follow());
@@ -253,7 +253,7 @@ class RedisCluster implements Cluster {
     return this.#heartbeat.draining;
   }
 
-  get distrusted(): Distrusted {
+  get rejected(): Rejected {
     return this.#rejections.counts;
   }
 
@@ -418,9 +418,9 @@ class RedisCluster implements Cluster {
     return Math.max(1, timeoutMs - (performance.now() - since));
   }
 
-  #hearOfBurial(node: NodeIdentity): void {
+  #onDeath(node: NodeIdentity): void {
     if (node.id !== this.self.id && this.#nodes.markDead(node)) {
-      this.#onBuried(node);
+      this.#onMarkedDead(node);
       this.events.emit('nodes');
     }
     // with it everybody sees what Redis has; one that lives learns that it has to stop
@@ -450,7 +450,7 @@ class RedisCluster implements Cluster {
   #hear(what: string): void {
     const [kind, token = '', incarnation = ''] = what.split(' ', 3);
     if (kind === 'yielded') this.#leasing.handOver.stopped(token);
-    else if (kind === 'buried') this.#hearOfBurial({ id: decodeURIComponent(token), incarnation });
+    else if (kind === 'buried') this.#onDeath({ id: decodeURIComponent(token), incarnation });
     else if (kind === 'nodes') this.#heartbeat.wake();
     else this.#sync.hear(what);
   }

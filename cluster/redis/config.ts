@@ -6,12 +6,12 @@ import type { Change, ConfigEntry, ConfigListener, ConfigStore, Expectation, Jso
 import type { ConfigEpoch, TableChanges } from './changes.ts';
 import type { Connection } from './connection.ts';
 import { CopySaver } from './copy-saver.ts';
-import type { Seal } from './seal.ts';
+import type { Signatures } from './signatures.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
 /** Entries that are signed anew in one step: other clients of Redis wait that long. */
-const RESEALED_AT_ONCE = 200;
+const SIGNED_AT_ONCE = 200;
 
 interface Refused {
   /** Its revision, as scripts read it. */
@@ -24,7 +24,7 @@ export interface RedisConfigOptions {
   readonly connection: Connection;
   readonly copy: ConfigCopy;
   readonly timing: Timing;
-  readonly seal: Seal;
+  readonly signatures: Signatures;
   readonly rejections: Rejections;
   /** Fetches what has changed and calls apply(). @throws UnavailableError */
   readonly pull: () => Promise<void>;
@@ -104,14 +104,14 @@ export class RedisConfig implements ConfigStore {
   }
 
   async #writeBefore(end: number, changes: readonly Change[], expected: readonly Expectation[]): Promise<void> {
-    const { connection, seal } = this.#options;
+    const { connection, signatures } = this.#options;
     const compared = [...expected, ...changes];
     const values = changes.map(({ value }) => (value === undefined ? undefined : JSON.stringify(value)));
     const signedFor = (revision: number): (string | number)[] => [
       ...expected.flatMap((entry) => [entry.key, this.#seenInStore(entry), 'expected', '']),
       ...changes.flatMap((entry, at) => {
         const value = values[at];
-        const put = value === undefined ? ['removed', ''] : ['put', seal.entry(entry.key, revision, value)];
+        const put = value === undefined ? ['removed', ''] : ['put', signatures.signEntry(entry.key, revision, value)];
         return [entry.key, this.#seenInStore(entry), ...put];
       }),
     ];
@@ -153,7 +153,7 @@ export class RedisConfig implements ConfigStore {
     const known = this.#knownIn(epoch);
     if (isSame && (revision < this.#seen || (revision === this.#seen && !full))) return;
     const next = full ? new Map<string, ConfigEntry>() : new Map(present.entries);
-    const dated: (readonly [key: string, text: string])[] = [];
+    const toSign: (readonly [key: string, text: string])[] = [];
     if (full) this.#trustAllBut(new Set(entries.map(([key]) => key)));
     for (const [key, text] of entries) {
       const before = present.entries.get(key);
@@ -166,7 +166,7 @@ export class RedisConfig implements ConfigStore {
       this.#options.rejections.trust('entries', key);
       if (read === undefined) next.delete(key);
       else next.set(key, read.entry);
-      if (read?.isDated) dated.push([key, text]);
+      if (read?.needsSigning) toSign.push([key, text]);
     }
     const changed = full
       ? differences(present.entries, next)
@@ -178,7 +178,7 @@ export class RedisConfig implements ConfigStore {
     this.#state = { entries: next, revision: whole, epoch: epoch.id };
     if (changed.length > 0 || !isSame) this.#saver.save(this.#state);
     this.#listeners.notify(changed);
-    if (dated.length > 0) void this.#reseal(dated);
+    if (toSign.length > 0) void this.#signAnew(toSign);
   }
 
   /** Resolves when this disk has what was applied; nothing is applied after. */
@@ -191,7 +191,7 @@ export class RedisConfig implements ConfigStore {
     const { entries, epoch: from, revision } = this.#state;
     const list = [...entries].flatMap(([key, { revision: of, value }]) => [
       key,
-      `${of} ${this.#options.seal.entry(key, of, JSON.stringify(value))}`,
+      `${of} ${this.#options.signatures.signEntry(key, of, JSON.stringify(value))}`,
     ]);
     await this.#options.connection.run(SCRIPTS.offer, [epoch, from, revision, ...list]);
   }
@@ -220,14 +220,14 @@ export class RedisConfig implements ConfigStore {
     text: string,
     known: number,
     before: ConfigEntry | undefined,
-  ): { readonly entry: ConfigEntry; readonly isDated: boolean } | undefined {
+  ): { readonly entry: ConfigEntry; readonly needsSigning: boolean } | undefined {
     const oldest = Math.min(known, this.#refused.get(key)?.known ?? known);
-    const sealed = this.#options.seal.openEntry(key, text);
-    if (sealed === undefined) return this.#refuse(key, text, oldest, 'it has no valid MAC');
-    const { revision, value, isDated } = sealed;
+    const signed = this.#options.signatures.readEntry(key, text);
+    if (signed === undefined) return this.#refuse(key, text, oldest, 'it has no valid MAC');
+    const { revision, value, needsSigning } = signed;
     if (revision <= oldest && revision !== before?.revision)
       return this.#refuse(key, text, oldest, `it is that of revision ${revision}, which was changed or removed since`);
-    return { entry: { revision, value: JSON.parse(value) as Json }, isDated };
+    return { entry: { revision, value: JSON.parse(value) as Json }, needsSigning };
   }
 
   #refuse(key: string, text: string, known: number, reason: string): undefined {
@@ -248,15 +248,15 @@ export class RedisConfig implements ConfigStore {
   }
 
   /** Signs entries with the present secret, too, so that they stay valid when nodes know that one only. */
-  async #reseal(dated: readonly (readonly [key: string, text: string])[]): Promise<void> {
-    const { connection, seal, onFault } = this.#options;
+  async #signAnew(toSign: readonly (readonly [key: string, text: string])[]): Promise<void> {
+    const { connection, signatures, onFault } = this.#options;
     try {
-      for (let at = 0; at < dated.length; at += RESEALED_AT_ONCE) {
-        const list = dated.slice(at, at + RESEALED_AT_ONCE).flatMap(([key, text]) => {
-          const sealed = seal.openEntry(key, text);
-          return sealed === undefined
+      for (let at = 0; at < toSign.length; at += SIGNED_AT_ONCE) {
+        const list = toSign.slice(at, at + SIGNED_AT_ONCE).flatMap(([key, text]) => {
+          const signed = signatures.readEntry(key, text);
+          return signed === undefined
             ? []
-            : [key, text, `${sealed.revision} ${seal.entry(key, sealed.revision, sealed.value)}`];
+            : [key, text, `${signed.revision} ${signatures.signEntry(key, signed.revision, signed.value)}`];
         });
         await connection.run(SCRIPTS.reseal, list);
       }

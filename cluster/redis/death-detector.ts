@@ -12,7 +12,7 @@ const FIRST_PAUSE_MS = 12;
 const MAX_PAUSE_MS = 1000;
 /** A connection that lasted for less is made again after a pause. */
 const LASTING_MS = 1000;
-/** How often one is tried that another call has found closed. */
+/** Attempts to connect to a node that another call has found closed. */
 const TRIES = 8;
 
 export interface DeathDetectorOptions {
@@ -33,13 +33,14 @@ export interface DeathDetectorOptions {
 /**
  * Finds out at once that the process of another node has died. Each node holds a connection to some others. When such a
  * connection ends and the port refuses another one, Redis is asked whether the subscription of that process has
- * ended, too. Neither proof is a silence: a process that stands still keeps both.
+ * ended, too. Neither proof is a silence: a suspended process keeps both.
  */
 export class DeathDetector {
   readonly #options: DeathDetectorOptions;
   /** By incarnation. */
   readonly #watches = new Map<string, AbortController>();
-  readonly #doubted = new Set<string>();
+  /** Incarnations that are not watched, and are looked at since a call was refused. */
+  readonly #checked = new Set<string>();
   /** Incarnations that were reached from here: of any other a refusal says only that it cannot be reached. */
   readonly #met = new Set<string>();
   readonly #end = new AbortController();
@@ -75,12 +76,12 @@ export class DeathDetector {
 
   /** The port of a node has refused a connection. */
   refused({ id, incarnation }: NodeIdentity): void {
-    const isKnown = this.#watches.has(incarnation) || this.#doubted.has(incarnation);
+    const isKnown = this.#watches.has(incarnation) || this.#checked.has(incarnation);
     if (isKnown || !this.#met.has(incarnation) || this.#end.signal.aborted) return;
-    this.#doubted.add(incarnation);
-    this.#doubt({ id, incarnation })
+    this.#checked.add(incarnation);
+    this.#check({ id, incarnation })
       .catch(this.#options.onFault)
-      .finally(() => this.#doubted.delete(incarnation));
+      .finally(() => this.#checked.delete(incarnation));
   }
 
   /** Idempotent. */
@@ -90,10 +91,10 @@ export class DeathDetector {
     this.#watches.clear();
   }
 
-  /** As long as the node is one of those that this one watches. */
+  /** Runs as long as the node is one of those that this one watches. */
   async #watch(node: NodeIdentity, signal: AbortSignal): Promise<void> {
     for (let failures = 0; !signal.aborted;) {
-      const stream = await this.#visit(node);
+      const stream = await this.#connect(node);
       if (stream === 'dead') return;
       const since = performance.now();
       if (stream !== undefined) await isOver(stream, signal);
@@ -103,11 +104,11 @@ export class DeathDetector {
     }
   }
 
-  /** Until it is known to be dead, or to live. */
-  async #doubt(node: NodeIdentity): Promise<void> {
+  /** Runs until the node is known to be dead, or to live. */
+  async #check(node: NodeIdentity): Promise<void> {
     const { signal } = this.#end;
     for (let failures = 0; failures < TRIES && !signal.aborted;) {
-      const stream = await this.#visit(node);
+      const stream = await this.#connect(node);
       if (stream === 'dead') return;
       if (stream !== undefined) return void stream.destroy();
       await pause(++failures, signal);
@@ -115,7 +116,7 @@ export class DeathDetector {
   }
 
   /** @returns the connection that a node which lives has accepted; undefined when it is not known whether it lives */
-  async #visit(node: NodeIdentity): Promise<Duplex | 'dead' | undefined> {
+  async #connect(node: NodeIdentity): Promise<Duplex | 'dead' | undefined> {
     const { port, timeoutMs, markDead } = this.#options;
     try {
       const stream = await port.hold(node, timeoutMs);

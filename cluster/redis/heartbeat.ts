@@ -57,7 +57,7 @@ export interface HeartbeatOptions {
   /** Redis has every valid lease of this node. */
   readonly onConfirmed: () => void;
   /** The others have marked this node dead; it holds nothing any more. */
-  readonly onBuried: () => void;
+  readonly onMarkedDead: () => void;
   /** A beat is over. */
   readonly onBeat: (taken: boolean) => void;
   readonly onFault: (error: Error) => void;
@@ -156,7 +156,7 @@ export class Heartbeat {
       onBeat(true);
       this.#nodeEvents.note(beat);
       beat.asks.forEach(onAsk);
-      if (beat.buried) this.#loseAll();
+      if (beat.markedDead) this.#loseAll();
       // before anything that takes longer
       await renew(beat);
       if (renewal.restored > 0) onConfirmed();
@@ -175,7 +175,7 @@ export class Heartbeat {
   /** All that this node held is free: it ends here before it is claimed again. */
   #loseAll(): void {
     this.#options.leases.loseAll();
-    this.#options.onBuried();
+    this.#options.onMarkedDead();
     this.wake();
   }
 

@@ -5,7 +5,7 @@ import type { ClockWatch } from './clock-watch.ts';
 import type { Connection } from './connection.ts';
 import type { KnownPeers } from './known-peers.ts';
 import { parseId } from './record.ts';
-import type { Seal } from './seal.ts';
+import type { Signatures } from './signatures.ts';
 import { SCRIPTS } from './scripts.ts';
 import { askingMs, connectingMs, validity, type Timing } from './timing.ts';
 
@@ -20,7 +20,7 @@ export interface Beat {
   /** Another process uses this node's id. */
   readonly replaced: boolean;
   /** The others have marked this process dead, and may own its keys. It joins anew with the next beat. */
-  readonly buried: boolean;
+  readonly markedDead: boolean;
   readonly epoch: number;
   /** False while Redis is being restored. */
   readonly open: boolean;
@@ -54,7 +54,7 @@ export interface NodesOptions {
   readonly timing: Timing;
   readonly known: KnownPeers;
   readonly clock: ClockWatch;
-  readonly seal: Seal;
+  readonly signatures: Signatures;
   readonly rejections: Rejections;
   /** Called for a node whose row is malformed: it is not shown. */
   readonly onFault: (error: Error) => void;
@@ -102,9 +102,9 @@ export class Nodes {
   /** The last revision of its row that was seen of each life. */
   #revisions: ReadonlyMap<string, number> = new Map();
   /** The row of this node. */
-  #own = { json: '', revision: 0, sealed: '' };
+  #own = { json: '', revision: 0, signed: '' };
   #joined = false;
-  #isBuried = false;
+  #isMarkedDead = false;
   /** When the last beat was sent that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
   #completeAt = -Infinity;
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
@@ -179,10 +179,10 @@ export class Nodes {
     const running = connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
-      this.#sealed(),
+      this.#signedRow(),
       timing.ttl,
       timing.forget,
-      this.#joined && !this.#isBuried ? 0 : 1,
+      this.#joined && !this.#isMarkedDead ? 0 : 1,
       timing.grace,
       copy.epoch,
       copy.revision,
@@ -200,7 +200,7 @@ export class Nodes {
     })) as Reply;
     const [status, now, epoch, open, wanted, claimsRevision, configRevision, rows, recovery, lossTag, asks] = reply;
     this.#joined = true;
-    this.#isBuried = status === 'buried';
+    this.#isMarkedDead = status === 'buried';
     if (open === 1 || isComplete) this.#completeAt = sentAt;
     this.#clockOffset = Number(now) - (sent + Date.now()) / 2;
     clock.observe(this.#clockOffset, performance.now() - sentAt);
@@ -223,7 +223,7 @@ export class Nodes {
       lossTag,
       run: lossTag.split(':')[1] ?? '',
       replaced: status === 'replaced',
-      buried: this.#isBuried,
+      markedDead: this.#isMarkedDead,
       epoch: Number(epoch),
       open: open === 1,
       recovery: recovery || undefined,
@@ -267,17 +267,17 @@ export class Nodes {
     if (done !== 1) throw new NoNodeError(`there is no node ${id}`);
   }
 
-  /** The row of this node, sealed once for each change. */
-  #sealed(): string {
-    const { self, seal } = this.#options;
+  /** The row of this node, signed once for each change. */
+  #signedRow(): string {
+    const { self, signatures } = this.#options;
     const row: OwnRow = { ...this.#description, address: this.address, ...(this.#retires && { retires: true }) };
     const json = JSON.stringify(row);
     if (json !== this.#own.json) {
       const revision = this.#own.revision + 1;
-      const sealed = seal.row(self.id, self.incarnation, JSON.stringify({ ...row, revision }));
-      this.#own = { json, revision, sealed };
+      const signed = signatures.signRow(self.id, self.incarnation, JSON.stringify({ ...row, revision }));
+      this.#own = { json, revision, signed };
     }
-    return this.#own.sealed;
+    return this.#own.signed;
   }
 
   /**
@@ -289,15 +289,15 @@ export class Nodes {
     [encoded, silentMs, drains, text, fate]: Row,
     { now, revisions }: { readonly now: number; readonly revisions: Map<string, number> },
   ): NodeRow | undefined {
-    const { seal, rejections, timing, onFault } = this.#options;
-    const [, incarnation = '', joined, sealed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
+    const { signatures, rejections, timing, onFault } = this.#options;
+    const [, incarnation = '', joined, signed = ''] = /^(\S+) (\d+) (.*)$/s.exec(text ?? '') ?? [];
     const id = parseId(encoded);
     if (id === undefined || joined === undefined) {
       onFault(new Error(`Redis: the row of the node ${encoded} is malformed`));
       return undefined;
     }
     const before = this.#rows.find((row) => row.id === id && row.incarnation === incarnation);
-    const json = seal.openRow(id, incarnation, sealed);
+    const json = signatures.readRow(id, incarnation, signed);
     if (json === undefined) rejections.refuse('rows', encoded, 'it has no valid MAC');
     else rejections.trust('rows', encoded);
     const present = json === undefined ? undefined : parseDescription(json);

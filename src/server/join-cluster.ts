@@ -5,7 +5,7 @@ import {
   UnavailableError,
   type ClockReport,
   type Cluster,
-  type DistrustReport,
+  type Rejection,
   type NodeIdentity,
   type RedisOptions,
   type StoreReport,
@@ -60,10 +60,10 @@ export async function joinCluster(
   const onStore = (report: StoreReport): void => logStore(report, log);
   const onClock = (report: ClockReport): void => logClock(report, log);
   const onSettings = (settings: StoreSettings): void => logSettings(settings, log);
-  const onDistrust = (report: DistrustReport): void => logRejection(report, log);
-  const onBuried = (buried: NodeIdentity): void => logBurial(buried, node.id, log);
+  const onRejection = (report: Rejection): void => logRejection(report, log);
+  const onMarkedDead = (dead: NodeIdentity): void => logDeath(dead, node.id, log);
   const counted = { onCommand: store.command, onBeat: store.beat };
-  const reports = { ...counted, onStore, onClock, onSettings, onDistrust, onBuried };
+  const reports = { ...counted, onStore, onClock, onSettings, onRejection, onMarkedDead };
   return await openRedis({
     ...common,
     ...reports,
@@ -91,15 +91,15 @@ function logStore(report: StoreReport, log: Logger): void {
   );
 }
 
-const DISTRUSTED = {
+const REJECTED = {
   entries: 'an entry of the configuration in Redis is refused, and what this node knew of it stays',
   rows: 'what Redis has of a node is refused',
   certificates: 'calls with a node are refused',
-} as const satisfies Record<DistrustReport['kind'], string>;
+} as const satisfies Record<Rejection['kind'], string>;
 
-function logRejection({ kind, name, reason }: DistrustReport, log: Logger): void {
+function logRejection({ kind, name, reason }: Rejection, log: Logger): void {
   const advice = kind === 'certificates' ? '' : '. Who has written it does not know the Secret of this node';
-  log.error({ event: 'cluster.distrusted', kind, name, reason }, `${DISTRUSTED[kind]}: ${name}: ${reason}${advice}`);
+  log.error({ event: 'cluster.distrusted', kind, name, reason }, `${REJECTED[kind]}: ${name}: ${reason}${advice}`);
 }
 
 function logClock({ isWrong, aheadMs }: ClockReport, log: Logger): void {
@@ -128,7 +128,7 @@ function logSettings({ evictionPolicy, writesAlone }: StoreSettings, log: Logger
     );
 }
 
-function logBurial({ id, incarnation }: NodeIdentity, own: string, log: Logger): void {
+function logDeath({ id, incarnation }: NodeIdentity, own: string, log: Logger): void {
   const fields = { event: 'node.buried', node: id, incarnation } as const;
   if (id !== own)
     return log.warn(

@@ -313,7 +313,7 @@ export class Server {
     if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
     if (this.#cluster?.state === 'degraded')
       return { ready: true, full: this.#report?.full, degraded: 'the store of the cluster cannot be reached' };
-    const distrusted = this.#cluster === undefined ? undefined : rejectionsOf(this.#cluster.distrusted);
+    const distrusted = this.#cluster === undefined ? undefined : rejectionsOf(this.#cluster.rejected);
     return { ready: true, full: this.#report?.full, ...(distrusted !== undefined && { degraded: distrusted }) };
   }
 
@@ -383,7 +383,7 @@ export class Server {
 }
 
 /** Reports present rejections of a node for its health; undefined when there are none. */
-function rejectionsOf({ entries, rows, certificates }: Cluster['distrusted']): string | undefined {
+function rejectionsOf({ entries, rows, certificates }: Cluster['rejected']): string | undefined {
   if (entries + rows + certificates === 0) return undefined;
   return `refused, because it is not authenticated as part of this cluster: configuration entries ${entries}, node rows ${rows}, certificates ${certificates}`;
 }

@@ -1,8 +1,7 @@
-/** Counts of the tasks of one kind on this node. */
+/** What has become of the tasks of one kind on this node. */
 export interface KindCounts {
-  /** Runs that have begun. */
+  /** Runs that have begun, and of those the ones that failed and are tried again. */
   started: number;
-  /** Runs that failed and are tried again. */
   failed: number;
   /** Tasks that another node had before. */
   takenOver: number;

@@ -4,7 +4,7 @@ import type { TrackStream } from './track-selection.ts';
 const MAX_ID = 255;
 const MAX_TRACKS = 64;
 
-/** Parameters of a new task, with the keys of the management API: the body of a call, or the content of a file. */
+/** What a task is created from, with the keys of the management API: the body of a call, or what a file asks for. */
 export type TaskRequest = Readonly<Record<string, unknown>>;
 
 /**
@@ -41,7 +41,7 @@ export function readTaskStream({ stream }: TaskRequest): TrackStream {
   return { name, trackIds: [...trackIds], variantNames: [...variantNames] };
 }
 
-/** Text under a key of the request; undefined when it is empty or absent. @throws taskInvalid */
+/** A text of the request; undefined where it is empty or not there. @throws taskInvalid */
 export function readText(request: TaskRequest, key: string): string | undefined {
   const value = request[key];
   if (value === undefined || value === null || value === '') return undefined;

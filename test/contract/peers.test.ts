@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import { OutcomeUnknownError, UnreachableError, type Cluster, type DistrustReport, type PeerRequest } from '#cluster';
+import { OutcomeUnknownError, UnreachableError, type Cluster, type Rejection, type PeerRequest } from '#cluster';
 import { exchange } from '../../cluster/peer/exchange.ts';
 import { bodyHash } from '../../cluster/peer/mac.ts';
 import { seal, type Call } from '../../cluster/peer/wire.ts';
@@ -79,13 +79,13 @@ test('a call is carried with everything it has, and its answer back', async (t) 
 });
 
 test('nodes call each other over TLS where certificates are configured', async (t) => {
-  const reports: DistrustReport[] = [];
-  const onDistrust = (report: DistrustReport) => reports.push(report);
+  const reports: Rejection[] = [];
+  const onRejection = (report: Rejection) => reports.push(report);
   const {
     nodes: [a, b],
   } = await open(
     t,
-    ['node 0', 'node 1'].map((name) => ({ ...secured(name), onDistrust })),
+    ['node 0', 'node 1'].map((name) => ({ ...secured(name), onRejection })),
   );
   t.true(addressOf(b).startsWith('https:'));
   echo(a);
@@ -114,10 +114,10 @@ for (const [what, name, issuer, ofServer, ofCaller] of [
   ],
 ] as const) {
   test(`a node with a certificate ${what} neither calls nor is called`, async (t) => {
-    const reports: DistrustReport[] = [];
+    const reports: Rejection[] = [];
     const {
       nodes: [a, b],
-    } = await open(t, [{ ...secured('node 0'), onDistrust: (report) => reports.push(report) }, secured(name, issuer)]);
+    } = await open(t, [{ ...secured('node 0'), onRejection: (report) => reports.push(report) }, secured(name, issuer)]);
     for (const node of [a, b]) {
       const answer = async () => t.fail('it was called') as never;
       node.serve(answer, () => t.fail('it was called'));
@@ -131,13 +131,13 @@ for (const [what, name, issuer, ofServer, ofCaller] of [
     );
     // the nodes watch each other, so either end may have been the first to notice
     t.true([ofCaller, ofServer].some((told) => told.test(reports[0]?.reason ?? '')));
-    t.like(a.distrusted, { certificates: 1 });
+    t.like(a.rejected, { certificates: 1 });
     const noted = { instanceOf: UnreachableError, message: ofServer };
     await t.throwsAsync(a.forward(b.self, CALL, TIMEOUT), noted);
     await t.throwsAsync(a.connect(b.self, '/media', TIMEOUT), noted);
     t.is(reports.length, 1);
     await b.close();
-    await until('nothing is left of it', () => a.distrusted.certificates === 0);
+    await until('nothing is left of it', () => a.rejected.certificates === 0);
   });
 }
 

@@ -227,7 +227,7 @@ for (const [later, title] of [
     await same(a, last);
     await until('a has it, too', () => values(a).x === later);
     t.deepEqual(values(last), { x: later, removed: 1 });
-    t.is(last.distrusted.entries, 0);
+    t.is(last.rejected.entries, 0);
     t.is(faults.filter((text) => text.includes('lost the last changes of the configuration')).length, 1);
     const revisions = new Set([...a.config.entries().values()].map(({ revision }) => revision));
     t.false(

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { Redis } from 'ioredis';
-import type { Cluster, DistrustReport, Json, RedisClusterOptions } from '#cluster';
+import type { Cluster, Rejection, Json, RedisClusterOptions } from '#cluster';
 import { openNode, SECRET, TIMING } from '../support/cluster/cluster.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { TcpProxy } from '../support/network/tcp-proxy.ts';
@@ -32,8 +32,8 @@ async function open(t: ExecutionContext) {
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
   const node = async (id: string, options: Partial<RedisClusterOptions> = {}) => {
-    const reports: DistrustReport[] = [];
-    const cluster = await openNode(t, id, redis, { onDistrust: (report) => reports.push(report), ...options });
+    const reports: Rejection[] = [];
+    const cluster = await openNode(t, id, redis, { onRejection: (report) => reports.push(report), ...options });
     return { cluster, reports };
   };
   /** Puts an entry as a stranger would, so that nodes hear of it: in one step, or they might look in between. */
@@ -61,7 +61,7 @@ test('an entry that no node has written is refused and reported once, and the ne
     { kind: 'entries', name: 'known', reason: 'it has no valid MAC' },
     { kind: 'entries', name: 'new', reason: 'it has no valid MAC' },
   ]);
-  t.like(a.distrusted, { entries: 2 });
+  t.like(a.rejected, { entries: 2 });
   const { cluster: b, reports: ofB } = await node('b');
   await until('b has what is valid', () => b.config.entries().has('other'));
   t.deepEqual(values(b), { other: 2 });
@@ -71,7 +71,7 @@ test('an entry that no node has written is refused and reported once, and the ne
   for (const each of [a, b]) {
     await each.config.sync();
     t.deepEqual(values(each), { known: 3, other: 2 });
-    t.like(each.distrusted, { entries: 0 });
+    t.like(each.rejected, { entries: 0 });
   }
 });
 
@@ -132,7 +132,7 @@ test('a removed entry does not come back, not even after something else that is 
     await forge('removed', text);
     await a.config.sync();
     t.deepEqual(values(a), {}, text);
-    t.like(a.distrusted, { entries: 1 });
+    t.like(a.rejected, { entries: 1 });
   }
 });
 
@@ -157,7 +157,7 @@ test('an entry that is as it was again is taken, also by a node that was restart
   await raw.hset(key('config'), 'x', right);
   const third = (await node('b', { file })).cluster;
   await until('it has what was written', () => third.config.entries().get('x')?.value === 2);
-  t.like(third.distrusted, { entries: 0 });
+  t.like(third.rejected, { entries: 0 });
 });
 
 test('writes of two nodes at the same time are all signed for the revision that they get', async (t) => {
@@ -210,7 +210,7 @@ test('a node with another secret is not there for the others, and its entries ar
   const { node } = await open(t);
   const [a, stranger] = [await node('a'), await node('stranger', at(`not ${SECRET}`))];
   await change(stranger.cluster, 'x', 1);
-  await until('it is noticed', () => a.cluster.distrusted.rows === 1 && a.cluster.distrusted.entries === 1);
+  await until('it is noticed', () => a.cluster.rejected.rows === 1 && a.cluster.rejected.entries === 1);
   t.deepEqual(
     a.cluster.nodes().map(({ id }) => id),
     ['a'],
@@ -218,7 +218,7 @@ test('a node with another secret is not there for the others, and its entries ar
   t.deepEqual(values(a.cluster), {});
   t.deepEqual(a.reports.map(({ kind, name }) => `${kind} ${name}`).sort(), ['entries x', 'rows stranger']);
   await stranger.cluster.close();
-  await until('it has left', () => a.cluster.distrusted.rows === 0);
+  await until('it has left', () => a.cluster.rejected.rows === 0);
 });
 
 test('a node that cannot ask one that is silent does not judge it: its streams stay with it', async (t) => {
@@ -227,7 +227,7 @@ test('a node that cannot ask one that is silent does not judge it: its streams s
   const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
   const { cluster: stranger } = await node('stranger', at(`not ${SECRET}`));
   t.true('lease' in (await a.claim('pushed', 1, { silence: 'continue' })));
-  await until('it is noticed', () => stranger.distrusted.rows === 1);
+  await until('it is noticed', () => stranger.rejected.rows === 1);
   proxy.cut();
   const since = performance.now();
   await until('it is not heard of for long', async () => {

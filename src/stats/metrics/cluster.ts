@@ -7,7 +7,7 @@ import type { StoreCounts } from './store-counts.ts';
 const STATES = ['ready', 'draining', 'silent', 'lost'] as const satisfies readonly NodeState[];
 
 export interface ClusterSources {
-  readonly cluster: Pick<Cluster, 'nodes' | 'self' | 'state' | 'draining' | 'held' | 'distrusted'>;
+  readonly cluster: Pick<Cluster, 'nodes' | 'self' | 'state' | 'draining' | 'held' | 'rejected'>;
   readonly store: StoreCounts;
   readonly registry: Registry;
   /** Streams that continue one that ended without being handed over. */
@@ -35,7 +35,7 @@ export function clusterFamilies(sources: ClusterSources): Family[] {
     gauge(
       'kiln_cluster_distrusted',
       'What this node refuses because it is not authenticated as part of its cluster.',
-      () => Object.entries(cluster.distrusted).map(([kind, value]) => ({ labels: { kind }, value })),
+      () => Object.entries(cluster.rejected).map(([kind, value]) => ({ labels: { kind }, value })),
     ),
     counter(
       'kiln_cluster_beats_total',

@@ -2,32 +2,32 @@ import type { TObject } from 'typebox';
 import type { Application } from '../../core/application.ts';
 import type { ConfiguredTask } from './kind.ts';
 
-/** Values of the macros in an entry. */
+/** The names that the macros of an entry stand for. */
 export interface EntryNames {
   readonly vhost: string;
   readonly app: string;
-  /** Name of the output stream. */
+  /** Of the output stream. */
   readonly stream: string;
-  /** Name of the input stream. */
+  /** Of the input stream. */
   readonly source: string;
 }
 
-/** Elements that the entries of all stream maps have. */
+/** Common to the entries of all stream maps. */
 export interface MapEntry {
   readonly enable: boolean;
   readonly streamName: string;
   readonly variantNames: string;
 }
 
-/** Format of the stream maps of one kind of tasks. */
+/** What the stream maps of a kind of tasks are made of. */
 export interface MapFormat<E extends MapEntry> {
   /** Names of the root element and of its children. */
   readonly root: string;
   readonly item: string;
-  /** Schema of a child. */
+  /** Of a child. */
   readonly schema: TObject;
   /**
-   * Makes the task of an entry for a stream.
+   * The task of an entry for a stream.
    * @param application undefined when the entry is only to be checked, with names of no meaning
    * @throws KilnError
    */

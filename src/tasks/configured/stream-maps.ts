@@ -7,16 +7,16 @@ import type { MapEntry, MapFormat } from './map-format.ts';
 import { readMap, type MapReading } from './read-map.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** Limit of findings in one file. */
+/** Of findings in one file. */
 const MAX_FINDINGS = 100;
-/** Shortest time between two looks at a file. */
+/** A file is looked at no more often. */
 const FRESH_MS = 1000;
-/** A file that was not asked for during this time is forgotten. */
+/** A file that nobody has asked for since is forgotten. */
 const FORGOTTEN_MS = 60_000;
 
 export interface StreamMapsOptions<E extends MapEntry> {
   readonly format: MapFormat<E>;
-  /** Folder that relative paths start from. */
+  /** That relative paths start from. */
   readonly folder: string;
   readonly env: Environment;
   readonly log: Logger;

@@ -72,7 +72,7 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
         lossTag: '1:run::',
         run: 'run',
         replaced: false,
-        buried: false,
+        markedDead: false,
         epoch: 1,
         open: true,
         recovery: undefined,
@@ -131,7 +131,7 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
     onAtStake: () => log.push('at stake'),
     onAsk: ({ id }: { readonly id: string }) => log.push(`asks ${id}`),
     onConfirmed: () => log.push('confirmed'),
-    onBuried: () => log.push('marked dead'),
+    onMarkedDead: () => log.push('marked dead'),
     onBeat: (isTaken: boolean) => log.push(isTaken ? 'beat' : 'no beat'),
     onFault: (error: Error) => log.push(`fault: ${error.message}`),
   };

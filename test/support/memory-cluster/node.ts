@@ -121,7 +121,7 @@ export class MemoryNode implements Cluster {
     return this.#draining;
   }
 
-  readonly distrusted = { entries: 0, rows: 0, certificates: 0 };
+  readonly rejected = { entries: 0, rows: 0, certificates: 0 };
   get held(): number {
     return this.#leases.size;
   }

@@ -12,7 +12,7 @@ import {
 import { EMPTY_CONFIG, written, type ConfigState } from './config-state.ts';
 import { MemoryStats } from './stats.ts';
 import { RecordTable } from '../../../cluster/record-table.ts';
-import { takesFrom } from '../../../cluster/takes-from.ts';
+import { takesFrom } from '../../../cluster/timed-lease.ts';
 
 /** A claim as the store has it. */
 export interface Held {

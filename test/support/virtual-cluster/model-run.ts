@@ -105,7 +105,7 @@ class ModelRun {
         const script = SCRIPT_NAMES.get(hash) ?? hash;
         const line = onLine === undefined ? undefined : log.line(name, script, args, reply);
         if (line !== undefined) this.#say(line);
-        if (script === 'bury' && reply === 'buried') this.#onBuried(args[1] as string);
+        if (script === 'bury' && reply === 'buried') this.#onMarkedDead(args[1] as string);
       },
     });
     const { scheduler } = this.world;
@@ -222,7 +222,7 @@ class ModelRun {
         this.#say(`${id} reports: ${error.message}`);
         if (!(error instanceof UnavailableError)) this.#laws.breach(`${id} has a fault: ${error.stack}`);
       },
-      onBuried: ({ incarnation }) => this.#say(`${id} hears that ${incarnation} is buried`),
+      onMarkedDead: ({ incarnation }) => this.#say(`${id} hears that ${incarnation} is buried`),
       timing: { forget: FORGET_MS },
     }).then((cluster) => {
       this.#laws.follow(cluster);
@@ -231,7 +231,7 @@ class ModelRun {
     });
   }
 
-  #onBuried(incarnation: string): void {
+  #onMarkedDead(incarnation: string): void {
     const member = [...this.#members.values()].find(({ cluster }) => cluster?.self.incarnation === incarnation);
     if (member !== undefined) this.#laws.buried(member.process, incarnation);
   }

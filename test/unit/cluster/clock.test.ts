@@ -4,7 +4,7 @@ import { ClockWatch, type ClockReport } from '../../../cluster/redis/clock-watch
 import type { Connection } from '../../../cluster/redis/connection.ts';
 import type { KnownPeers } from '../../../cluster/redis/known-peers.ts';
 import { Nodes } from '../../../cluster/redis/nodes.ts';
-import { Seal } from '../../../cluster/redis/seal.ts';
+import { Signatures } from '../../../cluster/redis/signatures.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 
 function watch() {
@@ -50,7 +50,7 @@ test("each beat compares the node's clock with that of Redis", async (t) => {
     timing: timingOf(undefined),
     known: { keep: () => {} } as unknown as KnownPeers,
     clock,
-    seal: new Seal('test', ['secret']),
+    signatures: new Signatures('test', ['secret']),
     rejections: new Rejections(({ reason }) => t.fail(reason)),
     onFault: (error) => t.fail(error.message),
   });

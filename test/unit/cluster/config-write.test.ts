@@ -4,7 +4,7 @@ import { Rejections } from '../../../cluster/rejections.ts';
 import { UnavailableError } from '../../../cluster/errors.ts';
 import type { Connection } from '../../../cluster/redis/connection.ts';
 import { RedisConfig } from '../../../cluster/redis/config.ts';
-import { Seal } from '../../../cluster/redis/seal.ts';
+import { Signatures } from '../../../cluster/redis/signatures.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 
 for (const [outcome, reason] of [
@@ -16,7 +16,7 @@ for (const [outcome, reason] of [
       connection: { run: async () => outcome } as unknown as Connection,
       copy: await ConfigCopy.open({ file: undefined, onDamaged: () => t.fail() }),
       timing: timingOf({ ttl: 10, beat: 5, grace: 15 }),
-      seal: new Seal('kiln', ['secret']),
+      signatures: new Signatures('kiln', ['secret']),
       rejections: new Rejections(() => t.fail()),
       pull: () => Promise.resolve(),
       opened: () => Promise.resolve(),

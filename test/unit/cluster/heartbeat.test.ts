@@ -141,7 +141,7 @@ test('a node that was marked dead loses everything, and joins anew at once', asy
   heartbeat.start();
   await until('it beats', () => heartbeat.state === 'connected');
   done();
-  redis.once = { buried: true };
+  redis.once = { markedDead: true };
   heartbeat.wake();
   await until('it beats again', () => asked.beats === 3);
   await heartbeat.close();

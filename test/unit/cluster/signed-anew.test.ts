@@ -3,7 +3,7 @@ import { ConfigCopy } from '../../../cluster/config-copy.ts';
 import { Rejections } from '../../../cluster/rejections.ts';
 import type { Connection } from '../../../cluster/redis/connection.ts';
 import { RedisConfig } from '../../../cluster/redis/config.ts';
-import { Seal } from '../../../cluster/redis/seal.ts';
+import { Signatures } from '../../../cluster/redis/signatures.ts';
 import { timingOf } from '../../../cluster/redis/timing.ts';
 import { until } from '../../support/time/until.ts';
 
@@ -21,14 +21,14 @@ test('what could not be signed anew is fetched and signed again', async (t) => {
     connection: { run } as unknown as Connection,
     copy: await ConfigCopy.open({ file: undefined, onDamaged: () => t.fail() }),
     timing: timingOf(),
-    seal: new Seal('kiln', ['present', 'former']),
+    signatures: new Signatures('kiln', ['present', 'former']),
     rejections: new Rejections(() => t.fail()),
     pull: () => Promise.resolve(),
     opened: () => Promise.resolve(),
     isDegraded: () => false,
     onFault: ({ message }) => void faults.push(message),
   });
-  const text = `1 ${new Seal('kiln', ['former']).entry('x', 1, '2')}`;
+  const text = `1 ${new Signatures('kiln', ['former']).signEntry('x', 1, '2')}`;
   const changes = { revision: 1, full: true, entries: [['x', text]] } as const;
   config.apply(EPOCH, changes);
   t.is(config.since, 1);

@@ -4,12 +4,12 @@ import type { Leases } from './leases/leases.ts';
 import { SCRIPTS } from './scripts.ts';
 import type { Timing } from './timing.ts';
 
-export interface BurialOptions {
+export interface MarkDeadOptions {
   readonly connection: Connection;
   readonly timing: Timing;
   readonly leases: Leases;
   /** Called when Redis has taken the node out, before all its claims are free. */
-  readonly onBuried: (node: NodeIdentity) => void;
+  readonly onMarkedDead: (node: NodeIdentity) => void;
 }
 
 /**
@@ -18,11 +18,11 @@ export interface BurialOptions {
  * @throws UnavailableError
  */
 export async function markDead(
-  { connection, timing, leases, onBuried }: BurialOptions,
+  { connection, timing, leases, onMarkedDead }: MarkDeadOptions,
   { id, incarnation }: NodeIdentity,
 ): Promise<boolean> {
   const node = encodeURIComponent(id);
   const outcome = await connection.run(SCRIPTS.bury, [node, incarnation, timing.ttl, leases.highest]);
-  if (outcome === 'buried') onBuried({ id, incarnation });
+  if (outcome === 'buried') onMarkedDead({ id, incarnation });
   return outcome !== 'alive';
 }

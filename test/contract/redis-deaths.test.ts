@@ -49,7 +49,8 @@ function witnesses() {
     id: string,
     redis: RedisOptions,
     options: Partial<RedisClusterOptions> = {},
-  ): Promise<Cluster> => openNode(t, id, redis, { timing: ENDLESS, onBuried: (node) => buried.push(node), ...options });
+  ): Promise<Cluster> =>
+    openNode(t, id, redis, { timing: ENDLESS, onMarkedDead: (node) => buried.push(node), ...options });
   return { buried, open, names: () => buried.map(({ id }) => id) };
 }
 

@@ -19,7 +19,7 @@ const TROUBLED_MS = 100;
 const LOW_MS = 500;
 const AHEAD_MS = 1000;
 
-export interface OpenItemOptions {
+export interface PlayOptions {
   readonly planned: Planned;
   readonly isFallback: boolean;
   /** Monotonic milliseconds: now, and the begin of the item. */
@@ -42,15 +42,15 @@ export interface Written {
 
 /**
  * One item from its opening to its end: its place in the stream, and the units that still belong there. Times as in
- * OpenItemOptions.
+ * PlayOptions.
  */
-export class OpenItem {
+export class Play {
   planned: Planned;
   readonly isFallback: boolean;
   readonly source: ItemSource;
   /** Joined in its middle: the positions of its key frames are known only when they are read. */
   readonly isJoined: boolean;
-  readonly #options: OpenItemOptions;
+  readonly #options: PlayOptions;
   readonly #toleranceMs: number;
   #begins: number;
   /** Time 0 of the item. */
@@ -68,7 +68,7 @@ export class OpenItem {
   #wasAhead = false;
   #end = -Infinity;
 
-  constructor(options: OpenItemOptions) {
+  constructor(options: PlayOptions) {
     const { planned, isFallback, now, begins, open } = options;
     this.#options = options;
     this.#begins = begins;
