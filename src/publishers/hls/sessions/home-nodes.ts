@@ -113,12 +113,12 @@ export class HomeNodes {
     const guarded = isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind });
     // the owner counts players under a limit
     const maxConnection = 0;
-    const report = (told: Report): Promise<readonly Verdict[] | undefined> => this.#report(id, told);
+    const report = (sent: Report): Promise<readonly Verdict[] | undefined> => this.#report(id, sent);
     const isAway = (): boolean => this.#homes.get(id)?.isAway === true;
     return { players: new RemotePlayers({ tokens, guarded, maxConnection, isAway, report }), isAway: false };
   }
 
-  /** What cannot be reported now goes to the node that counts the players next: the owner if their home is lost. */
+  /** Sends a report. After a failure it goes to the node that counts the players next: the owner if their home is lost. */
   async #report(id: string, report: Report): Promise<readonly Verdict[] | undefined> {
     const { form, cluster, calls, application, name, log } = this.#options;
     const home = this.#homes.get(id);

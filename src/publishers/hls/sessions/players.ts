@@ -9,7 +9,7 @@ import type { HlsForm } from '../package/hls-form.ts';
 import type { HandedSession, HlsSessionGrant, SessionGrants } from './session-grants.ts';
 import { isOver, type SessionClaims, type SessionTerms, type SessionTokens } from '../answer/token.ts';
 
-/** A player that is counted here. */
+/** Player that this node counts. */
 export class Player implements Session, Viewer {
   readonly kind: HlsForm['kind'];
   readonly id: string;
@@ -17,7 +17,7 @@ export class Player implements Session, Viewer {
   readonly out: Flow;
   readonly byPlaylist = true;
   readonly token: string;
-  /** The node that counts it while that lives; undefined: this one. */
+  /** Node that counts it unless it is lost; undefined: this one. */
   readonly home: string | undefined;
   /** In milliseconds since the epoch. */
   readonly until: number;
@@ -56,36 +56,35 @@ export function toViewer(player: Player | 'uncounted' | 'over' | undefined): Vie
   return player === 'uncounted' ? undefined : player;
 }
 
-/** Players beyond this are served and not counted: what strangers make this server remember is bounded. */
+/** Further players are served without being counted: tokens of unauthenticated clients use bounded memory. */
 const MAX_PLAYERS = 50_000;
 /** Oldest are forgotten first. */
 export const MAX_KICKED = 10_000;
 
-/** What the players of a stream are let in by. */
+/** Conditions for the admission of a stream's players. */
 export interface PlayersOptions {
   readonly kind: HlsForm['kind'];
   readonly tokens: SessionTokens;
   /** Access control is configured: only tokens of sessions count that it has admitted. */
   readonly guarded: boolean;
   readonly grants: SessionGrants;
-  /** Goes on with a session that another node had. */
+  /** Resumes a session of another node. */
   readonly resume: (until: number | undefined, openings: readonly OpeningId[]) => HlsSessionGrant;
   /** Ids of sessions that the server ended; new ones are added. */
   readonly kicked?: RecentSet<string>;
 }
 
 /**
- * The players of one stream. A player is remembered, and counted, from the master playlist on, which gives it a token,
- * until it has been silent.
- * Who loads the master playlist again under the name of a session continues that session: its older token ends.
+ * Players of one stream. A player is counted from the master playlist on, which gives it a token, until it has been
+ * silent. A master playlist for the name of a present session continues that session: its older token ends.
  */
 export class Players {
-  /** undefined while the stream has no publisher: nobody is counted. */
+  /** undefined while the stream has no publisher: no player is counted. */
   #output: OutputStream | undefined;
   readonly #options: PlayersOptions;
   readonly #players = new Map<string, Player>();
   readonly #kicked: RecentSet<string>;
-  /** Called when a player was thrown out. */
+  /** Called when the server has ended a session. */
   onKick: () => void = () => {};
 
   constructor(options: PlayersOptions) {
@@ -93,12 +92,12 @@ export class Players {
     this.#kicked = options.kicked ?? new RecentSet(MAX_KICKED);
   }
 
-  /** Ids of players that were thrown out. */
+  /** Ids of sessions that the server ended. */
   get kicked(): ReadonlySet<string> {
     return this.#kicked;
   }
 
-  /** These are not let in any more: they were thrown out elsewhere. */
+  /** Rejects sessions that other nodes have ended. */
   keepOut(ids: Iterable<string>): void {
     for (const id of ids) this.#kicked.add(id);
   }
@@ -108,25 +107,25 @@ export class Players {
     this.#output = output;
   }
 
-  /** Counts nobody any more; those who were thrown out stay out, and no grant ends. */
+  /** Stops counting. Ended sessions stay rejected, and no grant ends. */
   detach(): void {
     this.#output = undefined;
     for (const token of this.#players.keys()) this.#unlist(token);
   }
 
-  /** All sessions have ended. Idempotent. */
+  /** Ends all sessions. Idempotent. */
   close(reason: string): void {
     this.detach();
     this.#options.grants.endAll(reason);
   }
 
-  /** Another node goes on with the sessions that somebody is to hear the end of. */
+  /** Hands over the sessions with openings to another node. */
   handOver(now: number): HandedSession[] {
     this.detach();
     return this.#options.grants.handOver(now);
   }
 
-  /** Goes on with the sessions that another node had. */
+  /** Takes over sessions of another node. */
   takeOver(sessions: readonly HandedSession[], now: number): void {
     const { grants, resume } = this.#options;
     for (const { id, idleMs, grants: handed } of sessions) {
@@ -137,9 +136,9 @@ export class Players {
   }
 
   /**
-   * A token for whoever asks for a master playlist.
+   * Issues a token with a master playlist.
    * @param id of the session
-   * @throws playlistSessionRefused for a name that was thrown out, sessionExists for one that a viewer elsewhere has
+   * @throws playlistSessionRefused for an ended session, sessionExists for the name of a viewer elsewhere
    */
   issue(id: string, terms: SessionTerms): string {
     if (this.keepsOut(id)) throw kilnError('playlistSessionRefused');
@@ -147,27 +146,26 @@ export class Players {
     return this.#options.tokens.issue(id, terms);
   }
 
-  /** Whether this token's player is remembered. */
+  /** Tests whether the player of a token is counted. */
   knows(token: string): boolean {
     return this.#players.has(token);
   }
 
-  /** Whether the player of a token was thrown out. */
+  /** Tests whether the server ended the session of a token. */
   hasKicked(token: string): boolean {
     const claims = this.#options.tokens.verify(token);
     return claims !== undefined && this.keepsOut(claims.id);
   }
 
-  /** Whether the session of an id was thrown out, whoever did that, and from whatever publisher. */
+  /** Tests whether a session was ended, by any node and for any publisher of the stream. */
   keepsOut(id: string): boolean {
     return this.#kicked.has(id) || this.#output?.input.kicked.has(id) === true;
   }
 
   /**
-   * The player behind a token; `uncounted` beyond the limit of what is remembered, `over` when its time is, undefined for
-   * a token that is wrong, or whose player was thrown out, or whose session has ended, or whose name another viewer has by
-   * now.
-   * @param seen when, in milliseconds since the epoch
+   * Finds the player of a token; `uncounted` beyond the limit of players, `over` after the end of its time, undefined for
+   * an invalid token, an ended session, or a name that another viewer has now.
+   * @param seen time of the request, in milliseconds since the epoch
    */
   admit(token: string, seen: number): Player | 'uncounted' | 'over' | undefined {
     const known = this.#players.get(token);
@@ -193,8 +191,8 @@ export class Players {
   }
 
   /**
-   * Counts the player that a token has just been issued to. One that plays under the same name already goes on with the
-   * token that it has, until it uses this one: some players load the master playlist twice and use the first.
+   * Counts the player of a new token. A player that is present under the same name continues with its older token until
+   * it uses this one: some players load the master playlist twice and use the first.
    * @param grant ends with the session
    * @throws tooManyConnections
    */
@@ -208,12 +206,12 @@ export class Players {
     return present;
   }
 
-  /** Lets go of players whom their node counts again. @param isElsewhere whether it does, by its id */
+  /** Removes players whose homes count them again. @param isElsewhere tests that by the id of the home */
   leaveTo(isElsewhere: (home: string) => boolean): void {
     for (const [token, { home }] of this.#players) if (home !== undefined && isElsewhere(home)) this.#unlist(token);
   }
 
-  /** Lets go of players not seen since `before`, and of those whose time is over, in milliseconds since the epoch. */
+  /** Removes players without requests since `before`, and those whose time is over. Times in milliseconds since the epoch. */
   expire(before: number, now: number): void {
     for (const [token, { lastSeen, until }] of this.#players) {
       if (until <= now || lastSeen < before) this.#unlist(token);
@@ -221,7 +219,7 @@ export class Players {
     this.#options.grants.expire(before, now, (id) => this.#present(id) instanceof Player);
   }
 
-  /** Whether the session of a token has not ended; one that another node had goes on here. */
+  /** Tests whether the session of a token has not ended. Resumes sessions of other nodes. */
   #goOn({ id, until, openings }: SessionClaims, now: number): boolean {
     const { grants, resume } = this.#options;
     if (openings.length === 0) return true;
@@ -237,7 +235,7 @@ export class Players {
     return 'over';
   }
 
-  /** Who has the name of a session: one of these players, or a viewer of another output or publisher. */
+  /** Finds the holder of a session's name: one of these players, or a viewer of another output or publisher. */
   #present(id: string): Player | 'elsewhere' | undefined {
     const session = this.#output?.input.session(id);
     if (session === undefined) return undefined;
@@ -252,7 +250,7 @@ export class Players {
     this.onKick();
   }
 
-  /** Its grants are held on to. */
+  /** Removes a player. Its grants are kept. */
   #unlist(token: string): void {
     const player = this.#players.get(token);
     if (player === undefined) return;

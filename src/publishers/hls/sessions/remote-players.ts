@@ -5,16 +5,16 @@ import type { Viewer } from '../answer/played-stream.ts';
 import { isOver, type SessionClaims, type SessionTokens } from '../answer/token.ts';
 import { MAX_REPORTED, type Report, type Verdict } from './wire.ts';
 
-/** Players beyond this are served and not counted: what strangers make this node remember is bounded. */
+/** Further players are served without being counted: tokens of unauthenticated clients use bounded memory. */
 const MAX_PLAYERS = 50_000;
-/** Tokens of players that were thrown out, the oldest forgotten first: the owner is asked again then. */
+/** Tokens of ended sessions, the oldest forgotten first: the counting node is asked again then. */
 const MAX_KICKED = 10_000;
-/** The same for tokens that are refused, as while another viewer has the name. */
+/** Tokens that are rejected for now, for example while another viewer has the name. */
 const MAX_REFUSED = 10_000;
-/** For so long the owner is not asked again about those. */
+/** Time for which the counting node is not asked again about those. */
 const REFUSED_MS = 1000;
 const REPORT_MS = 1000;
-/** A player that was silent for so long is asked about again when it comes back. */
+/** A player that was silent for longer is introduced again. */
 const FORGET_MS = 30_000;
 
 class RemotePlayer implements Viewer {
@@ -26,9 +26,9 @@ class RemotePlayer implements Viewer {
   bytes = 0;
   /** By the monotonic clock. */
   lastSeen = performance.now();
-  /** Something is to be reported. */
+  /** There is something to report. */
   changed = true;
-  /** The owner knows of it. */
+  /** The counting node has confirmed it. */
   known = false;
 
   constructor(token: string, { until, issued }: Pick<SessionClaims, 'until' | 'issued'>) {
@@ -48,32 +48,32 @@ class RemotePlayer implements Viewer {
   }
 }
 
-/** What players of a stream are let in by. */
+/** Conditions for the admission of players that another node counts. */
 export interface RemotePlayersOptions {
   readonly tokens: SessionTokens;
   /** Access control is configured: only tokens of sessions count that it has admitted. */
   readonly guarded: boolean;
-  /** Of the application, for all nodes. */
+  /** Limit of the application, for all nodes. */
   readonly maxConnection: number;
-  /** Nobody answers for the stream, as far as is known. */
+  /** Tests whether the counting node is known to be unreachable. */
   readonly isAway: () => boolean;
-  /** Tells the owner; undefined when nobody answers for the stream, for whatever reason. It never throws. */
+  /** Sends a report; undefined if there was no answer, for any reason. Never rejects. */
   readonly report: (report: Report) => Promise<readonly Verdict[] | undefined>;
 }
 
 /**
- * Players that this node serves and another one counts: the owner of their stream, or the node that let them in. That node
- * is told once a second what they took, and says who is not served any more. Of a player that comes anew it is told at once.
+ * Players that this node serves and another one counts: the owner of their stream, or their home. Reports new players at
+ * once and traffic once a second; the answers say which players are rejected.
  */
 export class RemotePlayers {
   readonly #options: RemotePlayersOptions;
   readonly #players = new Map<string, RemotePlayer>();
   readonly #kicked = new RecentSet<string>(MAX_KICKED);
-  /** Until when, by the monotonic clock. */
+  /** End of the rejection, by the monotonic clock. */
   readonly #refused = new BoundedMap<string, number>(MAX_REFUSED);
   #uncountedBytes = 0;
   #reportedAt = 0;
-  /** The report that is on its way, and the one behind it. */
+  /** Report in progress, and the next one. */
   #sending: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
@@ -82,7 +82,7 @@ export class RemotePlayers {
   }
 
   /**
-   * The player behind a token; undefined beyond the limit of what is remembered.
+   * Finds the player of a token; undefined beyond the limit of players.
    * @throws playlistSessionRefused, playlistSessionOver, tooManyConnections
    */
   admit(token: string): Viewer | undefined | Promise<Viewer | undefined> {
@@ -95,7 +95,7 @@ export class RemotePlayers {
     const { tokens, guarded } = this.#options;
     const claims = tokens.verify(token);
     if (claims === undefined || (guarded && !claims.guarded)) throw kilnError('playlistSessionRefused');
-    // the owner refuses those whose time is over, too: they hear why
+    // the counting node rejects these too, without the reason
     if (isOver(claims)) throw kilnError('playlistSessionOver');
     if (this.#isRefused(token)) throw kilnError('playlistSessionRefused');
     if (present === undefined && this.#players.size >= MAX_PLAYERS) return undefined;
@@ -105,12 +105,12 @@ export class RemotePlayers {
     return player;
   }
 
-  /** Nothing is known of anybody. */
+  /** There are no players, present or rejected. */
   get isEmpty(): boolean {
     return this.#players.size === 0 && this.#kicked.size === 0 && this.#refused.size === 0;
   }
 
-  /** Counts bytes that went to nobody in particular. */
+  /** Counts bytes of players that are not counted. */
   sent(bytes: number): void {
     this.#uncountedBytes += bytes;
   }
@@ -143,7 +143,7 @@ export class RemotePlayers {
     return outcome;
   }
 
-  /** A report that begins after this call. */
+  /** Sends a report that begins after this call. */
   #reportNext(): Promise<void> {
     if (this.#sending === undefined) return this.#report();
     if (this.#next === undefined) {
@@ -177,7 +177,7 @@ export class RemotePlayers {
       players: players.map((player) => [player.token, player.bytes, Math.max(0, Math.round(now - player.lastSeen))]),
       bytes,
     });
-    // what could not be told is told to whoever has the stream next
+    // what was not reported goes to the next owner of the stream
     if (verdicts === undefined) {
       for (const player of players) player.changed = true;
       return;

@@ -3,45 +3,44 @@ import type { OpeningId } from '../../../access/opening.ts';
 import type { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 
-/** A grant, of whose openings no more need be known than the ids. */
+/** Grant that needs no more of its openings than their ids. */
 export type HlsSessionGrant = Pick<Grant<OpeningId>, 'until' | 'openings' | 'end' | 'handOver'>;
 
-/** What another node needs to go on with a session. */
+/** Session for the node that takes it over. */
 export interface HandedSession {
   readonly id: string;
-  /** Milliseconds since it was seen. */
+  /** Milliseconds since its last request. */
   readonly idleMs: number;
   readonly grants: { until?: number; openings: OpeningId[] }[];
 }
 
-/** Sessions of one stream whose end somebody is to hear of. */
+/** Sessions with openings of one stream. */
 const MAX_SESSIONS = 50_000;
-/** Grants of one session, which gets another one with each master playlist that it loads. The oldest ends first. */
+/** Grants of one session, which gets one with each master playlist that it loads. The oldest ends first. */
 const MAX_GRANTS = 8;
 
-/** Why sessions end that ask for nothing any more. */
 const SILENT = 'the player asks for nothing any more';
 
 interface Held {
   grants: HlsSessionGrant[];
-  /** In milliseconds since the epoch, as far as it is not listed. */
+  /** In milliseconds since the epoch; not updated while the session is listed. */
   lastSeen: number;
 }
 
 /**
- * The grants of a stream's sessions, where guards have opened anything for them. They outlive an interruption of the
- * stream, in which no session is listed.
+ * Grants with openings of a stream's sessions. They outlive an interruption of the stream, during which no session is
+ * listed.
  */
 export class SessionGrants {
   readonly #ended: RecentSet<string>;
   readonly #sessions = new Map<string, Held>();
 
-  /** @param ended ids of openings that were closed on this node: their sessions do not come back */
+  /** @param ended ids of openings that were closed on this node: their sessions are not resumed */
   constructor(ended: RecentSet<string>) {
     this.#ended = ended;
   }
 
-  /** Whether any of the openings that a token tells of is still open, as far as this node knows. */
+  /** Tests whether any opening in a token is still open, as far as this node knows. */
   stateOf(id: string, openings: readonly OpeningId[]): 'open' | 'ended' | 'unknown' {
     const ids = new Set(openings.map((opening) => opening.id));
     const held = this.#sessions.get(id)?.grants ?? [];
@@ -50,7 +49,7 @@ export class SessionGrants {
   }
 
   /**
-   * Ends a grant with the session.
+   * Holds a grant, which ends with the session.
    * @param now milliseconds since the epoch
    * @throws tooManyConnections, when the grant has ended
    */
@@ -71,26 +70,26 @@ export class SessionGrants {
       this.#end(oldest, 'its master playlist was loaded again');
   }
 
-  /** A session that is not listed was seen. @param now milliseconds since the epoch */
+  /** Notes a request of a session that is not listed. @param now milliseconds since the epoch */
   see(id: string, now: number): void {
     const held = this.#sessions.get(id);
     if (held !== undefined) held.lastSeen = now;
   }
 
-  /** The session has ended. Idempotent. */
+  /** Ends the grants of a session. Idempotent. */
   end(id: string, reason: string): void {
     for (const grant of this.#sessions.get(id)?.grants ?? []) this.#end(grant, reason);
     this.#sessions.delete(id);
   }
 
-  /** All have ended. Idempotent. */
+  /** Ends all grants. Idempotent. */
   endAll(reason: string): void {
     for (const id of [...this.#sessions.keys()]) this.end(id, reason);
   }
 
   /**
-   * Ends those whose time is over, and sessions that are not listed and have been silent.
-   * @param before seen last, in milliseconds since the epoch
+   * Ends grants whose time is over, and sessions that are not listed and have been silent.
+   * @param before latest request of a silent session, in milliseconds since the epoch
    */
   expire(before: number, now: number, isListed: (id: string) => boolean): void {
     for (const [id, { lastSeen }] of this.#sessions) {
@@ -103,14 +102,14 @@ export class SessionGrants {
   endOver(id: string, now: number): void {
     const held = this.#sessions.get(id);
     const isOver = ({ until = Infinity }: HlsSessionGrant): boolean => until <= now;
-    // looked at twice a second for each session
+    // called twice a second for each session
     if (held === undefined || !held.grants.some(isOver)) return;
     for (const grant of held.grants) if (isOver(grant)) this.#end(grant, EXPIRED);
     held.grants = held.grants.filter((grant) => !isOver(grant));
     if (held.grants.length === 0) this.#sessions.delete(id);
   }
 
-  /** Another node goes on with all of them: nothing of them ends here. @param now milliseconds since the epoch */
+  /** Hands over all grants to another node, without ending them. @param now milliseconds since the epoch */
   handOver(now: number): HandedSession[] {
     const handed = [...this.#sessions].map(([id, { grants, lastSeen }]) => {
       const idleMs = Math.max(0, now - lastSeen);

@@ -1,27 +1,27 @@
 import type { NodeIdentity } from '#cluster';
 
 interface Watching {
-  /** When the node asked for something last, in milliseconds since the epoch. */
+  /** Last request, in milliseconds since the epoch. */
   at: number;
-  /** How many viewers it has reported. */
+  /** Viewers that it has reported. */
   viewers: number;
-  /** It is to get the stream from another one, and has not asked since that was said. */
+  /** The node was sent to another one for the stream, and has not asked since. */
   isLeaving: boolean;
   readonly leave: () => void;
 }
 
-/** The other nodes that get a stream from this one, for players of theirs. */
+/** Other nodes that get a stream from this one, for their players. */
 export class WatchingNodes {
   readonly #onCome: (viewers: () => number) => () => void;
   /** By incarnation. */
   readonly #nodes = new Map<string, Watching>();
 
-  /** @param onCome called for each node that comes, with how many viewers it has; its answer is called when that one has gone */
+  /** @param onCome called for each new node, with its number of viewers; the returned function is called when the node has left */
   constructor(onCome: (viewers: () => number) => () => void) {
     this.#onCome = onCome;
   }
 
-  /** How many there are, without those that are to leave. */
+  /** Number of nodes, without those that were dismissed. */
   get size(): number {
     let size = 0;
     for (const { isLeaving } of this.#nodes.values()) if (!isLeaving) size++;
@@ -32,14 +32,14 @@ export class WatchingNodes {
     return this.#nodes.has(incarnation);
   }
 
-  /** Viewers of all of them. */
+  /** Viewers of all nodes. */
   get viewers(): number {
     let count = 0;
     for (const { viewers } of this.#nodes.values()) count += viewers;
     return count;
   }
 
-  /** A node asks for something. @param viewers of it and of the nodes that get the stream from it, if it reports them */
+  /** Notes a request of a node. @param viewers of it and of the nodes that get the stream from it, if it reports them */
   see({ incarnation }: NodeIdentity, viewers?: number): void {
     let node = this.#nodes.get(incarnation);
     if (node === undefined) {
@@ -52,13 +52,13 @@ export class WatchingNodes {
     node.isLeaving = false;
   }
 
-  /** A node is to get the stream from another one: if it does, that one reports its viewers. */
+  /** Notes that a node was sent to another one for the stream, which reports its viewers then. */
   dismiss({ incarnation }: NodeIdentity): void {
     const node = this.#nodes.get(incarnation);
     if (node !== undefined) Object.assign(node, { isLeaving: true, viewers: 0 });
   }
 
-  /** Those that have asked for nothing since then have no players any more. @param before milliseconds since the epoch */
+  /** Removes nodes without requests since then, which have no players any more. @param before milliseconds since the epoch */
   expire(before: number): void {
     for (const [incarnation, { at, leave }] of this.#nodes) {
       if (at >= before) continue;

@@ -5,15 +5,15 @@ import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../peers/peer-call.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 
-/** How long a call for what comes next in a chunklist is held, if nothing does: players give up after 10 seconds. */
+/** Longest hold of a call for the next state of a chunklist: players give up after 10 seconds. */
 export const HELD_MS = 8000;
 /** Players in one report. */
 export const MAX_REPORTED = 1000;
 
-/** Of a chunklist, as a call's `forms` names them. */
+/** Forms of a chunklist, as `forms` of a call names them. */
 export const FORMS: readonly ChunklistForm[] = ['full', 'delta', 'legacy'];
 
-/** An output stream, by the names of what it is in. */
+/** Names of an output stream and of what contains it. */
 export interface StreamPath {
   readonly vhost: string;
   readonly app: string;
@@ -23,7 +23,7 @@ export interface StreamPath {
 const Form = Type.Union([Type.Literal('full'), Type.Literal('delta'), Type.Literal('legacy')]);
 const Counted = Type.Object({ msn: Type.Integer(), parts: Type.Integer() });
 
-/** A chunklist as it is at its owner. */
+/** Present chunklist of the owner. */
 export const ChunklistState = Type.Object({
   run: Type.String(),
   edition: Type.Number(),
@@ -41,13 +41,13 @@ export const ChunklistState = Type.Object({
     delta: Type.Optional(Type.String()),
     legacy: Type.Optional(Type.String()),
   }),
-  /** The owner sends the stream to enough nodes: who asks is to have it from one of those from now on. */
+  /** The owner sends the stream to enough nodes: from now on the caller gets it from one of those. */
   atCapacity: Type.Optional(Type.Boolean()),
 });
 /** See its schema. */
 export type ChunklistState = Static<typeof ChunklistState>;
 
-/** A master playlist for whoever may come, and the token of the player that asks for it, if the call names one. */
+/** Master playlist for any player, and the token of the player that the call names, if any. */
 export const MasterState = Type.Object({
   run: Type.String(),
   template: Type.String(),
@@ -64,7 +64,7 @@ export const Report = Type.Object({
       maxItems: MAX_REPORTED,
     },
   ),
-  /** Of those who are not counted. */
+  /** Bytes of players that are not counted. */
   bytes: Type.Number({ minimum: 0 }),
 });
 /** See its schema. */
@@ -77,24 +77,24 @@ const Verdict = Type.Union([
   Type.Literal('refused'),
   Type.Literal('full'),
 ]);
-/** What a player is to its stream; `refused`: now, as while another viewer has its name. */
+/** Answer about a player; `refused`: for now, for example while another viewer has its name. */
 export type Verdict = Static<typeof Verdict>;
 
-/** A player that asks for a master playlist, under the id of its session. */
+/** Player that asks for a master playlist. */
 export const Newcomer = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 128 }),
-  /** False for who asks for no more than the headers, and is not counted. */
+  /** False for a HEAD request, which is not counted. */
   plays: Type.Boolean(),
   guarded: Type.Boolean(),
-  /** Of the stream, where the player asked another one. */
+  /** Virtual host of the stream, if the player asked another one. */
   vhost: Type.Optional(Type.String()),
-  /** Goes to the owner of the stream, if there is a master playlist and the player plays. */
+  /** Passes to the owner of the stream if there is a master playlist and the player plays. */
   grant: GRANT_STATE,
 });
 /** See its schema. */
 export type Newcomer = Static<typeof Newcomer>;
 
-/** Sessions of a stream that another node has taken over. */
+/** Sessions of a stream that another node takes over. */
 const HandedSessions = Type.Array(
   Type.Object({
     id: Type.String({ minLength: 1, maxLength: 128 }),
@@ -106,49 +106,49 @@ const HandedSessions = Type.Array(
   { maxItems: MAX_REPORTED },
 );
 
-/** About the players of a report, in order. */
+/** Answers about the players of a report, in order. */
 export const Verdicts = Type.Object({ players: Type.Array(Verdict) });
 
-/** Of an output stream. */
+/** File of an output stream. */
 const File = {
   ...STREAM_FIELDS,
   file: Type.String(),
-  /** Milliseconds that the owner may hold the call for what is to come. */
+  /** Milliseconds for which the owner may hold the call until the file exists. */
   holdMs: Type.Optional(Type.Number({ minimum: 0, maximum: HELD_MS })),
-  /** The owner, as the node that asks knows it, by incarnation: who is asked has the stream from that one. */
+  /** Incarnation of the owner, as the caller knows it: the called node gets the stream from there. */
   relayOf: Type.Optional(Type.String()),
 };
 
-/** For a chunklist. */
+/** Request for a chunklist. */
 export const PlaylistRequest = {
   ...File,
-  /** The mark of the position that is known: what comes after it. */
+  /** Mark of the known position: the answer is a later one. */
   after: Type.Optional(Type.String()),
   forms: Type.Array(Form, { maxItems: 3 }),
-  /** Players whom the node that asks counts itself. */
+  /** Players that the caller counts itself. */
   viewers: Type.Optional(Type.Integer({ minimum: 0 })),
 };
 
-/** What a piece of media is. */
+/** Description of a media file. */
 export const MediaDescription = {
   kind: Type.Union([Type.Literal('part'), Type.Literal('segment'), Type.Literal('init')]),
   type: Type.Union([Type.Literal('video'), Type.Literal('audio'), Type.Literal('ts')]),
 };
 
-/** Requests of other nodes to the owner of a stream, or to one that has it from there. `null` is the answer while the playlist has not begun. */
+/** Calls to the owner of a stream, or to a node that relays it. `null` is the answer while the playlist has not begun. */
 export interface PlaylistCalls {
-  /** A master playlist, and the token of a session that is named, or has openings. */
+  /** Gets a master playlist, and the token of a session with a name or openings. */
   readonly master: typeof MASTER;
-  /** A chunklist, as soon as it is not at the mark `after`, or when it was held for as long as it may be. */
+  /** Gets a chunklist once it differs from the mark `after`, or after the longest hold. */
   readonly chunklist: typeof CHUNKLIST;
-  /** A part, a segment or an initialization; a call for a part that was hinted at is held. */
+  /** Gets a part, a segment or an initialization; a call for a hinted part is held. */
   readonly media: typeof MEDIA;
   readonly report: typeof REPORT;
-  /** The same to the node that counts the players, by their tokens. */
+  /** Reports to the home of the players instead of the owner. */
   readonly visits: typeof VISITS;
-  /** Ids of sessions that were ended by the server. */
+  /** Gets the ids of sessions that the server ended. */
   readonly kicked: typeof KICKED;
-  /** From the node that had the stream before: sessions whose end somebody is to hear of. */
+  /** Takes over sessions with openings, from the former owner of the stream. */
   readonly sessions: typeof SESSIONS;
 }
 
@@ -164,7 +164,7 @@ const VISITS = definePeerCall('visits', REPORT.request, Verdicts);
 const KICKED = definePeerCall('kicked', Type.Object(STREAM_FIELDS), Type.Array(Type.String()));
 const SESSIONS = definePeerCall('sessions', Type.Object({ ...STREAM_FIELDS, sessions: HandedSessions }), Type.Null());
 
-/** The calls for a kind of HLS. */
+/** Names the calls for a kind of HLS. */
 export function callsOf({ kind }: HlsForm): PlaylistCalls {
   const named = <C extends PeerCall>(call: C): C => ({ ...call, name: `${kind}/${call.name}` });
   return {
