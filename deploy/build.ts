@@ -1,8 +1,10 @@
 // Writes dist/: the server as a few files of JavaScript, together with most of its packages. Loaded one by one, a thousand
-// modules take twice the time of a start, and memory for good. Run it by `deploy/build`.
+// modules take twice the time of a start, and memory for good. Run it by `deploy/build`; with a folder as its argument it writes
+// the same there.
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import { build, type Plugin } from 'esbuild';
+import { argv } from 'node:process';
+import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
@@ -43,18 +45,39 @@ const builtIn: Plugin = {
 const began = new Date();
 const folder = await mkdtemp(join(ROOT, '.dist-'));
 try {
-  const { metafile } = await build({
-    absWorkingDir: ROOT,
+  const server = await bundle({
     entryPoints: ['src/main.ts', 'src/recording/delivery/upload-thread.ts'],
+    splitting: true,
+    target: 'node24',
+  });
+  const commands = await bundle({ entryPoints: ['src/cli/sign.ts', 'src/cli/audit.ts'], target: 'node20' });
+  for (const file of [...server, ...commands]) {
+    if (file.endsWith('.js') && (await readFile(join(ROOT, file), 'utf8')).includes('__dirname'))
+      throw new Error(`${basename(file)}: a package that is not listed here looks for files beside its own`);
+  }
+  for (const path of FILES) await cp(join(ROOT, path), join(folder, basename(path)), { recursive: true });
+  // a source that has changed meanwhile is newer
+  await utimes(join(folder, 'main.js'), began, began);
+  const [, , target] = argv;
+  await (target === undefined ? replaceDist() : cp(folder, target, { recursive: true }));
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+
+/** @returns the files that were written, from the root of the tree */
+async function bundle(options: BuildOptions): Promise<string[]> {
+  const { metafile } = await build({
+    ...options,
+    absWorkingDir: ROOT,
     entryNames: '[name]',
     outdir: folder,
     bundle: true,
-    splitting: true,
     external: APART,
     platform: 'node',
-    target: 'node24',
     format: 'esm',
     plugins: [inPlace, builtIn],
+    // node_modules may be a link: paths in it are those that a copy of the tree has
+    preserveSymlinks: true,
     // what modules of CommonJS ask for
     banner: {
       js: [
@@ -72,16 +95,7 @@ try {
     logLevel: 'warning',
     metafile: true,
   });
-  for (const file of Object.keys(metafile.outputs)) {
-    if (file.endsWith('.js') && (await readFile(join(ROOT, file), 'utf8')).includes('__dirname'))
-      throw new Error(`${basename(file)}: a package that is not listed here looks for files beside its own`);
-  }
-  for (const path of FILES) await cp(join(ROOT, path), join(folder, basename(path)), { recursive: true });
-  // a source that has changed meanwhile is newer
-  await utimes(join(folder, 'main.js'), began, began);
-  await replaceDist();
-} finally {
-  await rm(folder, { recursive: true, force: true });
+  return Object.keys(metafile.outputs);
 }
 
 /** A server that runs may yet load parts of the build before: they stay until the next one. */

@@ -11,15 +11,16 @@ import { releaseChangelog } from './changelog.ts';
 
 const EXIT_FAILED = 1;
 const VERSION = /^\d+\.\d+\.\d+$/;
-const IMAGE = /(?<=example\.com\/kiln:)\d+\.\d+\.\d+/g;
+const ARTIFACT = /(?<=example\.com\/kiln:|kiln-)\d+\.\d+\.\d+/g;
 /** Where the version stands. */
 const PLACES: Readonly<Record<string, RegExp>> = {
   'package.json': /(?<="name": "kiln",\n\s*"version": ")[^"]+/g,
   'package-lock.json': /(?<="name": "kiln",\n\s*"version": ")[^"]+/g,
   'deploy/helm/kiln/Chart.yaml': /(?<=^(?:version|appVersion): ).+$/gm,
   'deploy/kubernetes/kustomization.yaml': /(?<=newTag: ')[^']+/g,
-  'deploy/Dockerfile': IMAGE,
-  'docs/install.md': IMAGE,
+  'deploy/Dockerfile': ARTIFACT,
+  'README.md': ARTIFACT,
+  'docs/install.md': ARTIFACT,
 };
 
 try {
@@ -68,6 +69,7 @@ function release([version = '', ...more]: readonly string[], isDry: boolean): vo
 
   git tag --annotate v${version} --message 'Kiln ${version}' ${commit}
   git push origin v${version}
+  npm run pack                                    # kiln-${version}.tgz
   docker buildx build -f deploy/Dockerfile --platform linux/amd64,linux/arm64 \\
     --build-arg GIT_VERSION="$(git describe --tags --long --always)" -t registry.example.com/kiln:${version} --push .
 `);

@@ -1,6 +1,8 @@
+#!/usr/bin/env node
 import { createReadStream } from 'node:fs';
 import { argv, env, stderr, stdout } from 'node:process';
 import { parseArgs } from 'node:util';
+import { commandName } from './command-name.ts';
 import { verify } from '../management/audit/verify.ts';
 
 const USAGE = `Checks that no line of audit logs was altered, removed or put elsewhere.
@@ -12,6 +14,7 @@ const USAGE = `Checks that no line of audit logs was altered, removed or put els
   --help     print this
 
 Exit code 0 when the chain is whole, 1 when it is broken, 2 when it cannot be checked.`;
+const COMMAND = commandName(argv, 'audit');
 const EXIT_BROKEN = 1;
 const EXIT_USAGE = 2;
 /** No line that was written is as long. */
@@ -20,7 +23,7 @@ const MAX_LINE = 1024 * 1024;
 try {
   process.exitCode = await run(argv.slice(2));
 } catch (error) {
-  stderr.write(`${(error as Error).message}\nnpm run audit -- --help tells the options.\n`);
+  stderr.write(`${(error as Error).message}\n${COMMAND} --help tells the options.\n`);
   process.exitCode = EXIT_USAGE;
 }
 
@@ -28,7 +31,7 @@ async function run(args: string[]): Promise<number> {
   const options = { key: { type: 'string', multiple: true }, help: { type: 'boolean', default: false } } as const;
   const { values, positionals: files } = parseArgs({ args, options, allowPositionals: true });
   if (values.help) {
-    stdout.write(`${USAGE}\n`);
+    stdout.write(`${USAGE.replace('npm run audit --', COMMAND)}\n`);
     return 0;
   }
   const keys = (values.key ?? [env.KILN_AUDIT_KEY ?? '']).filter((key) => key !== '');

@@ -2,7 +2,8 @@ import { parseArgs } from 'node:util';
 
 export const USAGE = `Kiln, a live media server.
 
-  npm start -- [options]
+  npm start -- [options]   in a checkout
+  kiln [options]           from the npm package
 
   --config FILE   Server.xml to run (default config/Server.xml)
   --demo          also publish a built-in test pattern and print the page to open

@@ -1,16 +1,19 @@
+#!/usr/bin/env node
 import { argv, exit, stderr, stdout } from 'node:process';
+import { commandName } from './command-name.ts';
 import { checkUrl } from './sign-check.ts';
 import { readSignArguments, SIGN_USAGE, type SignArguments } from './sign-arguments.ts';
 import { signUrl } from '../access/policy/sign.ts';
 
 const EXIT_REFUSED = 1;
 const EXIT_USAGE = 2;
+const COMMAND = commandName(argv, 'sign');
 
 function read(now: number): SignArguments {
   try {
     return readSignArguments(argv.slice(2), now);
   } catch (error) {
-    stderr.write(`${(error as Error).message}\nnpm run sign -- --help tells the options.\n`);
+    stderr.write(`${(error as Error).message}\n${COMMAND} --help tells the options.\n`);
     exit(EXIT_USAGE);
   }
 }
@@ -18,7 +21,7 @@ function read(now: number): SignArguments {
 const now = Date.now();
 const wanted = read(now);
 if (wanted.what === 'help') {
-  stdout.write(`${SIGN_USAGE}\n`);
+  stdout.write(`${SIGN_USAGE.replaceAll('npm run sign --', COMMAND)}\n`);
 } else if (wanted.what === 'sign') {
   stdout.write(`${signUrl(wanted.url, wanted.fields, wanted.signing)}\n`);
 } else {

@@ -7,6 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 const ROOT = join(import.meta.dirname, '../../..');
 const FILES = [
   'CHANGELOG.md',
+  'README.md',
   'package-lock.json',
   'deploy/Dockerfile',
   'deploy/helm/kiln/Chart.yaml',
@@ -63,6 +64,7 @@ test('a release is one commit that has the version everywhere, and no tag', (t) 
   t.is(git('diff', '--numstat', 'HEAD~', '--', 'package-lock.json').split('\t')[0], '2', 'and of no other package');
   t.regex(text('deploy/helm/kiln/Chart.yaml'), new RegExp(`^version: ${NEXT}\nappVersion: ${NEXT}$`, 'm'));
   t.true(text('docs/install.md').includes(`registry.example.com/kiln:${NEXT} `));
+  for (const file of ['README.md', 'docs/install.md']) t.true(text(file).includes(`kiln-${NEXT}.tgz`), file);
   t.true(text('deploy/Dockerfile').includes(`registry.example.com/kiln:${NEXT} `));
   t.is(text('deploy/kubernetes/kustomization.yaml').split(`newTag: '${NEXT}'`).length, 3);
   t.regex(text('CHANGELOG.md'), new RegExp(`\n## \\[${NEXT}\\] - \\d{4}-\\d\\d-\\d\\d\n[^]*?\n- Something old\\.\n`));
