@@ -6,7 +6,7 @@ import { argv, exit, stdout } from 'node:process';
 const LINK = /\[[^\]]*\]\(([^)\s]+)\)/g;
 const HEADING = /^#+\s+(.+)$/gm;
 /** A path in backquotes that begins with one of the repository's folders: `src/core/stream.ts`. */
-const PATH = /`((?:src|cluster|config|deploy|docs|grafana|test|\.ci)\/[\w.*/{}-]*)`/g;
+const PATH = /`((?:src|cluster|config|deploy|docs|examples|grafana|test|\.ci)\/[\w.*/{}-]*)`/g;
 /** A document that a comment refers to, by its path from the root of the repository, with a heading or without. */
 const DOCUMENT = /(?<![\w./-])((?:[\w.-]+\/)*[\w-]+\.md(?:#[\w-]+)?)/g;
 const COMMENT = /\/\*[^]*?\*\/|(?<=^|\s)\/\/.*$/gm;
@@ -98,8 +98,8 @@ if (argv[1] === import.meta.filename) {
   const exists = (path: string) => (path.includes('*') ? globSync(path).length > 0 : existsSync(path));
   const read = (path: string) => readFileSync(path, 'utf8');
   const found = [
-    ...globSync(['*.md', 'docs/**/*.md', '{src,cluster}/**/README.md']).flatMap((document) =>
-      faults(document, read(document), { exists, read, scripts: new Set(Object.keys(scripts)) }),
+    ...globSync(['*.md', '.github/**/*.md', '{docs,examples}/**/*.md', '{src,cluster}/**/README.md']).flatMap(
+      (document) => faults(document, read(document), { exists, read, scripts: new Set(Object.keys(scripts)) }),
     ),
     ...globSync('{src,cluster,deploy,grafana,test}/**/*.{ts,js}').flatMap((file) =>
       commentFaults(file, read(file), { exists, read }),
