@@ -51,7 +51,7 @@ import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
 
 export interface RedisClusterOptions extends ConfigCopyOptions {
-  /** Of the cluster: several may share a Redis. */
+  /** Name of the cluster: several may share a Redis. */
   readonly name: string;
   /** Id of this node, its own in the cluster. */
   readonly id: string;
@@ -197,7 +197,7 @@ class RedisCluster implements Cluster {
       sync: this.#sync,
       outage: this.#outage,
       onAtStake: () => void this.#askPeers().catch(onFault),
-      onAsk: (node) => void this.#judge(node).catch(onFault),
+      onAsk: (node) => void this.#askSilent(node).catch(onFault),
       onConfirmed: () => void this.#peers.confirm().catch(onFault),
       onMarkedDead: () => onMarkedDead(this.self),
       onBeat,
@@ -365,6 +365,7 @@ class RedisCluster implements Cluster {
     this.#deathDetector.close();
     await this.#heartbeat.close();
     this.#table.close();
+    // without Redis all that this node holds ends with its time to live
     await this.#leasing.leases.close().catch(() => undefined);
     await this.#nodes.leave().catch(() => undefined);
     this.#connection.close();
@@ -381,15 +382,15 @@ class RedisCluster implements Cluster {
     if (superseded !== undefined) this.#leasing.leases.extendAll(asked, superseded);
   }
 
-  /** A node that Redis does not hear of keeps what exists anyway as long as it says that it lives. */
-  async #judge(node: NodeIdentity): Promise<void> {
+  /** Asks a silent node whether it lives, and reports that to Redis: while it lives it keeps what exists anyway. */
+  async #askSilent(node: NodeIdentity): Promise<void> {
     const { incarnation } = node;
     // every beat says so until Redis has the answer
     if (this.#asked.has(incarnation)) return;
     this.#asked.add(incarnation);
     try {
       const life = await this.#peers.ask(node);
-      if (!this.#closed) await this.#nodes.judge(node, life);
+      if (!this.#closed) await this.#nodes.reportLife(node, life);
     } finally {
       this.#asked.delete(incarnation);
     }
@@ -398,7 +399,7 @@ class RedisCluster implements Cluster {
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
     if (this.#leasing.leases.holds(key))
       throw new UnavailableError(`this node owns ${key}, and Redis cannot be reached`, { cause });
-    // held before anybody is asked: of two nodes that claim it at once neither hears that it is free
+    // held before any node is asked: of two nodes that claim it at once neither hears that it is free
     const lease = this.#leasing.claims.holdUnconfirmed(key, newToken(), meta, options);
     if (await this.#peers.allDeny(key)) return { lease };
     await lease.release();
@@ -408,7 +409,7 @@ class RedisCluster implements Cluster {
   }
 
   /**
-   * What a new node has is heard of by a claim, which may come before the node itself is known.
+   * Beats if a node is not known yet: its first claims may be known before.
    * @returns the milliseconds that are left
    */
   async #meet({ id }: NodeIdentity, timeoutMs: number): Promise<number> {

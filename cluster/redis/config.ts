@@ -240,7 +240,7 @@ export class RedisConfig implements ConfigStore {
     this.#options.rejections.keepOnly('entries', keys);
   }
 
-  /** What the writer has seen of an entry, as scripts compare it: one that is refused can be replaced. */
+  /** Revision of an entry that the writer has seen, as scripts compare it: a rejected entry can be replaced. */
   #seenInStore({ key, seen }: Expectation): number {
     const refused = this.#refused.get(key)?.revision;
     const isPresent = seen === (this.#state.entries.get(key)?.revision ?? 0);

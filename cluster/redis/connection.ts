@@ -20,7 +20,7 @@ const BACKSTOP = 10;
 
 /** Where Redis is; one of the three. Addresses are `redis://host:port/db`, or `rediss://` for TLS. */
 export type RedisOptions = {
-  /** Of an ACL user; without one the password is that of `default`. A url may bring its own. */
+  /** Name of an ACL user; without one the password is that of `default`. A url may bring its own. */
   readonly username?: string;
   readonly password?: string;
   /** For `rediss://`: authorities, client certificate. */
@@ -137,7 +137,7 @@ export class Connection {
     return this.#answered;
   }
 
-  /** What it is connected to now; of a Redis Cluster every node that is known. */
+  /** Servers that it is connected to now; of a Redis Cluster every node that is known. */
   get addresses(): StoreAddress[] {
     const { client } = this;
     if (client instanceof Cluster) {

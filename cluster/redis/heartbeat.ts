@@ -13,7 +13,7 @@ import type { Outage } from './outage.ts';
 import type { StoreSync } from './store-sync.ts';
 import type { Timing } from './timing.ts';
 
-/** What the last beat says about Redis. The first phase is degraded; `after` has all transitions. */
+/** Relation of a node to Redis. The first phase is degraded; `after` has all transitions. */
 type Phase =
   /** No beat was answered yet, the last one failed, or the connection has ended since. */
   | { readonly kind: 'degraded' }

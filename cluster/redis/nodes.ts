@@ -72,9 +72,9 @@ export type Life = 'lives' | 'over' | 'silent' | 'unknown';
 /** A node as it describes itself in Redis. */
 interface OwnRow extends NodeDescription {
   readonly address: string | undefined;
-  /** It will stop. */
+  /** The node will stop. */
   readonly retires?: boolean;
-  /** How often this life of the node has changed its row. Nodes of earlier versions do not count. */
+  /** Number of changes of the row by this incarnation. Nodes of earlier versions do not count. */
   readonly revision?: number;
 }
 
@@ -97,15 +97,15 @@ type Reply = readonly [
 export class Nodes {
   readonly #options: NodesOptions;
   #rows: readonly NodeRow[] = [];
-  /** How they describe themselves, without times. */
-  #said = '';
+  /** Ids, states and rows as JSON, without times: a difference is announced. */
+  #shown = '';
   /** The last revision of its row that was seen of each life. */
   #revisions: ReadonlyMap<string, number> = new Map();
   /** The row of this node. */
   #own = { json: '', revision: 0, signed: '' };
   #joined = false;
   #isMarkedDead = false;
-  /** When the last beat was sent that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
+  /** Time of the last beat that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
   #completeAt = -Infinity;
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
   #description: NodeDescription = { load: 0, full: true, info: {} };
@@ -124,7 +124,7 @@ export class Nodes {
     return this.#rows;
   }
 
-  /** How many nodes come before this one in an order that is the same on all of them. */
+  /** Position of this node in an order that is the same on all nodes, from 0. */
   get rank(): number {
     return this.#rows.filter(({ id }) => id < this.#options.self.id).length;
   }
@@ -213,8 +213,8 @@ export class Nodes {
     for (const { incarnation } of unheard) revisions.set(incarnation, this.#revisions.get(incarnation) ?? 0);
     this.#revisions = revisions;
     this.#rows = [...heard, ...unheard];
-    const before = this.#said;
-    this.#said = JSON.stringify([this.#rows.map(({ id, state }) => [id, state]), rows.map((row) => row[3])]);
+    const before = this.#shown;
+    this.#shown = JSON.stringify([this.#rows.map(({ id, state }) => [id, state]), rows.map((row) => row[3])]);
     this.#options.known.keep(
       this.#others().flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }])),
     );
@@ -230,7 +230,7 @@ export class Nodes {
       wanted: wanted === 1,
       claimsRevision: Number(claimsRevision),
       configRevision: Number(configRevision),
-      nodesChanged: this.#said !== before,
+      nodesChanged: this.#shown !== before,
       asks: asks.flatMap(([encoded, incarnation]) => {
         const id = parseId(encoded);
         return id === undefined ? [] : { id, incarnation };
@@ -243,7 +243,7 @@ export class Nodes {
    * Reports to Redis the state of a silent node. If it is unknown, another node is asked to find out.
    * @throws UnavailableError
    */
-  async judge({ id, incarnation }: NodeIdentity, life: Life): Promise<void> {
+  async reportLife({ id, incarnation }: NodeIdentity, life: Life): Promise<void> {
     const { self, connection, timing } = this.#options;
     const found = { lives: 'cut', over: 'gone', silent: 'gone', unknown: 'unknown' }[life];
     const verdict = [found, timing.ttl, `${encodeURIComponent(self.id)} ${self.incarnation}`];
@@ -312,7 +312,7 @@ export class Nodes {
     const { address, load, full, info } = said;
     const retires = 'retires' in said && said.retires === true;
     const isSilent = silentMs >= timing.ttl;
-    // what had become of it Redis has lost, too: until it is asked again, it is what it was
+    // Redis has lost what became of it, too: until it is asked again, it is what it was
     const isLost = fate === 'gone' || (fate === '' && isSilent && before?.state === 'lost');
     return {
       address,

@@ -50,7 +50,7 @@ export interface PeersOptions {
   readonly isDegraded: () => boolean;
   /** Whether this node owns a key, or knows its owner. */
   readonly holds: (key: string) => boolean;
-  /** Of the keys that another node holds, those that this node has a later claim of. */
+  /** Keys held by another node of which this node has a later claim. */
   readonly laterClaims: (held: Held, by: NodeIdentity) => string[];
 }
 
@@ -64,7 +64,7 @@ export class Peers {
   #handler: PeerHandler | undefined;
   /** By the incarnation that asked: until when, on the monotonic clock, and in which of its rounds. */
   readonly #promises = new Map<string, { readonly until: number; readonly round: number }>();
-  /** How often this node has asked, and the last time that was over when Redis had what it holds. */
+  /** Number of rounds in which this node has asked, and the last one before Redis confirmed what it holds. */
   #round = 0;
   #confirmed = 0;
 

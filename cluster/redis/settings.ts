@@ -2,7 +2,7 @@
 export interface StoreSettings {
   /** `maxmemory-policy`; undefined when Redis does not say. With any but `noeviction` it drops keys when its memory is full. */
   readonly evictionPolicy: string | undefined;
-  /** It has replicas, and takes writes that none of them has (`min-replicas-to-write` 0). */
+  /** Redis has replicas, and takes writes that none of them has (`min-replicas-to-write` 0). */
   readonly writesAlone: boolean;
 }
 

@@ -1,17 +1,17 @@
 /** Times in milliseconds. */
 export interface Timing {
-  /** How long the lease of a node, and with it all its claims, is valid without a beat. */
+  /** Time to live of the lease of a node, and with it of all its claims, without a beat. */
   readonly ttl: number;
-  /** How often a node renews its lease. */
+  /** Time between two beats. */
   readonly beat: number;
-  /** How long a command may take. */
+  /** Timeout of a command. */
   readonly command: number;
   /**
    * How long only previous holders may claim after Redis has lost its content: as long as their leases last, and then a
    * little for those that were cut off.
    */
   readonly grace: number;
-  /** How long a lost node is listed. */
+  /** Time for which a lost node is listed. */
   readonly forget: number;
 }
 
@@ -35,12 +35,12 @@ export function validity({ ttl }: Timing): number {
   return ttl * 0.95;
 }
 
-/** How long a node that is not heard of may take to accept a connection: so long its host may be cut off besides. */
+/** Time in which a silent node has to accept a connection: its host may be cut off for so long. */
 export function connectingMs({ ttl }: Timing): number {
   return ttl * 0.4;
 }
 
-/** How long it has to answer then whether it lives. A process that stood still may go on in that time. */
+/** Time in which it has to answer then. A suspended process may resume until then. */
 export function askingMs({ ttl }: Timing): number {
   return ttl * 0.9;
 }

@@ -44,7 +44,7 @@ export class AbandonedClaims {
     this.#claims.push({ key, token, from, isUnsure });
   }
 
-  /** Whether the claim of a token is to be deleted yet, or kept back until then. */
+  /** Whether the claim of a token is still to be deleted. */
   has(token: string): boolean {
     return this.#claims.some((claim) => claim.token === token);
   }

@@ -21,7 +21,7 @@ export class RedisLease extends TimedLease {
   /** The store may lack the meta, or the kept value. */
   #isMetaPending = false;
   #isKeptPending = false;
-  /** They have changed since the claim was made: an older state of the store has others. */
+  /** Changed since the claim was made: an older state of the store has others. */
   #hasOtherMeta = false;
   #hasOtherKept = false;
   #waits: boolean;
