@@ -1,3 +1,4 @@
+import { isSameIncarnation } from './identity.ts';
 import { isAble } from './placement.ts';
 import type { NodeIdentity, NodeRow } from './types.ts';
 
@@ -10,7 +11,7 @@ const LOAD_STEP = 0.2;
  * @param former incarnation that has just lost or left the stream or task: it would only delay the others
  */
 export function ranked(key: string, nodes: readonly NodeRow[], former?: NodeIdentity): string[] {
-  const able = nodes.filter((node) => isAble(node) && node.incarnation !== former?.incarnation);
+  const able = nodes.filter((node) => isAble(node) && !isSameIncarnation(node, former));
   return [false, true].flatMap((isFull) =>
     inOrder(
       key,

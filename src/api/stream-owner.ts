@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Cluster, NodeIdentity } from '#cluster';
+import { isSameIncarnation, type Cluster, type NodeIdentity } from '#cluster';
 import type { Registry } from '../core/registry.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
@@ -51,7 +51,7 @@ export class StreamOwners {
     for (; ; owner = await directory.ownerOf(name)) {
       if (owner === undefined || owner.isSelf || !owner.live) return undefined;
       // it is still the one that cannot be reached
-      if (asked?.incarnation === owner.node.incarnation) throw kilnError('ownerUnreachable');
+      if (isSameIncarnation(asked, owner.node)) throw kilnError('ownerUnreachable');
       onAsked(owner.node.id);
       const answer = await this.#forward(owner.node, request);
       if (answer !== undefined) return answer;

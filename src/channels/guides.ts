@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import { isSameIncarnation } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { kilnError } from '../errors.ts';
@@ -97,7 +98,7 @@ export class Guides {
     const { vhost, name: app } = application;
     const owner = tasks.owner({ kind: SCHEDULED.name, vhost: vhost.name, app, id: name });
     const request = { vhost: vhost.name, app, spec, ...span };
-    if (owner !== undefined && owner.incarnation !== others.self.incarnation) {
+    if (owner !== undefined && !isSameIncarnation(owner, others.self)) {
       const { answer, error } = await others.askOne(owner, GUIDE, request, ANSWER_MS);
       if (answer === undefined) throw error ?? kilnError('ownerUnreachable');
       return answer;

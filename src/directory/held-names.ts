@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Claim, Cluster, Lease, NodeIdentity } from '#cluster';
+import { isSameIncarnation, type Claim, type Cluster, type Lease, type NodeIdentity } from '#cluster';
 import type { Application } from '../core/application.ts';
 import { kilnError } from '../errors.ts';
 import { within } from '../lib/within.ts';
@@ -60,7 +60,7 @@ export class HeldNames {
     const claim = await this.#within(until, wanted, attempt());
     if ('lease' in claim) return claim.lease;
     const { cluster, changes } = this.#options;
-    if (claim.owner.incarnation === cluster.self.incarnation) throw kilnError('streamExists');
+    if (isSameIncarnation(claim.owner, cluster.self)) throw kilnError('streamExists');
     if (this.#held >= MAX_HELD) throw kilnError('tooManyWaiting');
     const watch = changes.watch(wanted.application, (input) => input === wanted.name);
     this.#held++;
@@ -82,7 +82,7 @@ export class HeldNames {
     let told: NodeIdentity | undefined;
     for (let owner = first; ;) {
       const outcome = await this.#wait(until, owner, watch, wanted, () => {
-        if (told?.incarnation !== owner.incarnation) this.#tell(wanted, owner);
+        if (!isSameIncarnation(told, owner)) this.#tell(wanted, owner);
         told = owner;
       });
       if (wanted.signal?.aborted === true) throw kilnError('clientGone');
@@ -91,7 +91,7 @@ export class HeldNames {
       const claim = await this.#within(Math.max(until, performance.now() + ASK_AGAIN_MS), wanted, attempt());
       if ('lease' in claim) return claim.lease;
       owner = claim.owner;
-      if (owner.incarnation === this.#options.cluster.self.incarnation) throw kilnError('streamExists');
+      if (isSameIncarnation(owner, this.#options.cluster.self)) throw kilnError('streamExists');
       if (outcome === 'over') throw kilnError('streamNameUnconfirmed');
     }
   }

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { joinKey, type Cluster, type NodeIdentity, type Owner, type OwnerChange } from '#cluster';
+import { isSameIncarnation, joinKey, type Cluster, type NodeIdentity, type Owner, type OwnerChange } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
@@ -175,9 +175,8 @@ export class StreamDirectory {
     return application !== undefined && meta.generation < application.generation;
   }
 
-  #isSelf({ id, incarnation }: NodeIdentity): boolean {
-    const { self } = this.#cluster;
-    return id === self.id && incarnation === self.incarnation;
+  #isSelf(node: NodeIdentity): boolean {
+    return isSameIncarnation(node, this.#cluster.self);
   }
 
   #follow(changes: readonly OwnerChange[]): void {

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { place, type Cluster, type Json, type NodeRow, type Owner } from '#cluster';
+import { isSameIncarnation, place, type Cluster, type Json, type NodeRow, type Owner } from '#cluster';
 import type { Application } from '../core/application.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
@@ -134,7 +134,7 @@ export class ClusterTasks {
     const owner = tasks.owner(name);
     if (!(await this.remove(name))) return undefined;
     if (owner === undefined) return { report: undefined };
-    if (owner.incarnation === cluster.self.incarnation) return { report: tasks.lastReport(name) };
+    if (isSameIncarnation(owner, cluster.self)) return { report: tasks.lastReport(name) };
     const { answer } = await others.askOne(owner, LAST, name);
     return { report: answer?.report as Json | undefined };
   }

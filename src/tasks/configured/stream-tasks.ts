@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ConflictError, StorageError, UnavailableError, type Cluster } from '#cluster';
+import { isSameIncarnation, ConflictError, StorageError, UnavailableError, type Cluster } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import { BackOff } from '../../lib/back-off.ts';
 import type { OutputStream } from '../../core/stream.ts';
@@ -148,7 +148,7 @@ export class StreamTasks {
     const { cluster, application, output } = this.#options;
     const stream = output.input.name;
     const owner = await cluster.ownerOf(streamKey({ vhost: application.vhost.name, app: application.name, stream }));
-    return owner !== undefined && owner.incarnation !== cluster.self.incarnation;
+    return owner !== undefined && !isSameIncarnation(owner, cluster.self);
   }
 
   /** Whether the node that had the stream does not run the task any more. */
