@@ -11,37 +11,37 @@ import { unlessAborted } from '../../../lib/unless-aborted.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { callsOf, type PlaylistCalls } from '../sessions/wire.ts';
 
-/** How long a call may take, beyond the time that it is held: players give up after 10 seconds. */
+/** Limit of a call, beyond the time that it is held: players give up after 10 seconds. */
 const TIMEOUT_MS = 5000;
-/** The same of a node that has the stream from its owner: longer than that waits for the owner itself. */
+/** The same for a parent, which itself waits for the owner. */
 const PARENT_TIMEOUT_MS = TIMEOUT_MS + 1000;
-/** What a node says that cannot give a stream to this one, though it may be well. */
+/** Errors by which a parent refuses a stream, though it may be well. */
 const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>(['callUnknown', 'streamNotFound', 'relayedEnough']);
-/** Between two attempts while nobody answers for the stream. */
+/** Pause between two attempts while no node answers for the stream. */
 export const RETRY_MS = 500;
 
-/** What is asked, without what the link adds: the stream, and for how long the call may be held. */
+/** A request without the fields that the link adds. */
 type Fields<Q extends TSchema> = Omit<Static<Q>, 'vhost' | 'app' | 'stream' | 'holdMs' | 'relayOf'>;
 
-/** Nobody answers for the stream now. */
+/** Error while no node answers for the stream. */
 export class AwayError extends Error {
   override readonly name = 'AwayError';
 
-  /** Who was asked may have done what it was asked for. */
+  /** The request may have been carried out. */
   get mayBeDone(): boolean {
     return this.cause !== undefined && !(this.cause instanceof UnreachableError);
   }
 }
 
-/** Who is asked does not have the stream. */
+/** Answer of a node that does not have the stream. */
 class NotHereError extends Error {
   override readonly name = 'NotHereError';
 }
 
-/** Where a stream comes from. */
+/** The node that sends a stream. */
 export interface Source {
   readonly node: NodeIdentity;
-  /** The owner, by incarnation, where another node has the stream from it. */
+  /** Incarnation of the owner, if the node is a parent. */
   readonly relayOf?: string;
   readonly owner: NodeIdentity;
 }
@@ -51,29 +51,27 @@ export function treeKey({ kind }: HlsForm, { vhost, name: app }: Application, ou
   return joinKey(kind, vhost.name, app, output);
 }
 
-/** What the way to an owner is made of. */
 export interface OwnerLinkOptions {
   readonly form: HlsForm;
   readonly calls: PeerCalls;
   readonly directory: Pick<StreamDirectory, 'locate' | 'mayMove'>;
   readonly application: Application;
-  /** Of the output stream, as viewers ask for it. */
+  /** Name of the output stream. */
   readonly name: string;
   readonly owner: NodeIdentity;
   readonly tree: Pick<RelayTree, 'self' | 'parent' | 'has' | 'unreachable'>;
-  /** Called when no node has the stream any more. */
+  /** Called when no node has the stream any longer. */
   readonly onGone: () => void;
 }
 
-/** The way to the node that has a stream. */
+/** Sends requests about a stream of another node to its owner, or to the parent that `StreamSender` chooses. */
 export class OwnerLink {
-  /** What it can be asked. */
   readonly calls: PlaylistCalls;
   readonly #options: OwnerLinkOptions;
   readonly #sender: StreamSender;
   /** Aborted when another node has the stream. */
   #moved = new AbortController();
-  /** Nobody is known to have the stream since, by the monotonic clock; its last owner may still answer for it. */
+  /** Since when no owner is known, by the monotonic clock; the last one may still answer. */
   #lostAt: number | undefined;
   /** Next attempt to reach an owner that did not answer, by the monotonic clock; infinite during one, undefined after an answer. */
   #retryAt: number | undefined;
@@ -85,33 +83,33 @@ export class OwnerLink {
     this.#sender = new StreamSender(tree, treeKey(form, application, name), owner);
   }
 
-  /** The last that is known. */
+  /** The last known owner. */
   get owner(): NodeIdentity {
     return this.#sender.owner;
   }
 
-  /** Where what all nodes have alike comes from: the owner, or a node that has it from there. */
+  /** The node that files come from, which are the same on every node. */
   get source(): Source {
     const { owner, next } = this.#sender;
     return next.role === 'parent' ? { node: next.node, relayOf: owner.incarnation, owner } : { node: owner, owner };
   }
 
-  /** Nobody answers for the stream, as far as is known: calls fail at once, but for one now and then. */
+  /** True while the owner does not answer: calls fail at once, except for one now and then. */
   get away(): boolean {
     return this.#retryAt !== undefined;
   }
 
-  /** Nobody has the stream, as far as is known. */
+  /** True while no owner is known. */
   get lost(): boolean {
     return this.#lostAt !== undefined;
   }
 
-  /** Milliseconds for which nobody has had the stream. @param now by the monotonic clock */
+  /** Milliseconds without a known owner. @param now by the monotonic clock */
   lostFor(now: number): number {
     return this.#lostAt === undefined ? 0 : now - this.#lostAt;
   }
 
-  /** Who has the stream by now. */
+  /** Follows the stream to its present owner; undefined when none is known. */
   follow(owner: NodeIdentity | undefined): void {
     if (owner === undefined) {
       this.#lostAt ??= performance.now();
@@ -133,8 +131,8 @@ export class OwnerLink {
   }
 
   /**
-   * What whoever has the stream answers, also when that is another node than was thought.
-   * @param holdMs so long it may hold the call for what is to come
+   * Asks the owner, and once more if another node turns out to be the owner.
+   * @param holdMs time for which the owner may hold the call
    * @throws AwayError, streamNotFound when no node has it, and the owner's own KilnError
    */
   async ask<Q extends TSchema, A extends TSchema>(
@@ -158,7 +156,7 @@ export class OwnerLink {
   }
 
   /**
-   * The same of what any node tells alike that has it from the owner: one of those is asked where the owner has enough to do.
+   * Asks for data that is the same on every node: the parent, if there is one, and otherwise the owner.
    * @throws as `ask`
    */
   async fetch<Q extends TSchema, A extends TSchema>(
@@ -170,23 +168,23 @@ export class OwnerLink {
     if (role !== 'parent') return await this.ask(call, fields, holdMs);
     const answer = await this.#askParent(node, call, fields, holdMs);
     if (typeof answer === 'object') return answer;
-    // viewers here are among those that the parent has told of
+    // the parent has reported the viewers of this node
     const ownAnswer = await this.ask(call, { ...fields, viewers: undefined } as Fields<Q>, holdMs);
     if (answer === 'waits') this.#sender.refused(node, 'waiting');
     return ownAnswer;
   }
 
-  /** The node that the stream comes from is silent. */
+  /** Leaves a sender that is silent. */
   leave({ node }: Source): void {
     this.#sender.refused(node, 'failed');
   }
 
-  /** The owner has told that it sends the stream to enough nodes. */
+  /** Reports that the owner sends the stream to enough nodes. */
   ownerAtCapacity(): void {
     this.#sender.refused(this.owner, 'full');
   }
 
-  /** What comes of a promise, or undefined when another node has the stream before that. */
+  /** Settles as a promise does, or resolves to undefined when the stream has another owner before that. */
   unlessMoved<T>(promise: Promise<T>): Promise<T | undefined> {
     return unlessAborted(promise, this.#moved.signal);
   }
@@ -215,7 +213,7 @@ export class OwnerLink {
       if (!(error instanceof KilnError)) throw error;
       const { code, cause } = error;
       if (code === 'fileNotFound' || code === 'playlistOverdue') throw error;
-      // otherwise it may be about to hear of the owner, or not reach it: the owner itself tells more
+      // the parent may be about to hear of the owner, or not reach it: the owner itself tells more
       if (cause === undefined && !REFUSALS.has(code)) return 'waits';
       this.#sender.refused(parent, cause instanceof UnreachableError ? 'unreachable' : 'failed');
       return 'refused';
@@ -263,7 +261,7 @@ export class OwnerLink {
         throw error;
       }
       const now = performance.now();
-      // of an owner that has something to wait for, or much to send, that it is late does not tell enough
+      // an owner that holds the call, or has much to send, may be late without being unreachable
       const isLate = holdMs > 0 && now - begun > holdMs;
       if (isSameIncarnation(owner, this.owner) && !isLate) {
         this.#retryAt = now + RETRY_MS;
@@ -279,7 +277,7 @@ export class OwnerLink {
     return { ...fields, ...names, ...(holdMs > 0 && { holdMs }) };
   }
 
-  /** @throws AwayError when who was asked is leaving, and another may have it soon; streamNotFound when nobody else has it */
+  /** @throws AwayError when the node is leaving, and another may have the stream soon; streamNotFound when no other node has it */
   async #relocate(asked: NodeIdentity): Promise<void> {
     const { directory, application, name } = this.#options;
     const location = await directory.locate(application, name);
@@ -297,7 +295,7 @@ export class OwnerLink {
   }
 }
 
-/** Whether a stream comes from the same node, and for that from the same owner. */
+/** Tests for the same node in the same role, with the same owner. */
 export function isSameSource(one: Source, other: Source): boolean {
   return isSameIncarnation(one.node, other.node) && one.relayOf === other.relayOf;
 }
