@@ -87,7 +87,7 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#outputs;
   }
 
-  /** What viewers get under a name: an output stream of this node, or the relay of another node's. */
+  /** The stream that viewers play by a name: an output stream of this node, or the relay of another node's. */
   output(name: string): OutputStream | undefined {
     return this.#outputs.get(name) ?? this.#relays.get(name);
   }
@@ -97,13 +97,13 @@ export class Application extends EventEmitter<ApplicationEvents> {
     return this.#relays;
   }
 
-  /** What viewers of this node play of other nodes' input streams: relays, and what counts those who play files. */
+  /** Input streams of other nodes that are played here: their relays, and views that count HLS players. */
   *elsewhere(): IterableIterator<InputStream> {
     for (const { input } of this.#relays.values()) yield input;
     yield* this.#fileViews;
   }
 
-  /** What viewers of an input stream play on this node: the stream itself if it is here, and what is played of it elsewhere. */
+  /** Forms in which an input stream is played here: the stream itself if it is here, its relays and views. */
   views(name: string): InputStream[] {
     const own = this.stream(name);
     const others = [...this.elsewhere()].filter((input) => input.name === name);

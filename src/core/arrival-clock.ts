@@ -31,7 +31,7 @@ interface Place {
   last: number;
   /** The timeline that it is on. */
   epoch: number;
-  /** Of the newest packet: its arrival, less its decoding time, in milliseconds. */
+  /** Arrival of the newest packet, less its decoding time, in milliseconds. */
   transit: number;
   /** Mean difference between the transits of packets that follow each other, in milliseconds. */
   jitter: number;
@@ -50,7 +50,7 @@ export function shownAt({ track, dts, pts }: Packet): number {
  * this machine's, changes it after a while; one that is early, at once.
  */
 export class ArrivalClock {
-  /** Of the wall clock from media time, in milliseconds. */
+  /** Wall clock less media time, in milliseconds. */
   #offset = Infinity;
   /** Media time of the packet that arrived last, in seconds. */
   #newest: number | undefined;
@@ -63,7 +63,7 @@ export class ArrivalClock {
   /** Since when every packet has been late, and the offset of the least late. */
   #lateSince: number | undefined;
   #leastLate = Infinity;
-  /** The same of all packets in the window for drift. */
+  /** Start of the window for drift, and the offset of the packet in it that was delayed least. */
   #windowStart = 0;
   #leastInWindow = Infinity;
 

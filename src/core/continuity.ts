@@ -1,6 +1,6 @@
 /**
- * What the modules of a stream keep for the stream that continues it: the next one under its name, soon, on this node
- * or another. Values are small JSON.
+ * State that modules keep for the stream that continues this one: the next one under its name, within a short time, on this
+ * node or another. Values are small JSON.
  */
 export class Continuity {
   readonly #inherited: ReadonlyMap<string, unknown>;
@@ -16,12 +16,12 @@ export class Continuity {
     this.#onChange = onChange;
   }
 
-  /** What the stream before kept under a key; undefined when there was none. It may come from another version. */
+  /** Value that the stream before kept under a key; undefined when there was none. A node of another version may have written it. */
   inherited(key: string): unknown {
     return this.#inherited.get(key);
   }
 
-  /** What the next stream inherits: until a module keeps something of its own under a key, what this one did. */
+  /** Values that the next stream inherits: those of this one, or else those that this one inherited. */
   get kept(): ReadonlyMap<string, unknown> {
     return this.#kept;
   }
@@ -38,7 +38,7 @@ export class Continuity {
     return this.#over;
   }
 
-  /** It is over because another stream has the name already, which continues this one. */
+  /** Over because the stream that continues this one has the name already. */
   get taken(): boolean {
     return this.#taken;
   }

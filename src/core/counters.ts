@@ -1,10 +1,10 @@
 import { Histogram } from '../lib/histogram.ts';
 
-/** What a viewer's connection is counted under in statistics. */
+/** Kinds under which statistics count connections of viewers. */
 export const PUBLISHER_KINDS = ['file', 'hlsv3', 'llhls', 'ovt', 'push', 'srt', 'thumbnail', 'webrtc'] as const;
 export type PublisherKind = (typeof PUBLISHER_KINDS)[number];
 
-/** What a source's connection is counted under in statistics. */
+/** Kinds under which statistics count connections of sources. */
 export const PROVIDER_KINDS = [
   'file',
   'mpegts',
@@ -138,7 +138,7 @@ export class Counters {
     }
   }
 
-  /** Packets of the input are missing, as its transport tells: RTP packets, SRT messages, gaps in MPEG-TS and OVT. */
+  /** Counts missing packets of the input, as its transport reports them: RTP packets, SRT messages, gaps in MPEG-TS and OVT. */
   lost(packets: number): void {
     for (let level: Counters | undefined = this; level !== undefined; level = level.#parent)
       level.lostPackets += packets;

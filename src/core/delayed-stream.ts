@@ -12,11 +12,12 @@ interface Held {
   readonly packet?: Packet;
 }
 
-/** By what they are behind, and how much. */
+/** By source and delay in milliseconds. */
 const DELAYED = new WeakMap<Stream, Map<number, DelayedStream>>();
 
 /**
- * What a stream has, so much later: one for all who ask for the same delay, and the stream itself where there is none.
+ * A stream with the packets of another one, later. All readers that ask for the same delay share it; without a delay it is the
+ * source itself.
  * @param delayMs milliseconds
  */
 export function delayed(source: Stream, delayMs: number): Stream {
@@ -28,8 +29,8 @@ export function delayed(source: Stream, delayMs: number): Stream {
 }
 
 /**
- * Packets of another stream, later, and its tracks between them in the order in which they came. It reads from the beginning, for
- * who comes not to wait for what came before, and ends when the other does: what it holds then nobody gets.
+ * Packets of another stream, later, and its changes of tracks between them. It reads from its creation on, so that a new reader does
+ * not wait for the delay, and ends with the source: packets that it still holds are dropped.
  */
 export class DelayedStream extends Stream {
   readonly #source: Stream;

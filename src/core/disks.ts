@@ -1,9 +1,9 @@
 import type { Queue } from './queue.ts';
 import { Limiter } from '../lib/limiter.ts';
 
-/** Of one recording or dump in memory. */
+/** Limit of the memory of one recording or dump. */
 export const MAX_BYTES = 64 * 1024 * 1024;
-/** Of all of them. */
+/** Limit of the memory of all of them. */
 const MAX_ALL = 512 * 1024 * 1024;
 /** All files and host names of the process share a few threads: a disk that hangs must not take them all. */
 const CALLS = 2;

@@ -3,14 +3,14 @@ import type { DataCodec, DataTrack, Track } from './track.ts';
 
 /** Ids of tracks of events that are given here: greater than those of media, which do not depend on how many there are. */
 export const FIRST_EVENT_TRACK_ID = 1024;
-/** What every track of events is called, wherever its stream comes from. */
+/** Name of every track of events, wherever its stream comes from. */
 export const EVENT_TRACK_NAME = 'Data';
 
 /** Data tracks of an input stream for events that its source does not send: one a codec and target, from the first event on. */
 export class EventTracks {
   #tracks: readonly DataTrack[] = [];
 
-  /** What the source sends, and the tracks of events after it. */
+  /** @returns the source's tracks, followed by the tracks of events */
   after(tracks: readonly Track[]): readonly Track[] {
     if (this.#tracks.length === 0) return tracks;
     const source = tracks.filter((track) => !this.#tracks.some((own) => own === track));

@@ -4,19 +4,19 @@ import type { Consumer, ReaderLimits } from './reader.ts';
 import { toSeconds } from './timebase.ts';
 import type { Track } from './track.ts';
 
-/** What is kept of a stream without video. */
-const SOUND_SECONDS = 1;
-/** How often what is not needed any more is looked for. */
+/** Media kept of a stream without video. */
+const AUDIO_SECONDS = 1;
+/** Media time between removals of packets that are not needed any more. */
 const TRIM_SECONDS = 1;
-/** What is left when a limit is passed, so that not every packet passes it again. */
+/** Share of a limit that is left when it is passed, so that the next packet does not pass it again. */
 const LEFT = 0.75;
 
 /**
- * The packets of a stream from its last video key frame on, of all its tracks, in the order in which they came:
- * what somebody needs who comes now. Of several video tracks from the oldest of their last key frames on; without
- * video the last second. It holds references and copies nothing.
+ * The packets of all tracks of a stream from its last video key frame on, in the order of arrival: a new reader starts with them.
+ * With several video tracks it begins at the oldest of their last key frames; without video it keeps the last second. It holds
+ * references and copies nothing.
  *
- * Beyond its limits the oldest go, and with them what cannot be decoded without them.
+ * Beyond its limits the oldest packets are dropped, and those that cannot be decoded without them.
  */
 export class GopCache implements Consumer {
   readonly #limits: ReaderLimits;
@@ -77,7 +77,7 @@ export class GopCache implements Consumer {
     this.#cut(this.#start(() => Infinity));
   }
 
-  /** A picture whose beginning was missed waits for its key frame. */
+  /** Holds back a video track that did not start with a key frame until there is one. */
   #meet(packet: Packet): void {
     if (this.#known.has(packet.track.id)) return;
     this.#known.add(packet.track.id);
@@ -97,13 +97,13 @@ export class GopCache implements Consumer {
     this.#cut(this.#start((track) => this.#needed(track, now)));
   }
 
-  /** Where a replay has to begin that can decode each track from a time on. */
+  /** Index at which a replay has to begin so that each track can be decoded from a time on. */
   #start(needed: (track: Track) => number): number {
-    const starts = [...this.#videoStarts(needed), ...this.#soundStarts(needed)];
+    const starts = [...this.#videoStarts(needed), ...this.#audioStarts(needed)];
     return starts.length > 0 ? Math.min(...starts) : 0;
   }
 
-  /** Where the last key frame of each video track is that is early enough, or the first one. */
+  /** Index of the last key frame of each video track that is early enough, or else of its first one. */
   #videoStarts(needed: (track: Track) => number): number[] {
     const starts = new Map<number, number>();
     for (const [i, packet] of this.#packets.entries()) {
@@ -114,8 +114,8 @@ export class GopCache implements Consumer {
     return [...starts.values()];
   }
 
-  /** Where sound is wanted from, if it says so or is alone. */
-  #soundStarts(needed: (track: Track) => number): number[] {
+  /** Index of the first needed packet of each audio track for which a time is given, or which has no video beside it. */
+  #audioStarts(needed: (track: Track) => number): number[] {
     const newest = this.#packets.at(-1);
     const now = newest === undefined ? 0 : decodedAt(newest);
     const alone = !this.#packets.some(({ track }) => track.type === 'video');
@@ -123,7 +123,7 @@ export class GopCache implements Consumer {
     for (const [i, packet] of this.#packets.entries()) {
       const { track } = packet;
       if (track.type !== 'audio' || starts.has(track.id)) continue;
-      const wanted = Math.min(needed(track), alone ? now - SOUND_SECONDS : Infinity);
+      const wanted = Math.min(needed(track), alone ? now - AUDIO_SECONDS : Infinity);
       if (presentedAt(packet) >= wanted) starts.set(track.id, i);
     }
     return [...starts.values()];

@@ -3,9 +3,8 @@ import type { Packet } from './packet.ts';
 import type { Track } from './track.ts';
 
 /**
- * Which packets can be decoded behind a loss: each video track of a stream goes on at its own next key frame, without the
- * pictures behind it that cannot be decoded.
- * Packets are told apart by the id of their track.
+ * Passes the packets that can be decoded after a loss: each video track of a stream goes on at its own next key frame, without
+ * the leading pictures that cannot be decoded. A track is known by its id.
  */
 export class KeyGate {
   readonly #lost: Set<number>;
@@ -48,7 +47,7 @@ export class KeyGate {
     if (track.type === 'video') this.#lost.add(track.id);
   }
 
-  /** Nothing passes, sound neither, before a video key frame. */
+  /** Holds back all tracks, audio too, until a video key frame. */
   silence(): void {
     this.#silent = true;
   }

@@ -2,7 +2,7 @@ import type { Packet } from './packet.ts';
 import { toSeconds } from './timebase.ts';
 import { sameFormat, type Track } from './track.ts';
 
-/** What was measured on a track; times are media time, so bursts do not distort rates. */
+/** Measurements of a track; times are media time, so bursts do not distort rates. */
 export interface Measured {
   /** All that was measured of the track, whatever its times. */
   readonly bytes: number;
@@ -16,7 +16,7 @@ export interface Measured {
   readonly keyFrameIntervalAvg: number;
   readonly keyFrameIntervalLatest: number;
   readonly hasBframes: boolean;
-  /** What the key frames are of late: IDR pictures and their like, or others (Packet.key); `none` until one has come. */
+  /** Kind of the latest key frames: closed as IDR frames are, or open (Packet.key); `none` until one has come. */
   readonly keyFrames: 'closed' | 'open' | 'none';
   readonly deltaFramesSinceLastKeyFrame: number;
   readonly configChangeCount: number;
@@ -42,7 +42,7 @@ const JUMP_SECONDS = 10;
 /** Measures one track (all its successive configurations) at a few additions a packet. */
 export class TrackMeter {
   #track: Track;
-  /** Of the packets whose time until the next one is known: `#seconds` and the open window in all. */
+  /** Totals of the packets whose time until the next one is known, the open window included. */
   #bytes = 0;
   #frames = 0;
   #seconds = 0;

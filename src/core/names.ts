@@ -4,7 +4,7 @@ const RESERVED = /[/\\:?#%]/;
 /** Control and format characters, lone surrogates, and what Unicode has not assigned. */
 const INVISIBLE = /\p{C}/u;
 
-/** Of the name of a stream, in bytes, which is that of a file. */
+/** Longest name of a stream, in bytes: it is a file name too. */
 const MAX_STREAM_BYTES = 255;
 /** URL paths, the management API and file names must be able to carry it. */
 const STREAM = /^(?!\.{1,2}$)[^\p{Cc}\p{Cs}/:?#]+$/u;

@@ -3,19 +3,19 @@ const GROWTH_SECONDS = 0.5;
 /** After so many packets in a row that do not, and so many seconds of them, a source sends as fast as they are played. */
 const PACKETS = 25;
 const SECONDS = 1;
-/** What packets came ahead by is forgotten after once to twice as long: the source may have stood still since, or count slowly. */
+/** Leads are forgotten after one to two spans: the source may have stood still since, or its clock may be slow. */
 const SPAN_SECONDS = 30;
 
 /**
- * How packets of a source come, beside the times that they tell. Where they come as fast as they are played, one that comes early
- * may tell a wrong time; in what was kept for who joins, and in files, all come early, and it tells nothing.
+ * Compares the arrival of a source's packets with their timestamps. If they come as fast as they are played, a packet that comes early
+ * may have a wrong timestamp. In a burst, of a cache for new viewers or of a file, all packets come early, and that means nothing.
  */
 export class Pace {
-  /** By how much a packet was ahead of its arrival when that was most, in this span and in the one before, in seconds. */
+  /** Greatest lead of a packet's timestamp over its arrival in this span and in the one before, in seconds. */
   #most = -Infinity;
   #mostBefore = -Infinity;
   #spanAt = -Infinity;
-  /** The same of the packet at which what is counted began, and when that was. */
+  /** Lead and arrival of the packet at which counting began. */
   #from = -Infinity;
   #fromAt = 0;
   #count = 0;

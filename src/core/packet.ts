@@ -8,7 +8,7 @@ import type { Track } from './track.ts';
  * - VP8, VP9: one frame
  * - AAC: one raw frame without ADTS; Opus: one packet (RFC 6716)
  *
- * Times are integers in the track's timebase. Nobody ever writes to `data`.
+ * Times are integers in the track's timebase. `data` is never written to.
  */
 export interface Packet {
   readonly track: Track;
@@ -17,8 +17,8 @@ export interface Packet {
   /** 0 when the source does not say. */
   readonly duration: number;
   /**
-   * Decoding can start here; true on every audio and data packet. `open`: the picture is no IDR picture, so pictures that follow
-   * and are shown before it may need others that came before it, and some decoders do not start here.
+   * Decoding can start here; true on every audio and data packet. `open`: it is no IDR frame, so frames that follow
+   * and are shown before it may refer to frames before it, and some decoders do not start here.
    */
   readonly key: boolean | 'open';
   readonly data: Buffer;

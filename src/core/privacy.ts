@@ -1,16 +1,16 @@
 import { isIP } from 'node:net';
 import type { Logger } from '../log/log.ts';
 
-/** What stands for the address of any client, and for its port, with PrivacyProtection (OvenMediaEngine, "Configuration"). */
+/** Replacements for addresses and ports of clients with PrivacyProtection (OvenMediaEngine's manual, "Configuration"). */
 const ADDRESS = 'xxx.xxx.xxx.xxx';
 const PORT = 'xxx';
 
-/** What is shown instead of a client's address, with or without its port. */
+/** Masks a client's address, with or without its port. */
 export function masked(remote: string): string {
   return isIP(remote) === 0 && /:\d+$/.test(remote) ? `${ADDRESS}:${PORT}` : ADDRESS;
 }
 
-/** A log that tells no client's address. Lines have it in `remote`, and those of failed requests in `req`. */
+/** A log without addresses of clients. Lines have them in `remote`, and those of failed requests in `req`. */
 export function withoutAddresses(log: Logger): Logger {
   return log.child(
     {},

@@ -1,29 +1,27 @@
-/** What readers with a queue are for. */
+/** Purposes of readers that have a queue. */
 export type QueueKind = 'channel' | 'encoder' | 'file' | 'ovt' | 'push' | 'relay' | 'srt';
 
-/** Beyond which size a queue is congested: what it holds is packets, or bytes where it says so. */
+/** Size beyond which a queue is congested. A queue counts packets, or bytes if its threshold is in bytes. */
 export type QueueThreshold = { readonly seconds: number } | { readonly bytes: number };
 
 let made = 0;
 
 /**
- * What passes between a stream and its readers of one kind, all of them together. While they keep up, nothing waits, and each
- * packet is only counted.
+ * Counts the packets between a stream and all its readers of one kind. While the readers keep up, nothing waits.
  */
 export class Queue {
-  /** Of this process. */
+  /** Unique in this process. */
   readonly id = ++made;
   readonly kind: QueueKind;
   readonly threshold: QueueThreshold;
   /** On the monotonic clock, in milliseconds. */
   readonly createdAt = performance.now();
-  /** All that has come so far. */
   came = 0;
-  /** Of that: what the readers were too slow for. */
+  /** Packets dropped because a reader was too slow. */
   dropped = 0;
   #size = 0;
   #peak = 0;
-  /** What waited for readers that left. */
+  /** Packets that waited for readers that left. */
   #discarded = 0;
   #waited = 0;
   #changedAt = this.createdAt;
@@ -33,7 +31,6 @@ export class Queue {
     this.threshold = threshold;
   }
 
-  /** What waits now. */
   get size(): number {
     return this.#size;
   }

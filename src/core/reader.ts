@@ -4,7 +4,7 @@ import type { Packet } from './packet.ts';
 import type { Queue } from './queue.ts';
 import { toSeconds } from './timebase.ts';
 
-/** What a publisher hands to `Stream.read`. */
+/** Receiver of a stream's packets, for `Stream.read`. */
 export interface Consumer {
   /**
    * Takes one packet. A new configuration shows as a new `packet.track` object.
@@ -175,7 +175,7 @@ export class Reader {
     if (this.#shared !== undefined) this.#shared.dropped += packets;
   }
 
-  /** What is queued has changed. */
+  /** Updates the shared count after a change of the queue. */
   #count(): void {
     const queued = this.#queue.length - this.#taken;
     this.#shared?.resize(queued - this.#counted);

@@ -31,7 +31,7 @@ interface RegistryEvents {
   alert: [alert: Alert];
 }
 
-/** What is wrong with a stream, or that nothing is any more. */
+/** A problem of a stream, or its end. */
 export interface AlertMessage {
   /** Code of docs/alerts.md, or `OK` (docs/compatibility.md#alerts). */
   readonly code: string;
@@ -47,7 +47,7 @@ export interface Alert {
   readonly type: 'INGRESS' | 'EGRESS' | 'INTERNAL_QUEUE';
   /** All that is wrong with the stream at present, as far as these messages belong together; never empty. */
   readonly messages: readonly AlertMessage[];
-  /** What was wrong is right again. */
+  /** The problem is gone. */
   readonly resolved?: boolean;
   /** The congested queues, as the management API shows them. */
   readonly queues?: readonly object[];
@@ -80,7 +80,7 @@ export class Registry extends EventEmitter<RegistryEvents> {
     this.emit('draining', draining);
   }
 
-  /** Bytes that this node has sent to viewers and other servers, whoever counts them. */
+  /** Bytes that this node has sent to viewers and other servers, those that another node counts included. */
   get sentBytes(): number {
     const {
       out: { totalBytes },

@@ -3,8 +3,8 @@ import * as h265 from '../codecs/h265.ts';
 import type { VideoCodec } from './track.ts';
 
 /**
- * Frames that can precede another in decoding and follow it in output, as the decoder configuration tells.
- * Undefined when it does not.
+ * Number of frames that can precede another in decoding and follow it in output, from the decoder configuration.
+ * @returns undefined when the configuration does not say
  * @throws BitstreamError when the configuration is malformed
  */
 export function reorderedFrames(codec: VideoCodec, config: Buffer | undefined): number | undefined {

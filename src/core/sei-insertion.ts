@@ -7,7 +7,7 @@ import type { Track } from './track.ts';
 export interface UserData {
   readonly uuid: Buffer;
   readonly data: Buffer;
-  /** It waits for a key frame. */
+  /** Goes into key frames alone. */
   readonly keyFrameOnly: boolean;
 }
 
@@ -19,7 +19,7 @@ interface Waiting extends UserData {
 }
 
 const MAX_WAITING = 32;
-/** What no frame took for so long has no place, nor what is so far ahead of the frames: their timestamps went back. */
+/** Limit of the wait for a frame, and of the distance ahead of the frames, whose timestamps may have gone back. */
 const MAX_WAIT_SECONDS = 30;
 
 /** SEI messages that wait for a frame of each video track of an output stream, which may come late from an encoder. */

@@ -5,18 +5,18 @@ import type { Registry } from './registry.ts';
 import type { OutputStream } from './stream.ts';
 import { isMedia, type Track } from './track.ts';
 
-/** Longer groups of pictures are begun with their next key frame. */
+/** Readers of a stream with longer GOPs start at the next key frame. */
 const LIMITS = { bytes: 8 * 1024 * 1024, seconds: 10 };
-/** Of all streams of the node, looked at once a second. */
+/** Limit of all streams of the node, checked once a second. */
 const MAX_BYTES = 256 * 1024 * 1024;
 const CHECK_MS = 1000;
-/** How long the next user of a stream is waited for behind the last. */
+/** Time for which a cache stays after its last user. */
 const KEPT_MS = 10_000;
 
 /**
- * What a relay on another node, or a push, starts from: everything of an output stream from its last key frame on. It is
- * kept of streams that are used so, or were a while ago, of those that continue such a one, and of those that
- * are to be ready for it; who else is the first begins with the next key frame.
+ * Caches of output streams from their last key frame on, with which a relay on another node, or a push, starts. There is one for each
+ * stream that has such users or had them a short time ago, that continues one which had, or that `isUsed` names. The first user of
+ * any other stream starts with the next key frame.
  */
 export class StartCaches {
   readonly #caches = new Map<OutputStream, StartCache>();
@@ -24,7 +24,7 @@ export class StartCaches {
   readonly #use: string;
   readonly #isUsed: (output: OutputStream, application: Application) => boolean;
   readonly #pastSeconds: number;
-  /** Users are about to come, such as those of the stream before. */
+  /** Begins the cache of a new stream to which users are about to come, such as those of the stream before. */
   readonly #attach = (output: OutputStream, application: Application): void => {
     if (this.#isUsed(output, application)) this.hold(output);
     else if (output.input.continuity.inherited(this.#keyOf(output)) === true) this.hold(output)();
@@ -32,9 +32,9 @@ export class StartCaches {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * @param use what they are for, such as `relayed`: streams keep it for those that continue them
-   * @param isUsed whether a new stream counts as used as long as it is there, whether somebody has come or not
-   * @param pastSeconds how much of a stream is kept at least, within the limits, for those that had it before
+   * @param use purpose of the caches, such as `relayed`: streams keep it for those that continue them
+   * @param isUsed whether a new stream has a cache as long as it exists, with users or without
+   * @param pastSeconds least media that is kept, within the limits, for users that had the stream before
    */
   constructor(
     registry: Registry,
@@ -49,7 +49,7 @@ export class StartCaches {
     registry.on('output', this.#attach);
   }
 
-  /** What is kept of a stream. */
+  /** The cache of a stream; undefined where there is none. */
   of(output: OutputStream): GopCache | undefined {
     return this.#caches.get(output)?.packets;
   }
@@ -90,7 +90,7 @@ export class StartCaches {
     return `${this.#use}/${name}`;
   }
 
-  /** What is before the last key frames goes first, then streams that nobody uses any more, then those that were begun first. */
+  /** Frees memory: first media before the last key frames, then caches without users, then the oldest caches. */
   #shed(): void {
     if (this.#bytes <= MAX_BYTES) return;
     for (const { packets } of this.#caches.values()) packets.shorten();
@@ -104,7 +104,7 @@ export class StartCaches {
   }
 }
 
-/** Of one output stream. */
+/** Cache of one output stream. */
 class StartCache {
   readonly #output: OutputStream;
   readonly #key: string;
@@ -116,7 +116,7 @@ class StartCache {
   #late: NodeJS.Timeout | undefined;
   #closed = false;
   #media: readonly Track[];
-  /** What was there of tracks that are others now cannot be told of any more; new ones, and those of events, come beside it. */
+  /** Starts anew when a media track was replaced, whose packets no reader could place; new tracks and tracks of events are added. */
   readonly #onTracks = (): void => {
     const before = this.#media;
     this.#media = this.#output.tracks.filter(isMedia);

@@ -19,18 +19,18 @@ interface StreamEvents {
   /** The set of tracks, or the configuration of one, is another. */
   tracks: [tracks: readonly Track[]];
   close: [reason: string];
-  /** Of an output stream: a viewer came or went, or a relay. */
+  /** Output streams: a viewer or a relay came or left. */
   viewers: [count: number];
-  /** The same, with whom. */
+  /** Output streams: a viewer came or left. */
   joined: [session: Session];
   left: [session: Session];
-  /** Of an input stream: somebody reads who can begin only at a key frame, or goes on only there. */
+  /** Input streams: a reader needs a key frame to start or to go on. */
   keyWanted: [];
-  /** Of an input stream: whether it may be taken over on another node has changed. */
+  /** Input streams: `handsOver` has changed. */
   handsOver: [];
-  /** Of an input stream: its source does something that an operator should know of, which an alert tells. */
+  /** Input streams: the source does something wrong, for an alert. */
   trouble: [code: string, description: string];
-  /** Of an output stream that rests: somebody is about to watch. */
+  /** Output streams that rest: a viewer is about to come. */
   wanted: [];
   /** A reader's consumer threw: it is detached, writer and other readers go on. */
   fault: [error: unknown];
@@ -70,7 +70,7 @@ export class Stream extends EventEmitter<StreamEvents> {
     return this.#readers.length;
   }
 
-  /** Those that were asked for: of readers that are always ready there are none. */
+  /** Queues of readers that may fall behind. */
   get queues(): Iterable<Queue> {
     return this.#queues.values();
   }
@@ -121,7 +121,7 @@ export class Stream extends EventEmitter<StreamEvents> {
   }
 
   /**
-   * Attaches a consumer, from the next packet on. On a closed stream it is told so at once.
+   * Attaches a consumer, from the next packet on. On a closed stream its `close` is called at once.
    * @param queue counts what waits for it; undefined for a consumer that takes every packet at once
    */
   read(consumer: Consumer, limits?: ReaderLimits, queue?: Queue): Reader {
@@ -165,17 +165,17 @@ export class Stream extends EventEmitter<StreamEvents> {
 }
 
 export interface InputOptions {
-  /** What goes from the stream before to this one, and from this one to the next. */
+  /** State from the stream before, and for the next one. */
   readonly continuity?: Continuity;
   /** Another node has the stream; viewers of this one get it through here. */
   readonly isRelay?: boolean;
-  /** Its output stream is made by who brings it, as its origin tells, and not by output profiles. */
+  /** The provider makes its output stream, as the origin describes it, without output profiles. */
   readonly isPassthrough?: boolean;
-  /** It is listed before its tracks are known. */
+  /** The management API lists it before its tracks are known. */
   readonly isListed?: boolean;
 }
 
-/** What a provider writes into. It hears `close` when others end the stream and must then disconnect. */
+/** A stream that a provider writes into. The provider must disconnect on `close`, with which others end the stream. */
 export class InputStream extends Stream {
   readonly source: Source;
   readonly continuity: Continuity;
@@ -202,7 +202,7 @@ export class InputStream extends Stream {
     this.#isListed = isListed;
   }
 
-  /** It goes on with another node: its publisher was asked to come there, or its task has left. That node may take the name from here. */
+  /** The stream moves to another node: its publisher was asked to reconnect there, or its task has left. That node may take the name. */
   get handsOver(): boolean {
     return this.#handsOver;
   }
@@ -250,7 +250,7 @@ export class InputStream extends Stream {
 
   /**
    * Writes an event at the time of the media that arrived last. The first of its kind adds a data track to the stream.
-   * @param data of the codec's form, which nobody changes afterwards
+   * @param data in the codec's form; must not change afterwards
    * @param target the only tracks that it belongs beside; all of them where there is none
    * @returns false when there is no media yet, or none any more, that it could belong to
    */
@@ -312,14 +312,14 @@ export interface OutputUse {
   readonly viewers?: () => number;
 }
 
-/** What publishers read. Shares the counters of its input: the API measures by input stream. */
+/** A stream that publishers read. It shares the counters of its input: the API measures by input stream. */
 export class OutputStream extends Stream {
   readonly input: InputStream;
-  /** Publishers have been told of it. Set through `Application.announce`. */
+  /** Publishers know of it. Set through `Application.announce`. */
   announced = false;
-  /** Of a relay: what it relays. Set with its tracks, by the relay. */
+  /** The run that a relay relays, set by it together with the tracks. */
   run: RelayedRun | undefined;
-  /** Of a relay: nothing comes, and another node is looked for that sends it. Set by the relay. */
+  /** Set by a relay while nothing comes and it looks for another node that sends the stream. */
   interrupted = false;
   #playlists: readonly Playlist[] = [];
   #awaited: readonly Track[] = [];
@@ -336,7 +336,7 @@ export class OutputStream extends Stream {
     this.input = input;
   }
 
-  /** Tracks that nobody can read: whose encoders have put out nothing yet, or failed to, or which wait for those. */
+  /** Tracks without packets: their encoders have put out nothing yet or failed, or they wait for such ones. */
   get awaited(): readonly Track[] {
     return this.#awaited;
   }
@@ -345,7 +345,7 @@ export class OutputStream extends Stream {
     this.#awaited = Object.freeze([...tracks]);
   }
 
-  /** Its encoders put out nothing until there is a viewer, or `wanted` tells that one is to come. */
+  /** Its encoders put out nothing until there is a viewer, or `wanted` announces one. */
   get resting(): boolean {
     return this.#resting;
   }
@@ -372,14 +372,14 @@ export class OutputStream extends Stream {
     return this.#beside > 0;
   }
 
-  /** Viewers that others have told of, who are no sessions here. */
+  /** Number of viewers behind relays, which have no session here. */
   get viewersElsewhere(): number {
     let count = 0;
     for (const { viewers } of this.#relays) count += viewers?.() ?? 0;
     return count;
   }
 
-  /** It is used by others than its sessions, as by a relay on another node, until the answer is called. */
+  /** Counts a use beside its sessions, such as a relay on another node. @returns ends the use */
   addRelay(by: OutputUse = {}): () => void {
     const relay = { ...by };
     this.#relays.add(relay);

@@ -39,7 +39,7 @@ export class Timeline {
   readonly #forward: number;
   readonly #leftover: number;
   readonly #now: (() => number) | null;
-  /** What is added to a source time, now and before the last jump, and how often that changed. */
+  /** Offset added to source times now and before the last jump, and the number of its changes. */
   #offset = 0;
   #previousOffset = 0;
   #epoch = 0;
@@ -236,7 +236,7 @@ interface Place {
 interface Doubted {
   readonly place: Place;
   readonly source: number;
-  /** What it tells if it is right; -Infinity for one that cannot be of the same clock. */
+  /** Time of the packet if it is right; -Infinity if it cannot be of the same clock. */
   readonly time: number;
   readonly arrival: number;
   /** How many there have been in a row. */
@@ -289,7 +289,7 @@ export class TrackTimeline {
   }
 }
 
-/** How much sound a step ahead tells to be missing: whole frames, or nothing. */
+/** Duration of the audio that is missing at a step ahead: whole frames, or 0. */
 function missing(step: number, duration: number): number {
   const frames = Math.round(step / duration);
   return frames > 0 && Math.abs(step - frames * duration) <= duration * WHOLE_FRAMES ? frames * duration : 0;

@@ -12,7 +12,7 @@ export type ImageCodec = 'JPEG' | 'PNG' | 'WEBP' | 'AVIF';
 export type DataCodec = 'ID3v2' | 'SCTE35' | 'CUE' | 'AMF';
 export type Codec = VideoCodec | AudioCodec | ImageCodec | DataCodec;
 
-/** What makes the packets of a track that an output profile encodes. It lives as long as the track does. */
+/** Encoder of a track of an output profile. It lives as long as the track does. */
 export interface Encoder {
   /** Module of the codec inventory, such as `x264`. */
   readonly module: string;
@@ -28,27 +28,27 @@ interface TrackBase {
   readonly timebase: Timebase;
   /** True on an output track whose packets are those of the input. */
   readonly bypass: boolean;
-  /** Of a bypassed output track: id of the input's. */
+  /** Id of the input's track, on a bypassed output track. */
   readonly source?: number;
   /** Absent on a track that is not encoded here. */
   readonly encoder?: Encoder;
   readonly language?: string;
   readonly characteristics?: string;
-  /** What players show it as; absent: what its language is called. */
+  /** Name that players show; absent: that of its language. */
   readonly publicName?: string;
 }
 
-interface PictureTrack extends TrackBase {
+interface VisualTrack extends TrackBase {
   readonly width: number;
   readonly height: number;
-  /** What the source or the output profile declared, 0 when nothing was. */
+  /** Declared by the source or the output profile; 0 if it was not. */
   readonly bitrate: number;
   readonly framerate: number;
   /** GOP size in frames set by the output profile, 0 otherwise. */
   readonly keyFrameInterval: number;
 }
 
-export interface VideoTrack extends PictureTrack, Look {
+export interface VideoTrack extends VisualTrack, Look {
   readonly type: 'video';
   readonly codec: VideoCodec;
   /** avcC, hvcC, av1C or vpcC payload; absent for VP8. */
@@ -67,12 +67,12 @@ export interface AudioTrack extends TrackBase {
   readonly config?: Buffer;
   readonly samplerate: number;
   readonly channels: number;
-  /** What the source or the output profile declared, 0 when nothing was. */
+  /** Declared by the source or the output profile; 0 if it was not. */
   readonly bitrate: number;
 }
 
-/** Still pictures of a video, each packet a whole file. */
-export interface ImageTrack extends PictureTrack {
+/** Still images of a video, each packet a whole file. */
+export interface ImageTrack extends VisualTrack {
   readonly type: 'image';
   readonly codec: ImageCodec;
 }
@@ -86,13 +86,13 @@ export interface DataTrack extends TrackBase {
 }
 
 /**
- * What a packet's bytes are. Immutable: a change of configuration makes a new Track
+ * Format of a packet's bytes. Immutable: a change of configuration makes a new Track
  * with the same id, so a reader sees it as `packet.track !== known`.
  */
 export type Track = VideoTrack | AudioTrack | ImageTrack | DataTrack;
 export type MediaTrack = VideoTrack | AudioTrack;
 
-/** Whether a track carries picture or sound that plays. */
+/** Whether a track is video or audio. */
 export function isMedia(track: Track): track is MediaTrack {
   return track.type === 'video' || track.type === 'audio';
 }

@@ -9,7 +9,7 @@ import { hostMatcher } from '../lib/wildcard.ts';
 
 /** The name under which a virtual host keeps the template of applications made on demand. */
 export const TEMPLATE = '*';
-/** Applications that strangers can make in a virtual host by asking for them. */
+/** Limit of the applications that unknown clients can create in a virtual host by requests. */
 const MAX_ON_DEMAND = 1000;
 
 /** Applications behind a set of host names. */
@@ -18,7 +18,7 @@ export class VirtualHost {
   readonly config: VirtualHostConfig;
   /** From Server.xml: read-only for the management API, with everything under it. */
   readonly isStatic: boolean;
-  /** Of its stored configuration, the same on all nodes; 0 for one that is not stored. */
+  /** Revision of its stored configuration, the same on all nodes; 0 for one that is not stored. */
   readonly revision: number;
   readonly counters: Counters;
   readonly template: ApplicationConfig | undefined;
@@ -85,7 +85,7 @@ export class VirtualHost {
     return this.createApplication(fromTemplate(template, name), true);
   }
 
-  /** One made on demand that nobody uses gives way when there are too many. */
+  /** Removes an unused application that was made on demand, if there are too many. */
   #makeRoom(): void {
     const onDemand = [...this.#applications.values()].filter(({ dynamic }) => dynamic);
     if (onDemand.length < MAX_ON_DEMAND) return;

@@ -33,7 +33,7 @@ const DENIED: ReadonlyMap<string, string> = new Map([
 
 /** Terms of standards that have such a word. */
 const TERMS =
-  /picture (?:order count|parameter set|loss indication|timing)|picture[ _]?ids?\b|picture-in-picture|(?:frame|field|coded|leading|reference) pictures?/gi;
+  /picture (?:order count|parameter set|loss indication|timing)|picture[ _]?ids?\b|picture-in-picture|(?:frame|field|coded|leading|reference|RASL)[ -]?pictures?/gi;
 /** Rooms that speak of pictures as H.264 and H.265 do. */
 const OF_PICTURES: ReadonlySet<string> = new Set(['src/codecs', 'src/containers']);
 
