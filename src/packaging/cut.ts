@@ -18,7 +18,7 @@ export interface Cut {
   readonly shift: number;
 }
 
-/** What breaks the timeline: a jump of the clock, or another configuration. */
+/** Cause of a break of the timeline: a jump of the clock, or another configuration. */
 export type BreakCause = 'jump' | 'change';
 
 /** A frame of the track that sets a cut. */

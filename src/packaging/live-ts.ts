@@ -4,7 +4,7 @@ import type { TsUnit } from '../containers/mpegts/planned-unit.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack, Track } from '../core/track.ts';
-import { LiveSound } from './sound-group.ts';
+import { AudioPesGroup } from './audio-pes-group.ts';
 
 export interface LiveTsEvents {
   /** A frame of video, a few of audio or an event, as whole transport packets. */
@@ -18,7 +18,7 @@ export class LiveTs {
   readonly #events: LiveTsEvents;
   readonly #muxer = new TsMuxer([]);
   /** By track id. Grouped, because a transport packet for one audio frame would be mostly stuffing. */
-  readonly #groups = new Map<number, LiveSound>();
+  readonly #groups = new Map<number, AudioPesGroup>();
   #carried: readonly Track[] = [];
 
   constructor(events: LiveTsEvents) {
@@ -63,11 +63,11 @@ export class LiveTs {
     this.#groups.clear();
   }
 
-  #groupOf(track: MediaTrack): LiveSound {
+  #groupOf(track: MediaTrack): AudioPesGroup {
     const known = this.#groups.get(track.id);
     if (known?.track === track) return known;
     for (const unit of known?.take() ?? []) this.#send(unit);
-    const group = new LiveSound(track);
+    const group = new AudioPesGroup(track);
     this.#groups.set(track.id, group);
     return group;
   }

@@ -2,7 +2,7 @@ import { emsg } from '../containers/fmp4/emsg.ts';
 import { fragment, type Sample } from '../containers/fmp4/fragment.ts';
 import { isPackable, UnsupportedTrackError } from '../containers/fmp4/sample-entry.ts';
 import type { MediaTrack } from '../core/track.ts';
-import { describe } from './description.ts';
+import { describe } from './initialization.ts';
 import type { CarriedTrack, TimedEvent } from './part-events.ts';
 import type { Init } from './segment.ts';
 

@@ -2,7 +2,7 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
 import type { Cut } from './cut.ts';
-import { differs } from './description.ts';
+import { needsReset } from './initialization.ts';
 import { PartBuilder } from './part-builder.ts';
 import { WaitingEvents, type TimedEvent } from './part-events.ts';
 import { PartFit, type PartLimits } from './part-fit.ts';
@@ -141,7 +141,7 @@ export class SegmentWriter<Data> {
    * @throws UnsupportedTrackError, BitstreamError when it cannot be used
    */
   reconfigure(track: MediaTrack): boolean {
-    if (!differs(track, this.#format.track)) {
+    if (!needsReset(track, this.#format.track)) {
       this.#format.update(track);
       return false;
     }

@@ -5,12 +5,12 @@ import type { FaultLog, Logger } from '../log/log.ts';
 import { Breaks } from './breaks.ts';
 import { CutSchedule } from './cut-schedule.ts';
 import { cutAfter, firstCut, type BreakCause, type Cut } from './cut.ts';
-import { Lag, MAX_LAG_SECONDS } from './lag.ts';
+import { TrackLag, MAX_LAG_SECONDS } from './track-lag.ts';
 import { Leaders } from './leaders.ts';
 import { Packagers } from './packagers.ts';
 import { isCarried } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
-import type { Past, Progress } from './past.ts';
+import type { Resumption, PlaylistPosition } from './playlist-position.ts';
 import { isRefusal } from './refusals.ts';
 import { SegmentLength } from './segment-length.ts';
 import { TargetDuration } from './target-duration.ts';
@@ -29,7 +29,7 @@ export interface SegmenterOptions {
   /** Media sequence number of the first segment. */
   readonly firstMsn: number;
   /** Playlist state of the stream that this one continues. */
-  readonly past?: Past;
+  readonly past?: Resumption;
 }
 
 /** No segment grows: before the first key frame, after an end, and after the last track has left. */
@@ -85,7 +85,7 @@ export class Segmenter<Data = Buffer> {
   readonly #faults: FaultLog;
   readonly #packagers: Packagers<Data>;
   readonly #leaders: Leaders<Data>;
-  readonly #lag = new Lag();
+  readonly #lag = new TrackLag();
   readonly #target: TargetDuration;
   readonly #maxSeconds: number;
   readonly #schedule: CutSchedule<Data>;
@@ -125,7 +125,7 @@ export class Segmenter<Data = Buffer> {
     return this.#target.seconds;
   }
 
-  get progress(): Progress {
+  get progress(): PlaylistPosition {
     return { msn: this.#msn, discontinuities: this.#discontinuities, inits: this.#packagers.inits };
   }
 

@@ -1,6 +1,6 @@
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
-import { MAX_LAG_SECONDS } from './lag.ts';
+import { MAX_LAG_SECONDS } from './track-lag.ts';
 import { Replacement } from './replacement.ts';
 import type { SegmentWriter } from './segment-writer.ts';
 import type { TrackFormat } from './track-format.ts';

@@ -3,7 +3,7 @@ import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
 import type { Cut } from './cut.ts';
-import { differs } from './description.ts';
+import { needsReset } from './initialization.ts';
 import { KeyInterval } from './key-interval.ts';
 import type { TimedEvent } from './part-events.ts';
 import type { PartLimits } from './part-fit.ts';
@@ -22,7 +22,7 @@ export interface PackagerLimits extends PartLimits, WindowLimits {
 
 export type Finding = 'next' | 'late' | 'jump' | 'changed';
 
-/** What the next frame is. Every frame of audio is a key frame. */
+/** Demand on the next frame. Every frame of audio is a key frame. */
 type Next =
   /** Any frame, on the same timeline. */
   | 'continues'
@@ -169,7 +169,7 @@ export class TrackPackager<Data = Buffer> {
 
   /** Classifies a packet, without changing anything. */
   inspect(packet: Packet): Finding {
-    if (packet.track !== this.track && differs(packet.track as MediaTrack, this.track)) return 'changed';
+    if (packet.track !== this.track && needsReset(packet.track as MediaTrack, this.track)) return 'changed';
     const { lastTime } = this;
     const time = this.#seconds(packet);
     if (this.#position.isAway && !this.#writer.cut?.jump && time < this.#earliest) return 'late';

@@ -3,7 +3,7 @@ import type { TsMuxer } from '../containers/mpegts/muxer.ts';
 import { writePlanned, type PlannedUnit } from '../containers/mpegts/planned-unit.ts';
 import { BitstreamError } from '../codecs/bits.ts';
 import type { FaultLog } from '../log/log.ts';
-import type { Run } from './run.ts';
+import type { FrameRun } from './frame-run.ts';
 import type { Segment } from './segment.ts';
 import { eventsOf, unitsOf } from './ts-units.ts';
 
@@ -30,7 +30,7 @@ export class TsSegment implements TsFacts {
   readonly wallClock: number;
   readonly duration: number;
   readonly bytes: number;
-  readonly #runs: readonly Run[];
+  readonly #runs: readonly FrameRun[];
   #planned: readonly PlannedUnit[];
   #written = 0;
   readonly #body: Buffer[] = [];
@@ -40,7 +40,7 @@ export class TsSegment implements TsFacts {
    * @param of the segment of each track
    * @param muxer that has those tracks; tracks of events are added to it
    */
-  constructor(facts: TsFacts, of: readonly Segment<Run>[], muxer: TsMuxer, faults: FaultLog) {
+  constructor(facts: TsFacts, of: readonly Segment<FrameRun>[], muxer: TsMuxer, faults: FaultLog) {
     this.msn = facts.msn;
     this.discontinuity = facts.discontinuity;
     this.wallClock = facts.wallClock;

@@ -3,15 +3,15 @@ import type { TsUnit } from '../containers/mpegts/planned-unit.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack } from '../core/track.ts';
 import type { TimedEvent } from './part-events.ts';
-import type { Run } from './run.ts';
-import { isInStep, MAX_GROUP_BYTES } from './sound-group.ts';
+import type { FrameRun } from './frame-run.ts';
+import { isInStep, MAX_GROUP_BYTES } from './audio-pes-group.ts';
 
 const MAX_GROUP_SECONDS = 0.25;
 
 /** The runs of a track in one segment. */
 interface TrackRuns {
   readonly track: MediaTrack;
-  readonly runs: readonly Run[];
+  readonly runs: readonly FrameRun[];
 }
 
 interface Timed {

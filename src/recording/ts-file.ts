@@ -6,7 +6,7 @@ import type { TsUnit } from '../containers/mpegts/planned-unit.ts';
 import type { Packet } from '../core/packet.ts';
 import { toSeconds } from '../core/timebase.ts';
 import type { MediaTrack, Track } from '../core/track.ts';
-import { LiveSound } from '../packaging/sound-group.ts';
+import { AudioPesGroup } from '../packaging/audio-pes-group.ts';
 
 export interface TsFileOptions {
   /** Shared by all files of a recording. */
@@ -21,7 +21,7 @@ export class TsFile implements FileMuxer {
   readonly full = false;
   readonly #muxer: TsMuxer;
   readonly #tracks: Set<number>;
-  readonly #groups = new Map<number, LiveSound>();
+  readonly #groups = new Map<number, AudioPesGroup>();
   readonly #onFault: (fault: string) => void;
   #origin: Origin | undefined;
 
@@ -69,10 +69,10 @@ export class TsFile implements FileMuxer {
   }
 
   /** @returns also the units left from an earlier configuration of the track */
-  #groupOf(track: MediaTrack): { readonly group: LiveSound; readonly units: readonly TsUnit[] } {
+  #groupOf(track: MediaTrack): { readonly group: AudioPesGroup; readonly units: readonly TsUnit[] } {
     const known = this.#groups.get(track.id);
     if (known?.track === track) return { group: known, units: [] };
-    const group = new LiveSound(track);
+    const group = new AudioPesGroup(track);
     this.#groups.set(track.id, group);
     return { group, units: known?.take() ?? [] };
   }

@@ -8,7 +8,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import { isMedia } from '../../src/core/track.ts';
 import { FaultLog } from '../../src/log/log.ts';
 import { FRAGMENTS } from '../../src/packaging/part-form.ts';
-import { RUNS } from '../../src/packaging/run.ts';
+import { RUNS } from '../../src/packaging/frame-run.ts';
 import { Segmenter } from '../../src/packaging/segmenter.ts';
 import { TsSegment } from '../../src/packaging/ts-segment.ts';
 import { TsSource } from '../../src/providers/mpegts-intake/source.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { RUNS } from '../../../src/packaging/run.ts';
+import { RUNS } from '../../../src/packaging/frame-run.ts';
 import { unitsOf } from '../../../src/packaging/ts-units.ts';
 import { parseFragment } from '../../support/media/boxes.ts';
 import { audioPackets, audioTrack, interleaved, videoPackets, videoTrack } from '../../support/media/packets.ts';

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
-import { RUNS } from '../../../src/packaging/run.ts';
+import { RUNS } from '../../../src/packaging/frame-run.ts';
 import { unitsOf } from '../../../src/packaging/ts-units.ts';
 import { parseFragment } from '../../support/media/boxes.ts';
 import { audioPackets, audioTrack, interleaved, videoTrack } from '../../support/media/packets.ts';

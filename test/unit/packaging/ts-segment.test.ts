@@ -3,7 +3,7 @@ import test from 'ava';
 import { TsMuxer } from '../../../src/containers/mpegts/muxer.ts';
 import type { DataTrack } from '../../../src/core/track.ts';
 import { FaultLog } from '../../../src/log/log.ts';
-import { Run, RUNS } from '../../../src/packaging/run.ts';
+import { FrameRun, RUNS } from '../../../src/packaging/frame-run.ts';
 import type { Segment } from '../../../src/packaging/segment.ts';
 import { Segmenter } from '../../../src/packaging/segmenter.ts';
 import { TsSegment } from '../../../src/packaging/ts-segment.ts';
@@ -146,7 +146,7 @@ test('a frame of sound that is followed too soon goes by itself, for players cou
   const audio = audioTrack();
   const frame = { key: true, compositionOffset: 0, data: Buffer.alloc(100) };
   const samples = [544, 1024, 1024, 1024].map((duration) => ({ ...frame, duration }));
-  const units = unitsOf([{ track: audio, runs: [new Run(0, samples)] }]);
+  const units = unitsOf([{ track: audio, runs: [new FrameRun(0, samples)] }]);
   t.deepEqual(
     units.map(({ dts, data }) => [dts, data.length]),
     [
@@ -167,7 +167,10 @@ test('events go out with the picture once, or with the sound that they belong be
   const events = [eventPacket(id3, 500, 'all'), eventPacket(forAudio, 1500, 'audio')];
   const media = [videoPackets(video, { to: 4.5, gop: 60 }).map(withNal), audioPackets(audio, { to: 4.5 })];
   for (const packet of interleaved(...media, events)) segmenter.push(packet);
-  const kept = [0, 1].map((id) => segmenter.packagers.get(id)?.window.kept[0]) as [Segment<Run>, Segment<Run>];
+  const kept = [0, 1].map((id) => segmenter.packagers.get(id)?.window.kept[0]) as [
+    Segment<FrameRun>,
+    Segment<FrameRun>,
+  ];
   const texts = (made: TsSegment, pid: number) => {
     const { errors, pes } = analyse(made.body[0] as Buffer);
     t.deepEqual(errors, []);

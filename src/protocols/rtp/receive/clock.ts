@@ -8,7 +8,7 @@ export const RTP_CLOCK: SourceClock = Object.freeze({ timebase: Object.freeze({ 
 
 /** Largest skew of the tracks of a source: more comes from wrong reports, or from a track that stopped counting for a while. */
 const MAX_SKEW_SECONDS = 5;
-/** Largest skew without reports: packaging allows 4 s between tracks (`src/packaging/lag.ts`). */
+/** Largest skew without reports: packaging allows 4 s between tracks (`src/packaging/track-lag.ts`). */
 const MAX_UNREPORTED_SKEW_SECONDS = 3.5;
 /** Tracks without a packet for this time have stopped. */
 const RECENT_MS = 1000;

@@ -8,7 +8,7 @@ import { kilnError } from '../../../errors.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
 import { FRAGMENTS } from '../../../packaging/part-form.ts';
 import { isSkippable, type ChunklistOptions, type RenditionReport } from '../../../packaging/playlist.ts';
-import type { Progress } from '../../../packaging/past.ts';
+import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
 import type { Segment } from '../../../packaging/segment.ts';
 import type { MediaClock } from '../../../packaging/wall-time.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
@@ -91,7 +91,7 @@ export class Renditions implements Package, RenditionContext {
     return this.#segmenter.concluded;
   }
 
-  get progress(): Progress {
+  get progress(): PlaylistPosition {
     return this.#segmenter.progress;
   }
 

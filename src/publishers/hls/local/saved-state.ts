@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
-import type { Past, Progress } from '../../../packaging/past.ts';
+import type { Resumption, PlaylistPosition } from '../../../packaging/playlist-position.ts';
 
 const Count = Type.Integer({ minimum: 0, maximum: 1e14 });
 
@@ -50,7 +50,7 @@ export function readSavedState(value: unknown): SavedPlaylistState | undefined {
 /** Makes the state to save. @returns undefined while there is nothing to continue */
 export function toSavedState(
   run: string,
-  progress: Progress,
+  progress: PlaylistPosition,
   facts: Pick<SavedPlaylistState, 'complete' | 'at' | 'segmentDuration'>,
   kicked: Iterable<string>,
 ): SavedPlaylistState | undefined {
@@ -93,7 +93,10 @@ function isInTime(
  * may have made segments ever since it saved its state.
  * @param now milliseconds since the epoch
  */
-export function resumeFrom(saved: SavedPlaylistState, now: number): { readonly msn: number; readonly past: Past } {
+export function resumeFrom(
+  saved: SavedPlaylistState,
+  now: number,
+): { readonly msn: number; readonly past: Resumption } {
   const { msn, discontinuities, inits, complete, at, segmentDuration } = saved;
   const since = Math.ceil(Math.max(0, now - at) / (segmentDuration * 1000));
   const ahead = complete ? 0 : MARGIN + since;

@@ -2,7 +2,7 @@ import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
-import type { Past } from '../../../packaging/past.ts';
+import type { Resumption } from '../../../packaging/playlist-position.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { Package } from './package.ts';
@@ -12,7 +12,7 @@ export interface PackageOptions {
   /** Part of all file names, which distinguishes this run of the stream. */
   readonly streamKey: string;
   /** Position to continue from; undefined for a new stream. */
-  readonly next: { readonly msn: number; readonly past: Past } | undefined;
+  readonly next: { readonly msn: number; readonly past: Resumption } | undefined;
   /** Called when there is new state to keep for a node that continues the stream. */
   readonly onProgress: () => void;
   /** Called when players can start with every rendition. */

@@ -2,7 +2,7 @@ import type { Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import type { Packet } from '../../../core/packet.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
-import type { Progress } from '../../../packaging/past.ts';
+import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { Chunklist } from './chunklist.ts';
 import type { Follower } from '../answer/segment-followers.ts';
@@ -32,7 +32,7 @@ export interface Package {
   readonly concluded: boolean;
   /** Seconds. */
   readonly targetDuration: number;
-  readonly progress: Progress;
+  readonly progress: PlaylistPosition;
   readonly queue: Queue;
   readonly readiness: Readiness;
   /** Sets tracks and playlists. Continues after a discontinuity if the stream was interrupted. */

@@ -1,5 +1,5 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
-import { isTsPackable } from '../../../packaging/run.ts';
+import { isTsPackable } from '../../../packaging/frame-run.ts';
 import { addDefaultPlaylist } from '../master/default-playlist.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { readName } from './names.ts';

@@ -4,8 +4,8 @@ import type { Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
-import { RUNS, type Run } from '../../../packaging/run.ts';
-import type { Progress } from '../../../packaging/past.ts';
+import { RUNS, type FrameRun } from '../../../packaging/frame-run.ts';
+import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
 import { Segmenter } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { TsSegment } from '../../../packaging/ts-segment.ts';
@@ -29,7 +29,7 @@ export class TsPackage implements Package, VariantContext {
   readonly segmentCount: number;
   readonly query: string;
   readonly #options: PackageOptions;
-  readonly #segmenter: Segmenter<Run>;
+  readonly #segmenter: Segmenter<FrameRun>;
   readonly readiness = new Readiness(
     (playlist) => this.#variantsOf(playlist, this.#variants),
     () => this.#options.onStarted(),
@@ -85,7 +85,7 @@ export class TsPackage implements Package, VariantContext {
     return [this.readiness, ...this.#variants.values()];
   }
 
-  get progress(): Progress {
+  get progress(): PlaylistPosition {
     return this.#segmenter.progress;
   }
 
@@ -185,7 +185,7 @@ export class TsPackage implements Package, VariantContext {
     return packagers.every((packager) => this.#segmenter.packagers.get(packager.track.id) === packager);
   }
 
-  #advance(packager: TrackPackager<Run>): void {
+  #advance(packager: TrackPackager<FrameRun>): void {
     const all = [...this.#variants.values()];
     const advanced = all.filter((variant) => variant.packagers.includes(packager) && variant.advance());
     if (advanced.length === 0) return;
@@ -198,12 +198,12 @@ export class TsPackage implements Package, VariantContext {
 }
 
 /** Name of a track, unique in its stream. */
-function nameOf(packager: TrackPackager<Run>, all: readonly TrackPackager<Run>[]): string {
+function nameOf(packager: TrackPackager<FrameRun>, all: readonly TrackPackager<FrameRun>[]): string {
   const { name, type } = packager.track;
   const alike = all.filter(({ track }) => track.type === type && track.name === name);
   return `${type}${name}${alike.indexOf(packager)}`;
 }
 
-function isMadeOf({ packagers }: Variant, own: readonly TrackPackager<Run>[]): boolean {
+function isMadeOf({ packagers }: Variant, own: readonly TrackPackager<FrameRun>[]): boolean {
   return packagers.length === own.length && packagers.every((one, index) => one === own[index]);
 }

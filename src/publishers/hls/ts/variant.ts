@@ -2,7 +2,7 @@ import { TsMuxer } from '../../../containers/mpegts/muxer.ts';
 import type { MediaTrack } from '../../../core/track.ts';
 import type { FaultLog } from '../../../log/log.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
-import type { Run } from '../../../packaging/run.ts';
+import type { FrameRun } from '../../../packaging/frame-run.ts';
 import type { Segment } from '../../../packaging/segment.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import { discontinuitiesBetween } from '../../../packaging/window.ts';
@@ -43,7 +43,7 @@ export interface VariantContext {
 export class Variant implements PackagedList, Startable, FollowedList<TsSegment> {
   readonly id: string;
   /** Video first. */
-  readonly packagers: readonly TrackPackager<Run>[];
+  readonly packagers: readonly TrackPackager<FrameRun>[];
   readonly waiters = new Waiters();
   readonly repeats = new Repeats();
   newestAt = 0;
@@ -58,7 +58,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   #text: Text | undefined;
 
   /** @param id unique part of its file names */
-  constructor(id: string, packagers: readonly TrackPackager<Run>[], context: VariantContext) {
+  constructor(id: string, packagers: readonly TrackPackager<FrameRun>[], context: VariantContext) {
     this.id = id;
     this.packagers = packagers;
     this.#context = context;
@@ -187,8 +187,8 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     return msn <= complete ? msn : undefined;
   }
 
-  #add(msn: number, own: readonly Segment<Run>[]): void {
-    const leading = own.find(({ gap }) => !gap) ?? (own[0] as Segment<Run>);
+  #add(msn: number, own: readonly Segment<FrameRun>[]): void {
+    const leading = own.find(({ gap }) => !gap) ?? (own[0] as Segment<FrameRun>);
     const { discontinuity, wallClock, duration } = leading;
     if (this.#segments.length === 0) this.#discontinuities = this.packagers[0]?.window.discontinuitySequence ?? 0;
     this.#segments.push(

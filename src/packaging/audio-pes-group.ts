@@ -17,7 +17,7 @@ export function isInStep(duration: number, step: number): boolean {
 }
 
 /** Groups the frames of a live audio track into PES packets. */
-export class LiveSound {
+export class AudioPesGroup {
   readonly track: MediaTrack;
   readonly #durations: FrameDuration;
   #frames: Packet[] = [];

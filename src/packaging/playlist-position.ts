@@ -1,5 +1,5 @@
 /** Playlist state of the stream before, which a stream that continues it must not repeat. */
-export interface Past {
+export interface Resumption {
   /** Discontinuity sequence number of the last segment (EXT-X-DISCONTINUITY-SEQUENCE). */
   readonly discontinuities: number;
   /** Next version of the initialization, by track id. */
@@ -12,7 +12,7 @@ export interface Past {
 }
 
 /** Playlist position of a stream. */
-export interface Progress extends Omit<Past, 'gaps'> {
+export interface PlaylistPosition extends Omit<Resumption, 'gaps'> {
   /** Media sequence number of the newest segment, which may be growing. */
   readonly msn: number;
 }

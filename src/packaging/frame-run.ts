@@ -8,7 +8,7 @@ import type { TimedEvent } from './part-events.ts';
 import type { PartForm } from './part-form.ts';
 
 /** Consecutive frames of one track, written as bytes on request. Times in ticks. */
-export class Run {
+export class FrameRun {
   /** Decode time of the first sample. */
   readonly start: number;
   /** Events of the run, on the same timeline. */
@@ -54,7 +54,7 @@ export function isTsPackable({ codec }: { readonly codec: string }): boolean {
 const RANGE_SECONDS = 95_000;
 
 /** Parts kept as frames, for MPEG-TS. */
-export const RUNS: PartForm<Run> = {
+export const RUNS: PartForm<FrameRun> = {
   early: false,
   range: RANGE_SECONDS,
   describe: (track, version) => {
@@ -67,7 +67,7 @@ export const RUNS: PartForm<Run> = {
     return { version, track, codec: codecOf(track), data: Buffer.alloc(0) };
   },
   part: (_type, _sequence, start, samples, events) => ({
-    data: new Run(start, samples, events),
+    data: new FrameRun(start, samples, events),
     bytes: [...samples, ...events].reduce((sum, { data }) => sum + data.length, 0),
   }),
 };

@@ -13,7 +13,7 @@ interface Awaited {
 const NONE: readonly number[] = [];
 
 /** Limits how long the tracks of a stream wait for each other. All times are media time, in seconds. */
-export class Lag {
+export class TrackLag {
   /** Oldest first. */
   readonly #awaited: Awaited[] = [];
   #newest = -Infinity;

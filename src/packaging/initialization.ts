@@ -15,7 +15,7 @@ export function describe(track: MediaTrack, version: number): Init {
 }
 
 /** Whether decoders must be set up anew. */
-export function differs(one: MediaTrack, other: MediaTrack): boolean {
+export function needsReset(one: MediaTrack, other: MediaTrack): boolean {
   if (one.codec !== other.codec || one.timebase.den !== other.timebase.den) return true;
   if (one.config === undefined || other.config === undefined) return one.config !== other.config;
   return !one.config.equals(other.config);
