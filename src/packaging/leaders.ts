@@ -25,11 +25,6 @@ export class Leaders<Data> {
     this.#elected = videos.length === 0 ? present.slice(0, 1) : rarest(videos, since);
   }
 
-  /** Replaces the leaders, whose key frames stay away, until the next election. */
-  replace(one: TrackPackager<Data>): void {
-    this.#elected = [one];
-  }
-
   has(one: TrackPackager<Data>): boolean {
     return this.#elected.includes(one);
   }

@@ -158,7 +158,6 @@ export class Segmenter<Data = Buffer> {
     if (this.#phase.kind === 'running') {
       for (const packager of this.packagers.values()) packager.finish();
       this.#phase = TO.end(this.#phase);
-      this.#lag.finish();
       this.#elect();
     }
     if (this.#onConcluded === undefined || this.#phase.kind === 'concluded') return;
@@ -278,7 +277,6 @@ export class Segmenter<Data = Buffer> {
       if (packet.track.type !== 'video') return false;
       if (phase.since === undefined) this.#phase = TO.wait(phase, time);
       if (time - (phase.since ?? time) < MAX_LAG_SECONDS) return false;
-      this.#leaders.replace(packager);
     }
     this.#lag.start(time);
     // players of the segments before find another timeline

@@ -32,15 +32,10 @@ export class TrackLag {
     return Math.abs(time - this.#newest) < MAX_LAG_SECONDS;
   }
 
-  /** Begins with a packet of this time, also after `finish`. */
+  /** Begins with a packet of this time, also after an end. */
   start(time: number): void {
     this.#newest = time;
     this.#awaited.length = 0;
-  }
-
-  /** Forgets the newest time: the next packet may have any. */
-  finish(): void {
-    this.#newest = -Infinity;
   }
 
   /** Restarts the waits after a jump of the clock. */

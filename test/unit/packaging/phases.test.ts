@@ -99,3 +99,16 @@ test('concluded: also by a cut at the replacement of missing media', (t) => {
   t.true(segments(2).every(({ complete }) => complete));
   t.is(segments(2).length, segments(3).length);
 });
+
+test('waiting after an end: the leader that was away then is awaited again', (t) => {
+  const { push, segments, segmenter } = startSegmenter([SOURCE, ENCODED]);
+  push(interleaved(videoPackets(SOURCE, { to: 8.5, gop: 60 }), videoPackets(ENCODED, { to: 20 })));
+  segmenter.finish();
+  const { msn } = segmenter.progress;
+  push(videoPackets(ENCODED, { from: 100, to: 102 }));
+  t.is(segmenter.progress.msn, msn);
+  push(
+    interleaved(videoPackets(SOURCE, { from: 102, to: 103, gop: 60 }), videoPackets(ENCODED, { from: 102, to: 103 })),
+  );
+  t.is(startOf(segments(1).find((segment) => segment.msn === msn + 1)), 102);
+});
