@@ -92,13 +92,15 @@ export interface Assets {
 }
 
 /**
- * Reads the pages, their files, and hls.js from its npm package: the full build, for the light one
- * knows no audio renditions, and a playlist of Kiln keeps audio apart from video.
+ * Reads the pages, their files, and the libraries that they load from their npm packages. Of hls.js it is the full build, for
+ * the light one knows no audio renditions, and a playlist of Kiln keeps audio apart from video.
  * Pages name their files below a path with `build` in it, so that browsers may keep them for ever.
  */
 export async function loadAssets(): Promise<Assets> {
-  const hls = new URL(import.meta.resolve('hls.js/dist/hls.min.mjs'));
-  const contents = new Map<string, Buffer>([['hls.js', await readFile(hls)]]);
+  const contents = new Map<string, Buffer>([
+    ['hls.js', await readFile(new URL(import.meta.resolve('hls.js/dist/hls.min.mjs')))],
+    ['qrcode-generator.js', await readFile(new URL(import.meta.resolve('qrcode-generator')))],
+  ]);
   const names = await readdir(HERE, { recursive: true });
   for (const name of names.filter(isLoaded).sort()) contents.set(name, await readFile(new URL(name, HERE)));
   const build = digest(Buffer.concat([...contents.values()]));

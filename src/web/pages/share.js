@@ -5,17 +5,18 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** Modules of white around a code, without which readers do not find it. */
 const QUIET = 4;
 
-/** A QR code as a picture; undefined for an address that is too long for one. */
-export function qrPicture(text) {
-  const modules = qrCode(text);
-  if (modules === undefined) return undefined;
+/** A QR code as a picture, or a text that tells why there is none. */
+async function qrPicture(text) {
+  const library = await import('./qrcode-generator.js').catch(() => undefined);
+  if (library === undefined) return element('p', { className: 'muted' }, 'The QR code could not be loaded.');
+  const modules = qrCode(library.default, text);
+  if (modules === undefined) return element('p', { className: 'muted' }, 'The address is too long for a QR code.');
   const size = modules.length + 2 * QUIET;
   const squares = modules.flatMap((row, y) =>
     row.flatMap((dark, x) => (dark ? [`M${x + QUIET} ${y + QUIET}h1v1h-1z`] : [])),
   );
   const picture = document.createElementNS(SVG, 'svg');
   picture.setAttribute('viewBox', `0 0 ${size} ${size}`);
-  picture.setAttribute('class', 'qr');
   picture.setAttribute('role', 'img');
   picture.setAttribute('aria-label', `QR code of ${text}`);
   const path = document.createElementNS(SVG, 'path');
@@ -54,6 +55,8 @@ export class ShareDialog {
 
   open() {
     const url = this.#urlOf();
+    const picture = element('div', { className: 'qr' });
+    void qrPicture(url).then((code) => picture.replaceChildren(code));
     const close = element('button', { type: 'button', className: 'plain', textContent: 'Close' });
     close.addEventListener('click', () => this.element.close());
     this.element.replaceChildren(
@@ -61,7 +64,7 @@ export class ShareDialog {
         'div',
         { className: 'share-body' },
         element('div', { className: 'share-head' }, element('h2', {}, 'Share'), close),
-        qrPicture(url) ?? element('p', { className: 'muted' }, 'The address is too long for a QR code.'),
+        picture,
         copyField('Address of this page', url, 2),
         copyField('HTML for another site', embedCode(url, this.#title), 6),
       ),
