@@ -125,6 +125,7 @@ async function syncFolder(path: string): Promise<void> {
 }
 
 /**
+ * Takes a lock that is held as long as the process runs, so it never goes stale by age, and the next process does not wait for it.
  * A lock names its process by id and start time, so a dead process holds nothing. The next process creates the next
  * generation of the lock, which only one can do, and which cannot be confused with the one to be removed.
  * @returns the path of the lock

@@ -1,13 +1,9 @@
-import type { Cluster } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { FindOutput } from '../core/find-output.ts';
 import type { Registry } from '../core/registry.ts';
 import { StartCaches } from '../core/start-caches.ts';
 import { findFfmpeg } from '../ffmpeg.ts';
 import type { Logger } from '../log/log.ts';
-import type { OtherNodes } from '../peers/other-nodes.ts';
-import type { PeerCalls } from '../peers/peer-calls.ts';
-import type { StreamChanges } from '../directory/stream-changes.ts';
 import type { StreamNames } from '../directory/stream-names.ts';
 import { ChannelFiles } from '../channels/files/channel-files.ts';
 import { ChannelGraph } from '../channels/channel-graph.ts';
@@ -17,18 +13,15 @@ import { ScheduleAlerts } from '../channels/schedule-alerts.ts';
 import { MultiplexKind } from '../channels/multiplex/kind.ts';
 import { LiveSources } from '../channels/sources/live-sources.ts';
 import { ScheduledKind } from '../channels/scheduled/kind.ts';
-import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import type { Closable } from './closable.ts';
+import type { ClusterServices } from './cluster.ts';
+import type { TaskServices } from './tasks.ts';
 
 export interface ChannelsOptions {
-  readonly cluster: Cluster;
   readonly registry: Registry;
+  readonly nodes: ClusterServices;
+  readonly work: TaskServices;
   readonly names: StreamNames;
-  readonly changes: StreamChanges;
-  readonly tasks: Tasks;
-  readonly clusterTasks: ClusterTasks;
-  readonly others: OtherNodes;
-  readonly calls: PeerCalls;
   /** Finds output streams that are not on this node. */
   readonly find: FindOutput;
   /** Base of relative paths. */
@@ -36,20 +29,18 @@ export interface ChannelsOptions {
   readonly log: Logger;
 }
 
+export interface ChannelServices extends Closable {
+  readonly channels: Channels;
+  readonly guides: Guides;
+  /** Starts of other streams that channels begin with. To be closed after the channels. */
+  readonly caches: StartCaches;
+  readonly start: () => void;
+}
+
 /** Opens scheduled and multiplex channels: their runs on this node, and the API of those of the whole cluster. */
-export function openChannels({
-  cluster,
-  registry,
-  names,
-  changes,
-  tasks,
-  clusterTasks,
-  others,
-  calls,
-  find,
-  folder,
-  log,
-}: ChannelsOptions) {
+export function openChannels({ registry, nodes, work, names, find, folder, log }: ChannelsOptions): ChannelServices {
+  const { cluster, changes, others, calls } = nodes;
+  const { tasks, clusterTasks } = work;
   const { definitions } = tasks;
   const graph = new ChannelGraph({ registry, definitions, others, calls });
   const caches = new StartCaches(registry, 'channels');
@@ -80,7 +71,6 @@ export function openChannels({
       alerts.close();
       files.close();
     },
-    /** Starts of other streams that channels begin with. To be closed after the channels. */
     caches,
   };
 }

@@ -3,11 +3,13 @@ import type { CertificateStore } from '../tls/certificates.ts';
 import type { ServerConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
-import type { Neighbours } from './neighbours.ts';
-import type { Part } from './part.ts';
+import type { AdmissionServices } from './admission.ts';
+import type { Closable } from './closable.ts';
+import type { ClusterServices } from './cluster.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
-import type { Addresses, PortPair } from './summary.ts';
+import type { Addresses, PortPair } from './addresses.ts';
+import type { StreamServices } from './streams.ts';
 import type { ServedHere } from '../web/streams.ts';
 import type { WebrtcMedia } from './webrtc-media.ts';
 import type { Entrances } from '../webrtc/signalling/entrance.ts';
@@ -16,7 +18,9 @@ import type { Entrances } from '../webrtc/signalling/entrance.ts';
 export interface ListenerContext {
   readonly config: ServerConfig;
   readonly registry: Registry;
-  readonly neighbours: Neighbours;
+  readonly nodes: ClusterServices;
+  readonly streams: StreamServices;
+  readonly admission: AdmissionServices;
   /** Certificates of the virtual hosts. */
   readonly certificates: CertificateStore;
   readonly log: Logger;
@@ -26,7 +30,7 @@ export interface ListenerContext {
 
 /** A running provider or publisher, or one of its listeners. */
 export interface Listener {
-  readonly part: Part;
+  readonly component: Closable;
   /** Set where it serves a kind of HLS. */
   readonly playlists?: PlaylistPublisher;
   /** Set where it serves thumbnails. */

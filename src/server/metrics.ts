@@ -1,6 +1,8 @@
 import { CallCounts } from '../api/call-counts.ts';
 import type { Registry } from '../core/registry.ts';
-import type { Neighbours } from './neighbours.ts';
+import type { AdmissionServices } from './admission.ts';
+import type { ClusterServices } from './cluster.ts';
+import type { StreamServices } from './streams.ts';
 import { MULTIPLEX, SCHEDULED } from '../channels/channel-kind.ts';
 import { readMultiplexReport } from '../channels/multiplex/report.ts';
 import { readScheduleReport } from '../channels/scheduled/report.ts';
@@ -25,7 +27,10 @@ import type { Version } from '../version.ts';
 
 export interface MetricsOptions {
   readonly registry: Registry;
-  readonly neighbours: Neighbours;
+  readonly nodes: Pick<ClusterServices, 'cluster' | 'calls'>;
+  readonly tasks: Tasks;
+  readonly streams: Pick<StreamServices, 'names' | 'fed'>;
+  readonly admission: Pick<AdmissionServices, 'access' | 'webhooks'>;
   readonly store: StoreCounts;
   readonly encoders: Encoders;
   /** undefined where WebRTC is off. */
@@ -37,8 +42,10 @@ export interface MetricsOptions {
 
 /** Opens the metrics of this node and starts continuous measurements. */
 export function openMetrics(options: MetricsOptions) {
-  const { registry, neighbours, store, encoders, mediaWorkers, playlists, version } = options;
-  const { access, cluster, names, tasks, calls, webhooks, fed } = neighbours;
+  const { registry, tasks, store, encoders, mediaWorkers, playlists, version } = options;
+  const { cluster, calls } = options.nodes;
+  const { names, fed } = options.streams;
+  const { access, webhooks } = options.admission;
   const eventLoop = new EventLoop();
   const streams = new AllStreams(registry);
   const apiCalls = new CallCounts();

@@ -10,18 +10,20 @@ import { StreamSessions } from '../api/stream-sessions.ts';
 import type { ListenerContext } from './listeners.ts';
 import { AuditLog } from '../management/audit/log.ts';
 import { DynamicConfig } from '../management/dynamic-config.ts';
-import type { Part } from './part.ts';
+import type { Closable } from './closable.ts';
+import type { TaskServices } from './tasks.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import type { RecentEvents } from '../log/recent-events.ts';
 import type { Queues } from '../stats/queues.ts';
 import { SharedStatistics } from '../stats/shared-statistics.ts';
-import { portsOf, type PortPair } from './summary.ts';
+import { portsOf, type PortPair } from './addresses.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Records } from '../recording/records.ts';
 import type { Version } from '../version.ts';
 
-export interface ApiContext extends Omit<ListenerContext, 'webrtc'> {
+export interface ApiContext extends Omit<ListenerContext, 'webrtc' | 'admission'> {
+  readonly work: TaskServices;
   readonly codecs: CodecInventory;
   readonly records: Records;
   readonly queues: Queues;
@@ -46,16 +48,17 @@ export interface ApiListener {
 
 /**
  * Restores objects that the management API created, and answers API calls of other nodes.
- * @param parts receives each component as soon as it runs
+ * @param components receives each component as soon as it runs
  * @returns undefined where the API has no port
  * @throws errors that keep a component from starting
  */
-export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiListener | undefined> {
+export async function openApi(context: ApiContext, components: Closable[]): Promise<ApiListener | undefined> {
   const { config, registry, certificates, codecs, records, playlists, version, folder, apiCalls, beside, log } =
     context;
-  const { cluster, names, directory, calls, others, pulls, channels, fetch, clusterTasks } = context.neighbours;
+  const { cluster, directory, calls, others } = context.nodes;
+  const { names, pulls, channels, demand } = context.streams;
   const dynamic = new DynamicConfig({ registry, cluster, certificates, log });
-  parts.push(dynamic);
+  components.push(dynamic);
   await dynamic.restore();
   const { managers, bind, defaults, modules } = config;
   const { api } = bind.managers;
@@ -68,7 +71,7 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiLi
   const shared = isAlone ? undefined : new SharedStatistics({ cluster, registry, ask: askForReport(others) });
   if (shared !== undefined) {
     answerReports(calls, shared);
-    parts.push(shared);
+    components.push(shared);
   }
   const resources = {
     registry,
@@ -78,8 +81,8 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiLi
     pulls,
     channels: channels.channels,
     guides: channels.guides,
-    fetch,
-    tasks: clusterTasks,
+    fetch: demand.fetch,
+    tasks: context.work.clusterTasks,
     records,
     queues: context.queues,
     playlists,
@@ -95,8 +98,8 @@ export async function openApi(context: ApiContext, parts: Part[]): Promise<ApiLi
   const auditLog = managers?.api.auditLog;
   const audit =
     auditLog && new AuditLog({ path: resolve(folder, auditLog.path), key: auditLog.key, node: cluster.self.id, log });
-  if (audit !== undefined) parts.push(audit);
-  if (!isAlone) parts.push(await PeerApi.open({ ...resources, audit }, calls, log));
+  if (audit !== undefined) components.push(audit);
+  if (!isAlone) components.push(await PeerApi.open({ ...resources, audit }, calls, log));
   if (managers === undefined || api === undefined) return undefined;
   const { accessToken, crossDomains = defaults.crossDomains } = managers.api;
   const owners = new StreamOwners({ registry, cluster, calls, names, directory, log });

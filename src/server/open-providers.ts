@@ -6,7 +6,7 @@ import { RtmpServer } from '../providers/rtmp/server.ts';
 import { SrtProvider } from '../providers/srt/index.ts';
 import { WebrtcProvider } from '../providers/webrtc/index.ts';
 import { whereSrtIs } from './srt.ts';
-import { portsOf } from './summary.ts';
+import { portsOf } from './addresses.ts';
 
 /** Providers in the order in which they open. */
 export const PROVIDERS: readonly OpenListeners[] = [openRtmp, openSrt, openMpegts, openWebrtc];
@@ -14,7 +14,8 @@ export const PROVIDERS: readonly OpenListeners[] = [openRtmp, openSrt, openMpegt
 async function* openRtmp({
   config,
   registry,
-  neighbours: { access, cluster },
+  nodes: { cluster },
+  admission: { access },
   certificates,
   log,
 }: ListenerContext): AsyncIterable<Listener> {
@@ -32,12 +33,12 @@ async function* openRtmp({
   const extended = modules.ertmp.enable;
   const handOver = { registry, hasSuccessor: () => hasSuccessor(cluster) };
   for (const host of ip) {
-    const part = await RtmpServer.listen({ access, log, host, port, tls, proxyNetworks, extended, handOver });
-    yield { part, addresses: { rtmp: { port, tlsPort } } };
+    const component = await RtmpServer.listen({ access, log, host, port, tls, proxyNetworks, extended, handOver });
+    yield { component, addresses: { rtmp: { port, tlsPort } } };
   }
 }
 
-async function* openSrt({ config, neighbours: { access }, log }: ListenerContext): AsyncIterable<Listener> {
+async function* openSrt({ config, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       providers: { srt: bind },
@@ -45,16 +46,11 @@ async function* openSrt({ config, neighbours: { access }, log }: ListenerContext
     ip,
   } = config;
   if (bind?.port === undefined) return;
-  const part = await whereSrtIs(log, () => SrtProvider.listen({ access, log, ip, bind }));
-  if (part !== undefined) yield { part, addresses: { srt: bind.port } };
+  const component = await whereSrtIs(log, () => SrtProvider.listen({ access, log, ip, bind }));
+  if (component !== undefined) yield { component, addresses: { srt: bind.port } };
 }
 
-async function* openMpegts({
-  config,
-  registry,
-  neighbours: { access },
-  log,
-}: ListenerContext): AsyncIterable<Listener> {
+async function* openMpegts({ config, registry, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       providers: { mpegts },
@@ -62,14 +58,14 @@ async function* openMpegts({
     ip: hosts,
   } = config;
   if (mpegts?.port === undefined) return;
-  const part = await MpegtsServer.listen({ registry, access, log, hosts, ports: mpegts.port });
-  yield { part, addresses: { mpegts: mpegts.port } };
+  const component = await MpegtsServer.listen({ registry, access, log, hosts, ports: mpegts.port });
+  yield { component, addresses: { mpegts: mpegts.port } };
 }
 
 async function* openWebrtc({
   config,
   registry,
-  neighbours: { access },
+  admission: { access },
   webrtc,
   log,
 }: ListenerContext): AsyncIterable<Listener> {
@@ -80,7 +76,11 @@ async function* openWebrtc({
   } = config;
   if (bind === undefined || webrtc === undefined) return;
   const { pool, producers } = webrtc;
-  const part = new WebrtcProvider({ registry, access, pool, producers, bind, log });
+  const component = new WebrtcProvider({ registry, access, pool, producers, bind, log });
   const ports = portsOf(bind.signalling);
-  yield { part, addresses: { whip: ports }, http: { ports, entrances: { publish: part.entrance }, serves: 'whip' } };
+  yield {
+    component,
+    addresses: { whip: ports },
+    http: { ports, entrances: { publish: component.entrance }, serves: 'whip' },
+  };
 }

@@ -8,12 +8,13 @@ import { HLS } from '../publishers/hls/ts/index.ts';
 import { LLHLS } from '../publishers/hls/ll/index.ts';
 import { RelaySource } from '../relay/relay-source.ts';
 import { OvtServer } from '../publishers/ovt/server.ts';
+import type { HlsForm } from '../publishers/hls/package/hls-form.ts';
 import { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import { SrtPublisher } from '../publishers/srt/index.ts';
 import { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import { WebrtcPublisher } from '../publishers/webrtc/index.ts';
 import { whereSrtIs } from './srt.ts';
-import { portsOf } from './summary.ts';
+import { portsOf } from './addresses.ts';
 
 /** Publishers in the order in which they open. */
 export const PUBLISHERS: readonly OpenListeners[] = [
@@ -26,52 +27,54 @@ export const PUBLISHERS: readonly OpenListeners[] = [
   openSrt,
 ];
 
-async function* openRelaySource({ config, registry, neighbours, log }: ListenerContext): AsyncIterable<Listener> {
-  const { calls, relays, tree, fed } = neighbours;
-  if (config.cluster !== undefined) yield { part: new RelaySource({ registry, calls, relays, tree, fed, log }) };
+async function* openRelaySource({ config, registry, nodes, streams, log }: ListenerContext): AsyncIterable<Listener> {
+  const { calls, tree } = nodes;
+  const { relays, fed } = streams;
+  if (config.cluster !== undefined) yield { component: new RelaySource({ registry, calls, relays, tree, fed, log }) };
 }
 
-async function* openLlhls({ config, registry, neighbours, log }: ListenerContext): AsyncIterable<Listener> {
-  const {
-    bind,
-    modules,
-    defaults: { crossDomains },
-  } = config;
+async function* openLlhls(context: ListenerContext): AsyncIterable<Listener> {
+  const { bind, modules } = context.config;
   if (bind.publishers.llhls === undefined || !modules.llhls.enable) return;
-  const publisher = new PlaylistPublisher(LLHLS, {
-    registry,
-    ...neighbours,
-    log,
-    tokenKeys: tokenKeysOf(config, 'LL-HLS'),
-    crossDomains,
-  });
+  const publisher = playlistPublisher(LLHLS, context, 'LL-HLS');
   const ports = portsOf(bind.publishers.llhls);
   const http = { ports, routes: publisher.routes, serves: 'llhls' } as const;
-  yield { part: publisher, playlists: publisher, addresses: { llhls: ports }, http };
+  yield { component: publisher, playlists: publisher, addresses: { llhls: ports }, http };
 }
 
-async function* openHls({ config, registry, neighbours, log }: ListenerContext): AsyncIterable<Listener> {
-  const {
-    bind,
-    defaults: { crossDomains },
-  } = config;
+async function* openHls(context: ListenerContext): AsyncIterable<Listener> {
+  const { bind } = context.config;
   if (bind.publishers.hls === undefined) return;
-  const publisher = new PlaylistPublisher(HLS, {
-    registry,
-    ...neighbours,
-    log,
-    tokenKeys: tokenKeysOf(config, 'HLS'),
-    crossDomains,
-  });
+  const publisher = playlistPublisher(HLS, context, 'HLS');
   const ports = portsOf(bind.publishers.hls);
   const http = { ports, routes: publisher.routes };
-  yield { part: publisher, playlists: publisher, addresses: { hls: ports }, http };
+  yield { component: publisher, playlists: publisher, addresses: { hls: ports }, http };
+}
+
+function playlistPublisher(form: HlsForm, context: ListenerContext, kind: TokenKind): PlaylistPublisher {
+  const { config, registry, nodes, streams, admission, log } = context;
+  const { cluster, directory, tree, calls, sessionNames } = nodes;
+  const { access, redirects } = admission;
+  return new PlaylistPublisher(form, {
+    registry,
+    cluster,
+    directory,
+    tree,
+    calls,
+    sessionNames,
+    access,
+    redirects,
+    bring: streams.demand.bring,
+    tokenKeys: tokenKeysOf(config, kind),
+    crossDomains: config.defaults.crossDomains,
+    log,
+  });
 }
 
 async function* openWebrtc({
   config,
   registry,
-  neighbours: { access },
+  admission: { access },
   webrtc,
   log,
 }: ListenerContext): AsyncIterable<Listener> {
@@ -91,13 +94,14 @@ async function* openWebrtc({
   });
   const ports = portsOf(bind.signalling);
   const addresses = { webrtc: ports, ice: bind.iceCandidates.iceCandidate.map(shownCandidate) };
-  yield { part: publisher, addresses, http: { ports, entrances: { play: publisher.entrance }, serves: 'webrtc' } };
+  yield { component: publisher, addresses, http: { ports, entrances: { play: publisher.entrance }, serves: 'webrtc' } };
 }
 
 async function* openThumbnail({
   config,
   registry,
-  neighbours: { access, directory, calls },
+  nodes: { directory, calls },
+  admission: { access },
 }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
@@ -108,13 +112,13 @@ async function* openThumbnail({
   if (thumbnail === undefined) return;
   const publisher = new ThumbnailPublisher({ registry, access, directory, calls, crossDomains });
   yield {
-    part: publisher,
+    component: publisher,
     thumbnails: publisher,
     http: { ports: portsOf(thumbnail), routes: publisher.routes, serves: 'thumbnail' },
   };
 }
 
-async function* openOvt({ config, registry, neighbours: { access }, log }: ListenerContext): AsyncIterable<Listener> {
+async function* openOvt({ config, registry, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       publishers: { ovt },
@@ -127,12 +131,12 @@ async function* openOvt({ config, registry, neighbours: { access }, log }: Liste
   const proxyNetworks = blockList(modules.proxyProtocol?.networks);
   const networks = blockList(ovt.networks);
   for (const host of ip) {
-    const part = await OvtServer.listen({ registry, access, log, host, port, proxyNetworks, networks });
-    yield { part, addresses: { ovt: port } };
+    const component = await OvtServer.listen({ registry, access, log, host, port, proxyNetworks, networks });
+    yield { component, addresses: { ovt: port } };
   }
 }
 
-async function* openSrt({ config, registry, neighbours: { access }, log }: ListenerContext): AsyncIterable<Listener> {
+async function* openSrt({ config, registry, admission: { access }, log }: ListenerContext): AsyncIterable<Listener> {
   const {
     bind: {
       publishers: { srt: bind },
@@ -140,12 +144,14 @@ async function* openSrt({ config, registry, neighbours: { access }, log }: Liste
     ip,
   } = config;
   if (bind?.port === undefined) return;
-  const part = await whereSrtIs(log, () => SrtPublisher.listen({ registry, access, log, ip, bind }));
-  if (part !== undefined) yield { part, addresses: { srtPlay: bind.port } };
+  const component = await whereSrtIs(log, () => SrtPublisher.listen({ registry, access, log, ip, bind }));
+  if (component !== undefined) yield { component, addresses: { srtPlay: bind.port } };
 }
 
+type TokenKind = 'LL-HLS' | 'HLS';
+
 /** Keys of session tokens: the same on all nodes of a cluster; on a single node, new at each start. */
-function tokenKeysOf({ cluster }: ServerConfig, kind: 'LL-HLS' | 'HLS'): Buffer[] {
+function tokenKeysOf({ cluster }: ServerConfig, kind: TokenKind): Buffer[] {
   if (cluster === undefined) return [randomBytes(32)];
   return secretsOf(cluster).map((secret) => createHmac('sha256', secret).update(`${kind} sessions`).digest());
 }

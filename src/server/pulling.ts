@@ -1,11 +1,9 @@
-import { hasRoom, type Cluster } from '#cluster';
+import { hasRoom } from '#cluster';
 import type { ServerConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
 import { outboundGuard } from './outbound.ts';
 import { OriginMaps } from '../origin-map/origin-maps.ts';
-import type { StreamChanges } from '../directory/stream-changes.ts';
-import type { StreamDirectory } from '../directory/stream-directory.ts';
 import type { StreamNames } from '../directory/stream-names.ts';
 import { Demand } from '../providers/pull/demand.ts';
 import { PullKind } from '../providers/pull/kind.ts';
@@ -13,33 +11,22 @@ import { ovtSource } from '../providers/pull/ovt-source.ts';
 import { PulledStreams } from '../providers/pull/pulled-streams.ts';
 import { bySchemes } from '../providers/pull/schemes.ts';
 import { rtspSource } from '../providers/rtsp-pull/source.ts';
-import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import type { ClusterServices } from './cluster.ts';
+import type { TaskServices } from './tasks.ts';
 
 export interface PullingOptions {
   readonly config: ServerConfig;
   readonly registry: Registry;
-  readonly cluster: Cluster;
+  readonly nodes: ClusterServices;
+  readonly work: TaskServices;
   readonly names: StreamNames;
-  readonly directory: StreamDirectory;
-  readonly changes: StreamChanges;
-  readonly tasks: Tasks;
-  readonly clusterTasks: ClusterTasks;
   readonly log: Logger;
 }
 
 /** Opens all pulls: configured ones, on request and on demand. */
-export function openPulling({
-  config,
-  registry,
-  cluster,
-  names,
-  directory,
-  changes,
-  tasks,
-  clusterTasks,
-  log,
-}: PullingOptions) {
+export function openPulling({ config, registry, nodes, work, names, log }: PullingOptions) {
+  const { cluster, directory, changes } = nodes;
+  const { tasks, clusterTasks } = work;
   const guard = outboundGuard(config, cluster, 'pull');
   const rtsp = rtspSource(guard);
   const kind = new PullKind({ names, changes, open: bySchemes({ ovt: ovtSource(guard), rtsp, rtspc: rtsp }), log });

@@ -4,7 +4,7 @@ import type { Registry } from '../core/registry.ts';
 import { StartCaches } from '../core/start-caches.ts';
 import type { Logger } from '../log/log.ts';
 import { outboundGuard } from './outbound.ts';
-import type { Part } from './part.ts';
+import type { Closable } from './closable.ts';
 import { ipCarrier } from '../pushing/ip-carriers.ts';
 import { PushKind } from '../pushing/kind.ts';
 import { rtmpSink } from '../pushing/rtmp-sink.ts';
@@ -22,7 +22,7 @@ export interface PushingOptions {
 }
 
 /** Opens pushes to other servers. */
-export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Part {
+export function openPushing({ config, registry, cluster, tasks, log }: PushingOptions): Closable {
   const guard = outboundGuard(config, cluster, 'push');
   const srt = new SrtCarriers(guard, log);
   const caches = new StartCaches(registry, 'pushed');

@@ -1,18 +1,16 @@
 import { dirname, join } from 'node:path';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
-import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
 import { Deliveries } from '../recording/delivery/deliveries.ts';
 import { Journal } from '../recording/journal.ts';
 import { RecordKind } from '../recording/kind.ts';
 import { finishLeftovers } from '../recording/leftovers.ts';
 import { RecordStarts } from '../recording/starts.ts';
 import { Records } from '../recording/records.ts';
-import type { Tasks } from '../tasks/tasks.ts';
+import type { TaskServices } from './tasks.ts';
 
 export interface RecordingOptions {
-  readonly tasks: Tasks;
-  readonly clusterTasks: ClusterTasks;
+  readonly work: TaskServices;
   readonly registry: Registry;
   /** Name of this node in webhooks. */
   readonly node: string;
@@ -26,7 +24,8 @@ export interface RecordingOptions {
  * finished in the background: there may be many, and their disk may be slow.
  * Call it before `tasks` start, and `start` when all applications exist.
  */
-export async function openRecording({ tasks, clusterTasks, registry, node, storageFile, log }: RecordingOptions) {
+export async function openRecording({ work, registry, node, storageFile, log }: RecordingOptions) {
+  const { tasks, clusterTasks } = work;
   const folder = dirname(storageFile);
   // nodes of one machine may share the folder: none may finish a file that another one is writing
   const own = encodeURIComponent(node);

@@ -1,10 +1,8 @@
 import { dirname } from 'node:path';
-import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import { Alerts, logAlerts } from '../alerts/index.ts';
 import { KeyFrameWatch } from '../alerts/key-frame-watch.ts';
 import { CertificateStore } from '../tls/certificates.ts';
-import type { RefusalCounts } from '../access/refusal-counts.ts';
 import { configHashes } from '../config/config-hash.ts';
 import type { ServerConfig } from '../config/model.ts';
 import { withoutAddresses } from '../core/privacy.ts';
@@ -18,12 +16,13 @@ import { IdleApplications } from '../management/idle-applications.ts';
 import { listenAgentCheck, type AgentState } from '../management/agent-check.ts';
 import { NodeReport } from '../management/node-report.ts';
 import { openMetrics, type MetricsOptions } from './metrics.ts';
-import { openNeighbours, type Neighbours } from './neighbours.ts';
-import { blockList } from '../config/networks.ts';
 import { openApi, type ApiContext } from './open-api.ts';
 import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';
-import { closeAll, type Part } from './part.ts';
+import { openAdmission, type AdmissionServices } from './admission.ts';
+import { closeAll, type Closable } from './closable.ts';
+import { openCluster, type ClusterServices } from './cluster.ts';
+import { HttpPorts } from './http-ports.ts';
 import { PortTable } from './port-table.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
@@ -31,16 +30,20 @@ import type { RecentEvents } from '../log/recent-events.ts';
 import { openRecording } from './recording.ts';
 import { EventGenerator } from '../events-from-files/index.ts';
 import { logStreams } from './stream-log.ts';
-import { clientAddresses, type Addresses } from './summary.ts';
+import type { Addresses } from './addresses.ts';
+import { openPushing } from './pushing.ts';
+import { openStreams, type StreamServices } from './streams.ts';
+import { clientAddresses } from './summary.ts';
+import { openTasks, type TaskServices } from './tasks.ts';
 import { CodecInventory } from '../transcode/codecs.ts';
 import { attachOutputs } from '../transcode/outputs.ts';
 import type { Version } from '../version.ts';
 import { openWebrtcMedia, type WebrtcMedia } from './webrtc-media.ts';
 import { apiHomeRoutes } from '../web/api-home.ts';
-import { healthRoutes, type Readiness } from '../web/health.ts';
-import { createHttpPort } from '../web/http-port.ts';
+import type { Readiness } from '../web/health.ts';
 import { LiveStreams } from '../web/live-streams.ts';
 import { metricsRoutes } from '../web/metrics.ts';
+import type { AlertCounts } from '../stats/metrics/alerts.ts';
 import { StoreCounts } from '../stats/metrics/store-counts.ts';
 import { Queues } from '../stats/queues.ts';
 import { pagesRoutes } from '../web/pages.ts';
@@ -57,6 +60,15 @@ export interface ServerOptions {
   readonly onReplaced: () => void;
 }
 
+/** Services that the components of a node are built on. */
+interface Services {
+  readonly nodes: ClusterServices;
+  readonly work: TaskServices;
+  readonly streams: StreamServices;
+  readonly admission: AdmissionServices;
+  readonly http: HttpPorts;
+}
+
 const STOPPED = 'the server is stopping';
 
 /**
@@ -68,21 +80,20 @@ export class Server {
   readonly #config: ServerConfig;
   readonly #options: ServerOptions;
   readonly #certificates: CertificateStore;
-  readonly #providers: Part[] = [];
-  readonly #publishers: Part[] = [];
+  readonly #providers: Closable[] = [];
+  readonly #publishers: Closable[] = [];
   readonly #playlists: PlaylistPublisher[] = [];
   #thumbnails: ThumbnailPublisher | undefined;
-  readonly #ports: Part[] = [];
+  readonly #ports: Closable[] = [];
   /** Components that serve providers and publishers, on top of the cluster. */
-  readonly #parts: Part[] = [];
+  readonly #components: Closable[] = [];
   #addresses: Addresses = { ice: [] };
   #report: NodeReport | undefined;
   /** Reason why this node is not ready, apart from the cluster. */
   #unready: string | undefined = 'starting';
   readonly #store = new StoreCounts();
   #cluster: Cluster | undefined;
-  #directory: Neighbours['directory'] | undefined;
-  #refusals: RefusalCounts | undefined;
+  #directory: ClusterServices['directory'] | undefined;
   /** Draining in order to stop, which cannot be undone. */
   #leaving = false;
   #closed: Promise<void> | undefined;
@@ -136,14 +147,66 @@ export class Server {
   }
 
   async #start(): Promise<void> {
-    const { registry } = this;
-    const { version, log, recentEvents, folder, storageFile } = this.#options;
-    const { modules, virtualHosts } = this.#config;
     const inventory = new CodecInventory(this.#options);
+    const raised = this.#watchStreams(inventory);
+    await this.#createVhosts();
+    const cluster = await this.#joinCluster();
+    const queues = new Queues(this.registry);
+    this.#components.push(queues);
+    const alerts = this.#startAlerts(cluster.self.id, queues);
+    const services = this.#openServices(cluster);
+    const work = await this.#openWork(services);
+    const webrtc = await this.#openWebrtc(services);
+    const { version, recentEvents, folder, log } = this.#options;
+    const context = {
+      config: this.#config,
+      registry: this.registry,
+      ...services,
+      certificates: this.#certificates,
+      webrtc,
+      log,
+    };
+    const ports = new PortTable();
+    await this.#open(PUBLISHERS, context, this.#publishers, ports);
+    const metrics = await this.#startMetrics(services.http, {
+      ...services,
+      registry: this.registry,
+      tasks: services.work.tasks,
+      store: this.#store,
+      encoders: inventory.runs,
+      mediaWorkers: webrtc?.pool,
+      playlists: this.#playlists,
+      alerts: { raised, undelivered: () => alerts?.undelivered ?? 0 },
+      version,
+    });
+    await this.#startApi(services.http, {
+      ...context,
+      ...metrics,
+      codecs: inventory,
+      records: work.records,
+      queues,
+      playlists: this.#playlists,
+      thumbnails: this.#thumbnails,
+      version,
+      recentEvents,
+      folder,
+    });
+    // providers open last, when viewers can be served
+    await this.#open(PROVIDERS, context, this.#providers, ports);
+    await this.#startHttp(ports, services, webrtc);
+    work.start();
+    await this.#startReport(cluster);
+    this.#unready = undefined;
+  }
+
+  /** Logs streams, attaches outputs to those that come, and raises alerts. @returns counts of alerts */
+  #watchStreams(inventory: CodecInventory): AlertCounts['raised'] {
+    const { registry } = this;
+    const { log, folder } = this.#options;
     logStreams(registry, log);
     const raised = logAlerts(registry, log);
-    this.#parts.push(new KeyFrameWatch(registry));
-    this.#parts.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
+    this.#components.push(new KeyFrameWatch(registry));
+    this.#components.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
     registry.on('input', (input, application) => {
       input.on('fault', (err) =>
         log.error({ err, stream: input.name }, 'a reader of the input stream failed and was detached'),
@@ -155,81 +218,64 @@ export class Server {
         log.error({ err, stream: output.name }, 'a reader of the output stream failed and was detached'),
       );
     });
-    for (const vhost of virtualHosts) {
-      registry.createVhost(vhost, true);
+    return raised;
+  }
+
+  async #createVhosts(): Promise<void> {
+    for (const vhost of this.#config.virtualHosts) {
+      this.registry.createVhost(vhost, true);
       await this.#certificates.load(vhost);
     }
-    const cluster = await this.#joinCluster();
-    const queues = new Queues(registry);
-    this.#parts.push(queues);
-    const alerts = this.#startAlerts(cluster.self.id, queues);
-    const neighbours = openNeighbours({ config: this.#config, registry, cluster, folder, log });
-    const { directory, tasks, clusterTasks, channels, access } = neighbours;
-    this.#refusals = access.refusals;
-    this.#directory = directory;
+  }
+
+  #openServices(cluster: Cluster): Services {
+    const { folder, log } = this.#options;
+    const common = { config: this.#config, registry: this.registry, folder, log };
+    const components = this.#components;
+    const nodes = openCluster({ ...common, cluster }, components);
+    const work = openTasks({ ...common, nodes });
+    const streams = openStreams({ ...common, nodes, work }, components);
+    const admission = openAdmission({ ...common, nodes, streams }, components);
+    const readiness = (): Readiness => this.#readiness;
+    const http = new HttpPorts({ ...common, refusals: admission.access.refusals, readiness });
+    this.#ports.push(http);
+    this.#directory = nodes.directory;
+    return { nodes, work, streams, admission, http };
+  }
+
+  /** Opens the kinds of tasks and what starts them. Nothing runs until `start`. */
+  async #openWork({ nodes: { cluster, directory }, work, streams: { channels } }: Services) {
+    const { registry } = this;
+    const { folder, storageFile, log } = this.#options;
+    const { tasks } = work;
     const recordFolder = dirname(storageFile);
     const configured = openConfigured({ cluster, registry, tasks, folder, recordFolder, log });
     // before anything that ends streams: their tasks move to the next node
     this.#providers.push(tasks, channels, configured);
-    this.#parts.push(...neighbours.parts);
-    const node = cluster.self.id;
-    const recording = await openRecording({ tasks, clusterTasks, registry, node, storageFile, log });
-    this.#parts.push(recording);
-    if (modules.dynamicAppRemoval.enable)
-      this.#parts.push(new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }));
-
-    const webrtc = await openWebrtcMedia(this.#config, neighbours, log);
-    if (webrtc !== undefined) {
-      this.#publishers.push(webrtc.signalling);
-      this.#parts.push(webrtc.pool);
-    }
-    const context = { config: this.#config, registry, neighbours, certificates: this.#certificates, webrtc, log };
-    const ports = new PortTable();
-    await this.#open(PUBLISHERS, context, this.#publishers, ports);
-    const metrics = await this.#startMetrics({
-      registry,
-      neighbours,
-      store: this.#store,
-      encoders: inventory.runs,
-      mediaWorkers: webrtc?.pool,
-      playlists: this.#playlists,
-      alerts: { raised, undelivered: () => alerts?.undelivered ?? 0 },
-      version,
-    });
-    await this.#startApi({
-      ...context,
-      ...metrics,
-      codecs: inventory,
+    const pushing = openPushing({ config: this.#config, registry, cluster, tasks, log });
+    const recording = await openRecording({ work, registry, node: cluster.self.id, storageFile, log });
+    this.#components.push(pushing, recording);
+    if (this.#config.modules.dynamicAppRemoval.enable)
+      this.#components.push(
+        new IdleApplications({ registry, log, inUse: (vhost, app) => directory.inUse(vhost, app) }),
+      );
+    return {
       records: recording.records,
-      queues,
-      playlists: this.#playlists,
-      thumbnails: this.#thumbnails,
-      version,
-      recentEvents,
-      folder,
-    });
-    // providers open last, when viewers can be served
-    await this.#open(PROVIDERS, context, this.#providers, ports);
-    await this.#startHttp(ports, neighbours, webrtc);
-    tasks.start();
-    configured.start();
-    channels.start();
-    recording.start();
-    this.#report = new NodeReport({
-      cluster,
-      registry,
-      log,
-      facts: {
-        version: version.version,
-        addresses: clientAddresses(this.#config, this.#addresses),
-        publicUrl: this.#config.cluster?.node.publicUrl,
-        configHashes: configHashes(this.#config),
+      start: () => {
+        tasks.start();
+        configured.start();
+        channels.start();
+        recording.start();
       },
-      limits: this.#config.cluster?.node.limits,
-    });
-    this.#parts.push(this.#report);
-    await this.#startAgentCheck(this.#report);
-    this.#unready = undefined;
+    };
+  }
+
+  async #openWebrtc({ nodes, admission }: Services): Promise<WebrtcMedia | undefined> {
+    const webrtc = await openWebrtcMedia(this.#config, nodes, admission, this.#options.log);
+    if (webrtc === undefined) return undefined;
+    this.#publishers.push(webrtc.signalling);
+    this.#components.push(webrtc.pool);
+    return webrtc;
   }
 
   /** @param id id of this node */
@@ -241,19 +287,19 @@ export class Server {
     const own = log.child({ module: 'alerts' });
     const { registry } = this;
     const alerts = new Alerts({ registry, queues, config, sender, folder, env: process.env, log: own });
-    this.#parts.push(alerts);
+    this.#components.push(alerts);
     return alerts;
   }
 
   async #open(
     openers: readonly OpenListeners[],
     context: ListenerContext,
-    parts: Part[],
+    components: Closable[],
     ports: PortTable,
   ): Promise<void> {
     for (const open of openers) {
-      for await (const { part, playlists, thumbnails, addresses, http } of open(context)) {
-        parts.push(part);
+      for await (const { component, playlists, thumbnails, addresses, http } of open(context)) {
+        components.push(component);
         if (playlists !== undefined) this.#playlists.push(playlists);
         this.#thumbnails ??= thumbnails;
         this.#addresses = { ...this.#addresses, ...addresses };
@@ -264,7 +310,7 @@ export class Server {
 
   async #startHttp(
     ports: PortTable,
-    { directory, others, calls, redirects }: Neighbours,
+    { nodes: { directory, others, calls }, admission: { redirects }, http }: Services,
     webrtc: WebrtcMedia | undefined,
   ): Promise<void> {
     const { registry } = this;
@@ -281,7 +327,7 @@ export class Server {
       const certificates = secure ? this.#certificates : undefined;
       const peers =
         Object.keys(entrances).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(entrances)] : [];
-      await this.#listenHttp(port, [...routes, ...peers, pagesRoutes({ ...pages, serves })], certificates);
+      await http.listen(port, [...routes, ...peers, pagesRoutes({ ...pages, serves })], certificates);
     }
     const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;
     if (hasTls && this.#certificates.initial === undefined) {
@@ -317,6 +363,25 @@ export class Server {
     return { ready: true, full: this.#report?.full, ...(distrusted !== undefined && { degraded: distrusted }) };
   }
 
+  /** Reports the state of this node to the others, and to balancers that ask. */
+  async #startReport(cluster: Cluster): Promise<void> {
+    const { node } = this.#config.cluster ?? {};
+    this.#report = new NodeReport({
+      cluster,
+      registry: this.registry,
+      log: this.#options.log,
+      facts: {
+        version: this.#options.version.version,
+        addresses: clientAddresses(this.#config, this.#addresses),
+        publicUrl: node?.publicUrl,
+        configHashes: configHashes(this.#config),
+      },
+      limits: node?.limits,
+    });
+    this.#components.push(this.#report);
+    await this.#startAgentCheck(this.#report);
+  }
+
   async #startAgentCheck(report: NodeReport): Promise<void> {
     const port = this.#config.cluster?.node.agentCheckPort;
     if (port === undefined) return;
@@ -324,48 +389,32 @@ export class Server {
       const readiness = this.#readiness;
       return { away: readiness.ready ? undefined : readiness.reason, room: report.room };
     };
-    for (const host of this.#config.ip) this.#parts.push(await listenAgentCheck(host, port, state, this.#options.log));
+    for (const host of this.#config.ip)
+      this.#components.push(await listenAgentCheck(host, port, state, this.#options.log));
   }
 
   /** @returns metrics routes for the API port; undefined when no port serves them */
-  async #startMetrics(options: MetricsOptions): Promise<Pick<ApiContext, 'apiCalls' | 'beside'> | undefined> {
+  async #startMetrics(
+    http: HttpPorts,
+    options: MetricsOptions,
+  ): Promise<Pick<ApiContext, 'apiCalls' | 'beside'> | undefined> {
     const { api, metrics } = this.#config.bind.managers;
     if (api === undefined && metrics === undefined) return undefined;
     const opened = openMetrics(options);
-    this.#parts.push(opened);
+    this.#components.push(opened);
     const routes = metricsRoutes(opened.exposition);
-    if (metrics?.port !== undefined) await this.#listenHttp(metrics.port, [routes]);
+    if (metrics?.port !== undefined) await http.listen(metrics.port, [routes]);
     this.#addresses = { ...this.#addresses, metrics: metrics?.port };
     return { apiCalls: opened.apiCalls, beside: routes };
   }
 
-  async #startApi(context: ApiContext): Promise<void> {
-    const api = await openApi(context, this.#parts);
+  async #startApi(http: HttpPorts, context: ApiContext): Promise<void> {
+    const api = await openApi(context, this.#components);
     if (api === undefined) return;
     const { ports, routes, certificates } = api;
-    if (ports.port !== undefined) await this.#listenHttp(ports.port, [apiHomeRoutes, routes]);
-    if (ports.tlsPort !== undefined) await this.#listenHttp(ports.tlsPort, [apiHomeRoutes, routes], certificates);
+    if (ports.port !== undefined) await http.listen(ports.port, [apiHomeRoutes, routes]);
+    if (ports.tlsPort !== undefined) await http.listen(ports.tlsPort, [apiHomeRoutes, routes], certificates);
     this.#addresses = { ...this.#addresses, api: ports };
-  }
-
-  /** @param certificates makes it a TLS port */
-  async #listenHttp(
-    port: number,
-    routes: readonly FastifyPluginAsync[],
-    certificates?: CertificateStore,
-  ): Promise<void> {
-    const { modules, ip } = this.#config;
-    const http = createHttpPort({
-      proxyNetworks: blockList(modules.proxyProtocol?.networks),
-      forwardedNetworks: blockList(modules.forwardedFor?.networks),
-      tls: certificates && { certificates, http2: modules.http2.enable },
-      refusals: this.#refusals,
-      log: this.#options.log,
-    });
-    this.#ports.push(http);
-    await http.app.register(healthRoutes(() => this.#readiness));
-    for (const plugin of routes) await http.app.register(plugin);
-    await http.listen(ip, port);
   }
 
   async #stop(): Promise<void> {
@@ -377,7 +426,7 @@ export class Server {
     this.registry.close(STOPPED);
     await closeAll(this.#publishers);
     await closeAll(this.#ports);
-    await closeAll(this.#parts);
+    await closeAll(this.#components);
     await this.#cluster?.close();
   }
 }

@@ -1,39 +1,8 @@
 import type { ServerConfig } from '../config/model.ts';
-import { udpUrl, type UdpPorts } from '../config/udp-ports.ts';
+import { udpUrl } from '../config/udp-ports.ts';
 import type { PortRange } from '../config/values.ts';
 import { hostInUrl } from '../lib/address.ts';
-
-/** A plain port and one with TLS; absent: not listening. */
-export interface PortPair {
-  readonly port?: number;
-  readonly tlsPort?: number;
-}
-
-/** Ports of an object with more fields. */
-export function portsOf({ port, tlsPort }: PortPair): PortPair {
-  return { port, tlsPort };
-}
-
-/** Listening ports by module; absent: off. */
-export interface Addresses {
-  readonly rtmp?: PortPair;
-  readonly llhls?: PortPair;
-  readonly hls?: PortPair;
-  readonly webrtc?: PortPair;
-  /** Ports of WebRTC publishers' signalling. */
-  readonly whip?: PortPair;
-  readonly ovt?: number;
-  /** Ports to publish SRT to, and to play it from. */
-  readonly srt?: readonly PortRange[];
-  readonly srtPlay?: readonly PortRange[];
-  /** Ports that receive MPEG-TS over UDP. */
-  readonly mpegts?: readonly UdpPorts[];
-  /** ICE candidates, as `port/protocol`. */
-  readonly ice: readonly string[];
-  readonly api?: PortPair;
-  /** Port of `/metrics` without credentials. */
-  readonly metrics?: number | undefined;
-}
+import type { Addresses, PortPair } from './addresses.ts';
 
 export interface SummaryOptions {
   readonly version: string;

@@ -1,6 +1,7 @@
 import type { ServerConfig } from '../config/model.ts';
 import type { Logger } from '../log/log.ts';
-import type { Neighbours } from './neighbours.ts';
+import type { AdmissionServices } from './admission.ts';
+import type { ClusterServices } from './cluster.ts';
 import { blockList } from '../config/networks.ts';
 import { LiveProducers } from '../webrtc/live-producers.ts';
 import { ResourceNeighbours } from '../webrtc/signalling/resource-neighbours.ts';
@@ -20,7 +21,8 @@ export interface WebrtcMedia {
  */
 export async function openWebrtcMedia(
   { bind: { providers, publishers }, modules, defaults: { crossDomains } }: ServerConfig,
-  { access, cluster, calls, redirects }: Neighbours,
+  { cluster, calls }: ClusterServices,
+  { access, redirects }: AdmissionServices,
   parentLog: Logger,
 ): Promise<WebrtcMedia | undefined> {
   const binds = [publishers.webrtc, providers.webrtc].filter((bind) => bind !== undefined);

@@ -25,7 +25,7 @@ const MADE_ELSEWHERE: ReadonlyMap<string, readonly string[]> = new Map([
   ['src/access/refusal-log.ts: line', ['… refused: …']],
   ['src/alerts/index.ts: text', []],
   [
-    'src/server/join-cluster.ts: `${REJECTED[kind]}: ${name}: ${reason}${advice}`',
+    'src/server/cluster-log.ts: `${REJECTED[kind]}: ${name}: ${reason}${advice}`',
     [
       'an entry of the configuration in Redis is refused, and what this node knew of it stays: …',
       'what Redis has of a node is refused: …',

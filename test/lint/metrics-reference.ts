@@ -76,14 +76,10 @@ export function metrics(): Described[] {
   // nothing is read from what they measure before a scrape
   const nothing = {
     registry: Object.assign(new EventEmitter(), { counters: {} }),
-    neighbours: {
-      cluster: {},
-      access: {},
-      names: {},
-      tasks: { counts: { kinds: new Map() } },
-      calls: {},
-      webhooks: {},
-    },
+    nodes: { cluster: {}, calls: {} },
+    tasks: { counts: { kinds: new Map() } },
+    streams: { names: {} },
+    admission: { access: {}, webhooks: {} },
     store: {},
     encoders: {},
     mediaWorkers: { workers: [], died: 0 },

@@ -5,7 +5,7 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** Modules of white around a code, without which readers do not find it. */
 const QUIET = 4;
 
-/** A QR code as a picture, or a text that tells why there is none. */
+/** A QR code as a picture, or the reason why there is none. */
 async function qrPicture(text) {
   const library = await import('./qrcode-generator.js').catch(() => undefined);
   if (library === undefined) return element('p', { className: 'muted' }, 'The QR code could not be loaded.');
@@ -55,8 +55,8 @@ export class ShareDialog {
 
   open() {
     const url = this.#urlOf();
-    const picture = element('div', { className: 'qr' });
-    void qrPicture(url).then((code) => picture.replaceChildren(code));
+    const place = element('div', { className: 'qr' });
+    void qrPicture(url).then((code) => place.replaceChildren(code));
     const close = element('button', { type: 'button', className: 'plain', textContent: 'Close' });
     close.addEventListener('click', () => this.element.close());
     this.element.replaceChildren(
@@ -64,7 +64,7 @@ export class ShareDialog {
         'div',
         { className: 'share-body' },
         element('div', { className: 'share-head' }, element('h2', {}, 'Share'), close),
-        picture,
+        place,
         copyField('Address of this page', url, 2),
         copyField('HTML for another site', embedCode(url, this.#title), 6),
       ),

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { loadConfig } from '../../../src/config/load.ts';
-import { clientAddresses, summary, wantsColor, type Addresses } from '../../../src/server/summary.ts';
+import type { Addresses } from '../../../src/server/addresses.ts';
+import { clientAddresses, summary, wantsColor } from '../../../src/server/summary.ts';
 
 const { config } = await loadConfig('config/Server.xml', { env: {} });
 
