@@ -208,15 +208,7 @@ export class Server {
     this.#components.push(new KeyFrameWatch(registry));
     this.#components.push(new EventGenerator({ registry, folder, log: log.child({ module: 'events' }) }));
     registry.on('input', (input, application) => {
-      input.on('fault', (err) =>
-        log.error({ err, stream: input.name }, 'a reader of the input stream failed and was detached'),
-      );
       if (!input.isPassthrough) attachOutputs(input, application, { log, inventory, folder });
-    });
-    registry.on('output', (output) => {
-      output.on('fault', (err) =>
-        log.error({ err, stream: output.name }, 'a reader of the output stream failed and was detached'),
-      );
     });
     return raised;
   }

@@ -7,9 +7,15 @@ import { shownUrl } from '../protocols/outbound/shown.ts';
 
 const PULLED: ReadonlySet<string> = new Set(['Ovt', 'RtspPull']);
 
-/** Logs begin and end of streams, and viewers that connect and leave, in the same form for every protocol. */
+/**
+ * Logs begin and end of streams, viewers that connect and leave, and readers that failed, in the same form for every
+ * protocol.
+ */
 export function logStreams(registry: Registry, log: Logger): void {
   registry.on('input', (input, application) => {
+    input.on('fault', (err) =>
+      log.error({ err, stream: input.name }, 'a reader of the input stream failed and was detached'),
+    );
     const own = { module: input.source.kind, stream: `${application.internalName}/${input.name}` };
     const since = performance.now();
     log.info(
@@ -31,6 +37,11 @@ export function logStreams(registry: Registry, log: Logger): void {
       log.debug({ event: 'viewer.left', module: kind, stream, session: id, seconds }, `viewer left after ${seconds} s`);
     });
   };
+  registry.on('output', (output) => {
+    output.on('fault', (err) =>
+      log.error({ err, stream: output.name }, 'a reader of the output stream failed and was detached'),
+    );
+  });
   registry.on('output', logViewers).on('filesViewed', logViewers);
 }
 
