@@ -8,10 +8,8 @@ import type { MediaUnit } from './media-unit.ts';
 import { MAX_RECORD_BYTES } from './record.ts';
 
 export interface AudioIntakeOptions {
-  /** Track id in the stream. */
   readonly id: number;
   readonly codec: AudioCodec;
-  /** Track name; `Audio` by default. */
   readonly name?: string;
   readonly characteristics?: string;
   readonly declared?: DeclaredTrack;
@@ -70,8 +68,9 @@ export class AudioIntake {
   }
 
   /**
-   * Some encoders put an ADTS header in front of each frame where their protocol has none, with or without a configuration
-   * besides. No raw frame begins like one: it would end with its first element (ISO/IEC 14496-3 4.5.2.1, ID_END).
+   * Removes the ADTS header that some encoders put in front of each frame where their protocol has none, with or without
+   * a configuration besides. No raw frame begins like one: it would end with its first element (ISO/IEC 14496-3 4.5.2.1,
+   * ID_END).
    * @throws BitstreamError when the header has no valid format, or several frames come at once
    */
   #withoutAdts(data: Buffer): Buffer {

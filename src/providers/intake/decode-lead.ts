@@ -4,7 +4,7 @@ import { reorderedFrames } from '../../core/reordering.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { Track, VideoTrack } from '../../core/track.ts';
 
-/** More than any reordering takes: a frame that is shown longer than this before its decoding time has a wrong time. */
+/** Longest reordering: a frame that is shown later than this after its decoding time has a wrong time. */
 const MAX_SECONDS = 3;
 /** Frames per second, assumed where the track has no frame rate. */
 const USUAL_RATE = 25;
@@ -20,11 +20,9 @@ export class DecodeLead {
   ticks = 0;
   #last = -1;
   #track: Track | undefined;
-  /** Ticks from one frame to the next. */
   #step = 0;
   /** Ticks by which a key frame is shown after its decoding time when no frame is shown before its own. */
   #reordered = 0;
-  /** Offset of the last key frame. */
   #atKey = 0;
 
   /**

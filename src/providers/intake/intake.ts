@@ -17,8 +17,7 @@ export interface IntakeOptions {
    * Wait for video once another track has begun, for sources that are joined between two key frames and so need longer
    * than the usual wait. Units before the first video frame are left out then.
    */
-  readonly pictureWaitMs?: number;
-  /** Wait for the first playable media; 0: the default. */
+  readonly videoWaitMs?: number;
   readonly firstMediaWaitMs?: number;
   /** Silence after which the source has failed; 0: never. */
   readonly silenceMs: number;
@@ -49,18 +48,16 @@ export class Intake {
       this.#silence = new Watchdog(silenceMs, () => this.fail(`no packet for ${silenceMs} ms`)).unref();
   }
 
-  /** Whether units are written as they arrive. */
   get live(): boolean {
     return this.#held === undefined;
   }
 
-  /** Sets the tracks that the source announces; undefined where it announces none. */
   announce(announced: Announced | undefined): void {
     this.#gate.announce(announced);
     this.#startIfComplete();
   }
 
-  /** Notes that media arrived, playable or not. */
+  /** Resets the silence timer, for media that is playable or not. */
   heard(): void {
     this.#silence?.heard();
   }
@@ -86,7 +83,6 @@ export class Intake {
     this.#startIfComplete();
   }
 
-  /** Idempotent. */
   close(): void {
     this.#closed = true;
     this.#held = this.#held && [];
@@ -95,7 +91,6 @@ export class Intake {
     this.#silence?.close();
   }
 
-  /** Closes the intake and reports that the source is unusable. */
   fail(reason: string): void {
     if (this.#closed) return;
     this.close();
@@ -112,20 +107,19 @@ export class Intake {
   }
 
   #waitedForTracks(): void {
-    const described = this.#gate.expectsPicture ? DESCRIBED_VIDEO_WAIT_MS : TRACKS_WAIT_MS;
-    const { pictureWaitMs = described } = this.#options;
-    this.#gate.waited(pictureWaitMs > TRACKS_WAIT_MS ? 'audio' : undefined);
+    const described = this.#gate.expectsVideo ? DESCRIBED_VIDEO_WAIT_MS : TRACKS_WAIT_MS;
+    const { videoWaitMs = described } = this.#options;
+    this.#gate.waited(videoWaitMs > TRACKS_WAIT_MS ? 'audio' : undefined);
     this.#startIfComplete();
     if (this.#held === undefined || this.#closed) return;
     this.#tracksTimer = setTimeout(() => {
       this.#gate.waited();
       this.#startIfComplete();
-    }, pictureWaitMs - TRACKS_WAIT_MS).unref();
+    }, videoWaitMs - TRACKS_WAIT_MS).unref();
   }
 
   #start(all: readonly MediaUnit[]): void {
-    const first =
-      this.#options.pictureWaitMs === undefined ? undefined : all.find(({ track }) => track.type === 'video');
+    const first = this.#options.videoWaitMs === undefined ? undefined : all.find(({ track }) => track.type === 'video');
     const held = first === undefined ? all : this.#options.writer.from(first.time, all);
     this.#held = undefined;
     this.#firstMedia.close();

@@ -15,7 +15,6 @@ export class LocalClock {
   readonly #keepsFirst: boolean;
   #timeline: Timeline;
   #tracks = new Map<number, { readonly timeline: TrackTimeline; readonly timebase: Timebase }>();
-  /** Where the times of this connection begin, in seconds. */
   #base = 0;
   #started = false;
   /** Arrival of the current packet, in milliseconds of the monotonic clock. */
@@ -30,12 +29,10 @@ export class LocalClock {
     this.#timeline = this.#begin();
   }
 
-  /** Whether packets keep their source's own times. */
   get keepsTimes(): boolean {
     return this.#keepsFirst && !this.#passed.hasBegun;
   }
 
-  /** Begins the times of another connection. */
   restart(): void {
     this.#timeline = this.#begin();
     this.#tracks = new Map();
@@ -88,7 +85,7 @@ export class LocalClock {
   }
 }
 
-/** Converts a time to ticks of `CLOCK`. */
+/** Ticks of `CLOCK`. */
 function unitsOf(time: number, { num, den }: Timebase): number {
   return (time * num * CLOCK.timebase.den) / den;
 }

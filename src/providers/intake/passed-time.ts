@@ -9,7 +9,6 @@ export class PassedTime {
   #latest = 0;
   #latestAt: number | undefined;
 
-  /** Notes a time that was given out, in seconds, and when. */
   note(seconds: number, now: number): void {
     this.#latest = Math.max(this.#latest, seconds);
     this.#latestAt = now;

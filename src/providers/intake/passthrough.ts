@@ -5,17 +5,16 @@ import type { InputStream, OutputStream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import { KilnError } from '../../errors.ts';
 
-/** Puts out an input stream under its own name with the tracks that it has, past the output profiles. */
+/** Publishes an input stream as an output stream of the same name and tracks, without output profiles. */
 export class Passthrough {
   readonly #application: Application;
   readonly #input: InputStream;
   #output: OutputStream | undefined;
   #playlists: readonly Playlist[] = [];
-  /** The output's track for each track of the input. */
   #tracks: ReadonlyMap<Track, Track> = new Map();
   readonly #listed = new Set<string | undefined>();
 
-  /** @param onRefused is called with the reason when another stream of the application puts out that name */
+  /** @param onRefused is called with the reason when the name is in use by another output stream of the application */
   constructor(application: Application, input: InputStream, onRefused: (reason: string) => void) {
     this.#application = application;
     this.#input = input;
@@ -29,7 +28,6 @@ export class Passthrough {
     });
   }
 
-  /** Lists these playlists from the next change of tracks on. */
   setPlaylists(playlists: readonly Playlist[]): void {
     this.#playlists = playlists;
   }
@@ -61,7 +59,7 @@ export class Passthrough {
   }
 }
 
-/** The output's track for one of the input; what an origin describes is one already. */
+/** Marks a track as bypassed. Tracks that an origin describes are marked already. */
 function bypassed(track: Track): Track {
   return track.bypass ? track : Object.freeze({ ...track, source: track.id, bypass: true });
 }

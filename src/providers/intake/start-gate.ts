@@ -10,8 +10,8 @@ const MAX_WAITING_UNITS = 1024;
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /**
- * Decides when a source's tracks are complete: when something has come of each that it announces or describes, or of video and
- * audio where it announces nothing; or when they were waited for long enough. What is announced and never comes is no track.
+ * Decides when a source's tracks are complete: when each announced or described track has begun, or one of video and one
+ * of audio if none are announced; or when the wait is over. An announced track that never begins is left out.
  */
 export class StartGate {
   #announced: Announced | undefined;
@@ -31,28 +31,24 @@ export class StartGate {
     this.#described[kind].add(trackId);
   }
 
-  /** Notes that a unit of a track has arrived. @param trackId as the source numbers those of a kind */
   present(kind: MediaKind, trackId: number): void {
     this.#present[kind].add(trackId);
   }
 
-  /** A track that cannot be taken, or has been waited for, need not be waited for. */
   absent(kind: MediaKind, trackId: number): void {
     this.#absent[kind].add(trackId);
   }
 
-  /** One unit is held back. */
   held(bytes: number): void {
     this.#units++;
     this.#bytes += bytes;
   }
 
-  /** Tracks were waited for long enough; without a kind, all of them. */
+  /** Ends the wait for further tracks of a kind; without a kind, of both. */
   waited(kind?: MediaKind): void {
     for (const each of KINDS) if (kind === undefined || kind === each) this.#waited.add(each);
   }
 
-  /** Something may come of some track. */
   get anyDescribed(): boolean {
     return this.anyPresent || KINDS.some((kind) => this.#described[kind].size > 0);
   }
@@ -61,13 +57,12 @@ export class StartGate {
     return KINDS.some((kind) => this.#present[kind].size > 0);
   }
 
-  /** Something of the track has come. @param trackId as the source numbers those of a kind */
   isPresent(kind: MediaKind, trackId: number): boolean {
     return this.#present[kind].has(trackId);
   }
 
-  /** There is a picture to come: what decoders need for it is known. */
-  get expectsPicture(): boolean {
+  /** Whether a video track is described, so that its frames follow, and none has begun. */
+  get expectsVideo(): boolean {
     return this.#described.video.size > 0 && this.#present.video.size === 0;
   }
 

@@ -15,29 +15,25 @@ export interface TrackSink {
   write(packet: Packet): void;
 }
 
-/** Gives out the times of one track, as TrackTimeline does. */
 export type TrackClock = Pick<TrackTimeline, 'next' | 'nextFrame' | 'setTimebase'>;
 
 /** Gives out the times of a source's tracks, as Timeline does. */
 export interface MediaClock {
-  /** Sets the source time at which the clock begins. */
   start(source: number): void;
   track(timebase: Timebase): TrackClock;
 }
 
 export interface TrackWriterOptions {
   readonly sink: TrackSink;
-  /** How the source counts the times of its units. */
   readonly clock: SourceClock;
   readonly timeline: MediaClock;
-  /** Called when the source changes its configuration too often. */
   readonly onUnsteady: () => void;
 }
 
 interface Lane {
   track: Track;
   readonly timeline: TrackClock;
-  /** Ticks of the track in one of the source's clock. */
+  /** Ticks of the track per tick of the source's clock. */
   ticks: number;
   readonly lead: DecodeLead;
 }
@@ -45,7 +41,6 @@ interface Lane {
 /** Writes units to a stream as packets on one timeline, and announces their tracks. */
 export class TrackWriter {
   readonly #options: TrackWriterOptions;
-  /** By id of the track in the stream. */
   readonly #lanes = new Map<number, Lane>();
   #changes = 0;
   #changesSince = 0;
@@ -87,7 +82,7 @@ export class TrackWriter {
     for (const unit of units) this.write(unit);
   }
 
-  /** Filters the units that are not before a time of the source. */
+  /** Units that are not before a time of the source. */
   from(time: number, units: readonly MediaUnit[]): MediaUnit[] {
     const range = 2 ** this.#options.clock.bits;
     return units.filter((unit) => !isBefore(unit.time, time, range));

@@ -8,10 +8,8 @@ import type { MediaUnit } from './media-unit.ts';
 import { MAX_RECORD_BYTES } from './record.ts';
 
 export interface VideoIntakeOptions {
-  /** Track id in the stream. */
   readonly id: number;
   readonly codec: VideoCodec;
-  /** Track name; `Video` by default. */
   readonly name?: string;
   readonly declared?: DeclaredTrack;
 }

@@ -7,14 +7,14 @@ import { AudioIntake } from '../intake/audio-intake.ts';
 import { UNDECLARED } from '../intake/declared.ts';
 import type { Lane, LaneEvents } from './lane.ts';
 
-/** What an AudioMap says of one track (docs/compatibility.md#configuration). */
+/** Item of an AudioMap (docs/compatibility.md#configuration). */
 export interface AudioMapItem {
   readonly name: string;
   readonly language?: string;
   readonly characteristics?: string;
 }
 
-/** Sound of one PID. Its frames, not its PMT, tell which codec it is. */
+/** Audio of one PID. Its codec is known from its frames, not from the PMT. */
 export class AudioLane implements Lane {
   readonly stream: ElementaryStream;
   readonly id: number;
@@ -25,7 +25,6 @@ export class AudioLane implements Lane {
   #intake: AudioIntake | undefined;
   #header: Buffer | undefined;
 
-  /** @param item of the map, for a track that has one */
   constructor(
     stream: ElementaryStream,
     ids: Pick<Lane, 'id' | 'index'>,

@@ -9,10 +9,13 @@ import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { DataTrack } from '../../core/track.ts';
 import type { Lane, LaneEvents } from './lane.ts';
 
-/** A splice that is told to be further ahead takes effect when it comes. */
+/** A splice that is announced further ahead takes effect at once. */
 const MAX_AHEAD = 3600 * 90_000;
 
-/** Timed metadata, or splices, of one PID, within limits. A splice is decoded when it comes, and presented when it takes effect. */
+/**
+ * Timed metadata or splices of one PID, within limits. A splice is decoded when it arrives, and presented when it takes
+ * effect.
+ */
 export class DataLane implements Lane {
   readonly stream: ElementaryStream;
   readonly id: number;
@@ -43,7 +46,7 @@ export class DataLane implements Lane {
     else this.#emit(tags, pts, 0);
   }
 
-  /** @param now the time of the program; undefined where nothing told it yet */
+  /** @param now time of the program; undefined before its first audio or video */
   section(section: Buffer, now: number | undefined): void {
     if (!isSplice(section)) return;
     if (now === undefined) {
@@ -55,7 +58,7 @@ export class DataLane implements Lane {
   }
 
   lost(): void {
-    // each is whole by itself
+    // each event is complete by itself
   }
 
   flush(): void {

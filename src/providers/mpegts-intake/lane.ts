@@ -3,20 +3,18 @@ import type { PesHeader } from '../../containers/mpegts/pes-header.ts';
 import type { Track } from '../../core/track.ts';
 import type { MediaUnit } from '../intake/media-unit.ts';
 
-/** One stream of a program on its way to a track. */
+/** Converter of one elementary stream to one track. */
 export interface Lane {
   readonly stream: ElementaryStream;
-  /** Of the track in its stream. */
+  /** Track id in the input stream. */
   readonly id: number;
-  /** Among those of its kind. */
+  /** Number among the tracks of its kind. */
   readonly index: number;
-  /** undefined until the source told what it is. */
   readonly track: Track | undefined;
   /** @param payload is not kept */
   pes(header: PesHeader, payload: Buffer): void;
-  /** Something is missing before what comes next. */
   lost(): void;
-  /** Nothing follows. */
+  /** Emits the last unit, since nothing follows. */
   flush(): void;
 }
 

@@ -7,13 +7,13 @@ import { VideoLane } from './video-lane.ts';
 
 type Ids = Pick<Lane, 'id' | 'index'>;
 
-/** Behind those of all pictures and sound. */
+/** Above the ids of all video and audio. */
 const FIRST_DATA_ID = 512;
 
 /**
- * Lanes for the streams of a program, in its order: those that are there already go on, others get the lowest numbers
- * that are free among their kind. A stream that takes the place of another on its PID, or returns to its own, gets its number.
- * @param former lanes that are there no more, the newest first: none of a number that two have had
+ * Assigns lanes to the streams of a program, in its order: present ones stay, new ones get the lowest free numbers of
+ * their kind. A stream that replaces another on its PID, or returns to its own, gets the same number.
+ * @param former lanes whose streams are no longer in the program, newest first, at most one for each number
  */
 export function assignLanes(
   present: readonly Lane[],

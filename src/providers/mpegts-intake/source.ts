@@ -12,15 +12,18 @@ import { DataLane } from './data-lane.ts';
 import type { Lane } from './lane.ts';
 import { assignLanes, openLane } from './lanes.ts';
 
-/** Key frames may be so far from each other where a source is joined. */
-const PICTURE_WAIT_MS = 5000;
-/** Streams that are told of as not taken. */
-const MAX_TOLD = 32;
+/** Longest interval of key frames, for sources that are joined between two of them. */
+const VIDEO_WAIT_MS = 5000;
+/** Unsupported streams that are logged. */
+const MAX_REPORTED = 32;
 
 export interface TsSourceOptions {
-  /** The input stream. It is not closed. */
+  /** Input stream, which is not closed. */
   readonly sink: TrackSink;
-  /** What providers of MPEG-TS have in common (docs/compatibility.md#configuration); by the index of a track in its PMT, among sound. */
+  /**
+   * Settings that all MPEG-TS providers have (docs/compatibility.md#configuration). `audioMap` is in the order of audio
+   * in the PMT.
+   */
   readonly config: {
     readonly timestampMode: 'Auto' | 'ZeroBased' | 'Original';
     /** 0: never. */
@@ -29,24 +32,24 @@ export interface TsSourceOptions {
   };
   readonly log: Logger;
   readonly faults: FaultLog;
-  /** Hears of a gap in the transport stream, where nothing beneath it counts what is lost. */
+  /** Called at a gap in the transport stream, for protocols that do not count losses themselves. */
   readonly onGap?: () => void;
-  /** The source brings nothing that can be used, or fell silent; called once, and nothing is written after it. */
+  /** Called once, when the source sends nothing playable or falls silent; nothing is written after it. */
   readonly onFailure: (reason: string) => void;
 }
 
 /**
- * MPEG-TS to packets of an input stream, whatever it came over:
+ * Converts MPEG-TS, from any protocol, to packets of an input stream:
  *
  *     const source = new TsSource({ sink: input, config, log, faults, onFailure });
  *     source.push(bytes); // a datagram, a message, a chunk: any portion of the transport stream
- *     source.lost(); // where it is known that bytes are missing, for what counters cannot tell
- *     source.flush(); // at the end, where it is known that nothing follows
+ *     source.lost(); // for a known loss that counters may not show
+ *     source.flush(); // at the end, when the protocol says that nothing follows
  *     source.close();
  *
- * Bytes are not kept and are not counted as received: the provider does that. The stream goes live when something of all
- * tracks of the PMT has come, or was waited for; a track that comes later is added. Ids of tracks are stable as long as their
- * PIDs are in the PMT: 0 and up by twos for pictures, 1 and up for sound, from 512 on for events (`ID3v2`, `SCTE35`).
+ * Bytes are neither kept nor counted as received: the provider does that. The stream goes live once all tracks of the PMT
+ * have begun or the wait for them is over; later tracks are added. Ids of tracks are stable as long as their
+ * PIDs are in the PMT: even ids for video, odd ids for audio, from 512 on for events (`ID3v2`, `SCTE35`).
  */
 export class TsSource {
   readonly #options: TsSourceOptions;
@@ -54,13 +57,12 @@ export class TsSource {
   readonly #writer: TrackWriter;
   readonly #intake: Intake;
   #lanes: readonly Lane[] = [];
-  /** Whose streams are not in the PMT any more: one for each number that no other stream has. */
+  /** Lanes whose streams are no longer in the PMT: one for each unused number. */
   #former: readonly Lane[] = [];
   readonly #byStream = new Map<ElementaryStream, Lane>();
-  readonly #told = new Set<string>();
-  /** Time of the last picture or sound. */
+  readonly #reported = new Set<string>();
   #now: number | undefined;
-  /** When the bytes came that are read now, in milliseconds of the monotonic clock. */
+  /** Arrival of the current bytes, in milliseconds of the monotonic clock. */
   #arrival = 0;
   #closed = false;
 
@@ -76,7 +78,7 @@ export class TsSource {
     this.#intake = new Intake({
       writer: this.#writer,
       silenceMs: config.packetSilenceTimeoutMs,
-      pictureWaitMs: PICTURE_WAIT_MS,
+      videoWaitMs: VIDEO_WAIT_MS,
       tracks: () => this.#lanes.flatMap(({ track }) => track ?? []),
       onFailure: (reason) => {
         this.close();
@@ -106,26 +108,23 @@ export class TsSource {
     this.#demuxer.push(data);
   }
 
-  /** It is known that bytes are missing here. */
   lost(): void {
     this.#demuxer.lost();
   }
 
-  /** The source has ended: what waited for more is written. */
   flush(): void {
     if (this.#closed) return;
     this.#demuxer.flush();
     for (const lane of this.#lanes) lane.flush();
   }
 
-  /** Nothing is written any more. Idempotent. */
   close(): void {
     this.#closed = true;
     this.#intake.close();
   }
 
   #follow(streams: readonly ElementaryStream[], unknown: readonly UnknownStream[]): void {
-    for (const { pid, unsupported } of unknown) this.#tell(pid, unsupported);
+    for (const { pid, unsupported } of unknown) this.#report(pid, unsupported);
     const { audioMap } = this.#options.config;
     const before = this.#lanes;
     const open = (stream: ElementaryStream, ids: Pick<Lane, 'id' | 'index'>): Lane =>
@@ -150,10 +149,10 @@ export class TsSource {
     if (isMedia(unit.track)) this.#now = unit.time;
   }
 
-  #tell(pid: number, unsupported: string): void {
+  #report(pid: number, unsupported: string): void {
     const text = `${pid} ${unsupported}`;
-    if (this.#told.has(text) || this.#told.size >= MAX_TOLD) return;
-    this.#told.add(text);
+    if (this.#reported.has(text) || this.#reported.size >= MAX_REPORTED) return;
+    this.#reported.add(text);
     this.#options.log.warn({ pid }, `${unsupported} is not supported: the track is ignored`);
   }
 }

@@ -7,10 +7,10 @@ import { LeadingPictures } from '../../core/leading-pictures.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import type { Lane, LaneEvents } from './lane.ts';
 
-/** Pictures behind a loss are left out for so long at most: a source that refreshes bit by bit has no key frames. */
+/** Longest wait for a key frame after a loss: a source with gradual refresh has none. */
 const KEY_WAIT_MS = 5000;
 
-/** Pictures of one PID; they begin, and go on behind a loss, with a key frame. */
+/** Video of one PID, which begins, and resumes after a loss, with a key frame. */
 export class VideoLane implements Lane {
   readonly stream: ElementaryStream;
   readonly id: number;
@@ -18,7 +18,6 @@ export class VideoLane implements Lane {
   readonly #events: LaneEvents;
   readonly #units: AccessUnits;
   readonly #intake: VideoIntake;
-  /** When the wait for a key frame began; undefined where none is waited for. */
   #waitingSince: number | undefined = performance.now();
   readonly #leading = new LeadingPictures();
 

@@ -1,10 +1,10 @@
 import { PACKET_BYTES, PID, SYNC_BYTE } from '../../containers/mpegts/stream-types.ts';
 import { continuityCounter, hasPayload, isDiscontinuity, pidOf } from '../../containers/mpegts/transport-packet.ts';
 
-/** Packets of one PID in a datagram, at most: a counter of 4 bits is certain as long as fewer than that and so many are missing. */
+/** Most packets of one PID in a datagram: a 4-bit counter is unambiguous while fewer than 16 packets are missing or held. */
 const MOST_OF_PID = 7;
 const MAX_PIDS = 64;
-/** From one packet to the next, plain or with Reed-Solomon bytes behind. */
+/** Bytes from one packet to the next: plain, or with Reed-Solomon bytes appended. */
 const STRIDES = [PACKET_BYTES, 204] as const;
 
 interface Held {
@@ -13,10 +13,10 @@ interface Held {
 }
 
 /**
- * Brings datagrams of a plain transport stream, which have no numbers of their own, into the order that the continuity
- * counters of their packets tell. One that does not follow is held up for a limited time, and for as long as no counter
- * can be mistaken: what comes before the one that is missing may hold seven packets of a PID. Of a stream whose packets are
- * cut anywhere counters tell nothing: it passes as it comes.
+ * Restores the order of datagrams that have no sequence numbers by the continuity counters of their packets. A datagram
+ * that does not follow is held for a limited time, and only while the counters are unambiguous: a missing datagram may
+ * hold seven packets of a PID. A stream whose packets are cut across datagrams passes as it arrives, because its
+ * counters cannot order them.
  */
 export class DatagramOrder {
   readonly #waitMs: number;
@@ -46,13 +46,13 @@ export class DatagramOrder {
     this.#pass(data);
   }
 
-  /** Gives up what was waited for long enough. To be called when `deadline` has come. */
+  /** Passes on the datagrams whose wait is over. To be called at `deadline`. */
   tick(now: number): void {
     for (let first = this.#held[0]; first !== undefined && first.since + this.#waitMs <= now; first = this.#held[0])
       this.#giveUp();
   }
 
-  /** When `tick` has something to do; undefined when nothing is held up. */
+  /** Time of the next `tick`; undefined when nothing is held. */
   get deadline(): number | undefined {
     const [first] = this.#held;
     return first && first.since + this.#waitMs;
@@ -66,7 +66,7 @@ export class DatagramOrder {
     }
   }
 
-  /** Whether the counters of the one that is missing, and of those behind, cannot be taken for each other. */
+  /** Whether the counters of a missing datagram cannot be confused with those of the held ones. */
   #isCertain(): boolean {
     const packets = new Map<number, number>();
     for (const { data } of this.#held) {
@@ -98,7 +98,7 @@ export class DatagramOrder {
     this.#output(data);
   }
 
-  /** Whether the first packet of every PID goes on where that PID is, or repeats what was there last. */
+  /** Whether the first packet of every PID continues its counter, or repeats the last value. */
   #follows(data: Buffer): boolean {
     for (let at = 0; isPacket(data, at); at += PACKET_BYTES) {
       const pid = pidOf(data, at);
@@ -118,7 +118,7 @@ export class DatagramOrder {
   }
 }
 
-/** Whether its last packet goes on in the next datagram. */
+/** Whether the last packet continues in the next datagram. */
 function isCut(data: Buffer): boolean {
   return isPacket(data, 0) && STRIDES.every((bytes) => data.length % bytes !== 0);
 }

@@ -5,45 +5,42 @@ import { ReorderWindow } from '../../protocols/rtp/receive/reorder-window.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { DatagramOrder } from './datagram-order.ts';
 
-/** How long a datagram that is missing is waited for, where reordering is on. */
 const WAIT_MS = 100;
-/** Missing RTP packets from which on counters may not tell that anything is missing: they have 4 bits, and up to 7 are in each. */
-const UNTOLD = 3;
+/** Number of missing RTP packets, each of up to 7 TS packets, from which on 4-bit counters may not show the loss. */
+const UNCOUNTED = 3;
 const RTP_VERSION = 2;
 
 export interface DatagramsEvents {
-  /** Bytes of the transport stream, in order. */
   data(bytes: Buffer): void;
-  /** More is missing than the bytes that follow tell. */
+  /** Reports a loss that the continuity counters may not show. */
   lost(): void;
   fault(reason: string): void;
 }
 
-/** Whether a datagram holds MPEG-TS, as it is or behind an RTP header (RFC 2250 section 2). */
+/** Whether a datagram holds MPEG-TS, plain or after an RTP header (RFC 2250 section 2). */
 export function holdsTransportStream(data: Buffer): boolean {
   return data[0] === SYNC_BYTE || rtpPayload(data)?.[0] === SYNC_BYTE;
 }
 
 /**
- * The datagrams of one sender to its transport stream. A plain one is told apart from RTP by its first byte, and may be cut
- * anywhere from then on: ffmpeg fills datagrams of 1472 bytes unless it is told otherwise.
+ * Converts the datagrams of one sender to its transport stream. A plain datagram differs from RTP by its first byte;
+ * later ones may be cut anywhere: ffmpeg fills datagrams of 1472 bytes by default.
  */
 export class Datagrams {
   readonly #events: DatagramsEvents;
   readonly #window: ReorderWindow;
   readonly #order: DatagramOrder | undefined;
   readonly #gaps: GapTimer;
-  /** A datagram began with a packet. */
   #isPlain = false;
 
-  /** @param reordering datagrams out of order are waited for; else those of RTP that come late are left out */
+  /** @param reordering whether to wait for missing datagrams; otherwise late RTP packets are dropped */
   constructor(reordering: boolean, events: DatagramsEvents) {
     this.#events = events;
     this.#window = new ReorderWindow(reordering ? WAIT_MS : 0, {
       packet: ({ payload }) => events.data(payload),
       lost: (count) => {
         events.fault('RTP packets were lost');
-        if (count >= UNTOLD) events.lost();
+        if (count >= UNCOUNTED) events.lost();
       },
       restarted: () => events.lost(),
     });
@@ -51,7 +48,7 @@ export class Datagrams {
     this.#gaps = new GapTimer(this.#order === undefined ? [this.#window] : [this.#window, this.#order]);
   }
 
-  /** @param data is kept for a while */
+  /** @param data is kept */
   push(data: Buffer): void {
     const now = performance.now();
     if (this.#isRtp(data)) this.#pushRtp(data, now);
@@ -59,7 +56,6 @@ export class Datagrams {
     else this.#pushPlain(this.#order, data, now);
   }
 
-  /** Nothing is given out any more. Idempotent. */
   close(): void {
     this.#gaps.close();
   }

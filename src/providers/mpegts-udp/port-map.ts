@@ -4,21 +4,20 @@ import type { Registry } from '../../core/registry.ts';
 
 const PORT = '${Port}';
 
-/** One port, of a group or of the server. */
+/** UDP port, of a multicast group or of the server. */
 export interface UdpPort {
   readonly port: number;
   readonly group?: string;
 }
 
-/** What a port stands for. */
 export interface MappedStream {
   readonly application: Application;
   readonly name: string;
 }
 
 /**
- * The streams that a port stands for, in every application whose StreamMap names it; the first counts, in order of
- * creation. They are looked up when a stream starts: the management API makes and changes applications.
+ * Streams that a port is mapped to by StreamMaps, in order of their applications' creation; the first is used. Looked up
+ * when a stream starts, since the management API creates and changes applications.
  */
 export function mappedStreams(registry: Registry, { port, group }: UdpPort): MappedStream[] {
   const wanted = { first: port, last: port, ...(group !== undefined && { group }) };

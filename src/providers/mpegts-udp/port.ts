@@ -9,9 +9,9 @@ import { holdsTransportStream } from './datagrams.ts';
 import { mappedStreams, type UdpPort } from './port-map.ts';
 import { MpegtsSession, type Sender, type SessionEnd } from './session.ts';
 
-/** After a refusal a port is deaf for a while: what it refuses comes thousands of times a second. */
+/** Time for which a port ignores datagrams after a rejection, since thousands may arrive per second. */
 const REFUSED_MS = 1000;
-/** A sender whose stream was ended on purpose may begin again when it was silent for so long. */
+/** Silence after which a sender whose stream was ended on purpose may publish again. */
 const UNWANTED_SILENCE_MS = 1500;
 const WILDCARDS: readonly string[] = ['0.0.0.0', '::'];
 
@@ -20,11 +20,10 @@ export interface MpegtsPortOptions {
   readonly access: Access;
   readonly log: Logger;
   readonly socket: Socket;
-  /** The group of a multicast socket. */
   readonly group?: string;
 }
 
-/** One UDP port: one sender at a time, whose stream is what applications say that the port stands for. */
+/** UDP port with one sender at a time, which publishes the stream that the port is mapped to. */
 export class MpegtsPort {
   readonly #options: MpegtsPortOptions;
   readonly #port: UdpPort;
@@ -32,7 +31,6 @@ export class MpegtsPort {
   readonly #faults: FaultLog;
   #session: MpegtsSession | undefined;
   #deafUntil = 0;
-  /** Who is not listened to, and what ends that. */
   #unwanted: { readonly sender: Sender; readonly silence: Watchdog } | undefined;
   #closed: Promise<void> | undefined;
 
@@ -51,7 +49,6 @@ export class MpegtsPort {
     return this.#port.port;
   }
 
-  /** Ends what is received and frees the port. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= new Promise((resolve) => {
       this.#session?.close('the server is closing');
@@ -113,7 +110,6 @@ export class MpegtsPort {
     if (refused) this.#deafUntil = performance.now() + REFUSED_MS;
   }
 
-  /** Takes nothing from a sender until it was silent. */
   #avoid(sender: Sender | undefined): void {
     this.#unwanted?.silence.close();
     this.#unwanted = sender && {

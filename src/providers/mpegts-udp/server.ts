@@ -9,19 +9,19 @@ export interface MpegtsServerOptions {
   readonly registry: Registry;
   readonly access: Access;
   readonly log: Logger;
-  /** Addresses of the server; `*` and `::` for every one. */
+  /** Addresses to listen on; `*` and `::` for every one. */
   readonly hosts: readonly string[];
   readonly ports: readonly UdpPorts[];
 }
 
 /**
- * Takes MPEG-TS over UDP, as it is or in RTP, to addresses of the server and to multicast groups. Ports are bound at
- * the start; which stream one stands for is asked of the applications when somebody sends to it.
+ * Receives MPEG-TS over UDP, plain or in RTP, on addresses of the server and multicast groups. Ports are bound at the
+ * start; the stream of a port is looked up when a sender begins.
  */
 export class MpegtsServer {
   readonly #ports: MpegtsPort[] = [];
 
-  /** @throws what keeps a port from being bound; what was bound is freed again */
+  /** @throws the error of a port that cannot be bound; the others are freed again */
   static async listen(options: MpegtsServerOptions): Promise<MpegtsServer> {
     const server = new MpegtsServer();
     try {
@@ -33,12 +33,11 @@ export class MpegtsServer {
     return server;
   }
 
-  /** What is bound, in the order of the configuration. */
+  /** Bound ports, in the order of the configuration. */
   get ports(): number[] {
     return this.#ports.map(({ port }) => port);
   }
 
-  /** Ends every stream and frees the ports. Idempotent. */
   async close(): Promise<void> {
     await Promise.all(this.#ports.map((port) => port.close()));
   }

@@ -9,28 +9,25 @@ import { TsSource } from '../mpegts-intake/source.ts';
 import { Datagrams } from './datagrams.ts';
 import type { MappedStream } from './port-map.ts';
 
-/** Datagrams that are held while the name of the stream is asked for, and their bytes: those of usual ones. */
+/** Most datagrams held until the stream is published, and their bytes at the usual size. */
 const MAX_HELD = 1024;
 const MAX_HELD_BYTES = MAX_HELD * 1500;
-/** Silence after which another sender may go on with the stream. */
+/** Silence after which another sender may take over the stream. */
 const TAKE_OVER_MS = 1500;
 
-/** Where datagrams come from. */
 export interface Sender {
   readonly address: string;
   readonly port: number;
 }
 
-/** Why a session ended. */
 export interface SessionEnd {
   readonly reason: string;
-  /** It never got its stream. */
+  /** Whether the stream was never published. */
   readonly refused: boolean;
-  /** The stream was ended on purpose: what its sender still sends is not wanted. */
+  /** Whether the stream was ended on purpose, so that further datagrams of its sender are ignored. */
   readonly unwanted: boolean;
 }
 
-/** A stream that the sender has got. */
 interface Published {
   readonly grant: PublisherGrant<'mpegts'>;
   readonly input: InputStream;
@@ -47,13 +44,12 @@ export interface MpegtsSessionOptions {
   readonly onEnd: (end: SessionEnd) => void;
 }
 
-/** One sender to one port, from its first datagram until it is silent. */
+/** Publishing session of a port, from the first datagram until it is silent. */
 export class MpegtsSession {
   readonly #options: MpegtsSessionOptions;
   readonly #faults: FaultLog;
   #sender: Sender;
   #lastReceived = performance.now();
-  /** What came before the stream could be written to. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #input: InputStream | undefined;
@@ -72,7 +68,7 @@ export class MpegtsSession {
     );
   }
 
-  /** @param data of a buffer of its own, which is kept for a while */
+  /** @param data is kept */
   receive(data: Buffer, { address, port }: Sender): void {
     if (this.#closed) return;
     const now = performance.now();
@@ -97,12 +93,11 @@ export class MpegtsSession {
     }
   }
 
-  /** Ends the stream. Idempotent. */
   close(reason: string): void {
     this.#end({ reason, refused: false, unwanted: false });
   }
 
-  /** A guard may send it to another application than that of the port. */
+  /** Publishes the stream; a guard may choose another application than that of the port. */
   async #publish(): Promise<Published> {
     const {
       access,
@@ -198,7 +193,7 @@ export class MpegtsSession {
   }
 }
 
-/** An application that restarts, and a name that another node has, leave the sender its chance. */
+/** Whether the stream was ended on purpose: not by a restart of its application, nor because another node has its name. */
 function isUnwanted({ continuity }: InputStream, application: Application): boolean {
   return continuity.over && !continuity.taken && !application.closed;
 }

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import type { UdpPort } from './port-map.ts';
 
-/** A key frame comes at once; the system may grant less (net.core.rmem_max). */
+/** Room for a key frame, which arrives at once; the system may grant less (net.core.rmem_max). */
 const RECEIVE_BUFFER_BYTES = 4 * 1024 * 1024;
 
 /**
@@ -18,13 +18,13 @@ export async function bindUdp(host: string, port: number): Promise<Socket> {
 
 /**
  * Binds a port of a multicast group and joins the group.
- * @param hosts as of `bindUdp`: the addresses, or all, whose networks it is joined on
+ * @param hosts as of `bindUdp`: joins on the networks of these addresses
  * @throws the system's error, or that none of the hosts is of the group's family
  */
 export async function joinGroup(hosts: readonly string[], { group, port }: Required<UdpPort>): Promise<Socket> {
   const interfaces = interfacesOf(hosts, isIPv6(group));
   if (interfaces.length === 0) throw new Error(`no address of Server/IP can join ${group}`);
-  // others of this machine may listen to the group as well; bound to it, the socket hears of no other
+  // `reuseAddr` lets other programs listen to the group; a socket bound to it receives nothing else
   const socket = await bound(group, port, true);
   let error: unknown;
   let joined = 0;
@@ -54,7 +54,7 @@ async function bound(address: string, port: number, reuseAddr: boolean): Promise
   }
 }
 
-/** How `addMembership` names the networks of addresses: IPv4 by an address, IPv6 by a name. */
+/** Interfaces as `addMembership` names them: IPv4 by an address, IPv6 by a name. */
 function interfacesOf(hosts: readonly string[], ofIpv6: boolean): string[] {
   const own = Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
     addresses

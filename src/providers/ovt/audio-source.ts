@@ -10,7 +10,7 @@ import type { SourceUnit, TrackSource } from './track-source.ts';
 
 const OPUS_HEAD = Buffer.from('OpusHead');
 
-/** The sound of a foreign origin. */
+/** Audio of an origin that is no node of this cluster. */
 export class AudioSource implements TrackSource {
   readonly #described: AudioTrack;
   readonly #state: AudioState;
@@ -20,7 +20,7 @@ export class AudioSource implements TrackSource {
   constructor(described: AudioTrack) {
     this.#described = described;
     this.#state = audioState(described.codec, pcmForm(described));
-    // what is wrong in a record may be right in the frames
+    // a malformed record is no reason to fail: frames may have a valid one
     const { config } = described;
     if (config !== undefined) tolerant(() => this.#configure(config));
     this.#describe();
@@ -47,7 +47,7 @@ export class AudioSource implements TrackSource {
     const units: SourceUnit[] = [];
     let offset = 0;
     for (const { header, payload } of adtsFrames(data)) {
-      // the record tells more than the headers do
+      // the record has more than the headers
       if (this.#described.config === undefined || this.#track === undefined) {
         this.#state.configure(buildAudioSpecificConfig(header));
       }
@@ -59,7 +59,7 @@ export class AudioSource implements TrackSource {
     return units;
   }
 
-  /** Of Opus origins tell one or the other of its two headers. */
+  /** Applies a configuration. For Opus, origins send OpusHead or the contents of dOps. */
   #configure(config: Buffer): void {
     const ofOpus = this.#described.codec === 'OPUS' && !config.subarray(0, OPUS_HEAD.length).equals(OPUS_HEAD);
     this.#state.configure(ofOpus ? buildOpusHead(parseOpusConfig(config)) : config);

@@ -1,13 +1,13 @@
 /**
- * Takes one stream of an OVT origin.
+ * Receives one stream of an OVT origin.
  *
  *     const client = await OvtClient.connect('ovt://host:9000/app/stream', { log });   // connected, and described
  *     await client.play(sink);                                                        // playing: `sink` is called from here on
  *     client.close();                                                                 // nothing is called any more
  *
- * `connect` takes `{ stream, target }`, too, for a connection that is there already. Both steps throw OvtError, with
+ * `connect` also accepts `{ stream, target }`, for an open connection. Both steps throw OvtError, with
  * the origin's `code` where it answered, and leave nothing open. `sink.tracks` comes before the first packet and
- * after each change; packets are in canonical form, on times that begin near 0 or go on by `clock`; `sink.end` comes
+ * after each change; packets are in canonical form, on times that begin near 0 or continue by `clock`; `sink.end` comes
  * once, when the origin, the connection or a fault ends it.
  */
 import type { Socket } from 'node:net';
@@ -33,41 +33,39 @@ import { parseOvtUrl } from '../../protocols/ovt/url.ts';
 import { Intake, type IntakeClock, type IntakeOptions, type IntakeSink } from './intake.ts';
 import { LocalClock } from '../intake/local-clock.ts';
 
-/** Hears of a stream. Nothing of it is kept here: what takes long must not be awaited. */
+/** Receiver of a stream. Calls are not awaited, so they must be short. */
 export interface OvtSink extends IntakeSink {
   /**
-   * The origin sends from now on. What is thrown ends the connection.
-   * @param complete nothing is missing between what came by an earlier connection and what comes
-   * @throws OvtError when it is not wanted any more
+   * Called when the origin begins to send. An error that it throws ends the connection.
+   * @param complete nothing is missing since an earlier connection
+   * @throws OvtError when the stream is no longer wanted
    */
   begin?(complete: boolean): void;
-  /** Bytes that came, all of the protocol included. */
+  /** Counts received bytes, protocol overhead included. */
   received?(bytes: number): void;
-  /** Packets that never came. */
   lost?(packets: number): void;
   /**
-   * Nothing follows. Not called after `close()`.
+   * Called once nothing follows, but not after `close()`.
    * @param forGood the origin says that nothing continues the stream
    */
   end(reason: string, forGood: boolean): void;
 }
 
 export interface OvtClientOptions {
-  /** Names the stream; hears of faults in frames. */
   readonly log: Logger;
-  /** Goes on with the times of an earlier connection. */
+  /** Continues the times of an earlier connection. */
   readonly clock?: IntakeClock;
-  /** The other end is a node of this cluster: its frames are in canonical form. */
+  /** Whether the origin is a node of this cluster: its frames are in canonical form. */
   readonly plain?: boolean;
-  /** What came by an earlier connection. */
+  /** Run and tracks of an earlier connection. */
   readonly before?: IntakeOptions['before'];
-  /** Until when it came by an earlier connection: this one is to go on there. */
+  /** Last position of an earlier connection, after which this one continues. */
   readonly after?: Position;
-  /** The stream ends when nothing came for so long; by default only with its connection. */
+  /** Silence after which the stream ends; by default it ends only with its connection. */
   readonly silenceMs?: number;
 }
 
-/** A connection that is there already, and the URL of the stream on it. */
+/** Open connection, and the URL of the stream on it. */
 export interface OvtConnection {
   readonly stream: Duplex;
   readonly target: string;
@@ -77,20 +75,19 @@ const CONNECT_TIMEOUT_MS = 1500;
 const ANSWER_TIMEOUT_MS = 1500;
 const LIMITS = { messageBytes: 4 * 1024 * 1024, frameBytes: 8 * 1024 * 1024 };
 
-interface Asked {
+interface Pending {
   readonly id: number;
   readonly resolve: (response: Response) => void;
   readonly reject: (error: OvtError) => void;
 }
 
-/** See the top of the file. */
 export class OvtClient {
   readonly #stream: Duplex;
   readonly #target: string;
   readonly #options: OvtClientOptions;
   readonly #faults: FaultLog;
   readonly #receiver: Receiver;
-  #asked: Asked | undefined;
+  #pending: Pending | undefined;
   #lastId = 0;
   #description: WireDescription | undefined;
   #sink: OvtSink | undefined;
@@ -136,7 +133,7 @@ export class OvtClient {
     stream.on('close', () => this.#end('the connection was lost'));
   }
 
-  /** @throws OvtError when the origin refuses, does not answer in time, or has nothing that can be taken */
+  /** @throws OvtError when the origin refuses, does not answer in time, or has no supported track */
   async play(sink: OvtSink): Promise<void> {
     const { clock = new LocalClock(), plain = false, before, after, silenceMs } = this.#options;
     if (this.#closed || this.#description === undefined) throw new OvtError('the connection was lost');
@@ -153,7 +150,6 @@ export class OvtClient {
     this.#silence = new Watchdog(silenceMs, () => this.#end(`no data for ${silenceMs} ms`)).unref();
   }
 
-  /** Ends the connection and whatever is waited for. Idempotent. */
   close(): void {
     this.#sink = undefined;
     this.#end('closed');
@@ -167,7 +163,7 @@ export class OvtClient {
       const late = new Watchdog(ANSWER_TIMEOUT_MS, () =>
         this.#endBy(new OvtSilenceError(`no answer to ${application} in time`)),
       );
-      this.#asked = {
+      this.#pending = {
         id,
         resolve: (response) => {
           late.close();
@@ -206,17 +202,16 @@ export class OvtClient {
       if (message === TRACK_CHANGED) this.#intake?.describe(toDescription(response.contents));
       return;
     }
-    const asked = this.#asked;
-    if (asked?.id !== id) return;
+    const pending = this.#pending;
+    if (pending?.id !== id) return;
     if (code !== 200) return this.#end(`the origin refused (${code}): ${message}`, code);
-    // what follows at once is media already
+    // media may follow in the same bytes
     this.#sink?.begin?.(response.complete === true);
     this.#intake?.begin();
-    this.#asked = undefined;
-    asked.resolve(response);
+    this.#pending = undefined;
+    pending.resolve(response);
   }
 
-  /** @param code of the answer that refused, or of the notice that ended it */
   #end(reason: string, code?: number): void {
     this.#endBy(new OvtError(reason, code));
   }
@@ -227,14 +222,13 @@ export class OvtClient {
     this.#silence?.close();
     this.#faults.close();
     this.#stream.destroy();
-    const asked = this.#asked;
-    this.#asked = undefined;
-    if (asked !== undefined) asked.reject(error);
+    const pending = this.#pending;
+    this.#pending = undefined;
+    if (pending !== undefined) pending.reject(error);
     else this.#sink?.end(error.message, error.code === GONE);
   }
 }
 
-/** @throws OvtError */
 function dial(href: string): Promise<Socket> {
   const url = parseOvtUrl(href);
   if (url === undefined) return Promise.reject(new OvtError(`not an OVT URL: ${href.slice(0, 200)}`));

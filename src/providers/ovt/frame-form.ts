@@ -3,7 +3,7 @@ import type { Codec } from '../../core/track.ts';
 import { BITSTREAM, PACKET_TYPE } from '../../protocols/ovt/enumerations.ts';
 import type { Frame } from '../../protocols/ovt/media.ts';
 
-/** In which forms the frames of a codec may come. */
+/** Accepted bitstream formats of each codec. */
 const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   H264: [BITSTREAM.avcc, BITSTREAM.h264AnnexB],
   H265: [BITSTREAM.hvcc, BITSTREAM.h265AnnexB],
@@ -28,17 +28,16 @@ const FORMS: Readonly<Record<Codec, readonly number[]>> = {
   AMF: [BITSTREAM.amf],
 };
 
-/** Whether the codec comes in the form that a frame has. */
 export function isOfForm(codec: Codec, { bitstream }: Frame): boolean {
   return FORMS[codec].includes(bitstream);
 }
 
-/** @throws BitstreamError for a form that the codec does not come in */
+/** @throws BitstreamError for another format than the codec may have */
 export function checkForm(codec: Codec, frame: Frame): void {
   if (!isOfForm(codec, frame)) throw new BitstreamError(`${codec} in bitstream format ${frame.bitstream}`);
 }
 
-/** Whether a frame holds no media but the configuration of the decoder. */
+/** Whether a frame is a decoder configuration, without media. */
 export function isConfiguration({ packetType }: Frame): boolean {
   return packetType === PACKET_TYPE.sequenceHeader;
 }

@@ -15,24 +15,24 @@ import { DecodeLead } from '../intake/decode-lead.ts';
 import { trackSource, type SourceUnit, type TrackSource } from './track-source.ts';
 
 export interface IntakeSink {
-  /** Before the first packet, and after each change. */
+  /** Called before the first packet, and after each change. */
   tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void;
   packet(packet: Packet): void;
 }
 
-/** Places what comes over one connection after another in time. */
+/** Clock of a stream that arrives over successive connections. */
 export interface IntakeClock {
   /**
-   * Another connection begins, or another run of the stream comes on it.
-   * @param run named by the origin
+   * Begins the times of another connection, or of another run on the same one.
+   * @param run id given by the origin
    */
   restart(run: string | undefined): void;
-  /** Whether a packet is of a time before what the connection began with. The times are as those of `next`. */
+  /** Whether a packet is earlier than the beginning of the connection. Times are those of `next`. */
   precedes(track: number, time: number, source: Timebase): boolean;
   /**
-   * The decoding time of a packet, in ticks of its track; undefined for one that came by another connection before.
+   * Decoding time of a packet, in ticks of its track; undefined if an earlier connection delivered it.
    * @param time as the origin counts, in ticks of `source`
-   * @param samples of a frame of sound, which follow each other exactly; 0 for everything else
+   * @param samples in an audio frame, since audio frames follow each other exactly; 0 for everything else
    * @param now of the monotonic clock, in milliseconds
    */
   next(
@@ -45,7 +45,6 @@ export interface IntakeClock {
   ): number | undefined;
 }
 
-/** What came by the connection before. */
 export interface Received {
   readonly run: string;
   readonly tracks: readonly Track[];
@@ -54,28 +53,27 @@ export interface Received {
 export interface IntakeOptions {
   readonly clock: IntakeClock;
   readonly faults: FaultLog;
-  /** The other end is a node of this cluster: frames are in canonical form. */
+  /** Whether the origin is a node of this cluster: frames are in canonical form. */
   readonly plain: boolean;
-  /** Tracks of the same run that are described as before go on as they are. */
+  /** Tracks of the same run with equal descriptions stay as they are. */
   readonly before?: Received;
 }
 
-/** A track of the origin. */
 interface Entry {
   readonly described: Track;
   readonly source: TrackSource;
-  /** Nodes of this cluster have what is decoded before it is shown. */
+  /** undefined for nodes of this cluster, whose decoding times need no correction. */
   readonly lead: DecodeLead | undefined;
 }
 
-/** How long a track is waited for that is not known from its description; then the others begin. */
+/** Wait for tracks whose description is incomplete. */
 const MAX_WAIT_MS = 4000;
-/** How long tracks of which nothing comes are waited for, since something came of another. */
+/** Wait for silent tracks once another has begun. */
 const SILENT_WAIT_MS = 1000;
 const MAX_HELD = 1024;
 const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
-/** What came before it is known which tracks come; without units, something of a track was lost. */
+/** Frame that arrived before the tracks were known; without units when a frame of the track was lost. */
 interface Held {
   readonly entry: Entry;
   readonly frame: Frame;
@@ -83,28 +81,29 @@ interface Held {
   readonly now: number;
 }
 
-/** A picture is not shown so long before or after it is decoded. */
 const MAX_REORDER_SECONDS = 10;
 
-/** Makes packets of what an origin tells and sends. Pictures begin, and go on behind a loss, at a key frame. */
+/**
+ * Converts descriptions and frames of an origin to tracks and packets. Video begins, and resumes after a loss, with a
+ * key frame.
+ */
 export class Intake {
   readonly #sink: IntakeSink;
   readonly #options: IntakeOptions;
   #entries = new Map<number, Entry>();
-  /** For events that belong beside some tracks only, where each of them tells so, and not the description. */
+  /** Tracks for events that name their target tracks themselves, where their description does not. */
   #targeted: readonly { readonly from: DataTrack; readonly track: DataTrack }[] = [];
   #playlists: readonly Playlist[] = [];
-  /** What the sink was told last. */
-  #told: readonly Track[] = [];
+  #announced: readonly Track[] = [];
   #gate: KeyGate | undefined;
   #waitingSince: number | undefined;
-  /** Tracks of which something has come: others are not told of, unless the origin is a node, which tells of no other. */
+  /** Tracks that have begun: others are not announced, unless the origin is a node, which announces only such tracks. */
   readonly #present = new Set<number>();
   #held: Held[] = [];
   #heldBytes = 0;
   #run: string | undefined;
 
-  /** @throws OvtError when there is no track that can be taken */
+  /** @throws OvtError when no track is supported */
   constructor(description: WireDescription, sink: IntakeSink, options: IntakeOptions) {
     this.#sink = sink;
     this.#options = options;
@@ -115,23 +114,20 @@ export class Intake {
     for (const { described } of this.#entries.values()) this.#loseTrack(described);
   }
 
-  /**
-   * Takes another description.
-   * @throws OvtError when there is no track that can be taken
-   */
+  /** Applies another description. @throws OvtError when no track is supported */
   describe({ stream }: WireDescription): void {
     const tracks = stream.tracks.map(trackOf).filter((track) => track !== undefined);
     if (tracks.length === 0) throw new OvtError('the stream has no supported track');
     if (stream.playlists !== undefined) this.#playlists = stream.playlists.map(playlistOf);
     this.#follow(stream.originStreamUUID);
     this.#targeted = [];
-    // what is held is of the tracks as they were
+    // held frames belong to the previous tracks
     if (this.#held.length > 0) this.#release();
     this.#enter(tracks);
-    if (this.#told.length > 0) this.#tell();
+    if (this.#announced.length > 0) this.#announce();
   }
 
-  /** A node that relays the stream itself goes on with another run on the same connection. */
+  /** Follows to another run on the same connection, as of a node that relays the stream itself. */
   #follow(run: string | undefined): void {
     if (!this.#options.plain || run === undefined || run === this.#run) return;
     this.#run = run;
@@ -144,21 +140,21 @@ export class Intake {
     this.#entries = new Map(tracks.map((described) => [described.id, this.#entry(described)]));
   }
 
-  /** The origin sends from now on. */
+  /** Begins the times of the connection, once the origin sends. */
   begin(): void {
     this.#options.clock.restart(this.#run);
     this.#waitingSince = performance.now();
-    if (this.#told.length === 0 && this.#isComplete) this.#tell();
+    if (this.#announced.length === 0 && this.#isComplete) this.#announce();
   }
 
-  /** Frames did not come: pictures wait for a key frame. */
+  /** Makes video wait for a key frame, after a loss. */
   lose(): void {
     for (const { described } of this.#entries.values()) this.#loseTrack(described);
   }
 
   frame(frame: Frame): void {
     const entry = this.#entries.get(frame.track);
-    // of a kind of track that this server does not carry
+    // a kind of track that Kiln does not support
     if (entry === undefined) return;
     if (!isPossible(frame, entry.described)) return this.#options.faults.count('a frame has an impossible timestamp');
     const before = entry.source.track;
@@ -172,8 +168,8 @@ export class Intake {
     const isNew = units !== undefined && units.length > 0 && !this.#isPresent(entry.described);
     if (isNew) this.#present.add(frame.track);
     const taken = { entry, frame, units, now: performance.now() };
-    if (this.#told.length === 0) return this.#hold(taken);
-    if (isNew || entry.source.track !== before) this.#tell();
+    if (this.#announced.length === 0) return this.#hold(taken);
+    if (isNew || entry.source.track !== before) this.#announce();
     this.#passAll(taken);
   }
 
@@ -184,11 +180,11 @@ export class Intake {
   }
 
   #release(): void {
-    this.#tell();
+    this.#announce();
     const all = this.#held;
     this.#held = [];
     this.#heldBytes = 0;
-    // the origin is joined anywhere between two key frames: what came before the picture is left out
+    // the origin is joined anywhere between two key frames: frames before the first are left out
     const first = all.findIndex(({ entry, units = [] }) => entry.described.type === 'video' && units.some(isKey));
     for (const one of all.slice(Math.max(0, first))) this.#passAll(one);
   }
@@ -197,7 +193,7 @@ export class Intake {
     if (units === undefined) return this.#loseTrack(entry.described);
     const { track: whole } = entry.source;
     const track = whole?.type === 'data' && units.length > 0 ? this.#eventTrack(whole, frame) : whole;
-    if (track === undefined || !this.#told.includes(track)) return;
+    if (track === undefined || !this.#announced.includes(track)) return;
     for (const unit of units) this.#pass(entry, track, frame, unit, now);
   }
 
@@ -230,16 +226,16 @@ export class Intake {
 
   #eventTrack(from: DataTrack, { packetType }: Frame): DataTrack {
     const target = from.target === undefined ? eventTarget(packetType) : undefined;
-    if (target === undefined || this.#told.length === 0) return from;
+    if (target === undefined || this.#announced.length === 0) return from;
     const known = this.#targeted.find((one) => one.from === from && one.track.target === target);
     if (known !== undefined) return known.track;
-    const track = Object.freeze({ ...from, id: freeId(this.#told), target });
+    const track = Object.freeze({ ...from, id: freeId(this.#announced), target });
     this.#targeted = [...this.#targeted, { from, track }];
-    this.#tell();
+    this.#announce();
     return track;
   }
 
-  /** A track that is described as before goes on as it is. */
+  /** Keeps a track whose description is unchanged. */
   #entry(described: Track): Entry {
     const known = this.#entries.get(described.id);
     if (known !== undefined && JSON.stringify(known.described) === JSON.stringify(described)) return known;
@@ -273,12 +269,12 @@ export class Intake {
     return this.#options.plain || !isMedia(described) || this.#present.has(described.id);
   }
 
-  #tell(): void {
+  #announce(): void {
     const present = [...this.#entries.values()].filter(({ described }) => this.#isPresent(described));
     const known = present.flatMap(({ source: { track } }) => track ?? []);
     if (known.length === 0) return;
-    this.#told = [...known, ...this.#targeted.map(({ track }) => track)];
-    this.#sink.tracks(this.#told, this.#playlists);
+    this.#announced = [...known, ...this.#targeted.map(({ track }) => track)];
+    this.#sink.tracks(this.#announced, this.#playlists);
   }
 }
 
@@ -286,7 +282,7 @@ function isKey({ key }: SourceUnit): boolean {
   return key !== false;
 }
 
-/** Times that no number can tell exactly are NaN. */
+/** False for NaN, too: a time that no number holds exactly. */
 function isPossible({ dts, pts }: Frame, { timebase }: Track): boolean {
   return Math.abs(toSeconds(pts - dts, timebase)) <= MAX_REORDER_SECONDS;
 }

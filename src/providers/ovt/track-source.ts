@@ -12,28 +12,27 @@ import { VideoSource } from './video-source.ts';
 /** One frame in canonical form. */
 export interface SourceUnit {
   readonly data: Buffer;
-  /** As Packet has it. */
   readonly key: Packet['key'];
-  /** Ticks of the track: what the frame lasts, 0 when nothing tells; of sound it is exact. */
+  /** Duration in ticks of the track; 0 when unknown, exact for audio. */
   readonly duration: number;
-  /** Ticks of the track behind the time of the packet that it came in. */
+  /** Ticks of the track after the time of its packet. */
   readonly offset: number;
 }
 
-/** What comes of one track of an origin, in canonical form. */
+/** Converts one track of an origin to canonical form. */
 export interface TrackSource {
-  /** Undefined until a decoder could be told what it needs; another object after each change of that. */
+  /** undefined until the decoder configuration is known; a new object after each change. */
   readonly track: Track | undefined;
   /**
-   * What a frame of the wire holds; the data are changed in place.
-   * @throws BitstreamError when it is malformed, or nobody can decode it yet
+   * Converts a frame, whose data it changes in place.
+   * @throws BitstreamError when it is malformed, or cannot be decoded yet
    */
   units(frame: Frame): readonly SourceUnit[];
 }
 
 /**
- * @param described the track as the origin tells of it
- * @param plain its frames are in canonical form already: the origin is a node of this cluster
+ * @param described track as the origin describes it
+ * @param plain whether its frames are in canonical form: the origin is a node of this cluster
  */
 export function trackSource(described: Track, plain: boolean): TrackSource {
   if (plain) return new PlainSource(described);
@@ -42,7 +41,7 @@ export function trackSource(described: Track, plain: boolean): TrackSource {
   return new PlainSource(described);
 }
 
-/** What is taken as it comes. The wire tells of key frames, and not which of them are IDR pictures. */
+/** Passes frames on unchanged. The protocol marks key frames, but not which of them are IDR frames. */
 class PlainSource implements TrackSource {
   readonly track: Track;
 
@@ -52,7 +51,7 @@ class PlainSource implements TrackSource {
 
   units(frame: Frame): readonly SourceUnit[] {
     if (this.track.type === 'data') {
-      // events of all kinds come in one track
+      // one track carries events of all kinds
       if (!isOfForm(this.track.codec, frame)) return [];
       if (frame.data.length > MAX_EVENT_BYTES) throw new BitstreamError(`an event of ${frame.data.length} bytes`);
     }

@@ -11,11 +11,10 @@ import type { Frame } from '../../protocols/ovt/media.ts';
 import { checkForm, isConfiguration } from './frame-form.ts';
 import type { SourceUnit, TrackSource } from './track-source.ts';
 
-/** The pictures of a foreign origin. */
+/** Video of an origin that is no node of this cluster. */
 export class VideoSource implements TrackSource {
   readonly #described: VideoTrack;
   readonly #state: VideoState;
-  /** Of what comes with lengths. */
   #lengthSize: LengthSize = 4;
   #format: VideoFormat | undefined;
   #track: VideoTrack | undefined;
@@ -23,7 +22,7 @@ export class VideoSource implements TrackSource {
   constructor(described: VideoTrack) {
     this.#described = described;
     this.#state = videoState(described.codec);
-    // what is wrong in a record may be right in the frames
+    // a malformed record is no reason to fail: frames may have a valid one
     const { config } = described;
     if (config !== undefined) tolerant(() => this.#configure(config));
     this.#describe();
@@ -51,7 +50,7 @@ export class VideoSource implements TrackSource {
     return [{ data: unit.data, key: unit.key, duration: 0, offset: 0 }];
   }
 
-  /** The state is to see lengths of 4 bytes alone, which start codes become, too. */
+  /** Applies a configuration, changed to lengths of 4 bytes, which frames get as well. */
   #configure(record: Buffer): void {
     const { codec } = this.#described;
     if (codec !== 'H264' && codec !== 'H265') return this.#state.configure(record);

@@ -15,14 +15,14 @@ import { matchOrigin, storeOrder } from './origin-match.ts';
 import type { PulledStreams } from './pulled-streams.ts';
 import type { PullOrder } from './spec.ts';
 
-/** Names that are looked for at once, in all and in one virtual host; whoever asks for another gets none. */
+/** Concurrent lookups, in all and of one virtual host; further requests find nothing. */
 const MAX_ASKED = 200;
 const MAX_ASKED_OF_VHOST = 50;
-/** How long a name that no origin has is not asked for again: longer after each miss. */
+/** Time for which a stream that no origin has is not looked up again: longer after each miss. */
 const MISSING = { stepMs: 1000, longestMs: 10_000, max: 10_000 };
-/** How long a stream that is pulled, here or on another node, may take until viewers can play it. */
+/** Time until viewers can play a pulled stream, on this node or another. */
 const APPEARS_MS = 5000;
-/** The node that pulls it has claimed its name by then. */
+/** Time within which the node that pulls a stream has claimed its name. */
 const NAMED_MS = 500;
 
 export interface DemandOptions {
@@ -36,25 +36,24 @@ export interface DemandOptions {
   readonly log: Logger;
 }
 
-/** Pulls the streams that viewers ask for and nobody has, from where `Origins` and `OriginMapStore` say that they are. */
+/** Pulls on demand the streams that no node has, from origins of `Origins` and `OriginMapStore`. */
 export class Demand {
   readonly #options: DemandOptions;
   readonly #asked = new Map<string, Promise<boolean>>();
-  /** How many of them each virtual host has. */
   readonly #askedOf = new Map<VirtualHost, number>();
   readonly #missing = new MissMemory(MISSING);
   readonly #failures: FaultLog;
 
   constructor(options: DemandOptions) {
     this.#options = options;
-    // strangers may ask for anything
+    // unauthenticated clients may request any name
     this.#failures = new FaultLog(options.log);
   }
 
   /**
-   * Lets a stream be pulled, once for all who ask at the same time.
+   * Pulls a stream, once for all concurrent requests.
    * @param name of the output stream
-   * @returns whether it is there now: on this node, or on another that came first
+   * @returns whether it is playable now, on this node or on another that pulled it first
    */
   readonly bring = (application: Application, name: string, query: URLSearchParams): Promise<boolean> => {
     const key = joinKey(application.vhost.name, application.name, name);
@@ -76,7 +75,7 @@ export class Demand {
     return answer;
   };
 
-  /** Lets a stream that nobody has be pulled, for a task that waits for it. */
+  /** Pulls a stream that no node has, for a task that waits for it. */
   readonly fetch = (application: Application, name: string): void => {
     const { directory, log } = this.#options;
     const fetched = async (): Promise<void> => {
@@ -92,7 +91,7 @@ export class Demand {
   };
 
   /**
-   * The application of a stream that an origin has, made of the template of its virtual host.
+   * Creates the application of a stream that an origin has, from the template of its virtual host.
    * @returns undefined when no origin has it
    */
   readonly application = async (vhost: VirtualHost, app: string, name: string): Promise<Application | undefined> => {
@@ -112,7 +111,7 @@ export class Demand {
     }
   };
 
-  /** Whether any origin is configured that may have it: most virtual hosts have none. */
+  /** Whether an origin that may have the stream is configured: most virtual hosts have none. */
   #mayBe({ config }: VirtualHost, name: string): boolean {
     return (config.origins !== undefined || config.originMapStore !== undefined) && nameObjection(name) === undefined;
   }
@@ -128,7 +127,7 @@ export class Demand {
     return await this.#appears(application, name);
   }
 
-  /** @returns whether it is pulled now, here or elsewhere */
+  /** @returns whether it is pulled now, on any node */
   async #pull(application: Application, name: string, order: PullOrder): Promise<boolean> {
     const { pulls, registry, isCrowded } = this.#options;
     try {
@@ -146,7 +145,7 @@ export class Demand {
     }
   }
 
-  /** Waits until viewers can play the stream, here or from another node. @returns false when that does not come */
+  /** @returns false when viewers cannot play it in time, from this node or another */
   async #appears(application: Application, name: string): Promise<boolean> {
     const { changes, directory } = this.#options;
     const stream = { vhost: application.vhost.name, app: application.name, stream: name };

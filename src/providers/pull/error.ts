@@ -1,8 +1,8 @@
 import { shownReason } from '../../protocols/outbound/shown.ts';
 
 /**
- * A stream could not be pulled. The message tells the operator why: in the answer of the management API and in the log.
- * It may quote what an origin says, and never has secrets of a URL in it.
+ * Failure to pull a stream. The message says why, in the answer of the management API and in the log. It may quote an
+ * origin, and never holds secrets of a URL.
  */
 export class PullError extends Error {
   override readonly name = 'PullError';

@@ -6,14 +6,14 @@ import { LONGEST_PAUSE_MS } from './pull.ts';
 import type { PullSource } from './source.ts';
 import type { PullSpec } from './spec.ts';
 
-/** An origin that has a stream, and which URL of the stream's list is its. */
+/** Connection to an origin that has a stream, and the index of its URL in the stream's list. */
 export interface FirstSource {
   readonly at: number;
   readonly source: PullSource;
 }
 
 /**
- * Looks for an origin that has a stream, in as many rounds through its URLs as there may be.
+ * Connects to the first origin that has a stream, in up to `retryCount` rounds through its URLs.
  * @throws PullError why none of them has it, or that the signal aborted
  */
 export async function firstSource(
@@ -37,7 +37,7 @@ export async function firstSource(
   throw new PullError(signal.aborted ? 'the pull was ended' : joined(reasons));
 }
 
-/** Of several URLs each with its reason, unless that is the same for all. */
+/** One line of reasons: each with its URL, unless all are the same. */
 function joined(reasons: ReadonlyMap<string, string>): string {
   const distinct = new Set(reasons.values());
   if (distinct.size === 1) return [...distinct].join('');

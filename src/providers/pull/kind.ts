@@ -17,15 +17,14 @@ import { readSpec, type PullSpec } from './spec.ts';
 import type { OpenSource, PullSource, SourceOptions } from './source.ts';
 import { UseWatch } from './use-watch.ts';
 
-/** State for the next run, which continues with the URL that was played. */
+/** State for the next run, which continues with the URL that played last. */
 const Progress = Type.Object({ url: Type.String() });
 
-/** Reason why another node could not pull a stream. */
 const Failure = Type.Object({ message: Type.String() });
 
 export const PULL = 'pull';
 
-/** An origin may close a connection on which nothing is played: one that has waited for longer is made anew. */
+/** Age after which a connection is replaced, because origins may close one on which nothing is played. */
 const KEPT_MS = 1000;
 
 export interface PullKindOptions {
@@ -46,7 +45,6 @@ export class PullKind implements PlacedKind {
     this.#options = options;
   }
 
-  /** Whether a stream came by what another origin told of it in the store. */
   isFromStore(input: InputStream): boolean {
     return this.#fromStore.has(input);
   }
@@ -66,7 +64,7 @@ export class PullKind implements PlacedKind {
     if (spec === undefined) throw new PullError('the definition cannot be read');
     const { application, persistent, isNew, name, signal } = task;
     const log = this.#options.log.child({ stream: `${application.internalName}/${name.id}` });
-    // it tells of itself what is so when it is asked
+    // read when the source is described, by then `pull` may be set
     let pull: Pull | undefined;
     const provider = enabledProvider(application.config, spec.urls);
     const source: Source = {
@@ -78,7 +76,7 @@ export class PullKind implements PlacedKind {
     };
     const clock = new LocalClock(provider.keepsTimes);
     const open = (url: string) => this.#options.open(url, sourceOptions(spec, clock, log));
-    // what no origin has claims no name: strangers may ask for anything
+    // a stream that no origin has claims no name, since unauthenticated clients may request any
     const begun = performance.now();
     let begin: PullOptions['begin'] = isNew
       ? await firstSource(spec, open, signal)
@@ -127,7 +125,7 @@ export class PullKind implements PlacedKind {
   }
 }
 
-/** A run that goes on connects while its name is claimed. */
+/** Connects while the name is claimed, for a run that continues another. */
 function connecting(
   urls: readonly string[],
   played: string | undefined,
@@ -135,7 +133,7 @@ function connecting(
 ): Required<PullOptions['begin']> {
   const at = Math.max(0, urls.indexOf(played ?? ''));
   const source = open(urls[at] as string);
-  // why it cannot be had is told when it is needed
+  // `Pull` reports the failure
   source.catch(() => undefined);
   return { at, source };
 }
@@ -148,7 +146,6 @@ function sourceOptions(
   return { clock, silenceMs: noInputFailoverMs || undefined, ignoresReports, log };
 }
 
-/** Which URL the run before played last. */
 function playedUrl(progress: Json | undefined): string | undefined {
   return Value.Check(Progress, progress) ? progress.url : undefined;
 }

@@ -13,7 +13,7 @@ const DEFAULTS: Origins['properties'] = {
 };
 
 /**
- * Finds how a stream that no node has is pulled by the Origins of its virtual host (docs/compatibility.md#origins): an exact
+ * Finds the Origins entry of a virtual host for a stream that no node has (docs/compatibility.md#origins): an exact
  * location first, else the longest that its path begins with.
  * @param query of the viewer, which the origin gets where that is configured
  */
@@ -48,7 +48,7 @@ export function matchOrigin(
   return { spec, persistent };
 }
 
-/** How a stream is pulled whose URL is in the store of origins: as a relay. */
+/** Order for a stream whose URL is in the store of origins: it is pulled as a relay. */
 export function storeOrder(origins: Origins | undefined, url: string): PullOrder {
   const spec = { ...timesOf(origins), relay: true, isFromStore: true, failbackMs: 0, urls: [url] };
   return { spec, persistent: false };

@@ -6,7 +6,7 @@ import { PullError } from './error.ts';
 import type { OutboundGuard } from '../../protocols/outbound/guard.ts';
 import type { OpenSource } from './source.ts';
 
-/** Pulls from OVT origins, as far as they may be reached. */
+/** Connects to OVT origins that the guard allows. */
 export function ovtSource(guard: OutboundGuard): OpenSource {
   return async (target, options) => {
     const url = parseOvtUrl(target);

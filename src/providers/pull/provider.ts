@@ -5,16 +5,15 @@ import { knownScheme, schemeOf } from './schemes.ts';
 
 /** Provider that pulls the streams of one scheme into an application. */
 export interface PullProvider {
-  /** Source type and kind of the streams in the management API. */
   readonly source: Pick<Source, 'type' | 'kind'>;
-  /** In Server.xml. */
+  /** Name in Server.xml. */
   readonly name: string;
   readonly isEnabled: boolean;
   /** Streams at once; 0: any number. */
   readonly maxConnections: number;
   /** Whether a new stream takes its name over from the stream that uses it. */
   readonly replaces: boolean;
-  /** Its streams have their sources' own times (`TimestampMode` Original). */
+  /** Whether streams keep their sources' times (`TimestampMode` Original). */
   readonly keepsTimes: boolean;
 }
 

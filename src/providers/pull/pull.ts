@@ -9,11 +9,9 @@ import { Passthrough } from '../intake/passthrough.ts';
 import type { PullSpec } from './spec.ts';
 import type { PullSource } from './source.ts';
 
-/** The longest pause between rounds through the URLs, in milliseconds. */
 export const LONGEST_PAUSE_MS = 5000;
-/** After a connection that has lasted so long the next may come at once. */
+/** Age of a connection after which the next attempt may come at once. */
 const LASTING_MS = 5000;
-/** An origin that plays tells its tracks within this. */
 const TRACKS_MS = 10_000;
 
 export interface PullOptions {
@@ -21,39 +19,35 @@ export interface PullOptions {
   readonly input: InputStream;
   readonly spec: PullSpec;
   readonly persistent: boolean;
-  /** What fails at first is a failure, however persistent it is to be. */
+  /** Whether the pull fails for good if it never plays, even when persistent. */
   readonly isNew: boolean;
-  /** Connects to the origin of a URL, as OpenSource does. */
   readonly open: (url: string) => Promise<PullSource>;
   readonly log: Logger;
-  /** Aborts when it must end. */
   readonly signal: AbortSignal;
-  /** The URL to begin with, by its place in the list, and a connection to it if there is one already, or will be soon. */
+  /** First URL by its index, with its connection if one is open or opening. */
   readonly begin: { readonly at: number; readonly source?: PullSource | Promise<PullSource> };
-  /** A URL plays, for the first time or after another connection. */
+  /** Called when a URL begins to play. */
   readonly onPlays: (url: string) => void;
 }
 
-/** How one connection went. */
 interface Outcome {
   readonly reason: string;
-  /** How long it played, in milliseconds; undefined when it never did. */
+  /** Milliseconds that it played; undefined when it never did. */
   readonly played?: number;
-  /** The first origin is back: the stream goes on from there. */
+  /** Connection to the first origin, if that is available again: the stream continues there. */
   readonly first?: PullSource;
 }
 
-/** Pulls one stream: from the first URL that has it, and when that ends from the next. */
+/** Pulls one stream, from the first of its URLs that works, and when that fails from the next. */
 export class Pull {
   readonly #options: PullOptions;
   readonly #passthrough: Passthrough | undefined;
-  /** Why the tracks that were set last are not put out. */
   #refusal: string | undefined;
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   #at: number;
-  /** Attempts since it played. */
+  /** Failed attempts since the stream played. */
   #failures = 0;
-  /** Attempts since it played for a while. */
+  /** Attempts since a connection lasted for `LASTING_MS`. */
   #attempts = 0;
   #started = false;
   #source: PullSource | undefined;
@@ -68,7 +62,6 @@ export class Pull {
       });
   }
 
-  /** The URL in use, or to be tried next. */
   get url(): string {
     return this.#options.spec.urls[this.#at] as string;
   }
@@ -78,7 +71,7 @@ export class Pull {
   }
 
   /**
-   * Resolves when the signal aborts, and when all URLs have failed that may be tried.
+   * Resolves when the signal aborts, or when no URL is left to try.
    * @throws PullError when a new one never played
    */
   async run(): Promise<void> {
@@ -102,7 +95,7 @@ export class Pull {
       }
       this.#count(outcome);
       const isFailing = isNew && !this.#started;
-      // who creates it hears why it cannot be pulled
+      // a failed creation reports the reason itself
       log[isFailing ? 'debug' : 'warn'](
         { url: shownUrl(this.url), reason: shownReason(outcome.reason) },
         'pulling the stream failed',
@@ -125,7 +118,10 @@ export class Pull {
     this.#backOff.reset();
   }
 
-  /** No URL is to be tried any more. After it has played its end counts, and the other URLs have a try in any case. */
+  /**
+   * Whether all attempts are used up. After a stream has played, its end counts as a failure, and each other URL is
+   * tried at least once.
+   */
   get #isHopeless(): boolean {
     const {
       spec: { urls, retryCount },
@@ -139,7 +135,6 @@ export class Pull {
     return this.#failures >= tries;
   }
 
-  /** @param ready a connection to the URL that there is already, or will be soon */
   async #play(ready: PullSource | Promise<PullSource> | undefined): Promise<Outcome> {
     const { signal, spec, onPlays } = this.#options;
     const { promise: ended, resolve: end } = Promise.withResolvers<Outcome>();
@@ -161,7 +156,7 @@ export class Pull {
         },
         (reason) => end({ reason }),
       );
-      // whatever comes first: nothing is waited for when it was ended meanwhile
+      // a source that never answers must not delay the end
       await Promise.race([source?.play(sink), ended]);
       if (spec.failbackMs > 0 && this.#at > 0)
         stopProbing = this.#awaitFirst(ended, (first) => end({ reason: '', first }));
@@ -197,7 +192,7 @@ export class Pull {
     };
   }
 
-  /** Tries the first URL, again and again, until it has the stream. Returns its undo. */
+  /** Retries the first URL until it has the stream. Returns its undo. */
   #awaitFirst(over: Promise<Outcome>, found: (source: PullSource) => void): () => void {
     const {
       spec: { urls, failbackMs },
@@ -210,7 +205,7 @@ export class Pull {
         const source = await unlessOver(this.#options.open(urls[0] as string), over).catch(() => undefined);
         if (source === undefined) continue;
         found(source);
-        // something else may have ended it first
+        // another outcome may have come first
         if ((await over).first !== source) source.close();
         return;
       }
@@ -225,7 +220,7 @@ function lateReason(source: PullSource | undefined): string {
   return source?.trouble === undefined ? late : `${late} (${source.trouble})`;
 }
 
-/** @returns undefined when it is over before the origin answers. @throws Error */
+/** @returns undefined when the outcome is known before the origin answers. @throws Error */
 async function unlessOver(
   opening: PullSource | Promise<PullSource>,
   over: Promise<Outcome>,
@@ -235,7 +230,6 @@ async function unlessOver(
   return source;
 }
 
-/** Closes a connection that nobody needs. */
 export function closeWhenOpen(opening: PullSource | Promise<PullSource>): void {
   Promise.resolve(opening).then(
     (source) => source.close(),

@@ -14,7 +14,7 @@ import { PULL } from './kind.ts';
 import { pullProvider } from './provider.ts';
 import type { PullOrder } from './spec.ts';
 
-/** However many URLs there are, a stream that is to be pulled plays within this, or is not pulled. */
+/** Time within which a stream must play, with any number of URLs. */
 const CREATION_MS = 30_000;
 
 export interface PulledStreamsOptions {
@@ -24,7 +24,7 @@ export interface PulledStreamsOptions {
   readonly log: Logger;
 }
 
-/** The pulled streams of the whole cluster. */
+/** Pulled streams of the whole cluster. */
 export class PulledStreams {
   readonly #options: PulledStreamsOptions;
   readonly #log: Logger;
@@ -35,8 +35,9 @@ export class PulledStreams {
   }
 
   /**
-   * Pulls a stream, on a node that has little to do. Resolves when it plays.
-   * @throws streamExists, clusterUnavailable, changeUnknown, storageFailed, ownerUnreachable, ownerSilent, nodeDraining; PullError when no URL has it
+   * Pulls a stream on a node with little load. Resolves when it plays.
+   * @throws streamExists, clusterUnavailable, changeUnknown, storageFailed, ownerUnreachable, ownerSilent, nodeDraining;
+   * PullError when no URL has it
    */
   async create(application: Application, name: string, order: PullOrder): Promise<void> {
     const { definitions, directory, tasks } = this.#options;
@@ -49,7 +50,7 @@ export class PulledStreams {
     try {
       await tasks.create(taskName(application, name), asJson(order.spec), creation(order));
     } catch (error) {
-      const failure = told(error);
+      const failure = shownError(error);
       if (failure instanceof PullError) {
         const urls = order.spec.urls.map(shownUrl);
         this.#log.warn(
@@ -61,17 +62,17 @@ export class PulledStreams {
     }
   }
 
-  /** The same on this node. @throws what `create` does */
+  /** Pulls a stream on this node. Resolves when it plays. @throws the errors of `create` */
   async createHere(application: Application, name: string, order: PullOrder): Promise<void> {
     try {
       await this.#options.tasks.createHere(taskName(application, name), asJson(order.spec), creation(order));
     } catch (error) {
-      throw told(error);
+      throw shownError(error);
     }
   }
 
   /**
-   * Ends a pulled stream for good, wherever it is.
+   * Ends a pulled stream on any node.
    * @returns false when there is none of that name
    * @throws clusterUnavailable, changeUnknown, storageFailed
    */
@@ -79,7 +80,7 @@ export class PulledStreams {
     return await this.#options.tasks.remove(taskName(application, name));
   }
 
-  /** Names of those of an application that are listed though nobody may have them now. */
+  /** Names of an application's persistent pulled streams, which are listed even when no node has them. */
   persistent(application: Application): string[] {
     const { definitions } = this.#options;
     return definitions
@@ -97,8 +98,8 @@ function creation({ persistent }: PullOrder): TaskCreation {
   return { persistent, withinMs: CREATION_MS };
 }
 
-/** A failure as clients are told of it, and those that are no failures as they are. */
-function told(error: unknown): unknown {
+/** Converts the failure of a task to the error that clients see; others stay as they are. */
+function shownError(error: unknown): unknown {
   if (error instanceof TaskExistsError) return kilnError('streamExists');
   return error instanceof TaskEnd ? new PullError(error.message) : error;
 }

@@ -1,11 +1,10 @@
 import { PullError } from './error.ts';
 import type { OpenSource } from './source.ts';
 
-/** Schemes of URLs that streams are pulled from, without the colon. */
 const SCHEMES = ['ovt', 'rtsp', 'rtspc'] as const;
 type Scheme = (typeof SCHEMES)[number];
 
-/** Pulls by what a URL's scheme asks for. */
+/** Selects the source by the scheme of a URL. */
 export function bySchemes(sources: Readonly<Record<Scheme, OpenSource>>): OpenSource {
   return async (url, options) => await sources[knownScheme(url)](url, options);
 }
@@ -18,7 +17,7 @@ export function knownScheme(url: string): Scheme {
   throw new PullError(`streams are pulled over ${SCHEMES.join(', ')}, not over "${asked}"`);
 }
 
-/** Without its colon, in lower case; empty for what is no URL. */
+/** Scheme of a URL without its colon, in lower case; empty for other text. */
 export function schemeOf(url: string): string {
   return /^([a-z][a-z\d+.-]*):/i.exec(url)?.[1]?.toLowerCase() ?? '';
 }

@@ -7,32 +7,30 @@ import type { LocalClock } from '../intake/local-clock.ts';
 
 /** Receiver of a pulled stream. */
 export interface SourceSink {
-  /** Before the first packet, and after each change. */
+  /** Called before the first packet, and after each change. */
   tracks(tracks: readonly Track[], playlists: readonly Playlist[]): void;
   packet(packet: Packet): void;
   received(bytes: number): void;
-  /** Packets that never came. */
   lost(packets: number): void;
-  /** The origin does something that an operator should know of: code and text of an alert. */
+  /** Reports a problem with the origin to the operator: code and text of an alert. */
   trouble(code: string, description: string): void;
-  /** Nothing follows. Not called after `close()`. */
+  /** Called once nothing follows, but not after `close()`. */
   end(reason: string): void;
 }
 
-/** One connection to an origin, which has described its stream. */
+/** Connection to an origin, which has described its stream. */
 export interface PullSource {
   readonly connection: Connection | undefined;
   /** Latest fault in the received data; undefined when there was none. */
   readonly trouble?: string | undefined;
   /** Resolves when it plays. @throws Error */
   play(sink: SourceSink): Promise<void>;
-  /** Idempotent. */
   close(): void;
 }
 
 export interface SourceOptions {
   readonly log: Logger;
-  /** Goes on from one connection to the next. */
+  /** Clock that continues across connections. */
   readonly clock: LocalClock;
   /** Silence after which the source ends; undefined: never. */
   readonly silenceMs: number | undefined;
@@ -40,5 +38,5 @@ export interface SourceOptions {
   readonly ignoresReports: boolean;
 }
 
-/** Connects to the origin of a URL. @throws Error when that cannot be reached, or has no such stream */
+/** Connects to the origin of a URL. @throws Error when it cannot be reached, or has no such stream */
 export type OpenSource = (url: string, options: SourceOptions) => Promise<PullSource>;

@@ -1,23 +1,23 @@
 import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 
-/** How a stream is pulled. Times in milliseconds, 0: never. */
+/** Definition of a pulled stream. Times in milliseconds, 0: never. */
 const PullSpec = Type.Object({
   /** At least one, tried in order. */
   urls: Type.Array(Type.String(), { minItems: 1 }),
   /** Whether the stream is published as its origin describes it, without output profiles. */
   relay: Type.Boolean(),
-  /** Without input for so long the next URL is tried. */
+  /** Time without input after which the next URL is tried. */
   noInputFailoverMs: Type.Number(),
-  /** Without viewers for so long it is ended; not when it is persistent. */
+  /** Time without viewers after which the stream ends, unless it is persistent. */
   unusedMs: Type.Number(),
-  /** Rounds through the URLs before it is given up; not when it is persistent. */
+  /** Rounds through the URLs before the pull fails, unless it is persistent. */
   retryCount: Type.Number(),
-  /** How often the first URL is tried while another is in use. */
+  /** Interval for retries of the first URL while another is in use. */
   failbackMs: Type.Number(),
   /** Whether the URL comes from the store in which origins list their streams. */
   isFromStore: Type.Boolean(),
-  /** Sender reports do not tell how tracks are to each other; of RTSP. Absent in what older versions left. */
+  /** Whether tracks are aligned without sender reports; RTSP only. Absent in definitions of older versions. */
   ignoresReports: Type.Optional(Type.Boolean()),
 });
 export type PullSpec = Static<typeof PullSpec>;
@@ -29,10 +29,10 @@ export interface PullOrder {
   readonly persistent: boolean;
 }
 
-/** A timer takes no more. */
+/** Longest time of a timer. */
 const MAX_MS = 2 ** 31 - 1;
 
-/** undefined for what a node of another version may have left. */
+/** @returns undefined for a definition of an incompatible version */
 export function readSpec(json: unknown): PullSpec | undefined {
   if (!Value.Check(PullSpec, json)) return undefined;
   const { noInputFailoverMs, unusedMs, failbackMs } = json;

@@ -4,15 +4,15 @@ const CHECKS = 8;
 const LONGEST_MS = 1000;
 
 /**
- * Finds out that nobody has watched a stream for a while. Viewers on other nodes are known here: they watch through a
- * relay, or this node counts them.
+ * Detects that a stream has had no viewers for a while. Viewers on other nodes count: they watch through a relay, or
+ * this node counts them.
  */
 export class UseWatch {
   readonly #input: InputStream;
   readonly #timer: NodeJS.Timeout;
   #usedAt = performance.now();
 
-  /** @param unusedMs how long it may be without viewers, in milliseconds */
+  /** @param unusedMs without viewers, in milliseconds */
   constructor(input: InputStream, unusedMs: number, onUnused: () => void) {
     this.#input = input;
     this.#timer = setInterval(

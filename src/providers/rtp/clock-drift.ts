@@ -1,5 +1,5 @@
 /**
- * The alert about a source whose clocks run at different rates, which its sender reports do not say.
+ * Alert about a source whose clocks run at different rates, which its sender reports do not say.
  * @param share of the time by which the clock of the audio is slower
  * @returns code and text of an alert
  */

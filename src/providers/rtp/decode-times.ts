@@ -1,31 +1,30 @@
-/** Of pictures, how many can be between the decoding of one and its presentation. */
+/** Most frames between the decoding and the presentation of one. */
 const MAX_REORDERED = 16;
-/** The first pictures are decoded so far from each other, in 90 kHz, where nothing tells better. */
+/** Default interval of the first decoding times, in 90 kHz. */
 const FIRST_STEP = 1800;
 
 /**
- * Decoding times of pictures that come in decoding order with times of presentation alone, as over RTP. Each is the
- * earliest presentation that is not past yet, of as many as pictures are reordered and one more, so nothing is held back.
- * Where nothing tells how many are, they are counted as they come; until that many have come some pictures are shown late.
+ * Computes decoding times of frames that arrive in decoding order with presentation times only, as over RTP. Each is the
+ * earliest presentation time still pending, of one more than the number of reordered frames, so nothing is held back. An
+ * unknown number is counted from the frames; until then some frames are shown late.
  */
 export class DecodeTimes {
   #reordered = 0;
   #firstStep = FIRST_STEP;
-  /** Times of presentation that were not given out as those of decoding, ascending. */
   readonly #pending: number[] = [];
   #last = -Infinity;
   #latest = -Infinity;
 
   /**
-   * Takes how many pictures are reordered, before the first; undefined where that is not known.
-   * @param firstStep by how much they are decoded one after the other
+   * Sets the number of reordered frames, before the first; undefined when unknown.
+   * @param firstStep interval of the first decoding times
    */
   expect(reordered: number | undefined, firstStep = FIRST_STEP): void {
     this.#reordered = Math.max(this.#reordered, Math.min(MAX_REORDERED, reordered ?? 0));
     this.#firstStep = firstStep;
   }
 
-  /** Times to come have nothing to do with those before. */
+  /** Forgets all times, before unrelated ones. */
   restart(): void {
     this.#pending.length = 0;
     this.#last = -Infinity;
@@ -33,9 +32,9 @@ export class DecodeTimes {
   }
 
   /**
-   * The decoding time of the next picture, later than the one before and not behind its presentation where that can be.
-   * @param step frames from the latest presentation so far to this one, where more than 1: others are to come between
-   * @param reordered how many pictures have to wait for those
+   * Decoding time of the next frame: later than the previous one and, if possible, not after its presentation.
+   * @param step frames from the latest presentation to this one; more than 1 if others are to come between
+   * @param reordered number of frames that wait for those
    */
   next(presentation: number, step = 1, reordered = 0): number {
     const pending = this.#pending;
@@ -54,7 +53,7 @@ export class DecodeTimes {
     return this.#last;
   }
 
-  /** Makes room for pictures that will be decoded before the next one is shown. @param frame what a frame lasts */
+  /** Makes room for frames to be decoded before the next one is shown. @param frame duration of a frame */
   #grow(reordered: number, frame: number): void {
     const more = reordered - this.#reordered;
     const next = this.#pending[0] ?? this.#last + frame;

@@ -1,20 +1,20 @@
 import { Watchdog } from '../../lib/watchdog.ts';
 import type { LaneEvent } from './lane.ts';
 
-/** A first picture waits no longer for the next one, in milliseconds. */
+/** Longest wait for the second frame. */
 const LONGEST_MS = 250;
 
 /**
- * Holds the first picture of streams that do not tell how their pictures are reordered until the next one is there, which
- * shows it; all that comes meanwhile stays behind it, for clocks are asked in the order of arrival.
+ * Holds the first frame of a stream whose reordering is unknown until the second frame shows it. Events of other lanes
+ * wait as well, because clocks must be called in order of arrival.
  */
-export class FirstPictures {
+export class FirstFrames {
   readonly #pass: (event: LaneEvent) => void;
   #held: LaneEvent | undefined;
-  #behind: LaneEvent[] = [];
+  #later: LaneEvent[] = [];
   #wait: Watchdog | undefined;
 
-  /** @param pass takes what comes, in the same order */
+  /** @param pass receives the events, in order of arrival */
   constructor(pass: (event: LaneEvent) => void) {
     this.#pass = pass;
   }
@@ -29,24 +29,23 @@ export class FirstPictures {
       this.#release(event);
       this.push(event);
     } else {
-      this.#behind.push(event);
+      this.#later.push(event);
     }
   }
 
-  /** Nothing more is passed. Idempotent. */
   close(): void {
     this.#wait?.close();
     this.#held = undefined;
-    this.#behind = [];
+    this.#later = [];
   }
 
   #release(following?: LaneEvent): void {
     const held = this.#held;
-    const behind = this.#behind;
+    const later = this.#later;
     this.#wait?.close();
     this.#held = undefined;
-    this.#behind = [];
+    this.#later = [];
     if (held !== undefined) this.#pass(following?.what === 'frame' ? { ...held, following } : held);
-    for (const one of behind) this.push(one);
+    for (const one of later) this.push(one);
   }
 }

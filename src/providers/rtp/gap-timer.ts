@@ -1,12 +1,12 @@
-/** Something that waits for packets that are missing. */
+/** Stream that waits for missing packets. */
 export interface Waiting {
-  /** When `tick` has something to do, in milliseconds of the monotonic clock; undefined when nothing is held up. */
+  /** Time of the next `tick`, in milliseconds of the monotonic clock; undefined when nothing is held. */
   readonly deadline: number | undefined;
-  /** Goes on without what was waited for long enough. */
+  /** Stops waiting for packets whose wait is over. */
   tick(now: number): void;
 }
 
-/** Gives up what is missing in any of several streams when its time has come. */
+/** Ends the waits of several streams for missing packets with one timer. */
 export class GapTimer {
   readonly #streams: readonly Waiting[];
   #timer: NodeJS.Timeout | undefined;
@@ -24,7 +24,6 @@ export class GapTimer {
     if (deadline !== undefined) this.#timer = this.#waitUntil(deadline, now);
   }
 
-  /** Idempotent. */
   close(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
@@ -34,7 +33,7 @@ export class GapTimer {
   #waitUntil(deadline: number, now: number): NodeJS.Timeout {
     return setTimeout(
       () => {
-        // what is in a socket already has its turn first
+        // packets already in a socket come first
         this.#turn = setImmediate(() => this.#giveUp());
       },
       Math.max(1, deadline - now),

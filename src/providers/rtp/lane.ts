@@ -16,83 +16,79 @@ import type { MediaUnit } from '../intake/media-unit.ts';
 import type { VideoIntake } from '../intake/video-intake.ts';
 import { DecodeTimes } from './decode-times.ts';
 import type { Waiting } from './gap-timer.ts';
-import { PictureOrder, reorderedIn } from './picture-order.ts';
+import { FrameOrder, reorderedIn } from './picture-order.ts';
 
-/** Something of a stream, in the order in which it came: a whole frame, or that one is missing or the count begins anew. */
+/** Event of a stream, in order of arrival: a whole frame, a loss, or a restart of its timestamps. */
 export interface LaneEvent {
   readonly lane: RtpLane;
   readonly what: 'frame' | 'damage' | 'restart';
   readonly data: Buffer;
   readonly timestamp: number;
-  /** When its last packet came, in milliseconds of the monotonic clock. */
+  /** Arrival of the last packet, in milliseconds of the monotonic clock. */
   readonly now: number;
-  /** Of a frame that was held for it: the next one. */
+  /** Next frame, if this one was held for it. */
   readonly following?: LaneEvent;
 }
 
 export interface LaneOptions {
   readonly kind: 'video' | 'audio';
   readonly format: RtpFormat;
-  /** What the track is made of; undefined where the first frame tells. */
+  /** Converter of the track; undefined if the first frame identifies it. */
   readonly source: VideoIntake | AudioIntake | undefined;
-  /** Makes it of the first frame. @throws BitstreamError */
+  /** Creates `source` for the first frame. @throws BitstreamError */
   readonly identify?: (frame: Buffer) => AudioIntake;
-  /** How long a packet that is missing is waited for. */
   readonly waitMs: number;
   readonly clock: RtpTrackClock;
   readonly faults: FaultLog;
-  /** Hears how many packets never came. */
   readonly onLost: (packets: number) => void;
-  /** Hears of what comes; hands it to `unit` when the clock may be asked. */
+  /** Called for each event; passes it to `unit` when the clock may be used. */
   readonly onEvent: (event: LaneEvent) => void;
 }
 
 const NOTHING = Buffer.alloc(0);
-/** Pictures behind a loss are left out for so long at most: a source that refreshes bit by bit may not tell where. */
+/** Longest wait for a key frame after a loss: gradual refresh may have no recovery point. */
 const KEY_WAIT_MS = 5000;
 
-/** One RTP stream: its packets to frames, and those to units of one track. Behind a loss pictures go on with the next key frame. */
+/** Converts one RTP stream to units of one track. Video resumes after a loss with the next key frame. */
 export class RtpLane implements ReceiverSink, Waiting {
   readonly kind: 'video' | 'audio';
-  /** Packets that came, and whole frames. */
   packets = 0;
   frames = 0;
-  /** When a packet came last, and a key frame, in milliseconds of the monotonic clock; -Infinity before the first. */
+  /** Arrival of the latest packet and the latest key frame, in milliseconds of the monotonic clock; -Infinity before. */
   lastHeard = -Infinity;
   lastKey = -Infinity;
   readonly #options: LaneOptions;
   readonly #receiver: RtpReceiver;
   readonly #times = new DecodeTimes();
-  /** Where the configuration does not tell how many pictures are reordered. */
-  #order: PictureOrder | undefined;
-  /** It is known, or the first picture was looked at together with the next one, which tells. */
+  /** Set when the configuration does not give the number of reordered frames. */
+  #order: FrameOrder | undefined;
+  /** Whether the reordering is known, or the first two frames were compared for it. */
   #isSettled: boolean;
   #source: VideoIntake | AudioIntake | undefined;
   #known: Track | undefined;
   #isBroken = true;
-  /** When the first picture behind a loss came that is no key frame; undefined before that. */
   #waitingSince: number | undefined;
   readonly #leading = new LeadingPictures();
   #now = 0;
-  /** Whose report came in front of all packets. */
+  /** Sender of a report before the first packet. */
   #reporter: number | undefined;
 
-  /** @throws RtpError for a form of a payload format that is not taken */
+  /** @throws RtpError for an unsupported form of a payload format */
   constructor(options: LaneOptions) {
     this.#options = options;
     this.kind = options.kind;
     this.#receiver = new RtpReceiver(options.format, options.waitMs, this);
     this.#source = options.source;
     const { source } = options;
-    this.#isSettled = source?.kind !== 'video' || source.codec !== 'H264' || isTold(source);
+    this.#isSettled = source?.kind !== 'video' || source.codec !== 'H264' || knowsReordering(source);
   }
 
-  /** undefined until it is known what it is. */
+  /** undefined until the format is known. */
   get track(): Track | undefined {
     return this.#source?.track;
   }
 
-  /** Pictures wait for a key frame. */
+  /** Whether video waits for a key frame. */
   get broken(): boolean {
     return this.kind === 'video' && this.#isBroken;
   }
@@ -101,17 +97,16 @@ export class RtpLane implements ReceiverSink, Waiting {
     return this.#receiver.deadline;
   }
 
-  /** Whose packets it takes; undefined before the first. */
+  /** SSRC of the source; undefined before the first packet. */
   get ssrc(): number | undefined {
     return this.#receiver.ssrc;
   }
 
-  /** Its sender has told of which time its timestamps are. */
   get isReported(): boolean {
     return this.#options.clock.isReported;
   }
 
-  /** Takes a packet, whose bytes are its own from now on. @param now in milliseconds of the monotonic clock */
+  /** Receives a packet and keeps its bytes. @param now in milliseconds of the monotonic clock */
   push(packet: RtpPacket, now: number): void {
     this.#now = now;
     this.lastHeard = now;
@@ -123,7 +118,7 @@ export class RtpLane implements ReceiverSink, Waiting {
     this.#receiver.push(packet, now);
   }
 
-  /** Takes note of a packet that is none of its format. @returns whether it may be of the same source and count */
+  /** Counts a packet of another format. @returns whether it may be of the same source and sequence */
   other(packet: RtpPacket, now: number): boolean {
     this.#now = now;
     return this.#receiver.other(packet, now);
@@ -134,7 +129,7 @@ export class RtpLane implements ReceiverSink, Waiting {
     this.#receiver.tick(now);
   }
 
-  /** Takes what the sender of its packets tells of their times; others are not believed. */
+  /** Applies a sender report; reports of other sources are ignored. */
   report(report: SenderTime): void {
     if (this.ssrc === undefined) this.#reporter = report.ssrc;
     else if (this.ssrc !== report.ssrc) return this.#fault('a sender report of another source');
@@ -165,7 +160,7 @@ export class RtpLane implements ReceiverSink, Waiting {
   }
 
   /**
-   * Whether a frame is the first one and should be taken together with the next one, which tells how pictures are reordered;
+   * Whether a frame is the first one and must be passed on together with the next one, which shows the reordering. True
    * once at most.
    */
   looksAhead(data: Buffer): boolean {
@@ -177,7 +172,7 @@ export class RtpLane implements ReceiverSink, Waiting {
     return sps === undefined || tolerant(() => h264.parseSps(sps))?.maxReorderFrames === undefined;
   }
 
-  /** What an event brings; undefined where that is nothing, or nothing that can be shown. */
+  /** Converts an event to a unit; undefined when it yields none that can be shown. */
   unit(event: LaneEvent): MediaUnit | undefined {
     const { what, data, timestamp, now } = event;
     if (what !== 'frame') {
@@ -191,18 +186,18 @@ export class RtpLane implements ReceiverSink, Waiting {
     return this.#try(() => {
       this.#source ??= this.#options.identify?.(data);
       if (this.#source?.kind === 'audio') return this.#source.frame(data, time);
-      return this.#source && this.#picture(this.#source, event, time);
+      return this.#source && this.#videoUnit(this.#source, event, time);
     });
   }
 
-  #picture(source: VideoIntake, event: LaneEvent, time: number): MediaUnit | undefined {
+  #videoUnit(source: VideoIntake, event: LaneEvent, time: number): MediaUnit | undefined {
     const { data, now } = event;
     let unit: MediaUnit;
     try {
       unit = source.frame(data, time, 0);
     } catch (error) {
-      // some send parameter sets as frames of their own
-      if (hasNoPicture(source.codec, data)) return undefined;
+      // some senders send parameter sets as frames of their own
+      if (hasNoSlice(source.codec, data)) return undefined;
       this.#isBroken = true;
       throw error;
     }
@@ -213,14 +208,14 @@ export class RtpLane implements ReceiverSink, Waiting {
     const step = this.#order?.step(unit.data);
     if (event.following !== undefined) this.#lookAhead(event, event.following);
     const dts = step === undefined ? this.#times.next(time) : this.#times.next(time, step, reorderedIn(step));
-    const picture = { key: unit.key, pts: time };
+    const frame = { key: unit.key, pts: time };
     if (unit.key) {
-      if (this.#isBroken) this.#leading.begin(picture);
+      if (this.#isBroken) this.#leading.begin(frame);
       this.lastKey = now;
       this.#isBroken = false;
       this.#waitingSince = undefined;
     }
-    if (this.#isBroken ? this.#waits(now) : this.#leading.waits && this.#leading.drops(picture)) return undefined;
+    if (this.#isBroken ? this.#waits(now) : this.#leading.waits && this.#leading.drops(frame)) return undefined;
     return { ...unit, time: dts, compositionTime: time - dts };
   }
 
@@ -233,10 +228,10 @@ export class RtpLane implements ReceiverSink, Waiting {
     const reordered = reorderedFrames(codec, track?.config);
     this.#times.expect(reordered);
     const isUnknown = codec === 'H264' && reordered === undefined && track?.config !== undefined;
-    this.#order = isUnknown ? new PictureOrder(track.config) : undefined;
+    this.#order = isUnknown ? new FrameOrder(track.config) : undefined;
   }
 
-  /** Where pictures come between the first one and the next, that begins so much earlier as they need. */
+  /** Expects the reordered frames between the first frame and the next, so that decoding begins early enough. */
   #lookAhead({ timestamp }: LaneEvent, following: LaneEvent): void {
     if (this.#order === undefined) return;
     const step = this.#order.peek(following.data);
@@ -268,7 +263,7 @@ export class RtpLane implements ReceiverSink, Waiting {
   }
 }
 
-function hasNoPicture(codec: VideoIntake['codec'], data: Buffer): boolean {
+function hasNoSlice(codec: VideoIntake['codec'], data: Buffer): boolean {
   if (codec !== 'H264' && codec !== 'H265') return false;
   const nals = tolerant(() => bareNals(data));
   return (
@@ -278,7 +273,6 @@ function hasNoPicture(codec: VideoIntake['codec'], data: Buffer): boolean {
   );
 }
 
-/** The description says how many pictures are reordered. */
-function isTold({ codec, track }: VideoIntake): boolean {
+function knowsReordering({ codec, track }: VideoIntake): boolean {
   return track !== undefined && reorderedFrames(codec, track.config) !== undefined;
 }

@@ -4,10 +4,10 @@ import { nalType, NAL, parseAvcConfig, parseSps, type H264Sps } from '../../code
 import { bareNals, nalUnits } from '../../codecs/nal.ts';
 
 /**
- * Follows the picture order counts of H.264 (8.2.1), which tell where pictures are to come between others before they do: most
- * encoders count frames by two, some by one.
+ * Follows the picture order counts of H.264 (8.2.1), which show that frames are missing in output order before they
+ * arrive: most encoders count frames by two, some by one.
  */
-export class PictureOrder {
+export class FrameOrder {
   readonly #sps: H264Sps;
   #perFrame = 2;
   #highest: number | undefined;
@@ -18,9 +18,9 @@ export class PictureOrder {
   }
 
   /**
-   * Takes the next picture in decoding order.
-   * @param data NAL units behind lengths of 4 bytes
-   * @returns frames from the last one in the order of output to this one; 0 where it comes between others, or does not tell
+   * Adds the next frame in decoding order.
+   * @param data NAL units after lengths of 4 bytes
+   * @returns frames from the last one in output order to this one; 0 when it comes between others, or has no count
    */
   step(data: Buffer): number {
     const head = this.#headOf(data);
@@ -30,18 +30,17 @@ export class PictureOrder {
     return ahead === undefined ? 1 : this.#frames(ahead);
   }
 
-  /** Pictures are missing: the next one has nothing to do with those before. */
   restart(): void {
     this.#highest = undefined;
   }
 
-  /** What `step` would answer for a picture that comes next. */
+  /** Result of `step` for the next frame, without adding it. */
   peek(data: Buffer): number {
     const head = this.#headOf(data);
     return this.#frames((head && this.#ahead(head)) ?? 0);
   }
 
-  /** From the highest count to that of a picture; undefined where counts begin anew. */
+  /** Difference from the highest count; undefined when counts begin anew. */
   #ahead({ pocLsb = 0, idrId }: H264SliceHead): number | undefined {
     if (idrId !== undefined || this.#highest === undefined) return undefined;
     const range = 2 ** this.#sps.pocLsbBits;
@@ -56,7 +55,7 @@ export class PictureOrder {
 
   #headOf(data: Buffer): H264SliceHead | undefined {
     return tolerant(() => {
-      // one that is a whole byte stream may begin with something else
+      // a whole byte stream may begin with other units
       const slice = firstSlice(nalUnits(data)) ?? firstSlice(bareNals(data));
       return slice && parseSliceHead(slice, this.#sps);
     });
@@ -71,7 +70,7 @@ function firstSlice(nals: Iterable<Buffer>): Buffer | undefined {
   return undefined;
 }
 
-/** How many pictures may have to wait for others, where so many frames are missing between two in the order of output. */
+/** Number of frames that may wait for others when `step` frames lie between two in output order. */
 export function reorderedIn(step: number): number {
   return step > 1 ? Math.ceil(Math.log2(step)) : 0;
 }

@@ -1,23 +1,23 @@
 import { SILENT_WAIT_MS } from '../rtp/alignment.ts';
 import type { LaneEvent } from '../rtp/lane.ts';
 
-/** Reports come every few seconds; who sends none until then is taken as it comes. */
+/** Longest wait for sender reports, which come every few seconds. */
 const LONGEST_MS = 2500;
 const MAX_EVENTS = 2048;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 export interface AlignmentHoldOptions {
   /**
-   * Whether the tracks have told how they are to each other.
-   * @param waitsForSilent those of which nothing has come may still come, and tell
+   * Whether the tracks are aligned.
+   * @param waitsForSilent whether tracks without packets may still begin
    */
   readonly isAligned: (waitsForSilent: boolean) => boolean;
-  /** Tracks of which nothing has come are waited for no longer; called once at most, before anything goes on that was held. */
+  /** Ends the wait for silent tracks; called at most once, before held events pass. */
   readonly onSilent: () => void;
   readonly output: (event: LaneEvent) => void;
 }
 
-/** Holds back what comes until the tracks have told how they are to each other, or were waited for. */
+/** Holds events until the tracks are aligned, or the wait is over. */
 export class AlignmentHold {
   readonly #options: AlignmentHoldOptions;
   #held: LaneEvent[] | undefined = [];
@@ -39,7 +39,6 @@ export class AlignmentHold {
     else this.#releaseAligned();
   }
 
-  /** Lets go of what is held. Idempotent. */
   close(): void {
     clearTimeout(this.#timer);
     this.#held = this.#held && [];

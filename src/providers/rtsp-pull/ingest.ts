@@ -15,7 +15,7 @@ import { PullError } from '../pull/error.ts';
 import type { SourceSink } from '../pull/source.ts';
 import { areAligned } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
-import { FirstPictures } from '../rtp/first-pictures.ts';
+import { FirstFrames } from '../rtp/first-pictures.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import type { LaneEvent } from '../rtp/lane.ts';
 import { AlignmentHold } from './alignment-hold.ts';
@@ -26,9 +26,9 @@ export interface RtspIngestOptions {
   readonly media: readonly RtspMedia[];
   readonly transport: MediaTransport;
   readonly sink: TrackSink & Pick<SourceSink, 'lost' | 'trouble'>;
-  /** Goes on from one connection to the next. */
+  /** Clock that continues across connections. */
   readonly clock: LocalClock;
-  /** Tracks are to each other as they come, whatever sender reports tell. */
+  /** Whether tracks are aligned by arrival, without sender reports. */
   readonly ignoresReports: boolean;
   /** 0: never. */
   readonly silenceMs: number;
@@ -36,31 +36,30 @@ export interface RtspIngestOptions {
   readonly faults: FaultLog;
   /** Sends an RTCP packet of a track. */
   readonly report: (track: number, data: Buffer) => void;
-  /** Nothing follows that can be used; called once. */
+  /** Called once, when no usable media follows. */
   readonly onEnd: (reason: string) => void;
 }
 
-/** How long a datagram that is missing is waited for. */
 export const DATAGRAM_WAIT_MS = 100;
 const REPORT_MS = 5000;
-/** Key frames of cameras may be so far from each other. */
-const PICTURE_WAIT_MS = 5000;
+/** Longest interval of key frames of cameras. */
+const VIDEO_WAIT_MS = 5000;
 const CNAME = 'kiln';
 
-/** RTP of one session to packets of a stream. Owns its timers. */
+/** Converts RTP of one session to packets of a stream. Owns its timers. */
 export class RtspIngest {
   readonly #options: RtspIngestOptions;
-  /** By place; undefined for one that is not taken after all. */
+  /** In the order of the session; undefined for unsupported tracks. */
   readonly #tracks: readonly (RtspTrack | undefined)[];
   readonly #intake: Intake;
-  readonly #first: FirstPictures;
+  readonly #first: FirstFrames;
   readonly #hold: AlignmentHold;
   readonly #ssrc = randomInt(2 ** 32);
   readonly #reports = setInterval(() => this.#report(), REPORT_MS).unref();
   readonly #gaps: GapTimer;
   #closed = false;
 
-  /** @throws PullError when none of the tracks is taken */
+  /** @throws PullError when no track is supported */
   constructor(options: RtspIngestOptions) {
     this.#options = options;
     const { sink, silenceMs, clock: local } = options;
@@ -84,13 +83,13 @@ export class RtspIngest {
     this.#intake = new Intake({
       writer,
       silenceMs,
-      ...(counts.video > 0 && { pictureWaitMs: PICTURE_WAIT_MS }),
+      ...(counts.video > 0 && { videoWaitMs: VIDEO_WAIT_MS }),
       tracks: () => tracks.flatMap(({ lane }) => lane.track ?? []),
       onFailure: (reason) => this.#end(reason),
     });
     const indices = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
     this.#intake.announce({ video: indices(counts.video), audio: indices(counts.audio) });
-    this.#first = new FirstPictures((event) => this.#enter(event));
+    this.#first = new FirstFrames((event) => this.#enter(event));
     this.#hold = new AlignmentHold({
       isAligned: (waitsForSilent) =>
         options.ignoresReports ||
@@ -119,7 +118,7 @@ export class RtspIngest {
     this.#gaps.heard(taken, now);
   }
 
-  /** The server says which RTP time of a track is that of the beginning of all. */
+  /** Sets the RTP time of a track at the common start, from the server's RTP-Info. */
   start(track: number, rtpTime: number): void {
     this.#tracks[track]?.start(rtpTime);
   }
@@ -139,7 +138,6 @@ export class RtspIngest {
     if (this.#tracks.every((one) => one === undefined || one.hasLeft)) this.#end('the source has gone');
   }
 
-  /** Idempotent. */
   close(): void {
     this.#closed = true;
     clearInterval(this.#reports);

@@ -3,12 +3,12 @@ import { RTP_CLOCK } from '../../protocols/rtp/receive/clock.ts';
 import type { MediaClock, TrackClock } from '../intake/track-writer.ts';
 import type { LocalClock } from '../intake/local-clock.ts';
 
-/** The times of one connection on the clock that goes on from one to the next. */
+/** Clock of one connection, on the clock that continues across connections. */
 export function connectionClock(clock: LocalClock): MediaClock {
   clock.restart();
   let tracks = 0;
   return {
-    // it begins with the first time that it is asked for
+    // `LocalClock` begins with its first time
     start: () => {},
     track: (timebase) => laneClock(clock, tracks++, timebase),
   };

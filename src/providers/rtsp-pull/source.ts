@@ -13,7 +13,7 @@ import { RtspIngest } from './ingest.ts';
 import { isTakenTrack } from './track-source.ts';
 import { TRANSPORT_STREAM, TsIngest } from './ts-ingest.ts';
 
-/** Pulls from RTSP servers, as far as they may be reached. */
+/** Connects to RTSP servers that the guard allows. */
 export function rtspSource(guard: OutboundGuard): OpenSource {
   return async (target, options) => {
     if (parseRtspUrl(target) === undefined) {
@@ -29,7 +29,6 @@ export function rtspSource(guard: OutboundGuard): OpenSource {
   };
 }
 
-/** One session with a server. */
 class RtspSource implements PullSource {
   readonly #client: RtspClient;
   readonly #options: SourceOptions;

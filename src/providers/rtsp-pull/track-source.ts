@@ -24,12 +24,12 @@ const AUDIO: Readonly<Record<string, AudioCodec>> = {
   'MPEG4-GENERIC': 'AAC',
   'MP4A-LATM': 'AAC',
 };
-/** Of which each frame tells its layer. */
+/** MPEG audio, whose frames have their layer in the header. */
 const MPEG_AUDIO = 'MPA';
-/** Where a description has parameter sets (RFC 6184 section 8.1, RFC 7798 section 7.1). */
+/** Parameters with parameter sets (RFC 6184 section 8.1, RFC 7798 section 7.1). */
 const PARAMETER_SETS = ['sprop-parameter-sets', 'sprop-vps', 'sprop-sps', 'sprop-pps'];
 
-/** What a described track is made of. @returns undefined where the first frame tells, or nothing is taken of the kind */
+/** Creates the converter of a track. @returns undefined when the first frame identifies it, or it is not supported */
 export function trackSource(media: RtspMedia, id: number): VideoIntake | AudioIntake | undefined {
   const {
     kind,
@@ -46,23 +46,22 @@ export function trackSource(media: RtspMedia, id: number): VideoIntake | AudioIn
   return codec && audioSource(media, new AudioIntake({ id, codec, declared, pcm }));
 }
 
-/** Whether a track of this kind can be taken. */
 export function isTakenTrack({ kind, format: { encoding } }: RtspMedia): boolean {
   return Object.hasOwn(kind === 'video' ? VIDEO : AUDIO, encoding) || (kind === 'audio' && encoding === MPEG_AUDIO);
 }
 
-/** MPEG audio of the layer that a frame is of. @throws BitstreamError */
+/** Converter for MPEG audio of the layer of a frame. @throws BitstreamError */
 export function mpegAudioSource({ bitrate }: RtspMedia, id: number, frame: Buffer): AudioIntake {
   const { layer } = parseMpegAudioFrame(frame);
   return new AudioIntake({ id, codec: layer === 2 ? 'MP2' : 'MP3', declared: { ...UNDECLARED, bitrate } });
 }
 
-/** What is wrong in the description may be right in the frames. */
+/** Applies the parameter sets, if valid: frames may have valid ones. */
 function videoSource({ format: { parameters } }: RtspMedia, source: VideoIntake): VideoIntake {
   const sets = PARAMETER_SETS.flatMap((name) => (parameters[name] ?? '').split(','))
     .map((text) => Buffer.from(text, 'base64'))
     .filter(({ length }) => length > 2);
-  // there is no picture in them: what is learnt is the track, also where one of them is wrong
+  // sets alone make no frame, but the track becomes known, even if one of them is malformed
   if (source.codec === 'H264' || source.codec === 'H265')
     for (const set of sets) tolerant(() => source.frame(joinNals([set]), 0, 0));
   return source;
@@ -72,10 +71,10 @@ function audioSource(
   { format: { encoding, parameters, clockRate }, channels }: RtspMedia,
   source: AudioIntake,
 ): AudioIntake {
-  // those of LATM come with its packets
+  // LATM has its configuration in its packets
   if (encoding !== 'MPEG4-GENERIC') return source;
-  const told = Buffer.from(parameters['config'] ?? '', 'hex');
-  if (told.length > 0) tolerant(() => source.configure(told));
+  const config = Buffer.from(parameters['config'] ?? '', 'hex');
+  if (config.length > 0) tolerant(() => source.configure(config));
   if (source.track === undefined)
     tolerant(() => source.configure(buildAudioSpecificConfig({ samplerate: clockRate, channels: channels || 1 })));
   return source;

@@ -11,22 +11,18 @@ import { isTakenTrack, mpegAudioSource, trackSource } from './track-source.ts';
 
 export interface RtspTrackOptions {
   readonly media: RtspMedia;
-  /** Of the track in its stream. */
+  /** Track id in the input stream. */
   readonly id: number;
-  /** How long a packet that is missing is waited for. */
   readonly waitMs: number;
-  /** Of the whole source. */
   readonly clock: RtpClock;
   readonly faults: FaultLog;
   readonly onEvent: (event: LaneEvent) => void;
-  /** Hears how many packets never came. */
   readonly onLost: (packets: number) => void;
 }
 
-/** Tracks whose first packets are further from where the server says that they begin do not begin there. */
+/** Longest distance of a track's first packet from the start that the server announced, for which that is used. */
 const MAX_START_SECONDS = 0.5;
 
-/** What packets of one format of a track become. */
 interface Fitted {
   readonly media: RtspMedia;
   readonly lane: RtpLane;
@@ -34,20 +30,18 @@ interface Fitted {
   readonly clock: RtpTrackClock;
 }
 
-/** One track of a server: its packets, and what is told beside them by RTSP and RTCP. */
+/** Track of a server: its packets, and the reports about it by RTSP and RTCP. */
 export class RtspTrack implements Waiting {
-  /** Of the track in its stream. */
+  /** Track id in the input stream. */
   readonly id: number;
-  /** Its sender says that nothing follows. */
   hasLeft = false;
   readonly #options: RtspTrackOptions;
-  /** As what it is described, the most likely first. */
   #forms: readonly RtspMedia[];
   #fitted: Fitted;
   #first: Pick<RtpPacket, 'ssrc' | 'timestamp'> | undefined;
   #start: number | undefined;
 
-  /** @throws RtpError when it is described in no form of a payload format that is taken */
+  /** @throws RtpError when no described format is supported */
   constructor(options: RtspTrackOptions) {
     this.#options = options;
     this.id = options.id;
@@ -56,7 +50,6 @@ export class RtspTrack implements Waiting {
     this.#fitted = this.#fitFirst();
   }
 
-  /** Another one once its first packet tells that it is of another format. */
   get lane(): RtpLane {
     return this.#fitted.lane;
   }
@@ -73,7 +66,7 @@ export class RtspTrack implements Waiting {
     this.lane.tick(now);
   }
 
-  /** Takes a packet, whose bytes are its own from now on. @param now in milliseconds of the monotonic clock */
+  /** Receives a packet and keeps its bytes. @param now in milliseconds of the monotonic clock */
   push(packet: RtpPacket, now: number): void {
     const { payloadType } = packet;
     if (payloadType !== this.#fitted.media.payloadType && !this.#isTaken(payloadType)) {
@@ -81,7 +74,7 @@ export class RtspTrack implements Waiting {
       this.#options.faults.count(
         `${encoding}: a packet of payload type ${payloadType}, which is not that of the track`,
       );
-      // it is received, and nothing is missing where it was
+      // counted as received, so that its number is not missing
       if (this.lane.other(packet, now)) this.reception.packet(packet, now);
       return;
     }
@@ -93,7 +86,7 @@ export class RtspTrack implements Waiting {
     this.lane.push(packet, now);
   }
 
-  /** Takes which RTP time all tracks begin at: believed where the packets begin there, for many servers write anything. */
+  /** Sets the RTP time of the common start, used only if the packets begin near it: many servers send arbitrary values. */
   start(rtpTime: number): void {
     this.#start = rtpTime;
     this.#believeStart();
@@ -104,7 +97,6 @@ export class RtspTrack implements Waiting {
     this.lane.report(report);
   }
 
-  /** A source says that it leaves. */
   bye(ssrc: number): void {
     this.hasLeft ||= ssrc === this.lane.ssrc;
   }
@@ -115,17 +107,17 @@ export class RtspTrack implements Waiting {
     const distance = Math.abs((timestamp - this.#start) | 0);
     const { media, clock } = this.#fitted;
     if (distance > MAX_START_SECONDS * media.format.clockRate) return;
-    // the clock of this report begins with the session; what the sender reports later takes its place
+    // this report's clock begins with the session; later sender reports replace it
     clock.report({ ssrc, ntpMs: 0, compactNtp: 0, rtpTime: this.#start });
   }
 
-  /** Whether a packet of another payload type than the one before is one of the track; the first decides of which codec that is. */
+  /** Whether another payload type belongs to the track; that of the first packet decides its codec. */
   #isTaken(payloadType: number): boolean {
     const form = this.#formOf(payloadType);
     if (form === undefined) return false;
     if (this.#first === undefined) return this.#refit(form);
     const { kind, format } = this.#fitted.media;
-    // what decoders need of video is in its packets
+    // video packets have their decoder configuration
     if (kind !== 'video' || form.format.encoding !== format.encoding || form.format.clockRate !== format.clockRate)
       return false;
     this.#fitted = { ...this.#fitted, media: form };
@@ -154,7 +146,7 @@ export class RtspTrack implements Waiting {
     return true;
   }
 
-  /** @returns why it is not taken; no packet of it is tried again */
+  /** @returns why it is not supported; the format is not tried again */
   #tryFit(form: RtspMedia): Fitted | RtpError {
     try {
       return this.#fit(form);

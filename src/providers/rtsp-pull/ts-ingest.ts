@@ -7,12 +7,12 @@ import { GapTimer } from '../rtp/gap-timer.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
 import { DATAGRAM_WAIT_MS, type RtspIngestOptions } from './ingest.ts';
 
-/** Who its encoding name says it is: a transport stream in RTP (RFC 2250 section 2). */
+/** Encoding name of a transport stream in RTP (RFC 2250 section 2). */
 export const TRANSPORT_STREAM = 'MP2T';
 
 const SYNC_BYTE = 0x47;
 
-/** A transport stream of one session to packets of a stream. Its clocks are in itself. */
+/** Converts the transport stream of one session to packets of a stream. */
 export class TsIngest {
   readonly #track: number;
   readonly #payloadType: number;
@@ -58,7 +58,7 @@ export class TsIngest {
     const now = performance.now();
     try {
       const packet = parseRtp(data);
-      // what is one is taken under any number
+      // a transport stream is accepted under any payload type
       if (packet.payloadType === this.#payloadType || packet.payload[0] === SYNC_BYTE) this.#receiver.push(packet, now);
       else this.#receiver.other(packet, now);
     } catch (error) {
@@ -69,14 +69,11 @@ export class TsIngest {
   }
 
   rtcp(): void {
-    // the clocks are those of the transport stream
+    // the transport stream has its own clocks
   }
 
-  start(): void {
-    // the same
-  }
+  start(): void {}
 
-  /** Idempotent. */
   close(): void {
     this.#closed = true;
     this.#gaps.close();
@@ -84,7 +81,7 @@ export class TsIngest {
   }
 }
 
-/** A packet at its time on the clock that goes on from one connection to the next. */
+/** Moves a packet to its time on the clock that continues across connections. */
 function placed(packet: Packet, clock: LocalClock): Packet {
   const { track, dts, pts, duration } = packet;
   const samples = track.type === 'audio' ? duration : 0;

@@ -11,7 +11,7 @@ export interface HeldSink {
   lost(messages: number): void;
 }
 
-/** Memory overhead of one piece. */
+/** Memory overhead of a piece. */
 const PIECE_BYTES = 256;
 
 /**
@@ -27,12 +27,12 @@ export class HeldMedia {
     this.#limits = limits;
   }
 
-  /** Memory in use, in bytes. */
+  /** In bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** Holds the media of one publisher, which closes it. */
+  /** Opens the queue of one publisher, which closes it. */
   open(): HeldQueue {
     const queue = new HeldQueue({
       onChange: (bytes) => {
@@ -52,12 +52,11 @@ export class HeldMedia {
 }
 
 interface QueueOptions {
-  /** Called with the bytes that came, or, as a negative number, went. */
   readonly onChange: (bytes: number) => void;
   readonly onClose: () => void;
 }
 
-/** The media of one publisher, in the order in which it came. */
+/** Media of one publisher in order of arrival. */
 export class HeldQueue implements HeldSink {
   readonly #options: QueueOptions;
   /** A number stands for missing messages. */
@@ -73,7 +72,6 @@ export class HeldQueue implements HeldSink {
     return this.#bytes;
   }
 
-  /** Whether anything was dropped. */
   get dropped(): boolean {
     return this.#dropped;
   }
@@ -87,7 +85,6 @@ export class HeldQueue implements HeldSink {
     this.#add(messages, 0);
   }
 
-  /** Discards the held media. */
   drop(): void {
     this.#dropped = true;
     this.#clear();
@@ -103,7 +100,6 @@ export class HeldQueue implements HeldSink {
     }
   }
 
-  /** Idempotent. */
   close(): void {
     this.#clear();
     this.#options.onClose();

@@ -19,13 +19,13 @@ export interface SrtProviderOptions {
   readonly bind: Pick<SrtBindConfig, 'port' | 'streamMap' | 'options'>;
 }
 
-/** Each has threads in libsrt. Those wait whose stream has no tracks yet: as many may come at once, and be asked about. */
+/** Each session has threads in libsrt. `waiting` limits those whose stream has no tracks yet. */
 const LIMITS = { sessions: 1024, waiting: 256, purpose: 'publish' };
 const MEGABYTE = 1024 * 1024;
 /** `each` is four seconds at 8 Mbit/s. */
 const HELD_LIMITS = { each: 4 * MEGABYTE, all: 128 * MEGABYTE };
 
-/** Takes publishers that call over SRT. */
+/** Accepts publishers over SRT. */
 export class SrtProvider {
   readonly #options: SrtProviderOptions;
   readonly #log: Logger;
@@ -54,12 +54,10 @@ export class SrtProvider {
     this.#log = options.log.child({ module: 'srt' });
   }
 
-  /** Publishers that are connected. */
   get sessions(): number {
     return this.#sessions.size;
   }
 
-  /** Stops listening and ends every session. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= (async () => {
       await this.#ports?.closeListeners();
@@ -90,7 +88,10 @@ export class SrtProvider {
     }
   }
 
-  /** A publisher who is back takes its name again, and the end of what it sent before is left out. */
+  /**
+   * Closes a leaving session of the same stream, so that a publisher that reconnected gets its name; the rest of the old
+   * media is dropped.
+   */
   #makeRoom(id: StreamId): void {
     for (const session of this.#leaving) if (session.publishes(id)) session.close('the same publisher has reconnected');
   }

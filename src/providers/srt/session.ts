@@ -12,28 +12,26 @@ import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import { TsSource } from '../mpegts-intake/source.ts';
 import type { HeldMedia, HeldQueue } from './held-media.ts';
 
-/** Missing messages that continuity counters detect reliably: they have at most fourteen packets, and the counters have sixteen values. */
+/** Most missing messages that continuity counters reveal: two have at most 14 packets, and the counters 16 values. */
 const COUNTED_MESSAGES = 2;
 
 export interface SrtSessionContext {
   readonly access: Access;
   readonly log: Logger;
   readonly held: HeldMedia;
-  /** The stream is live. */
   readonly onPublishing: () => void;
-  /** The publisher has left, the end of the stream is yet to come. */
+  /** Called when the publisher has left and the end of its media is still to come. */
   readonly onLeaving: () => void;
   readonly onClose: () => void;
 }
 
-/** One publisher, from being accepted on. Closing is idempotent and its reason is logged once. */
+/** Session of one publisher. Closing is idempotent and its reason is logged once. */
 export class SrtSession {
   readonly #connection: SrtConnection;
   readonly #id: StreamId;
   readonly #context: SrtSessionContext;
   readonly #log: Logger;
   readonly #faults: FaultLog;
-  /** Until it is admitted. */
   readonly #held: HeldQueue;
   #input: InputStream | undefined;
   #source: TsSource | undefined;
@@ -89,12 +87,10 @@ export class SrtSession {
     }
   }
 
-  /** Whether it publishes what another stream id names. */
   publishes({ host, app, stream }: StreamId): boolean {
     return this.#id.host === host && this.#id.app === app && this.#id.stream === stream;
   }
 
-  /** @param level how the reason is logged */
   close(reason: string, level: 'debug' | 'info' | 'warn' = 'info'): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -132,7 +128,7 @@ export class SrtSession {
     this.#source.push(bytes);
   }
 
-  /** The caller sent them again in vain, or too late. */
+  /** Counts messages that were not received in time, in spite of retransmission. */
   #lose(messages: number): void {
     if (this.#source === undefined) return this.#held.lost(messages);
     this.#input?.counters.lost(messages);

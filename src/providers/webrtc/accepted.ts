@@ -15,12 +15,12 @@ import { kilnError } from '../../errors.ts';
 
 type Codec = MediaTrack['codec'];
 
-/** One section of what a publisher sends: a picture, in one stream or several qualities, or sound. */
+/** Section that a publisher sends: video, in one stream or several qualities, or audio. */
 export interface IngestPlan {
   readonly mid: string;
   readonly kind: 'video' | 'audio';
   readonly codec: Codec;
-  /** As agreed: payload types and format parameters are those of the descriptions. */
+  /** Negotiated format, with the payload types and parameters of the descriptions. */
   readonly format: RtpCodec;
   readonly extensions: readonly { readonly id: number; readonly uri: string }[];
   /** Names of the qualities; empty for one stream. */
@@ -28,14 +28,15 @@ export interface IngestPlan {
   readonly source: RemoteMedia['source'];
 }
 
-/** Parameters of sound that this end wishes for (RFC 7587 section 6.1). */
+/** Audio parameters that Kiln asks for (RFC 7587 section 6.1). */
 const OPUS_WISHES = { minptime: 10, stereo: 1, useinbandfec: 1 } as const;
 
 /**
- * How to take what a publisher offers: each section in the first of its codecs that is taken.
- * @param rtx retransmissions in a stream of their own are taken
- * @throws notAcceptable where nothing is offered, where there is more than one picture or sound, where they are not bundled, or a
- * section cannot be taken: a publisher that is taken in part would not know it (RFC 9725 sections 4.4.2 and 4.4.3)
+ * Plans how to receive an offer: each section in its first supported codec.
+ * @param rtx whether retransmissions in a stream of their own are accepted
+ * @throws notAcceptable when nothing is offered, when there is more than one video or audio section, when they are not
+ * bundled, or a section is not supported: a publisher would not notice a partial acceptance (RFC 9725 sections 4.4.2 and
+ * 4.4.3)
  */
 export function planIngest(offer: RemoteDescription, rtx: boolean): IngestPlan[] {
   const sending = offer.media.filter(({ sends }) => sends).filter(isMediaSection);
@@ -52,12 +53,12 @@ export function planIngest(offer: RemoteDescription, rtx: boolean): IngestPlan[]
   });
 }
 
-/** What an answer to a server's offer takes up. @throws notAcceptable where that is nothing */
+/** Plans how to receive an answer to Kiln's offer. @throws notAcceptable when it accepts nothing */
 export function planAnswered(offered: readonly ReceivingMedia[], { media }: RemoteDescription): IngestPlan[] {
   const plans = offered.flatMap(({ mid, kind, accepted, extensions }): IngestPlan[] => {
     const section = media.find((answered) => answered.mid === mid);
     if (section === undefined || !section.sends) return [];
-    // what it can send with comes in the order that it prefers
+    // codecs of the answer come in the publisher's order of preference
     const [format] = section.codecs.flatMap(({ payloadType }) =>
       accepted.filter((codec) => codec.payloadType === payloadType),
     );
@@ -84,7 +85,7 @@ const MORE_H264 = [
 ] as const;
 const OFFERED_VIDEO = ['H264', 'VP8', 'VP9', 'AV1'] as const;
 
-/** What this end offers to take: picture and sound, in any codec that mediasoup routes. */
+/** Sections that Kiln offers: video and audio, in any codec that mediasoup routes. */
 export function offeredMedia(rtx: boolean): ReceivingMedia[] {
   const [h264, ...others] = OFFERED_VIDEO.map((codec) => offeredCodec(codec, rtx, 'All')) as [RtpCodec, ...RtpCodec[]];
   const profiles = MORE_H264.map(([profile, payloadType, rtxPayloadType]): RtpCodec => ({
@@ -111,12 +112,12 @@ export function offeredMedia(rtx: boolean): ReceivingMedia[] {
   }));
 }
 
-/** The answer's section for a plan. */
+/** Answer's section for a plan. */
 export function receivingMedia({ mid, kind, format, extensions, rids }: IngestPlan): ReceivingMedia {
   return { mid, kind, accepted: [format], extensions, rids };
 }
 
-/** What mediasoup is told of a plan's packets. */
+/** Parameters of a plan's packets for mediasoup. */
 export function rtpParameters({ mid, kind, codec, format, extensions, rids, source }: IngestPlan): types.RtpParameters {
   const { mimeType, clockRate, channels, parameters } = formatOf(codec);
   const { payloadType, rtxPayloadType, feedback } = format;
@@ -163,7 +164,7 @@ function planSection(section: RemoteMedia & { kind: 'video' | 'audio' }, rtx: bo
     ({ uri }) => section.extensions.find((offered) => offered.uri === uri) ?? [],
   );
   const rids = hasLayers(codec) && agreed.some(({ uri }) => uri.endsWith(':rtp-stream-id')) ? section.rids : [];
-  // who is not to send qualities, and offered them, is not to name one either
+  // a publisher that offered qualities and sends one stream must not name one
   const isSingle = rids.length < section.rids.length;
   const extensions = isSingle ? agreed.filter(({ uri }) => !uri.endsWith('rtp-stream-id')) : agreed;
   return {
@@ -187,7 +188,7 @@ function formatFor(codec: Codec, remote: RemoteCodec, rtxPayloadType: number | u
     parameters: codec === 'OPUS' ? OPUS_WISHES : answeredParameters(remote.parameters),
     payloadType: remote.payloadType,
     ...(rtxPayloadType !== undefined && { rtxPayloadType }),
-    // what a publisher sends is estimated by its sound, too
+    // the bandwidth estimate of a publisher includes its audio
     feedback: remote.feedback.filter((feedback) => isKnownFeedback(kind, feedback) || feedback.type === 'transport-cc'),
   };
 }

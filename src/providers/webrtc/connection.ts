@@ -2,7 +2,7 @@ import type { types } from 'mediasoup';
 import type { Connection } from '../../core/source.ts';
 import type { RelayAddresses } from './relay-addresses.ts';
 
-/** How a publisher's media comes, as the management API shows it; undefined until ICE has selected a pair. */
+/** Connection of a publisher as the management API shows it; undefined until ICE has selected a pair. */
 export function connectionOf(
   tuple: types.TransportTuple | undefined,
   relays: Pick<RelayAddresses, 'has'>,

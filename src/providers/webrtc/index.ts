@@ -1,29 +1,28 @@
 import type { Entrance } from '../../webrtc/signalling/entrance.ts';
-import { IngestDesk, type IngestDeskOptions } from './desk.ts';
-import { PublisherEntrance } from './publisher-entrance.ts';
+import { PublishSessions, type PublishSessionsOptions } from './publish-sessions.ts';
+import { PublisherSignalling } from './publisher-entrance.ts';
 
 const TICK_MS = 1000;
 
-/** Streams from browsers and encoders: mediasoup behind, WHIP and WebSocket signalling in front, at `entrance`. */
+/** Provider for browsers and encoders: receives by mediasoup, with WHIP and WebSocket signalling. */
 export class WebrtcProvider {
-  /** Where publishers come in. */
+  /** Handler of signalling for publishers. */
   readonly entrance: Entrance;
-  readonly #desk: IngestDesk;
+  readonly #publishers: PublishSessions;
   readonly #timer = setInterval(() => this.#tick(), TICK_MS).unref();
 
-  constructor(options: IngestDeskOptions) {
-    this.#desk = new IngestDesk({ ...options, log: options.log.child({ module: 'webrtc' }) });
-    this.entrance = new PublisherEntrance(options.registry, this.#desk, options.bind);
+  constructor(options: PublishSessionsOptions) {
+    this.#publishers = new PublishSessions({ ...options, log: options.log.child({ module: 'webrtc' }) });
+    this.entrance = new PublisherSignalling(options.registry, this.#publishers, options.bind);
   }
 
-  /** Ends all sessions and takes no more. Idempotent. */
   close(): void {
     clearInterval(this.#timer);
-    this.#desk.close();
+    this.#publishers.close();
   }
 
   #tick(): void {
     const now = Date.now();
-    for (const session of this.#desk.sessions) session.tick(now);
+    for (const session of this.#publishers.sessions) session.tick(now);
   }
 }

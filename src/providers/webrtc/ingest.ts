@@ -13,7 +13,7 @@ import { TrackWriter } from '../intake/track-writer.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import { areAligned, SILENT_WAIT_MS } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
-import { FirstPictures } from '../rtp/first-pictures.ts';
+import { FirstFrames } from '../rtp/first-pictures.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { RtpLane, type LaneEvent } from '../rtp/lane.ts';
 import type { IngestPlan } from './accepted.ts';
@@ -24,32 +24,30 @@ export interface IngestOptions {
   readonly config: WebrtcProviderConfig;
   readonly plans: readonly IngestPlan[];
   readonly faults: FaultLog;
-  /** Key frames of a section are wanted. */
   readonly onKeyWanted: (plan: IngestPlan) => void;
-  /** The source cannot be used or fell silent; called once. */
+  /** Called once, when the source is unusable or falls silent. */
   readonly onFailure: (reason: string) => void;
 }
 
-/** Key frames that did not come are asked for again. */
+/** Interval of requests for key frames that did not arrive. */
 const RETRY_MS = 500;
-/** For readers that come, key frames are asked for no more often: each costs the publisher many times another picture. */
+/** Shortest interval of key frames requested for new readers: each costs several times the bits of another frame. */
 const WANTED_MS = 1000;
-/** A quality of which nothing came for so long is not sent: browsers leave out what the way does not carry. */
+/** Silence after which a quality counts as not sent: browsers leave out qualities that the bandwidth does not allow. */
 const ACTIVE_MS = 1500;
-/** Sender reports come once a second or more often: who sends none for so long sends none. */
+/** Longest wait for sender reports, which come once a second or more often. */
 const REPORTS_WAIT_MS = 3000;
 
-/** A section of what is sent, with its streams: one, or the qualities of one picture. */
+/** Section of the session, with its streams: one, or the qualities of one video. */
 interface Section {
   readonly plan: IngestPlan;
   readonly lanes: readonly RtpLane[];
-  /** When key frames were asked for last. */
   askedAt: number;
-  /** Since when a reader has waited for one; undefined while none does. */
+  /** Time since which a reader waits for a key frame; undefined when none does. */
   wantedAt: number | undefined;
 }
 
-/** RTP of one publisher to packets of an input stream. Owns its timers; does not close the stream. */
+/** Converts RTP of one publisher to packets of an input stream. Owns its timers; does not close the stream. */
 export class Ingest {
   readonly #options: IngestOptions;
   readonly #clock: RtpClock;
@@ -58,9 +56,8 @@ export class Ingest {
   readonly #gate: LayerGate;
   readonly #timer = setInterval(() => this.#tick(), RETRY_MS).unref();
   readonly #gaps: GapTimer;
-  readonly #first = new FirstPictures((event) => this.#take(event));
+  readonly #first = new FirstFrames((event) => this.#take(event));
   #aligned: boolean;
-  /** When the first frame came, which waited for reports. */
   #heardAt: number | undefined;
   #closed = false;
 
@@ -99,19 +96,19 @@ export class Ingest {
     });
   }
 
-  /** The streams of a section, in the order of its rids. */
+  /** Streams of a section, in the order of its rids. */
   lanes(plan: IngestPlan): readonly RtpLane[] {
     return this.#sections.find((section) => section.plan === plan)?.lanes ?? [];
   }
 
-  /** The sections of which nothing has come. */
+  /** Kinds of the sections without packets. */
   get silent(): IngestPlan['kind'][] {
     return this.#sections.flatMap(({ plan: { kind }, lanes }) =>
       lanes.every(({ packets }) => packets === 0) ? kind : [],
     );
   }
 
-  /** Takes a packet of a stream, whose bytes are this one's from now on. */
+  /** Receives a packet of a stream and keeps its bytes. */
   push(lane: RtpLane, packet: Buffer): void {
     if (this.#closed) return;
     const now = performance.now();
@@ -125,7 +122,6 @@ export class Ingest {
     this.#gaps.heard(lane, now);
   }
 
-  /** Idempotent. */
   close(): void {
     this.#closed = true;
     this.#options.input.off('keyWanted', this.#onKeyWanted);
@@ -159,7 +155,7 @@ export class Ingest {
   }
 
   #hear(event: LaneEvent): void {
-    // frames before that have no time
+    // frames have no time before that
     if (event.what === 'frame' && !this.#isAligned(event.now)) return;
     this.#first.push(event);
   }
@@ -174,7 +170,7 @@ export class Ingest {
     if (unit !== undefined) this.#gate.push(unit);
   }
 
-  /** Where times are to be those of the reports from the beginning, nothing begins without. */
+  /** Whether frames have times: with `rtcpBasedTimestamp`, only after sender reports or a limited wait for them. */
   #isAligned(now: number): boolean {
     if (this.#aligned) return true;
     this.#heardAt ??= now;
@@ -187,7 +183,6 @@ export class Ingest {
     return true;
   }
 
-  /** Lanes of which nothing came were waited for long enough. */
   #leaveOutSilent(): void {
     for (const { plan, lanes } of this.#sections)
       lanes.forEach(({ packets }, index) => {
@@ -248,7 +243,7 @@ export class Ingest {
   }
 }
 
-/** Those of a section's streams that are sent now. */
+/** Streams of a section that are sent now. */
 function active({ lanes }: Section, now: number): RtpLane[] {
   return lanes.filter(({ lastHeard }) => now - lastHeard < ACTIVE_MS);
 }

@@ -1,30 +1,29 @@
 import type { MediaUnit } from '../intake/media-unit.ts';
 
-/** Browsers begin with the lowest quality, and send the others when they know that the way carries them. */
+/** Wait for all qualities: browsers begin with the lowest, and add others when the bandwidth allows. */
 const WAIT_MS = 6000;
 const MAX_UNITS = 1024;
 const MAX_BYTES = 8 * 1024 * 1024;
 
 export interface LayerGateOptions {
   readonly pass: (unit: MediaUnit) => void;
-  /** Not all qualities came in time; called before what was held passes. */
+  /** Called when the wait is over, before held units pass. */
   readonly onWaited: () => void;
 }
 
 /**
- * Holds a stream back whose picture comes in several qualities, until all of them have come: what is made of a stream is
- * decided when it begins. Waits for a limited time, and holds a limited amount.
+ * Holds a stream with several qualities of video until all have begun, because output profiles are decided at its start.
+ * Waits for a limited time, and holds a limited amount.
  */
 export class LayerGate {
   readonly #expected: number;
   readonly #options: LayerGateOptions;
   readonly #seen = new Set<number>();
-  /** Undefined once the gate is open. */
   #held: MediaUnit[] | undefined;
   #bytes = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /** @param expected how many video tracks there will be */
+  /** @param expected number of video tracks */
   constructor(expected: number, options: LayerGateOptions) {
     this.#expected = expected;
     this.#options = options;
@@ -43,7 +42,6 @@ export class LayerGate {
     if (isFull || this.#seen.size === this.#expected) this.#open();
   }
 
-  /** Drops what is held. */
   close(): void {
     clearTimeout(this.#timer);
     this.#held = undefined;

@@ -6,18 +6,18 @@ import { peerRole } from '../../webrtc/peer-link.ts';
 import type { Answered, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { offeredMedia, planAnswered, planIngest, receivingMedia } from './accepted.ts';
-import type { IngestDesk } from './desk.ts';
+import type { PublishSessions } from './publish-sessions.ts';
 import type { IngestSession } from './session.ts';
 
-/** Lets publishers in: WHIP and `direction=send` of the WebSocket signalling. */
-export class PublisherEntrance implements Entrance {
+/** Handles signalling of publishers: WHIP and `direction=send` of the WebSocket signalling. */
+export class PublisherSignalling implements Entrance {
   readonly bind: WebrtcBindConfig;
   readonly #registry: Registry;
-  readonly #desk: IngestDesk;
+  readonly #publishers: PublishSessions;
 
-  constructor(registry: Registry, desk: IngestDesk, bind: WebrtcBindConfig) {
+  constructor(registry: Registry, publishers: PublishSessions, bind: WebrtcBindConfig) {
     this.#registry = registry;
-    this.#desk = desk;
+    this.#publishers = publishers;
     this.bind = bind;
   }
 
@@ -25,12 +25,12 @@ export class PublisherEntrance implements Entrance {
     return this.#registry.resolve(hostName)?.applications.get(app)?.config.providers.webrtc?.crossDomains;
   }
 
-  /** @throws what IngestDesk does, sdpMalformed, notAcceptable, mediaUnavailable */
+  /** @throws the errors of PublishSessions.open(), sdpMalformed, notAcceptable, mediaUnavailable */
   async answer(request: PeerRequest, sdp: string, onClose: () => void): Promise<Answered> {
     const {
       session,
       plan: { offer, plans },
-    } = await this.#desk.open(request, ({ rtx }) => {
+    } = await this.#publishers.open(request, ({ rtx }) => {
       const read = readOffer(sdp);
       return { offer: read, plans: planIngest(read, rtx.enable) };
     });
@@ -50,16 +50,16 @@ export class PublisherEntrance implements Entrance {
     }
   }
 
-  /** @throws what IngestDesk does, mediaUnavailable */
-  async offer(request: PeerRequest, hearer: Hearer): Promise<Offered> {
-    const { session, plan: media } = await this.#desk.open(request, ({ rtx }) => offeredMedia(rtx.enable));
-    session.once('close', (reason, end) => hearer.closed(reason, end));
+  /** @throws the errors of PublishSessions.open(), mediaUnavailable */
+  async offer(request: PeerRequest, observer: Hearer): Promise<Offered> {
+    const { session, plan: media } = await this.#publishers.open(request, ({ rtx }) => offeredMedia(rtx.enable));
+    session.once('close', (reason, end) => observer.closed(reason, end));
     return {
       session,
       sdp: describe(session, 'actpass', media),
       answer: async (answer) =>
         session.accept(planAnswered(media, answer), { fingerprint: answer.fingerprint, role: peerRole(answer.setup) }),
-      // publishers have none
+      // publishers have no renditions
       changeRendition: async () => {},
     };
   }

@@ -5,12 +5,12 @@ import { canonicalAddress } from '../../lib/address.ts';
 import type { Logger } from '../../log/log.ts';
 import { localAddresses } from '../../webrtc/addresses.ts';
 
-/** What names stand for is looked up again when it is asked for after so long. */
+/** Age after which resolved names are looked up again when used. */
 const FRESH_MS = 60_000;
 
 /**
- * Addresses of the relays that publishers are told of: who comes from there is relayed. A relay that sends from another
- * address than it is called at is not known.
+ * Addresses of the relays that publishers are given: clients from there are relayed. The address that a relay sends from
+ * is unknown if it differs from the one it is called at.
  */
 export class RelayAddresses {
   readonly #names: readonly string[];
@@ -38,7 +38,7 @@ export class RelayAddresses {
     return this.#fixed.has(plain) || [...this.#found.values()].some((addresses) => addresses.includes(plain));
   }
 
-  /** What a name stood for last, it goes on to stand for when it cannot be looked up. */
+  /** Looks up all names. A name that cannot be resolved keeps its last addresses. */
   #lookUp(): void {
     this.#lookedUp = performance.now();
     for (const host of this.#names) {
@@ -58,14 +58,14 @@ export class RelayAddresses {
   }
 }
 
-/** Of this machine, as others call them. */
+/** External addresses of this machine. */
 function ownAddresses(): string[] {
   return localAddresses()
     .filter(({ internal }) => !internal)
     .map(({ address }) => canonicalAddress(address));
 }
 
-/** Host of a TURN URI (RFC 7065); undefined for another one, such as that of a STUN server. */
+/** Host of a TURN URI (RFC 7065); undefined for other URIs, such as those of STUN servers. */
 function relayHost(url: string): string | undefined {
   const match = /^turns?:(?:\[([^\]]+)\]|([^:?[]+))/i.exec(url);
   return match?.[1] ?? match?.[2];

@@ -1,10 +1,10 @@
 import type { SenderTime } from '../../protocols/rtp/receive/rtcp.ts';
 
 /**
- * A sender report, out of what mediasoup tells of it: reports that it writes for its own consumers tell when packets came,
- * and not when they were taken.
+ * Converts a sender report of a mediasoup trace event. Reports that mediasoup writes for its own consumers have the
+ * arrival of packets, not their capture.
  * @param info of a trace event `sr` of a producer
- * @param ssrc of the packets that it is about, as a consumer has them
+ * @param ssrc that a consumer of the producer has for the packets
  */
 export function senderTime(info: Readonly<Record<string, unknown>>, ssrc: number): SenderTime {
   const { ntpSec, ntpFrac, rtpTs } = info as { ntpSec: number; ntpFrac: number; rtpTs: number };

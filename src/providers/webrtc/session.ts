@@ -25,9 +25,9 @@ interface SessionEvents {
 }
 
 export interface IngestSessionOptions {
-  /** The session ends it, and ends with it. */
+  /** Input stream that the session closes, and ends with. */
   readonly input: InputStream;
-  /** Limits the time of the input. */
+  /** Says whether the input was closed because its time was over. */
   readonly grant: Pick<PublisherGrant, 'expired'>;
   readonly config: WebrtcProviderConfig;
   readonly worker: MediaWorker;
@@ -48,7 +48,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   #ingest: Ingest | undefined;
   #connected = false;
   #heardAt = 0;
-  /** Bytes of no section since it connected; undefined when it was said that there are some. */
+  /** Bytes outside all sections since it connected; undefined once they were logged. */
   #unknown: number | undefined = 0;
   #closed = false;
 
@@ -81,7 +81,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     return this.#options.input;
   }
 
-  /** For how long nothing has come, not even a check of ICE, in milliseconds; 0 before it connected. */
+  /** Milliseconds since anything arrived, ICE checks included; 0 before it connected. */
   get silence(): number {
     return this.#connected ? performance.now() - this.#heardAt : 0;
   }
@@ -107,8 +107,9 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
   }
 
   /**
-   * Makes what takes the publisher's packets, and tells the transport the publisher's end of DTLS.
-   * @throws mediaUnavailable when the session or its worker has been closed meanwhile; notAcceptable when the worker refuses a plan
+   * Creates the receivers of the publisher's packets, and connects the transport.
+   * @throws mediaUnavailable when the session or its worker closes before that; notAcceptable when the worker refuses a
+   * plan
    */
   async accept(plans: readonly IngestPlan[], end: PeerEnd): Promise<void> {
     const { worker, link } = this.#options;
@@ -125,14 +126,13 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
     }
   }
 
-  /** Brings the byte counts up to date, and ends a session that never connected. @param now milliseconds since the Unix epoch */
+  /** Updates byte counts, and ends a session that did not connect in time. @param now milliseconds since the Unix epoch */
   tick(now: number): void {
     if (this.#connected) this.#meter.poll();
     else if (now - this.createdTime > connectTimeout(this.#options.config.timeout))
       this.close('the publisher did not connect in time');
   }
 
-  /** Idempotent. */
   close(reason: string, end: SessionEnd = 'over'): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -220,7 +220,7 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
       .get(plan)
       ?.requestKeyFrame()
       .catch((error: unknown) => {
-        // it fails only with the worker, which closes the session
+        // it should fail only with the worker, which closes the session
         if (!this.#closed && !this.#options.worker.closed)
           this.close(`a key frame could not be requested: ${(error as Error).message}`);
       });
@@ -228,5 +228,4 @@ export class IngestSession extends EventEmitter<SessionEvents> implements PeerSe
 }
 
 const SSRC_AT = 8;
-/** More than handshakes and reports take. */
 const MANY_BYTES = 20_000;

@@ -7,9 +7,9 @@ import { FaultLog } from '../../../../src/log/log.ts';
 import { RtpClock } from '../../../../src/protocols/rtp/receive/clock.ts';
 import type { MediaUnit } from '../../../../src/providers/intake/media-unit.ts';
 import { VideoIntake } from '../../../../src/providers/intake/video-intake.ts';
-import { FirstPictures } from '../../../../src/providers/rtp/first-pictures.ts';
+import { FirstFrames } from '../../../../src/providers/rtp/first-pictures.ts';
 import { RtpLane, type LaneEvent } from '../../../../src/providers/rtp/lane.ts';
-import { PictureOrder, reorderedIn } from '../../../../src/providers/rtp/picture-order.ts';
+import { FrameOrder, reorderedIn } from '../../../../src/providers/rtp/picture-order.ts';
 import { h264Pps, h264Slice, h264Sps, type SpsOptions } from '../../../support/media/nal-build.ts';
 import { until } from '../../../support/time/until.ts';
 import { box, samples, vector } from '../../codecs/vectors.ts';
@@ -31,7 +31,7 @@ function setUp(t: ExecutionContext, sps: SpsOptions = {}) {
     onEvent: (event) => first.push(event),
     onLost: () => {},
   });
-  const first = new FirstPictures((event) => {
+  const first = new FirstFrames((event) => {
     const unit = event.lane.unit(event);
     if (unit !== undefined) units.push(unit);
     passed.push(event.now);
@@ -53,7 +53,7 @@ function setUp(t: ExecutionContext, sps: SpsOptions = {}) {
 }
 
 test('picture order counts tell where pictures are to come', (t) => {
-  const order = new PictureOrder(box(vector('h264-high-bframes.mp4'), 'avcC'));
+  const order = new FrameOrder(box(vector('h264-high-bframes.mp4'), 'avcC'));
   const units = samples(vector('h264-high-bframes.mp4'));
   t.deepEqual(
     units.map((unit) => order.step(unit)),
@@ -64,7 +64,7 @@ test('picture order counts tell where pictures are to come', (t) => {
   t.is(order.step(units[0] as Buffer), 1);
   t.is(order.peek(units[1] as Buffer), 3);
   t.is(order.step(units[1] as Buffer), 3);
-  const own = new PictureOrder(buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()] }));
+  const own = new FrameOrder(buildAvcConfig({ sps: [h264Sps()], pps: [h264Pps()] }));
   const picture = (count: number, idr = false) => own.step(joinNals([h264Slice({ order: count, idr })]));
   // one count for a frame, across the end of 8 bits
   t.deepEqual(

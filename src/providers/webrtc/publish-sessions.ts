@@ -16,7 +16,7 @@ import { connectionOf } from './connection.ts';
 import { RelayAddresses } from './relay-addresses.ts';
 import { IngestSession } from './session.ts';
 
-export interface IngestDeskOptions {
+export interface PublishSessionsOptions {
   readonly registry: Registry;
   readonly access: Access;
   readonly pool: WorkerPool;
@@ -25,31 +25,37 @@ export interface IngestDeskOptions {
   readonly log: Logger;
 }
 
-/** Peers that send nothing else check every six seconds that they are heard, or more often (RFC 7675 section 5.1). */
+/**
+ * Silence after which a publisher may be replaced: consent is checked every six seconds or more often (RFC 7675 section
+ * 5.1).
+ */
 const SILENT_MS = 8000;
-/** For so long a check holds (RFC 7675 section 5.1): some may get lost while media comes. The session ends who sends none of that. */
+/**
+ * Validity of a consent check (RFC 7675 section 5.1). Checks may get lost while media arrives; the session ends
+ * publishers that send no media.
+ */
 const CONSENT_MS = 30_000;
-/** What the way to a publisher is taken to carry: nothing but reports goes there. */
+/** Assumed bandwidth to a publisher, which receives reports only. */
 const BITRATE = 1_000_000;
 
-/** Where every publisher passes, whatever the signalling. */
-export class IngestDesk {
+/** Admits publishers and owns their sessions, for all signalling. */
+export class PublishSessions {
   readonly sessions = new Set<IngestSession>();
-  readonly #options: IngestDeskOptions;
+  readonly #options: PublishSessionsOptions;
   readonly #relays: RelayAddresses;
   readonly #pending = new PendingPeers();
   #closed = false;
 
-  constructor(options: IngestDeskOptions) {
+  constructor(options: PublishSessionsOptions) {
     this.#options = options;
     this.#relays = new RelayAddresses(options.bind, options.log);
   }
 
   /**
-   * Opens a session for a publisher who may come in.
-   * @param agree finds out what it is to send, for one who is admitted; @throws KilnError
-   * @throws what Access.admitPublisher(), PublisherGrant.publish() and `agree` do, streamAlreadyThere for streamExists;
-   * mediaUnavailable
+   * Opens a session for an admitted publisher.
+   * @param agree decides what the publisher sends, once it is admitted; @throws KilnError
+   * @throws the errors of Access.admitPublisher(), PublisherGrant.publish() and `agree`, streamAlreadyThere for
+   * streamExists; mediaUnavailable
    */
   async open<Plan>(
     request: PeerRequest,
@@ -112,7 +118,10 @@ export class IngestDesk {
     }
   }
 
-  /** Who has gone without a word, as browsers do whose page is closed, does not keep the next one out as long as it may be silent. */
+  /**
+   * Closes a silent session of the stream, so that a publisher that vanished, as browsers do whose page is closed, does
+   * not block its successor until the timeout.
+   */
   #dismissSilent(present: InputStream | undefined): void {
     for (const session of this.sessions) {
       if (session.input === present && session.silence > SILENT_MS)
@@ -120,7 +129,6 @@ export class IngestDesk {
     }
   }
 
-  /** Ends all sessions. Idempotent. */
   close(): void {
     this.#closed = true;
     for (const session of [...this.sessions]) session.close('the server is closing');
