@@ -14,7 +14,8 @@ const NEVER = new AbortController().signal;
 const mutex = new KeyedMutex();
 
 /**
- * Runs a step while no other user of the same lock runs one, on any machine: the folder may be shared.
+ * Runs a step while no other user of the same lock runs one, on any machine: the folder may be shared. For steps of
+ * milliseconds. A lock that a process holds as long as it runs is another problem: `cluster/durable-file.ts`.
  * @param path of a file that exists as long as somebody has the lock
  * @throws what the step throws; what the system says
  */

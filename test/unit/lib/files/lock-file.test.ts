@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -50,4 +50,16 @@ test.serial('that of a dead process is removed after a while, and only one of th
   );
   t.is(most, 1);
   t.deepEqual(readdirSync(join(path, '..')), []);
+});
+
+test.serial('after a reboot a lock is removed though another process has the number of its holder', async (t) => {
+  const path = lockFile(t);
+  writeFileSync(path, `boot-before ${readlinkSync('/proc/self/ns/pid')} ${process.ppid}`);
+  virtualTime(t);
+  let isHeld = false;
+  await withLock(path, async () => {
+    isHeld = true;
+  });
+  t.true(isHeld);
+  t.false(existsSync(path));
 });
