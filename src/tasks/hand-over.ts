@@ -27,7 +27,7 @@ export const STAND_BY = definePeerCall(
   Type.Object({ ready: Type.Boolean() }),
 );
 
-export interface HandOverOptions {
+export interface TaskHandOverOptions {
   readonly name: TaskName;
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'state'>;
   readonly calls: PeerCalls;
@@ -44,15 +44,15 @@ export interface HandOverOptions {
  * interrupted goes on until another node stands by, and ends at a moment of its choice; as long as no other node can run it,
  * it stays.
  */
-export class HandOver {
-  readonly #options: HandOverOptions;
+export class TaskHandOver {
+  readonly #options: TaskHandOverOptions;
   #definition: TaskDefinition | undefined;
   /** Ends what goes on, of either kind. */
   #stop: AbortController | undefined;
   #isWatching = false;
   #rest = new AbortController();
 
-  constructor(options: HandOverOptions) {
+  constructor(options: TaskHandOverOptions) {
     this.#options = options;
   }
 

@@ -1,34 +1,51 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { ranked, UnavailableError, type Cluster, type Json, type Owner } from '#cluster';
+import { UnavailableError, type Cluster, type Json, type Owner } from '#cluster';
 import { BackOff } from '../lib/back-off.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
+import { claimDelay, STEP_MS } from './claim-delay.ts';
 import type { KindCounts } from './counts.ts';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 import type { TaskDefinitions } from './definitions.ts';
 import { Fitness } from './fitness.ts';
-import { HandOver } from './hand-over.ts';
+import { TaskHandOver } from './hand-over.ts';
 import { isStreamKind, TaskEnd, type TaskKind } from './kind.ts';
 import { liveOutput } from './live-output.ts';
 import { applicationConfigOf, applicationOf } from './own-application.ts';
-import type { TaskProgress } from './progress.ts';
 import { TaskRunner } from './runner.ts';
 import { StandIn } from './stand-in.ts';
 import type { Limiter } from '../lib/limiter.ts';
+import { UnsavedProgress } from './unsaved-progress.ts';
 
-/** How much later than the one before it each node of the ranking claims a task without an owner. */
-const STEP_MS = 300;
-/** How much later than the last of them a node claims it that lacks what the task needs. */
-const UNSUITED_MS = 900;
 /** Pause after a claim that failed. */
 const AGAIN_MS = 1000;
 /** The longest pause after claims that were of no use. */
 const LONGEST_PAUSE_MS = 30_000;
-/** An owner that was only cut off from the store has newer progress, and this time to come back with it. */
-const RESCUE_MS = 5000;
 /** How long the store keeps progress for the next owner. */
 const KEPT_MS = 3_600_000;
+
+/**
+ * Phase of a slot. It begins idle, and only these transitions exist:
+ *
+ *     idle -> waiting      the task needs an owner and has none
+ *     waiting -> idle      it has one, or needs none any more
+ *     waiting -> claiming  this node's turn has come
+ *     idle, waiting -> claiming   the task is being created here
+ *     claiming -> running  the claim was granted
+ *     claiming -> waiting, idle   it was not: the wait goes on from where it began
+ *     running -> idle      the task has ended here
+ *     running -> claiming  the same, when its creation anew has waited for that
+ *     any -> closed        which is final
+ *
+ * Times are milliseconds of the monotonic clock.
+ */
+type Phase =
+  | { readonly kind: 'idle' }
+  /** `since`: when the wait began. Without a timer this node must not claim the task at present. */
+  | { readonly kind: 'waiting'; readonly since: number; readonly timer?: NodeJS.Timeout }
+  | { readonly kind: 'claiming'; readonly since?: number | undefined }
+  | { readonly kind: 'running'; readonly runner: TaskRunner; readonly isAwaited: boolean }
+  | { readonly kind: 'closed'; readonly runner?: TaskRunner | undefined };
 
 export interface TaskSlotOptions {
   readonly cluster: Cluster;
@@ -56,39 +73,37 @@ export class TaskSlot {
   readonly name: TaskName;
   readonly #options: TaskSlotOptions;
   readonly #key: string;
-  #owner: Owner | undefined;
-  /** The owner before, as long as there is none. */
-  #former: Owner | undefined;
-  #runner: TaskRunner | undefined;
-  #claiming = false;
-  /** Since when it has no owner, and when it may be claimed at the earliest; milliseconds of the monotonic clock. */
-  #vacantSince: number | undefined;
-  #notBefore = 0;
   readonly #fitness: Fitness;
+  readonly #handOver: TaskHandOver;
   /** After a claim that was of no use here, other nodes get a try. */
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
-  /** Fence of an owner that is gone, perhaps without saving the task's progress. */
-  #lastFence: number | undefined;
-  /** Progress that this node could not save when it stopped the task. */
-  #unsaved: TaskProgress | undefined;
-  #isSaving = false;
-  readonly #handOver: HandOver;
+  readonly #unsaved: UnsavedProgress;
+  #phase: Phase = { kind: 'idle' };
+  #owner: Owner | undefined;
+  /** The owner before, as long as there is none. It may be gone without having saved the progress. */
+  #former: Owner | undefined;
+  /** Earliest time of the next claim. */
+  #notBefore = 0;
   /** A run that is ready for the time after the present owner. */
   #standIn: StandIn | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #closed = false;
 
   constructor(name: TaskName, options: TaskSlotOptions) {
+    const { definitions, log } = options;
     this.name = name;
     this.#options = options;
     this.#key = taskKey(name);
-    this.#fitness = new Fitness(() => this.consider(), options.log);
-    this.#handOver = new HandOver({ ...options, name, suits: (definition) => this.#suits(definition) });
+    this.#fitness = new Fitness(() => this.consider(), log);
+    this.#handOver = new TaskHandOver({ ...options, name, suits: (definition) => this.#suits(definition) });
+    this.#unsaved = new UnsavedProgress(
+      (progress) => definitions.save(name, progress),
+      ({ message: reason }) =>
+        log.debug({ ...name, reason }, 'the progress of the task could not be saved: trying again'),
+    );
   }
 
   /** Ends when what this node runs of it has ended. */
   get over(): Promise<void> | undefined {
-    return this.#runner?.over;
+    return this.runner?.over;
   }
 
   /** The owner, as far as this node knows. */
@@ -97,36 +112,36 @@ export class TaskSlot {
   }
 
   get runner(): TaskRunner | undefined {
-    return this.#runner;
+    return 'runner' in this.#phase ? this.#phase.runner : undefined;
   }
 
-  /** The owner has changed. */
+  /** Sets the owner: it has changed. */
   setOwner(owner: Owner | undefined): void {
+    const { incarnation: own } = this.#options.cluster.self;
     const before = this.#owner;
     this.#owner = owner;
     this.#former = owner === undefined ? (before ?? this.#former) : undefined;
-    // another node has come first
-    const known = [before?.incarnation, this.#options.cluster.self.incarnation];
-    if (owner !== undefined && !known.includes(owner.incarnation)) this.#standIn?.close();
-    if (owner !== undefined) this.#onOwner(owner);
-    else if (before !== undefined) this.#lastFence = before.fence;
+    if (owner !== undefined && owner.incarnation !== own) {
+      if (owner.incarnation !== before?.incarnation) this.#standIn?.close();
+      this.#unsaved.onOwner(owner.fence);
+    }
     this.consider();
   }
 
   /** Reviews what to do. */
   consider(): void {
-    if (this.#closed) return;
-    const { definitions, kind } = this.#options;
+    if (this.#phase.kind === 'closed') return;
+    const { definitions, kind, onLook, onEmpty } = this.#options;
     const definition = definitions.get(this.name);
     if (definition === undefined || this.#standIn?.isFor(definition) === false) this.#standIn?.close();
-    if (this.#runner !== undefined) this.#review(this.#runner, definition);
-    else if (definition !== undefined && this.#owner === undefined) this.#claimWhenDue(definition);
-    else this.#cancelClaim(definition);
-    const isIdle = this.#vacantSince === undefined && this.#runner === undefined;
+    if (this.runner !== undefined) this.#review(this.runner, definition);
+    else if (definition !== undefined && this.#owner === undefined && this.#isWanted(definition))
+      this.#wait(definition);
+    else this.#rest(definition);
+    const isIdle = this.#phase.kind === 'idle';
     const stream = definition !== undefined && isStreamKind(kind) ? kind.follows(definition.spec) : undefined;
-    this.#options.onLook(this, !isIdle, stream);
-    if (definition === undefined && this.#owner === undefined && this.#runner === undefined && !this.#claiming)
-      this.#options.onEmpty();
+    onLook(this, !isIdle, stream);
+    if (definition === undefined && this.#owner === undefined && isIdle) onEmpty();
   }
 
   /**
@@ -135,47 +150,19 @@ export class TaskSlot {
    * @throws UnavailableError
    */
   async begin(definition: TaskDefinition): Promise<TaskRunner | undefined> {
-    if (this.#claiming) return undefined;
-    this.#claiming = true;
+    const phase = this.#phase;
+    if (phase.kind === 'claiming' || phase.kind === 'closed') return undefined;
+    if (phase.kind === 'running') {
+      const isDeleted = !phase.runner.isNew && this.#options.definitions.get(this.name) === undefined;
+      if (!isDeleted || phase.isAwaited) return undefined;
+      this.#enter({ ...phase, isAwaited: true });
+      await phase.runner.over;
+    } else this.#enter({ kind: 'claiming' });
     try {
-      // what was deleted is about to end
-      const isDeleted = this.#options.definitions.get(this.name) === undefined;
-      if (this.#runner?.isNew === false && isDeleted) await this.#runner.over;
-      return this.#runner === undefined ? await this.#claim(definition, true) : undefined;
+      return await this.#claim(definition, true);
     } finally {
-      this.#claiming = false;
-      this.consider();
+      this.#endClaim();
     }
-  }
-
-  /**
-   * Earlier progress of this node is obsolete when another node owns the task. If this node has completed the task, the
-   * owner has to know.
-   */
-  #onOwner({ incarnation, fence }: Owner): void {
-    this.#lastFence = undefined;
-    if (incarnation === this.#options.cluster.self.incarnation || this.#unsaved === undefined) return;
-    if (this.#unsaved.over === true) void this.#saveOver(this.#unsaved);
-    else if (this.#unsaved.fence < fence) this.#unsaved = undefined;
-  }
-
-  /** Saves that the task is complete: its present owner ends it and deletes the definition. */
-  async #saveOver(progress: TaskProgress): Promise<void> {
-    const { definitions, log } = this.#options;
-    if (this.#isSaving) return;
-    this.#isSaving = true;
-    const backOff = new BackOff(LONGEST_PAUSE_MS);
-    while (!this.#closed && this.#unsaved === progress) {
-      try {
-        await definitions.save(this.name, progress);
-        this.#unsaved = undefined;
-      } catch (error) {
-        const { message: reason } = error as Error;
-        log.debug({ ...this.name, reason }, 'the progress of the task could not be saved: trying again');
-        await delay(backOff.next(), undefined, { ref: false });
-      }
-    }
-    this.#isSaving = false;
   }
 
   /**
@@ -189,8 +176,8 @@ export class TaskSlot {
     if (definition === undefined || cluster.draining || isStreamKind(kind)) return false;
     if (!anyway && !(await this.#suits(definition))) return false;
     const application = applicationOf(registry, this.name);
-    if (application === undefined || kind.standBy === undefined || this.#closed || this.#runner !== undefined)
-      return false;
+    if (application === undefined || kind.standBy === undefined) return false;
+    if (this.#phase.kind === 'closed' || this.#phase.kind === 'running') return false;
     if (this.#standIn?.isFor(definition) !== true) {
       this.#standIn?.close();
       this.#standIn = new StandIn(kind.standBy.bind(kind), { name: this.name, definition, application }, log);
@@ -200,16 +187,21 @@ export class TaskSlot {
     return await ready;
   }
 
-  /** Ends the run on this node, if there is one. */
+  /** Ends the run on this node, if there is one. Idempotent. */
   async close(): Promise<void> {
-    this.#closed = true;
-    clearTimeout(this.#timer);
+    this.#enter({ kind: 'closed', runner: this.runner });
     this.#standIn?.close();
+    this.#unsaved.set(undefined);
     this.#handOver.cancel();
-    await this.#runner?.stop(new TaskEnd('handedOver', 'the node is stopping'));
+    await this.runner?.stop(new TaskEnd('handedOver', 'the node is stopping'));
   }
 
-  /** What becomes of a task that runs here. */
+  #enter(phase: Phase): void {
+    if (this.#phase.kind === 'waiting') clearTimeout(this.#phase.timer);
+    this.#phase = phase;
+  }
+
+  /** Reviews a task that runs here. */
   #review(runner: TaskRunner, definition: TaskDefinition | undefined): void {
     if (definition !== undefined) runner.define(definition);
     else if (!runner.isNew) void runner.stop(new TaskEnd('removed', 'the task was deleted'));
@@ -221,29 +213,24 @@ export class TaskSlot {
     else this.#handOver.watch(runner, definition);
   }
 
-  /** It has no owner: this node claims it when its turn has come. */
-  #claimWhenDue(definition: TaskDefinition): void {
-    clearTimeout(this.#timer);
-    if (!this.#isWanted(definition)) return this.#cancelClaim(definition);
+  /** Claims the task, which needs an owner, when the turn of this node has come. */
+  #wait(definition: TaskDefinition): void {
     const now = performance.now();
-    if (this.#vacantSince === undefined) this.#fitness.forget();
-    this.#vacantSince ??= now;
+    const begun = 'since' in this.#phase ? this.#phase.since : undefined;
+    if (begun === undefined) this.#fitness.forget();
+    const since = begun ?? now;
+    if (this.#phase.kind === 'claiming') return this.#enter({ kind: 'claiming', since });
     const delay = this.#delay(definition);
-    if (delay === undefined || this.#claiming) return;
-    const due = Math.max(this.#vacantSince + delay, this.#notBefore);
-    if (due > now) this.#again(due - now);
-    else void this.#take();
+    const inMs = delay === undefined ? undefined : Math.max(since + delay, this.#notBefore) - now;
+    if (inMs === undefined) this.#enter({ kind: 'waiting', since });
+    else if (inMs > 0) this.#enter({ kind: 'waiting', since, timer: setTimeout(() => this.consider(), inMs).unref() });
+    else void this.#take(since);
   }
 
-  #cancelClaim(definition: TaskDefinition | undefined): void {
-    clearTimeout(this.#timer);
-    this.#vacantSince = undefined;
-    if (definition === undefined) this.#unsaved = undefined;
-  }
-
-  #again(inMs: number): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.consider(), inMs).unref();
+  /** The task has an owner elsewhere, or needs none. */
+  #rest(definition: TaskDefinition | undefined): void {
+    this.#enter({ kind: this.#phase.kind === 'claiming' ? 'claiming' : 'idle' });
+    if (definition === undefined) this.#unsaved.set(undefined);
   }
 
   /** Whether the task needs an owner. One whose stream does not exist waits without one. */
@@ -251,34 +238,25 @@ export class TaskSlot {
     const { kind, definitions } = this.#options;
     if (!isStreamKind(kind) || definitions.isLeftOver(this.name, definition) || this.#isStreamHere(definition))
       return true;
-    return this.#unsaved !== undefined || this.#isProgressDue(definition);
+    return this.#unsaved.progress !== undefined || this.#isProgressDue(definition);
   }
 
-  /** An owner that died has left progress with its claim, where it does not last. */
+  /** Whether an owner that died has left progress with its claim, where it does not last. */
   #isProgressDue({ progress }: TaskDefinition): boolean {
-    return this.#lastFence !== undefined && (progress?.fence ?? 0) < this.#lastFence;
+    return this.#former !== undefined && (progress?.fence ?? 0) < this.#former.fence;
   }
 
   #isStreamHere(definition: TaskDefinition): boolean {
     return liveOutput(this.#options, this.name, definition) !== undefined;
   }
 
-  /** How long it may be without an owner before this node claims it, in milliseconds; undefined if this node must not. */
+  /** Time without an owner before this node claims the task, in milliseconds; undefined if this node must not. */
   #delay(definition: TaskDefinition): number | undefined {
-    const { cluster, kind, definitions } = this.#options;
-    if (cluster.state === 'degraded') return undefined;
+    if (this.#options.cluster.state === 'degraded') return undefined;
     const standsBy = this.#standIn?.isFor(definition) === true;
-    if (this.#unsaved !== undefined || standsBy || this.#isStreamHere(definition)) return 0;
-    const isLeftOver = definitions.isLeftOver(this.name, definition);
-    const order = ranked(this.#key, cluster.nodes(), this.#formerElsewhere);
-    const rank = order.indexOf(cluster.self.id);
-    if (rank < 0) return undefined;
-    if (isLeftOver) return rank * STEP_MS;
-    if (isStreamKind(kind)) return rank * STEP_MS + RESCUE_MS;
-    const application = applicationConfigOf(this.#options.registry, this.name);
-    if (application === undefined) return undefined;
-    const isSuited = this.#fitness.of(kind, definition.spec, application);
-    return rank * STEP_MS + (isSuited ? 0 : (order.length - 1) * STEP_MS + UNSUITED_MS);
+    if (this.#unsaved.progress !== undefined || standsBy || this.#isStreamHere(definition)) return 0;
+    const options = { ...this.#options, fitness: this.#fitness };
+    return claimDelay(options, this.name, definition, this.#formerElsewhere);
   }
 
   /** The owner before, where that was not this run of this node. */
@@ -287,61 +265,73 @@ export class TaskSlot {
   }
 
   /** Claims it when not too many others are being claimed. */
-  async #take(): Promise<void> {
+  async #take(since: number): Promise<void> {
     const { definitions, turns } = this.#options;
-    this.#claiming = true;
+    this.#enter({ kind: 'claiming', since });
     try {
       await turns.run(async () => {
         const definition = definitions.get(this.name);
-        const isFree = !this.#closed && this.#owner === undefined;
-        if (isFree && definition !== undefined && this.#isWanted(definition)) await this.#claim(definition, false);
+        if (this.#owner !== undefined || definition === undefined || !this.#isWanted(definition)) return;
+        await this.#claim(definition, false);
       });
     } catch (error) {
-      this.#fault(error);
-    } finally {
-      this.#claiming = false;
+      this.#logFailure(error);
     }
     // the owner may be gone again before this node knows of it
-    if (this.#runner === undefined) this.#notBefore = Math.max(this.#notBefore, performance.now() + AGAIN_MS);
-    this.consider();
+    if (this.runner === undefined) this.#notBefore = Math.max(this.#notBefore, performance.now() + AGAIN_MS);
+    this.#endClaim();
   }
 
   async #claim(definition: TaskDefinition, isNew: boolean): Promise<TaskRunner | undefined> {
     const { cluster, definitions } = this.#options;
+    if (this.#phase.kind !== 'claiming') return undefined;
     const claim = await cluster.claim(this.#key, null, { silence: 'stop', keepMs: KEPT_MS });
     if ('owner' in claim) return undefined;
     const { lease } = claim;
     // a deletion looks for claims after it: so one of both notices the other
     if (!isNew) await cluster.config.sync();
     const present = definitions.get(this.name);
-    if (this.#closed || (present === undefined) !== isNew) {
+    if (this.#isClosed || (present === undefined) !== isNew) {
       void lease.release();
       return undefined;
     }
     const options = { ...this.#options, name: this.name, definition: present ?? definition };
-    const runner = new TaskRunner({ ...options, lease, isNew, unsaved: this.#unsaved, standIn: this.#standIn });
-    this.#runner = runner;
+    const unsaved = this.#unsaved.progress;
+    const runner = new TaskRunner({ ...options, lease, isNew, unsaved, standIn: this.#standIn });
+    this.#enter({ kind: 'running', runner, isAwaited: false });
     this.#standIn = undefined;
+    this.#unsaved.set(undefined);
     if (this.#formerElsewhere !== undefined) this.#options.counts.takenOver++;
-    this.#unsaved = undefined;
-    this.#lastFence = undefined;
-    void runner.over.then(() => this.#left(runner));
+    this.#former = undefined;
+    void runner.over.then(() => this.#onOver(runner));
     return runner;
   }
 
-  #left(runner: TaskRunner): void {
+  get #isClosed(): boolean {
+    return this.#phase.kind === 'closed';
+  }
+
+  /** A claim that was not granted leads back to where it came from. */
+  #endClaim(): void {
+    const phase = this.#phase;
+    if (phase.kind === 'claiming' && phase.since !== undefined) this.#enter({ kind: 'waiting', since: phase.since });
+    else if (phase.kind === 'claiming') this.#enter({ kind: 'idle' });
+    this.consider();
+  }
+
+  #onOver(runner: TaskRunner): void {
+    if (this.#phase.kind !== 'running') return;
     this.#handOver.cancel();
-    this.#runner = undefined;
-    this.#vacantSince = undefined;
-    this.#unsaved = runner.unsaved;
-    if (this.#unsaved !== undefined) this.#notBefore = performance.now() + AGAIN_MS;
+    this.#enter({ kind: this.#phase.isAwaited ? 'claiming' : 'idle' });
+    this.#unsaved.set(runner.unsaved);
+    if (this.#unsaved.progress !== undefined) this.#notBefore = performance.now() + AGAIN_MS;
     if (runner.isUseful) this.#backOff.reset();
     else this.#notBefore = performance.now() + STEP_MS + this.#backOff.next();
     // the known claims still include this one
     this.consider();
   }
 
-  #fault(error: unknown): void {
+  #logFailure(error: unknown): void {
     const { log } = this.#options;
     if (error instanceof UnavailableError)
       log.debug({ ...this.name, reason: error.message }, 'the task cannot be claimed');

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { pino } from 'pino';
 import type { NodeRow } from '#cluster';
-import { HandOver, type HandOverOptions } from '../../../src/tasks/hand-over.ts';
+import { TaskHandOver, type TaskHandOverOptions } from '../../../src/tasks/hand-over.ts';
 import type { TaskDefinition } from '../../../src/tasks/definition.ts';
 import type { TaskRunner } from '../../../src/tasks/runner.ts';
 import { Limiter } from '../../../src/lib/limiter.ts';
@@ -17,7 +17,7 @@ test.serial('a task leaves a node that lacks what it needs for one that has it, 
   virtualTime(t);
   const calls: unknown[] = [];
   const has = { here: true, there: false };
-  const handOver = new HandOver({
+  const handOver = new TaskHandOver({
     name: NAME,
     cluster: { self: { id: 'a', incarnation: 'a1' }, nodes: () => [OTHER], state: 'online' },
     calls: {
@@ -29,7 +29,7 @@ test.serial('a task leaves a node that lacks what it needs for one that has it, 
     moves: new Limiter(1),
     suits: async () => has.here,
     log: pino({ level: 'silent' }),
-  } as unknown as HandOverOptions);
+  } as unknown as TaskHandOverOptions);
   t.teardown(() => handOver.cancel());
   const handedOver: string[] = [];
   const runner = { isInterruptible: false, handOver: ({ message }: Error) => handedOver.push(message) };
@@ -60,7 +60,7 @@ test.serial('a task is handed over although it cannot be found out at first what
     { write: (line: string) => void errors.push((JSON.parse(line) as { msg: string }).msg) },
   );
   let asked = 0;
-  const handOver = new HandOver({
+  const handOver = new TaskHandOver({
     name: NAME,
     cluster: { self: { id: 'a', incarnation: 'a1' }, nodes: () => [OTHER], state: 'online' },
     calls: { call: async () => ({ ready: true }) },
@@ -70,7 +70,7 @@ test.serial('a task is handed over although it cannot be found out at first what
       return true;
     },
     log,
-  } as unknown as HandOverOptions);
+  } as unknown as TaskHandOverOptions);
   const { promise: handedOver, resolve } = Promise.withResolvers<void>();
   handOver.begin({ isInterruptible: true, handOver: resolve } as unknown as TaskRunner, DEFINITION);
   await handedOver;
