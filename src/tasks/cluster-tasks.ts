@@ -54,7 +54,7 @@ export interface TaskRow {
   readonly name: TaskName;
   readonly definition: TaskDefinition;
   /**
-   * `waiting`: nobody runs it, because its stream does not exist, or because it is about to be retried. `unknown`: its
+   * `waiting`: no node runs it, because its stream does not exist, or because it is about to be retried. `unknown`: its
    * owner does not answer.
    */
   readonly state: 'running' | 'waiting' | 'unknown';
@@ -126,8 +126,8 @@ export class ClusterTasks {
   }
 
   /**
-   * The same for one whose last state is of interest.
-   * @returns that state, undefined where its node does not tell it; undefined when there is no task
+   * Deletes a task whose last state is of interest.
+   * @returns that state, undefined where its node does not report it; undefined when there is no task
    */
   async end(name: TaskName): Promise<{ readonly report: Json | undefined } | undefined> {
     const { cluster, tasks, others } = this.#options;
@@ -139,7 +139,7 @@ export class ClusterTasks {
     return { report: answer?.report as Json | undefined };
   }
 
-  /** The tasks of a kind in an application, by id, as they are now: nodes that run some are asked all at once. */
+  /** Lists the tasks of a kind in an application by id, as they are now: nodes that run some are asked all at once. */
   async list(kind: string, application: Application): Promise<TaskRow[]> {
     await this.#catchUp();
     const names = this.#options.tasks.definitions.in(kind, application);
@@ -148,14 +148,14 @@ export class ClusterTasks {
     return rows.sort((a, b) => (a.name.id < b.name.id ? -1 : 1));
   }
 
-  /** One task as it is now; its owner is asked. @returns undefined when there is none of that name */
+  /** Finds one task as it is now; its owner is asked. @returns undefined when there is none of that name */
   async find(name: TaskName): Promise<TaskRow | undefined> {
     await this.#catchUp();
     const [row] = await this.#rows([name], name);
     return row;
   }
 
-  /** Afterwards this node knows everything that was answered before. */
+  /** Brings this node up to date with everything that any node has answered before. */
   async #catchUp(): Promise<void> {
     const { cluster } = this.#options;
     await Promise.all([cluster.config.sync(), cluster.ownerOf(TASKS)]);
@@ -163,7 +163,7 @@ export class ClusterTasks {
     await setImmediate();
   }
 
-  /** @param asked what the nodes that run some are asked for */
+  /** @param asked tasks whose states are requested of the nodes that run some */
   async #rows(names: readonly TaskName[], asked: ReportsOf): Promise<TaskRow[]> {
     const { tasks } = this.#options;
     const found = names.flatMap((name) => {
@@ -180,7 +180,7 @@ export class ClusterTasks {
     });
   }
 
-  /** By incarnation of the node; without those that do not answer. */
+  /** Reports by incarnation of the node; without nodes that do not answer. */
   async #reports(asked: ReportsOf, owners: readonly Owner[]) {
     const { cluster, tasks, others } = this.#options;
     const nodes = new Map(owners.map((owner) => [owner.incarnation, owner]));

@@ -1,7 +1,8 @@
-/** What has become of the tasks of one kind on this node. */
+/** Counts of the tasks of one kind on this node. */
 export interface KindCounts {
-  /** Runs that have begun, and of those the ones that failed and are tried again. */
+  /** Runs that have begun. */
   started: number;
+  /** Runs that failed and are tried again. */
   failed: number;
   /** Tasks that another node had before. */
   takenOver: number;

@@ -6,14 +6,14 @@ import { ProgressSchema, type TaskProgress } from './progress.ts';
 
 /** The name of a task in the whole cluster. */
 export interface TaskName {
-  /** Of the kind of tasks. */
+  /** Name of its kind. */
   readonly kind: string;
   readonly vhost: string;
   readonly app: string;
   readonly id: string;
 }
 
-/** The same in calls between nodes. */
+/** Schema of a task's name in calls between nodes. */
 export const TaskNameSchema = Type.Object({
   kind: Type.String(),
   vhost: Type.String(),
@@ -21,9 +21,9 @@ export const TaskNameSchema = Type.Object({
   id: Type.String(),
 });
 
-/** Of a task that the configuration asks for. */
+/** Origin of a task that the configuration asks for. */
 const Origin = Type.Object({
-  /** Identifies the entry: another one when what it says changes. */
+  /** Identifies the entry: another one when its content changes. */
   entry: Type.String(),
   /** Incarnation of the node that has the stream which the task is for: no other node runs it. */
   node: Type.String(),
@@ -36,33 +36,33 @@ export type TaskOrigin = Static<typeof Origin>;
 const Stored = Type.Object({
   spec: Type.Unknown(),
   persistent: Type.Boolean(),
-  /** Its virtual host is stored, too, and the task ends with it. */
+  /** Whether its virtual host is stored, too: the task ends with it. */
   stored: Type.Boolean(),
   /** Unique for each task, also under the same name. Older versions have neither this nor the fields below. */
   uid: Type.Optional(Type.String()),
-  /** Of its application when it was created. */
+  /** Generation of its application when it was created. */
   generation: Type.Optional(Type.Number()),
-  /** It ends with its stream. */
+  /** Set for a task that the configuration asks for: it ends with its stream. */
   origin: Type.Optional(Origin),
   progress: Type.Optional(ProgressSchema),
 });
 
-/** What a task has to do, on whichever node. */
+/** Definition of a task, the same for every node. */
 export interface TaskDefinition extends Omit<Static<typeof Stored>, 'spec' | 'progress'> {
   /** The data of the kind of task. */
   readonly spec: Json;
-  /** It outlives its application's restarts. */
+  /** Whether it outlives its application's restarts. */
   readonly persistent: boolean;
   /** As saved by the last owner: the claim may have newer progress. */
   readonly progress?: TaskProgress;
 }
 
-/** Where definitions lie in the cluster's configuration: no virtual host has a name with `#`. */
+/** Path of all definitions in the cluster's configuration: no virtual host has a name with `#`. */
 const DEFINITIONS = joinKey('#task');
 /** Path of the claims of all tasks. */
 export const TASKS = 'task';
 
-/** True for what is stored beside the virtual hosts. */
+/** Whether a path leads to something other than virtual hosts. */
 export function isBesideVhosts([first = '']: readonly string[]): boolean {
   return first.startsWith('#');
 }
@@ -82,7 +82,7 @@ export function definitionsKey(kind: string, vhost: string, app?: string): strin
   return `${DEFINITIONS}/${joinKey(kind, vhost, ...(app === undefined ? [] : [app]))}`;
 }
 
-/** The task whose claim or definition a key is of; undefined for other keys. */
+/** Name of the task that a claim or definition with this key belongs to; undefined for other keys. */
 export function taskOfKey(key: string): TaskName | undefined {
   const [root, kind, vhost, app, id] = splitKey(key);
   if (root !== TASKS && root !== '#task') return undefined;
@@ -93,7 +93,7 @@ export function taskOfKey(key: string): TaskName | undefined {
 /** Values that were checked already; they are immutable. */
 const known = new WeakMap<object, TaskDefinition | undefined>();
 
-/** Whether both are the same but for their progress, and for the node that has their stream. */
+/** Whether both are the same except for their progress and the node that has their stream. */
 export function isSameTask(one: TaskDefinition, other: TaskDefinition): boolean {
   return one === other || isDeepStrictEqual(essence(one), essence(other));
 }
@@ -107,7 +107,7 @@ function essence({ progress: _, origin: __, ...rest }: TaskDefinition): object {
   return rest;
 }
 
-/** undefined for what a node of another version may have left. */
+/** Checks a stored definition. @returns undefined for one that a node of another version may have left */
 export function readDefinition(value: Json | undefined): TaskDefinition | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (!known.has(value))

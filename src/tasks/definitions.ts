@@ -15,20 +15,20 @@ import { OfferedTasks } from './offered.ts';
 import { ProgressWriter } from './progress-writer.ts';
 import type { TaskProgress } from './progress.ts';
 
-/** An application, or what has its name. */
+/** Name of an application. */
 interface ApplicationName {
   readonly vhost: { readonly name: string };
   readonly name: string;
 }
 
-/** Which tasks there are: in the configuration that all nodes share, and besides what this node offers alone. */
+/** Definitions of all tasks: those in the configuration that all nodes share, and those that this node offers. */
 export class TaskDefinitions {
   readonly offered = new OfferedTasks();
   readonly #config: Cluster['config'];
   readonly #progress: ProgressWriter;
-  /** Names by kind and application, and of which entries: these never change, others come in their place. */
+  /** Names by kind and application, as of `#indexed`: entries are immutable, changed ones are new objects. */
   #index: ReadonlyMap<string, readonly TaskName[]> = new Map();
-  /** Of entries that were read already: of thousands few change at a time. */
+  /** Names of entries that were read already: of thousands few change at a time. */
   readonly #names = new WeakMap<ConfigEntry, TaskName | undefined>();
   #indexed: ReadonlyMap<string, ConfigEntry> | undefined;
 
@@ -37,17 +37,17 @@ export class TaskDefinitions {
     this.#progress = new ProgressWriter(config);
   }
 
-  /** As this node knows it: one that is stored, or else what it offers under that name. */
+  /** Definition as this node knows it: the stored one, or else the one that this node offers under that name. */
   get(name: TaskName): TaskDefinition | undefined {
     return this.stored(name) ?? this.offered.get(name);
   }
 
-  /** As this node knows it. */
+  /** Stored definition as this node knows it. */
   stored(name: TaskName): TaskDefinition | undefined {
     return readDefinition(this.#config.entries().get(definitionKey(name))?.value);
   }
 
-  /** Names of all that are stored. */
+  /** Names of all stored tasks. */
   *names(): IterableIterator<TaskName> {
     for (const [key, entry] of this.#config.entries()) {
       if (!key.startsWith('%23')) continue;
@@ -57,7 +57,7 @@ export class TaskDefinitions {
     }
   }
 
-  /** Names of those of one kind in an application. */
+  /** Names of the tasks of one kind in an application. */
   in(kind: string, { vhost, name }: ApplicationName): readonly TaskName[] {
     const entries = this.#config.entries();
     if (entries !== this.#indexed) {
@@ -70,8 +70,9 @@ export class TaskDefinitions {
   }
 
   /**
+   * Stores a new definition.
    * @param without tasks that must not be defined at the same time
-   * @throws ConflictError when there is one, or one of those, UnavailableError, StorageError
+   * @throws ConflictError when the task, or one of those, is defined, UnavailableError, StorageError
    */
   async create(name: TaskName, definition: TaskDefinition, without: readonly TaskName[] = []): Promise<void> {
     const expected = without.map((other) => ({ key: definitionKey(other), seen: 0 }));
@@ -101,8 +102,8 @@ export class TaskDefinitions {
   }
 
   /**
-   * Gives a task another spec, and keeps everything else: who runs it goes on.
-   * @param next makes the new spec from the present one; called again when others have changed that meanwhile
+   * Gives a task another spec and keeps everything else: its owner goes on.
+   * @param next makes the new spec from the present one; called again when others have changed that since
    * @returns false when there is none
    * @throws UnavailableError, StorageError; ConflictError when others keep changing it; what `next` throws
    */
@@ -162,8 +163,8 @@ export class TaskDefinitions {
 }
 
 /**
- * What deletes the definitions of all tasks of a virtual host, or of one application of it. Tasks that run write their
- * progress into them meanwhile: that is no conflict.
+ * Changes that delete the definitions of all tasks of a virtual host, or of one application of it. Tasks that run may write
+ * their progress into them before that: this is no conflict.
  */
 export function removals(config: Cluster['config'], vhost: string, app?: string): Change[] {
   const folders = new Set<string>();

@@ -9,13 +9,13 @@ export class Fitness {
   readonly #log: Logger;
   #asked: { readonly spec: Json; suits: boolean } | undefined;
 
-  /** @param onFit called when it becomes known that this node has it */
+  /** @param onFit called when it becomes known that this node has what the task needs */
   constructor(onFit: () => void, log: Logger) {
     this.#onFit = onFit;
     this.#log = log;
   }
 
-  /** False until it is known. */
+  /** Whether this node has what the task needs; false until that is known. */
   of(kind: PlacedKind, spec: Json, application: ApplicationConfig): boolean {
     if (kind.suits === undefined) return true;
     if (this.#asked?.spec === spec) return this.#asked.suits;

@@ -12,15 +12,16 @@ import { successors } from './successors.ts';
 import type { TaskRunner } from './runner.ts';
 import type { Limiter } from '../lib/limiter.ts';
 
-/** Before the other nodes are asked again. */
+/** Pause before the other nodes are asked again. */
 const AGAIN_MS = 2000;
-/** How often it is looked whether this node has what a task needs, and the longest pause while no other node has it either. */
+/** Time between two checks whether this node has what a task needs. */
 const LOOK_MS = 10_000;
+/** Longest time between them while no other node has it either. */
 const LONGEST_PAUSE_MS = 60_000;
 /** How long a node that is asked may take to make a run ready. */
 const READY_MS = 25_000;
 
-/** Makes a run of a task of the calling node ready. `anyway`: also where what it needs is missing. */
+/** Makes a run of a task of the calling node ready. `anyway`: even if what it needs is missing. */
 export const STAND_BY = definePeerCall(
   'tasks/stand-by',
   Type.Object({ name: TaskNameSchema, anyway: Type.Boolean() }),
@@ -47,7 +48,7 @@ export interface TaskHandOverOptions {
 export class TaskHandOver {
   readonly #options: TaskHandOverOptions;
   #definition: TaskDefinition | undefined;
-  /** Ends what goes on, of either kind. */
+  /** Ends the present attempt of either kind. */
   #stop: AbortController | undefined;
   #isWatching = false;
   #rest = new AbortController();
@@ -56,14 +57,14 @@ export class TaskHandOver {
     this.#options = options;
   }
 
-  /** This node drains: begins to look for another one; where it does so already, it looks again soon. */
+  /** Looks for another node, since this one drains; where it does so already, it looks again soon. */
   begin(runner: TaskRunner, definition: TaskDefinition): void {
     this.#definition = definition;
     if (this.#stop !== undefined && !this.#isWatching) return this.#rest.abort();
     this.#start(false, (signal) => this.#go(runner, definition, signal));
   }
 
-  /** Looks now and then whether this node lacks what the task needs, and soon where the definition is another. */
+  /** Checks now and then whether this node lacks what the task needs, and soon when the definition has changed. */
   watch(runner: TaskRunner, definition: TaskDefinition): void {
     const before = this.#definition;
     this.#definition = definition;
@@ -72,7 +73,7 @@ export class TaskHandOver {
     else if (before?.spec !== definition.spec) this.#rest.abort();
   }
 
-  /** The task stays, unless it has left already. Idempotent. */
+  /** Keeps the task here, unless it has left already. Idempotent. */
   cancel(): void {
     this.#stop?.abort();
     this.#stop = undefined;
@@ -111,7 +112,7 @@ export class TaskHandOver {
 
   async #go(runner: TaskRunner, first: TaskDefinition, signal: AbortSignal): Promise<void> {
     const { log, name } = this.#options;
-    let isTold = false;
+    let isLogged = false;
     while (!signal.aborted) {
       let isReady = false;
       try {
@@ -121,8 +122,9 @@ export class TaskHandOver {
       }
       if (signal.aborted) return;
       if (isReady) return runner.handOver(new TaskEnd('handedOver', 'the node is draining'), signal);
-      if (!isTold) log.info({ ...name }, 'no other node can run the task now: it goes on here while this node drains');
-      isTold = true;
+      if (!isLogged)
+        log.info({ ...name }, 'no other node can run the task now: it goes on here while this node drains');
+      isLogged = true;
       this.#rest = new AbortController();
       await pause(AGAIN_MS, AbortSignal.any([signal, this.#rest.signal]));
     }
@@ -137,11 +139,11 @@ export class TaskHandOver {
 
   /**
    * Asks one node after the other to make a run ready.
-   * @param anyway also where what it needs is missing
+   * @param anyway asks them to do so even if what the task needs is missing
    * @returns whether one has
    */
   async #ask(definition: TaskDefinition, signal: AbortSignal, anyway: boolean): Promise<boolean> {
-    // nobody can claim it
+    // no node can claim it
     if (this.#options.cluster.state === 'degraded') return false;
     for (const node of this.#nodes(definition)) {
       if (signal.aborted) return false;
@@ -163,7 +165,7 @@ export class TaskHandOver {
     }
   }
 
-  /** Those that can be asked, in the order in which they would claim it. */
+  /** Nodes that can be asked, in the order in which they would claim the task. */
   #nodes(definition: TaskDefinition): NodeRow[] {
     const { name, cluster } = this.#options;
     const able = successors({ self: cluster.self, nodes: cluster.nodes() }, definition);

@@ -12,7 +12,7 @@ export type TaskEndCause =
   | 'changed'
   /** Its stream has ended: it runs again where that appears next. */
   | 'streamGone'
-  /** It goes on elsewhere. */
+  /** Another node continues it. */
   | 'handedOver'
   /** Its lease was lost: it may run elsewhere already. */
   | 'lost'
@@ -35,23 +35,23 @@ export interface Task {
   readonly spec: Json;
   readonly persistent: boolean;
   readonly application: Application;
-  /** It is being created: if it cannot start at once, it fails for good. Never set for a task that follows a stream. */
+  /** Whether it is being created: if it cannot start at once, it fails for good. False for a task that follows a stream. */
   readonly isNew: boolean;
   /** Aborts when the run must end at once, with a TaskEnd. */
   readonly signal: AbortSignal;
-  /** Greater than that of every owner before. */
+  /** Number of the lease, greater than that of every owner before. */
   readonly fence: number;
-  /** Check it right before every effect on others: true only while nobody else can run the task. */
+  /** Check it right before every effect on others: true only while no other node can run the task. */
   readonly valid: boolean;
-  /** What the run before kept last, here or on another node. */
+  /** The value that the run before kept last, here or on another node. */
   readonly progress: Json | undefined;
   /**
-   * Sets what the next run continues from: small JSON. It costs little and may be called at any rate, also after the
+   * Sets the value that the next run continues from: small JSON. It costs little and may be called at any rate, also after the
    * signal has aborted, until `run` settles: of all values within a second only the last is written. A process that dies
-   * loses what it has kept for about a second; one that runs alone, for a few seconds.
+   * loses the values of about the last second; one that runs alone, of a few seconds.
    */
   keep(progress: Json): void;
-  /** The task works: the call that creates it is answered. */
+  /** Reports that the task works: the call that creates it is answered. */
   started(): void;
   /** Sets the state of the run for lists: called now and then until the run ends. */
   show(report: () => Json): void;
@@ -74,13 +74,13 @@ export interface Standby {
   readonly ready: Promise<void>;
   /** Begins, as PlacedKind.run does; called once at most, and not after `close`. */
   run(task: Task): Promise<void>;
-  /** It is not wanted any more. Idempotent. */
+  /** Cancels the run. Idempotent. */
   close(): void;
 }
 
 /** A run beside a stream. */
 export interface StreamTask extends Task {
-  /** It is live, and on this node; the signal aborts when it ends. */
+  /** Live stream of this node; the signal aborts when it ends. */
   readonly output: OutputStream;
 }
 
@@ -88,7 +88,7 @@ interface AnyKind {
   readonly name: string;
 }
 
-/** Tasks that run on any node, one that has little to do. */
+/** Tasks that can run on any node: a new one begins on a node with little load. */
 export interface PlacedKind extends AnyKind {
   /** The id of a task is the name of a stream that it makes: all tasks of such kinds in an application have different ids. */
   readonly makesStream?: boolean;
@@ -103,7 +103,7 @@ export interface PlacedKind extends AnyKind {
    */
   run(task: Task): Promise<void>;
   /**
-   * Makes a run ready that is to begin when the owner hands the task over: nobody else sees anything of it before. The owner
+   * Makes a run ready that is to begin when the owner hands the task over, without any effect on others before. The owner
    * of such a task goes on while its node drains, until another node stands by. undefined: a drain ends the run at once.
    */
   standBy?(wanted: Pick<Task, 'name' | 'spec' | 'application'>): Standby;
@@ -114,8 +114,8 @@ export interface PlacedKind extends AnyKind {
 }
 
 /**
- * Tasks that run beside an output stream, on the node that has it, as long as it is there. They outlive it: in between
- * they wait, and nobody has them.
+ * Tasks that run beside an output stream, on the node that has it, as long as it is there. They outlive it: while the stream
+ * is absent they wait without an owner.
  */
 export interface StreamKind extends AnyKind {
   /** Name of the output stream; undefined for a spec that this version cannot read. */

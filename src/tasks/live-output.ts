@@ -13,7 +13,7 @@ export interface LiveOutput {
 const numbers = new WeakMap<OutputStream, number>();
 let last = 0;
 
-/** Tells an output stream from all others that this process has had. */
+/** Number of an output stream, unique among all that this process has had. */
 export function numberOf(output: OutputStream): number {
   const known = numbers.get(output);
   if (known !== undefined) return known;
@@ -25,7 +25,7 @@ function isOf({ node, number }: TaskOrigin, { self }: Pick<Cluster, 'self'>, out
   return node === self.incarnation && number === numberOf(output);
 }
 
-/** The output stream that a task follows, when this node has it and may run the task beside it, and it is live. */
+/** The live output stream that a task follows, when this node has it and may run the task beside it. */
 export function liveOutput(
   { registry, kind, cluster }: { registry: Registry; kind: TaskKind; cluster: Pick<Cluster, 'self'> },
   { vhost, app }: TaskName,

@@ -2,8 +2,8 @@ import { joinKey, type Json } from '#cluster';
 import { taskKey, type TaskDefinition, type TaskName } from './definition.ts';
 
 /**
- * Tasks that this node offers to run without a definition in the store: nodes that have what defines them offer the same,
- * and one of these runs it.
+ * Tasks that this node offers to run without a definition in the store: nodes that read the same definition, for example in
+ * a file, offer the same task, and one of these runs it.
  */
 export class OfferedTasks {
   readonly #offers = new Map<string, { readonly name: TaskName; readonly definition: TaskDefinition }>();
@@ -12,7 +12,7 @@ export class OfferedTasks {
     return this.#offers.get(taskKey(name))?.definition;
   }
 
-  /** Names of those of one kind in an application. */
+  /** Names of the tasks of one kind in an application. */
   in(kind: string, vhost: string, app: string): TaskName[] {
     const folder = joinKey(kind, vhost, app);
     return Array.from(this.#offers.values(), ({ name }) => name).filter(
@@ -20,7 +20,7 @@ export class OfferedTasks {
     );
   }
 
-  /** @param version of what defines it: another version is another task, as if that before had been deleted */
+  /** @param version of the definition: another version is another task, as if the one before had been deleted */
   set(name: TaskName, spec: Json, version: string): void {
     const definition = { spec, persistent: true, stored: false, uid: `offered ${version}` };
     this.#offers.set(taskKey(name), { name, definition });

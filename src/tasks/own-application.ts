@@ -4,12 +4,12 @@ import type { Registry } from '../core/registry.ts';
 import { KilnError } from '../errors.ts';
 import type { TaskName } from './definition.ts';
 
-/** The application of a task on this node, made if its virtual host has a template for it; undefined when it cannot be there. */
+/** The application of a task on this node, created if its virtual host has a template for it; undefined when it cannot exist. */
 export function applicationOf(registry: Registry, { vhost, app }: TaskName): Application | undefined {
   return found(() => registry.vhosts.get(vhost)?.demandApplication(app));
 }
 
-/** How that application is configured, made or not. */
+/** Configuration of that application, whether or not it was created. */
 export function applicationConfigOf(registry: Registry, { vhost, app }: TaskName): ApplicationConfig | undefined {
   return found(() => registry.vhosts.get(vhost)?.demandConfig(app));
 }

@@ -5,7 +5,7 @@ import type { StreamChanges } from '../directory/stream-changes.ts';
 import type { ClaimedPublishOptions, StreamNames } from '../directory/stream-names.ts';
 import { TaskEnd, type Task } from './kind.ts';
 
-/** A name that its dead owner still holds is free within this. */
+/** Time within which a name that its dead owner still holds becomes free. */
 const NAME_MS = 10_000;
 
 export interface OwnNameOptions {
@@ -15,8 +15,8 @@ export interface OwnNameOptions {
 
 /**
  * Takes the name of a task's stream: the id of the task. A task that goes on after another owner waits for the name.
- * @returns undefined when others have the name and the stream is not worth waiting for it, or the task has ended
- * @throws what StreamNames.publish() does
+ * @returns undefined when the name is still in use and the task is not persistent, or when the task has ended
+ * @throws errors of StreamNames.publish()
  */
 export async function publishOwnName(
   task: Pick<Task, 'application' | 'persistent' | 'isNew' | 'name' | 'signal'>,
@@ -47,7 +47,7 @@ export async function publishOwnName(
   }
 }
 
-/** Ends the stream of a task's run: what goes on elsewhere can be continued there, the rest ends for good. */
+/** Ends the stream of a task's run: so that another node can continue it if the task goes on, otherwise for good. */
 export function leaveOwnStream(input: InputStream, signal: AbortSignal, reason: string): void {
   const end = signal.reason instanceof TaskEnd ? signal.reason : undefined;
   const goesOn = end !== undefined && end.reason !== 'removed' && end.reason !== 'applicationClosed';

@@ -19,7 +19,7 @@ interface Waiting {
 }
 
 /**
- * Saves progress in the definitions of tasks. What comes during a write is collected for the next one:
+ * Saves progress in the definitions of tasks. Progress that arrives during a write is collected for the next one:
  * thousands of tasks end at once when a node stops.
  */
 export class ProgressWriter {
@@ -57,9 +57,9 @@ export class ProgressWriter {
     this.#isWriting = false;
   }
 
-  /** @returns false after a conflict: what is to be tried again waits */
+  /** @returns false after a conflict, with the entries to be tried again in `#waiting` */
   async #writeBatch(batch: readonly Waiting[]): Promise<boolean> {
-    // the last one of each task counts
+    // only the newest of each task is written
     const byKey = new Map<string, Change>();
     for (const { key, progress } of batch) {
       const change = this.#change(key, progress, byKey.get(key));
@@ -76,7 +76,7 @@ export class ProgressWriter {
     }
   }
 
-  /** After a conflict: entries that nobody has changed come first and do not count an attempt. */
+  /** Queues a batch again after a conflict: entries without a change come first and do not count an attempt. */
   async #retry(
     batch: readonly Waiting[],
     written: ReadonlyMap<string, Change>,
@@ -96,7 +96,7 @@ export class ProgressWriter {
     this.#waiting.push(...changed.filter((one) => !isLast(one)));
   }
 
-  /** undefined when there is nothing to write. */
+  /** @returns undefined when there is nothing to write */
   #change(key: string, progress: TaskProgress, pending: Change | undefined): Change | undefined {
     const entry = this.#config.entries().get(key);
     const definition = readDefinition(pending?.value ?? entry?.value);

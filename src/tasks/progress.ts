@@ -3,27 +3,27 @@ import Value from 'typebox/value';
 import type { Json } from '#cluster';
 
 export const ProgressSchema = Type.Object({
-  /** Of the definition: a task that is created again under the same id starts without progress. */
+  /** Uid of the definition: a task that is created again under the same id starts without progress. */
   uid: Type.String(),
-  /** Of the owner that wrote it. */
+  /** Fence of the owner that wrote it. */
   fence: Type.Number(),
-  /** Counts the writes of one owner. */
+  /** Number of the write among those of its owner. */
   step: Type.Number(),
   value: Type.Unknown(),
-  /** The task is complete: nothing is left but to delete its definition. */
+  /** Whether the task is complete: nothing is left to do but to delete its definition. */
   over: Type.Optional(Type.Boolean()),
 });
 
 /**
- * Where the next run of a task continues. That it is over wins, since what is complete does not become incomplete; then
- * the highest fence, then the highest step.
+ * Point from which the next run of a task continues. Of two, progress of a complete task is newer, since that does not become
+ * incomplete again; then the one with the higher fence, then the one with the higher step.
  */
 export interface TaskProgress extends Omit<Static<typeof ProgressSchema>, 'value'> {
   /** The data of the kind of task. */
   readonly value: Json;
 }
 
-/** undefined when it is missing, of another definition, or written by a node of another version. */
+/** @returns undefined when it is missing, of another definition, or written by a node of another version */
 export function readProgress(json: Json | undefined, uid: string): TaskProgress | undefined {
   const isProgress = Value.Check(ProgressSchema, json) && json.uid === uid;
   return isProgress ? (json as TaskProgress) : undefined;

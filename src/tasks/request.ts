@@ -4,7 +4,7 @@ import type { TrackStream } from './track-selection.ts';
 const MAX_ID = 255;
 const MAX_TRACKS = 64;
 
-/** What a task is created from, with the keys of the management API: the body of a call, or what a file asks for. */
+/** Parameters of a new task, with the keys of the management API: the body of a call, or the content of a file. */
 export type TaskRequest = Readonly<Record<string, unknown>>;
 
 /**
@@ -41,7 +41,7 @@ export function readTaskStream({ stream }: TaskRequest): TrackStream {
   return { name, trackIds: [...trackIds], variantNames: [...variantNames] };
 }
 
-/** A text of the request; undefined where it is empty or not there. @throws taskInvalid */
+/** Text under a key of the request; undefined when it is empty or absent. @throws taskInvalid */
 export function readText(request: TaskRequest, key: string): string | undefined {
   const value = request[key];
   if (value === undefined || value === null || value === '') return undefined;

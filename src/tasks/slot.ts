@@ -101,7 +101,7 @@ export class TaskSlot {
     );
   }
 
-  /** Ends when what this node runs of it has ended. */
+  /** Resolves when the run on this node has ended; undefined when there is none. */
   get over(): Promise<void> | undefined {
     return this.runner?.over;
   }
@@ -115,7 +115,7 @@ export class TaskSlot {
     return 'runner' in this.#phase ? this.#phase.runner : undefined;
   }
 
-  /** Sets the owner: it has changed. */
+  /** Sets the owner after a change. */
   setOwner(owner: Owner | undefined): void {
     const { incarnation: own } = this.#options.cluster.self;
     const before = this.#owner;
@@ -128,7 +128,7 @@ export class TaskSlot {
     this.consider();
   }
 
-  /** Reviews what to do. */
+  /** Reviews what this node has to do. */
   consider(): void {
     if (this.#phase.kind === 'closed') return;
     const { definitions, kind, onLook, onEmpty } = this.#options;
@@ -167,7 +167,7 @@ export class TaskSlot {
 
   /**
    * Makes a run ready for the time after the present owner, unless this node lacks what the task needs.
-   * @param anyway makes it ready also then
+   * @param anyway makes it ready even then
    * @returns whether it is ready
    */
   async standBy(anyway: boolean): Promise<boolean> {
@@ -259,12 +259,12 @@ export class TaskSlot {
     return claimDelay(options, this.name, definition, this.#formerElsewhere);
   }
 
-  /** The owner before, where that was not this run of this node. */
+  /** The owner before, unless that was this process. */
   get #formerElsewhere(): Owner | undefined {
     return this.#former?.incarnation === this.#options.cluster.self.incarnation ? undefined : this.#former;
   }
 
-  /** Claims it when not too many others are being claimed. */
+  /** Claims the task when not too many others are being claimed. */
   async #take(since: number): Promise<void> {
     const { definitions, turns } = this.#options;
     this.#enter({ kind: 'claiming', since });

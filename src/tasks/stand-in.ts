@@ -3,14 +3,14 @@ import type { Logger } from '../log/log.ts';
 import { isSameTask, type TaskDefinition } from './definition.ts';
 import type { PlacedKind, Standby, Task } from './kind.ts';
 
-/** A run gets ready within this, or not at all: what it plays may have a key frame every 15 seconds. */
+/** Time within which a run has to get ready: the media that it plays may have a key frame every 15 seconds. */
 const READY_MS = 20_000;
-/** How long a run is kept ready: its owner hands it over within this, or has died. */
+/** How long a run is kept ready: until then its owner has handed it over, or has died. */
 const KEPT_MS = 30_000;
 
-/** A run of another node's task that is ready on this node, in case that the task comes here. */
+/** A run of another node's task that is ready on this node, in case the task comes here. */
 export class StandIn {
-  /** Whether it is ready, or could not be made so. Never rejects. */
+  /** Resolves with whether the run could be made ready. Never rejects. */
   readonly ready: Promise<boolean>;
   readonly #definition: TaskDefinition;
   readonly #application: Application;
@@ -36,7 +36,7 @@ export class StandIn {
     this.ready = this.#getReady(() => standBy({ name, spec: definition.spec, application }));
   }
 
-  /** Whether it can still run: it has not been taken, nor closed. */
+  /** Whether it is a run of this task that was neither taken nor closed. */
   isFor(definition: TaskDefinition): boolean {
     return !this.#isOver && isSameTask(this.#definition, definition);
   }
@@ -48,7 +48,7 @@ export class StandIn {
     this.#timer = this.#closeIn(KEPT_MS);
   }
 
-  /** Its run, if it is one of that task in that application: otherwise it is closed. */
+  /** Takes its run, if it is one of that task in that application; otherwise closes it. */
   take(definition: TaskDefinition, application: Application): ((task: Task) => Promise<void>) | undefined {
     if (!this.isFor(definition) || application !== this.#application || application.closed) {
       this.close();

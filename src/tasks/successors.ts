@@ -3,7 +3,7 @@ import { isSameConfig } from '../config/config-hash.ts';
 import type { TaskDefinition } from './definition.ts';
 
 /**
- * The other nodes that a task can be handed over to. They certainly have its application, which is stored or comes from the
+ * Other nodes that a task can be handed over to: those that certainly have its application, which is stored or comes from the
  * same Server.xml.
  */
 export function successors(

@@ -16,13 +16,13 @@ import { within } from '../lib/within.ts';
 
 /** How long a deletion waits for the end of the task. */
 const ENDS_MS = 5000;
-/** How long the last state of a task outlives it: for those who deleted it. */
+/** How long the last state of a task outlives it, for the call that deleted it. */
 const LAST_MS = 2 * ENDS_MS;
 /** Claims of unowned tasks at the same time: a node that dies may leave thousands of tasks. */
 const CLAIMS_AT_ONCE = 32;
 /** Tasks that are handed over at the same time: another node opens what each of them needs. */
 const HAND_OVERS_AT_ONCE = 4;
-/** Of those that lack something here: a node that drains does not wait for them. */
+/** Tasks that are handed over at the same time because this node lacks what they need; a drain does not wait for them. */
 const MOVES_AT_ONCE = 2;
 
 export interface TasksOptions {
@@ -33,18 +33,18 @@ export interface TasksOptions {
 }
 
 export interface TaskCreation {
-  /** It outlives its application's restarts. */
+  /** Whether it outlives its application's restarts. */
   readonly persistent: boolean;
   /** How long it may take to start, in milliseconds. */
   readonly withinMs: number;
 }
 
-/** Whose states are asked for: all tasks of a kind in an application, or one of them. */
+/** Selects the tasks whose states are requested: all of a kind in an application, or one of them. */
 export interface ReportsOf extends Omit<TaskName, 'id'> {
   readonly id?: string;
 }
 
-/** There is a task of that name. */
+/** A task of that name exists. */
 export class TaskExistsError extends Error {
   override readonly name = 'TaskExistsError';
 }
@@ -63,7 +63,7 @@ export class Tasks {
   readonly #slots = new Map<string, TaskSlot>();
   /** Slots that have to be reviewed when the nodes or the state of the store change. */
   readonly #open = new Set<TaskSlot>();
-  /** Those that follow an output stream, by its key, and the other way round. */
+  /** Slots that follow an output stream, by its key. */
   readonly #byStream = new Map<string, Set<TaskSlot>>();
   readonly #streams = new Map<TaskSlot, string>();
   readonly #turns = new Limiter(CLAIMS_AT_ONCE);
@@ -82,7 +82,7 @@ export class Tasks {
     calls.answer(STAND_BY, async ({ name, anyway }) => ({ ready: await this.#standBy(name, anyway) }));
   }
 
-  /** Tasks of a kind that no node knows wait until one does. Call it before `start`. */
+  /** Adds a kind of tasks. Tasks of a kind that no node knows wait until one does. Call it before `start`. */
   add(kind: TaskKind): void {
     this.counts.of(kind.name);
     this.#kinds.set(kind.name, kind);
@@ -136,14 +136,14 @@ export class Tasks {
   /**
    * Offers to run a task that only this node and others with the same offer know. One of them runs it. A stored task of
    * that name comes before it.
-   * @param version another one is another task, as if that before had been deleted; with the same one the task is changed
+   * @param version another version is another task, as if the one before had been deleted; with the same one the task is changed
    */
   offer(name: TaskName, spec: Json, version: string): void {
     this.definitions.offered.set(name, spec, version);
     this.#slot(name)?.consider();
   }
 
-  /** Takes an offer back. Resolves when the task has ended here. */
+  /** Withdraws an offer. Resolves when the task has ended here. */
   async withdraw(name: TaskName): Promise<void> {
     this.definitions.offered.delete(name);
     const slot = this.#slots.get(taskKey(name));
@@ -153,7 +153,8 @@ export class Tasks {
 
   /**
    * Begins a task on this node, and defines it when it has started.
-   * @throws TaskExistsError, UnavailableError, StorageError, TaskEnd when it was ended or did not start in time, and what it failed for: then there is nothing left of it
+   * @throws TaskExistsError, UnavailableError, StorageError, TaskEnd when it was ended or did not start in time, or the error
+   * of its first run: then nothing is left of it
    */
   async createHere(name: TaskName, spec: Json, { persistent, withinMs }: TaskCreation): Promise<void> {
     await this.#checkFree(name);
@@ -177,7 +178,7 @@ export class Tasks {
       throw error;
     }
     runner.define(definition);
-    // it may have been deleted again meanwhile
+    // it may have been deleted again since
     slot?.consider();
   }
 
@@ -195,7 +196,7 @@ export class Tasks {
     return was;
   }
 
-  /** The owner of a task, if this node knows the kind, and as far as it knows the owner. */
+  /** The owner of a task, as far as this node knows it; undefined for a kind that it does not know. */
   owner(name: TaskName): Owner | undefined {
     return this.#slots.get(taskKey(name))?.owner;
   }
@@ -233,7 +234,7 @@ export class Tasks {
     await Promise.all(slots.map((slot) => slot.close()));
   }
 
-  /** Makes a run of another node's task ready. @returns whether it is */
+  /** Makes a run of another node's task ready. @returns whether it is ready */
   async #standBy(name: TaskName, anyway: boolean): Promise<boolean> {
     const { cluster } = this.#options;
     if (cluster.state === 'degraded') return false;
@@ -245,7 +246,7 @@ export class Tasks {
   /** @throws TaskExistsError */
   async #checkFree(name: TaskName): Promise<void> {
     const isTaken = (): boolean => [name, ...this.#rivals(name)].some((one) => this.definitions.get(one) !== undefined);
-    // one that was deleted elsewhere a moment ago may be known yet
+    // one that was deleted elsewhere a moment ago may still be known
     if (isTaken()) await this.#options.cluster.config.sync();
     if (isTaken()) throw exists(name);
   }
@@ -274,7 +275,7 @@ export class Tasks {
     }
   }
 
-  /** Resolves when nobody has a task that was deleted, or it was made anew, or the store cannot be reached. */
+  /** Resolves when a deleted task has no owner, or was created again, or when the store cannot be reached. */
   async #untilEnded(name: TaskName): Promise<void> {
     const { cluster } = this.#options;
     const key = taskKey(name);
@@ -282,9 +283,9 @@ export class Tasks {
     const { promise, resolve } = Promise.withResolvers<void>();
     const undo = cluster.watch(key, (changes) => {
       const last = changes.at(-1);
-      const isMadeAnew = this.definitions.get(name) !== undefined;
+      const isCreatedAgain = this.definitions.get(name) !== undefined;
       // if the store is unreachable, the last known owner never goes
-      if (last?.owner === undefined || isMadeAnew || cluster.state === 'degraded') resolve();
+      if (last?.owner === undefined || isCreatedAgain || cluster.state === 'degraded') resolve();
     });
     await within(ENDS_MS, promise);
     undo();
@@ -294,7 +295,7 @@ export class Tasks {
     for (const slot of [...this.#open]) slot.consider();
   }
 
-  /** Only changes of who can run tasks matter here: the load is read when a task is claimed. */
+  /** Reviews tasks when the nodes that can run them change: the load is read when a task is claimed. */
   #onNodes(nodes: readonly NodeRow[]): void {
     const present = JSON.stringify(
       nodes.map(({ id, incarnation, state, full, info }) => [
@@ -319,7 +320,7 @@ export class Tasks {
     consider();
   }
 
-  /** A task depends on its definition, its virtual host and its application. */
+  /** Reviews the tasks whose definition, virtual host or application has changed. */
   #onConfig(keys: readonly string[]): void {
     const parents = new Set<string>();
     for (const key of keys) {

@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox';
 import { eventsBeside, isMedia, type Track } from '../core/track.ts';
 
-/** Which tracks of an output stream a task takes. Where both lists are empty, it takes what it can carry. */
+/** Choice of tracks of an output stream. With both lists empty, a task takes all that it can carry. */
 export interface TrackChoice {
   readonly trackIds: readonly number[];
   /** Names of tracks; `name:index` is the one at that place, from 0, among those of the name and the same kind. */
   readonly variantNames: readonly string[];
 }
 
-/** An output stream, which need not exist yet, and which of its tracks a task takes. */
+/** An output stream, which need not exist yet, with a choice of its tracks. */
 export const TrackStream = Type.Object({
   name: Type.String(),
   trackIds: Type.Array(Type.Integer()),
@@ -17,9 +17,9 @@ export const TrackStream = Type.Object({
 export type TrackStream = Static<typeof TrackStream> & TrackChoice;
 
 export interface TrackSelection {
-  /** In the order of the stream. */
+  /** Selected tracks, in the order of the stream. */
   readonly tracks: readonly Track[];
-  /** What was asked for and is not taken, as sentences for the operator. */
+  /** Requested tracks that are not taken, as sentences for the operator. */
   readonly warnings: readonly string[];
 }
 

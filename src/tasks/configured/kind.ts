@@ -4,9 +4,9 @@ import type { OutputStream } from '../../core/stream.ts';
 
 /** A task that the configuration asks for, for each stream that it names. */
 export interface ConfiguredEntry {
-  /** Identifies it among the entries of a kind in an application, and is another one when what it says changes. */
+  /** Identifies the entry among those of its kind in an application; another one when the content changes. */
   readonly key: string;
-  /** Where it is written, for the log. */
+  /** Place in the configuration, for the log. */
   readonly place: string;
   /**
    * The task for an output stream: an id that no other task of the kind and application has, and its spec.
@@ -21,12 +21,12 @@ export interface ConfiguredTask {
   readonly spec: Json;
 }
 
-/** A kind of tasks that follow streams, as far as the configuration asks for some. */
+/** A kind of tasks that follow streams and that the configuration can ask for. */
 export interface ConfiguredKind {
   readonly name: string;
   /**
-   * The entries of an application that are on, as they are now; asked again every few seconds, with the same array as long
-   * as they are the same. What is wrong with them is in the log.
+   * Enabled entries of an application, as they are now; called every few seconds, and the array is the same as long as the
+   * entries are. Faults of entries are in the log.
    */
   entries(application: Application): Promise<readonly ConfiguredEntry[]>;
 }

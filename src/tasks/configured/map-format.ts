@@ -2,32 +2,32 @@ import type { TObject } from 'typebox';
 import type { Application } from '../../core/application.ts';
 import type { ConfiguredTask } from './kind.ts';
 
-/** The names that the macros of an entry stand for. */
+/** Values of the macros in an entry. */
 export interface EntryNames {
   readonly vhost: string;
   readonly app: string;
-  /** Of the output stream. */
+  /** Name of the output stream. */
   readonly stream: string;
-  /** Of the input stream. */
+  /** Name of the input stream. */
   readonly source: string;
 }
 
-/** Common to the entries of all stream maps. */
+/** Elements that the entries of all stream maps have. */
 export interface MapEntry {
   readonly enable: boolean;
   readonly streamName: string;
   readonly variantNames: string;
 }
 
-/** What the stream maps of a kind of tasks are made of. */
+/** Format of the stream maps of one kind of tasks. */
 export interface MapFormat<E extends MapEntry> {
   /** Names of the root element and of its children. */
   readonly root: string;
   readonly item: string;
-  /** Of a child. */
+  /** Schema of a child. */
   readonly schema: TObject;
   /**
-   * The task of an entry for a stream.
+   * Makes the task of an entry for a stream.
    * @param application undefined when the entry is only to be checked, with names of no meaning
    * @throws KilnError
    */

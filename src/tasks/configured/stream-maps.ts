@@ -7,16 +7,16 @@ import type { MapEntry, MapFormat } from './map-format.ts';
 import { readMap, type MapReading } from './read-map.ts';
 
 const MAX_BYTES = 1024 * 1024;
-/** Of findings in one file. */
+/** Limit of findings in one file. */
 const MAX_FINDINGS = 100;
-/** A file is looked at no more often. */
+/** Shortest time between two looks at a file. */
 const FRESH_MS = 1000;
-/** A file that nobody has asked for since is forgotten. */
+/** A file that was not asked for during this time is forgotten. */
 const FORGOTTEN_MS = 60_000;
 
 export interface StreamMapsOptions<E extends MapEntry> {
   readonly format: MapFormat<E>;
-  /** That relative paths start from. */
+  /** Folder that relative paths start from. */
   readonly folder: string;
   readonly env: Environment;
   readonly log: Logger;

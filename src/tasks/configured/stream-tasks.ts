@@ -13,7 +13,7 @@ import { TaskExistsError, type Tasks } from '../tasks.ts';
 import type { ConfiguredEntry, ConfiguredKind } from './kind.ts';
 
 const LONGEST_PAUSE_MS = 10_000;
-/** Attempts at an id that nobody has: random ones rarely need a second. */
+/** Attempts at an id that is free: random ones rarely need a second. */
 const ATTEMPTS = 3;
 
 export interface StreamTasksOptions {
@@ -36,9 +36,8 @@ export class StreamTasks {
   readonly #made = new Map<string, TaskName | undefined>();
   readonly #closed = new AbortController();
   readonly #onEmpty: () => void;
-  /** Those that all has been done for. */
+  /** Entries for which nothing is left to do. */
   #settled: readonly ConfiguredEntry[] | undefined;
-  /** The stream has ended. */
   #isOver = false;
   #isDue = false;
   #isRunning = false;
@@ -61,13 +60,13 @@ export class StreamTasks {
     this.look();
   }
 
-  /** The entries may be others. */
+  /** Looks whether the entries are others. */
   look(): void {
     this.#isDue = true;
     if (!this.#isRunning) void this.#run();
   }
 
-  /** The store is back: what other nodes have deleted because this one seemed lost is defined again. */
+  /** Defines again, with the store back, what other nodes have deleted because this one seemed lost. */
   check(): void {
     this.#mustCheck = true;
     this.look();
