@@ -2,13 +2,16 @@ import type { Packet } from '../../core/packet.ts';
 import type { Logger } from '../../log/log.ts';
 import type { TrackSink } from '../../providers/intake/track-writer.ts';
 import { ChannelWriter } from './channel-writer.ts';
-import { SteadyWall, type ChannelClock } from './clock.ts';
+import { SmoothedWallClock, type ChannelClock } from './clock.ts';
 import type { ItemSource } from './item-source.ts';
-import { isSameButMoved, isSameEntry, Lineup } from './lineup.ts';
-import { Play } from './play.ts';
+import { OpenItem } from './open-item.ts';
 import { programAt, type LengthOf, type Planned } from './plan.ts';
 import type { ScheduleReport } from './report.ts';
+import { ReadyItems } from './ready-items.ts';
 import type { Item, Program, ScheduleSpec } from './spec.ts';
+import { StepTimer } from './step-timer.ts';
+import { StreamTrouble } from './stream-trouble.ts';
+import { UpcomingItems } from './upcoming-items.ts';
 
 /** Longest and shortest pause between two steps. */
 const LOOK_MS = 250;
@@ -17,10 +20,42 @@ const STEP_MS = 4;
 const SEARCH_MS = 20;
 /** Most turns of one step: consequences of one turn are handled in the next one at once. */
 const TURNS = 8;
-/** The fallback program stays ready for this long after trouble of the item on the air. */
-const READY_MS = 10_000;
 /** After silence of the stream, the fallback program begins no further in the past than this. */
 const CAUGHT_UP_MS = 500;
+
+/**
+ * Phase of a channel. It begins silent, and only these transitions exist:
+ *
+ *     silent, playing, outdated -> playing   an item begins (`begun`)
+ *     playing -> outdated   the changed schedule does not have the item, which plays until another one can (`replanned`)
+ *     outdated -> playing   the schedule has it again (`replanned`)
+ *     playing, outdated -> silent   the item is over or has failed (`ended`)
+ *     any -> closed   `close`, which is final
+ */
+type Phase =
+  | { readonly kind: 'silent' | 'closed' }
+  | { readonly kind: 'playing' | 'outdated'; readonly item: OpenItem };
+
+function begun(item: OpenItem): Phase {
+  return { kind: 'playing', item };
+}
+
+function replanned(phase: Phase, isScheduled: boolean): Phase {
+  return 'item' in phase ? { kind: isScheduled ? 'playing' : 'outdated', item: phase.item } : phase;
+}
+
+/** The phase after the end of an item, which need not be on the air. */
+function ended(phase: Phase, item: OpenItem): Phase {
+  return 'item' in phase && phase.item === item ? { kind: 'silent' } : phase;
+}
+
+/** Schedule that is in use. */
+interface Schedule {
+  readonly spec: ScheduleSpec;
+  readonly upcoming: UpcomingItems;
+  /** URLs that it may play. */
+  readonly urls: ReadonlySet<string>;
+}
 
 export interface ChannelOptions {
   readonly spec: ScheduleSpec;
@@ -46,62 +81,47 @@ export interface ChannelOptions {
 export class Channel {
   readonly #options: ChannelOptions;
   readonly #clock: ChannelClock;
-  readonly #wall: SteadyWall;
+  readonly #wall: SmoothedWallClock;
   readonly #writer: ChannelWriter;
-  #spec: ScheduleSpec;
-  #lineup: Lineup;
-  /** URLs that the schedule may play. */
-  #urls: ReadonlySet<string>;
-  #onAir: Play | undefined;
-  /** The playing item is no longer in the changed schedule. */
-  #isOutdated = false;
+  readonly #timer: StepTimer;
+  readonly #ready: ReadyItems;
+  readonly #trouble = new StreamTrouble();
+  #phase: Phase = { kind: 'silent' };
+  #schedule: Schedule;
   /** File lengths differ from those of the plan. */
   #isPlanOld = false;
-  /** Monotonic: the item on the air counts as troubled until then. */
-  #troubledUntil = -Infinity;
-  /** Time with nothing on the air, without pauses of the process. */
-  #silentMs = 0;
+  /** Ends the measuring for the newest schedule. */
   #measuring = new AbortController();
-  /** Next item of the programs, and of the fallback program. */
-  #main: Play | undefined;
-  #fallback: Play | undefined;
-  #lookedAt: number;
-  #cancel: (() => void) | undefined;
-  #isWoken = false;
-  #closed = false;
 
   constructor(options: ChannelOptions) {
-    const { spec, sink, clock, lengthOf } = options;
+    const { spec, sink, clock } = options;
     this.#options = options;
     this.#clock = clock;
-    this.#wall = new SteadyWall(clock);
+    this.#wall = new SmoothedWallClock(clock);
     this.#writer = new ChannelWriter(sink);
-    this.#spec = spec;
-    this.#lineup = new Lineup(spec, lengthOf);
-    this.#urls = allUrlsOf(spec);
-    this.#lookedAt = clock.monotonic();
+    this.#timer = new StepTimer(clock, () => this.#step());
+    this.#schedule = this.#scheduleOf(spec);
+    this.#ready = new ReadyItems((...item) => this.#open(...item));
   }
 
   /** Starts to play, once the lengths of the items that it depends on are known as far as possible. */
   async start(): Promise<void> {
-    await this.#measure(this.#spec);
-    if (!this.#closed) this.#step();
+    await this.#measure(this.#schedule.spec);
+    this.#step();
   }
 
   /** Replaces the schedule. An item that both schedules have at this time is not interrupted. */
   async change(spec: ScheduleSpec): Promise<void> {
-    this.#spec = spec;
-    await this.#measure(spec);
-    if (this.#closed || spec !== this.#spec) return;
-    this.#lineup = new Lineup(spec, this.#options.lengthOf);
-    this.#urls = allUrlsOf(spec);
+    const signal = await this.#measure(spec);
+    if (signal.aborted) return;
+    this.#schedule = this.#scheduleOf(spec);
     this.#replan();
     this.#step();
   }
 
   /** Replans after the length of a file became known or changed. */
   replan(url: string): void {
-    if (!this.#urls.has(url)) return;
+    if (!this.#schedule.urls.has(url)) return;
     this.#isPlanOld = true;
     this.#wake();
   }
@@ -109,16 +129,17 @@ export class Channel {
   report(): ScheduleReport {
     const now = this.#clock.monotonic();
     const wall = this.#wall.at(now);
-    const play = this.#onAir;
-    const planned = play?.planned ?? this.#lineup.timetable.at(wall);
-    const fallback = play?.isFallback === true;
+    const { timetable } = this.#schedule.upcoming;
+    const onAir = this.#onAir;
+    const planned = onAir?.planned ?? timetable.at(wall);
+    const fallback = onAir?.isFallback === true;
     if (planned === undefined) return { fallback };
-    const { name, repeat, scheduled } = this.#lineup.timetable.definition(planned.program);
-    const ends = fallback ? undefined : this.#lineup.timetable.after(wall);
+    const { name, repeat, scheduled } = timetable.definition(planned.program);
+    const ends = fallback ? undefined : timetable.after(wall);
     const program = { name, scheduled: fallback ? 0 : scheduled, repeat, ...(ends !== undefined && { ends }) };
-    if (play === undefined) return { program, fallback };
+    if (onAir === undefined) return { program, fallback };
     const { url, start, duration } = planned.item;
-    return { program, item: { url, start, duration, position: play.position(now) }, fallback };
+    return { program, item: { url, start, duration, position: onAir.position(now) }, fallback };
   }
 
   /**
@@ -127,25 +148,42 @@ export class Channel {
    */
   scheduledAt(packet: Packet): number {
     const shown = this.#writer.shownAt(packet);
-    const play = this.#onAir;
-    return play === undefined ? this.#wall.at(shown) : play.planned.begins + play.position(shown);
+    const item = this.#onAir;
+    return item === undefined ? this.#wall.at(shown) : item.planned.begins + item.position(shown);
   }
 
   /** Stops writing. Idempotent. */
   close(): void {
-    this.#closed = true;
     this.#measuring.abort();
-    this.#cancel?.();
-    for (const play of [this.#onAir, this.#main, this.#fallback]) play?.close();
-    this.#onAir = this.#main = this.#fallback = undefined;
+    this.#timer.close();
+    this.#onAir?.close();
+    this.#ready.close();
+    this.#phase = { kind: 'closed' };
   }
 
-  /** Measures the current program first, since its plan depends on it; the others follow in the background. */
-  async #measure({ programs, fallbackProgram }: ScheduleSpec): Promise<void> {
+  get #isClosed(): boolean {
+    return this.#phase.kind === 'closed';
+  }
+
+  get #onAir(): OpenItem | undefined {
+    return 'item' in this.#phase ? this.#phase.item : undefined;
+  }
+
+  #scheduleOf(spec: ScheduleSpec): Schedule {
+    const { programs, fallbackProgram } = spec;
+    const upcoming = new UpcomingItems(spec, this.#options.lengthOf);
+    return { spec, upcoming, urls: new Set(urlsOf([...programs, fallbackProgram])) };
+  }
+
+  /**
+   * Measures the current program first, since its plan depends on it; the others follow in the background.
+   * @returns a signal that aborts with the next call, and when the channel is closed
+   */
+  async #measure({ programs, fallbackProgram }: ScheduleSpec): Promise<AbortSignal> {
     const { log } = this.#options;
     this.#measuring.abort();
+    if (this.#isClosed) return this.#measuring.signal;
     const { signal } = (this.#measuring = new AbortController());
-    if (this.#closed) return;
     const running = programAt(programs, this.#wall.at(this.#clock.monotonic()))?.program;
     const measure = (urls: readonly string[]): Promise<void> =>
       this.#options
@@ -153,98 +191,92 @@ export class Channel {
         .catch((error: unknown) => log.error({ err: error }, 'the lengths of the media files could not be learned'));
     await measure(urlsOf([running, fallbackProgram]));
     void measure(urlsOf(programs));
+    return signal;
   }
 
   #replan(): void {
-    const play = this.#onAir;
-    if (play === undefined) return;
-    const { timetable } = this.#lineup;
-    const { item, begins } = play.planned;
-    if (play.isFallback) {
-      const planned = timetable.resumeFallback(item, begins);
-      if (planned !== undefined) play.planned = planned;
-      this.#isOutdated = planned === undefined;
-      return;
-    }
-    const planned = timetable.at(this.#wall.at(this.#clock.monotonic()));
-    const isSame = planned !== undefined && isSameButMoved(planned, play.planned);
-    if (isSame) play.planned = planned;
-    this.#isOutdated = !isSame;
+    const onAir = this.#onAir;
+    if (onAir === undefined) return;
+    const planned = this.#schedule.upcoming.find(onAir, this.#wall.at(this.#clock.monotonic()));
+    if (planned !== undefined) onAir.planned = planned;
+    this.#phase = replanned(this.#phase, planned !== undefined);
   }
 
   #wake(): void {
-    if (this.#isWoken || this.#closed) return;
-    this.#isWoken = true;
-    this.#cancel?.();
-    this.#cancel = this.#clock.after(0, () => this.#step());
+    if (!this.#isClosed) this.#timer.wake();
   }
 
   #step(): void {
-    if (this.#closed) return;
-    this.#isWoken = false;
-    this.#cancel?.();
+    if (this.#isClosed) return;
     const now = this.#clock.monotonic();
+    // at most one step: a process that stood still may have missed input
+    const passed = Math.min(this.#timer.begin(now), LOOK_MS);
     const jump = this.#wall.follow();
     if (jump !== 0) {
       this.#options.log.warn({ ms: Math.round(jump) }, 'the clock of the system was set: the channel follows it');
-      this.#lineup.forgive();
+      this.#schedule.upcoming.forgive();
     }
     if (jump !== 0 || this.#isPlanOld) this.#replan();
     this.#isPlanOld = false;
-    // at most one step: a process that stood still may have missed input
-    const passed = Math.min(now - this.#lookedAt, LOOK_MS);
-    this.#lookedAt = now;
-    this.#silentMs = this.#onAir === undefined ? this.#silentMs + passed : 0;
-    for (let turn = 0; turn < TURNS; turn++) {
-      this.#release(now);
-      const isRetired = this.#retire(now, turn === 0 ? passed : 0);
-      this.#prepare(now);
-      const isOpened = this.#switch(now);
-      if (!isRetired && !isOpened) break;
-    }
-    this.#arm(now);
+    this.#trouble.step(this.#onAir === undefined, passed);
+    let isChanged = true;
+    for (let turn = 0; turn < TURNS && isChanged; turn++) isChanged = this.#turn(now, turn === 0 ? passed : 0);
+    if (!this.#isClosed) this.#arm(now);
+  }
+
+  /** @returns whether an item has begun or ended */
+  #turn(now: number, passed: number): boolean {
+    this.#release(now);
+    // a reader may have ended the stream
+    if (this.#isClosed) return false;
+    const isRetired = this.#retire(now, passed);
+    this.#prepare(now);
+    const isOpened = this.#switch(now);
+    return isRetired || isOpened;
   }
 
   #release(now: number): void {
-    const play = this.#onAir;
-    if (play === undefined) return;
-    const ends = this.#endOf(play);
+    const item = this.#onAir;
+    if (item === undefined) return;
+    const ends = this.#endOf(item);
     let isTaken = false;
-    for (let unit = play.take(now + STEP_MS, ends); unit !== undefined; unit = play.take(now + STEP_MS, ends)) {
+    for (let unit = item.take(now + STEP_MS, ends); unit !== undefined; unit = item.take(now + STEP_MS, ends)) {
       this.#writer.write(unit);
       isTaken = true;
-      // a reader may have ended the stream
-      if (this.#closed) return;
+      if (this.#isClosed) return;
     }
-    if (isTaken) play.source.taken();
+    if (isTaken) item.source.taken();
   }
 
   /** Ends the playing item where it is over. @returns whether it did */
   #retire(now: number, passed: number): boolean {
-    const play = this.#onAir;
-    if (play === undefined) return false;
-    this.#learn(play);
-    const ends = this.#endOf(play);
-    const fault = now < ends ? play.fault(passed, ends) : undefined;
+    const item = this.#onAir;
+    if (item === undefined) return false;
+    this.#learn(item);
+    const ends = this.#endOf(item);
+    const fault = now < ends ? item.fault(passed, ends) : undefined;
     if (fault !== undefined) {
-      this.#fail(play, fault, now);
-      this.#hurry(now, play, false);
+      this.#fail(item, fault, now);
+      this.#hurry(now, item, false);
       return true;
     }
-    if (!play.isFallback && play.isTroubled(ends)) this.#troubledUntil = now + READY_MS;
-    const hasNothing = this.#isOutdated && this.#entryAt(now) === undefined && this.#fallback === undefined;
-    if (now < ends && !hasNothing) return false;
-    play.close();
-    this.#onAir = undefined;
-    this.#isOutdated = false;
-    this.#hurry(now, play, true);
+    if (!item.isFallback && item.isTroubled(ends)) this.#trouble.note(now);
+    if (now < ends && !this.#isReplacedByNothing(now)) return false;
+    item.close();
+    this.#phase = ended(this.#phase, item);
+    this.#hurry(now, item, true);
     return true;
   }
 
+  #isReplacedByNothing(now: number): boolean {
+    if (this.#phase.kind !== 'outdated' || this.#ready.fallback !== undefined) return false;
+    return this.#schedule.upcoming.timetable.at(this.#wall.at(now)) === undefined;
+  }
+
   /** Records the length of a file that was read to its end, where nothing else gave one. */
-  #learn(play: Play): void {
-    const { url } = play.planned.item;
-    const length = this.#options.lengthOf(url) === undefined ? play.length : undefined;
+  #learn(item: OpenItem): void {
+    const { url } = item.planned.item;
+    const length = this.#options.lengthOf(url) === undefined ? item.length : undefined;
     if (length === undefined) return;
     this.#options.played(url, length);
     this.#replan();
@@ -253,65 +285,50 @@ export class Channel {
   /**
    * With nothing on the air, starts the ready fallback program where the stream ended, unless it is due then anyway.
    */
-  #hurry(now: number, before: Play, isDue: boolean): void {
-    const ready = this.#fallback;
-    if (ready === undefined && !before.isFallback) this.#lineup.timetable.endFallback();
+  #hurry(now: number, before: OpenItem, isDue: boolean): void {
+    const { timetable } = this.#schedule.upcoming;
+    const ready = this.#ready.fallback;
+    if (ready === undefined && !before.isFallback) timetable.endFallback();
     if (ready === undefined || ready.isJoined) return;
     const begins = Math.max(this.#writer.end, now - CAUGHT_UP_MS);
     if (isDue && this.#wall.monotonic(ready.planned.begins) >= begins - CAUGHT_UP_MS) return;
-    const at = Math.floor(this.#wall.at(begins));
-    const planned = this.#lineup.timetable.resumeFallback(ready.planned.item, at);
+    const planned = timetable.resumeFallback(ready.planned.item, Math.floor(this.#wall.at(begins)));
     if (planned !== undefined) ready.move(planned, this.#wall.monotonic(planned.begins));
   }
 
   /** Opens coming items, and closes those that will not play. */
   #prepare(now: number): void {
+    const { spec, upcoming } = this.#schedule;
     const wall = this.#wall.at(now);
-    const onAir = this.#isOutdated ? undefined : this.#onAir;
-    const main = this.#lineup.nextOfPrograms(wall, onAir);
-    if (!isSamePlay(this.#main, main)) {
-      this.#main?.close();
-      this.#main = main && this.#openPlay(main, false, now);
-    } else if (this.#main?.isStuck(now) === true) {
-      this.#main.close();
-      this.#main = main && this.#openPlay(main, false, now, true);
-    }
-    // a changed schedule may have given it another end
-    if (this.#main !== undefined && main !== undefined) this.#main.planned = main;
-    const isSilent = this.#silentMs >= this.#spec.stream.errorToleranceDurationMs;
-    const fallback = this.#lineup.nextOfFallback(wall, onAir, now < this.#troubledUntil || isSilent);
-    if (!isSamePlay(this.#fallback, fallback)) {
-      this.#fallback?.close();
-      this.#fallback = fallback && this.#openPlay(fallback, true, now);
-    }
-    for (const play of [this.#main, this.#fallback]) {
-      const objection = play?.objection(now);
-      if (play !== undefined && objection !== undefined) this.#fail(play, objection, now);
+    const onAir = this.#phase.kind === 'playing' ? this.#onAir : undefined;
+    const main = upcoming.nextOfPrograms(wall, onAir);
+    const isTroubled = this.#trouble.isPresent(now, spec.stream.errorToleranceDurationMs);
+    this.#ready.prepare(main, upcoming.nextOfFallback(wall, onAir, isTroubled), now);
+    for (const item of this.#ready.both) {
+      const objection = item?.objection(now);
+      if (item !== undefined && objection !== undefined) this.#fail(item, objection, now);
     }
   }
 
-  #entryAt(now: number): Planned | undefined {
-    return this.#lineup.timetable.at(this.#wall.at(now));
-  }
-
-  #openPlay(planned: Planned, isFallback: boolean, now: number, isLoose = false): Play {
-    return new Play({
-      ...{ planned, isFallback, now, isLoose, begins: this.#wall.monotonic(planned.begins) },
-      toleranceMs: this.#spec.stream.errorToleranceDurationMs,
+  #open(planned: Planned, isFallback: boolean, isLoose: boolean, now: number): OpenItem {
+    const toleranceMs = this.#schedule.spec.stream.errorToleranceDurationMs;
+    return new OpenItem({
+      ...{ planned, isFallback, isLoose, now, toleranceMs, begins: this.#wall.monotonic(planned.begins) },
       open: (position) => this.#options.open(planned.item, position, () => this.#wake()),
     });
   }
 
   /** Puts a ready item on the air when its time has come. @returns whether it did */
   #switch(now: number): boolean {
-    const play = this.#onAir;
-    for (const next of [this.#main, this.#fallback]) {
+    const onAir = this.#onAir;
+    const isOutdated = this.#phase.kind === 'outdated';
+    for (const next of this.#ready.both) {
       if (next === undefined) continue;
       // the fallback program gives way to programs but does not interrupt them
-      if (next.isFallback && play !== undefined && !play.isFallback && !this.#isOutdated) continue;
-      const due = next.place(now, this.#writer, play !== undefined);
+      if (next.isFallback && onAir?.isFallback === false && !isOutdated) continue;
+      const due = next.place(now, this.#writer, onAir !== undefined);
       if (due === undefined) continue;
-      const isFree = play === undefined || this.#isOutdated || next.isJoined || play.isSpent(this.#endOf(play));
+      const isFree = onAir === undefined || isOutdated || next.isJoined || onAir.isSpent(this.#endOf(onAir));
       const begins = isFree ? due : this.#wall.monotonic(next.planned.begins);
       if (now < begins - STEP_MS) continue;
       this.#putOnAir(next);
@@ -320,41 +337,38 @@ export class Channel {
     return false;
   }
 
-  #putOnAir(play: Play): void {
-    this.#finish(play);
-    if (this.#closed) return;
-    this.#onAir = play;
-    this.#isOutdated = false;
-    this.#troubledUntil = -Infinity;
-    if (play === this.#main) this.#main = undefined;
-    else this.#fallback = undefined;
-    this.#lineup.played(play);
-    const { program, item } = play.planned;
+  #putOnAir(next: OpenItem): void {
+    this.#finish(next);
+    if (this.#isClosed) return;
+    this.#phase = begun(next);
+    this.#trouble.forget();
+    this.#ready.remove(next);
+    this.#schedule.upcoming.played(next);
+    const { program, item } = next.planned;
     this.#options.plays({ program: program.name, url: item.url });
-    this.#writer.begin(play.tracks, play.offset, play.due ?? this.#clock.monotonic());
-    play.start();
+    this.#writer.begin(next.tracks, next.offset, next.due ?? this.#clock.monotonic());
+    next.start();
   }
 
   /** Ends the item on the air where the next one is first shown; its frames are decoded earlier than that. */
-  #finish({ shownFrom = -Infinity }: Play): void {
-    const play = this.#onAir;
-    if (play === undefined) return;
-    const ends = Math.min(shownFrom, this.#endOf(play));
-    for (let unit = play.take(shownFrom, ends); unit !== undefined; unit = play.take(shownFrom, ends)) {
+  #finish({ shownFrom = -Infinity }: OpenItem): void {
+    const item = this.#onAir;
+    if (item === undefined) return;
+    const ends = Math.min(shownFrom, this.#endOf(item));
+    for (let unit = item.take(shownFrom, ends); unit !== undefined; unit = item.take(shownFrom, ends)) {
       this.#writer.write(unit);
-      if (this.#closed) return;
+      if (this.#isClosed) return;
     }
-    play.close();
+    item.close();
   }
 
-  #fail(play: Play, reason: string, now: number): void {
-    play.close();
-    if (play === this.#onAir) this.#onAir = undefined;
-    if (play === this.#main) this.#main = undefined;
-    if (play === this.#fallback) this.#fallback = undefined;
-    const { program, item } = play.planned;
+  #fail(failed: OpenItem, reason: string, now: number): void {
+    failed.close();
+    this.#phase = ended(this.#phase, failed);
+    this.#ready.remove(failed);
+    const { program, item } = failed.planned;
     // an item that is tried repeatedly is logged once
-    const isKnown = this.#lineup.failed(play, this.#wall.at(now));
+    const isKnown = this.#schedule.upcoming.failed(failed, this.#wall.at(now));
     const fields = { program: program.name, url: item.url, reason };
     this.#options.log[isKnown ? 'debug' : 'warn'](fields, 'an item of the channel cannot be played');
   }
@@ -362,34 +376,28 @@ export class Channel {
   /**
    * Monotonic. An item that is no longer scheduled plays until another can, the fallback program until a program can.
    */
-  #endOf(play: Play): number {
-    const { ends = Infinity } = play.planned;
-    if (play !== this.#onAir || !(this.#isOutdated || play.isFallback)) return this.#wall.monotonic(ends);
-    const next = this.#main?.shownFrom ?? (this.#isOutdated ? this.#fallback?.shownFrom : undefined) ?? Infinity;
-    return this.#isOutdated ? next : Math.min(next, this.#wall.monotonic(ends));
+  #endOf(item: OpenItem): number {
+    const planned = this.#wall.monotonic(item.planned.ends ?? Infinity);
+    const isOutdated = this.#phase.kind === 'outdated';
+    if (item !== this.#onAir || !(isOutdated || item.isFallback)) return planned;
+    const { main, fallback } = this.#ready;
+    const next = main?.shownFrom ?? (isOutdated ? fallback?.shownFrom : undefined) ?? Infinity;
+    return isOutdated ? next : Math.min(next, planned);
   }
 
   #arm(now: number): void {
-    const play = this.#onAir;
+    const item = this.#onAir;
     let at = now + LOOK_MS;
-    if (play !== undefined) at = Math.min(at, play.due ?? now + play.checkAfterMs, this.#endOf(play));
-    for (const next of [this.#main, this.#fallback]) {
+    if (item !== undefined) at = Math.min(at, item.due ?? now + item.checkAfterMs, this.#endOf(item));
+    for (const next of this.#ready.both) {
       if (next === undefined || next.source.state === 'opening') continue;
       const begins = next.isJoined ? (next.joinsAt ?? now + SEARCH_MS) : this.#wall.monotonic(next.planned.begins);
       at = Math.min(at, Math.max(begins, now + STEP_MS));
     }
-    this.#cancel = this.#clock.after(Math.max(at - now, STEP_MS), () => this.#step());
+    this.#timer.arm(Math.max(at - now, STEP_MS));
   }
 }
 
 function urlsOf(programs: readonly (Pick<Program, 'items'> | undefined)[]): string[] {
   return programs.flatMap((program) => program?.items.map(({ url }) => url) ?? []);
-}
-
-function allUrlsOf({ programs, fallbackProgram }: ScheduleSpec): ReadonlySet<string> {
-  return new Set(urlsOf([...programs, fallbackProgram]));
-}
-
-function isSamePlay(play: Play | undefined, planned: Planned | undefined): boolean {
-  return play === undefined || planned === undefined ? play === planned : isSameEntry(play.planned, planned);
 }

@@ -23,7 +23,7 @@ const JUMP_MS = 1000;
 const SLEW = 0.005;
 
 /** The system's time as a channel follows it: steps of less than a second are applied gradually. */
-export class SteadyWall {
+export class SmoothedWallClock {
   readonly #clock: ChannelClock;
   #offset: number;
   #lookedAt: number;

@@ -20,7 +20,7 @@ import { readStreamUrl } from '../sources/stream-url.ts';
 import { Channel } from './channel.ts';
 import { SYSTEM_CLOCK } from './clock.ts';
 import { FileSource } from './file-source.ts';
-import { HeldSink } from './held-sink.ts';
+import { StandbySink } from './standby-sink.ts';
 import type { ItemSource, TrackWishes } from './item-source.ts';
 import { LiveItem } from './live-item.ts';
 import { MediaFiles } from './media-files.ts';
@@ -102,7 +102,7 @@ export class ScheduledKind implements PlacedKind {
   standBy(wanted: Pick<Task, 'name' | 'spec' | 'application'>): Standby {
     const open = async () => {
       const reads = await this.#readsOf(wanted.application);
-      const held: HeldSink = new HeldSink((packet) => run.channel.scheduledAt(packet));
+      const held: StandbySink = new StandbySink((packet) => run.channel.scheduledAt(packet));
       const run = this.#open(wanted, this.#definitionOf(wanted), reads, held);
       return { ...run, held };
     };

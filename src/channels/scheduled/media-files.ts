@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { Looks } from './looks.ts';
+import { MediaProbePool } from './media-probe-pool.ts';
 import { MediaBusyError, MediaError } from './media-error.ts';
 import type { MediaInfo } from './media-info.ts';
 import { measureMedia, MEASURE_MS, probeMedia, PROBE_MS } from './media-probe.ts';
@@ -35,14 +35,14 @@ interface Known {
 
 /** Places for examining files for one purpose. */
 class Places {
-  readonly openings: Looks;
-  readonly probes: Looks;
+  readonly openings: MediaProbePool;
+  readonly probes: MediaProbePool;
   /** Running probes, by identity. */
   readonly probing = new Map<string, Promise<MediaInfo>>();
 
   constructor(openings: number, probes: number) {
-    this.openings = new Looks({ atOnce: openings, withinMs: OPEN_MS });
-    this.probes = new Looks({ atOnce: probes, withinMs: PROBE_MS + KILL_MS });
+    this.openings = new MediaProbePool({ atOnce: openings, withinMs: OPEN_MS });
+    this.probes = new MediaProbePool({ atOnce: probes, withinMs: PROBE_MS + KILL_MS });
   }
 }
 
@@ -55,7 +55,7 @@ export class MediaFiles {
   readonly #ffmpeg: string;
   readonly #playing = new Places(2, 4);
   readonly #ahead = new Places(1, 2);
-  readonly #measures = new Looks({ atOnce: 2, withinMs: MEASURE_MS + KILL_MS });
+  readonly #measures = new MediaProbePool({ atOnce: 2, withinMs: MEASURE_MS + KILL_MS });
   readonly #infos = new Map<string, MediaInfo>();
   readonly #measured = new Map<string, number | undefined>();
   readonly #measuring = new Map<string, Promise<void>>();

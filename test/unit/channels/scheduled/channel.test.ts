@@ -752,3 +752,83 @@ test('a channel does not plan anew for the length of a file that it does not pla
   t.true(asked.includes('a'));
   v.channel.close();
 });
+
+test('an item that a change of the schedule has removed plays on when another change brings it back', async (t) => {
+  const program = (url: string) => schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item(url)] }]);
+  const files: Record<string, FakeFile> = { a: { length: 60_000 }, b: { length: 60_000, opensInMs: 2000 } };
+  const v = await playing(program('a'), files, T0);
+  v.clock.run(5000);
+  await v.channel.change(program('b'));
+  v.clock.run(1000);
+  t.is(v.channel.report().item?.url, 'a', 'nothing else can play yet');
+  t.is(v.open, 2);
+  await v.channel.change(program('a'));
+  v.clock.run(5000);
+  t.deepEqual(
+    runs(v.written).map(({ url, video }) => [url, video]),
+    [['a', 56]],
+  );
+  t.is(v.open, 1);
+  t.is(v.channel.report().item?.position, 11_000);
+  assertContinuous(t, v.written);
+  v.channel.close();
+});
+
+test('an item that is no longer scheduled and fails leaves the stream silent until another one can play', async (t) => {
+  const program = (url: string) => schedule([{ name: 'p', scheduled: T0, repeat: true, items: [item(url)] }]);
+  const files: Record<string, FakeFile> = {
+    a: { length: 60_000, failsAt: 6000 },
+    b: { length: 60_000, opensInMs: 3000 },
+  };
+  const v = await playing(program('a'), files, T0);
+  v.clock.run(5000);
+  await v.channel.change(program('b'));
+  v.clock.run(2000);
+  t.is(v.channel.report().item, undefined);
+  t.deepEqual(v.warnings, ['the disk is broken']);
+  v.clock.run(3000);
+  t.deepEqual(
+    runs(v.written).map(({ url }) => url),
+    ['a', 'b'],
+  );
+  assertContinuous(t, v.written);
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('the fallback program plays when items begin and fail at once, one after the other', async (t) => {
+  const files: Record<string, FakeFile> = {
+    x: { length: 100, told: 10_000 },
+    y: { length: 100, told: 10_000 },
+    f: { length: 60_000 },
+  };
+  const items = [item('x', { fallbackOnErr: false }), item('y', { fallbackOnErr: false })];
+  const v = await playing(schedule([{ name: 'p', scheduled: T0, repeat: true, items }], [item('f')]), files, T0);
+  v.clock.run(5000);
+  t.true(runs(v.written).some(({ url }) => url === 'f'));
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('a channel that is closed by a reader of its packets opens nothing more', async (t) => {
+  const items = [item('a'), item('b')];
+  for (const at of [5000, 9900, 10_000]) {
+    const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items }], [item('f')]);
+    const v = new VirtualChannel(spec, { a: { length: 10_000 }, b: { length: 10_000 }, f: { length: 4000 } }, T0);
+    let packets = 0;
+    v.onPacket = ({ wall }) => {
+      packets++;
+      if (wall >= T0 + at) v.channel.close();
+    };
+    await v.channel.start();
+    v.clock.run(at + 1000);
+    t.is(v.open, 0, `${at}`);
+    const before = [packets, v.sources.length];
+    await v.channel.change(schedule([{ name: 'q', scheduled: T0, repeat: true, items }]));
+    v.learn('a', 5000);
+    v.channel.close();
+    v.clock.run(20_000);
+    t.deepEqual([packets, v.sources.length], before);
+    t.is(v.channel.report().item, undefined);
+  }
+});

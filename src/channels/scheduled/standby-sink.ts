@@ -27,7 +27,7 @@ interface Place {
  * Buffers the output of a channel that stands by, until its sink is known, and the first packet that the former owner
  * did not write.
  */
-export class HeldSink implements TrackSink {
+export class StandbySink implements TrackSink {
   /** Resolves when there is a start point. */
   readonly begun: Promise<void>;
   readonly #begin = Promise.withResolvers<void>();

@@ -3,7 +3,7 @@ import test from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { toSeconds } from '../../../../src/core/timebase.ts';
 import type { Track } from '../../../../src/core/track.ts';
-import { HeldSink } from '../../../../src/channels/scheduled/held-sink.ts';
+import { StandbySink } from '../../../../src/channels/scheduled/standby-sink.ts';
 import { audioTrack, videoTrack } from '../../../support/media/packets.ts';
 import { virtualTime } from '../../../support/time/virtual-time.ts';
 
@@ -41,7 +41,7 @@ const FRAME_MS = 1000 / 30;
 
 /** A sink that stands by, to which so many frames were written; every tenth is a key frame. */
 async function open(frames: number, tracks: readonly Track[] = [VIDEO, AUDIO]) {
-  const held = new HeldSink(scheduledAt);
+  const held = new StandbySink(scheduledAt);
   const sink = new Sink();
   const play = async (from: number, to: number): Promise<void> => {
     for (let n = from; n < to; n++) {
@@ -98,7 +98,7 @@ test('what was written long ago is not kept, nor more than there is room for', a
   held.attach(sink, 100 * FRAME_MS);
   // five seconds, and the group that was under way then
   t.deepEqual(sink.numbers.slice(0, 1), [150]);
-  const large = new HeldSink(scheduledAt);
+  const large = new StandbySink(scheduledAt);
   large.setTracks([VIDEO]);
   const size = 12 * 1024 * 1024;
   for (const n of [0, 1, 2]) large.write({ ...video(n, true), data: Buffer.alloc(size, n) });
@@ -142,7 +142,7 @@ test('a group of pictures of 10.4 s is kept, one that is too long is begun with 
     [10.4, 312],
     [20, 0],
   ] as const) {
-    const held = new HeldSink(scheduledAt);
+    const held = new StandbySink(scheduledAt);
     const sink = new Sink();
     held.setTracks([VIDEO, AUDIO]);
     const frames = seconds * 30;

@@ -16,7 +16,7 @@ export interface OnAir {
  * Decides which items are to be open at a time, and knows which have failed. All times in milliseconds since the
  * epoch.
  */
-export class Lineup {
+export class UpcomingItems {
   readonly timetable: Timetable;
   /** A failed item, until it plays or its time is over. */
   #blocked: { readonly planned: Planned; readonly retryAt: number } | undefined;
@@ -65,6 +65,13 @@ export class Lineup {
     return planned !== undefined && !this.#isBlocked(planned);
   }
 
+  /** Finds the item on the air in this schedule; undefined if it has another one now. */
+  find({ isFallback, planned: { item, begins }, planned }: OnAir, wall: number): Planned | undefined {
+    if (isFallback) return this.timetable.resumeFallback(item, begins);
+    const present = this.timetable.at(wall);
+    return present !== undefined && isSameButMoved(present, planned) ? present : undefined;
+  }
+
   /** Resets the failures once an item plays. */
   played({ isFallback }: OnAir): void {
     this.#failures = 0;
@@ -105,12 +112,12 @@ export class Lineup {
   }
 }
 
-/** Whether two entries are the same item at the same time of the schedule. */
+/** Tests whether two entries are the same item at the same time of the schedule. */
 export function isSameEntry(one: Planned, other: Planned): boolean {
   return one.begins === other.begins && isSameMedia(one.item, other.item);
 }
 
-/** Whether two entries are the same item in a schedule that has changed. */
-export function isSameButMoved(one: Planned, other: Planned): boolean {
+/** Tests whether two entries are the same item in a schedule that has changed. */
+function isSameButMoved(one: Planned, other: Planned): boolean {
   return Math.abs(one.begins - other.begins) < RETRY_MS && isSameMedia(one.item, other.item);
 }

@@ -1,10 +1,10 @@
 import test from 'ava';
-import { Looks } from '../../../../src/channels/scheduled/looks.ts';
+import { MediaProbePool } from '../../../../src/channels/scheduled/media-probe-pool.ts';
 import { MediaBusyError } from '../../../../src/channels/scheduled/media-error.ts';
 import { until } from '../../../support/time/until.ts';
 
 test('so many looks go on at a time, the others in order', async (t) => {
-  const looks = new Looks({ atOnce: 2, withinMs: 60_000 });
+  const looks = new MediaProbePool({ atOnce: 2, withinMs: 60_000 });
   const running = new Set<number>();
   const begun: number[] = [];
   let most = 0;
@@ -26,7 +26,7 @@ test('so many looks go on at a time, the others in order', async (t) => {
 });
 
 test('a look that hangs fails and keeps its place; when all places hang, others fail at once', async (t) => {
-  const looks = new Looks({ atOnce: 2, withinMs: 20 });
+  const looks = new MediaProbePool({ atOnce: 2, withinMs: 20 });
   const ends: (() => void)[] = [];
   const signals: AbortSignal[] = [];
   const hang = (): Promise<void> =>
@@ -46,7 +46,7 @@ test('a look that hangs fails and keeps its place; when all places hang, others 
 });
 
 test('too many that wait are refused', async (t) => {
-  const looks = new Looks({ atOnce: 1, withinMs: 60_000, waiting: 2 });
+  const looks = new MediaProbePool({ atOnce: 1, withinMs: 60_000, waiting: 2 });
   const { promise, resolve } = Promise.withResolvers<void>();
   const taken = [0, 1, 2].map(() => looks.take(() => promise));
   await t.throwsAsync(
@@ -59,7 +59,7 @@ test('too many that wait are refused', async (t) => {
 });
 
 test('a look that fails gives its place away', async (t) => {
-  const looks = new Looks({ atOnce: 1, withinMs: 60_000 });
+  const looks = new MediaProbePool({ atOnce: 1, withinMs: 60_000 });
   await t.throwsAsync(
     looks.take(async () => {
       throw new Error('no');

@@ -19,7 +19,7 @@ const TROUBLED_MS = 100;
 const LOW_MS = 500;
 const AHEAD_MS = 1000;
 
-export interface PlayOptions {
+export interface OpenItemOptions {
   readonly planned: Planned;
   readonly isFallback: boolean;
   /** Monotonic milliseconds: now, and the begin of the item. */
@@ -42,15 +42,15 @@ export interface Written {
 
 /**
  * One item from its opening to its end: its place in the stream, and the units that still belong there. Times as in
- * PlayOptions.
+ * OpenItemOptions.
  */
-export class Play {
+export class OpenItem {
   planned: Planned;
   readonly isFallback: boolean;
   readonly source: ItemSource;
   /** Joined in its middle: the positions of its key frames are known only when they are read. */
   readonly isJoined: boolean;
-  readonly #options: PlayOptions;
+  readonly #options: OpenItemOptions;
   readonly #toleranceMs: number;
   #begins: number;
   /** Time 0 of the item. */
@@ -68,7 +68,7 @@ export class Play {
   #wasAhead = false;
   #end = -Infinity;
 
-  constructor(options: PlayOptions) {
+  constructor(options: OpenItemOptions) {
     const { planned, isFallback, now, begins, open } = options;
     this.#options = options;
     this.#begins = begins;
