@@ -769,6 +769,7 @@ test('an item that a change of the schedule has removed plays on when another ch
     [['a', 56]],
   );
   t.is(v.open, 1);
+  t.is(v.sources.length, 2, 'it was not opened again');
   t.is(v.channel.report().item?.position, 11_000);
   assertContinuous(t, v.written);
   v.channel.close();
@@ -794,6 +795,23 @@ test('an item that is no longer scheduled and fails leaves the stream silent unt
   assertContinuous(t, v.written);
   v.channel.close();
   t.is(v.open, 0);
+});
+
+test('a fallback program that was made ready is closed when the next item begins', async (t) => {
+  const files: Record<string, FakeFile> = {
+    a: { length: 10_000, stallsAt: 9700 },
+    b: { length: 60_000 },
+    f: { length: 60_000 },
+  };
+  const items = [item('a'), item('b')];
+  const v = await playing(schedule([{ name: 'p', scheduled: T0, repeat: false, items }], [item('f')]), files, T0);
+  v.clock.run(9900);
+  t.is(v.open, 3);
+  v.clock.run(600);
+  t.is(v.channel.report().item?.url, 'b');
+  t.is(v.open, 1);
+  t.deepEqual(v.warnings, []);
+  v.channel.close();
 });
 
 test('the fallback program plays when items begin and fail at once, one after the other', async (t) => {
