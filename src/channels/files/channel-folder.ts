@@ -116,15 +116,12 @@ export class ChannelFolder {
         await this.#unlink(file);
         this.#log.warn(
           { file, channel: name },
-          'the channel was deleted through the management API: so is its file now',
+          'the file of a channel that was deleted through the management API is deleted',
         );
       } catch (error) {
         const { message: reason } = error as Error;
         this.#deleted.set(name, at);
-        this.#log.error(
-          { file, channel: name, reason },
-          'the file of a channel that was deleted cannot be: it remains',
-        );
+        this.#log.error({ file, channel: name, reason }, 'the file of a deleted channel could not be deleted');
       }
     }
   }

@@ -235,7 +235,7 @@ export class ScheduledKind implements PlacedKind {
         channel
           .change(changed)
           .catch((error: unknown) =>
-            log.error({ err: error }, 'the new definition of the channel could not be taken up'),
+            log.error({ err: error }, 'the new definition of the channel could not be applied'),
           );
       });
       // the end of an earlier run is known by now
