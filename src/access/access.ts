@@ -10,7 +10,7 @@ import { combined, Grant, type GrantState } from './grant.ts';
 import { askGuards, type Guard } from './guard.ts';
 import { HandshakeChecks } from './handshake-checks.ts';
 import { limitInCluster, type CountElsewhere } from './connection-limits.ts';
-import type { OpeningId, Openings } from './opening.ts';
+import type { WebhookSessionId, WebhookSessions } from './webhook-session.ts';
 import { checkRoom, demandProvider, Places, type Place } from './places.ts';
 import { checkStreamName, PublisherGrant, type Names } from './publisher-grant.ts';
 import { RefusalCounts, type RefusalReason } from './refusal-counts.ts';
@@ -41,7 +41,7 @@ export interface AccessOptions {
   readonly countElsewhere: CountElsewhere;
   /** In the order in which they decide. */
   readonly guards: readonly Guard[];
-  readonly openings: Openings;
+  readonly webhookSessions: WebhookSessions;
   readonly log: Logger;
 }
 
@@ -216,19 +216,19 @@ export class Access {
 
   /** Continues a session that another node has admitted. The caller ends the grant when the session ends. */
   adopt(state: GrantState): Grant {
-    const { openings } = this.#options;
-    for (const opening of state.openings) openings.adopt(opening);
-    return new Grant(state, openings);
+    const { webhookSessions } = this.#options;
+    for (const session of state.openings) webhookSessions.adopt(session);
+    return new Grant(state, webhookSessions);
   }
 
   /**
    * Continues a session of which no more than this is known, since the node that owned it has died.
    * @param until milliseconds since the epoch
    */
-  resume(until: number | undefined, ids: readonly OpeningId[]): Grant<OpeningId> {
-    const { openings } = this.#options;
-    for (const { id, vhost } of ids) openings.resume(id, vhost);
-    return new Grant<OpeningId>({ ...(until !== undefined && { until }), openings: [...ids] }, openings);
+  resume(until: number | undefined, ids: readonly WebhookSessionId[]): Grant<WebhookSessionId> {
+    const { webhookSessions } = this.#options;
+    for (const { id, vhost } of ids) webhookSessions.resume(id, vhost);
+    return new Grant<WebhookSessionId>({ ...(until !== undefined && { until }), openings: [...ids] }, webhookSessions);
   }
 
   #count(refused: Refused, kind: RefusalReason, text: string): void {
@@ -239,11 +239,12 @@ export class Access {
   /** Lets the guards decide, and then looks up what the client requests: one that is rejected then has left for the guards. */
   async #admit<T>(request: AccessRequest, find: (place: Place, grant: Grant) => Promise<T> | T): Promise<T> {
     const places = this.#places;
+    const { webhookSessions } = this.#options;
     try {
       const vhost = places.enter(request);
       places.limits.count(request, vhost, request.app);
-      const verdicts = await askGuards(this.#guards, request, vhost, this.#options.openings);
-      const grant = new Grant(combined(verdicts), this.#options.openings);
+      const verdicts = await askGuards(this.#guards, request, vhost, webhookSessions);
+      const grant = new Grant(combined(verdicts), webhookSessions);
       try {
         const place = places.of(vhost, request, verdicts);
         if (place.vhost !== vhost || place.app !== request.app) {

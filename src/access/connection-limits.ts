@@ -42,7 +42,7 @@ function limit(most: number, present: number): void {
   if (most > 0 && present >= most) throw kilnError('tooManyConnections', most);
 }
 
-/** What goes to other servers is no viewer. */
+/** Pushes to other servers are not viewers. */
 function total({ file: _file, push: _push, ...viewers }: Connections): number {
   return Object.values(viewers).reduce((sum, count) => sum + count, 0);
 }

@@ -1,7 +1,7 @@
 import type { CrossDomainsConfig } from '../config/model.ts';
 import { wildcard } from '../lib/wildcard.ts';
 
-/** What `Access-Control-Allow-Origin` says to a request's `Origin`; undefined when nothing is allowed. */
+/** Value of `Access-Control-Allow-Origin` for a request's `Origin`; undefined when nothing is allowed. */
 export type AllowOrigin = (origin: string | undefined) => string | undefined;
 
 const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
@@ -13,7 +13,7 @@ export function followsRedirects(crossDomains: CrossDomainsConfig | undefined): 
 }
 
 /**
- * Reads the CrossDomains of a configuration: `*` for everybody, `null` alone for `null`, else patterns with `*`
+ * Reads the CrossDomains of a configuration: `*` for every origin, `null` alone for `null`, else patterns with `*`
  * and `?`, of every scheme when they name none (docs/compatibility.md#authentication-and-cors).
  */
 export function allowOrigin(crossDomains: CrossDomainsConfig | undefined): AllowOrigin {

@@ -23,7 +23,7 @@ export class Denial extends Error {
   }
 }
 
-/** What the client gets, which does not tell it the reason. */
+/** Error for the client, which does not contain the reason. */
 export function accessDenied(denial: Denial): KilnError {
   const error = kilnError('accessDenied');
   error.cause = denial;

@@ -1,43 +1,49 @@
 import { Type, type Static } from 'typebox';
 import type { Verdict } from './guard.ts';
-import { OPENING, type Opening, type OpeningId, type Openings } from './opening.ts';
+import {
+  WEBHOOK_SESSION,
+  type WebhookSession,
+  type WebhookSessionId,
+  type WebhookSessions,
+} from './webhook-session.ts';
 
-/** What another node needs to go on with a granted session. */
+/** State with which another node continues an admitted session. */
 export const GRANT_STATE = Type.Object({
   /** When the session ends at the latest, in milliseconds since the epoch; absent: never. */
   until: Type.Optional(Type.Number()),
-  openings: Type.Array(OPENING),
+  /** Sessions that webhooks have opened for it. */
+  openings: Type.Array(WEBHOOK_SESSION),
 });
 
 export type GrantState = Static<typeof GRANT_STATE>;
 
-/** A GrantState of which less may be known. */
+/** GrantState, less of which may be known. */
 interface State<O> extends Pick<GrantState, 'until'> {
   openings: O[];
 }
 
-/** Longest single wait: the wall clock may be set in the meantime, and a session ends no later than this after that. */
+/** Longest single wait: where the wall clock is set during it, a session ends at most that much late. */
 const MAX_STEP_MS = 60_000;
-/** Why sessions end whose time is over. */
+/** Reason for the end of a session whose time is over. */
 export const EXPIRED = 'its allowed time is over';
 
 /**
  * The decisions of the guards about one session, from its admission to its end.
- * @template O what is known of its openings: of a resumed session no more than the ids
+ * @template O known properties of its webhook sessions: no more than the ids where it was resumed
  */
-export class Grant<O extends OpeningId = Opening> {
+export class Grant<O extends WebhookSessionId = WebhookSession> {
   readonly #state: State<O>;
-  readonly #openings: Openings;
+  readonly #sessions: WebhookSessions;
   #timer: NodeJS.Timeout | undefined;
   #expired = false;
   #ended = false;
 
-  constructor(state: State<O>, openings: Openings) {
+  constructor(state: State<O>, sessions: WebhookSessions) {
     this.#state = state;
-    this.#openings = openings;
+    this.#sessions = sessions;
   }
 
-  /** What is closed when the session ends; nothing when it has ended, or was handed over. */
+  /** Webhook sessions that are closed when the session ends; none when it has ended, or was handed over. */
   get openings(): readonly O[] {
     return this.#ended ? [] : this.#state.openings;
   }
@@ -65,13 +71,13 @@ export class Grant<O extends OpeningId = Opening> {
 
   /** The session has ended, or never began. Idempotent. */
   end(reason: string): void {
-    for (const opening of this.#leave().openings) this.#openings.close(opening, reason);
+    for (const session of this.#leave().openings) this.#sessions.close(session, reason);
   }
 
-  /** Somebody else ends the session: this grant has nothing left to end, and another one is made of what it returns. */
+  /** Leaves the end of the session to another grant, made of the returned state. */
   handOver(): GrantState {
     const state = this.#leave();
-    for (const opening of state.openings) this.#openings.release(opening);
+    for (const session of state.openings) this.#sessions.release(session);
     return state;
   }
 
@@ -83,11 +89,11 @@ export class Grant<O extends OpeningId = Opening> {
   }
 }
 
-/** The earliest end and all openings of the guards' decisions. */
+/** Earliest end and all webhook sessions of the guards' decisions. */
 export function combined(verdicts: readonly Verdict[]): GrantState {
   const ends = verdicts.flatMap(({ until }) => until ?? []);
   return {
     ...(ends.length > 0 && { until: Math.min(...ends) }),
-    openings: verdicts.flatMap(({ opening }) => opening ?? []),
+    openings: verdicts.flatMap(({ session }) => session ?? []),
   };
 }

@@ -1,6 +1,6 @@
 import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
-import type { Opening, Openings } from './opening.ts';
+import type { WebhookSession, WebhookSessions } from './webhook-session.ts';
 import { checkPresent, type AccessRequest, type Target } from './request.ts';
 
 /** The decision of a guard that admits a client. */
@@ -9,14 +9,14 @@ export interface Verdict {
   readonly target?: Partial<Target>;
   /** When the session has to end, in milliseconds since the epoch; the earliest of all guards counts. */
   readonly until?: number;
-  /** Is closed once: when the session ends, or when a later check rejects the client. */
-  readonly opening?: Opening;
+  /** Closed once: when the client's session ends, or when a later check rejects the client. */
+  readonly session?: WebhookSession;
 }
 
 /** Asks another server, within its own time limit, and answers as a guard does. @param signal aborted when the client leaves */
 export type Question = (signal: AbortSignal | undefined) => Promise<Verdict | undefined>;
 
-/** What a guard answers at once. */
+/** Answer that a guard has at once. */
 export type LocalVerdict = Pick<Verdict, 'until'>;
 
 /**
@@ -29,25 +29,25 @@ export type Guard = (request: AccessRequest, vhost: VirtualHost) => LocalVerdict
 /**
  * Lets the guards decide, one after the other.
  * @returns their decisions, in their order
- * @param openings closes what the guards before one have opened, when that one rejects the client
+ * @param sessions closes those that earlier guards have opened, when a later one rejects the client
  * @throws what a guard throws, clientGone
  */
 export async function askGuards(
   guards: readonly Guard[],
   request: AccessRequest,
   vhost: VirtualHost,
-  openings: Openings,
+  sessions: WebhookSessions,
 ): Promise<readonly Verdict[]> {
   const verdicts: Verdict[] = [];
   try {
     for (const guard of guards) {
       const answer = guard(request, vhost);
-      const verdict = typeof answer === 'function' ? await unlessGone(answer, request.signal, openings) : answer;
+      const verdict = typeof answer === 'function' ? await unlessGone(answer, request.signal, sessions) : answer;
       if (verdict !== undefined) verdicts.push(verdict);
     }
     return verdicts;
   } catch (error) {
-    for (const { opening } of verdicts) if (opening) openings.close(opening, (error as Error).message);
+    for (const { session } of verdicts) if (session) sessions.close(session, (error as Error).message);
     throw error;
   }
 }
@@ -61,11 +61,11 @@ export function askGuardsNow(guards: readonly Guard[], request: AccessRequest, v
   return guards.every((guard) => typeof guard(request, vhost) !== 'function');
 }
 
-/** @throws what the question throws; clientGone as soon as the client leaves: what is opened later is closed at once */
+/** @throws what the question throws; clientGone as soon as the client leaves: a session that is opened later is closed at once */
 function unlessGone(
   question: Question,
   signal: AbortSignal | undefined,
-  openings: Openings,
+  sessions: WebhookSessions,
 ): Promise<Verdict | undefined> {
   if (signal === undefined) return question(undefined);
   checkPresent(signal);
@@ -74,7 +74,7 @@ function unlessGone(
     const onGone = (): void => {
       const gone = kilnError('clientGone');
       answered.then(
-        (verdict) => verdict?.opening && openings.close(verdict.opening, gone.message),
+        (verdict) => verdict?.session && sessions.close(verdict.session, gone.message),
         () => {},
       );
       reject(gone);

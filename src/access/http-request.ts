@@ -5,7 +5,7 @@ import { urlWithPort, type AccessRequest } from './request.ts';
 
 /** How a request over HTTP came here. */
 export interface Via {
-  /** The client's own address, as the proxies that are believed tell it. */
+  /** The client's own address, as reported by trusted proxies. */
   readonly ip: string;
   /** Whether such a proxy sent it. */
   readonly viaProxy?: boolean;
@@ -16,7 +16,7 @@ const STANDARD_PORT = { plain: 80, secure: 443 };
 const PORT = /^\d{1,5}$/;
 
 /**
- * What is the same of every request over HTTP, upgrades to WebSocket included.
+ * Parts of a request that do not depend on its route, for HTTP and upgrades to WebSocket.
  * @param scheme without `s`, which TLS adds
  */
 export function httpAccess(
@@ -38,20 +38,20 @@ export function httpAccess(
   };
 }
 
-/** The URL that the client used: before a proxy in between, as far as that tells it. */
+/** The URL that the client used: as reported by a trusted proxy, where there is one. */
 function urlOf({ headers, socket, url = '' }: IncomingMessage, viaProxy: boolean, scheme: 'http' | 'ws') {
-  const told = (name: string): string | undefined => (viaProxy ? last(headers[`x-forwarded-${name}`]) : undefined);
-  const protocol = told('proto');
+  const reported = (name: string): string | undefined => (viaProxy ? last(headers[`x-forwarded-${name}`]) : undefined);
+  const protocol = reported('proto');
   const isSecure = protocol === undefined ? 'encrypted' in socket : /^(?:http|ws)s$/i.test(protocol);
-  const authority = told('host') ?? headers.host ?? String(headers[':authority'] ?? '');
-  const port = told('port');
+  const authority = reported('host') ?? headers.host ?? String(headers[':authority'] ?? '');
+  const port = reported('port');
   const standard = protocol === undefined ? undefined : STANDARD_PORT[isSecure ? 'secure' : 'plain'];
-  const isTold = port !== undefined && PORT.test(port);
+  const isPortReported = port !== undefined && PORT.test(port);
   const given = urlWithPort(
     `${scheme}${isSecure ? 's' : ''}://${authority}${url}`,
-    isTold ? Number(port) : (standard ?? socket.localPort ?? 0),
+    isPortReported ? Number(port) : (standard ?? socket.localPort ?? 0),
   );
-  return isTold ? { url: given.url } : given;
+  return isPortReported ? { url: given.url } : given;
 }
 
 /** X-Real-IP is for proxies that send no X-Forwarded-For: others may pass on what a client made up. */
@@ -60,7 +60,7 @@ function realAddress(headers: IncomingMessage['headers'], { ip, viaProxy }: Via)
   return real !== undefined && isIP(real) !== 0 ? real : ip;
 }
 
-/** What the nearest proxy added. */
+/** Value that the nearest proxy added. */
 function last(header: string | string[] | undefined): string | undefined {
   const value = header === undefined ? '' : (String(header).split(',').at(-1) as string).trim();
   return value === '' ? undefined : value;
@@ -72,7 +72,7 @@ export function isClosed(response: ServerResponse | Http2ServerResponse): boolea
   return response instanceof Http2ServerResponse ? response.stream.destroyed : response.destroyed;
 }
 
-/** Aborted when the client of a response goes away before it has ended. */
+/** Aborts when the client of a response leaves before its end. */
 export function goneSignal(response: ServerResponse | Http2ServerResponse): AbortSignal {
   const gone = new AbortController();
   if (isClosed(response)) gone.abort();

@@ -11,7 +11,7 @@ import type { AccessRequest } from './request.ts';
 type Asking = Pick<AccessRequest, 'direction' | 'protocol' | 'client'>;
 type LimitsConfig = NonNullable<ApplicationConfig['limits']>;
 
-/** What `Limits` of an application says of addresses. */
+/** Networks of an application's `Limits`. */
 class Networks {
   readonly #allow: BlockList | undefined;
   readonly #deny: BlockList | undefined;
@@ -21,7 +21,7 @@ class Networks {
     this.#deny = blockList(deny === undefined ? undefined : parseNetworks(deny));
   }
 
-  /** What a proxy gives instead of an address is in no network. */
+  /** @param given by a proxy, perhaps: text that is no address is in no network */
   allow(given: string): boolean {
     if (isIP(given) === 0) return this.#allow === undefined;
     const address = canonicalAddress(given);
@@ -63,7 +63,7 @@ function limitsOf(vhost: VirtualHost, app: string): LimitsConfig | undefined {
   return (vhost.applications.get(app)?.config ?? vhost.template)?.limits;
 }
 
-/** 0: any number. A thumbnail is a picture and no connection. */
+/** 0: any number. A thumbnail is an image and no connection. */
 function perMinute({ direction, protocol }: Asking, limits: LimitsConfig): number {
   if (direction === 'incoming') return limits.publishesPerMinute;
   return protocol === 'thumbnail' ? 0 : limits.connectionsPerMinute;
@@ -75,7 +75,7 @@ function rateKey({ direction, client }: Asking, vhost: VirtualHost, app: string)
   return `${direction} ${vhost.name}/${name} ${subscriber(client.realAddress)}`;
 }
 
-/** What one client has: an IPv4 address, or the /64 of an IPv6 one (RFC 6177). */
+/** Addresses of one client: an IPv4 address, or the /64 of an IPv6 one (RFC 6177). */
 function subscriber(given: string): string {
   if (isIP(given) === 0) return given;
   const address = canonicalAddress(given);

@@ -61,9 +61,9 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
   }
 
   /**
-   * Takes the name of the stream, which other nodes may be asked for: that may take seconds. The stream is closed when the publisher's time is over.
+   * Claims the name of the stream, which may take seconds while other nodes are asked. The stream is closed when the publisher's time is over.
    * @throws streamExists, streamNameUnconfirmed, tooManyConnections, tooManyApplications, nodeDraining, applicationNotFound,
-   * tooManyWaiting, clientGone, streamEnded when it was closed meanwhile; then the publisher is refused
+   * tooManyWaiting, clientGone, streamEnded when it was closed by then; the publisher is rejected in each case
    */
   async publish(source: Source, { isPassthrough = false } = {}): Promise<InputStream> {
     const { names, signal } = this.#options;
@@ -72,7 +72,7 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
       const input = await names.publish(this.vhost.demandApplication(this.app), this.stream, source, options);
       input.once('close', (reason) => this.end(reason));
       this.#grant.limit((reason) => input.close(reason));
-      // who publishes would not hear of it any more
+      // the publisher would not be notified any more
       if (input.closed) throw kilnError('streamEnded');
       return input;
     } catch (error) {
@@ -81,7 +81,7 @@ export class PublisherGrant<P extends IncomingProtocol = IncomingProtocol> {
     }
   }
 
-  /** It cannot publish after all: what is an error of the table is logged, once, like any other refusal. */
+  /** Ends the grant of a publisher that cannot publish, and reports the error once. */
   refuse(error: unknown): void {
     if (this.#isRefused) return;
     this.#isRefused = true;

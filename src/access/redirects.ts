@@ -24,9 +24,9 @@ interface HttpRequest extends Via {
   readonly hostname: string;
 }
 
-/** What a client has asked for: of the node that it asked first, if that has sent it here. */
+/** Request of a client: the one to the first node, if that has redirected it here. */
 export interface Arrival extends Pick<AccessRequest, 'url' | 'isPortAssumed' | 'client' | 'hostName'> {
-  /** Of the URL, without `?`. */
+  /** Query of the URL, without `?`. */
   readonly search: string;
   readonly isRedirected: boolean;
 }
@@ -37,7 +37,7 @@ export interface Wanted {
   readonly app: string;
   /** Output stream. */
   readonly stream: string;
-  /** Of the request. */
+  /** Path of the request. */
   readonly path: string;
 }
 
@@ -52,9 +52,8 @@ export interface RedirectsOptions {
 }
 
 /**
- * Sends viewers from a full node to one that has room and has told where clients reach it. What they asked goes with them
- * in the URL, under a MAC: which virtual host it is and whether its signature is right depends on the host that they
- * asked, and a URL alone must not choose that. Who was sent here is served here.
+ * Redirects viewers from a full node to one that has room and has a public URL. Their request is part of the new URL, under a MAC: the
+ * virtual host and the signature depend on the requested host, which must not be free to choose. A redirected viewer is served here.
  */
 export class Redirects {
   readonly #options: RedirectsOptions;
@@ -65,7 +64,7 @@ export class Redirects {
     this.#keys = options.secrets.map((secret) => createHmac('sha256', secret).update('redirects').digest());
   }
 
-  /** Reads where a request comes from. */
+  /** Reads the first request of a client. */
   arrival(request: HttpRequest): Arrival {
     const { raw, url: path, hostname } = request;
     const access = httpAccess(raw, request);
@@ -81,7 +80,7 @@ export class Redirects {
     };
   }
 
-  /** The URL at which a viewer had better ask; undefined where it is to be served here. */
+  /** URL of a node with room for a viewer; undefined where it is to be served here. */
   better(arrival: Arrival, { module, app, stream, path }: Wanted): string | undefined {
     const { cluster, registry, directory } = this.#options;
     const rows = cluster.nodes();

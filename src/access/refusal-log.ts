@@ -6,11 +6,11 @@ import { PROTOCOL_NAMES, type AccessRequest } from './request.ts';
 export interface Rejected {
   /** Undefined where it is not known yet. */
   readonly direction?: AccessRequest['direction'];
-  /** Of a port where several are served, and it is not known yet which is asked for: `http`. */
+  /** `http` on a port with several protocols, while the requested one is not known yet. */
   readonly protocol: AccessRequest['protocol'] | 'http';
   readonly address: string;
   readonly port?: number;
-  /** What it requested; undefined where that cannot be read. */
+  /** Requested names; undefined where they cannot be read. */
   readonly asked?: string;
 }
 
@@ -19,9 +19,9 @@ export type Refused = Rejected & Pick<AccessRequest, 'direction' | 'protocol'>;
 
 const NAMES: Readonly<Record<Rejected['protocol'], string>> = { ...PROTOCOL_NAMES, http: 'HTTP' };
 const CLIENTS = { incoming: 'publisher', outgoing: 'viewer' } as const;
-/** For this long a repeated rejection is counted instead of logged. */
+/** Time for which a repeated rejection is counted instead of logged. */
 const WINDOW_MS = 60_000;
-/** Lines within that time, of one address and of all; of no more addresses anything is remembered. */
+/** Lines within that time, for one address and for all; also the number of addresses that are remembered. */
 const MAX_LINES_OF_ONE = 5;
 const MAX_LINES = 200;
 /** Characters of a reason, which may have names from the request, that are logged. */
@@ -30,9 +30,9 @@ const MAX_REASON = 500;
 const MAX_ASKED = 300;
 
 interface Entry {
-  /** What was logged. */
+  /** Logged lines. */
   readonly lines: Set<string>;
-  /** Refusals that were not. */
+  /** Rejections that were not logged. */
   more: number;
 }
 
@@ -78,7 +78,7 @@ export class RefusalLog {
     this.#turn();
   }
 
-  /** Who was refused again stays known, and is counted on. */
+  /** Keeps the addresses that were rejected again. */
   #turn(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;

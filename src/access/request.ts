@@ -3,7 +3,7 @@ import { kilnError } from '../errors.ts';
 
 /** The client of a request. */
 export interface Client {
-  /** Of the connection: that of an HTTP proxy, or the client's own with PROXY protocol. */
+  /** Address of the connection: that of an HTTP proxy, or the client's own with PROXY protocol. */
   readonly address: string;
   readonly port: number;
   /** The client's own, as reported by trusted proxies. */
@@ -22,7 +22,7 @@ export interface Target {
   readonly playlist?: string | undefined;
 }
 
-/** What a client requests, by any protocol. */
+/** Request of a client, by any protocol. */
 export interface AccessRequest extends Target {
   readonly direction: 'incoming' | 'outgoing';
   /** As `Enables` of access control names it, in lower case (docs/compatibility.md#control-servers). */

@@ -8,9 +8,9 @@ export class WaitingOfOne {
   readonly #of = new Map<string, number>();
 
   /**
-   * One more waits.
+   * Counts a viewer that begins to wait.
    * @param address its own, as reported by trusted proxies
-   * @returns what is to be called once, when it waits no longer
+   * @returns its undo, to be called once
    * @throws tooManyWaiting
    */
   enter(address: string): () => void {

@@ -43,7 +43,7 @@ export function openAdmission(
     elsewhere: directory,
     countElsewhere: (application) => viewersElsewhere.of(application),
     guards: [signedPolicy(configuredPorts(config.bind)), webhooks.guard],
-    openings: webhooks.openings,
+    webhookSessions: webhooks.sessions,
     log,
   });
   const secrets = config.cluster === undefined ? [] : secretsOf(config.cluster);

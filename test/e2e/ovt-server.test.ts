@@ -8,7 +8,7 @@ import type { Packet } from '../../src/core/packet.ts';
 import { OvtClient } from '../../src/providers/ovt/client.ts';
 import { OvtError } from '../../src/protocols/ovt/error.ts';
 import { seeded } from '../unit/codecs/vectors.ts';
-import { notedOpenings, OPENING } from '../support/access/access.ts';
+import { notedSessions, WEBHOOK_SESSION } from '../support/access/access.ts';
 import { goLive } from '../support/server/live.ts';
 import { networks, playOvt, silent, startOvt, type OvtSetup } from '../support/ovt/ovt.ts';
 import { audioTrack, videoPackets, videoTrack } from '../support/media/packets.ts';
@@ -250,8 +250,8 @@ test.serial('DelayBufferTimeMs: everything is sent later', async (t) => {
 
 test.serial('a player whose time is over is told, and the guard hears of each end once', async (t) => {
   const ends: string[] = [];
-  const guard: Guard = () => async () => ({ until: Date.now() + 1500, opening: OPENING });
-  const ovt = await start(t, { access: { guards: [guard], openings: notedOpenings(ends) } });
+  const guard: Guard = () => async () => ({ until: Date.now() + 1500, session: WEBHOOK_SESSION });
+  const ovt = await start(t, { access: { guards: [guard], webhookSessions: notedSessions(ends) } });
   const output = goLive(ovt.registry, 'app', 'talk');
   const { recorder } = await playOvt(ovt.url('app/talk'));
   t.deepEqual(ends, ['the stream is described']);

@@ -5,7 +5,7 @@ import { hmac, type Algorithm } from '../../control-server/signature.ts';
 import { canonicalAddress } from '../../lib/address.ts';
 import { readPolicy, type Policy } from './policy.ts';
 import { splitSignedUrl, type ParameterNames } from './signed-url.ts';
-import { spellings } from './spellings.ts';
+import { equivalentUrls } from './equivalent-urls.ts';
 
 /** How URLs of a virtual host are signed. */
 export interface Signing extends ParameterNames {
@@ -13,11 +13,11 @@ export interface Signing extends ParameterNames {
   readonly algorithm: Algorithm;
 }
 
-/** Who uses a signed URL, and when. */
+/** Use of a signed URL. */
 export interface Use {
-  /** Of the connection. */
+  /** Address of the connection. */
   readonly address: string;
-  /** The client's own, as proxies that are believed tell it. */
+  /** The client's own, as reported by trusted proxies. */
   readonly realAddress: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -27,14 +27,14 @@ const BASE64URL = /^[\w-]+={0,2}$/;
 
 /**
  * Checks the signature of a URL, by any of the forms that its client may have been given.
- * @param ports as `spellings` takes them
+ * @param ports as `equivalentUrls` takes them
  * @throws Denial policyMissing, policyMalformed, policySignature
  */
 export function checkSignature(url: string, signing: Signing, ports?: readonly number[]): Policy {
   const { policy, signature, text } = splitSignedUrl(url, signing);
   const given = BASE64URL.test(signature) ? Buffer.from(signature, 'base64url') : Buffer.alloc(0);
   let isSigned = false;
-  for (const spelling of spellings(text, ports)) {
+  for (const spelling of equivalentUrls(text, ports)) {
     const expected = hmac(signing.algorithm, signing.secretKey, spelling);
     if (given.length !== expected.length) break;
     isSigned = timingSafeEqual(given, expected);
@@ -45,7 +45,7 @@ export function checkSignature(url: string, signing: Signing, ports?: readonly n
 }
 
 /**
- * Checks what a policy asks of its use. The clock has no tolerance.
+ * Checks the conditions of a policy. The clock has no tolerance.
  * @throws Denial policyExpired, policyInactive, policyAddress
  */
 export function checkUse(policy: Policy, { address, realAddress, now }: Use): void {

@@ -5,10 +5,10 @@ import type { Guard } from '../guard.ts';
 import type { AccessRequest } from '../request.ts';
 import { checkSignature, checkUse } from './check.ts';
 
-/** Ports of this server that clients of a module may have been told. */
+/** Ports of this server that clients of a module may have used. */
 export type PortsOf = (client: Pick<AccessRequest, 'direction' | 'protocol'>) => readonly number[];
 
-/** Admits who has a URL that was signed with the key of the virtual host, where SignedPolicy is enabled for its module. */
+/** Admits clients whose URL was signed with the key of the virtual host, where SignedPolicy is enabled for its module. */
 export function signedPolicy(portsOf: PortsOf = () => []): Guard {
   return (request, { config }) => {
     const { signedPolicy: signing } = config;
@@ -26,7 +26,7 @@ export function signedPolicy(portsOf: PortsOf = () => []): Guard {
   };
 }
 
-/** A protocol may tell names beside the URL, as RTMP does: only those in the URL are signed. */
+/** Names may be sent beside the URL, as in RTMP: only those in the URL are signed. */
 function checkNames({ url, protocol, app, stream }: AccessRequest): void {
   const [path = ''] = url.replace(/^[^:]+:\/\/[^/?#]*/, '').split(/[?#]/, 1);
   const names = path

@@ -3,7 +3,7 @@ import { blockList } from '../../config/networks.ts';
 import { parseNetworks } from '../../config/values.ts';
 import { Denial } from '../denial.ts';
 
-/** What a signed URL allows (docs/compatibility.md#signed-urls). Times in milliseconds since the epoch. */
+/** Terms of a signed URL (docs/compatibility.md#signed-urls). Times in milliseconds since the epoch. */
 export interface Policy {
   readonly urlExpire: number;
   readonly urlActivate: number | undefined;

@@ -1,10 +1,10 @@
 import type { BindConfig } from '../../config/model.ts';
 import type { PortsOf } from './guard.ts';
 
-/** Of a range so many are tried. */
+/** Ports of a range that are tried. */
 const MAX_OF_RANGE = 8;
 
-/** The ports on which a server takes the clients of each module: one behind a balancer may have used any of them. */
+/** The ports on which a server takes the clients of each module: a client behind a balancer may have used any of them. */
 export function configuredPorts({ providers, publishers }: BindConfig): PortsOf {
   const incoming: Readonly<Record<string, readonly number[]>> = {
     rtmp: ports(providers.rtmp),

@@ -1,7 +1,7 @@
 import { percentDecoded } from '../../lib/percent.ts';
 import { Denial } from '../denial.ts';
 
-/** What the parameters of signed URLs are called. */
+/** Names of the parameters of signed URLs. */
 export interface ParameterNames {
   readonly policyQueryKeyName: string;
   readonly signatureQueryKeyName: string;

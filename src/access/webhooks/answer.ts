@@ -13,7 +13,7 @@ const ANSWER = Type.Object({
   reason: Type.Optional(Type.String()),
 });
 
-/** What a control server decided. */
+/** Decision of a control server. */
 export interface Answer {
   readonly allowed: boolean;
   readonly newUrl: string | undefined;

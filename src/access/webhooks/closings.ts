@@ -1,24 +1,24 @@
 import type { Logger } from '../../log/log.ts';
 import { ControlServerError } from '../../control-server/control-server.ts';
-import type { OpeningCall } from '../opening.ts';
+import type { WebhookCall } from '../webhook-session.ts';
 import type { ControlLines, ControlServers } from './control-lines.ts';
 import { payload } from './payload.ts';
 
-/** Pauses between the attempts to tell of one closing, in milliseconds. */
+/** Pauses between the attempts to send one closing, in milliseconds. */
 const PAUSES_MS = [1000, 4000, 12_000, 24_000];
 /** More that wait for a dead control server are given up, the oldest first. */
 const MAX_PENDING = 20_000;
-/** How long the end of this node waits for what is not told yet. */
+/** Time that the end of this node waits for closings that are not sent yet, in milliseconds. */
 const LONGEST_END_MS = 5000;
-/** What proxies answer whose server is away. */
+/** Answers of proxies whose server is away. */
 const NOT_DELIVERED = new Set([502, 503, 504]);
 const LOG_EVERY_MS = 10_000;
 
-/** Tells control servers of sessions that have ended, a few times where they do not answer. What they answer is ignored. */
+/** Notifies control servers of ended sessions, a few times where they do not answer. Their answers are ignored. */
 export class Closings {
   readonly #lines: ControlLines;
   readonly #log: Logger;
-  /** Each with what gives it up. */
+  /** Functions that give up a closing. */
   readonly #pending = new Map<object, () => void>();
   #lost = 0;
   #logging: NodeJS.Timeout | undefined;
@@ -29,13 +29,13 @@ export class Closings {
     this.#log = log;
   }
 
-  /** How many are not told yet. */
+  /** Number of closings that are not sent yet. */
   get pending(): number {
     return this.#pending.size;
   }
 
   /** @param at when the session ended: milliseconds since the epoch */
-  tell(servers: ControlServers, call: OpeningCall, at: number): void {
+  notify(servers: ControlServers, call: WebhookCall, at: number): void {
     for (const giveUp of this.#pending.values()) {
       if (this.#pending.size < MAX_PENDING) break;
       giveUp();
@@ -55,7 +55,7 @@ export class Closings {
     const isWanted = (): boolean => this.#pending.has(closing);
     const body = payload(call, 'closing', at);
     const attempt = async (pauses: readonly number[]): Promise<void> => {
-      if (await this.#isTold(servers, body, isWanted)) return settle();
+      if (await this.#isSent(servers, body, isWanted)) return settle();
       if (!isWanted()) return;
       const [pause, ...rest] = pauses;
       if (pause === undefined) return giveUp();
@@ -64,26 +64,26 @@ export class Closings {
     void attempt(PAUSES_MS);
   }
 
-  /** One will never be told. Logged now and then, with how many. */
+  /** Counts a closing that will never be sent. Logged now and then, with their number. */
   lose(reason: string): void {
     this.#lost++;
     this.#logging ??= setTimeout(() => this.#logLost(reason), LOG_EVERY_MS).unref();
   }
 
-  /** Resolves when all are told, or it takes too long. */
+  /** Resolves when all are sent, or it takes too long. */
   async close(): Promise<void> {
     if (this.#pending.size > 0) {
-      const told = new Promise<void>((resolve) => (this.#onEmpty = resolve));
+      const sent = new Promise<void>((resolve) => (this.#onEmpty = resolve));
       const late = setTimeout(() => {
         for (const giveUp of this.#pending.values()) giveUp();
       }, LONGEST_END_MS);
-      await told;
+      await sent;
       clearTimeout(late);
     }
     if (this.#lost > 0) this.#logLost('this node has ended');
   }
 
-  async #isTold(servers: ControlServers, body: object, isWanted: () => boolean): Promise<boolean> {
+  async #isSent(servers: ControlServers, body: object, isWanted: () => boolean): Promise<boolean> {
     try {
       const { status } = await this.#lines.ask('closing', servers, body, isWanted);
       return !NOT_DELIVERED.has(status);
@@ -96,7 +96,7 @@ export class Closings {
   #logLost(reason: string): void {
     clearTimeout(this.#logging);
     this.#logging = undefined;
-    this.#log.warn({ count: this.#lost, reason }, 'control servers were not told of sessions that have ended');
+    this.#log.warn({ count: this.#lost, reason }, 'control servers were not notified of sessions that have ended');
     this.#lost = 0;
   }
 }

@@ -10,14 +10,14 @@ import {
 } from '../../control-server/control-server.ts';
 import { Breaker } from './breaker.ts';
 
-/** Openings that are asked at once, and that wait for that. */
+/** Opening calls under way at once, and those that wait for that. */
 const MAX_OPENINGS = 256;
 const MAX_WAITING = 1024;
-/** Closings that are told at once: openings do not wait for them. More of them wait, as many as there are. */
+/** Closing calls under way at once: openings do not wait for them. Any number of them may wait. */
 const MAX_CLOSINGS = 32;
 const IDLE_SOCKETS = 32;
 
-/** The way to one control server, whoever asks: its connections, how many calls it gets at once, and whether it answers. */
+/** Line to one control server, for all virtual hosts: its connections, a limit of concurrent calls, and a breaker. */
 export class ControlLine {
   readonly #agent: HttpAgent;
   readonly #breaker: Breaker;

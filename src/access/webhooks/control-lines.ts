@@ -17,7 +17,7 @@ const MAX_IDLE_LINES = 64;
 /** Upper bounds, in seconds. */
 const ANSWER_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** What calls of one kind have come to. */
+/** Outcomes of the calls of one kind. */
 export interface CallCounts {
   /** Seconds until there was an answer, or it was clear that there would be none, waiting for a turn included. */
   readonly seconds: Histogram;
@@ -25,7 +25,7 @@ export interface CallCounts {
   failed: number;
 }
 
-/** The ways to all control servers. */
+/** Lines to all control servers. */
 export class ControlLines {
   readonly #lines = new Map<string, ControlLine>();
   readonly #stop = new AbortController();

@@ -8,7 +8,7 @@ import { ControlServerError } from '../../control-server/control-server.ts';
 import { accessDenied, Denial } from '../denial.ts';
 import { isEnabled } from '../../config/enables.ts';
 import type { Guard, Verdict } from '../guard.ts';
-import type { Openings } from '../opening.ts';
+import type { WebhookSessions } from '../webhook-session.ts';
 import type { AccessRequest } from '../request.ts';
 import { readAnswer, type Answer } from './answer.ts';
 import { Closings } from './closings.ts';
@@ -22,7 +22,7 @@ export interface AdmissionWebhooksOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'lives' | 'records' | 'events'>;
   readonly registry: Pick<Registry, 'vhosts' | 'on' | 'off'>;
   readonly log: Logger;
-  /** Control servers are told no client's address. */
+  /** Calls of control servers hide the addresses of clients. */
   readonly hidesClients?: boolean;
 }
 
@@ -30,8 +30,8 @@ export interface AdmissionWebhooksOptions {
 const MAX_DELETED = 1000;
 
 /**
- * Asks the control servers of virtual hosts whether clients may connect, and tells them of the end of each session that
- * they have allowed, once in the cluster (docs/compatibility.md#control-servers). Where there is no answer the client is refused.
+ * Asks the control servers of virtual hosts whether clients may connect, and notifies them of the end of each session that
+ * they have allowed, once in the cluster (docs/compatibility.md#control-servers). Without an answer the client is rejected.
  */
 export class AdmissionWebhooks {
   readonly #options: AdmissionWebhooksOptions;
@@ -41,9 +41,9 @@ export class AdmissionWebhooks {
   readonly #sessions: OpenSessions;
   readonly #left: LeftSessions;
   #closed: Promise<void> | undefined;
-  /** Of virtual hosts that were deleted, the last one last: sessions that another node opened are closed after them. */
+  /** Control servers of deleted virtual hosts, the last one last: sessions that another node opened are closed after them. */
   readonly #deleted = new Map<string, ControlServers>();
-  /** Whom to tell of the end, also when the virtual host is another by then, or none. */
+  /** Servers to notify of the end, also when the virtual host is another by then, or none. */
   readonly #servers = new WeakMap<Opened, ControlServers>();
 
   constructor(options: AdmissionWebhooksOptions) {
@@ -52,20 +52,20 @@ export class AdmissionWebhooks {
     this.#log = log.child({ module: 'webhooks' });
     this.#lines = new ControlLines(this.#log);
     this.#closings = new Closings(this.#lines, this.#log);
-    const tell = (opening: Opened, at: number): void => this.#tell(opening, at);
+    const notify = (session: Opened, at: number): void => this.#notify(session, at);
     const onFault = (err: Error): void => this.#log.error({ err }, 'looking after open sessions failed');
-    this.#sessions = new OpenSessions({ cluster, tell, onFault, onAway: () => this.#left.lookIn() });
+    this.#sessions = new OpenSessions({ cluster, notify, onFault, onAway: () => this.#left.lookIn() });
     const isUsed = (): boolean =>
       [...registry.vhosts.values()].some(({ config }) => config.admissionWebhooks !== undefined);
     registry.on('vhostClosed', this.#onVhostClosed);
-    this.#left = new LeftSessions({ cluster, own: this.#sessions, tell, isUsed, onFault });
+    this.#left = new LeftSessions({ cluster, own: this.#sessions, notify, isUsed, onFault });
   }
 
   get counts(): ControlLines['counts'] {
     return this.#lines.counts;
   }
 
-  get openings(): Openings {
+  get sessions(): WebhookSessions {
     return this.#sessions;
   }
 
@@ -75,7 +75,7 @@ export class AdmissionWebhooks {
     return (signal) => this.#ask(request, name, serversOf(config), signal);
   };
 
-  /** Waits, for a few seconds at most, until the ends of all sessions that have ended are told. Idempotent. */
+  /** Waits, for a few seconds at most, until the end of each ended session is sent. Idempotent. */
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
@@ -116,22 +116,22 @@ export class AdmissionWebhooks {
       throw accessDenied(new Denial('webhookRefused', why));
     }
     if (reason !== '') this.#log.debug({ reason }, 'the control server allowed a client');
-    // nobody waits for the end of one answer
+    // no control server waits for the end of one answer
     const isSession = request.protocol !== 'thumbnail';
-    const opening = { id: randomUUID(), vhost, call: { ...call, ...(newUrl !== undefined && { new_url: newUrl }) } };
+    const session = { id: randomUUID(), vhost, call: { ...call, ...(newUrl !== undefined && { new_url: newUrl }) } };
     if (isSession) {
-      this.#servers.set(opening, servers);
-      this.#sessions.adopt(opening);
+      this.#servers.set(session, servers);
+      this.#sessions.adopt(session);
     }
     const target = newUrl === undefined ? undefined : targetOf(newUrl, request);
     if (newUrl !== undefined && target === undefined) {
-      if (isSession) this.#sessions.close(opening);
+      if (isSession) this.#sessions.close(session);
       throw failed('it sent the client to a URL that its protocol cannot go to');
     }
     return {
       ...(target !== undefined && { target }),
       ...(lifetime !== undefined && { until: Date.now() + lifetime }),
-      ...(isSession && { opening }),
+      ...(isSession && { session }),
     };
   }
 
@@ -144,14 +144,14 @@ export class AdmissionWebhooks {
     }
   }
 
-  #tell(opening: Opened, at: number): void {
-    const config = this.#options.registry.vhosts.get(opening.vhost)?.config.admissionWebhooks;
+  #notify(session: Opened, at: number): void {
+    const config = this.#options.registry.vhosts.get(session.vhost)?.config.admissionWebhooks;
     const servers =
-      this.#servers.get(opening) ?? (config === undefined ? this.#deleted.get(opening.vhost) : serversOf(config));
-    if (servers === undefined) return this.#closings.lose(`the virtual host ${opening.vhost} has no control server`);
-    if (!('call' in opening) || opening.call === undefined)
+      this.#servers.get(session) ?? (config === undefined ? this.#deleted.get(session.vhost) : serversOf(config));
+    if (servers === undefined) return this.#closings.lose(`the virtual host ${session.vhost} has no control server`);
+    if (!('call' in session) || session.call === undefined)
       return this.#closings.lose('the store of the cluster has lost what they were');
-    this.#closings.tell(servers, opening.call, at);
+    this.#closings.notify(servers, session.call, at);
   }
 }
 

@@ -1,14 +1,14 @@
 import { UnavailableError, type Cluster, type NodeRecord } from '#cluster';
 import Value from 'typebox/value';
-import { OPENING, type Opening } from '../opening.ts';
+import { WEBHOOK_SESSION, type WebhookSession } from '../webhook-session.ts';
 import { MOVING_MS, type OpenSessions } from './open-sessions.ts';
 import { canMove } from './payload.ts';
 
 export interface LeftSessionsOptions {
   readonly cluster: Pick<Cluster, 'self' | 'nodes' | 'lives' | 'records' | 'events'>;
   readonly own: Pick<OpenSessions, 'size' | 'isClosed' | 'restore'>;
-  /** Tells the control server that a session has ended, as far as is known at `at`: milliseconds since the epoch. */
-  readonly tell: (opening: Opening, at: number) => void;
+  /** Notifies the control server of the end of a session, known at `at`: milliseconds since the epoch. */
+  readonly notify: (session: WebhookSession, at: number) => void;
   /** Whether sessions are opened at all, here or elsewhere. */
   readonly isUsed: () => boolean;
   readonly onFault: (error: Error) => void;
@@ -111,13 +111,13 @@ export class LeftSessions {
     own.restore(present);
   }
 
-  /** Whether nobody has the session of a record any more. One of a node that is not away for long is looked at again. */
+  /** Whether no node owns the session of a record any more. One of a node that is not away for long is looked at again. */
   #isLeft({ incarnation, value }: NodeRecord): boolean {
     if (this.#alive.has(incarnation)) return false;
     const now = performance.now();
     const since = this.#away.get(incarnation) ?? now;
     this.#away.set(incarnation, since);
-    const isMoving = Value.Check(OPENING, value) && value.call !== undefined && canMove(value.call);
+    const isMoving = Value.Check(WEBHOOK_SESSION, value) && value.call !== undefined && canMove(value.call);
     const wait = since + (isMoving ? MOVING_MS : AWAY_MS) - now;
     if (wait > 0) this.lookIn(wait);
     return wait <= 0;
@@ -139,12 +139,12 @@ export class LeftSessions {
   }
 
   async #finish(records: readonly NodeRecord[]): Promise<void> {
-    const { cluster, own, tell, onFault } = this.#options;
+    const { cluster, own, notify, onFault } = this.#options;
     const finishes = await cluster.records.finish(records);
     for (const [at, finish] of finishes.entries()) {
       const { id } = records[at] as NodeRecord;
       if (finish === undefined || own.isClosed(id)) continue;
-      if (Value.Check(OPENING, finish.value)) tell(finish.value, Date.now());
+      if (Value.Check(WEBHOOK_SESSION, finish.value)) notify(finish.value, Date.now());
       else onFault(new Error(`the record ${id} of a session is malformed`));
     }
   }

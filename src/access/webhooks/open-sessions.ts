@@ -1,15 +1,20 @@
 import { UnavailableError, type Cluster, type Finish, type Json } from '#cluster';
 import Value from 'typebox/value';
 import { RecentSet } from '../../lib/recent-set.ts';
-import { OPENING, type Opening, type OpeningId, type Openings } from '../opening.ts';
+import {
+  WEBHOOK_SESSION,
+  type WebhookSession,
+  type WebhookSessionId,
+  type WebhookSessions,
+} from '../webhook-session.ts';
 
-/** A session that was opened, as far as it is known. */
-export type Opened = Opening | OpeningId;
+/** Opened session, as far as it is known. */
+export type Opened = WebhookSession | WebhookSessionId;
 
 export interface OpenSessionsOptions {
   readonly cluster: Pick<Cluster, 'self' | 'records'>;
-  /** Tells the control server that a session has ended at `at`: milliseconds since the epoch. */
-  readonly tell: (opening: Opened, at: number) => void;
+  /** Notifies the control server that a session has ended at `at`: milliseconds since the epoch. */
+  readonly notify: (session: Opened, at: number) => void;
   /** The store has failed: when it is back, `restore` is to be called. */
   readonly onAway: () => void;
   readonly onFault: (error: Error) => void;
@@ -24,18 +29,18 @@ const MAX_CLOSED = 100_000;
 
 /**
  * The sessions of this node that control servers have allowed and that have not ended, each with a record in the store
- * of the cluster. Whoever finishes the record tells the control server, so it hears of each end once, whatever other
- * nodes believe. Without the store the node tells of its own.
+ * of the cluster. The node that finishes the record notifies the control server: once, whatever other nodes believe. Without the
+ * store a node notifies it of the ends of its own sessions.
  */
-export class OpenSessions implements Openings {
+export class OpenSessions implements WebhookSessions {
   readonly #options: OpenSessionsOptions;
   readonly #open = new Map<string, Opened>();
-  /** Those whose record the store does not have under this node yet. */
+  /** Sessions whose record the store does not have under this node yet. */
   readonly #unwritten = new Set<string>();
-  /** Those whose end is not told yet, and when it was. */
-  readonly #ended = new Map<string, { readonly opening: Opened; readonly at: number }>();
-  /** Those that another node is to go on with, since when. */
-  readonly #released = new Map<string, { readonly opening: Opened; readonly at: number }>();
+  /** Sessions whose end is not sent yet, and when it was. */
+  readonly #ended = new Map<string, { readonly session: Opened; readonly at: number }>();
+  /** Sessions that another node is to continue, since when. */
+  readonly #released = new Map<string, { readonly session: Opened; readonly at: number }>();
   readonly #closed = new RecentSet<string>(MAX_CLOSED);
   #writing: Promise<void> | undefined;
   #sweep: NodeJS.Timeout | undefined;
@@ -44,49 +49,49 @@ export class OpenSessions implements Openings {
     this.#options = options;
   }
 
-  /** How many there are. */
+  /** Number of open sessions. */
   get size(): number {
     return this.#open.size;
   }
 
-  /** Whether the end of a session was told, as far as this node knows. */
+  /** Whether the end of a session was sent, as far as this node knows. */
   isClosed(id: string): boolean {
     return this.#closed.has(id);
   }
 
-  /** This node has the session from now on, be it new or another node's so far. */
-  adopt(opening: Opened): void {
-    const { id } = opening;
+  /** Makes this node the owner of a session, be it new or another node's so far. */
+  adopt(session: Opened): void {
+    const { id } = session;
     if (this.#closed.has(id) || this.#ended.has(id)) return;
-    this.#open.set(id, opening);
+    this.#open.set(id, session);
     this.#released.delete(id);
     this.#unwritten.add(id);
     this.#write();
   }
 
   resume(id: string, vhost: string): void {
-    this.adopt(this.#open.get(id) ?? this.#released.get(id)?.opening ?? { id, vhost });
+    this.adopt(this.#open.get(id) ?? this.#released.get(id)?.session ?? { id, vhost });
   }
 
-  release({ id }: OpeningId): void {
-    const opening = this.#open.get(id);
-    if (opening === undefined) return;
+  release({ id }: WebhookSessionId): void {
+    const session = this.#open.get(id);
+    if (session === undefined) return;
     this.#open.delete(id);
-    this.#released.set(id, { opening, at: performance.now() });
+    this.#released.set(id, { session, at: performance.now() });
     this.#sweep ??= setTimeout(() => this.#closeReleased(), MOVING_MS).unref();
   }
 
-  close(opening: OpeningId): void {
-    const { id } = opening;
+  close(session: WebhookSessionId): void {
+    const { id } = session;
     if (this.#closed.has(id) || this.#ended.has(id)) return;
-    const opened = this.#open.get(id) ?? this.#released.get(id)?.opening ?? opening;
-    this.#ended.set(id, { opening: opened, at: Date.now() });
+    const opened = this.#open.get(id) ?? this.#released.get(id)?.session ?? session;
+    this.#ended.set(id, { session: opened, at: Date.now() });
     this.#open.delete(id);
     this.#released.delete(id);
     this.#write();
   }
 
-  /** Another node has told of the end. */
+  /** Forgets a session whose end another node has sent. */
   forget(id: string): void {
     this.#open.delete(id);
     this.#closed.add(id);
@@ -98,7 +103,7 @@ export class OpenSessions implements Openings {
     if (this.#unwritten.size > 0) this.#write();
   }
 
-  /** Resolves when the end of each session that has ended was told or left to another node. */
+  /** Resolves when the end of each session that has ended was sent or left to another node. */
   async settled(): Promise<void> {
     clearTimeout(this.#sweep);
     await this.#writing;
@@ -106,9 +111,9 @@ export class OpenSessions implements Openings {
 
   #closeReleased(): void {
     this.#sweep = undefined;
-    for (const { opening, at } of this.#released.values()) {
+    for (const { session, at } of this.#released.values()) {
       const left = at + MOVING_MS - performance.now();
-      if (left <= 0) this.close(opening);
+      if (left <= 0) this.close(session);
       else this.#sweep ??= setTimeout(() => this.#closeReleased(), left).unref();
     }
   }
@@ -118,7 +123,7 @@ export class OpenSessions implements Openings {
   }
 
   async #writeAll(): Promise<void> {
-    // what comes in the same turn goes along
+    // changes of the same turn go along
     await Promise.resolve();
     while (this.#unwritten.size > 0 || this.#ended.size > 0) {
       const put = [...this.#unwritten].slice(0, BATCH);
@@ -131,16 +136,16 @@ export class OpenSessions implements Openings {
         this.#withoutStore(error as Error);
       }
     }
-    // in the same turn as the last look: who comes after it begins anew
+    // in the same turn as the last look: a later call begins anew
     this.#writing = undefined;
   }
 
   async #put(ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return;
     const records = ids.map((id) => {
-      const opening = this.#open.get(id) ?? (this.#ended.get(id) ?? this.#released.get(id))?.opening;
+      const session = this.#open.get(id) ?? (this.#ended.get(id) ?? this.#released.get(id))?.session;
       this.#unwritten.delete(id);
-      return { id, ...(opening !== undefined && 'call' in opening && { value: opening as Json }) };
+      return { id, ...(session !== undefined && 'call' in session && { value: session as Json }) };
     });
     const taken = await this.#options.cluster.records.put(records);
     for (const [at, id] of ids.entries()) if (taken[at] !== true) this.forget(id);
@@ -157,25 +162,25 @@ export class OpenSessions implements Openings {
       const finish = finishes[at];
       if (ended === undefined || finish === undefined) continue;
       this.#closed.add(id);
-      this.#options.tell(known(ended.opening, finish), ended.at);
+      this.#options.notify(known(ended.session, finish), ended.at);
     }
   }
 
-  /** What has ended is told now; what is open gets its record when the store is back. */
+  /** Sends the ends now; open sessions get their records when the store is back. */
   #withoutStore(error: Error): void {
-    const { onFault, onAway, tell } = this.#options;
+    const { onFault, onAway, notify } = this.#options;
     if (!(error instanceof UnavailableError)) onFault(error);
     this.#unwritten.clear();
-    for (const [id, { opening, at }] of this.#ended) {
+    for (const [id, { session, at }] of this.#ended) {
       this.#closed.add(id);
-      tell(opening, at);
+      notify(session, at);
     }
     this.#ended.clear();
     onAway();
   }
 }
 
-/** What the record says where this node does not know more than the id. */
-function known(opening: Opened, finish: NonNullable<Finish>): Opened {
-  return !('call' in opening) && Value.Check(OPENING, finish.value) ? finish.value : opening;
+/** Session of the record, where this node knows no more than the id. */
+function known(session: Opened, finish: NonNullable<Finish>): Opened {
+  return !('call' in session) && Value.Check(WEBHOOK_SESSION, finish.value) ? finish.value : session;
 }

@@ -1,6 +1,6 @@
 import { localTime } from '../../lib/local-time.ts';
 import { masked } from '../../core/privacy.ts';
-import type { OpeningCall } from '../opening.ts';
+import type { WebhookCall } from '../webhook-session.ts';
 import type { AccessRequest } from '../request.ts';
 
 /** As control servers know the protocols (docs/compatibility.md#control-servers). */
@@ -15,8 +15,8 @@ const PROTOCOLS: Readonly<Record<AccessRequest['protocol'], string>> = {
   ovt: 'OVT',
 };
 
-/** What a control server is asked of a client that comes now. @param hidesClients tells it no addresses */
-export function callOf({ direction, protocol, url, client }: AccessRequest, hidesClients = false): OpeningCall {
+/** Call of a control server about a client that connects now. @param hidesClients leaves out its addresses */
+export function callOf({ direction, protocol, url, client }: AccessRequest, hidesClients = false): WebhookCall {
   const { userAgent } = client;
   const { address, port, realAddress } = hidesClients ? hidden(client) : client;
   return {
@@ -33,11 +33,11 @@ function hidden({ address, realAddress }: AccessRequest['client']) {
 }
 
 /**
- * The body of a call. A closing repeats what the opening said, but for its time.
- * @param time when the client asked, or its session ended: milliseconds since the epoch
+ * The body of a call. A closing repeats the opening, except for the time.
+ * @param time of the client's request, or of the end of its session: milliseconds since the epoch
  */
 export function payload(
-  { client, direction, protocol, url, new_url }: OpeningCall,
+  { client, direction, protocol, url, new_url }: WebhookCall,
   status: 'opening' | 'closing',
   time: number,
 ) {
@@ -48,6 +48,6 @@ export function payload(
 }
 
 /** Whether a session may go on at another node after the death of the one that had it. */
-export function canMove({ protocol }: OpeningCall): boolean {
+export function canMove({ protocol }: WebhookCall): boolean {
   return protocol === PROTOCOLS.llhls || protocol === PROTOCOLS.hlsv3;
 }

@@ -1,25 +1,25 @@
 import test from 'ava';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Guard } from '../../../src/access/guard.ts';
-import type { Opening } from '../../../src/access/opening.ts';
+import type { WebhookSession } from '../../../src/access/webhook-session.ts';
 import { VIDEO } from '../../support/server/live.ts';
 import { H264_VIDEO, offerOf, OPUS_AUDIO } from '../../support/webrtc/offers.ts';
 import { SignallingClient } from '../../support/webrtc/signalling-client.ts';
 import { until } from '../../support/time/until.ts';
 import { startWebrtc } from '../../support/webrtc/webrtc-server.ts';
-import { NO_OPENINGS } from '../../support/access/access.ts';
+import { NO_WEBHOOK_SESSIONS } from '../../support/access/access.ts';
 
 const SDP = { 'content-type': 'application/sdp' };
 const SENDING = { ...H264_VIDEO, direction: 'sendonly' };
 
 /** Lets everybody in until `until`, and notes whose session has ended, and why. */
-function limited(ends: string[], until: () => number): Pick<AccessOptions, 'guards' | 'openings'> {
+function limited(ends: string[], until: () => number): Pick<AccessOptions, 'guards' | 'webhookSessions'> {
   const guard: Guard = ({ direction, query }) => {
-    const opening = { id: `${direction} ${query.get('who')}`, vhost: 'default' };
-    return async () => ({ until: until(), opening });
+    const session = { id: `${direction} ${query.get('who')}`, vhost: 'default' };
+    return async () => ({ until: until(), session });
   };
-  const close = ({ id }: Opening, reason: string) => void ends.push(`${id}: ${reason}`);
-  return { guards: [guard], openings: { ...NO_OPENINGS, close } };
+  const close = ({ id }: WebhookSession, reason: string) => void ends.push(`${id}: ${reason}`);
+  return { guards: [guard], webhookSessions: { ...NO_WEBHOOK_SESSIONS, close } };
 }
 
 test('sessions over WebRTC end when their time is over, and the guard hears of it once', async (t) => {

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import type { Guard } from '../../../src/access/guard.ts';
-import { notedOpenings } from '../../support/access/access.ts';
+import { notedSessions } from '../../support/access/access.ts';
 import { H264_VIDEO, offerOf } from '../../support/webrtc/offers.ts';
 import { RtmpClient } from '../../support/rtmp/rtmp-client.ts';
 import { startRtmp } from '../../support/rtmp/rtmp-server.ts';
@@ -18,10 +18,10 @@ function slow(ends: string[]) {
     return async () => {
       if (++count === PUBLISHERS) asked.resolve();
       await Promise.all([delay(ANSWER_MS), asked.promise]);
-      return { opening: { id: stream, vhost: 'default' } };
+      return { session: { id: stream, vhost: 'default' } };
     };
   };
-  return { guards: [guard], openings: notedOpenings(ends) };
+  return { guards: [guard], webhookSessions: notedSessions(ends) };
 }
 
 test.serial('publishers over RTMP do not wait for the answers that others wait for', async (t) => {

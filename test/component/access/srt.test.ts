@@ -8,7 +8,7 @@ import { Registry } from '../../../src/core/registry.ts';
 import type { InputStream } from '../../../src/core/stream.ts';
 import { SrtProvider } from '../../../src/providers/srt/index.ts';
 import { SrtPublisher } from '../../../src/publishers/srt/index.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../support/access/access.ts';
+import { askedByHand, denied, notedSessions, WEBHOOK_SESSION } from '../../support/access/access.ts';
 import { aloneWith } from '../../support/cluster/alone.ts';
 import { codedPackets, tracksOf } from '../../support/media/coded-packets.ts';
 import { addVhost, goLive } from '../../support/server/live.ts';
@@ -35,7 +35,7 @@ async function start(t: ExecutionContext, guard: Guard) {
   const ends: string[] = [];
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const { cluster, access } = await aloneWith(registry, { log, guards: [guard], openings: notedOpenings(ends) });
+  const { cluster, access } = await aloneWith(registry, { log, guards: [guard], webhookSessions: notedSessions(ends) });
   const [publish = 0, play = 0] = freePorts(2);
   const common = { registry, access, log, ip: ['127.0.0.1'] };
   const bind = (port: number) => ({ port: [{ first: port, last: port }], streamMap: [], options: [] });
@@ -127,7 +127,7 @@ test.serial('who leaves before the answer is noticed, and what is opened later i
 });
 
 test.serial('whose time is over is disconnected, and its guard hears of that once', async (t) => {
-  const guard: Guard = () => async () => ({ until: Date.now() + 1000, opening: OPENING });
+  const guard: Guard = () => async () => ({ until: Date.now() + 1000, session: WEBHOOK_SESSION });
   const { publish, play, ends, inputs, ts, output } = await start(t, guard);
   const publisher = await publish();
   await publisher.send(ts);

@@ -5,7 +5,7 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Guard } from '../../../src/access/guard.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../support/access/access.ts';
+import { askedByHand, denied, notedSessions, WEBHOOK_SESSION } from '../../support/access/access.ts';
 import { VIDEO } from '../../support/server/live.ts';
 import { H264_VIDEO, offerOf } from '../../support/webrtc/offers.ts';
 import { SignallingClient } from '../../support/webrtc/signalling-client.ts';
@@ -24,7 +24,7 @@ async function start(t: ExecutionContext, guard: Guard) {
   const ends: string[] = [];
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
-  const access: Partial<AccessOptions> = { guards: [guard], openings: notedOpenings(ends), log };
+  const access: Partial<AccessOptions> = { guards: [guard], webhookSessions: notedSessions(ends), log };
   const server = await startWebrtc(t, { access });
   const application = server.registry.vhost('default').application('app');
   const input = application.publish('stream', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
@@ -50,7 +50,7 @@ test("a stranger's offer is not read, and whose is malformed has ended for the g
   let admits = false;
   const { post, ends, refusals, lines } = await start(t, () => {
     if (!admits) throw denied();
-    return async () => ({ opening: OPENING });
+    return async () => ({ session: WEBHOOK_SESSION });
   });
   for (const direction of DIRECTIONS) {
     const path = `/app/new?direction=${direction}`;
@@ -87,7 +87,7 @@ test('a peer on the signalling gets a message when its time is over, and is disc
   const { signal, ends, output, application } = await start(t, () => async () => ({
     // long enough for an offer to be made on a busy machine
     until: Date.now() + 6000,
-    opening: OPENING,
+    session: WEBHOOK_SESSION,
   }));
   const watchUntilTheEnd = async (path: string) => {
     const client = await signal(path);

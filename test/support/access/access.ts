@@ -1,6 +1,6 @@
 import { kilnError, type KilnError } from '../../../src/errors.ts';
 import type { Guard, Verdict } from '../../../src/access/guard.ts';
-import type { Opening, Openings } from '../../../src/access/opening.ts';
+import type { WebhookSession, WebhookSessions } from '../../../src/access/webhook-session.ts';
 import type { Client, PlayRequest, PublishRequest } from '../../../src/access/request.ts';
 
 /** Somebody who asks. */
@@ -41,14 +41,19 @@ export function denied(): KilnError {
   return kilnError('accessDenied');
 }
 /** Where no guard opens anything. */
-export const NO_OPENINGS: Openings = { close: () => {}, adopt: () => {}, resume: () => {}, release: () => {} };
+export const NO_WEBHOOK_SESSIONS: WebhookSessions = {
+  close: () => {},
+  adopt: () => {},
+  resume: () => {},
+  release: () => {},
+};
 
 /** What a guard opens in tests. */
-export const OPENING: Opening = { id: 'one', vhost: 'default' };
+export const WEBHOOK_SESSION: WebhookSession = { id: 'one', vhost: 'default' };
 
 /** Notes why openings were closed. */
-export function notedOpenings(ends: string[]): Openings {
-  return { ...NO_OPENINGS, close: (_, reason) => void ends.push(reason) };
+export function notedSessions(ends: string[]): WebhookSessions {
+  return { ...NO_WEBHOOK_SESSIONS, close: (_, reason) => void ends.push(reason) };
 }
 
 /** A question of a guard. */
@@ -66,7 +71,7 @@ export function askedByHand(): { readonly guard: Guard; readonly questions: Aske
     new Promise((resolve, reject) => {
       questions.push({
         signal,
-        admit: (verdict) => resolve({ ...verdict, opening: OPENING }),
+        admit: (verdict) => resolve({ ...verdict, session: WEBHOOK_SESSION }),
         refuse: () => reject(denied()),
       });
     });

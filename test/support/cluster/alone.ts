@@ -24,7 +24,7 @@ export async function aloneWith(registry: Registry, access: Partial<AccessOption
     redirects,
     access: parts.access({
       guards: [signedPolicy(() => []), webhooks.guard],
-      openings: webhooks.openings,
+      webhookSessions: webhooks.sessions,
       ...access,
     }),
     live: new LiveStreams({ registry, directory, others, calls }),

@@ -10,7 +10,7 @@ import { SessionNames } from '../../../src/directory/session-names.ts';
 import { StreamChanges } from '../../../src/directory/stream-changes.ts';
 import { StreamDirectory } from '../../../src/directory/stream-directory.ts';
 import { StreamNames } from '../../../src/directory/stream-names.ts';
-import { NO_OPENINGS } from '../access/access.ts';
+import { NO_WEBHOOK_SESSIONS } from '../access/access.ts';
 
 /** What a node knows of the streams of its cluster, and how it calls the others. */
 export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ level: 'silent' })) {
@@ -32,7 +32,7 @@ export function nodeParts(cluster: Cluster, registry: Registry, log = pino({ lev
       elsewhere: directory,
       countElsewhere: async () => undefined,
       guards: [],
-      openings: NO_OPENINGS,
+      webhookSessions: NO_WEBHOOK_SESSIONS,
       log,
       ...more,
     });

@@ -9,7 +9,7 @@ import type { FindOutput } from '../../../src/core/find-output.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { OutputStream } from '../../../src/core/stream.ts';
 import { kilnError } from '../../../src/errors.ts';
-import { CLIENT, notedOpenings, OPENING, playRequest, publishRequest } from '../../support/access/access.ts';
+import { CLIENT, notedSessions, WEBHOOK_SESSION, playRequest, publishRequest } from '../../support/access/access.ts';
 import { aloneWith } from '../../support/cluster/alone.ts';
 import { addVhost, goLive, VIDEO } from '../../support/server/live.ts';
 import { until } from '../../support/time/until.ts';
@@ -37,8 +37,8 @@ async function open(t: ExecutionContext, options: Partial<AccessOptions> = {}) {
 }
 
 /** A guard that opens something, and notes why it is closed. */
-function told(ends: string[], target = {}): Pick<AccessOptions, 'guards' | 'openings'> {
-  return { guards: [() => async () => ({ target, opening: OPENING })], openings: notedOpenings(ends) };
+function told(ends: string[], target = {}): Pick<AccessOptions, 'guards' | 'webhookSessions'> {
+  return { guards: [() => async () => ({ target, session: WEBHOOK_SESSION })], webhookSessions: notedSessions(ends) };
 }
 
 test('a publisher is let in, and its grant ends once, with its stream', async (t) => {
@@ -57,8 +57,8 @@ test('a publisher is let in, and its grant ends once, with its stream', async (t
 
 test('a publisher whose time is over when it has got its name is refused, and no stream is left', async (t) => {
   const ends: string[] = [];
-  const late: Guard = () => async () => ({ until: Date.now() - 1, opening: OPENING });
-  const { access, registry, lines } = await open(t, { guards: [late], openings: notedOpenings(ends) });
+  const late: Guard = () => async () => ({ until: Date.now() - 1, session: WEBHOOK_SESSION });
+  const { access, registry, lines } = await open(t, { guards: [late], webhookSessions: notedSessions(ends) });
   const grant = await access.admitPublisher(publishRequest());
   await t.throwsAsync(grant.publish(SOURCE), { code: 'streamEnded' });
   t.deepEqual(ends, ['its allowed time is over']);
@@ -243,8 +243,8 @@ test('who comes in while another is let in is refused when its session is listed
 
 test("a publisher's stream ends when its time is over", async (t) => {
   const ends: string[] = [];
-  const guard: Guard = () => async () => ({ until: Date.now() + 500, opening: OPENING });
-  const { access } = await open(t, { guards: [guard], openings: notedOpenings(ends) });
+  const guard: Guard = () => async () => ({ until: Date.now() + 500, session: WEBHOOK_SESSION });
+  const { access } = await open(t, { guards: [guard], webhookSessions: notedSessions(ends) });
   const input = await (await access.admitPublisher(publishRequest())).publish(SOURCE);
   t.false(input.closed);
   await until('it is over', () => input.closed);

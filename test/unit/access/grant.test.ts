@@ -1,8 +1,8 @@
 import { mock } from 'node:test';
 import test from 'ava';
 import { combined, Grant } from '../../../src/access/grant.ts';
-import type { Opening } from '../../../src/access/opening.ts';
-import { NO_OPENINGS, OPENING } from '../../support/access/access.ts';
+import type { WebhookSession } from '../../../src/access/webhook-session.ts';
+import { NO_WEBHOOK_SESSIONS, WEBHOOK_SESSION } from '../../support/access/access.ts';
 
 const DAY = 24 * 3_600_000;
 
@@ -14,12 +14,12 @@ test.serial('the earliest end of all guards counts; without any there is none', 
   t.deepEqual(combined([{ until: 70 }, {}, { until: 50 }, { until: 60 }]), { until: 50, openings: [] });
 });
 
-/** A grant of two openings, and what of them is closed. */
+/** A grant with two webhook sessions, and what of them is closed. */
 function opened() {
   const ends: string[] = [];
-  const verdicts = [{ opening: OPENING }, {}, { opening: { ...OPENING, id: 'two' } }];
-  const close = ({ id }: Opening, reason: string) => void ends.push(`${id}: ${reason}`);
-  return { ends, grant: new Grant(combined(verdicts), { ...NO_OPENINGS, close }) };
+  const verdicts = [{ session: WEBHOOK_SESSION }, {}, { session: { ...WEBHOOK_SESSION, id: 'two' } }];
+  const close = ({ id }: WebhookSession, reason: string) => void ends.push(`${id}: ${reason}`);
+  return { ends, grant: new Grant(combined(verdicts), { ...NO_WEBHOOK_SESSIONS, close }) };
 }
 
 test.serial('everything that guards have opened is closed, exactly once', (t) => {
@@ -31,7 +31,7 @@ test.serial('everything that guards have opened is closed, exactly once', (t) =>
 
 test.serial('what is handed over is not closed here', (t) => {
   const { ends, grant } = opened();
-  t.deepEqual(grant.handOver().openings, [OPENING, { ...OPENING, id: 'two' }]);
+  t.deepEqual(grant.handOver().openings, [WEBHOOK_SESSION, { ...WEBHOOK_SESSION, id: 'two' }]);
   grant.end('it left');
   t.deepEqual(ends, []);
   t.deepEqual(grant.handOver(), { openings: [] });
@@ -39,7 +39,9 @@ test.serial('what is handed over is not closed here', (t) => {
 
 test.serial('a session is closed when its time is over, and not before, however long that is', (t) => {
   const closed: string[] = [];
-  new Grant({ until: Date.now() + 40 * DAY, openings: [] }, NO_OPENINGS).limit((reason) => void closed.push(reason));
+  new Grant({ until: Date.now() + 40 * DAY, openings: [] }, NO_WEBHOOK_SESSIONS).limit(
+    (reason) => void closed.push(reason),
+  );
   for (let hour = 0; hour < 40 * 24 - 1; hour++) mock.timers.tick(3_600_000);
   t.deepEqual(closed, []);
   mock.timers.tick(3_600_000);
@@ -49,7 +51,7 @@ test.serial('a session is closed when its time is over, and not before, however 
 test.serial('a clock that is set forward ends a session within a minute', (t) => {
   const closed: string[] = [];
   const set = Date.now() + DAY;
-  new Grant({ until: set - 1, openings: [] }, NO_OPENINGS).limit((reason) => void closed.push(reason));
+  new Grant({ until: set - 1, openings: [] }, NO_WEBHOOK_SESSIONS).limit((reason) => void closed.push(reason));
   const now = mock.method(Date, 'now', () => set);
   t.teardown(() => now.mock.restore());
   mock.timers.tick(60_000);
@@ -58,13 +60,13 @@ test.serial('a clock that is set forward ends a session within a minute', (t) =>
 
 test.serial('one whose time is over already is closed at once', (t) => {
   const closed: string[] = [];
-  new Grant({ until: Date.now() - 1, openings: [] }, NO_OPENINGS).limit((reason) => void closed.push(reason));
+  new Grant({ until: Date.now() - 1, openings: [] }, NO_WEBHOOK_SESSIONS).limit((reason) => void closed.push(reason));
   t.deepEqual(closed, ['its allowed time is over']);
 });
 
 test.serial('a session that has ended is not closed later', (t) => {
   const closed: string[] = [];
-  const grant = new Grant({ until: Date.now() + 1000, openings: [] }, NO_OPENINGS);
+  const grant = new Grant({ until: Date.now() + 1000, openings: [] }, NO_WEBHOOK_SESSIONS);
   grant.limit((reason) => void closed.push(reason));
   grant.end('it left');
   mock.timers.tick(2000);

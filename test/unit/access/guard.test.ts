@@ -2,7 +2,7 @@ import test from 'ava';
 import { askGuards, askGuardsNow, type Guard, type Verdict } from '../../../src/access/guard.ts';
 import { kilnError } from '../../../src/errors.ts';
 import type { VirtualHost } from '../../../src/core/vhost.ts';
-import { NO_OPENINGS, notedOpenings, OPENING, playRequest } from '../../support/access/access.ts';
+import { NO_WEBHOOK_SESSIONS, notedSessions, WEBHOOK_SESSION, playRequest } from '../../support/access/access.ts';
 
 const VHOST = {} as VirtualHost;
 
@@ -25,7 +25,7 @@ test('guards are asked one after the other, in their order, and all of their ver
     [asking(turns, 'first', { until: 7 }), local, () => undefined, asking(turns, 'last', { target: { app: 'other' } })],
     playRequest(),
     VHOST,
-    NO_OPENINGS,
+    NO_WEBHOOK_SESSIONS,
   );
   t.deepEqual(turns, ['first', 'local', 'last']);
   t.deepEqual(verdicts, [{ until: 7 }, { until: 5 }, { target: { app: 'other' } }]);
@@ -50,9 +50,9 @@ test('where one refuses, or fails, none behind it is asked, and those before it 
   for (const [refusing, message] of refusals) {
     const turns: string[] = [];
     const ends: string[] = [];
-    const first = asking(turns, 'first', { opening: OPENING });
+    const first = asking(turns, 'first', { session: WEBHOOK_SESSION });
     const guards = [first, refusing, asking(turns, 'last')];
-    await t.throwsAsync(askGuards(guards, playRequest(), VHOST, notedOpenings(ends)), { message });
+    await t.throwsAsync(askGuards(guards, playRequest(), VHOST, notedSessions(ends)), { message });
     t.deepEqual(turns, ['first']);
     t.is(ends.length, 1);
     t.regex(ends[0] ?? '', message);
@@ -68,12 +68,12 @@ test('a guard that hangs lets go of a client that goes away, and its late verdic
     heard = signal;
     return answer.promise;
   };
-  const asked = askGuards([hanging], playRequest({ signal: gone.signal }), VHOST, notedOpenings(ends));
+  const asked = askGuards([hanging], playRequest({ signal: gone.signal }), VHOST, notedSessions(ends));
   gone.abort();
   await t.throwsAsync(asked, { code: 'clientGone' });
   t.true(heard?.aborted);
   t.deepEqual(ends, []);
-  answer.resolve({ opening: OPENING });
+  answer.resolve({ session: WEBHOOK_SESSION });
   await answer.promise;
   await Promise.resolve();
   t.deepEqual(ends, ['The client has gone']);
@@ -82,7 +82,7 @@ test('a guard that hangs lets go of a client that goes away, and its late verdic
 test('who has gone already is not asked about', async (t) => {
   const turns: string[] = [];
   const request = playRequest({ signal: AbortSignal.abort() });
-  await t.throwsAsync(askGuards([asking(turns, 'one')], request, VHOST, NO_OPENINGS), { code: 'clientGone' });
+  await t.throwsAsync(askGuards([asking(turns, 'one')], request, VHOST, NO_WEBHOOK_SESSIONS), { code: 'clientGone' });
   t.deepEqual(turns, []);
 });
 

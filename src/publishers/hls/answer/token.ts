@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { OpeningId } from '../../../access/opening.ts';
+import type { WebhookSessionId } from '../../../access/webhook-session.ts';
 
 /** Terms on which a session was admitted. */
 export interface SessionTerms {
@@ -12,7 +12,7 @@ export interface SessionTerms {
   /** Id of the node that counts the player; undefined: the owner of the stream does. */
   readonly home?: string | undefined;
   /** Closed when the session ends. */
-  readonly openings: readonly OpeningId[];
+  readonly openings: readonly WebhookSessionId[];
 }
 
 /** Contents of a session token. */
@@ -169,7 +169,7 @@ function read(claims: Buffer): SessionClaims | undefined {
   const vhost = (flags & VHOST) === 0 ? undefined : string();
   const home = (flags & HOME) === 0 ? undefined : string();
   const count = (flags & OPENINGS) === 0 ? 0 : (bytes(1)[0] ?? 0);
-  const openings: OpeningId[] = [];
+  const openings: WebhookSessionId[] = [];
   while (openings.length < count && at < claims.length) openings.push({ id: string(), vhost: string() });
   if (at >= claims.length) return undefined;
   return { id: claims.toString('latin1', at), issued, until, guarded: (flags & GUARDED) !== 0, vhost, home, openings };
@@ -188,7 +188,7 @@ function text(value: string): Buffer | undefined {
 }
 
 /** @param room bytes */
-function fitting(openings: readonly OpeningId[], room: number): Buffer[] {
+function fitting(openings: readonly WebhookSessionId[], room: number): Buffer[] {
   const fit: Buffer[] = [];
   for (const { id, vhost } of openings.slice(0, MAX_OPENINGS)) {
     const [one, other] = [text(id), text(vhost)];

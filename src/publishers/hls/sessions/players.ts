@@ -1,4 +1,4 @@
-import type { OpeningId } from '../../../access/opening.ts';
+import type { WebhookSessionId } from '../../../access/webhook-session.ts';
 import { Flow } from '../../../core/counters.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
 import type { Session } from '../../../core/session.ts';
@@ -69,7 +69,7 @@ export interface PlayersOptions {
   readonly guarded: boolean;
   readonly grants: SessionGrants;
   /** Resumes a session of another node. */
-  readonly resume: (until: number | undefined, openings: readonly OpeningId[]) => HlsSessionGrant;
+  readonly resume: (until: number | undefined, openings: readonly WebhookSessionId[]) => HlsSessionGrant;
   /** Ids of sessions that the server ended; new ones are added. */
   readonly kicked?: RecentSet<string>;
 }

@@ -1,17 +1,17 @@
 import { EXPIRED, type Grant } from '../../../access/grant.ts';
-import type { OpeningId } from '../../../access/opening.ts';
+import type { WebhookSessionId } from '../../../access/webhook-session.ts';
 import type { RecentSet } from '../../../lib/recent-set.ts';
 import { kilnError } from '../../../errors.ts';
 
 /** Grant that needs no more of its openings than their ids. */
-export type HlsSessionGrant = Pick<Grant<OpeningId>, 'until' | 'openings' | 'end' | 'handOver'>;
+export type HlsSessionGrant = Pick<Grant<WebhookSessionId>, 'until' | 'openings' | 'end' | 'handOver'>;
 
 /** Session for the node that takes it over. */
 export interface HandedSession {
   readonly id: string;
   /** Milliseconds since its last request. */
   readonly idleMs: number;
-  readonly grants: { until?: number; openings: OpeningId[] }[];
+  readonly grants: { until?: number; openings: WebhookSessionId[] }[];
 }
 
 /** Sessions with openings of one stream. */
@@ -41,7 +41,7 @@ export class SessionGrants {
   }
 
   /** Tests whether any opening in a token is still open, as far as this node knows. */
-  stateOf(id: string, openings: readonly OpeningId[]): 'open' | 'ended' | 'unknown' {
+  stateOf(id: string, openings: readonly WebhookSessionId[]): 'open' | 'ended' | 'unknown' {
     const ids = new Set(openings.map((opening) => opening.id));
     const held = this.#sessions.get(id)?.grants ?? [];
     if (held.some((grant) => grant.openings.some((opening) => ids.has(opening.id)))) return 'open';

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { GRANT_STATE } from '../../../access/grant.ts';
-import { OPENING } from '../../../access/opening.ts';
+import { WEBHOOK_SESSION } from '../../../access/webhook-session.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import { definePeerCall, STREAM_FIELDS, type PeerCall } from '../../../peers/peer-call.ts';
 import type { HlsForm } from '../package/hls-form.ts';
@@ -100,7 +100,10 @@ const HandedSessions = Type.Array(
     id: Type.String({ minLength: 1, maxLength: 128 }),
     idleMs: Type.Number({ minimum: 0 }),
     grants: Type.Array(
-      Type.Object({ until: Type.Optional(Type.Number()), openings: Type.Array(Type.Pick(OPENING, ['id', 'vhost'])) }),
+      Type.Object({
+        until: Type.Optional(Type.Number()),
+        openings: Type.Array(Type.Pick(WEBHOOK_SESSION, ['id', 'vhost'])),
+      }),
     ),
   }),
   { maxItems: MAX_REPORTED },

@@ -1,13 +1,13 @@
 import test from 'ava';
 import type { Guard } from '../../../../src/access/guard.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { askedByHand, denied, notedSessions, WEBHOOK_SESSION } from '../../../support/access/access.ts';
 import { startMpegts, UdpSender } from '../../../support/mpegts/mpegts-server.ts';
 import { until } from '../../../support/time/until.ts';
 
 test('a server that closes before the answer ends the question, and what is opened later is closed', async (t) => {
   const { guard, questions } = askedByHand();
   const ends: string[] = [];
-  const access = { guards: [guard], openings: notedOpenings(ends) };
+  const access = { guards: [guard], webhookSessions: notedSessions(ends) };
   const { port, server, taken } = await startMpegts(t, { access });
   const sender = await UdpSender.open(t, port);
   await sender.send(3);
@@ -24,7 +24,7 @@ test('a server that closes before the answer ends the question, and what is open
 test('what comes before the answer is held, and a sender whose time is over is not heard', async (t) => {
   const { guard, questions } = askedByHand();
   const ends: string[] = [];
-  const access = { guards: [guard], openings: notedOpenings(ends) };
+  const access = { guards: [guard], webhookSessions: notedSessions(ends) };
   const { port, taken } = await startMpegts(t, { access });
   const sender = await UdpSender.open(t, port);
   await sender.send(30);
@@ -51,7 +51,7 @@ test('a sender is refused by a guard, or sent to another stream', async (t) => {
   await sender.send(3);
   await until('the refusal', () => lines.some((line) => line.includes('MPEG-TS publisher refused')));
   t.deepEqual(taken, []);
-  answer = () => async () => ({ target: { stream: 'moved' }, opening: OPENING });
+  answer = () => async () => ({ target: { stream: 'moved' }, session: WEBHOOK_SESSION });
   await until('its stream', async () => {
     await sender.send(1);
     return taken[0];

@@ -7,7 +7,7 @@ import type { Packet } from '../../../../src/core/packet.ts';
 import type { Playlist } from '../../../../src/core/playlist.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { SrtPublisher } from '../../../../src/publishers/srt/index.ts';
-import { notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { notedSessions, WEBHOOK_SESSION } from '../../../support/access/access.ts';
 import { aloneWith } from '../../../support/cluster/alone.ts';
 import { codedPackets, tracksOf } from '../../../support/media/coded-packets.ts';
 import { addVhost, goLive } from '../../../support/server/live.ts';
@@ -138,8 +138,8 @@ test.serial('sound comes when the picture that was waited for is gone', async (t
 
 test.serial('a viewer whose time is over is disconnected, and its guard hears of that once', async (t) => {
   const ends: string[] = [];
-  const guard: Guard = () => async () => ({ until: Date.now() + 1500, opening: OPENING });
-  const { output, watch } = await start(t, { access: { guards: [guard], openings: notedOpenings(ends) } });
+  const guard: Guard = () => async () => ({ until: Date.now() + 1500, session: WEBHOOK_SESSION });
+  const { output, watch } = await start(t, { access: { guards: [guard], webhookSessions: notedSessions(ends) } });
   const call = await watch();
   await until('it is disconnected', async () => !(await call.connected()));
   t.is(output.sessions.size, 0);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Cluster } from '#cluster';
-import type { Opening } from '../../../../src/access/opening.ts';
+import type { WebhookSession } from '../../../../src/access/webhook-session.ts';
 import { LeftSessions } from '../../../../src/access/webhooks/left-sessions.ts';
 import { OpenSessions } from '../../../../src/access/webhooks/open-sessions.ts';
 import { openAlone } from '../../../support/cluster/cluster.ts';
@@ -9,20 +9,20 @@ import { MemoryCluster } from '../../../support/memory-cluster/cluster.ts';
 import { until } from '../../../support/time/until.ts';
 import { virtualTime } from '../../../support/time/virtual-time.ts';
 
-function opening(id: string, protocol = 'RTMP'): Opening {
+function opening(id: string, protocol = 'RTMP'): WebhookSession {
   const client = { address: '192.0.2.1', port: 1, real_ip: '192.0.2.1' };
   return { id, vhost: 'default', call: { client, protocol, direction: 'incoming', url: 'rtmp://a/b/c', time: 1 } };
 }
 
 /** Sessions of a node; `told` has whose ends its control server heard of, and from which node. */
 function sessionsOf(t: ExecutionContext, cluster: Cluster, told: [id: string, node: string][], isUsed = true) {
-  const tell = (closed: { readonly id: string }): void => {
+  const notify = (closed: { readonly id: string }): void => {
     t.true('call' in closed, `${closed.id} is known`);
     told.push([closed.id, cluster.self.id]);
   };
   const onFault = (error: Error): void => t.fail(error.stack);
-  const own: OpenSessions = new OpenSessions({ cluster, tell, onFault, onAway: () => left.lookIn() });
-  const left = new LeftSessions({ cluster, own, tell, onFault, isUsed: () => isUsed });
+  const own: OpenSessions = new OpenSessions({ cluster, notify, onFault, onAway: () => left.lookIn() });
+  const left = new LeftSessions({ cluster, own, notify, onFault, isUsed: () => isUsed });
   t.teardown(() => left.close());
   return { own, left, cluster };
 }

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Guard } from '../../../../src/access/guard.ts';
-import { askedByHand, denied, notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { askedByHand, denied, notedSessions, WEBHOOK_SESSION } from '../../../support/access/access.ts';
 import { RtmpClient, type RtmpClientOptions } from '../../../support/rtmp/rtmp-client.ts';
 import { startRtmp, type RtmpSetup } from '../../../support/rtmp/rtmp-server.ts';
 import { until } from '../../../support/time/until.ts';
@@ -12,7 +12,7 @@ const WEBHOOKS = {
 
 async function setUp(t: ExecutionContext, guard: Guard, setup: RtmpSetup = {}) {
   const ends: string[] = [];
-  const server = await startRtmp({ ...setup, access: { guards: [guard], openings: notedOpenings(ends) } });
+  const server = await startRtmp({ ...setup, access: { guards: [guard], webhookSessions: notedSessions(ends) } });
   t.teardown(() => server.close());
   const connect = async (options: Partial<RtmpClientOptions> = {}) => {
     const client = await RtmpClient.connect({ ...server, ...options });
@@ -35,7 +35,10 @@ test('a publisher whom a guard refuses is told so, and no more', async (t) => {
 });
 
 test('a publisher whose time is over is told so before it is disconnected, and its guard once', async (t) => {
-  const { connect, server, ends } = await setUp(t, () => async () => ({ until: Date.now() + 700, opening: OPENING }));
+  const { connect, server, ends } = await setUp(t, () => async () => ({
+    until: Date.now() + 700,
+    session: WEBHOOK_SESSION,
+  }));
   const client = await connect();
   await client.publish('live');
   await client.ended();

@@ -12,7 +12,7 @@ import { LLHLS } from '../../../../src/publishers/hls/ll/index.ts';
 import { PlaylistPublisher } from '../../../../src/publishers/hls/publisher.ts';
 import { ThumbnailPublisher, type ThumbnailPublisherOptions } from '../../../../src/publishers/thumbnail/index.ts';
 import { pagesRoutes } from '../../../../src/web/pages.ts';
-import { askedByHand, notedOpenings, OPENING } from '../../../support/access/access.ts';
+import { askedByHand, notedSessions, WEBHOOK_SESSION } from '../../../support/access/access.ts';
 import { aloneWith } from '../../../support/cluster/alone.ts';
 import { createVhost } from '../../../support/api/api.ts';
 import { videoPackets, videoTrack } from '../../../support/media/packets.ts';
@@ -302,10 +302,10 @@ test('guards are asked once for each request, and hear when it is answered', asy
     guards: [
       () => async () => {
         asked++;
-        return { opening: OPENING };
+        return { session: WEBHOOK_SESSION };
       },
     ],
-    openings: notedOpenings(ends),
+    webhookSessions: notedSessions(ends),
   };
   const { goLive, app } = await open(t, { admitting });
   const track = imageTrack(0, 'PNG');
@@ -330,7 +330,7 @@ test('guards are asked once for each request, and hear when it is answered', asy
 test('who leaves before a guard has answered is noticed, and what is opened later is closed', async (t) => {
   const ends: string[] = [];
   const { guard, questions } = askedByHand();
-  const { goLive, app } = await open(t, { admitting: { guards: [guard], openings: notedOpenings(ends) } });
+  const { goLive, app } = await open(t, { admitting: { guards: [guard], webhookSessions: notedSessions(ends) } });
   const track = imageTrack(0, 'PNG');
   goLive([track]).write(picture(track, 'picture'));
   await app.listen({ host: '127.0.0.1', port: 0 });

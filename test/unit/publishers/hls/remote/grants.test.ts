@@ -5,7 +5,7 @@ import { KilnError } from '../../../../../src/errors.ts';
 import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown, type LlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { GUARDED, NotedOpenings } from '../../../../support/access/openings.ts';
+import { GUARDED, NotedSessions } from '../../../../support/access/noted-sessions.ts';
 import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
 import { inPlace } from '../../../../support/hls/playlist-uris.ts';
 import { until } from '../../../../support/time/until.ts';
@@ -21,9 +21,9 @@ async function open(t: ExecutionContext, setup: LlhlsSetup = {}) {
   virtualTime(t);
   const nodes = MemoryCluster.create(t, 1);
   const openOne = async (id: string) => {
-    const openings = new NotedOpenings(id);
+    const openings = new NotedSessions(id);
     const llhls = { segmentDuration: 0.5, chunkDuration: 0.25, ...setup.llhls };
-    const access = { guards: [openings.guard], openings };
+    const access = { guards: [openings.guard], webhookSessions: openings };
     return { ...(await openLlhlsNode(t, nodes, id, { vhost: GUARDED, ...setup, llhls, access })), openings };
   };
   const [a, b, c] = await Promise.all([openOne('a'), openOne('b'), openOne('c')]);

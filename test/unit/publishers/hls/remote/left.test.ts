@@ -4,7 +4,7 @@ import { UnreachableError } from '#cluster';
 import type { LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { feeder, openLlhlsNode, untilKnown } from '../../../../support/hls/llhls-nodes.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
-import { GUARDED, NotedOpenings } from '../../../../support/access/openings.ts';
+import { GUARDED, NotedSessions } from '../../../../support/access/noted-sessions.ts';
 import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
 import { until } from '../../../../support/time/until.ts';
 import { virtualTime } from '../../../../support/time/virtual-time.ts';
@@ -27,10 +27,10 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
 }
 
 test('a viewer who leaves while nobody answers for the stream waits no longer, and is not counted', async (t) => {
-  const openings = new NotedOpenings('b');
+  const openings = new NotedSessions('b');
   const { b, output, ask, leave } = await live(t, {
     vhost: GUARDED,
-    access: { guards: [openings.guard], openings },
+    access: { guards: [openings.guard], webhookSessions: openings },
   });
   const { forward } = b.cluster;
   let attempts = 0;

@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { feeder } from '../../../../support/hls/llhls-nodes.ts';
-import { GUARDED, NotedOpenings } from '../../../../support/access/openings.ts';
+import { GUARDED, NotedSessions } from '../../../../support/access/noted-sessions.ts';
 import { audioTrack, videoTrack } from '../../../../support/media/packets.ts';
 import { until } from '../../../../support/time/until.ts';
 import { virtualTime } from '../../../../support/time/virtual-time.ts';
@@ -14,9 +14,9 @@ const SILENT = 'the player asks for nothing any more';
 
 /** A server whose viewers are guarded. */
 async function open(t: ExecutionContext, setup: LlhlsSetup = {}) {
-  const openings = new NotedOpenings('a');
+  const openings = new NotedSessions('a');
   const llhls = { segmentDuration: 0.5, chunkDuration: 0.25, ...setup.llhls };
-  const access = { guards: [openings.guard], openings };
+  const access = { guards: [openings.guard], webhookSessions: openings };
   return { ...(await openLlhls(t, { vhost: GUARDED, ...setup, access, llhls })), openings };
 }
 

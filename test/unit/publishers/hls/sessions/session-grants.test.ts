@@ -2,13 +2,13 @@ import test from 'ava';
 import { Grant } from '../../../../../src/access/grant.ts';
 import { RecentSet } from '../../../../../src/lib/recent-set.ts';
 import { SessionGrants } from '../../../../../src/publishers/hls/sessions/session-grants.ts';
-import { notedOpenings } from '../../../../support/access/access.ts';
+import { notedSessions } from '../../../../support/access/access.ts';
 
 const MAX_SESSIONS = 50_000;
 
 test('a grant beyond the number of sessions ends at once, and its session does not come back', (t) => {
   const ends: string[] = [];
-  const openings = notedOpenings(ends);
+  const openings = notedSessions(ends);
   const grants = new SessionGrants(new RecentSet<string>(10));
   const grant = (id: string) => new Grant({ openings: [{ id, vhost: 'default' }] }, openings);
   for (let n = 0; n < MAX_SESSIONS; n++) grants.hold(`s${n}`, grant(`o${n}`), 0);

@@ -28,7 +28,7 @@ const MAX_SPELLINGS = 48;
  * undoes it.
  * @param ports that the client may have used where it named none; undefined: the one in the URL
  */
-export function* spellings(url: string, ports?: readonly number[]): Generator<string, void> {
+export function* equivalentUrls(url: string, ports?: readonly number[]): Generator<string, void> {
   const seen = new Set<string>();
   for (const located of locations(url, ports)) {
     for (const spelling of [located, decoded(located)]) {

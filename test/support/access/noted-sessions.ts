@@ -1,9 +1,9 @@
 import type { Guard } from '../../../src/access/guard.ts';
-import type { OpeningId, Openings } from '../../../src/access/opening.ts';
+import type { WebhookSessionId, WebhookSessions } from '../../../src/access/webhook-session.ts';
 import type { Target } from '../../../src/access/request.ts';
 
-/** Openings of a node, and a guard that makes one for each viewer: `a1`, `a2` and so on on node `a`. */
-export class NotedOpenings implements Openings {
+/** Webhook sessions of a node, and a guard that makes one for each viewer: `a1`, `a2` and so on on node `a`. */
+export class NotedSessions implements WebhookSessions {
   readonly #node: string;
   #count = 0;
   /** What happened, in order: `close a1: why`. */
@@ -20,7 +20,7 @@ export class NotedOpenings implements Openings {
     return this.#count;
   }
 
-  /** Why openings were closed: `a1: why`. */
+  /** Reasons for which sessions were closed: `a1: why`. */
   get closed(): string[] {
     return this.events.filter((event) => event.startsWith('close ')).map((event) => event.slice('close '.length));
   }
@@ -28,17 +28,17 @@ export class NotedOpenings implements Openings {
   readonly guard: Guard = ({ direction }, { name }) => {
     if (direction === 'incoming') return undefined;
     return async () => ({
-      opening: { id: `${this.#node}${++this.#count}`, vhost: name },
+      session: { id: `${this.#node}${++this.#count}`, vhost: name },
       ...(this.lifetime !== undefined && { until: Date.now() + this.lifetime }),
       ...(this.target !== undefined && { target: this.target }),
     });
   };
 
-  close({ id }: OpeningId, reason: string): void {
+  close({ id }: WebhookSessionId, reason: string): void {
     this.events.push(`close ${id}: ${reason}`);
   }
 
-  adopt({ id, vhost }: OpeningId): void {
+  adopt({ id, vhost }: WebhookSessionId): void {
     this.events.push(`adopt ${id} of ${vhost}`);
   }
 
