@@ -27,6 +27,7 @@ import { PortTable } from './port-table.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import type { RecentEvents } from '../log/recent-events.ts';
+import { readinessOf } from './readiness.ts';
 import { openRecording } from './recording.ts';
 import { EventGenerator } from '../events-from-files/index.ts';
 import { logStreams } from './stream-log.ts';
@@ -228,7 +229,7 @@ export class Server {
     const work = openTasks({ ...common, nodes });
     const streams = openStreams({ ...common, nodes, work }, components);
     const admission = openAdmission({ ...common, nodes, streams }, components);
-    const readiness = (): Readiness => this.#readiness;
+    const readiness = (): Readiness => this.#readiness();
     const http = new HttpPorts({ ...common, refusals: admission.access.refusals, readiness });
     this.#ports.push(http);
     this.#directory = nodes.directory;
@@ -346,13 +347,13 @@ export class Server {
     return cluster;
   }
 
-  get #readiness(): Readiness {
-    if (this.#unready !== undefined) return { ready: false, reason: this.#unready };
-    if (this.#leaving || this.#cluster?.draining) return { ready: false, reason: 'draining' };
-    if (this.#cluster?.state === 'degraded')
-      return { ready: true, full: this.#report?.full, degraded: 'the store of the cluster cannot be reached' };
-    const distrusted = this.#cluster === undefined ? undefined : rejectionsOf(this.#cluster.rejected);
-    return { ready: true, full: this.#report?.full, ...(distrusted !== undefined && { degraded: distrusted }) };
+  #readiness(): Readiness {
+    return readinessOf({
+      unready: this.#unready,
+      leaving: this.#leaving,
+      cluster: this.#cluster,
+      full: this.#report?.full,
+    });
   }
 
   /** Reports the state of this node to the others, and to balancers that ask. */
@@ -378,7 +379,7 @@ export class Server {
     const port = this.#config.cluster?.node.agentCheckPort;
     if (port === undefined) return;
     const state = (): AgentState => {
-      const readiness = this.#readiness;
+      const readiness = this.#readiness();
       return { away: readiness.ready ? undefined : readiness.reason, room: report.room };
     };
     for (const host of this.#config.ip)
@@ -421,10 +422,4 @@ export class Server {
     await closeAll(this.#components);
     await this.#cluster?.close();
   }
-}
-
-/** Reports present rejections of a node for its health; undefined when there are none. */
-function rejectionsOf({ entries, rows, certificates }: Cluster['rejected']): string | undefined {
-  if (entries + rows + certificates === 0) return undefined;
-  return `refused, because it is not authenticated as part of this cluster: configuration entries ${entries}, node rows ${rows}, certificates ${certificates}`;
 }
