@@ -48,6 +48,7 @@ async function open<K extends HeldKind | HeldStreamKind>(t: ExecutionContext, ki
   if (isDefined) await definitions.create(NAME, DEFINITION);
   const log = pino({ level: 'silent' });
   const looks: boolean[] = [];
+  const turns = new Limiter(1);
   let empty = 0;
   const slot = new TaskSlot(NAME, {
     cluster,
@@ -56,7 +57,7 @@ async function open<K extends HeldKind | HeldStreamKind>(t: ExecutionContext, ki
     counts: new TaskCounts().of(kind.name),
     kind,
     calls: new PeerCalls(alone, log),
-    turns: new Limiter(1),
+    turns,
     handOvers: new Limiter(1),
     moves: new Limiter(1),
     log,
@@ -74,7 +75,7 @@ async function open<K extends HeldKind | HeldStreamKind>(t: ExecutionContext, ki
     return lease;
   };
   const timesEmpty = (): number => empty;
-  return { slot, kind, registry, definitions, claims, looks, grant, timesEmpty, cluster: alone };
+  return { slot, kind, registry, definitions, claims, looks, grant, timesEmpty, turns, cluster: alone };
 }
 
 const self = ({ cluster }: { cluster: Cluster }, fence: number) => ({ ...cluster.self, fence, meta: null }) as Owner;
@@ -150,6 +151,21 @@ test('while a task is being claimed it is not claimed twice, whatever happens', 
   await until('it runs', () => kind.runs.length === 1);
   t.is(await slot.begin(DEFINITION), undefined, 'it cannot be created');
   t.not(definitions.get(NAME), undefined);
+});
+
+test('a turn that comes when another node has the task by now makes no claim', async (t) => {
+  const { slot, claims, turns, kind, grant } = await open(t, new HeldKind());
+  const others = Promise.withResolvers<void>();
+  const turn = turns.run(() => others.promise);
+  slot.consider();
+  slot.setOwner(OTHER);
+  others.resolve();
+  await turn;
+  await linger();
+  t.is(claims.length, 0);
+  slot.setOwner(undefined);
+  await grant(0);
+  await until('it runs', () => kind.runs.length === 1);
 });
 
 test('a claim that is granted after the task was deleted is released', async (t) => {
@@ -379,6 +395,14 @@ test('a stand-in is closed when another node has the task, and used when this on
   t.false(await slot.standBy(false), 'it runs here');
   await definitions.remove(NAME);
   t.false(await slot.standBy(false), 'it is deleted');
+});
+
+test('a node without the application of a task does not stand by for it', async (t) => {
+  const { slot, registry } = await open(t, new HeldKind());
+  slot.setOwner(OTHER);
+  registry.vhost('default').application('app').close('deleted');
+  t.false(await slot.standBy(false));
+  t.false(await slot.standBy(true));
 });
 
 test('a task is not claimed while this node lacks its application', async (t) => {
