@@ -16,7 +16,7 @@ const { resolve } = createRequire(import.meta.url);
 const SCRIPTS = [
   resolve('hls.js/dist/hls.min.js'),
   resolve('ovenplayer/dist/ovenplayer.js'),
-  `${import.meta.dirname}/../support/hls-player.js`,
+  `${import.meta.dirname}/../support/hls/hls-player.js`,
 ];
 const LLHLS = '<SegmentDuration>1</SegmentDuration><SegmentCount>10</SegmentCount><ChunkDuration>0.5</ChunkDuration>';
 const MASTER = '/app/live/llhls.m3u8';
