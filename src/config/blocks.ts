@@ -12,20 +12,20 @@ import Type, { type TProperties, type TSchema } from 'typebox';
  */
 export interface Annotations {
   readonly xml?: string;
-  /** Of a list whose items stand in a container element: the name of the item elements. */
+  /** Name of the item elements, of a list whose items stand in a container element. */
   readonly item?: string;
   readonly is?: string;
   /** Other keys accepted in JSON for this one. */
   readonly aliases?: readonly string[];
-  /** OvenMediaEngine tunes its threads or memory by it; here it is checked, kept and shown, and changes nothing. */
+  /** An element that tunes threads or memory of OvenMediaEngine: checked, kept and shown, but without effect. */
   readonly inert?: boolean;
-  /** In XML it is as if it were not there when all of its text is variables of the environment that are not set, or empty. */
+  /** In XML, treats the element as absent if all of its text is environment variables that are not set or are empty. */
   readonly ifSet?: boolean;
-  /** Shown by the management API also where it was not given. */
+  /** Whether the management API shows the default of an element that was not given. */
   readonly shown?: boolean;
   /** Turns a given value into the kept one; undefined when it cannot. */
   readonly convert?: (given: unknown) => unknown;
-  /** Checks what no single property can tell. */
+  /** Checks what needs more than one property. */
   readonly rule?: Rule;
   /** Fills defaults that depend on other values, after the plain ones. */
   readonly complete?: (resolved: never) => void;
@@ -38,7 +38,6 @@ export type Rule = (value: never, fail: Fail) => void;
 
 type Schema<T> = ReturnType<typeof Type.Unsafe<T>>;
 
-/** Text of at least one character. */
 export function text(options: Annotations & { default?: string; pattern?: string } = {}) {
   if ('default' in options) return Type.String({ is: 'a text', ...options });
   return Type.String({ is: 'a text of at least one character', minLength: 1, ...options });
@@ -62,19 +61,19 @@ function range(noun: string, { min, max }: Bounds): string {
   return min === undefined ? noun : `${noun} of at least ${min}`;
 }
 
-/** An integer. Bounds include their ends; no lower one given means 0. */
+/** An integer. Bounds include their ends; the lower one is 0 by default. */
 export function integer(value?: number, { min = 0, max = Number.MAX_SAFE_INTEGER }: Bounds = {}) {
   const is = range('an integer', max === Number.MAX_SAFE_INTEGER ? { min } : { min, max });
   return Type.Integer({ is, ...bounds({ min, max }), ...(value === undefined ? {} : { default: value }) });
 }
 
-/** A number, not negative unless told. */
+/** A number, not negative by default. */
 export function decimal(value?: number, { min = 0, max = 1e9 }: Bounds = {}) {
   const is = range('a number', max === 1e9 ? { min } : { min, max });
   return Type.Number({ is, ...bounds({ min, max }), ...(value === undefined ? {} : { default: value }) });
 }
 
-/** One of some words, taken in any case and kept as spelled here. */
+/** One of several words, accepted in any case and kept as spelled here. */
 export function choice<const T extends string>(words: readonly T[], value?: T): Schema<T> {
   const convert = (given: unknown): unknown =>
     typeof given === 'string' ? words.find((word) => word.toLowerCase() === given.trim().toLowerCase()) : undefined;
@@ -82,7 +81,7 @@ export function choice<const T extends string>(words: readonly T[], value?: T): 
   return Type.Unsafe<T>({ type: 'string', enum: [...words], is, convert, ...(value ? { default: value } : {}) });
 }
 
-/** A text with a syntax of its own, kept as what `parse` makes of it (undefined: it is wrong). */
+/** A text with a syntax of its own, kept as the result of `parse` (undefined: it is wrong). */
 export function parsed<T>(
   is: string,
   parse: (given: string) => T | undefined,
@@ -102,36 +101,35 @@ export function contained<T extends TSchema>(item: T, name: string, options: Ann
   return Type.Array(item, { default: [], item: name, ...options });
 }
 
-/** A list that must be given. */
 export function atLeastOne<T extends ReturnType<typeof repeated>>(list: T): T {
   const { default: _, ...required } = list as T & { default?: unknown };
   return { ...required, minItems: 1 } as unknown as T;
 }
 
-/** An element that is there with its defaults when it is not given. */
+/** An element that exists with its defaults if it is not given. */
 export function section<T extends TProperties>(properties: T, options: Annotations = {}) {
   return Type.Object(properties, { default: {}, ...options });
 }
 
-/** An element that is absent when it is not given. */
+/** An element that is absent if it is not given. */
 export function optional<T extends TProperties>(properties: T, options: Annotations = {}) {
   return Type.Optional(Type.Object(properties, { ...options }));
 }
 
-/** Marks an element as one that is taken without effect. Of an optional one, what is inside `Type.Optional`. */
+/** Marks an element as one without effect. For an optional one, mark the schema inside `Type.Optional`. */
 export function inert<T extends TSchema>(schema: T): T {
   return { ...schema, inert: true };
 }
 
 /**
- * Marks an element that need not be there as one that a variable of the environment may fill or not. Of an optional one, what
- * is inside `Type.Optional`.
+ * Marks an optional or default element as one that an environment variable may leave empty. For an optional one, mark the
+ * schema inside `Type.Optional`.
  */
 export function ifSet<T extends TSchema>(schema: T): T {
   return { ...schema, ifSet: true };
 }
 
-/** An element that other or older servers have a use for: taken, told of once and dropped. */
+/** An element that only other or older servers use: dropped with a warning. */
 export function ignored() {
   return Type.Optional(Type.Unsafe<undefined>({ ignored: true }));
 }

@@ -4,8 +4,8 @@ import type { ServerConfig } from './model.ts';
 import type { Path, Problem } from './resolve.ts';
 
 /**
- * What is wrong with the certificates of Server.xml, each tried as it will be used.
- * @param folder what relative paths start from
+ * Faults of the certificates in Server.xml, each loaded as it will be used.
+ * @param folder base of relative paths
  */
 export async function certificateProblems(config: ServerConfig, folder: string): Promise<Problem[]> {
   const problems: Problem[] = [];

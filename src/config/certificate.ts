@@ -5,10 +5,9 @@ import { resolve } from 'node:path';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import type { TlsConfig } from './model.ts';
 
-/** The settings that name files of a TLS element. */
 type FileKey = keyof TlsConfig | 'caCertPath';
 
-/** A certificate that cannot be used. `key` names the setting at fault; `message` tells its value and why. */
+/** A certificate that cannot be used. `key` names the setting at fault; `message` has its value and the reason. */
 export class CertificateError extends Error {
   override readonly name = 'CertificateError';
   readonly key: FileKey;
@@ -19,13 +18,13 @@ export class CertificateError extends Error {
   }
 }
 
-/** A certificate with its key and chain, found to belong together. */
+/** A certificate with the key and chain that match it. */
 export interface Certificate {
   readonly leaf: X509Certificate;
   readonly context: SecureContext;
-  /** The leaf and what is behind it. */
+  /** The leaf, followed by its chain. */
   readonly chain: readonly X509Certificate[];
-  /** PEM: the leaf and the chain behind it; the private key. */
+  /** PEM: the leaf followed by its chain; the private key. */
   readonly cert: string;
   readonly key: string;
 }
@@ -34,9 +33,9 @@ const MAX_BYTES = 256 * 1024;
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * Reads the files of a TLS element. CertPath may hold a chain itself; ChainCertPath goes behind it, without what is
- * there already.
- * @param folder what relative paths start from
+ * Reads the files of a TLS element. CertPath may hold a chain itself; certificates of ChainCertPath follow it, without
+ * duplicates.
+ * @param folder base of relative paths
  * @throws CertificateError
  */
 export async function loadCertificate(tls: TlsConfig, folder: string): Promise<Certificate> {
@@ -63,22 +62,22 @@ export async function loadCertificate(tls: TlsConfig, folder: string): Promise<C
 }
 
 /**
- * Reads the certificates of the authorities to believe.
- * @param folder what a relative path starts from
+ * Reads the certificates of trusted authorities.
+ * @param folder base of a relative path
  * @throws CertificateError
  */
 export async function loadAuthorities(path: string, folder: string): Promise<X509Certificate[]> {
   return readCertificates('caCertPath', path, await readText('caCertPath', path, folder));
 }
 
-/** Why clients refuse a certificate now, by its dates; undefined when they do not. */
+/** Reason by which clients reject a certificate now: its dates. Undefined while it is valid. */
 export function untimely({ leaf: { validFromDate, validToDate } }: Certificate, now: Date): string | undefined {
   if (now > validToDate) return `expired at ${validToDate.toISOString()}`;
   if (now < validFromDate) return `is not valid before ${validFromDate.toISOString()}`;
   return undefined;
 }
 
-/** Waits for nothing: the path may name a pipe or a device. */
+/** Never blocks, although the path may name a pipe or a device. */
 async function readText(key: FileKey, path: string, folder: string): Promise<string> {
   try {
     const file = await open(resolve(folder, path), constants.O_RDONLY | constants.O_NONBLOCK);
@@ -96,7 +95,7 @@ async function readText(key: FileKey, path: string, folder: string): Promise<str
   }
 }
 
-/** At least one. */
+/** @throws CertificateError also when there is no certificate */
 function readCertificates(key: FileKey, path: string, text: string): X509Certificate[] {
   const found = text.match(PEM_CERTIFICATE);
   if (found === null) throw new CertificateError(key, `"${path}" holds no certificate in PEM form`);

@@ -2,16 +2,15 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { readSmallFile } from './small-file.ts';
 
-/** A file that was changed so recently may be changed again without a trace in its times. */
+/** Modification times this recent do not prove that a file is unchanged: a later change may leave them the same. */
 const SETTLED_MS = 2000;
 
-/** A file that is looked at again and again, and read when it has changed. */
+/** A file that is polled, and read only when it has changed. */
 export class ChangingFile {
   readonly #path: string;
   readonly #mostBytes: number;
-  /** Tells states of the file apart by its times and its place; undefined when they cannot. */
+  /** Inode, times and size at the last read; undefined when they cannot show a change. */
   #mark: string | undefined;
-  /** Of what was read last. */
   #digest: string | undefined;
 
   constructor(path: string, mostBytes: number) {
@@ -20,8 +19,8 @@ export class ChangingFile {
   }
 
   /**
-   * What is in the file, unless it is the same as at the last call that did not throw.
-   * @throws what `stat` and `readSmallFile` do; what was read before counts no longer then
+   * Content of the file, or undefined if it is the same as at the last call that did not throw.
+   * @throws what `stat` and `readSmallFile` throw; the next call then returns the content in any case
    */
   async changed(): Promise<Buffer | undefined> {
     try {

@@ -4,15 +4,14 @@ import { namesNode } from '#cluster';
 import { CertificateError, loadAuthorities, loadCertificate } from './certificate.ts';
 import type { ClusterConfig } from './model.ts';
 
-/** PEM, as node:tls takes them. */
 interface Authorities {
-  /** Whom to believe instead of the known authorities. */
+  /** PEM of the authorities to trust instead of the well-known ones. */
   readonly ca?: string;
 }
 
 /**
- * Reads the files of Cluster/Redis/TLS; undefined where there is no such element.
- * @param folder what relative paths start from
+ * Reads the files of Cluster/Redis/TLS; undefined without such an element.
+ * @param folder base of relative paths
  * @throws CertificateError
  */
 export async function loadRedisTls(
@@ -28,10 +27,8 @@ export async function loadRedisTls(
 }
 
 /**
- * Reads the files of Cluster/Node/TLS; undefined where there is no such element. Refuses what the other nodes would:
- * a certificate of another name or node, or of an authority that they do not believe.
- * @param folder what relative paths start from
- * @throws CertificateError
+ * Reads the files of Cluster/Node/TLS; undefined without such an element. Rejects what the other nodes would reject: a
+ * certificate of another name or node, or of an authority that they do not trust.
  */
 export async function loadNodeTls(
   { id, tls, advertiseAddress }: ClusterConfig['node'],

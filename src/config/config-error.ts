@@ -1,4 +1,4 @@
-/** A configuration that cannot be used. `message` has one line per problem, the first one first. */
+/** A configuration that cannot be used. `message` has one line per problem, the first problem first. */
 export class ConfigError extends Error {
   readonly lines: readonly string[];
 

@@ -5,21 +5,21 @@ import type { ServerConfig } from './model.ts';
 const CHARACTERS = 16;
 
 /**
- * What a node tells the others of its Server.xml: one hash by each secret of the cluster that it knows, so that two nodes
- * can compare theirs while the secret is being changed. Nothing for a node that is alone.
+ * Hashes of a node's Server.xml, which it sends to the other nodes: one for each secret of the cluster that it knows, so that
+ * two nodes can compare theirs while the secret is being changed. None for a node that runs alone.
  */
 export interface ConfigHashes {
   readonly configHash?: string;
-  /** By the secret before. */
+  /** Hash keyed with the previous secret. */
   readonly formerConfigHash?: string;
 }
 
-/** What other nodes tell, which may be of another version. */
-type Told = { readonly [Name in keyof ConfigHashes]?: unknown };
+/** Hashes that another node sent, perhaps one of another version. */
+type SentHashes = { readonly [Name in keyof ConfigHashes]?: unknown };
 
 /**
- * What tells whether two nodes were started with the same Server.xml, but for what is each node's own: its addresses,
- * ports and files. Keyed, because there are secrets in it.
+ * Hashes Server.xml without what differs between nodes: addresses, ports and files. Keyed with the cluster's secrets, because
+ * the file contains secrets.
  */
 export function configHashes({ cluster, type, modules, managers, defaults, virtualHosts }: ServerConfig): ConfigHashes {
   if (cluster === undefined) return {};
@@ -42,12 +42,12 @@ export function configHashes({ cluster, type, modules, managers, defaults, virtu
   return { configHash, ...(formerConfigHash !== undefined && { formerConfigHash }) };
 }
 
-/** Whether two nodes were started with the same Server.xml, as far as they know a common secret. */
-export function isSameConfig(one: Told, other: Told): boolean {
+/** Whether two nodes were started with the same Server.xml. False if they know no common secret. */
+export function isSameConfig(one: SentHashes, other: SentHashes): boolean {
   const [ones, others] = [hashesIn(one), hashesIn(other)];
   return ones.length === 0 ? others.length === 0 : ones.some((hash) => others.includes(hash));
 }
 
-function hashesIn({ configHash, formerConfigHash }: Told): unknown[] {
+function hashesIn({ configHash, formerConfigHash }: SentHashes): unknown[] {
   return [configHash, formerConfigHash].filter((hash) => hash !== undefined);
 }

@@ -2,7 +2,7 @@ import type { ServerConfig } from './model.ts';
 import { portProblems } from './ports.ts';
 import type { Problem } from './resolve.ts';
 
-/** What is wrong between elements that are right in themselves. */
+/** Contradictions between elements that are valid by themselves. */
 export function inconsistencies(config: ServerConfig): Problem[] {
   return [...portProblems(config), ...managerProblems(config), ...clusterProblems(config)];
 }

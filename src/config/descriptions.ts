@@ -1,6 +1,6 @@
 /**
- * What each element of Server.xml does, by the end of its path: the longest end that fits counts, and `*` stands for one
- * element. Texts may use Markdown.
+ * Descriptions of the elements of Server.xml, by the end of their paths: the longest end that fits counts, and `*` stands for
+ * one element. Texts may use Markdown.
  */
 export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Server/Name': 'Name of this server, in alerts.',
@@ -477,8 +477,8 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What an element does.
- * @param path of element names, from `Server` on
+ * Description of an element.
+ * @param path element names, from `Server` on
  */
 export function describe(path: readonly string[]): string | undefined {
   for (let from = 0; from < path.length; from++) {
@@ -493,7 +493,7 @@ export function describe(path: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** The path with one or two of its elements replaced by `*`, the first ones first. */
+/** Variants of a path with one or two of its elements replaced by `*`, the first elements first. */
 function wildcards(end: readonly string[]): string[] {
   const replaced = (at: readonly number[]): string =>
     end.map((name, index) => (at.includes(index) ? '*' : name)).join('/');

@@ -3,10 +3,10 @@ import type { VirtualHostConfig } from './model.ts';
 type Controls = Pick<VirtualHostConfig, 'signedPolicy' | 'admissionWebhooks'>;
 type Enables = NonNullable<Controls['signedPolicy']>['enables'];
 
-/** Who is controlled. */
+/** A module whose clients are controlled. */
 interface Controlled {
   readonly direction: 'incoming' | 'outgoing';
-  /** Of a module, as `Enables` has it, in lower case. */
+  /** Name of the module as `Enables` has it, in lower case. */
   readonly protocol: string;
 }
 

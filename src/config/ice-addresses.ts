@@ -2,9 +2,9 @@ import type { NetworkInterfaceInfo } from 'node:os';
 import type { ServerConfig } from './model.ts';
 import type { Problem } from './resolve.ts';
 
-/** Addresses of one family that a machine with a network, another one and a tunnel has; containers have many more. */
+/** Addresses of one family that a machine has with a network, a second one and a tunnel; containers add many more. */
 const MANY = 4;
-/** Of those, so many are named. */
+/** Addresses that a warning names. */
 const NAMED = 3;
 const FAMILIES: Readonly<Record<string, NetworkInterfaceInfo['family']>> = {
   '*': 'IPv4',
@@ -15,8 +15,8 @@ const FAMILIES: Readonly<Record<string, NetworkInterfaceInfo['family']>> = {
 type Address = Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>;
 
 /**
- * Warns where every client would be told of many addresses of this machine, such as those of containers' networks: it
- * tries each of them, and most lead nowhere.
+ * Warns if every client would be offered many addresses of this machine, such as those of container networks: the client
+ * tries each of them, and most are unreachable.
  */
 export function manyIceAddresses({ bind }: ServerConfig, locals: readonly Address[]): Problem[] {
   return (['providers', 'publishers'] as const).flatMap((side) => {

@@ -7,11 +7,10 @@ const MAX_FILES = 1024;
 const MAX_DEPTH = 8;
 
 /**
- * Replaces every `<Name include="glob"/>` by the root elements of the files that match, in the
- * order of their names. Patterns are relative to the file that they stand in; included files may
- * include others.
- * @param prepare is given each element before its attributes are read: it fills in macros
- * @param warn hears of patterns that match nothing
+ * Replaces every `<Name include="glob"/>` by the root elements of the files that match, in the order of their names. Patterns
+ * are relative to the file that they stand in; included files may include others.
+ * @param prepare fills macros in: called with each element before its attributes are read
+ * @param warn called for patterns that match nothing
  * @throws ConfigError an included file is malformed, has another root element, or there are too many
  */
 export function expandIncludes(

@@ -25,17 +25,17 @@ const TOKEN_BYTES = 16;
 
 export interface LoadedConfig {
   readonly config: ServerConfig;
-  /** One line each, for the log. */
+  /** Lines for the log. */
   readonly warnings: readonly string[];
-  /** The same, of what is right and changes nothing. */
+  /** Lines for the log about valid elements without effect. */
   readonly notes: readonly string[];
-  /** The API's access token, when it was made up because none was given. */
+  /** Access token of the API, if one was generated because none was given. */
   readonly generatedAccessToken: string | undefined;
 }
 
 export interface LoadOptions {
   readonly env: Environment;
-  /** Of the machine that it is for, which warnings are about. */
+  /** Network interfaces of this machine, for warnings about ICE addresses. */
   readonly interfaces?: ReturnType<typeof networkInterfaces>;
 }
 
@@ -76,7 +76,6 @@ export async function loadConfig(file: string, { env, interfaces = {} }: LoadOpt
   return { config, warnings: [...warnings, ...pendingModules(config)], notes, generatedAccessToken };
 }
 
-/** The root element with its includes and macros filled in. */
 async function expand(file: string, env: Environment, warn: (line: string) => void): Promise<XmlElement> {
   const prepare = (element: XmlElement): XmlElement => expandEnvironment(element, env);
   const root = expandIncludes(readXml(file), prepare, warn);
@@ -89,11 +88,11 @@ function lineOf({ file, path, message }: Finding): string {
   return `${file}: ${path}: ${message}`;
 }
 
-/** ` (the environment variable KILN_CLUSTER_SECRET is not set)` */
+/** Example: ` (the environment variable KILN_CLUSTER_SECRET is not set)` */
 function unsetText(names: readonly string[], env: Environment): string {
   if (names.length === 0) return '';
-  const told = names.map((name) => `${name} is ${env[name] === undefined ? 'not set' : 'empty'}`);
-  return ` (the environment variable ${told.join(', ')})`;
+  const states = names.map((name) => `${name} is ${env[name] === undefined ? 'not set' : 'empty'}`);
+  return ` (the environment variable ${states.join(', ')})`;
 }
 
 function checkVersion({ name, file, attributes: { version } }: XmlElement): void {
@@ -110,14 +109,13 @@ function refuse(lines: readonly string[]): void {
   if (lines.length > 0) throw new ConfigError(lines);
 }
 
-/** The part of the root's JSON that decides about the access token. */
 interface Json {
   readonly bind?: { readonly managers?: { readonly api?: { readonly port?: unknown; readonly tlsPort?: unknown } } };
   readonly managers?: { api?: { accessToken?: unknown } };
   readonly cluster?: unknown;
 }
 
-/** Makes up an access token where the API is on and none is given. */
+/** Generates an access token if the API is on and none is given, except in a cluster. */
 function provideToken({ bind, managers, cluster }: Json): string | undefined {
   const api = bind?.managers?.api;
   const given = managers?.api?.accessToken ?? '';

@@ -36,12 +36,10 @@ function withUnset(filled: XmlElement, original: XmlElement, env: Environment): 
 
 const PUBLIC_IP = '${PublicIP}';
 
-/** True when `${PublicIP}` stands anywhere in the element. */
 export function usesPublicAddress(element: XmlElement): boolean {
   return element.text.includes(PUBLIC_IP) || element.children.some(usesPublicAddress);
 }
 
-/** Fills in `${PublicIP}`. */
 export function expandPublicAddress(element: XmlElement, address: string): XmlElement {
   return mapText(element, (text) => text.replaceAll(PUBLIC_IP, address));
 }

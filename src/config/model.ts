@@ -7,9 +7,9 @@ import type { Server } from './elements/server.ts';
 import type { VirtualHost } from './elements/vhost.ts';
 
 /**
- * The configuration as everything else reads it: the management API's key names, defaults filled,
- * deep-frozen. An element that is off or not configured is undefined. Times in the units of
- * docs/compatibility.md#configuration: milliseconds, and seconds for HLS.
+ * The configuration as the rest of Kiln reads it: key names of the management API, defaults filled, deep-frozen. An element
+ * that is off or not configured is undefined. Units of time as in docs/compatibility.md#configuration: milliseconds, and
+ * seconds for HLS.
  */
 type Frozen<T> = T extends object ? { readonly [K in keyof T]: Frozen<T[K]> } : T;
 
@@ -36,7 +36,7 @@ export type RtmpProviderConfig = NonNullable<Providers['rtmp']>;
 export type MpegtsProviderConfig = NonNullable<Providers['mpegts']>;
 export type WebrtcProviderConfig = NonNullable<Providers['webrtc']>;
 export type SrtProviderConfig = NonNullable<Providers['srt']>;
-/** What LL-HLS has as well. */
+/** Settings that HLS and LL-HLS share. */
 export type HlsPublisherConfig = NonNullable<Publishers['hls']>;
 export type LlhlsPublisherConfig = NonNullable<Publishers['llhls']>;
 export type WebrtcPublisherConfig = NonNullable<Publishers['webrtc']>;

@@ -38,19 +38,17 @@ function elementOf(key: string): string {
   return ELEMENTS[key] ?? key.charAt(0).toUpperCase() + key.slice(1);
 }
 
-/** Name of the XML element that holds the property `key`. */
 export function elementName(key: string, schema: TSchema & Annotations): string {
   return schema.xml ?? elementOf(key);
 }
 
-/** Every XML element name that the property `key` is read from, its own first. */
+/** XML element names that the property `key` is read from, its own first. */
 export function elementNames(key: string, schema: TSchema & Annotations): string[] {
   return [elementName(key, schema), ...(schema.aliases ?? []).map(elementOf)];
 }
 
 /**
- * `Server/VirtualHosts/VirtualHost[1]/Name`: where a path of keys stands in XML, positions
- * counted from 1.
+ * Path in XML for a path of keys, with positions from 1: `Server/VirtualHosts/VirtualHost[1]/Name`.
  * @param root name of the element that `schema` describes
  */
 export function elementPath(root: string, schema: TSchema, path: Path): string {
@@ -69,7 +67,7 @@ export function elementPath(root: string, schema: TSchema, path: Path): string {
   return text;
 }
 
-/** `publishers.llhls.segmentCount`, `encodes.videos[0].codec`: a path as clients of the management API know it. */
+/** Path as clients of the management API know it: `publishers.llhls.segmentCount`, `encodes.videos[0].codec`. */
 export function keyPath(path: Path): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') return `${text}[${step}]`;
@@ -77,7 +75,7 @@ export function keyPath(path: Path): string {
   }, '');
 }
 
-/** `publishers.llhls.segmentCount: "x" is not an integer` */
+/** Example: `publishers.llhls.segmentCount: "x" is not an integer` */
 export function problemText({ path, message }: Problem): string {
   return path.length === 0 ? message : `${keyPath(path)}: ${message}`;
 }

@@ -1,7 +1,7 @@
 import { BlockList } from 'node:net';
 import type { Network } from './values.ts';
 
-/** The addresses of networks in CIDR notation; undefined where there is no such list. */
+/** Addresses of networks in CIDR notation; undefined for no list. */
 export function blockList(networks: readonly Network[]): BlockList;
 export function blockList(networks: readonly Network[] | undefined): BlockList | undefined;
 export function blockList(networks: readonly Network[] | undefined): BlockList | undefined {

@@ -2,14 +2,14 @@ import { isGuarded } from './enables.ts';
 import { explicit } from './resolve.ts';
 import type { ApplicationConfig, ServerConfig, VirtualHostConfig, WebrtcBindConfig } from './model.ts';
 
-/** Where a module is configured: in any of the places that are named, what makes it so. */
+/** Tests for whether a module is configured, by the place of its settings. */
 interface Places {
   readonly server?: (server: ServerConfig) => unknown;
   readonly vhost?: (vhost: VirtualHostConfig) => unknown;
   readonly application?: (application: ApplicationConfig) => unknown;
 }
 
-/** What is configured: one server, or what the management API made of the rest. */
+/** Elements to test: a whole server, or what was created by the management API. */
 interface Configured {
   readonly servers: readonly ServerConfig[];
   readonly vhosts: readonly VirtualHostConfig[];
@@ -31,7 +31,7 @@ const profilesOf = ({ outputProfiles }: ApplicationConfig) => outputProfiles.out
 
 const playlistsOf = (application: ApplicationConfig) => profilesOf(application).flatMap(({ playlists }) => playlists);
 
-/** It is on by default: only who names it expects something. */
+/** Enabled by default: only an explicit setting expects subtitles. */
 const asksForSubtitles = ({ options }: ReturnType<typeof playlistsOf>[number]): boolean =>
   (explicit(options) as Partial<typeof options>).enableSubtitles === true;
 
@@ -40,7 +40,7 @@ const lacksSecret = (webrtc: WebrtcBindConfig | undefined): boolean =>
 
 const NO_EFFECT = 'is not available: its configuration has no effect';
 
-/** There are no sessions whose children could be told from those of strangers. */
+/** In origin mode there are no sessions by which requests for chunklists and media could be admitted. */
 const opensChildren = (vhost: VirtualHostConfig): boolean =>
   vhost.applications.some(
     ({ publishers: { llhls, hls } }) =>
@@ -48,7 +48,7 @@ const opensChildren = (vhost: VirtualHostConfig): boolean =>
       (hls?.originMode === true && isGuarded(vhost, { direction: 'outgoing', protocol: 'hlsv3' })),
   );
 
-/** What can be configured but is not there: name, where it is looked for, and what follows. */
+/** Modules that can be configured but are not available: name, tests, consequence. */
 const MODULES: readonly (readonly [name: string, places: Places, consequence?: string])[] = [
   [
     'OriginMode',
@@ -85,18 +85,18 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
   ['Whisper', { server: ({ modules }) => modules.whisper }],
 ];
 
-/** A line for each module that is configured and not there, anywhere in a Server.xml. */
+/** Warnings about modules in a Server.xml that are not available, one line each. */
 export function pendingModules(server: ServerConfig): string[] {
   const vhosts = server.virtualHosts;
   return lines({ servers: [server], vhosts, applications: vhosts.flatMap(({ applications }) => applications) });
 }
 
-/** The same of a virtual host with its applications. */
+/** Warnings as of `pendingModules`, for a virtual host with its applications. */
 export function pendingInVhost(vhost: VirtualHostConfig): string[] {
   return lines({ servers: [], vhosts: [vhost], applications: vhost.applications });
 }
 
-/** The same of an application. @param vhost that it is in; undefined: one without settings of its own */
+/** Warnings as of `pendingModules`. @param vhost of the application; undefined: one without settings of its own */
 export function pendingInApplication(application: ApplicationConfig, vhost?: VirtualHostConfig): string[] {
   const applications = [application];
   return lines({ servers: [], vhosts: vhost === undefined ? [] : [{ ...vhost, applications }], applications });

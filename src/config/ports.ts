@@ -8,11 +8,11 @@ import { overlap, type UdpPorts } from './udp-ports.ts';
 interface Listener extends UdpPorts {
   readonly path: Path;
   readonly transport: Transport;
-  /** Listeners that name the same kind may listen on one port together. */
+  /** Kind of listeners that may share one port. */
   readonly shared?: 'http' | 'https' | 'ice';
 }
 
-/** A port that two modules ask for which cannot share it. */
+/** Ports that two modules ask for which cannot share them. */
 export function portProblems(config: ServerConfig): Problem[] {
   const taken: Listener[] = [];
   const problems: Problem[] = [];
@@ -28,14 +28,13 @@ export function portProblems(config: ServerConfig): Problem[] {
   return problems;
 }
 
-/** Every port of one transport that this server listens on. */
 export function ownPorts(config: ServerConfig, wanted: Transport): number[] {
   return [...listeners(config)]
     .filter(({ transport }) => transport === wanted)
     .flatMap(({ first, last }) => Array.from({ length: last - first + 1 }, (_, index) => first + index));
 }
 
-/** `Bind/Providers/RTMP/Port`: the first element that names a port; undefined when none does. */
+/** First element that names a port, such as `Bind/Providers/RTMP/Port`; undefined when none does. */
 export function listenerElement(config: ServerConfig, transport: Transport, port: number): string | undefined {
   const isIt = (one: Listener): boolean => one.transport === transport && one.first <= port && port <= one.last;
   const found = [...listeners(config)].find(isIt);

@@ -4,7 +4,7 @@ import { parseEndpoint } from './values.ts';
 
 const STUN_TIMEOUT_MS = 2000;
 
-/** The first IPv4 address of this machine that is not internal, else the loopback address. */
+/** First IPv4 address of this machine that is not internal, else the loopback address. */
 function ownAddress(): string {
   for (const addresses of Object.values(networkInterfaces())) {
     for (const { family, internal, address } of addresses ?? []) {
@@ -15,8 +15,8 @@ function ownAddress(): string {
 }
 
 /**
- * What `${PublicIP}` stands for: the address that the STUN server (`host:port`) sees, or without
- * one, or when it does not answer (`warn` hears of it), an address of the machine itself.
+ * Value of `${PublicIP}`: the address that the STUN server (`host:port`) sees. Without a server, or without an answer from it
+ * (`warn` is called), an address of this machine.
  */
 export async function publicAddress(stunServer: string | undefined, warn: (line: string) => void): Promise<string> {
   const server = stunServer === undefined ? undefined : parseEndpoint(stunServer);

@@ -14,9 +14,9 @@ import {
 export type { Problem };
 
 export type Reading<T> =
-  /** Resolved and frozen, what was taken but means nothing, and what tunes only OvenMediaEngine. */
+  /** `config` is frozen. `warnings` are about elements without effect, `inert` has those that tune only OvenMediaEngine. */
   | { readonly ok: true; readonly config: T; readonly warnings: readonly Problem[]; readonly inert: readonly Path[] }
-  /** At least one, the first one first in the text. */
+  /** At least one problem, in the order of the text. */
   | { readonly ok: false; readonly problems: readonly Problem[]; readonly warnings: readonly Problem[] };
 
 const MAX_ITEMS = 4096;
@@ -24,8 +24,8 @@ const MAX_FINDINGS = 100;
 const MAX_SHOWN = 80;
 
 /**
- * Reads an element from JSON with the management API's keys: checks it, fills its defaults,
- * freezes it. What was given stays at hand through `explicit`. Unknown keys are told of as warnings.
+ * Reads an element from JSON with the management API's keys: checks it, fills its defaults, freezes it. The given values
+ * without defaults stay available through `explicit`. Unknown keys become warnings.
  */
 export function readConfig<S extends TSchema>(schema: S, json: unknown): Reading<Static<S>> {
   const reader = new Reader();
@@ -38,7 +38,7 @@ export function readConfig<S extends TSchema>(schema: S, json: unknown): Reading
     : { ok: true, config: deepFreeze(config), warnings, inert };
 }
 
-/** Makes the explicit value: only what was given, checked and in its canonical form. */
+/** Builds the explicit value: only what was given, checked and in its canonical form. */
 class Reader {
   readonly problems: Problem[] = [];
   readonly warnings: Problem[] = [];

@@ -24,16 +24,16 @@ export function isListSchema(schema: TSchema): schema is ListSchema {
 const given = new WeakMap<object, unknown>();
 
 /**
- * What was given for a resolved element (a virtual host, an application, an output profile, or
- * anything in them), without defaults: what the management API shows. Frozen.
+ * Value that was given for a resolved element (a virtual host, an application, an output profile, or anything in them),
+ * without defaults, as the management API shows it. Frozen.
  */
 export function explicit(resolved: object): unknown {
   return given.get(resolved);
 }
 
 /**
- * Fills the defaults of a value that `read` found right. The result is not frozen yet.
- * @param problems takes what the rules of the elements find; without it they are not asked
+ * Fills the defaults of a value that `readConfig` found valid. The result is not frozen yet.
+ * @param problems receives the faults that rules of the elements find; undefined: rules are not run
  */
 export function resolve<S extends TSchema>(
   schema: S,
@@ -67,7 +67,6 @@ function resolveObject(schema: TObject, value: Record<string, unknown>, problems
   return resolved;
 }
 
-/** Freezes an object and everything in it. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
   Object.freeze(value);

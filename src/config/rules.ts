@@ -1,6 +1,6 @@
 import type { Fail } from './blocks.ts';
 
-/** Items of a list must differ in the text, or the number, under `key`. */
+/** Reports items of a list that have the same text, or number, under `key`. */
 export function unique<K extends string>(
   items: readonly Readonly<Record<K, string | number>>[],
   key: K,

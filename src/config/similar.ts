@@ -1,8 +1,8 @@
 const MOST_EDITS = 2;
-/** A name is hardly a slip of another when more than one letter in so many differs. */
+/** Edits allowed: one for each so many letters of a name. */
 const LETTERS_PER_EDIT = 3;
 
-/** Which of the names a mistyped one was probably meant to be; undefined when none is like it. */
+/** Name that a mistyped one was probably meant to be; undefined when none is similar. */
 export function similar(mistyped: string, names: Iterable<string>): string | undefined {
   const limit = Math.min(MOST_EDITS, Math.floor(mistyped.length / LETTERS_PER_EDIT));
   let [best, least]: [string | undefined, number] = [undefined, limit + 1];
@@ -14,7 +14,7 @@ export function similar(mistyped: string, names: Iterable<string>): string | und
   return best;
 }
 
-/** Letters to insert, remove, replace, or swap with their neighbour (optimal string alignment). */
+/** Number of letters to insert, remove, replace, or swap with their neighbour (optimal string alignment). */
 function distance(one: string, other: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: other.length + 1 }, (_, index) => index);

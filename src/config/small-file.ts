@@ -1,10 +1,7 @@
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
-/**
- * Reads a file.
- * @throws Error it cannot be read, is no regular file, or has more bytes
- */
+/** @throws Error the file cannot be read, is no regular file, or is larger than `mostBytes` */
 export async function readSmallFile(path: string, mostBytes: number): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
   try {

@@ -21,10 +21,7 @@ export function bindingRequest(transaction: Buffer): Buffer {
   return message;
 }
 
-/**
- * The IPv4 address in the success response to a binding request (RFC 8489 sections 14.1 and 14.2);
- * undefined for any other message.
- */
+/** IPv4 address in the success response to a binding request (RFC 8489 sections 14.1, 14.2); undefined for other messages. */
 export function mappedAddress(message: Buffer, transaction: Buffer): string | undefined {
   if (message.length < HEADER_BYTES || message.readUInt16BE(0) !== BINDING_SUCCESS) return undefined;
   if (message.readUInt32BE(4) !== MAGIC_COOKIE || !message.subarray(8, 20).equals(transaction)) return undefined;
@@ -49,7 +46,7 @@ function dotted(address: number): string {
 }
 
 /**
- * Asks a STUN server which IPv4 address it sees this machine at.
+ * Asks a STUN server for the IPv4 address from which it sees this machine.
  * @throws Error the server cannot be reached or does not answer in time
  */
 export async function askStun({ host, port }: Endpoint, timeoutMs: number): Promise<string> {

@@ -1,7 +1,7 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import type { Transport } from '../lib/address.ts';
 
-/** Ports `first` to `last`, both included. */
+/** Ports `first` to `last`, inclusive. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;
@@ -34,7 +34,7 @@ export function parsePort(text: string): number | undefined {
   return port >= 1 && port <= 65535 ? port : undefined;
 }
 
-/** `1935`, or `1935/tcp` where the suffix agrees with `transport`. */
+/** Parses `1935`, or `1935/tcp` if the suffix agrees with `transport`. */
 export function parsePortOf(text: string, transport: Transport): number | undefined {
   const [port = '', suffix, ...more] = text.split('/');
   if (more.length > 0 || (suffix !== undefined && suffix.toLowerCase() !== transport)) return undefined;
@@ -49,7 +49,7 @@ function parseRange(text: string): PortRange | undefined {
   return { first, last };
 }
 
-/** `4000-4003,4005/udp`: ranges and single ports with one suffix at the end or after each. */
+/** Parses `4000-4003,4005/udp`: ranges and single ports with one suffix at the end or after each. */
 export function parsePortRanges(text: string, transport: Transport): readonly PortRange[] | undefined {
   const ranges: PortRange[] = [];
   for (const part of text.split(',')) {
@@ -70,7 +70,7 @@ function splitHost(text: string): [host: string, rest: string] | undefined {
   return [plain as string, rest];
 }
 
-/** `host:port`, `[v6]:port` or `*:port`. */
+/** Parses `host:port`, `[v6]:port` or `*:port`. */
 export function parseEndpoint(text: string): Endpoint | undefined {
   const [host, rest] = splitHost(text) ?? [];
   const port = parsePort(rest ?? '');
@@ -96,18 +96,18 @@ function parseNetwork(text: string): Network | undefined {
   return prefix > longest ? undefined : { address, prefix, family: longest === 32 ? 'ipv4' : 'ipv6' };
 }
 
-/** `10.0.0.0/8, ::1`: networks in CIDR notation and single addresses. */
+/** Parses `10.0.0.0/8, ::1`: networks in CIDR notation and single addresses. */
 export function parseNetworks(text: string): readonly Network[] | undefined {
   const networks = text.split(',').map((part) => parseNetwork(part.trim()));
   return networks.every((network) => network !== undefined) ? networks : undefined;
 }
 
-/** `*`, `::` or an IP address to listen on. */
+/** Parses `*`, `::` or an IP address to listen on. */
 export function parseListenAddress(text: string): string | undefined {
   return text === '*' || isIP(text) !== 0 ? text : undefined;
 }
 
-/** Bits per second, above 0: a number, or text with K (x1024) or M (x1024²) behind it. */
+/** Parses bits per second, above 0: a number, or text with K (x1024) or M (x1024²) behind it. */
 export function parseBitrate(given: unknown): number | undefined {
   const match = /^(\d+(?:\.\d+)?)([km]?)$/i.exec(String(given).trim());
   if (match === null || (typeof given !== 'number' && typeof given !== 'string')) return undefined;
@@ -116,20 +116,20 @@ export function parseBitrate(given: unknown): number | undefined {
   return bitrate > 0 && bitrate <= 0xffff_ffff ? bitrate : undefined;
 }
 
-/** An absolute URL of one of the schemes, kept as it was written. */
+/** Parses an absolute URL of one of the schemes, kept as it was written. */
 export function parseUrl(text: string, schemes: readonly string[]): string | undefined {
   if (!URL.canParse(text)) return undefined;
   return schemes.includes(new URL(text).protocol.slice(0, -1)) ? text : undefined;
 }
 
-/** The http or https URL of a host alone, with a port where that is not the scheme's own. */
+/** Origin of an http or https URL of a host alone, with a port unless it is the scheme's default. */
 export function parseOrigin(text: string): string | undefined {
   if (!URL.canParse(text)) return undefined;
   const { protocol, origin, href } = new URL(text);
   return /^https?:$/.test(protocol) && href === `${origin}/` ? origin : undefined;
 }
 
-/** A STUN or TURN server (RFC 7064, RFC 7065), kept as it was written. */
+/** Parses the URL of a STUN or TURN server (RFC 7064, RFC 7065), kept as it was written. */
 export function parseIceUrl(text: string): string | undefined {
   return /^(?:stuns?|turns?):(?:\[[\da-f:.]+\]|[^\s/?#:[\]]+)(?::\d{1,5})?(?:\?transport=\w+)?$/i.test(text)
     ? text

@@ -4,19 +4,19 @@ import { similar } from './similar.ts';
 import { isListSchema, isObjectSchema, type Described } from './resolve.ts';
 import type { XmlElement } from './xml.ts';
 
-/** What was found on the way: `path` is an element path. */
+/** A fault or warning; `path` is an element path. */
 export interface Finding {
   readonly file: string;
   readonly path: string;
   readonly message: string;
-  /** The name of an element is probably mistyped: what else is wrong may follow from it. */
+  /** The name of an element is probably mistyped: other problems may follow from it. */
   readonly isTypo?: boolean;
 }
 
 /**
- * Maps elements to the JSON that the management API would take for the same thing: names to keys,
- * containers to arrays, text to numbers and booleans where the description says so. Text that is
- * none of these stays text, for `readConfig` to refuse.
+ * Maps elements to the JSON that the management API would accept for the same thing: names to keys, containers to arrays,
+ * text to numbers and booleans where the description says so. Text that is none of these stays text, which `readConfig` then
+ * rejects.
  */
 export class XmlToJson {
   readonly problems: Finding[] = [];
@@ -25,17 +25,16 @@ export class XmlToJson {
   readonly #unknownElements = new Set<string>();
   readonly #unset = new Map<string, readonly string[]>();
 
-  /** File in which the element stood that an object or list was made of. */
+  /** File with the element that an object or list was made of. */
   fileOf(json: object): string | undefined {
     return this.#files.get(json);
   }
 
-  /** Environment variables that would have filled the element at a path, and are not set or empty. */
+  /** Environment variables in the element at a path that are not set or are empty. */
   unsetAt(path: string): readonly string[] {
     return this.#unset.get(path) ?? [];
   }
 
-  /** @param path of the element */
   map(schema: Described, element: XmlElement, path: string): unknown {
     for (const name of Object.keys(element.attributes)) {
       if (name !== 'include') this.#warn(element, `${path}/@${name}`);
@@ -93,7 +92,7 @@ export class XmlToJson {
     this.warnings.push({ file: element.file, path, message });
   }
 
-  /** @param names of the elements that belong there */
+  /** @param names of the elements that are allowed there */
   #unknown({ name, file, line }: XmlElement, path: string, names: Iterable<string>): void {
     const meant = similar(name, names);
     const known = `${path}/${name}`;
@@ -117,7 +116,7 @@ function keysByElement(schema: TObject): Map<string, string> {
   return keys;
 }
 
-/** An empty flag is set, as in samples of OvenMediaEngine; one that a variable should have filled is not. */
+/** An empty flag is true, as in samples of OvenMediaEngine; one that an unset variable left empty is not. */
 function fromText(schema: TSchema, { text, unset }: XmlElement): unknown {
   const { type } = schema as { type?: string };
   if (type === 'boolean' && text === '' && unset === undefined) return true;

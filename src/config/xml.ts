@@ -2,16 +2,16 @@ import { readFileSync } from 'node:fs';
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import { ConfigError } from './config-error.ts';
 
-/** An element. `text` has its character data without surrounding space; `file` and `line` are where it stands. */
+/** An element. `text` is its character data without surrounding space; `file` and `line` are its position. */
 export interface XmlElement {
   readonly name: string;
   readonly file: string;
-  /** From 1. */
+  /** Counted from 1. */
   readonly line: number;
   readonly attributes: Readonly<Record<string, string>>;
   readonly children: readonly XmlElement[];
   readonly text: string;
-  /** Environment variables that its text names without a default, and which are not set or empty. */
+  /** Environment variables without a default in its text that are not set or are empty. */
   readonly unset?: readonly string[];
 }
 
@@ -33,8 +33,7 @@ const parser = new XMLParser({
 });
 
 /**
- * Reads the root element of an XML file. Document types, and with them entities of a file's own,
- * are refused.
+ * Reads the root element of an XML file. Document types, and with them entities of a file's own, are rejected.
  * @throws ConfigError the file cannot be read, is too big or is not well-formed (with its line)
  */
 export function readXml(file: string): XmlElement {
@@ -49,7 +48,7 @@ export function readXml(file: string): XmlElement {
   return parseXml(source, file);
 }
 
-/** As `readXml`, from text. */
+/** Reads the root element, as `readXml` does, from text. */
 export function parseXml(source: string, file: string): XmlElement {
   const visible = source.replace(/<!--[\s\S]*?(?:-->|$)|<!\[CDATA\[[\s\S]*?(?:\]\]>|$)/g, '');
   if (/<!DOCTYPE/i.test(visible)) throw new ConfigError([`${file}: a document type is not allowed`]);
@@ -68,10 +67,10 @@ export function parseXml(source: string, file: string): XmlElement {
   return root;
 }
 
-/** What the parser makes of an element with order kept: its name as the one key, its children behind it. */
+/** Node of the parser with order kept: its name as the one key, which holds its children. */
 type Node = Record<string, Node[] | string | Record<string, string>>;
 
-/** The line, from 1, of a place in the text; places are asked for from first to last. */
+/** Finds the line, from 1, of an index in the text. Indexes must not decrease from call to call. */
 function lineFinder(source: string): (index: number) => number {
   let line = 1;
   let from = 0;

@@ -6,11 +6,11 @@ import { within } from '../lib/within.ts';
 import type { Logger } from '../log/log.ts';
 import type { StreamChanges, StreamWatch } from './stream-changes.ts';
 
-/** How long a name is waited for at most: encoders give up after ten seconds. */
+/** Maximum wait for a name: encoders give up after ten seconds. */
 const HOLD_MS = 8000;
-/** Who waits at once. */
+/** Publishers that wait at once. */
 const MAX_HELD = 1000;
-/** Between two questions to a node that cannot be reached. */
+/** Pause between two questions to a node that cannot be reached. */
 const ASK_AGAIN_MS = 1000;
 
 export interface HeldNamesOptions {
@@ -19,25 +19,25 @@ export interface HeldNamesOptions {
   readonly log: Logger;
 }
 
-/** Which name is claimed, and for whom. */
+/** A stream name and the application that it is claimed in. */
 export interface WantedName {
   readonly application: Application;
   readonly name: string;
-  /** Aborts when nobody wants it any more. */
+  /** Aborts when the publisher is gone. */
   readonly signal: AbortSignal | undefined;
 }
 
-/** What a wait ended with. */
+/** Reason why a wait ended. */
 type Outcome = 'changed' | 'lives' | 'over';
 
 /**
- * Claims names of streams. If another node has a name, that node is asked whether it lives: if so the name is in use. While
- * there is no answer the node may have died, perhaps the one that the publisher published to before. The publisher is held
- * then, and gets the name as soon as it is free.
+ * Claims names of streams. If another node owns a name, that node is asked whether it lives: if so the name is in use. While
+ * it does not answer it may have died, perhaps the node that the publisher published to before: the publisher then waits, and
+ * gets the name as soon as it is free.
  */
 export class HeldNames {
   readonly #options: HeldNamesOptions;
-  /** By incarnation: many publishers of a node that died may come back at once. */
+  /** By incarnation: many publishers of a node that died may return at once. */
   readonly #asked = new Map<string, Promise<boolean | undefined>>();
   #held = 0;
 
@@ -45,15 +45,14 @@ export class HeldNames {
     this.#options = options;
   }
 
-  /** How many publishers wait for a node that has not answered. */
+  /** Publishers that wait for a node that has not answered. */
   get held(): number {
     return this.#held;
   }
 
   /**
    * @param attempt claims the name once
-   * @throws streamExists, streamNameUnconfirmed when it was waited for in vain, tooManyWaiting, clientGone, and what
-   * `attempt` does
+   * @throws streamExists, streamNameUnconfirmed after the maximum wait, tooManyWaiting, clientGone, and what `attempt` throws
    */
   async claim(wanted: WantedName, attempt: () => Promise<Claim>): Promise<Lease> {
     const until = performance.now() + HOLD_MS;
@@ -79,15 +78,15 @@ export class HeldNames {
     first: NodeIdentity,
     watch: StreamWatch,
   ): Promise<Lease> {
-    let told: NodeIdentity | undefined;
+    let reported: NodeIdentity | undefined;
     for (let owner = first; ;) {
       const outcome = await this.#wait(until, owner, watch, wanted, () => {
-        if (!isSameIncarnation(told, owner)) this.#tell(wanted, owner);
-        told = owner;
+        if (!isSameIncarnation(reported, owner)) this.#report(wanted, owner);
+        reported = owner;
       });
       if (wanted.signal?.aborted === true) throw kilnError('clientGone');
       if (outcome === 'lives') throw kilnError('streamExists');
-      // also at the end: a change may not have been heard of
+      // also at the end: news of a change may be lost
       const claim = await this.#within(Math.max(until, performance.now() + ASK_AGAIN_MS), wanted, attempt());
       if ('lease' in claim) return claim.lease;
       owner = claim.owner;
@@ -96,7 +95,7 @@ export class HeldNames {
     }
   }
 
-  /** @param onSilent called when the owner has not answered */
+  /** @param onSilent called for each question that the owner has not answered */
   async #wait(
     until: number,
     owner: NodeIdentity,
@@ -133,7 +132,10 @@ export class HeldNames {
     return asked;
   }
 
-  /** What comes later than that, or for nobody, is released. @throws streamNameUnconfirmed, clientGone */
+  /**
+   * Waits for a claim. Releases one that succeeds too late, or after the publisher has gone.
+   * @throws streamNameUnconfirmed, clientGone
+   */
   async #within(until: number, { signal }: WantedName, claiming: Promise<Claim>): Promise<Claim> {
     const claim = await within(Math.max(0, until - performance.now()), claiming, signal);
     if (claim !== undefined && signal?.aborted !== true) return claim;
@@ -146,7 +148,7 @@ export class HeldNames {
     throw kilnError(signal?.aborted === true ? 'clientGone' : 'streamNameUnconfirmed');
   }
 
-  #tell({ application, name }: WantedName, { id }: NodeIdentity): void {
+  #report({ application, name }: WantedName, { id }: NodeIdentity): void {
     this.#options.log.info(
       { event: 'publisher.held', stream: `${application.internalName}/${name}`, node: id, held: this.#held },
       'a publisher is held: the node that has the name of its stream does not answer, and may have died',

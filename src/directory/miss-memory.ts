@@ -1,11 +1,11 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
 
 export interface MissMemoryOptions {
-  /** How long a first miss is believed, in milliseconds; each one after it so much longer. */
+  /** Milliseconds for which a first miss is remembered; each further one adds as many. */
   readonly stepMs: number;
-  /** However often it was missed. */
+  /** Upper limit of that time. */
   readonly longestMs: number;
-  /** Of keys that are remembered: the oldest give way. */
+  /** Number of keys; the oldest are dropped. */
   readonly max: number;
 }
 
@@ -14,7 +14,7 @@ interface Miss {
   readonly until: number;
 }
 
-/** What was looked for and not found, and is not looked for again for a while. Times are of the monotonic clock. */
+/** Keys that were looked for and not found, and need not be looked for again for a while. */
 export class MissMemory {
   readonly #options: MissMemoryOptions;
   readonly #misses: BoundedMap<string, Miss>;
@@ -24,22 +24,20 @@ export class MissMemory {
     this.#misses = new BoundedMap(options.max);
   }
 
-  /** It was not found. */
   add(key: string): void {
     const { stepMs, longestMs } = this.#options;
     const now = performance.now();
     const before = this.#misses.get(key);
-    // who has not asked for long begins anew
+    // the last miss is long ago: begin anew
     const count = before === undefined || now > before.until + longestMs ? 1 : before.count + 1;
     this.#misses.set(key, { count, until: now + Math.min(longestMs, count * stepMs) });
   }
 
-  /** It was found. */
   delete(key: string): void {
     this.#misses.delete(key);
   }
 
-  /** It is not to be looked for now. */
+  /** Whether a key need not be looked for now. */
   has(key: string): boolean {
     return performance.now() < (this.#misses.get(key)?.until ?? -Infinity);
   }

@@ -1,40 +1,39 @@
 import { joinKey, type Cluster, type NodeIdentity } from '#cluster';
 import type { StreamMeta, StreamName } from './stream-key.ts';
 
-/** For how long a stream whose node has gone may come back before it counts as over. */
+/** Time in which a stream whose node has gone may return before it counts as over. */
 const MOVING_MS = 5000;
-/** A node that dies may have many. */
+/** Limit of streams: a node that dies may have many. */
 const MAX_MOVING = 50_000;
-/** A node that was last heard of so long ago, in milliseconds, has missed several beats, and may have died. */
+/** A node silent for this long has missed several heartbeats, and may have died. */
 const SILENT_MS = 1500;
 
-/** A stream without an owner. */
 export interface LeftStream {
   readonly name: StreamName;
-  /** As its last owner described it. */
+  /** Description by its last owner. */
   readonly meta: StreamMeta;
   readonly owner: NodeIdentity;
 }
 
 /**
- * Streams that have had no owner for a moment, and may have another soon: the node that had them has died, has left the
- * cluster or is draining.
+ * Streams that have lost their owner, and may soon have another: the node that owned them has died, has left the cluster or is
+ * draining.
  */
 export class MovingStreams {
   readonly #cluster: Pick<Cluster, 'nodes'>;
   readonly #onOver: (name: StreamName) => void;
-  /** By key: the paths that they are found by, and when they count as over. */
+  /** By key: paths in `#left`, and the timer after which the stream counts as over. */
   readonly #places = new Map<string, { readonly paths: readonly string[]; readonly timer: NodeJS.Timeout }>();
-  /** By output stream, by key; by application as well those that may have had others: few, whatever the number of streams. */
+  /** By path of an output stream, then by key. A stream that may have unknown outputs is found by application, too. */
   readonly #left = new Map<string, Map<string, LeftStream>>();
 
-  /** @param onOver called for a stream that has no other owner in time */
+  /** @param onOver called for a stream that gets no other owner in time */
   constructor(cluster: Pick<Cluster, 'nodes'>, onOver: (name: StreamName) => void) {
     this.#cluster = cluster;
     this.#onOver = onOver;
   }
 
-  /** Its owner does not have it any more, for whatever reason: that the node has died may become known later. */
+  /** Adds a stream that its owner no longer has, for whatever reason: the death of its node may become known later. */
   add(key: string, stream: LeftStream): void {
     this.delete(key);
     if (this.#places.size >= MAX_MOVING) return;
@@ -50,7 +49,7 @@ export class MovingStreams {
     }
   }
 
-  /** It has an owner again. */
+  /** Forgets a stream that has an owner again. */
   delete(key: string): void {
     const place = this.#places.get(key);
     if (place === undefined) return;
@@ -64,8 +63,8 @@ export class MovingStreams {
   }
 
   /**
-   * Whether a stream that had an output stream, or may have been about to have it, may have another owner soon.
-   * @param concerns whether it is such a stream
+   * Whether a stream that had an output stream, or may have been about to have it, may soon have another owner.
+   * @param concerns whether a stream is meant
    */
   has(vhost: string, app: string, output: string, concerns: (stream: LeftStream) => boolean): boolean {
     for (const path of [joinKey(vhost, app, output), joinKey(vhost, app)]) {
@@ -75,7 +74,7 @@ export class MovingStreams {
     return false;
   }
 
-  /** Whether a node has died, left, or is about to: what it had may have another owner soon. */
+  /** Whether a node has died, left or is draining: its streams may soon have other owners. */
   isLeaving({ id, incarnation }: NodeIdentity): boolean {
     const row = this.#cluster.nodes().find((node) => node.id === id);
     return row?.incarnation !== incarnation || row.state !== 'ready' || row.silentMs >= SILENT_MS;
@@ -86,7 +85,7 @@ export class MovingStreams {
   }
 }
 
-/** All output streams are known of one that is neither starting nor being closed, which takes away one after the other. */
+/** Paths of a stream: by application, too, if it is starting or being closed, since it may have further outputs. */
 function pathsOf({ name: { vhost, app }, meta: { live, outputs, starting } }: LeftStream): string[] {
   const paths = outputs.map((output) => joinKey(vhost, app, output));
   return live && starting === false ? paths : [...paths, joinKey(vhost, app)];

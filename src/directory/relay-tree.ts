@@ -2,14 +2,14 @@ import { weighing, type Cluster, type NodeIdentity, type NodeRow } from '#cluste
 import { ShunnedNodes } from './shunned-nodes.ts';
 
 /**
- * The way of a stream from its owner to many nodes. All nodes rank each other for a stream by rendezvous hashing: the first few get it
- * from the owner, and each later one from one of the nodes before it. So there is no loop, also while nodes do not agree on who
- * is there: every step towards the owner leads to a node of a lower weight. Nodes that are full have their place, too: what they pass
- * on was placed before, and without them the others would have more children than `fanOut`.
+ * The way of a stream from its owner to many nodes. All nodes rank each other for a stream by rendezvous hashing: the first few
+ * get it from the owner, and each later one from one of the nodes before it. There is no loop, even while nodes disagree about
+ * the members of the cluster: every step towards the owner leads to a node of a lower weight. Full nodes keep their place: the
+ * streams that they pass on were placed before, and without them other nodes would have more children than `fanOut`.
  */
 export class RelayTree {
   readonly #cluster: Pick<Cluster, 'self' | 'nodes'>;
-  /** How many nodes one node sends a stream to. */
+  /** Number of nodes that one node sends a stream to. */
   readonly fanOut: number;
   /** Nodes to which no connection could be made, for any stream. */
   readonly unreachable = new ShunnedNodes();
@@ -19,14 +19,13 @@ export class RelayTree {
     this.fanOut = fanOut;
   }
 
-  /** This node. */
   get self(): NodeIdentity {
     return this.#cluster.self;
   }
 
   /**
-   * The node that this one gets a stream from when its owner sends it to enough others; undefined: from the owner.
-   * @param stream by which nodes are ranked: the same name on all nodes
+   * Node that this one gets a stream from when its owner sends it to enough others; undefined: the owner.
+   * @param stream key by which nodes are ranked: the same on all nodes
    * @param shunned incarnations that are not asked at present
    */
   parent(stream: string, owner: NodeIdentity, shunned: ReadonlySet<string> = new Set()): NodeRow | undefined {
@@ -40,26 +39,26 @@ export class RelayTree {
     return nearest.find(({ state }) => state === 'ready') ?? nearest[0];
   }
 
-  /** Whether a node may be a parent still. One that drains is left while it is there, one that is silent may have lost Redis alone. */
+  /** Whether a node may still be a parent. A draining one may not; a silent one may have lost Redis alone. */
   has({ id, incarnation }: NodeIdentity): boolean {
     const row = this.#cluster.nodes().find((node) => node.id === id);
     return row?.incarnation === incarnation && isPlaced(row);
   }
 
   /**
-   * Whether the owner of a stream, this node, sends it to another one as well.
-   * @param others how many it sends it to besides
+   * Whether the owner of a stream, this node, may send it to another one as well.
+   * @param others number of other nodes that it sends the stream to
    */
   hasRoom(stream: string, node: NodeIdentity, others: number): boolean {
     return others < this.fanOut || this.isFirst(stream, node);
   }
 
-  /** How many nodes one that passes a stream on sends it to at most: some come in place of another one that cannot. */
+  /** Limit of children of a node that passes a stream on: some replace another node that cannot. */
   get mostChildren(): number {
     return 2 * this.fanOut;
   }
 
-  /** Whether another node is one of the first few, which get a stream of this one from it. */
+  /** Whether another node is one of the first few, which get a stream of this node from it. */
   isFirst(stream: string, { id }: NodeIdentity): boolean {
     const { self } = this.#cluster;
     const weigh = weighing(stream);
@@ -73,15 +72,15 @@ export class RelayTree {
   }
 
   /**
-   * Whether this node passes on to another one a stream that it does not own. Weights alone decide, which are the same for every
-   * node: so there is no loop, whichever node is taken for the owner.
+   * Whether this node may pass a stream that it does not own on to another one. Weights alone decide, which are the same on
+   * every node: so there is no loop, whichever node is taken for the owner.
    */
   mayFeed(stream: string, { id }: NodeIdentity): boolean {
     const weigh = weighing(stream);
     return weigh(this.#cluster.self.id) < weigh(id);
   }
 
-  /** Whether other nodes get a stream from this one when all of them have viewers of it. */
+  /** Whether other nodes would get a stream from this one if all of them had viewers of it. */
   hasChildren(stream: string, owner: NodeIdentity): boolean {
     const { self } = this.#cluster;
     const others = this.#cluster.nodes().filter(({ id }) => id !== owner.id && id !== self.id);
@@ -89,7 +88,7 @@ export class RelayTree {
     return others.filter(isPlaced).length >= this.fanOut * (place + 1);
   }
 
-  /** Nodes that are in front of one, the first of all first. */
+  /** Ranked nodes with a lower weight than a node, without the owner, in ascending order. */
   #before(stream: string, id: string, owner: NodeIdentity): NodeRow[] {
     const weigh = weighing(stream);
     const own = weigh(id);
@@ -103,7 +102,7 @@ export class RelayTree {
   }
 }
 
-/** Whether a node has its place among the others: until it is known to have gone, or to be about to. */
+/** Whether a node is ranked: until it is known to have gone or to drain. */
 function isPlaced({ state }: NodeRow): boolean {
   return state === 'ready' || state === 'silent';
 }

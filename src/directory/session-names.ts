@@ -11,14 +11,14 @@ import type { PeerCalls } from '../peers/peer-calls.ts';
 import type { StreamDirectory } from './stream-directory.ts';
 
 const SessionName = Type.Object({ ...STREAM_FIELDS, id: Type.String() });
-/** Asks the owner of a stream whether a viewer may use a session id; a refusal is thrown. */
+/** Asks the owner of a stream whether a viewer may use a session id; a rejection is thrown. */
 const TAKE = definePeerCall('session-names/take', SessionName, Type.Null());
 /** Whether a node has a session with an id. */
 const HAS = definePeerCall('session-names/has', SessionName, Type.Boolean());
-/** Time limit for other nodes to say whether they have a session, and for the owner of its stream to decide. */
+/** Time limit for other nodes to answer whether they have a session, and for the owner of its stream to decide. */
 const OTHERS_MS = 1500;
 const OWNER_MS = 3000;
-/** How long a node may take from the owner's permission until its viewer has a session. */
+/** Time between the owner's permission and the start of the viewer's session. */
 const GRANTED_MS = OWNER_MS;
 const MAX_GRANTS = 10_000;
 
@@ -32,20 +32,20 @@ export interface SessionNamesOptions {
 }
 
 interface Grant {
-  /** Incarnation of the node that the viewer is on. */
+  /** Incarnation of the viewer's node. */
   readonly node: string;
-  /** By the monotonic clock. */
+  /** Expiry by the monotonic clock. */
   readonly until: number;
 }
 
 /**
- * Makes sure that each session id from a URL is used once per stream on all nodes, and rejects those that were kicked on
- * any of them. The owner of the stream decides, one after the other; a node with a relay of it asks the owner.
+ * Makes sure that each session id from a URL is used once per stream on all nodes, and rejects those that were kicked on any of
+ * them. The owner of the stream decides, one request after the other; a node with a relay of it asks the owner.
  */
 export class SessionNames {
   readonly #options: SessionNamesOptions;
   readonly #faults: FaultLog;
-  /** Ids that were permitted a moment ago, whose sessions may not exist yet. The oldest come first. */
+  /** Recently permitted ids, whose sessions may not exist yet. The oldest come first. */
   readonly #grants = new Map<string, Grant>();
 
   constructor(options: SessionNamesOptions) {
@@ -56,15 +56,15 @@ export class SessionNames {
   }
 
   /**
-   * Asks whether a viewer of this node may use an id. If the owner of the stream does not answer, it may, as far as this
-   * node knows: the caller has checked that, and checks it again.
+   * Asks whether a viewer of this node may use an id. If the owner of the stream does not answer, it may, as far as this node
+   * knows: the caller has checked that, and checks it again.
    * @throws sessionRefused, sessionExists
    */
   async take(application: Application, { name: output, input }: OutputStream, id: string): Promise<void> {
     const { cluster, directory, others } = this.#options;
     if (application.stream(input.name) !== undefined) return this.#grant(application, input.name, id, cluster.self);
     const location = directory.known(application, output);
-    // its publisher is away
+    // its publisher has gone
     if (location === undefined) return;
     const request = { vhost: application.vhost.name, app: application.name, stream: input.name, id };
     const { error } = await others.askOne(location.owner, TAKE, request, OWNER_MS);
@@ -75,7 +75,6 @@ export class SessionNames {
       );
   }
 
-  /** Idempotent. */
   close(): void {
     this.#faults.close();
   }
@@ -86,7 +85,7 @@ export class SessionNames {
     const key = joinKey(application.vhost.name, application.name, stream, id);
     const now = performance.now();
     const held = this.#grants.get(key);
-    // a node that asks again knows itself whether its viewer came in
+    // a node that asks again knows by itself whether its viewer was admitted
     if (held !== undefined && held.until > now && held.node !== incarnation) throw kilnError('sessionExists', id);
     const grant = { node: incarnation, until: now + GRANTED_MS };
     this.#remember(key, grant);

@@ -2,9 +2,9 @@ import type { NodeIdentity } from '#cluster';
 
 const SHUNNED_MS = 5000;
 
-/** Nodes that did not give what they were asked for, for some seconds. */
+/** Nodes that recently failed a request: not asked again for some seconds. */
 export class ShunnedNodes {
-  /** By incarnation: when, in milliseconds of the monotonic clock. */
+  /** Time of the failure by incarnation, in milliseconds of the monotonic clock. */
   readonly #since = new Map<string, number>();
 
   add({ incarnation }: NodeIdentity): void {
@@ -12,7 +12,7 @@ export class ShunnedNodes {
     this.#since.set(incarnation, performance.now());
   }
 
-  /** Those that are not asked at present. */
+  /** Nodes that are not asked at present. */
   get incarnations(): ReadonlySet<string> {
     for (const [incarnation, since] of this.#since) {
       if (performance.now() - since < SHUNNED_MS) break;

@@ -2,7 +2,7 @@ import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { StreamDirectory } from './stream-directory.ts';
 
-/** Wakes what waits for a stream to come or go, on this node or another, with one listener for all. */
+/** Wakes waits for a stream to begin or end, on this node or another, with one listener for all. */
 export class StreamChanges {
   readonly #watches = new Set<StreamWatch>();
   readonly #undo: readonly (() => void)[];
@@ -25,16 +25,13 @@ export class StreamChanges {
     ];
   }
 
-  /**
-   * Watches the input streams of an application whose names `concerns` accepts. The caller has to close it.
-   */
+  /** Watches the input streams of an application whose names `concerns` accepts. The caller closes the watch. */
   watch(application: Application, concerns: (input: string) => boolean): StreamWatch {
     const watch = new StreamWatch(application, concerns, () => this.#watches.delete(watch));
     this.#watches.add(watch);
     return watch;
   }
 
-  /** Idempotent. */
   close(): void {
     for (const undo of this.#undo) undo();
     for (const watch of [...this.#watches]) watch.close();
@@ -58,8 +55,8 @@ export class StreamWatch {
   }
 
   /**
-   * Waits for a change since the last call (or since the watch began), at most `withinMs`, and no longer than until
-   * `signal` or the end of the application.
+   * Waits for a change since the last call (or since the watch began), at most `withinMs`, and no longer than until `signal` or
+   * the end of the application.
    * @returns whether there was one
    */
   async next(withinMs: number, signal?: AbortSignal): Promise<boolean> {
@@ -80,12 +77,11 @@ export class StreamWatch {
     return hasChanged;
   }
 
-  /** Called for every change. */
   changed(application: Application, input: string): void {
     if (application === this.#application && this.#concerns(input)) this.#change();
   }
 
-  /** Ends a wait that is under way. Idempotent. */
+  /** Ends the present wait. Idempotent. */
   close(): void {
     this.#application.off('close', this.#onChange);
     this.#onClose();

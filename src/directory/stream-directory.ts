@@ -7,22 +7,19 @@ import { MissMemory } from './miss-memory.ts';
 import { MovingStreams, type LeftStream } from './moving-streams.ts';
 import { readMeta, streamKey, streamOfKey, STREAMS, type StreamMeta, type StreamName } from './stream-key.ts';
 
-/** For how long the cluster is not asked again for an output stream that nobody had, and for how many streams. */
+/** Time, and number of streams, for which the cluster is not asked again for an output stream that no node had. */
 const MISSED_MS = 300;
 const MAX_MISSED = 10_000;
 
-/** Where an output stream is that another node has. */
 export interface Location {
   readonly owner: NodeIdentity;
-  /** Name of its input stream. */
   readonly input: string;
 }
 
-/** The owner of an input stream. */
 export interface StreamOwner {
   readonly node: NodeIdentity;
   readonly isSelf: boolean;
-  /** Its tracks are known: it is listed. */
+  /** Whether its tracks are known, so that it is listed. */
   readonly live: boolean;
 }
 
@@ -44,9 +41,9 @@ export class StreamDirectory {
   readonly #entries = new Map<string, Entry>();
   /** By virtual host, by application, by key. */
   readonly #byApplication = new Map<string, Map<string, Map<string, Entry>>>();
-  /** By application and output stream: the key of the input stream. */
+  /** Key of the input stream, by application and output stream. */
   readonly #outputs = new Map<string, string>();
-  /** By application: the streams whose outputs are not ready yet, by key. Few, whatever the number of streams. */
+  /** Streams whose outputs are not ready yet: by application, by key. Few, whatever the number of streams. */
   readonly #starting = new Map<string, Map<string, Entry>>();
   readonly #moving: MovingStreams;
   readonly #misses = new MissMemory({ stepMs: MISSED_MS, longestMs: MISSED_MS, max: MAX_MISSED });
@@ -58,7 +55,7 @@ export class StreamDirectory {
     this.#registry = registry;
     this.#moving = new MovingStreams(cluster, (name) => this.#tell(name));
     const unwatch = cluster.watch(STREAMS, (changes) => this.#follow(changes));
-    // changes from the time without a store come in no order: only the result counts
+    // changes from the time without a store arrive in no order: only the result counts
     const onState = (): void => {
       if (cluster.state === 'connected') void this.#mirrorConfigured(() => this.#entries.values());
     };
@@ -70,8 +67,8 @@ export class StreamDirectory {
   }
 
   /**
-   * Where another node has an output stream; undefined when none has, which is confirmed by the cluster unless it was
-   * a moment ago: changes since then are known here.
+   * Finds an output stream on another node. A negative answer is confirmed by the cluster, unless it was a moment ago: changes
+   * since then are known here.
    */
   async locate(application: Application, output: string): Promise<Location | undefined> {
     const found = this.known(application, output);
@@ -83,7 +80,7 @@ export class StreamDirectory {
     return now;
   }
 
-  /** The same as far as this node knows, without asking. */
+  /** Finds an output stream on another node, as far as this node knows, without asking. */
   known({ vhost, name: app }: Application, output: string): Location | undefined {
     const entry = this.#entries.get(this.#outputs.get(joinKey(vhost.name, app, output)) ?? '');
     if (entry === undefined || this.#isSelf(entry.owner) || this.#isPast(entry)) return undefined;
@@ -92,7 +89,7 @@ export class StreamDirectory {
 
   /**
    * Whether an input stream of another node is about to have an output stream of this name, as far as this node knows. One
-   * whose node has just gone may be on its way to another.
+   * whose node has just gone may be moving to another.
    */
   isStarting(application: Application, output: string): boolean {
     for (const entry of this.#starting.get(joinKey(application.vhost.name, application.name))?.values() ?? []) {
@@ -105,33 +102,32 @@ export class StreamDirectory {
     return this.#moving.has(application.vhost.name, application.name, output, mayPutOut);
   }
 
-  /** Whether an output stream that a node has no more may have another owner soon: as far as this node knows, it is leaving. */
+  /** Whether an output stream that a node no longer has may soon have another owner, as far as this node knows. */
   mayMove(application: Application, output: string, from: NodeIdentity): boolean {
-    // of what it has ended itself it may still have the name
+    // a node may keep the name of a stream that it has ended itself
     if (this.known(application, output) !== undefined) return this.#moving.isLeaving(from);
     return this.isStarting(application, output);
   }
 
-  /** Calls the listener for input streams whose owner or outputs have changed. Returns its undo. */
   listen(listener: (name: StreamName) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** The node that has an input stream, this one or another. Asks the cluster. */
+  /** Finds the node that has an input stream, this one or another. Asks the cluster. */
   async ownerOf(name: StreamName): Promise<StreamOwner | undefined> {
     await this.catchUp();
     return this.knownOwner(name);
   }
 
-  /** The same as far as this node knows, without asking. */
+  /** Finds the node that has an input stream, as far as this node knows, without asking. */
   knownOwner(name: StreamName): StreamOwner | undefined {
     const entry = this.#entries.get(streamKey(name));
     if (entry === undefined || this.#isPast(entry)) return undefined;
     return { node: entry.owner, isSelf: this.#isSelf(entry.owner), live: entry.meta.live };
   }
 
-  /** Names of the live input streams of an application on other nodes, as far as this one knows. */
+  /** Names of the live input streams of an application on other nodes, as far as this node knows. */
   elsewhere({ vhost, name: app }: Application): string[] {
     const entries = [...(this.#byApplication.get(vhost.name)?.get(app)?.values() ?? [])];
     return entries
@@ -139,7 +135,7 @@ export class StreamDirectory {
       .map(({ name }) => name.stream);
   }
 
-  /** Output streams of a virtual host on other nodes, as far as this one knows. */
+  /** Output streams of a virtual host on other nodes, as far as this node knows. */
   *remoteOutputs(
     vhost: string,
   ): IterableIterator<{ readonly app: string; readonly output: string; readonly location: Location }> {
@@ -151,25 +147,24 @@ export class StreamDirectory {
     }
   }
 
-  /** Whether any node has a stream of an application, live or about to be. */
+  /** Whether any node has a stream of an application, live or starting. */
   inUse(vhost: string, app: string): boolean {
     return this.#byApplication.get(vhost)?.has(app) === true;
   }
 
-  /** Asks the cluster: afterwards this node knows everything that happened before. Simultaneous calls share one. */
+  /** Asks the cluster: afterwards this node knows everything that happened before. Simultaneous calls share one request. */
   async catchUp(): Promise<void> {
     await this.#cluster.ownerOf(STREAMS);
     // watchers are called in the turn after the answer
     await setImmediate();
   }
 
-  /** Stops following the cluster. */
   close(): void {
     this.#unwatch();
     this.#moving.close();
   }
 
-  /** The application was restarted or created again since: the owner is about to end the stream. */
+  /** Whether the application was restarted or created again since: the owner is about to end the stream. */
   #isPast({ name, meta }: Pick<Entry, 'name' | 'meta'>): boolean {
     const application = this.#registry.vhosts.get(name.vhost)?.applications.get(name.app);
     return application !== undefined && meta.generation < application.generation;
@@ -189,7 +184,7 @@ export class StreamDirectory {
       if (entry !== undefined) this.#enter(key, entry);
       if (owner !== undefined) this.#moving.delete(key);
       else if (before !== undefined && !this.#isSelf(before.owner)) this.#moving.add(key, before);
-      // later changes of the claim do not bring back an application that was closed meanwhile
+      // later changes of the claim do not restore an application that was closed since
       if (entry !== undefined && before?.owner.fence !== entry.owner.fence) this.#mirror(entry);
       if (!isSame(before, entry)) this.#tell(name);
     }
@@ -228,15 +223,15 @@ export class StreamDirectory {
   }
 
   /**
-   * Creates an application that was created on demand on the stream's node, since viewers and API calls come to any node.
-   * That needs the virtual host, which may still be on its way.
+   * Creates an application that was created on demand on the stream's node, since viewers and API calls come to any node. It
+   * needs the virtual host, whose configuration may arrive later.
    */
   #mirror(entry: Entry): void {
     if (this.#registry.vhosts.has(entry.name.vhost)) this.#demand(entry.name);
     else void this.#mirrorConfigured(() => [entry]);
   }
 
-  /** Once this node has the configuration that the others have. */
+  /** Waits until this node has the cluster's configuration. */
   async #mirrorConfigured(entries: () => Iterable<Entry>): Promise<void> {
     await this.#cluster.config.sync();
     for (const { name } of entries()) this.#demand(name);

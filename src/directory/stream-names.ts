@@ -11,17 +11,17 @@ import type { StreamChanges } from './stream-changes.ts';
 import { readContinuity, readMeta, streamKey, type StreamMeta } from './stream-key.ts';
 import { SyncedLease } from './synced-lease.ts';
 
-/** How long a stream can be continued after its end. */
+/** Time after its end in which a stream can be continued. */
 export const CONTINUED_MS = 30_000;
 
-/** A claim of others that came meanwhile is looked at anew this often. */
+/** Attempts to take over a name for which other claims keep arriving. */
 const TAKE_ATTEMPTS = 5;
 
-/** Names that are kept for what is to make their streams: no other source gets them. */
+/** Names that are reserved for configured sources: no other source gets them. */
 export interface ReservedNames {
   /** Whether an application can have such names at all. */
   mayBeIn(application: Application): boolean;
-  /** As far as the configuration is known on this node. */
+  /** Whether a name is reserved, as far as this node knows the configuration. */
   has(application: Application, name: string, source: Source): boolean;
 }
 
@@ -35,17 +35,17 @@ export interface StreamNamesOptions {
 
 export interface ClaimedPublishOptions extends Omit<PublishOptions, 'continuity'> {
   /**
-   * What happens to the stream when the cluster's store is unreachable for long: `continue` for one that was published
-   * here, `stop` for one that another node will pull.
+   * Behaviour when the cluster's store is unreachable for long: `continue` for a stream that was published here, `stop` for one
+   * that another node will pull.
    */
   readonly silence: 'continue' | 'stop';
-  /** Aborts when the source is gone, and the name is not wanted any more. */
+  /** Aborts when the source is gone, so that the name is no longer wanted. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
  * Assigns names to input streams, each once in the whole cluster. The claim of a name lasts as long as its stream, and
- * shows the stream to the other nodes.
+ * describes the stream to the other nodes.
  */
 export class StreamNames {
   readonly #cluster: Pick<Cluster, 'claim' | 'config'>;
@@ -54,7 +54,7 @@ export class StreamNames {
   readonly #names: HeldNames;
   readonly #reserved: ReservedNames | undefined;
   readonly #unlisten: () => void;
-  /** Streams that go on where one before them, here or on another node, was left. */
+  /** Number of streams that continue an earlier one of this node or another. */
   continued = 0;
 
   constructor({ cluster, registry, changes, reserved, log }: StreamNamesOptions) {
@@ -75,15 +75,15 @@ export class StreamNames {
     this.#unlisten = () => registry.off('output', onOutput).off('starting', onStarting);
   }
 
-  /** How many publishers wait for a node that has the name and does not answer. */
+  /** Publishers that wait for a node that has their name and does not answer. */
   get held(): number {
     return this.#names.held;
   }
 
   /**
-   * Takes a name for a source, as Application.publish() does. While the node that has the name does not answer, the
-   * source is held for some seconds.
-   * @throws what that does; streamExists, too, when another node has the name, streamNameUnconfirmed when that node does
+   * Claims a name for a source, as Application.publish() does. While the node that has the name does not answer, the source is
+   * held for some seconds.
+   * @throws what publish() throws; also streamExists when another node has the name, streamNameUnconfirmed when that node does
    * not answer, or the store cannot be asked and another node may have it, tooManyWaiting, clientGone
    */
   async publish(
@@ -104,7 +104,7 @@ export class StreamNames {
     let claim: NameClaim | undefined;
     const continuity = new Continuity(readContinuity(lease.inherited), () => claim?.keep());
     try {
-      // another node may have reserved it until the name was claimed
+      // another node may have reserved it before the name was claimed
       if (this.#reserved?.mayBeIn(application) === true) await this.#cluster.config.sync();
       this.#checkReserved(application, name, source);
       const input = application.publish(name, source, { ...options, continuity });
@@ -120,8 +120,8 @@ export class StreamNames {
   }
 
   /**
-   * Does something while no stream of a name can begin, not even one that takes the name over.
-   * @throws streamExists when there is one, streamNameUnconfirmed when the store cannot be asked, what `step` does
+   * Runs `step` while no stream of a name can begin, not even by a takeover.
+   * @throws streamExists when there is one, streamNameUnconfirmed when the store cannot be asked, what `step` throws
    */
   async whileFree<T>(application: Application, name: string, step: () => Promise<T>): Promise<T> {
     const key = streamKey({ vhost: application.vhost.name, app: application.name, stream: name });
@@ -136,7 +136,7 @@ export class StreamNames {
     }
   }
 
-  /** False when another node may own the name by now, such as after this process stood still. */
+  /** Whether this node owns the name. False when another may own it by now, such as after this process stood still. */
   isCertain(input: InputStream): boolean {
     return this.#claims.get(input)?.isValid ?? true;
   }
@@ -160,7 +160,7 @@ export class StreamNames {
       this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
     try {
       let claim = await ask(false);
-      // who comes at the same time may have taken it over already
+      // another publisher may have taken it over already at the same time
       for (let attempt = 1; 'owner' in claim && attempt <= TAKE_ATTEMPTS; attempt++) {
         const { handsOver = false, reserves = false } = readMeta(claim.owner.meta) ?? {};
         if (meta.reserves === true || reserves || !(replace || handsOver)) break;
@@ -175,7 +175,7 @@ export class StreamNames {
   }
 }
 
-/** The claim of one stream's name, kept up to date with it. */
+/** Claim of one stream's name, updated with the stream. */
 class NameClaim {
   readonly #input: InputStream;
   readonly #lease: SyncedLease;
@@ -200,12 +200,12 @@ class NameClaim {
     return this.#lease.valid;
   }
 
-  /** Shows other nodes how the stream is now. */
+  /** Publishes the present state of the stream to the other nodes. */
   update(): void {
     this.#lease.update();
   }
 
-  /** Keeps what the stream that continues it inherits. */
+  /** Stores what a stream that continues this one inherits. */
   keep(): void {
     this.#lease.keep();
   }

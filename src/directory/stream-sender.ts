@@ -4,7 +4,7 @@ import { RELAY_SILENCE_MS } from './relay-path.ts';
 import type { RelayTree } from './relay-tree.ts';
 import { ShunnedNodes } from './shunned-nodes.ts';
 
-/** Time that a viewer waits while the owner is unreachable: another node may soon have the stream. Players give up after 10 s. */
+/** Wait of a viewer while the owner is unreachable: another node may soon have the stream. Players give up after 10 s. */
 export const OWNER_HELD_MS = 8000;
 /** Parents that may refuse before the owner sends the stream, whether it is full or not. */
 const MAX_PARENTS = 3;
@@ -37,9 +37,8 @@ export class StreamSender {
   #owner: NodeIdentity;
   #next: Sender;
   #present: Sender | undefined;
-  /** Parents that refused since the owner was full. */
   #refusals = 0;
-  /** By the monotonic clock, in milliseconds, as `#waitingSince`. */
+  /** Milliseconds of the monotonic clock, as `#waitingSince`. */
   #lookAt = 0;
   #waitingSince: number | undefined;
   #left = new AbortController();
@@ -53,7 +52,6 @@ export class StreamSender {
     this.begin(owner);
   }
 
-  /** The last known owner. */
   get owner(): NodeIdentity {
     return this.#owner;
   }
@@ -63,7 +61,6 @@ export class StreamSender {
     return this.#next;
   }
 
-  /** The node that sends the stream, if it is not the owner. */
   get parent(): NodeIdentity | undefined {
     return this.#present?.role === 'parent' ? this.#present.node : undefined;
   }
@@ -73,12 +70,11 @@ export class StreamSender {
     return this.#left.signal;
   }
 
-  /** Milliseconds until the next `look`. */
   get lookInMs(): number {
     return Math.max(0, this.#lookAt - performance.now());
   }
 
-  /** Begins anew with the owner, without a sender. */
+  /** Restarts with the owner, without a sender. */
   begin(owner = this.#owner): void {
     this.#owner = owner;
     this.#present = undefined;
@@ -90,7 +86,6 @@ export class StreamSender {
     this.#schedule();
   }
 
-  /** Reports that a node sends the stream. */
   sends(node: NodeIdentity): void {
     if (!isSameIncarnation(node, this.#next.node)) return;
     this.#present = this.#next;
@@ -138,8 +133,8 @@ export class StreamSender {
   }
 
   /**
-   * Chooses the node that the tree prefers, if another one sends the stream. The present sender stays until that one sends it. The
-   * owner is asked only by nodes that may get the stream from it, or do now.
+   * Chooses the node that the tree prefers, if another one sends the stream. The present sender stays until that one sends it.
+   * The owner is asked only by nodes that may get the stream from it, or do now.
    * @returns whether `next` is to be asked
    */
   look(): boolean {

@@ -2,17 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { LostError, UnavailableError, type Json, type Lease } from '#cluster';
 import type { Logger } from '../log/log.ts';
 
-/** What a lease says: each is called when it is written to the store. */
+/** Content of a lease, read whenever it is written to the store. */
 export interface LeaseContent {
-  /** What other nodes see. */
+  /** Value that other nodes see. */
   readonly meta?: () => Json;
-  /** What the next holder inherits. */
+  /** Value that the next holder inherits. */
   readonly kept?: () => Json;
-  /** Time between two writes of it, in milliseconds: 0, which is the default, writes as fast as the store answers. */
+  /** Milliseconds between two writes of `kept`; 0, the default: as fast as the store answers. */
   readonly keepEveryMs?: number;
 }
 
-/** A lease whose meta and kept value in the store are brought up to date after each change. */
+/** A lease whose meta and kept value are written to the store after each change. */
 export class SyncedLease {
   readonly #lease: Lease;
   readonly #log: Logger;
@@ -31,17 +31,17 @@ export class SyncedLease {
     return this.#lease.valid;
   }
 
-  /** Writes the meta as it is now. Several changes in a row may become one write. */
+  /** Writes the present meta. Several changes in a row may become one write. */
   update(): void {
     this.#meta.follow();
   }
 
-  /** Writes what the next holder inherits. Several changes in a row may become one write. */
+  /** Writes the present kept value. Several changes in a row may become one write. */
   keep(): void {
     this.#kept.follow();
   }
 
-  /** Writes what was kept last and releases the lease, in this order and without a pause between. Idempotent. */
+  /** Writes the kept value once more and releases the lease, without a pause between. Idempotent. */
   async release(): Promise<void> {
     if (this.#released) return;
     this.#released = true;
@@ -67,7 +67,6 @@ export class SyncedLease {
 class Follower {
   readonly #step: () => Promise<void>;
   readonly #everyMs: number;
-  /** Something changed since the last step began. */
   #changed = false;
   #isRunning = false;
   readonly #closed = new AbortController();
@@ -82,7 +81,7 @@ class Follower {
     if (!this.#isRunning) void this.#run();
   }
 
-  /** Begins the last step at once, whether or not one is under way. */
+  /** Begins the last step at once, even while one runs. */
   close(): void {
     this.#closed.abort();
     if (this.#changed) void this.#step();
@@ -93,7 +92,6 @@ class Follower {
     this.#isRunning = true;
     while (this.#changed && !signal.aborted) {
       this.#changed = false;
-      // cut short by `close`
       const rest = this.#everyMs === 0 ? undefined : delay(this.#everyMs, undefined, { signal }).catch(() => undefined);
       await Promise.all([this.#step(), rest]);
     }

@@ -3,18 +3,18 @@ import type { Application } from '../core/application.ts';
 import { PUBLISHER_KINDS, type PublisherKind } from '../core/counters.ts';
 import { applicationPlace } from './places.ts';
 
-/** For so long a sum is taken for true: nodes report once a second. */
+/** Lifetime of a sum: nodes report once a second. */
 const FRESH_MS = 500;
 
 export type Connections = Readonly<Record<PublisherKind, number>>;
 
 interface Known {
-  /** By the monotonic clock. */
+  /** Time by the monotonic clock. */
   readonly since: number;
   readonly connections: Promise<Connections | undefined>;
 }
 
-/** The viewers that the other nodes serve, as they have reported: up to two seconds ago. */
+/** Viewers that the other nodes serve, as reported up to two seconds ago. */
 export class ConnectionsElsewhere {
   readonly #cluster: Pick<Cluster, 'stats' | 'state'>;
   readonly #known = new WeakMap<Application, Known>();

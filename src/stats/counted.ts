@@ -1,9 +1,9 @@
 import { PROVIDER_KINDS, PUBLISHER_KINDS, type Counters, type Flow } from '../core/counters.ts';
 
-/** What statistics show of one direction. */
+/** Statistics of one direction. */
 export type Moved = Pick<Flow, 'totalBytes' | 'lastThroughput' | 'avgThroughput' | 'maxThroughput' | 'lastTime'>;
 
-/** What statistics show: of one object's counters, or of many nodes'. */
+/** Statistics of one object's counters, or of many nodes'. */
 export interface Counted extends Pick<
   Counters,
   | 'createdTime'
@@ -18,7 +18,7 @@ export interface Counted extends Pick<
   readonly out: Moved;
 }
 
-/** What a node counts of one thing in several counters: a stream's own and those of its relays. */
+/** Sums several counters of one object: those of a stream and of its relays. */
 export function added(first: Counted, ...others: readonly Counted[]): Counted {
   return others.reduce(plus, first);
 }
@@ -48,7 +48,6 @@ function moved(a: Moved, b: Moved): Moved {
   };
 }
 
-/** A number for each kind of connection. */
 export function each<K extends string>(kinds: readonly K[], value: (kind: K) => number): Record<K, number> {
   return Object.fromEntries(kinds.map((kind) => [kind, value(kind)])) as Record<K, number>;
 }

@@ -3,7 +3,7 @@ import { PROVIDER_KINDS, PUBLISHER_KINDS, type ProviderKind, type PublisherKind 
 import type { Moved } from './counted.ts';
 import { localTime } from '../lib/local-time.ts';
 
-/** What all statistics of incoming bytes have; throughputs as docs/compatibility.md#statistics defines them. */
+/** Fields of incoming bytes; throughputs as docs/compatibility.md#statistics defines them. */
 export const RECEIVED = {
   avgThroughputIn: Type.Integer({ description: 'bits per second over the last second with traffic' }),
   lastRecvTime: Type.String(),
@@ -12,7 +12,6 @@ export const RECEIVED = {
   totalBytesIn: Type.Integer(),
 };
 
-/** What all statistics of outgoing bytes have. */
 export const SENT = {
   avgThroughputOut: Type.Integer({ description: 'bits per second over the last second with traffic' }),
   lastSentTime: Type.String(),
@@ -21,7 +20,6 @@ export const SENT = {
   totalBytesOut: Type.Integer(),
 };
 
-/** What all statistics of viewers have. */
 export const VIEWERS = {
   maxTotalConnectionTime: Type.String({ description: 'when there were that many' }),
   maxTotalConnections: Type.Integer(),

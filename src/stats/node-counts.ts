@@ -8,35 +8,35 @@ import { places, streamPlace, type Place } from './places.ts';
 import { hasConnections, lastRowOf, rowOf, type Carried } from './row.ts';
 
 const NONE: Carried = { in: 0, out: 0 };
-/** How often the row of a stream is made anew whose viewers and sources stay as they are. */
+/** Interval between rows of a stream whose viewers and sources stay the same. */
 export const STREAM_EVERY_MS = 300_000;
 
-/** What this node counts of one place: several counters, one after the other or at the same time. */
+/** Counts of one place on this node: several counters, one after the other or at the same time. */
 interface Account {
   readonly live: readonly Counters[];
   readonly carried: Carried;
   readonly row: StatsRow;
-  /** When the row was made: milliseconds since 1970. */
+  /** Time of the row, in milliseconds since 1970. */
   readonly at: number;
 }
 
 /**
- * Rows of everything that this node counts. Their totals never fall, whatever comes and goes under a name. There may be
- * thousands of streams, so a stream's row stays as it is for minutes, unless its viewers or sources change or somebody asks.
+ * Rows of everything that this node counts. Their totals never fall, whatever begins and ends under a name. There may be
+ * thousands of streams, so a stream keeps its row for minutes, unless its viewers or sources change or its row is requested.
  */
 export class NodeCounts {
   readonly #registry: Registry;
   #accounts = new Map<string, Account>();
-  /** Keys of streams whose next row is asked for. */
+  /** Keys of streams whose next row is requested. */
   readonly #asked = new Set<string>();
-  /** Keys of what has ended, with totals that were counted: the next report leaves it out. */
+  /** Keys of ended objects whose totals were counted: the next report leaves them out. */
   readonly #over = new Set<string>();
 
   constructor(registry: Registry) {
     this.#registry = registry;
   }
 
-  /** A stream has begun, or a relay of one: it may be over before rows are made. */
+  /** Adds a stream, or a relay of one, at once: it may be over before rows are made. */
   begun(application: Application, { name, counters }: InputStream): void {
     const place = streamPlace(application, name);
     const before = this.#accounts.get(place.key);
@@ -45,14 +45,14 @@ export class NodeCounts {
     this.#over.delete(place.key);
   }
 
-  /** Makes the next row of a stream a present one. @param key of its place */
+  /** Has the next report contain a present row of a stream. @param key of its place */
   ask(key: string): void {
     if (this.#accounts.has(key)) this.#asked.add(key);
   }
 
   /**
-   * The rows to report. Objects that have ended are included, with their totals, until that was counted. Who begins again before
-   * a report has left it out goes on with them: what is counted is by how much a row grows.
+   * Makes the rows to report. Ended objects are included, with their totals, until those were counted. An object that begins
+   * again before a report has left it out continues its totals: the cluster adds the growth of a row.
    */
   rows(): StatsRow[] {
     const now = Date.now();
@@ -72,13 +72,13 @@ export class NodeCounts {
     return Array.from(accounts.values(), ({ row }) => row);
   }
 
-  /** A report was counted. */
+  /** Confirms that a report was counted. */
   counted(rows: readonly StatsRow[]): void {
     const all = new Set(rows);
     for (const [key, { live, row }] of this.#accounts) if (live.length === 0 && all.has(row)) this.#over.add(key);
   }
 
-  /** The present row of one place; undefined when this node has nothing of it. */
+  /** Present row of one place; undefined when this node has no counts of it. */
   row(place: Place): StatsRow | undefined {
     const before = this.#accounts.get(place.key);
     if (before === undefined && place.live.length === 0) return undefined;
@@ -107,7 +107,6 @@ function account({ key, live }: Pick<Place, 'key' | 'live'>, before: Account | u
 }
 
 function isUnchanged(live: readonly Counters[], before: Account, now: number): boolean {
-  // the clock may have been set back
   const isPast = before.at <= now;
   return isOf(before, live) && isPast && live.every(({ lastUpdatedTime }) => lastUpdatedTime < before.at);
 }

@@ -6,10 +6,10 @@ import type { VirtualHost } from '../core/vhost.ts';
 
 /** An object of statistics, and its counters on this node: none when it exists only on others. */
 export interface Place {
-  /** The same on all nodes. */
+  /** Key, which is the same on all nodes. */
   readonly key: string;
   readonly live: readonly Counters[];
-  /** It is one of many streams, and not the server, a virtual host or an application. */
+  /** Whether it is a stream: there may be many of them. */
   readonly isStream: boolean;
 }
 
@@ -19,7 +19,7 @@ export function serverPlace({ counters }: Registry): Place {
   return { key: SERVER, live: [counters], isStream: false };
 }
 
-/** What is made anew under a name, or restarted by a change, begins at 0: its revision is another. */
+/** The revision in the key makes a virtual host that was created anew or restarted begin at 0. */
 export function vhostPlace({ name, revision, counters }: VirtualHost): Place {
   return { key: `${SERVER}/${joinKey(name, String(revision))}`, live: [counters], isStream: false };
 }
@@ -28,13 +28,13 @@ export function applicationPlace({ vhost, name, revision, counters }: Applicatio
   return { key: `${vhostPlace(vhost).key}/${joinKey(name, String(revision))}`, live: [counters], isStream: false };
 }
 
-/** An input stream by its name, with what is played of it here when another node has it. */
+/** Place of an input stream by its name, with the relays of it here when another node has it. */
 export function streamPlace(application: Application, name: string): Place {
   const live = application.views(name).map(({ counters }) => counters);
   return { key: streamKey(applicationPlace(application), name), live, isStream: true };
 }
 
-/** Everything that this node counts. */
+/** Places of all objects that this node counts. */
 export function* places(registry: Registry): IterableIterator<Place> {
   yield serverPlace(registry);
   for (const vhost of registry.vhosts.values()) {

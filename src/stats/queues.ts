@@ -6,7 +6,7 @@ import type { InputStream, OutputStream } from '../core/stream.ts';
 
 const EVERY_MS = 1000;
 
-/** Part of the server that a queue leads to, as OvenMediaEngine abbreviates it where it has that part. */
+/** Part of the server that a queue leads to, by OvenMediaEngine's abbreviation if it has that part. */
 const PARTS: Readonly<Record<QueueKind, string>> = {
   channel: 'prv',
   encoder: 'trs',
@@ -17,7 +17,6 @@ const PARTS: Readonly<Record<QueueKind, string>> = {
   srt: 'pub',
 };
 
-/** A queue, as the management API shows it. */
 export const QueueEntry = Type.Object({
   avgWaitingTime: Type.Integer({ description: 'Milliseconds that what was taken of late had waited' }),
   drop: Type.Integer({ description: 'What the readers were too slow for, so far' }),
@@ -33,17 +32,15 @@ export const QueueEntry = Type.Object({
 });
 export type QueueEntry = Static<typeof QueueEntry>;
 
-/** What passed through a queue in the last second or so. */
+/** Pace of a queue in the last second or so. */
 interface Pace {
-  /** Per second. */
   readonly input: number;
   readonly output: number;
   readonly dropped: number;
-  /** Milliseconds. */
   readonly waiting: number;
 }
 
-/** What was counted when a queue was last looked at. */
+/** Counters of a queue at the last measurement. */
 interface Reading {
   readonly at: number;
   readonly came: number;
@@ -55,22 +52,21 @@ interface Reading {
 interface Measured {
   readonly reading: Reading;
   readonly pace: Pace;
-  /** Per second, while something came last. */
+  /** Packets per second in the last interval that had any. */
   readonly usualInput: number;
 }
 
-/** A queue of this node, and how it is. */
 export interface QueueState extends Pace {
   readonly application: Application;
   readonly stream: InputStream | OutputStream;
   readonly queue: Queue;
-  /** In what the queue counts; 0 while it is not known. */
+  /** In the unit of the queue; 0 while it is not known. */
   readonly threshold: number;
 }
 
 const IDLE: Pace = { input: 0, output: 0, dropped: 0, waiting: 0 };
 
-/** The queues between this node's streams and their readers, looked at once a second. */
+/** Queues between this node's streams and their readers, measured once a second. */
 export class Queues {
   readonly #registry: Registry;
   readonly #measured = new WeakMap<Queue, Measured>();
@@ -80,7 +76,6 @@ export class Queues {
     this.#registry = registry;
   }
 
-  /** In the order of applications and streams. */
   *all(): Iterable<QueueState> {
     for (const { application, stream, queue } of queuesOf(this.#registry)) {
       const { pace, usualInput } = this.#measured.get(queue) ?? { pace: IDLE, usualInput: 0 };
@@ -88,7 +83,6 @@ export class Queues {
     }
   }
 
-  /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
   }
@@ -145,7 +139,7 @@ function paceBetween(before: Reading, after: Reading, size: number): Pace {
   const seconds = (after.at - before.at) / 1000;
   if (seconds <= 0) return IDLE;
   const taken = after.taken - before.taken;
-  // of what is not taken at all it is known only that it waits
+  // if nothing was taken: the mean of what still waits
   const waited = (after.waited - before.waited) / (taken || size || 1);
   return {
     input: (after.came - before.came) / seconds,

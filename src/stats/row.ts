@@ -2,15 +2,15 @@ import type { StatsRow, StatsSum, Values } from '#cluster';
 import { PROVIDER_KINDS, PUBLISHER_KINDS, type Counters } from '../core/counters.ts';
 import { each, type Counted, type Moved } from './counted.ts';
 
-/** Bytes that were counted in counters that are gone. */
+/** Bytes of counters that are gone. */
 export interface Carried {
   readonly in: number;
   readonly out: number;
 }
 
 /**
- * The row of an object that a node reports. Gauges are `connections`, those of each kind that has any, and throughputs.
- * The time of creation is negative, because the greatest value counts and the oldest time is wanted.
+ * Row of an object that a node reports. Gauges are `connections`, nonzero ones by kind, and throughputs. The time of creation
+ * is negative: the store keeps the greatest value, and the oldest time is wanted.
  */
 export function rowOf(key: string, counted: Counted, carried: Carried): StatsRow {
   const gauges: Record<string, number> = {
@@ -32,7 +32,7 @@ export function rowOf(key: string, counted: Counted, carried: Carried): StatsRow
   };
 }
 
-/** Whether a row has the viewers and sources, by kind, that counters have by now. */
+/** Whether a row still has the numbers of viewers and sources, by kind, that the counters have. */
 export function hasConnections({ gauges }: StatsRow, live: readonly Counters[]): boolean {
   const has = (gauge: string, count: (counters: Counters) => number): boolean =>
     (gauges[gauge] ?? 0) === live.reduce((all, counters) => all + count(counters), 0);
@@ -42,7 +42,7 @@ export function hasConnections({ gauges }: StatsRow, live: readonly Counters[]):
   );
 }
 
-/** The last row of an object that this node no longer has. */
+/** Last row of an object that this node no longer has. */
 export function lastRowOf(key: string, counted: Counted, carried: Carried): StatsRow {
   return { key, counters: { in: carried.in, out: carried.out }, gauges: {}, latest: latestOf(counted) };
 }
@@ -61,9 +61,9 @@ function latestOf(counted: Counted): Values {
 }
 
 /**
- * What the whole cluster counts.
- * @param sum what the nodes have reported; undefined when none has
- * @param own what this node counts by now; undefined when it counts nothing of it
+ * Statistics of the whole cluster.
+ * @param sum reports of the nodes; undefined when there are none
+ * @param own present row of this node; undefined when it does not have the object
  */
 export function countedOf(sum: StatsSum | undefined, own: StatsRow | undefined): Counted {
   const now =
@@ -71,7 +71,7 @@ export function countedOf(sum: StatsSum | undefined, own: StatsRow | undefined):
     (name: string): number =>
       (sum?.[kind][name] ?? 0) - (sum?.own[kind][name] ?? 0) + (own?.[kind][name] ?? 0);
   const gauge = now('gauges');
-  // what this node no longer has stays in the totals
+  // an object that this node no longer has stays in the totals
   const counter = own === undefined ? (name: string): number => sum?.counters[name] ?? 0 : now('counters');
   const latest = (name: string): number => Math.max(sum?.latest[name] ?? -Infinity, own?.latest[name] ?? -Infinity);
   const created = -latest('created');

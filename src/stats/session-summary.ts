@@ -4,7 +4,6 @@ import { localTime } from '../lib/local-time.ts';
 import type { Registry } from '../core/registry.ts';
 import { rate } from './stream-summary.ts';
 
-/** A viewer at a glance. */
 export const SessionSummary = Type.Object({
   id: Type.String(),
   node: Type.String({ description: 'Which node it is connected to' }),
@@ -16,17 +15,16 @@ export const SessionSummary = Type.Object({
 });
 export type SessionSummary = Static<typeof SessionSummary>;
 
-/** A part of the sessions of an input stream, in the order of their ids. */
 interface SessionPage {
   readonly vhost: string;
   readonly app: string;
   readonly stream: string;
-  /** Begins with the first id that is greater. */
+  /** Id before the first of the page. */
   readonly after: string;
   readonly count: number;
 }
 
-/** The sessions that a node has of a stream. @param node its id */
+/** Sessions of a stream on one node. @param node id of that node */
 export function sessionSummaries(registry: Registry, node: string, page: SessionPage): SessionSummary[] {
   const views = registry.vhosts.get(page.vhost)?.applications.get(page.app)?.views(page.stream) ?? [];
   const outputs = views.flatMap((view) => [...view.outputs.values()]);
@@ -44,7 +42,7 @@ export function sessionSummaries(registry: Registry, node: string, page: Session
   }));
 }
 
-/** Those of a page, of the sessions of one node or several. */
+/** Sessions of a page, from those of one node or several. */
 export function pageOf<S extends { readonly id: string }>(
   sessions: readonly S[],
   { after, count }: Pick<SessionPage, 'after' | 'count'>,

@@ -3,7 +3,6 @@ import type { Session } from '../core/session.ts';
 import { alphabetical, SENT, sent } from './fields.ts';
 import { localTime } from '../lib/local-time.ts';
 
-/** Session statistics of the management API. */
 export const SessionStatistics = Type.Object(
   alphabetical({ ...SENT, createdTime: Type.String(), lastUpdatedTime: Type.String() }),
 );

@@ -10,27 +10,27 @@ import { countedOf } from './row.ts';
 import { onStreamBegins } from './stream-begins.ts';
 
 const EVERY_MS = 1000;
-/** For so long what the other nodes count of a stream is not asked for again. */
+/** Time in which the counts of a stream on other nodes are not requested again. */
 const FRESH_MS = 500;
-/** Those who ask for reports within this time get the same one. */
+/** Requests for reports within this time share one report. */
 const GATHER_MS = 100;
 
 export interface SharedStatisticsOptions {
   readonly cluster: Pick<Cluster, 'reportStats' | 'stats' | 'state' | 'nodes'>;
   readonly registry: Registry;
-  /** Calls `reportSoon` of another node. @returns whether that has reported */
+  /** Calls `reportSoon` of another node. @returns whether that node has reported */
   readonly ask: (node: NodeRow, key: string) => Promise<boolean>;
 }
 
 export interface SharedCount {
   readonly counted: Counted;
-  /** The other nodes could not be counted, or not all of them. */
+  /** Whether some of the other nodes could not be counted. */
   readonly stale: boolean;
 }
 
 /**
- * Statistics of the whole cluster, which any node answers: the sum of what all report. A node reports the server, virtual
- * hosts and applications once a second, and a stream when its viewers or sources change, or another node is asked for it.
+ * Statistics of the whole cluster, the same on every node: the sum of all reports. A node reports the server, virtual hosts and
+ * applications once a second, and a stream when its viewers or sources change, or when another node requests it.
  */
 export class SharedStatistics {
   readonly #cluster: SharedStatisticsOptions['cluster'];
@@ -40,9 +40,9 @@ export class SharedStatistics {
   readonly #unlisten: () => void;
   #closed = false;
   #reporting: Promise<boolean> | undefined;
-  /** The report that is made when others have had the time to ask for theirs. */
+  /** Report that begins after `GATHER_MS`, when other requests may have joined. */
   #gathering: Promise<boolean> | undefined;
-  /** Whether all nodes have reported a stream, by its key, where they were asked just now. */
+  /** Recent requests, by key of a stream: whether all nodes have reported it. */
   readonly #asked = new Map<string, Promise<boolean>>();
 
   constructor({ cluster, registry, ask }: SharedStatisticsOptions) {
@@ -53,9 +53,9 @@ export class SharedStatistics {
   }
 
   /**
-   * Reports a stream as it is in a moment, for another node that is asked for it.
+   * Reports the present counts of a stream within a moment, for another node.
    * @param key of its place
-   * @returns whether that was counted
+   * @returns whether the report was counted
    */
   reportSoon(key: string): Promise<boolean> {
     this.#counts.ask(key);
@@ -63,7 +63,7 @@ export class SharedStatistics {
     return this.#gathering;
   }
 
-  /** What all nodes count of a place: this one as it is now, the others as they have reported. */
+  /** Statistics of a place: present ones of this node, and those that the others have reported. */
   async read(place: Place): Promise<SharedCount> {
     const { key, isStream } = place;
     const reported = await this.#sums(key);
@@ -80,7 +80,7 @@ export class SharedStatistics {
     const asked = this.#asked.get(key);
     if (asked !== undefined) return asked;
     const nodes = this.#cluster.nodes().filter(({ id, state }) => state !== 'lost' && ids.includes(id));
-    // one that is silent has nobody to report to
+    // a silent node cannot report
     const reporting = nodes.filter(({ state }) => state !== 'silent');
     const asking = Promise.all(reporting.map((node) => this.#ask(node, key)))
       .then((all) => all.length === nodes.length && all.every(Boolean))
@@ -89,7 +89,7 @@ export class SharedStatistics {
     return asking;
   }
 
-  /** undefined when they are not available. */
+  /** Reads sums; undefined while the store is unreachable. */
   async #sums(key: string): Promise<ReadonlyMap<string, StatsSum> | undefined> {
     if (this.#cluster.state === 'degraded') return undefined;
     try {
@@ -100,7 +100,6 @@ export class SharedStatistics {
     }
   }
 
-  /** Reports what was counted last. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#unlisten();
@@ -113,15 +112,14 @@ export class SharedStatistics {
     if (this.#cluster.state !== 'degraded') this.#counts.begun(application, input);
   }
 
-  /** Of what is counted by now. */
   async #reportNow(): Promise<boolean> {
     this.#gathering = undefined;
-    // the one that runs may have been made before
+    // the running report may have been made before
     await this.#reporting;
     return await this.#report();
   }
 
-  /** One report at a time. @returns whether all of it was counted */
+  /** Reports, one report at a time. @returns whether all of it was counted */
   #report(): Promise<boolean> {
     // while the store is unreachable, the rows of ended objects wait
     if (this.#closed || this.#cluster.state === 'degraded') return Promise.resolve(false);

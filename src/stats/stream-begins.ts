@@ -2,7 +2,7 @@ import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { InputStream, OutputStream } from '../core/stream.ts';
 
-/** Calls a listener for each input stream of this node whose tracks are known, and for what viewers play of another node's. */
+/** Calls a listener for each input stream of this node whose tracks are known, and for each relay of another node's stream. */
 export function onStreamBegins(
   registry: Registry,
   listener: (input: InputStream, application: Application) => void,

@@ -20,7 +20,6 @@ export function streamInfo(input: InputStream, hidesClients = false): StreamInfo
   };
 }
 
-/** As `streamInfo`, of the input stream alone. */
 export function inputInfo(input: InputStream, hidesClients = false): InputInfo {
   const { source } = input;
   const connection = CONNECTED.has(source.type) ? source.connection?.() : undefined;
@@ -33,7 +32,6 @@ export function inputInfo(input: InputStream, hidesClients = false): InputInfo {
   };
 }
 
-/** As `streamInfo`, of one output stream. */
 export function outputInfo(output: OutputStream): OutputInfo {
   const playlists = output.playlists.map(({ name, fileName, options, renditions }) => ({
     fileName,
@@ -52,7 +50,7 @@ function hidden(connection: Connection): Connection {
     : { ...connection, remoteAddress: masked(remoteAddress), remotePort: 0 };
 }
 
-/** An address and its port are shown together or not at all. */
+/** Shows an address and its port together or not at all. */
 function connectionInfo(connection: Connection): ConnectionInfo {
   const { transport, protocol, localAddress, localPort, remoteAddress, remotePort } = connection;
   return {

@@ -38,7 +38,6 @@ const Output = Type.Object({ name: Type.String(), playlists: Type.Array(Playlist
 /** Stream information of the management API (docs/compatibility.md#stream-objects). */
 export const StreamInfo = Type.Object({ input: Input, name: Type.String(), outputs: Type.Array(Output) });
 
-/** An input stream with its outputs, as the API shows it. */
 export type StreamInfo = Type.Static<typeof StreamInfo>;
 export type InputInfo = Type.Static<typeof Input>;
 export type OutputInfo = Type.Static<typeof Output>;

@@ -23,7 +23,7 @@ const Video = Type.Object({
 
 const Audio = Type.Object({ codec: Type.String(), samplerate: Type.Integer(), channels: Type.Integer() });
 
-/** A live input stream, or what a node relays of it, at a glance. */
+/** Summary of a live input stream, or of a node's relay of it. */
 export const StreamSummary = Type.Object({
   vhost: Type.String(),
   app: Type.String(),
@@ -49,13 +49,13 @@ export const StreamSummary = Type.Object({
 });
 export type StreamSummary = Static<typeof StreamSummary>;
 
-/** Counters without traffic for so long show none. */
+/** Time without traffic after which throughput is 0. */
 const SILENT_MS = 3000;
 
-/** Which streams are asked for: those that have each of the names that are given. */
+/** Names that all streams to list have. */
 export type StreamFilter = Partial<Pick<StreamSummary, 'vhost' | 'app' | 'stream'>>;
 
-/** The streams that a node has or plays from another one. @param node its id */
+/** Summaries of the streams that a node has or relays. @param node id of that node */
 export function streamSummaries(registry: Registry, node: string, wanted: StreamFilter = {}): StreamSummary[] {
   const rows: StreamSummary[] = [];
   for (const vhost of registry.vhosts.values()) {
@@ -70,7 +70,7 @@ export function streamSummaries(registry: Registry, node: string, wanted: Stream
   return rows;
 }
 
-/** One row for each stream: that of its owner, with the viewers of all nodes. */
+/** Joins rows to one for each stream: that of its owner, with the viewers of all nodes. */
 export function joinSummaries(rows: readonly StreamSummary[]): StreamSummary[] {
   const streams = new Map<string, StreamSummary>();
   for (const row of [...rows].sort((a, b) => Number(a.relay) - Number(b.relay))) {
@@ -118,7 +118,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
     ...(pictured && { thumbnail: pictured.name }),
     bitrateIn: rate(counters.in),
     bitrateOut: rate(counters.out),
-    // what is recorded or pushed counts as a connection, and nobody watches it
+    // recordings and pushes count as connections, but are no viewers
     viewers: counters.totalConnections - counters.publishers.file - counters.publishers.push,
     jitter: rounded(Math.max(0, ...tracks.map(({ id }) => arrival.jitter(id)))),
     lostPackets: counters.lostPackets,
@@ -126,7 +126,7 @@ function summary(input: InputStream): Omit<StreamSummary, 'vhost' | 'app' | 'nod
   };
 }
 
-/** Bits per second of a flow, as long as it has traffic. */
+/** Bits per second of a flow; 0 without recent traffic. */
 export function rate({ avgThroughput, lastTime }: Flow): number {
   return Date.now() - lastTime > SILENT_MS ? 0 : avgThroughput;
 }

@@ -11,7 +11,7 @@ export function tracksInfo(stream: Stream): TrackInfo[] {
   return stream.tracks.map((track) => trackInfo(track, stream.measured(track.id)));
 }
 
-/** @param measured undefined for a track that nobody measures */
+/** @param measured undefined for a track without measurements */
 export function trackInfo(track: Track, measured: Measured | undefined): TrackInfo {
   const type = TYPE_NAMES[track.type];
   const common = { id: track.id, name: track.name === '' ? type : track.name, type };
@@ -57,7 +57,6 @@ function audioInfo(track: AudioTrack, measured: Measured | undefined): NonNullab
   return { ...mediaInfo(track, measured), samplerate: track.samplerate, channel: track.channels };
 }
 
-/** What video and audio have in common. */
 function mediaInfo(track: MediaTrack | ImageTrack, measured: Measured | undefined) {
   const { bypass, encoder, codec, bitrate, language, characteristics, timebase } = track;
   return {

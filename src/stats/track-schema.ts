@@ -58,7 +58,7 @@ const Audio = Type.Object({
   timebase: Timebase,
 });
 
-/** A track as the management API, webhooks and players see it: one of `audio`, `data` and `video`, as `type` says. */
+/** A track for the management API, webhooks and players: one of `audio`, `data` and `video`, as `type` says. */
 export const TrackInfo = Type.Object({
   audio: Type.Optional(Audio),
   data: Type.Optional(Type.Object({ codec: Type.String() })),

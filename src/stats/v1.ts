@@ -3,7 +3,6 @@ import type { Counted } from './counted.ts';
 import { alphabetical, PublisherConnections, RECEIVED, received, SENT, sent, VIEWERS } from './fields.ts';
 import { localTime } from '../lib/local-time.ts';
 
-/** v1 statistics object of the management API. */
 export const StatisticsV1 = Type.Object(
   alphabetical({
     ...RECEIVED,

@@ -20,7 +20,6 @@ export const StatisticsV2 = Type.Object({
   publishers: Type.Object(alphabetical({ ...SENT, ...VIEWERS, connections: PublisherConnections })),
 });
 
-/** Shows the counters of a stream, application or virtual host in the v2 form. */
 export function statisticsV2(counters: Counted): Static<typeof StatisticsV2> {
   return {
     createdTime: localTime(counters.createdTime),

@@ -28,15 +28,15 @@ const Egress = optional({
 
 const RULES = { ingress: Ingress, egress: Egress, internalQueueCongestion: flag(false) };
 
-/** What is worth an alert; also the root element of a RulesFile. */
+/** Conditions that raise an alert; also the root element of a RulesFile. */
 export const AlertRules = Type.Object(RULES);
 
-/** Where alerts are sent, and for what (docs/compatibility.md#alerts). */
+/** Target of alerts and the rules that raise them (docs/compatibility.md#alerts). */
 export const Alert = optional({
   url: httpUrl(),
   secretKey: Type.Optional(text()),
   timeout: integer(3000, { min: 1 }),
-  /** Takes the place of `rules`, and is followed. */
+  /** Replaces `rules`. Changes of the file take effect at run time. */
   rulesFile: Type.Optional(text()),
   rules: optional(RULES),
 });

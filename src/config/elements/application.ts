@@ -35,7 +35,7 @@ const Subtitles = optional({
   ),
 });
 
-/** Of client addresses. Numbers are per address and node; 0: any number. */
+/** Limits per client address and node; 0: no limit. */
 const Limits = optional({
   allow: Type.Optional(networkText()),
   deny: Type.Optional(networkText()),
@@ -43,10 +43,10 @@ const Limits = optional({
   publishesPerMinute: integer(0),
 });
 
-/** Streams under one name space and one configuration; `*` is the template of those made on demand. */
+/** Streams under one name space and one configuration; `*` is the template of applications that are created on demand. */
 export const Application = Type.Object({
   name: objectName(),
-  /** OvenMediaEngine has another one, `vod`. */
+  /** OvenMediaEngine also has `vod`. */
   type: { ...choice(['live']), is: 'supported: only live is' },
   transcodeWebhook: TranscodeWebhook,
   eventGenerator: optional({ enable: flag(false), path: text({ default: '' }) }),

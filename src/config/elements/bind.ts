@@ -24,7 +24,6 @@ const workers = () => ({ workerCount: Type.Optional(inert(count())) });
 const threads = () => ({ ...workers(), threadPerSocket: inert(flag(false)) });
 
 const tcp = () => ({ port: Type.Optional(portOf('tcp')) });
-/** A plain port, a secure one, or both. */
 const secured = () => ({ ...tcp(), tlsPort: Type.Optional(portOf('tcp')) });
 const http = () => ({ ...secured(), ...workers() });
 
@@ -35,7 +34,7 @@ interface Option {
 
 const udpPorts = () => parsed('a list of ports (1..65535), such as 4000-4003,239.1.2.3:5000', parseUdpPorts);
 
-/** Socket options of libsrt, of which values are not told: one is a passphrase. */
+/** Socket options of libsrt. Errors never show their values: one is a passphrase. */
 const srtOptions = () =>
   contained(
     Type.Object(
@@ -51,7 +50,7 @@ const srtOptions = () =>
     { rule: (options: Option[], fail: Fail) => unique(options, 'key', [], fail) },
   );
 
-/** `host/application/stream`, with a playlist where it is to be played. */
+/** Stream as `host/application/stream`, with a playlist where it is to be played. */
 const streamPath = () =>
   parsed('a path of host/application/stream', (given) =>
     /^[^/?]+(\/[^/?]+){2,3}(\?.*)?$/.test(given) ? given : undefined,
@@ -83,7 +82,7 @@ const srt = (more: Record<string, never> | ReturnType<typeof workers> | ReturnTy
 
 const DEFAULT_CANDIDATE: IceCandidate = { address: '*', first: 10000, last: 10000, protocol: 'udp' };
 
-/** Half a day: a client that changes its network is to come back by the same. */
+/** Half a day: a client that changes its network must be able to return with the same credentials. */
 export const CREDENTIAL_LIFETIME_MS = 43_200_000;
 
 const iceCandidates = () =>
@@ -94,7 +93,7 @@ const iceCandidates = () =>
     },
     tcpRelay: repeated(endpoint()),
     tcpRelayForce: flag(false, { aliases: ['tcpForce'] }),
-    /** What this server and the relay know: clients get names and passwords made with it. Empty: they are told of no relay. */
+    /** Secret shared with the relay, for names and passwords of clients. Empty: clients are offered no relay. */
     tcpRelaySecret: Type.Optional(text({ default: '' })),
     enableLinkLocalAddress: flag(false),
     iceWorkerCount: Type.Optional(count()),
@@ -124,9 +123,9 @@ const webrtc = () =>
           urls: contained(parsed('a URL of stun:, stuns:, turn: or turns:', parseIceUrl), 'Url'),
           userName: Type.Optional(text()),
           credential: Type.Optional(text()),
-          /** Instead of these: what this server and the relay know. Clients get names and passwords made with it. */
+          /** Secret shared with the server, for names and passwords of clients: replaces UserName and Credential. */
           secret: Type.Optional(text()),
-          /** Milliseconds that these let a client begin to use the server. */
+          /** Milliseconds in which a client may begin to use the server with these. */
           lifetime: integer(CREDENTIAL_LIFETIME_MS, { min: 60_000 }),
         },
         { rule: oneWayIn },
@@ -135,7 +134,7 @@ const webrtc = () =>
     ),
   });
 
-/** Loopback, and the addresses that no router of the Internet knows (RFC 1918, RFC 4193). */
+/** Loopback, and the addresses that are not routed on the Internet (RFC 1918, RFC 4193). */
 const PRIVATE_NETWORKS = '127.0.0.0/8,::1,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7';
 
 interface Listener {
@@ -154,16 +153,16 @@ function dropUnbound(bind: Record<string, Record<string, Listener>>): void {
   }
 }
 
-/** OvenMediaEngine's stock configuration has elements for what pulls streams, too. Nothing listens for that. */
+/** OvenMediaEngine's stock configuration has elements for pulling providers, too. They listen on nothing. */
 const pulling = (xml: string) => optional({ ...tcp(), ...workers() }, { xml, inert: true });
 const PULLING = ['ovt', 'rtspc'];
 
-/** What listens where. An element without a port is dropped when the configuration is resolved. */
+/** Listeners of the server. An element without a port is dropped when the configuration is resolved. */
 export const Bind = Type.Object(
   {
     managers: section({
       api: optional(http()),
-      /** The metrics without credentials, for Prometheus alone. */
+      /** Metrics without credentials, for Prometheus alone. */
       metrics: optional({ port: Type.Optional(ifSet(portOf('tcp'))) }),
     }),
     providers: section({

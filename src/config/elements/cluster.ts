@@ -23,22 +23,21 @@ function checkRedis({ url, sentinels, cluster, tls }: RedisElement, fail: Fail):
   }
 }
 
-/** Where the nodes meet: one Redis, what sentinels watch over, or a Redis Cluster. */
+/** Store of the cluster: one Redis, one that sentinels monitor, or a Redis Cluster. */
 const Redis = Type.Object(
   {
     url: Type.Optional(parsed('a redis:// or rediss:// URL', (given) => parseUrl(given, ['redis', 'rediss']))),
     sentinels: contained(endpoint(), 'Sentinel'),
-    /** Name of the master that the sentinels watch. */
+    /** Name of the master that the sentinels monitor. */
     masterName: text({ default: 'mymaster' }),
-    /** Some nodes of a Redis Cluster. */
     cluster: contained(endpoint(), 'Endpoint'),
-    /** An ACL user, unless the URL names one. A password without a user is that of `default`. */
+    /** ACL user, unless the URL names one. A password without a user is that of `default`. */
     user: text({ default: '' }),
     password: text({ default: '' }),
-    /** What the sentinels themselves ask for. */
+    /** Credentials that the sentinels themselves require. */
     sentinelUser: text({ default: '' }),
     sentinelPassword: text({ default: '' }),
-    /** TLS, to sentinels too. Without files: the known authorities, no certificate of this node. */
+    /** TLS, to sentinels too. Without files: the well-known authorities, no certificate of this node. */
     tls: optional({ caCertPath: caCertPath(), certPath: Type.Optional(text()), keyPath: Type.Optional(text()) }),
   },
   { rule: checkRedis },
@@ -48,36 +47,35 @@ const Node = Type.Object({
   id: text(),
   advertiseAddress: text(),
   port: portOf('tcp'),
-  /** TLS between nodes: this node's certificate, and who signs those of all. */
+  /** TLS between nodes: this node's certificate, and the authority of the certificates of all nodes. */
   tls: optional({ ...tlsFiles(), caCertPath: caCertPath() }),
-  /** Milliseconds that a node which was told to stop waits for its streams to leave. */
+  /** Milliseconds that a draining node waits for its streams to leave. */
   drainTimeout: integer(30_000, { max: 86_400_000 }),
-  /** Where clients reach this node itself over HTTP: full nodes send viewers there. */
+  /** URL by which clients reach this node itself: full nodes redirect viewers there. */
   publicUrl: Type.Optional(
     ifSet(parsed('an http or https URL of a host alone, such as https://node-1.example.com:3334', parseOrigin)),
   ),
-  /** From which on it is full; 0: there is no such limit. */
+  /** Load from which on the node counts as full; 0: no limit. */
   limits: section({
     /** Percent of CPU, or of the event loop. */
     load: integer(90, { max: 100 }),
     /** Bits per second sent. */
     bitrate: integer(0),
-    /** Sessions of viewers. */
     viewers: integer(0),
   }),
-  /** Where HAProxy asks how much this node can take. */
+  /** Port on which HAProxy asks for the share of new clients that this node can serve. */
   agentCheckPort: Type.Optional(ifSet(portOf('tcp'))),
 });
 
-/** Several nodes as one server. Absent: this node is alone. */
+/** Several nodes as one server. Absent: this node runs alone. */
 export const Cluster = optional({
   name: text({ default: 'kiln' }),
-  /** Shared by all nodes; node-to-node calls are authenticated with it. */
+  /** Secret that all nodes share: it authenticates calls between them. */
   secret: text(),
-  /** The secret before, which the nodes know that were not restarted with the new one yet. */
+  /** Previous secret, known to the nodes that were not yet restarted with the new one. */
   previousSecret: Type.Optional(text()),
   redis: Redis,
-  /** How many other nodes one node feeds with a stream: further ones get it from those. The same on all nodes. */
+  /** Number of other nodes that one node feeds with a stream: further nodes get it from those. The same on all nodes. */
   relayFanOut: ifSet(integer(8, { min: 1, max: 64 })),
   node: Node,
 });

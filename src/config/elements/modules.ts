@@ -4,7 +4,6 @@ import { networks } from './shared.ts';
 
 const enabled = (value: boolean) => section({ enable: flag(value) });
 
-/** Switches of the whole server. */
 export const Modules = section({
   http2: enabled(true),
   llhls: enabled(true),
@@ -16,12 +15,12 @@ export const Modules = section({
   whisper: optional({ preloadModel: repeated(Type.Object({ path: text(), devices: Type.Optional(text()) })) }),
   jemalloc: inert(section({ backgroundPurge: flag(true) })),
   taskPool: inert(section({ threadCount: integer(4, { min: 1 }), maxTasks: integer(128, { min: 1 }) })),
-  /** Peers whose PROXY protocol header (v1, v2) on TCP ports is believed. */
+  /** Peers whose PROXY protocol header (v1, v2) on TCP ports is trusted. */
   proxyProtocol: optional({ networks: networks() }),
-  /** Peers whose `X-Forwarded-For` is believed. */
+  /** Peers whose `X-Forwarded-For` is trusted. */
   forwardedFor: optional({ networks: networks() }),
-  /** Where streams may be pulled from; absent: from anywhere that is not the cluster's own. */
+  /** Networks that streams may be pulled from; absent: all but the cluster's own. */
   pull: optional({ networks: networks() }),
-  /** Where streams may be pushed to; absent: anywhere that is not the cluster's own. */
+  /** Networks that streams may be pushed to; absent: all but the cluster's own. */
   push: optional({ networks: networks() }),
 });

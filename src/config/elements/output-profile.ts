@@ -62,15 +62,14 @@ const Video = Type.Object(
     bypass: flag(false),
     codec: Type.Optional(text()),
     bitrate: bitrate(),
-    /** 0: of the source, or what keeps its aspect. */
+    /** 0: that of the source, or the one that keeps its aspect ratio. */
     width: side(),
     height: side(),
-    /** 0: of the source. */
+    /** 0: that of the source. */
     framerate: decimal(0, { max: 1000 }),
-    /** Frames left out after each one that is kept; -1: `framerate` rules. */
+    /** Frames left out after each one that is kept; -1: `framerate` decides. */
     skipFrames: integer(-1, { min: -1, max: 120 }),
     preset: Type.Optional(choice(['slower', 'slow', 'medium', 'fast', 'faster'])),
-    /** -1: automatic. */
     threadCount: integer(-1, { min: -1, max: 1024 }),
     keyFrameIntervalType: choice(['frame', 'time'], 'frame'),
     /** Frames or milliseconds; 0: one second's frames. */
@@ -98,7 +97,6 @@ const Audio = Type.Object(
     bypass: flag(false),
     codec: Type.Optional(text()),
     bitrate: bitrate(),
-    /** 0: of the source. */
     samplerate: integer(0, { max: 384_000 }),
     channel: integer(0, { max: 8 }),
     modules: Type.Optional(text()),
@@ -122,7 +120,7 @@ interface Encodes {
   images: Encode[];
 }
 
-/** An encode without a name is called after its kind and place. */
+/** Names encodes without a name after their kind and position. */
 function nameEncodes({ videos, audios, images }: Encodes): void {
   for (const [kind, encodes] of Object.entries({ video: videos, audio: audios, image: images })) {
     encodes.forEach((encode, index) => (encode.name ||= `${kind}_${index}`));
@@ -141,7 +139,7 @@ const Encodes = Type.Object(
 
 const MAX_STREAM_NAME = 255;
 
-/** Viewers and the management API ask for the stream by URL. */
+/** Rejects characters that cannot stand in a URL of the stream. */
 function parseStreamName(given: string): string | undefined {
   return /^(?!\.{1,2}$)[^/\\:?#%\p{C}]+$/u.test(given) && given.length <= MAX_STREAM_NAME ? given : undefined;
 }
@@ -182,20 +180,19 @@ const Stt = optional({
   ),
 });
 
+const AUDIO_ENCODE = { bitrate: 128_000, samplerate: 48_000, channel: 2, bypassIfMatch: { codec: 'eq' } };
 /**
- * Of an application that names no profile: picture as it comes, sound as it comes and in the
- * codec that the source lacks, for WebRTC takes Opus and HLS players take AAC
- * (docs/compatibility.md#rest-answers).
+ * Profile of an application that names none: video as it comes; audio as it comes and in the codec that the source lacks,
+ * because WebRTC takes Opus and HLS players take AAC (docs/compatibility.md#rest-answers).
  */
-const SOUND = { bitrate: 128_000, samplerate: 48_000, channel: 2, bypassIfMatch: { codec: 'eq' } };
 export const DEFAULT_PROFILE = deepFreeze({
   name: 'default',
   outputStreamName: '${OriginStreamName}',
   encodes: {
     videos: [{ name: 'bypass_video', bypass: true }],
     audios: [
-      { name: 'opus', codec: 'opus', ...SOUND },
-      { name: 'aac', codec: 'aac', ...SOUND },
+      { name: 'opus', codec: 'opus', ...AUDIO_ENCODE },
+      { name: 'aac', codec: 'aac', ...AUDIO_ENCODE },
     ],
     images: [],
     data: [],
@@ -206,8 +203,8 @@ export const OutputProfiles = section(
   {
     hwaccels: ignored(),
     /**
-     * Encoders run until they have told their configuration, so that every track is there, and from then on only
-     * while an output stream of their input has viewers, and some seconds after the last one left.
+     * Encoders run at first until their configurations are known, so that every track is there. Later they run only while an
+     * output stream of their input has viewers, and some seconds longer.
      */
     onDemand: flag(false),
     decodes: section({ threadCount: integer(2, { min: 1, max: 1024 }), onlyKeyframes: flag(false) }),
@@ -220,7 +217,7 @@ export const OutputProfiles = section(
   {
     rule: (profiles: Profiles, fail: Fail) => unique(profiles.outputProfile, 'name', ['outputProfile'], fail),
     complete: (profiles: Profiles) => {
-      // A list that was given and is empty means none.
+      // a list that was given and is empty means no profiles
       if (Object.hasOwn(explicit(profiles) as object, 'outputProfile')) return;
       profiles.outputProfile.push(resolve(OutputProfile, DEFAULT_PROFILE));
     },

@@ -10,15 +10,15 @@ const length = () =>
   );
 
 const Overlay = Type.Object({
-  /** Of http, https or file, or a path that starts from the folder of the file it stands in. */
+  /** URL of http, https or file, or a path relative to the file that it stands in. */
   url: text(),
-  /** Pixels of the encoded picture, whose size is MAIN_W and MAIN_H. */
+  /** Pixels of the encoded frame, whose size is MAIN_W and MAIN_H. */
   left: length(),
   top: length(),
-  /** Without them: as large as the image is, or in its proportions. */
+  /** Default: the size of the image, or the one that keeps its aspect ratio. */
   width: length(),
   height: length(),
-  /** 0 is not to be seen. */
+  /** Percent; 0: invisible. */
   opacity: integer(100, { max: 100 }),
 });
 
@@ -31,7 +31,7 @@ const OverlayInfo = Type.Object({
   overlay: repeated(Overlay),
 });
 
-/** Images to draw on encoded pictures: the file that MediaOptions/Overlays/Path names, in OvenMediaEngine's format. */
+/** Images to draw on encoded frames: the file that MediaOptions/Overlays/Path names, in OvenMediaEngine's format. */
 export const OverlayMap = Type.Object({ overlayInfo: repeated(OverlayInfo) });
 
 export type OverlayConfig = Static<typeof Overlay>;

@@ -10,7 +10,7 @@ const template = () => ({
   maxBitrate: bound(),
 });
 
-/** Makes one rendition of every pair of tracks that fits. */
+/** Makes one rendition of every pair of tracks that matches. */
 const RenditionTemplate = Type.Object({
   /** May hold `${Width}`, `${Height}`, `${Bitrate}`, `${Framerate}`, `${Samplerate}`, `${Channel}`. */
   name: text(),
@@ -38,12 +38,12 @@ const RenditionTemplate = Type.Object({
   ),
 });
 
-/** Words that the names of LL-HLS and HLS files are told apart by. */
+/** Rejects words that are part of the names of LL-HLS and HLS files. */
 function parseFileName(given: string): string | undefined {
   return /^[^/\\?#\s\p{C}]+$/u.test(given) && !/playlist|chunklist/i.test(given) ? given : undefined;
 }
 
-/** @param webRtcAutoAbr its default: OvenMediaEngine has another one in multiplex channels than in output profiles */
+/** @param webRtcAutoAbr default: OvenMediaEngine has another one in multiplex channels than in output profiles */
 const playlistForm = (webRtcAutoAbr: boolean) =>
   Type.Object({
     name: Type.Optional(text()),
@@ -79,7 +79,7 @@ interface TrackSet {
   audios: unknown[];
 }
 
-/** A named choice of tracks, for tasks. */
+/** A named selection of tracks, for tasks. */
 export const TrackSet = Type.Object(
   {
     name: text(),

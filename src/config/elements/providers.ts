@@ -4,7 +4,7 @@ import { parseUdpPorts } from '../udp-ports.ts';
 import { crossDomains, streamMapFile } from './shared.ts';
 
 const common = () => ({
-  /** 0: any number. */
+  /** 0: no limit. */
   maxConnection: integer(0),
   timestampMode: choice(['Auto', 'ZeroBased', 'Original'], 'Auto'),
 });
@@ -34,7 +34,7 @@ const Id3v2 = Type.Object({
 /** Kept as text, `4000/udp` or `239.1.2.3:4000/udp`: the management API shows it. */
 const udpPorts = () => parsed('a list of UDP ports (1..65535)', (given) => (parseUdpPorts(given) ? given : undefined));
 
-/** Ways into an application. One that is absent is off. */
+/** Providers of an application. One that is absent is off. */
 export const Providers = section({
   rtmp: optional({
     ...common(),

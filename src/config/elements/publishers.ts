@@ -5,16 +5,14 @@ import { crossDomains, httpUrl, streamMapFile } from './shared.ts';
 const common = () => ({
   appWorkerCount: inert(integer(1)),
   streamWorkerCount: inert(integer(8)),
-  /** Milliseconds. */
   delayBufferTimeMs: integer(0, { max: 60_000 }),
-  /** 0: any number. */
+  /** 0: no limit. */
   maxConnection: integer(0),
 });
 
-/** Common to those whose viewers are counted. */
 const played = () => ({
   ...common(),
-  /** The same of all nodes together. */
+  /** Limit over all nodes together. */
   clusterMaxConnection: integer(0),
 });
 
@@ -32,7 +30,7 @@ const dump = () =>
     userData: Type.Optional(text()),
   });
 
-/** Common to HLS and LL-HLS. Durations in seconds. */
+/** Settings common to HLS and LL-HLS. Durations in seconds. */
 const hls = () => ({
   ...played(),
   segmentDuration: decimal(10, { min: 0.5, max: 3600 }),
@@ -53,7 +51,7 @@ const hls = () => ({
     segmentMaxAge: age(-1),
     partialSegmentMaxAge: age(-1),
   }),
-  /** Pairs that every master playlist is asked with. */
+  /** Query parameters added to every request for a master playlist. */
   defaultQueryString: contained(Type.Object({ key: text(), value: text({ default: '' }) }), 'Query'),
   dumps: contained(dump(), 'Dump'),
   crossDomains: crossDomains(),
@@ -71,7 +69,7 @@ const Llhls = optional(
   {
     ...hls(),
     chunkDuration: decimal(0.5, { min: 0.05, max: 60 }),
-    /** 0: three chunks, what RFC 8216bis recommends (no less than two are allowed). */
+    /** 0: three chunks, as RFC 8216bis recommends (at least two are required). */
     partHoldBack: decimal(0),
     enablePreloadHint: flag(true),
     drm: optional({ enable: flag(false), infoFile: text({ default: '' }) }),
@@ -86,7 +84,7 @@ const Llhls = optional(
   },
 );
 
-/** Longest that the RTP extension can ask for: 12 bits of 10 ms. */
+/** Maximum of the RTP extension: 12 bits of 10 ms. */
 const MAX_PLAYOUT_DELAY_MS = 40_950;
 
 const PlayoutDelay = optional(
@@ -108,21 +106,20 @@ interface RecordUpload {
   forcePathStyle?: boolean;
 }
 
-/** A bucket of an S3-compatible storage. */
 const RecordUpload = optional(
   {
-    /** Without it Amazon's own. */
+    /** Default: Amazon's own. */
     endpoint: Type.Optional(httpUrl()),
     region: text({ default: 'us-east-1' }),
     bucket: text(),
-    /** Before the path of a file below RootPath; with the macros of recordings. */
+    /** Key prefix before the path of a file below RootPath; may hold the macros of recordings. */
     prefix: text({ default: '' }),
-    /** Both keys, or what the environment of the process offers: AWS_ACCESS_KEY_ID, a profile, the role of a machine. */
+    /** Both keys, or else what the environment of the process offers: AWS_ACCESS_KEY_ID, a profile, the role of a machine. */
     accessKeyId: Type.Optional(text()),
     secretAccessKey: Type.Optional(text()),
-    /** The bucket in the path of URLs and not in the host name: by default where there is an Endpoint. */
+    /** Whether the bucket is in the path of URLs, not in the host name: by default if there is an Endpoint. */
     forcePathStyle: Type.Optional(flag()),
-    /** Once the storage has confirmed the checksum of each part. */
+    /** Deletes the file after the storage has confirmed the checksum of each part. */
     deleteLocal: flag(false),
   },
   {
@@ -138,19 +135,19 @@ const RecordUpload = optional(
   },
 );
 
-/** What becomes of finished recordings. */
+/** Uploads and notifications of finished recordings. */
 const Record = optional({
-  /** Called for each finished file, and after each upload. */
+  /** URL called for each finished file, and after each upload. */
   webhook: optional({
     controlServerUrl: httpUrl(),
     secretKey: Type.Optional(text()),
-    /** Milliseconds, as of AdmissionWebhooks. */
+    /** Milliseconds, as in AdmissionWebhooks. */
     timeout: integer(3000, { min: 1, max: 600_000 }),
   }),
   upload: RecordUpload,
 });
 
-/** Ways out of an application. One that is absent is off. */
+/** Publisher modules of an application. One that is absent is off. */
 export const Publishers = section({
   ...played(),
   webrtc: optional({

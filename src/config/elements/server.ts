@@ -24,10 +24,10 @@ import { VirtualHost } from './vhost.ts';
 const Managers = optional({
   host: Type.Object({ names: hostNames(), tls: tls() }),
   api: section({
-    /** What clients give as the credentials of Basic authentication. */
+    /** Credentials of clients, as Basic authentication has them. */
     accessToken: text({ default: '' }),
     crossDomains: crossDomains(),
-    /** A sealed line for each call that may have changed something. Absent: none. */
+    /** File with a sealed line for each call that may have changed something. Absent: none. */
     auditLog: optional({ path: text(), key: text() }),
     storage: section({ enabled: flag(true), path: text({ default: 'conf/api_data' }) }),
   }),
@@ -35,7 +35,7 @@ const Managers = optional({
 
 const EVERY = { ipv4: '*', ipv6: '::' } as const;
 
-/** One listener takes every address of its family: none may stand beside it. */
+/** Rejects a wildcard address beside others of its family: it listens on all of them. */
 function separate(addresses: readonly string[], fail: Fail): void {
   const every = (address: string) => EVERY[address.includes(':') ? 'ipv6' : 'ipv4'];
   const plain = addresses.map((address) => (address === '0.0.0.0' ? EVERY.ipv4 : address));

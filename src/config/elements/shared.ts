@@ -15,7 +15,7 @@ const NETWORKS = 'a comma list of networks, such as 10.0.0.0/8,::1';
 /** Networks kept as text: the management API shows them. */
 export const networkText = () => parsed(NETWORKS, (given) => (parseNetworks(given) ? given : undefined));
 
-/** An empty text is no network. @param value what is taken where nothing is given; else it must be */
+/** Parses networks; an empty text has none. @param value default; without one the element is required */
 export const networks = (value?: string) => {
   const options = value === undefined ? {} : { default: parseNetworks(value) };
   return parsed(NETWORKS, (given) => (given === '' ? [] : parseNetworks(given)), options);
@@ -29,19 +29,19 @@ export const httpUrls = () =>
     given.split(',').every((url) => parseUrl(url.trim(), ['http', 'https'])) ? given : undefined,
   );
 
-/** CORS: origins that may call, and headers added to their answers. */
+/** Origins that CORS permits, and headers added to answers for them. */
 export const crossDomains = () =>
   optional({
     url: repeated(text()),
     header: repeated(Type.Object({ key: text(), value: text({ default: '' }) })),
   });
 
-/** PEM files of a certificate that this server shows. */
+/** PEM files of a certificate of this server. */
 export const tlsFiles = () => ({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });
 
 export const tls = () => optional(tlsFiles());
 
-/** Which modules an access control guards: comma lists of names, empty for none. */
+/** Modules that an access control guards: comma-separated names, empty for none. */
 export const enables = () => optional({ providers: text({ default: '' }), publishers: text({ default: '' }) });
 
 /** A file that maps streams to targets (recording, pushing). */
@@ -49,5 +49,5 @@ export const streamMapFile = () => optional({ enable: flag(false), path: text({ 
 
 export const hostNames = () => atLeastOne(contained(text(), 'Name'));
 
-/** Of what the management API addresses by URL: `/` parts names there, `:` begins an action. */
+/** Names that stand in URLs of the management API: there `/` separates names and `:` begins an action. */
 export const objectName = () => text({ is: 'a name (text without / and :)', pattern: '^[^/:]+$' });

@@ -3,16 +3,15 @@ import { flag, integer, text } from '../blocks.ts';
 
 const optionalText = () => text({ default: '' });
 
-/** Common to the entries of all stream maps. */
 const mapped = () => ({
   enable: flag(),
-  /** Of the output stream: wildcards, and `${SourceStream}` for the name of the input stream. */
+  /** Name of the output stream: wildcards, and `${SourceStream}` for the name of the input stream. */
   streamName: text(),
-  /** Comma list. */
+  /** Comma-separated. */
   variantNames: optionalText(),
 });
 
-/** `Record` in the file that Publishers/FILE/StreamMap/Path names (docs/compatibility.md#recordings-pushes-dumps). */
+/** Element `Record` of the file that Publishers/FILE/StreamMap/Path names (docs/compatibility.md#recordings-pushes-dumps). */
 export const RecordEntry = Type.Object({
   ...mapped(),
   filePath: optionalText(),
@@ -24,7 +23,7 @@ export const RecordEntry = Type.Object({
   metadata: optionalText(),
 });
 
-/** `Push` in the file that Publishers/Push/StreamMap/Path names. */
+/** Element `Push` of the file that Publishers/Push/StreamMap/Path names. */
 export const PushEntry = Type.Object({
   ...mapped(),
   protocol: text(),

@@ -21,13 +21,13 @@ const SignedPolicy = optional({
   policyQueryKeyName: text(),
   signatureQueryKeyName: text(),
   secretKey: text(),
-  /** What the signatures are made with: OvenMediaEngine knows SHA-1 only. */
+  /** Hash of the signatures: OvenMediaEngine knows SHA-1 only. */
   algorithm: choice(['sha1', 'sha256'], 'sha1'),
   enables: enables(),
 });
 
 const AdmissionWebhooks = optional({
-  /** Several, with commas between them, are asked in this order until one answers. */
+  /** URLs with commas between them: asked in this order until one answers. */
   controlServerUrl: httpUrls(),
   secretKey: Type.Optional(text()),
   timeout: integer(3000, { min: 1, max: 600_000 }),
@@ -45,7 +45,7 @@ const Origin = Type.Object(
     persistent: flag(false),
     failback: flag(false),
     strictLocation: flag(false),
-    /** Past the transcoder: by default for OVT only. */
+    /** Passes streams on without transcoding: by default for OVT only. */
     relay: Type.Optional(flag()),
     ignoreRtcpSRTimestamp: flag(false),
   },

@@ -1,14 +1,12 @@
 import { counter, type Family } from './family.ts';
 
-/** How often something was found to be wrong with streams, and could not be told. */
 export interface AlertCounts {
-  /** How often each code was raised so far. */
+  /** Alerts raised so far, by code. */
   readonly raised: ReadonlyMap<string, number>;
-  /** How many alerts to the server of `<Alert>` were given up so far. */
+  /** Alerts to the server of `<Alert>` that were given up so far. */
   readonly undelivered: () => number;
 }
 
-/** What this node found to be wrong with its streams. */
 export function alertFamilies({ raised, undelivered }: AlertCounts): Family[] {
   return [
     counter('kiln_alerts_total', 'Alerts that were raised, by code, whether or not they are sent anywhere.', () =>

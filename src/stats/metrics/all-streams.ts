@@ -6,34 +6,32 @@ import type { Track } from '../../core/track.ts';
 import { onStreamBegins } from '../stream-begins.ts';
 import type { Labels } from './family.ts';
 
-/** Streams with labels of their own: what strangers publish must not fill the memory of Prometheus. */
+/** Streams with labels of their own: publishers must not fill the memory of Prometheus. */
 const MAX_STREAMS = 2000;
-/** Tracks of one stream that have series. */
+/** Tracks of one stream with series of their own. */
 const MAX_TRACKS = 16;
 /** A stream that is published again within this time was reconnected. */
 const RECONNECT_MS = 60_000;
-/** Ended streams that are remembered to recognize those. */
+/** Ended streams that are remembered to recognize reconnected ones. */
 const MAX_ENDED = 2000;
-/** Labels that the streams beyond the limit share. */
 const OTHERS: Labels = { vhost: '*', application: '*', stream: '*' };
 
-/** A track with its labels. */
 export interface TrackSeries {
   readonly id: number;
   readonly type: Track['type'];
   readonly labels: Labels;
 }
 
-/** A stream of this node by its name. */
+/** All streams of this node that have the same name. */
 export interface StreamSeries {
   readonly labels: Labels;
-  /** The input stream; undefined where only relays of another node's are here. */
+  /** Undefined if only relays of another node's stream are here. */
   readonly input: InputStream | undefined;
-  /** A source of the stream is here, or was: not only relays. */
+  /** Whether a source of the stream is or was here: not only relays. */
   readonly hasSource: boolean;
-  /** Of the stream and its relays. */
+  /** Counters of the stream and its relays. */
   readonly counters: readonly Counters[];
-  /** What was counted before `counters`, by those that have ended. */
+  /** Totals of earlier streams and relays, whose counters are gone. */
   readonly carried: Carried;
   /** Protocols that have had viewers: one without any now has a series with 0. */
   readonly protocols: ReadonlySet<PublisherKind>;
@@ -41,7 +39,6 @@ export interface StreamSeries {
   readonly tracks: readonly TrackSeries[];
 }
 
-/** Totals of streams that have ended. */
 interface Carried {
   readonly in: number;
   readonly out: number;
@@ -57,7 +54,7 @@ interface Ended {
 
 const NONE: Carried = { in: 0, out: 0, dropped: 0, lost: 0, slow: 0 };
 
-/** One name, for as long as anything under it is live. */
+/** A stream name, as long as a stream under it is live. */
 class Named implements StreamSeries {
   readonly labels: Labels;
   readonly reconnects: number;
@@ -83,13 +80,13 @@ class Named implements StreamSeries {
     return this.#protocols;
   }
 
-  /** Counts one more, without series for its tracks. */
+  /** Adds a stream without series for its tracks. */
   count(input: InputStream): void {
     this.inputs.add(input);
     this.hasSource ||= !input.isRelay;
   }
 
-  /** Counts one more, with series for its tracks. */
+  /** Adds a stream with series for its tracks. */
   follow(input: InputStream): void {
     this.count(input);
     if (input.isRelay) return;
@@ -136,23 +133,20 @@ export class AllStreams {
     this.#unlisten = onStreamBegins(registry, (input, application) => this.#begun(input, application));
   }
 
-  /** The streams with labels of their own. */
   get listed(): Iterable<StreamSeries> {
     return this.#named.values();
   }
 
-  /** The same, and all others together as one. */
+  /** The streams with labels of their own, and all others together as one. */
   *all(): Iterable<StreamSeries> {
     yield* this.#named.values();
     if (this.#others.inputs.size > 0 || this.#others.carried !== NONE) yield this.#others;
   }
 
-  /** Labels of an input stream; those of all others beyond the limit. */
   labelsOf(input: InputStream): Labels {
     return this.#labels.get(input) ?? OTHERS;
   }
 
-  /** Idempotent. */
   close(): void {
     this.#unlisten();
   }

@@ -1,25 +1,24 @@
 import type { Histogram } from '../../lib/histogram.ts';
 import { counter, histogram, type Family, type Sample } from './family.ts';
 
-/** How calls of one kind went. */
 interface Calls {
   readonly seconds: Histogram;
   readonly failed: number;
 }
 
 export interface CallSources {
-  /** Of the management API. */
+  /** Calls that the management API answered. */
   readonly api: {
     readonly all: Iterable<{ readonly method: string; readonly route: string; readonly status: number; count: number }>;
     readonly seconds: ReadonlyMap<string, Histogram>;
   };
-  /** To the control servers of admission webhooks. */
+  /** Calls to the control servers of admission webhooks. */
   readonly webhooks: Readonly<Record<string, Calls>>;
-  /** To other nodes. */
+  /** Calls to other nodes. */
   readonly peers: ReadonlyMap<string, Calls>;
 }
 
-/** Calls that this node answers, and calls that it makes. */
+/** Metrics of calls that this node answers, and of calls that it makes. */
 export function callFamilies({ api, webhooks, peers }: CallSources): Family[] {
   return [
     counter('kiln_api_requests_total', 'Calls of the management API, by route and status.', () =>

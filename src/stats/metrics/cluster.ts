@@ -12,13 +12,13 @@ export interface ClusterSources {
   readonly registry: Registry;
   /** Streams that continue one that ended without being handed over. */
   readonly continued: () => number;
-  /** Publishers that wait until the node that has their name answers, or is dead. */
+  /** Publishers that wait for the node that has their name to answer or die. */
   readonly heldPublishers: () => number;
-  /** How many nodes this one sends streams to, by how they came to it. */
+  /** Nodes that this one sends streams to, by the way that led them here. */
   readonly relayFeeds: () => Readonly<Record<string, number>>;
 }
 
-/** The cluster as this node sees it, and what the node holds in it. Sums over nodes are made in PromQL. */
+/** Metrics of the cluster as this node sees it, and of what it holds there. Sums over nodes are made in PromQL. */
 export function clusterFamilies(sources: ClusterSources): Family[] {
   const { cluster, store, registry, continued, heldPublishers, relayFeeds } = sources;
   return [

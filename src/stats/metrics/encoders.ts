@@ -3,17 +3,15 @@ import type { InputStream } from '../../core/stream.ts';
 import type { AllStreams } from './all-streams.ts';
 import { counter, gauge, type Family, type Labels, type Sample } from './family.ts';
 
-/** What was read from /proc serves all families of a scrape. */
+/** Reuse of readings from /proc: all families of one scrape share them. */
 const FRESH_MS = 500;
 
-/** An ffmpeg that encodes. */
 interface Run {
   readonly input: InputStream;
   readonly pid: number | undefined;
   readonly queuedSeconds: number;
 }
 
-/** The encoders of this node. */
 export interface Encoders {
   readonly running: Iterable<Run>;
   readonly started: number;
@@ -22,7 +20,6 @@ export interface Encoders {
   mediaSeconds(input: InputStream): number;
 }
 
-/** What the encoders of a stream use, all together. */
 interface Usage {
   readonly labels: Labels;
   processes: number;
@@ -32,7 +29,6 @@ interface Usage {
   mediaSeconds: number;
 }
 
-/** The ffmpeg of each stream that is encoded here. */
 export function encoderFamilies(encoders: Encoders, streams: AllStreams): Family[] {
   const cpu = new ChildCpu();
   let latest: { readonly at: number; readonly usages: readonly Usage[] } | undefined;
@@ -102,32 +98,30 @@ function usages(encoders: Encoders, streams: AllStreams, cpu: ChildCpu): Usage[]
   return [...all.values()];
 }
 
-/** CPU time of the children that work for one stream. */
 interface StreamCpu {
-  /** Seconds of children that have ended, as far as they were seen. */
+  /** Seconds of children that have ended, as far as they were measured. */
   ended: number;
   /** Seconds of children that run, by process id. */
   readonly running: Map<number, number>;
 }
 
-/** CPU time of children by the stream that they work for. */
 class ChildCpu {
   readonly #streams = new WeakMap<InputStream, StreamCpu>();
 
-  /** @returns the resident memory of the process, in bytes */
+  /** @returns resident memory of the process, in bytes */
   note(input: InputStream, pid: number | undefined): number {
     const usage = pid === undefined ? undefined : usageOf(pid);
     if (pid === undefined || usage === undefined) return 0;
     const cpu = this.#streams.get(input) ?? { ended: 0, running: new Map<number, number>() };
     this.#streams.set(input, cpu);
     const before = cpu.running.get(pid) ?? 0;
-    // less than before: it is another process with the same id
+    // less than before: another process with the same id
     if (usage.cpuSeconds < before) cpu.ended += before;
     cpu.running.set(pid, usage.cpuSeconds);
     return usage.residentBytes;
   }
 
-  /** @param pids of all children that run: any other that is known has ended */
+  /** @param pids of all running children: any other known one has ended */
   of(input: InputStream, pids: ReadonlySet<number>): number {
     const cpu = this.#streams.get(input);
     if (cpu === undefined) return 0;

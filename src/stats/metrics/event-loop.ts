@@ -2,7 +2,7 @@ import { constants, PerformanceObserver } from 'node:perf_hooks';
 import { Histogram } from '../../lib/histogram.ts';
 import { counter, histogram, type Family } from './family.ts';
 
-/** The timer that measures the delay is due so often. */
+/** Period of the timer that measures the delay. */
 const EVERY_MS = 20;
 const DELAY_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1];
 const PAUSE_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25];
@@ -14,7 +14,7 @@ const KINDS: Readonly<Record<number, string>> = {
   [constants.NODE_PERFORMANCE_GC_WEAKCB]: 'weakcb',
 };
 
-/** How late the event loop is, how busy, and for how long garbage collection holds it. */
+/** Delay and utilization of the event loop, and pauses by garbage collection. */
 export class EventLoop {
   readonly families: readonly Family[];
   readonly #delay = new Histogram(DELAY_SECONDS);
@@ -40,7 +40,6 @@ export class EventLoop {
     ];
   }
 
-  /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
     this.#observer.disconnect();

@@ -5,18 +5,17 @@ import type { Family } from './family.ts';
 const TEXT = Registry.PROMETHEUS_CONTENT_TYPE;
 const OPEN = Registry.OPENMETRICS_CONTENT_TYPE;
 
-/** For how long a scrape may hold the event loop. A turn after each family would take seconds where turns are long. */
+/** Time that a scrape may hold the event loop. A turn after each family would take seconds where turns are long. */
 const SLICE_MS = 2;
 
-/** The answer to a scrape. */
 export interface Scrape {
   readonly contentType: string;
   readonly body: string;
 }
 
 /**
- * All that this node measures, in the text formats of Prometheus. Values are read when a scrape asks for them. It lets the
- * event loop turn between families, so that media does not wait for all of them.
+ * All metrics of this node, in the text formats of Prometheus. Values are read at each scrape. The event loop may turn between
+ * families, so that media does not wait for all of them.
  */
 export class Exposition {
   readonly #formats: Readonly<Record<'text' | 'open', Format>>;
@@ -25,13 +24,13 @@ export class Exposition {
     this.#formats = { text: new Format(TEXT, families), open: new Format(OPEN, families) };
   }
 
-  /** @param accept header of the request, which may prefer OpenMetrics, as Prometheus does */
+  /** @param accept header of the request: Prometheus prefers OpenMetrics */
   scrape(accept: string | undefined): Promise<Scrape> {
     return this.#formats[prefersOpenMetrics(accept) ? 'open' : 'text'].scrape();
   }
 }
 
-/** One format. Scrapes at the same time share one answer. */
+/** One format. Simultaneous scrapes share one answer. */
 class Format {
   readonly #registry = new Registry<RegistryContentType>();
   readonly #names: readonly string[];
@@ -40,7 +39,7 @@ class Format {
   constructor(contentType: RegistryContentType, families: readonly Family[]) {
     this.#registry.setContentType(contentType);
     this.#names = families.map((family) => {
-      // OpenMetrics has the ending in the samples only
+      // OpenMetrics has the suffix in the samples only
       const name = contentType === OPEN && family.type === 'counter' ? withoutTotal(family.name) : family.name;
       this.#registry.registerMetric(asMetric({ ...family, name }));
       return name;
@@ -68,8 +67,8 @@ class Format {
 }
 
 /**
- * prom-client's registry asks a metric for no more than this. Its own classes would copy every value of a scrape into
- * maps by label first, which takes longer than writing it.
+ * The part of a metric that prom-client's registry uses. Its own classes would first copy every value of a scrape into maps by
+ * label, which takes longer than writing it.
  */
 function asMetric({ name, help, type, samples }: Family): Metric {
   const metric: { readonly name?: string; get(): Promise<object> } = {

@@ -2,23 +2,20 @@ import type { Histogram } from '../../lib/histogram.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** One line of a scrape, as prom-client writes it. */
 export interface Sample {
   readonly value: number;
   readonly labels?: Labels;
-  /** Labels that many samples have, as one object that stays the same: prom-client formats them once for all. */
+  /** Labels of many samples, as one object that stays the same: prom-client formats them once for all. */
   readonly sharedLabels?: Labels;
-  /** Of a histogram: the name with `_bucket`, `_sum` or `_count`. */
+  /** Name of a histogram with `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string;
 }
 
-/** All series under one name. */
 export interface Family {
-  /** By Prometheus' conventions: it ends with the unit, and that of a counter with `_total`. */
+  /** By the conventions of Prometheus: ends with the unit, and for a counter with `_total`. */
   readonly name: string;
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
-  /** Called at each scrape. */
   samples(): Iterable<Sample> | Promise<Iterable<Sample>>;
 }
 
@@ -62,7 +59,7 @@ function* histogramSamples(name: string, all: Iterable<readonly [Labels, Counted
   }
 }
 
-/** A sample for each entry that is not 0 of a record of counts, under one label. */
+/** A sample for each nonzero entry of a record of counts, under one label. */
 export function* byLabel(label: string, counts: Readonly<Record<string, number>>, sharedLabels?: Labels) {
   for (const [value, count] of Object.entries(counts)) {
     if (count !== 0) yield { labels: { [label]: value }, ...(sharedLabels && { sharedLabels }), value: count };

@@ -4,7 +4,7 @@ import { counter, type Family, type Sample } from './family.ts';
 
 const LEVELS = ['info', 'warn', 'error', 'fatal'];
 
-/** Counts of the log, lines that nobody read in time included. */
+/** Metrics of the log, including lines that were dropped because they were not read in time. */
 export function logFamilies({ lines, events, faults } = logCounts): Family[] {
   return [
     counter('kiln_log_lines_total', 'Lines of the log, by level.', () =>

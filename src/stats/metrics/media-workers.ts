@@ -1,14 +1,13 @@
 import { usageOf } from '../../lib/process-usage.ts';
 import { counter, gauge, type Family, type Sample } from './family.ts';
 
-/** The mediasoup processes of this node. */
 export interface MediaWorkers {
   readonly workers: readonly { readonly index: number; readonly pid: number; readonly sessions: number }[];
-  /** How many have died and were replaced. */
+  /** Number that died and were replaced. */
   readonly died: number;
 }
 
-/** The processes that encrypt and fan out WebRTC. */
+/** Metrics of the processes that encrypt and fan out WebRTC. */
 export function mediaWorkerFamilies(pool: MediaWorkers): Family[] {
   const each = (value: (worker: MediaWorkers['workers'][number]) => number | undefined) => (): Sample[] =>
     pool.workers.flatMap((worker) => {

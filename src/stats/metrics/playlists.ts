@@ -1,20 +1,19 @@
 import type { Histogram } from '../../lib/histogram.ts';
 import { counter, gauge, histogram, type Family, type Sample } from './family.ts';
 
-/** Requests of players for one kind of HLS. */
 export interface Playlists {
   readonly form: { readonly kind: string };
   /** Requests that wait for a part, segment or playlist that is still to come. */
   readonly waiting: number;
   readonly feeds: number;
   readonly counts: {
-    /** By what was asked for, and by status. */
+    /** By kind of file and by status. */
     readonly requests: ReadonlyMap<string, ReadonlyMap<number, number>>;
     readonly partDelay: Histogram;
   };
 }
 
-/** Playlists and media over HTTP. */
+/** Metrics of playlists and media over HTTP. */
 export function playlistFamilies(all: readonly Playlists[]): Family[] {
   return [
     counter(

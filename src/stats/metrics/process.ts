@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { counter, gauge, type Family, type Sample } from './family.ts';
 
-/** The server process: CPU, memory, descriptors. */
 export function processFamilies(): Family[] {
   return [
     counter('kiln_process_cpu_seconds_total', 'CPU time of the server process, without its children.', cpu),
@@ -36,7 +35,7 @@ function heap(): Sample[] {
   ];
 }
 
-/** Off the event loop: there may be many thousands. None where there is no /proc. */
+/** Reads asynchronously: there may be many thousands. None without /proc. */
 async function openDescriptors(): Promise<Sample[]> {
   const fds = await readdir('/proc/self/fd').catch(() => undefined);
   return fds === undefined ? [] : [{ value: fds.length }];

@@ -1,6 +1,5 @@
 import { Histogram } from '../../lib/histogram.ts';
 
-/** Calls of this node to the store of its cluster. */
 export class StoreCounts {
   /** Seconds until the answers of Redis. */
   readonly answers = new Histogram();

@@ -3,7 +3,7 @@ import { keyFrameSeconds, type Measured } from '../../core/meter.ts';
 import type { AllStreams, StreamSeries, TrackSeries } from './all-streams.ts';
 import { counter, gauge, type Family, type Sample } from './family.ts';
 
-/** Streams of this node, and their tracks. Their series end with them. */
+/** Metrics of this node's streams and their tracks. Their series end with them. */
 export function streamFamilies(streams: AllStreams): Family[] {
   return [...inputFamilies(streams), ...trafficFamilies(streams), ...trackFamilies(streams)];
 }
@@ -122,7 +122,7 @@ function ofInputs(streams: AllStreams, value: (input: Input) => number | undefin
   });
 }
 
-/** In seconds; undefined as long as nothing has arrived. */
+/** Lag in seconds; undefined before the first frame. */
 function lag(now: number, arrival: Input['arrival']): number | undefined {
   const at = arrival.newest === undefined ? Infinity : arrival.at(arrival.newest);
   return Number.isFinite(at) ? Math.max(0, now - at) / 1000 : undefined;

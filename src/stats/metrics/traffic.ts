@@ -2,7 +2,7 @@ import { PROVIDER_KINDS, PUBLISHER_KINDS, type Counters } from '../../core/count
 import type { Registry } from '../../core/registry.ts';
 import { byLabel, counter, gauge, histogram, type Family, type Labels, type Sample } from './family.ts';
 
-/** How many clients were refused for one reason. */
+/** Clients rejected for one reason. */
 export interface Refusals {
   readonly direction?: 'incoming' | 'outgoing';
   readonly protocol: string;
@@ -15,10 +15,9 @@ export interface TrafficSources {
   readonly refusals: () => readonly Refusals[];
 }
 
-/** Protocols whose viewers' stalls are counted. */
 const WATCHED = ['hlsv3', 'llhls', 'webrtc'] as const;
 
-/** Publishers and viewers of this node, by application, and by protocol how well they are served. */
+/** Metrics of publishers and viewers of this node, by application, and of how well they are served by protocol. */
 export function trafficFamilies({ registry, refusals }: TrafficSources): Family[] {
   const { viewing } = registry.counters;
   return [
@@ -69,7 +68,7 @@ function* applications(registry: Registry, read: (counters: Counters) => number)
   for (const [labels, counters] of levels(registry)) yield { labels, value: read(counters) };
 }
 
-/** A value for each kind that an application has, or had. */
+/** Values for each kind that an application has, or had. */
 function* kinds<K extends string>(
   registry: Registry,
   all: readonly K[],

@@ -1,6 +1,5 @@
 import { counter, gauge, type Family, type Labels, type Sample } from './family.ts';
 
-/** The tasks that this node runs. */
 export interface Work {
   readonly counts: {
     readonly kinds: ReadonlyMap<
@@ -11,16 +10,14 @@ export interface Work {
   running(): Iterable<{ readonly name: { readonly kind: string } }>;
 }
 
-/** What a channel does: it plays what is scheduled, its fallback program or nothing, or waits for its sources. */
+/** States of a channel: plays its schedule, its fallback program or nothing, or waits for its sources. */
 export const CHANNEL_STATES = ['playing', 'fallback', 'silent', 'waiting'] as const;
 
-/** A channel that this node runs. */
 export interface RunningChannel {
   readonly labels: Labels;
   readonly state: (typeof CHANNEL_STATES)[number];
 }
 
-/** Tasks and channels of this node. */
 export function workFamilies(work: Work, channels: () => Iterable<RunningChannel>): Family[] {
   const { kinds } = work.counts;
   const each = (value: (counts: { started: number; failed: number; takenOver: number }) => number) => (): Sample[] =>
