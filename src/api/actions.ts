@@ -2,20 +2,20 @@ import type { FastifyInstance } from 'fastify';
 import { kilnError } from '../errors.ts';
 
 interface Action {
-  /** Paths that ask for it. */
+  /** Matches the paths of the action. */
   readonly paths: RegExp;
   readonly methods: string[];
 }
 
-/** Where a request in absolute form (RFC 9112, 3.2.2) names the server. */
+/** The server in a request target in absolute form (RFC 9112 section 3.2.2). */
 const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i;
-/** Viewers choose the names of their sessions, colons included. */
+/** Names of sessions come from viewers, and may contain colons. */
 const SESSION = /\/sessions\/[^/]*$/;
 
 /**
- * Tells actions from names in the paths of the routes that are registered after it (docs/compatibility.md#rest-answers): a colon
- * begins an action, and one that belongs to a name is written `%3A`. An action that there is not fails with
- * controllerNotFound, one that is asked for by another method with methodNotAllowed, whatever it is about.
+ * Distinguishes actions from names in the paths of the routes that are registered after it (docs/compatibility.md#rest-answers): a
+ * colon begins an action, and a colon in a name is written `%3A`. An unknown action fails with controllerNotFound, one that is
+ * called with another method with methodNotAllowed, whatever object the path names.
  */
 export function tellActions(app: FastifyInstance): void {
   const actions = new Map<string, Action>();
@@ -28,7 +28,7 @@ export function tellActions(app: FastifyInstance): void {
     const [path = ''] = url.replace(AUTHORITY, '').split(/[?#]/);
     const asksForAction = path.replace(SESSION, '').includes(':');
     if (!asksForAction) {
-      // what is decoded reads like an action, too
+      // a name with a decoded colon matches the route of an action, too
       const { url: route } = routeOptions;
       return done(route !== undefined && isAction(route) ? kilnError('controllerNotFound') : undefined);
     }
@@ -40,7 +40,7 @@ export function tellActions(app: FastifyInstance): void {
   });
 }
 
-/** Whether the URL of a route, in which a colon is doubled, ends with an action. */
+/** Whether the URL of a route, in which colons are doubled, ends with an action. */
 function isAction(route: string): boolean {
   return route.includes('::');
 }

@@ -6,23 +6,23 @@ import type { OtherNodes } from '../peers/other-nodes.ts';
 import { API_REQUEST } from './peer-request.ts';
 import { markStale } from './read-your-writes.ts';
 
-/** What each node has for itself, asked of all of them. */
+/** Collects lists that each node has of its own. */
 export class AllNodes {
   readonly #config: Pick<ConfigStore, 'position'>;
   readonly #others: OtherNodes | undefined;
-  /** Why the last call of a node was not answered, by its id. */
+  /** Reason for which a node did not answer its last call, by the node's id. */
   readonly #silent = new Map<string, string>();
 
-  /** @param others undefined where this node alone is asked */
+  /** @param others undefined on a node that runs alone */
   constructor(config: Pick<ConfigStore, 'position'>, others: OtherNodes | undefined) {
     this.#config = config;
     this.#others = others;
   }
 
   /**
-   * Makes the same call of every other node. A node that does not answer is left out, and the answer marked as stale.
+   * Makes the same call to every other node. A node that does not answer is left out, and the answer marked as stale.
    * @param items schema of the items of the list that a node answers
-   * @returns what each node has, by its id; this one's under `own` where it is alone
+   * @returns lists by node id; that of a node that runs alone under `own`
    */
   async ask<S extends TSchema>(
     { url, id, host, log }: FastifyRequest,
@@ -43,7 +43,7 @@ export class AllNodes {
         continue;
       }
       const reason = error?.message ?? `status ${answer?.status}`;
-      // consoles ask every few seconds: what stays the same is said once
+      // consoles ask every few seconds: each reason is logged once
       if (this.#silent.get(node.id) !== reason) log.warn({ node: node.id, reason }, `a node did not answer ${url}`);
       this.#silent.set(node.id, reason);
       markStale(reply);

@@ -20,7 +20,6 @@ import { addResources, speakJson, type ResourceOptions } from './resources.ts';
 import { answerAtOwner, type StreamOwners } from './stream-owner.ts';
 import { WrongCredentials } from './wrong-credentials.ts';
 
-/** What the API is made of, and who may call it. */
 export interface ApiOptions extends ResourceOptions {
   readonly config: {
     readonly accessToken: string;
@@ -32,11 +31,10 @@ export interface ApiOptions extends ResourceOptions {
   };
   readonly owners: StreamOwners;
   readonly log: Logger;
-  /** Where calls that may have changed something are noted. */
+  /** Log of calls that may have changed something. */
   readonly audit?: AuditLog;
-  /** Counts the answers. */
   readonly calls?: CallCounts | undefined;
-  /** What else the bearer of the token gets here, which is no call of the API. */
+  /** Further routes behind the token that are no part of the API, such as metrics. */
   readonly beside?: FastifyPluginAsync | undefined;
 }
 
@@ -50,7 +48,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     speakJson(app);
     if (calls !== undefined) countCalls(app, calls);
 
-    // In this order: CORS for every answer, refusals too; then who may ask what.
+    // CORS first, for every answer, including rejections; then the checks of the caller
     app.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);
       done();
@@ -69,7 +67,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     if (config.etag) addEtags(app);
     readYourWrites(app, dynamic, options.directory);
 
-    // in front of what describes the calls of the API
+    // before the hooks that describe calls of the API
     if (beside !== undefined) await app.register(beside);
     await describeApi(app, version);
     answerAtOwner(app, owners, user);

@@ -8,23 +8,22 @@ import type { WrongCredentials } from './wrong-credentials.ts';
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 const MAX_SHOWN = 32;
-/** How long a wrong credential waits for its answer, and how many may wait at once. */
+/** Delay of the answer to a wrong credential, and limit of delayed answers. */
 const DELAY_MS = 200;
 const MAX_DELAYED = 1000;
 
-/** Requests of those who may only look. */
+/** Requests with the credential of a read-only link. */
 const readOnly = new WeakSet<FastifyRequest>();
 
-/** Whether the credential of a request is that of a read-only link. */
 export function isReadOnly(request: FastifyRequest): boolean {
   return readOnly.has(request);
 }
 
 /**
- * Lets only requests pass that bear the access token as Basic credentials (RFC 7617). The token needs no colon.
- * All else fails with one of the 401 errors of docs/compatibility.md#authentication-and-cors; a wrong credential a little
- * later, and beyond the limit of its client with 429 and the end of the connection. The credential of a read-only link
- * lets requests pass that look at what it may show.
+ * Admits only requests that bear the access token as Basic credentials (RFC 7617). The token needs no colon. Others fail with
+ * one of the 401 errors of docs/compatibility.md#authentication-and-cors: a wrong credential after a delay, and beyond the
+ * limit of its client with 429 and the end of the connection. The credential of a read-only link admits requests that read
+ * what it may show.
  */
 export async function requireToken(
   app: FastifyInstance,
@@ -42,7 +41,7 @@ export async function requireToken(
   });
   const usual = digest(`Basic ${Buffer.from(accessToken).toString('base64')}`);
   app.addHook('onRequest', (request, reply, done) => {
-    // What nearly every client sends needs no parsing.
+    // the usual header needs no parsing
     if (timingSafeEqual(digest(request.headers.authorization ?? ''), usual)) return done();
     app.basicAuth(request, reply, (refusal) => {
       const error = refusal === undefined ? undefined : explain(request.headers.authorization, isToken);
@@ -90,17 +89,17 @@ export async function requireToken(
   }
 }
 
-/** What a well-formed header of Basic credentials holds. */
+/** Content of a well-formed header of Basic credentials. */
 function credentialOf(header = ''): string {
   return Buffer.from(header.split(' ')[1] ?? '', 'base64').toString();
 }
 
-/** Equal digests in constant time: neither the length nor the start of the token can be felt out. */
+/** Compares digests in constant time: timing reveals neither the length nor the start of the token. */
 function digest(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-/** Why a header was refused; undefined for a right token without a colon, which RFC 7617 does not know. */
+/** Reason to reject a header; undefined for the token without a colon, which RFC 7617 does not allow. */
 function explain(header: string | undefined, isToken: (given: string) => boolean): KilnError | undefined {
   if (header === undefined || header === '') return kilnError('authorizationMissing');
   const [scheme, credentials, ...rest] = header.split(' ');

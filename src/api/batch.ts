@@ -9,13 +9,13 @@ const Result = Type.Object({
   statusCode: Type.Integer(),
 });
 
-/** Answers of a batch call: a bare array, one result for each item, in their order. */
+/** Answers of a batch call: a bare array with one result for each item, in their order. */
 export function batchAnswers<T extends TSchema>(made: T) {
   const results = Type.Array(Type.Object({ ...Result.properties, response: Type.Optional(made) }));
   return { '2xx': results, 409: results, '4xx': Type.Unknown(), '5xx': Type.Unknown() };
 }
 
-/** More would keep other calls waiting for the disk. */
+/** A longer batch would keep other calls waiting for the disk. */
 const MAX_ITEMS = 1000;
 
 /** @throws bodyNotArray, batchTooLong */
@@ -25,7 +25,7 @@ export function itemsOf(body: unknown): readonly unknown[] {
   return body;
 }
 
-/** Sends the results under their common status, 207 when they differ. The reason of a failed item is in the log only. */
+/** Sends the results under their common status, or 207 when they differ. The reason of a failed item is in the log only. */
 export function sendBatch<T>(
   reply: FastifyReply,
   outcomes: readonly Outcome<T>[],

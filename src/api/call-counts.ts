@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { Histogram } from '../lib/histogram.ts';
 
-/** Calls of one route that were answered with one status. */
+/** Number of calls of one route that were answered with one status. */
 export interface CallCount {
   readonly method: string;
-  /** As the API describes it, with the names of parameters; `none` where there is no such route. */
+  /** Route with the names of its parameters; `none` for an unknown one. */
   readonly route: string;
   readonly status: number;
   count: number;
 }
 
-/** What the management API has answered, by routes: nobody can make one up. */
+/** Counts of answers by route. Clients cannot add routes. */
 export class CallCounts {
   readonly #counts = new Map<string, CallCount>();
   readonly #seconds = new Map<string, Histogram>();
@@ -37,7 +37,7 @@ export class CallCounts {
 
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 
-/** Counts every answer of an API, also where there is no route. */
+/** Counts every answer of an API, including those to unknown routes. */
 export function countCalls(app: FastifyInstance, counts: CallCounts): void {
   app.addHook('onResponse', ({ method, routeOptions }, reply, done) => {
     const route = routeOptions.url ?? 'none';

@@ -2,26 +2,25 @@ import type { FastifyRequest } from 'fastify';
 
 const MAX_USER = 200;
 
-/** Who calls, as it is told to operators. */
+/** Caller of the API, as logs show it. */
 export interface Caller {
-  /** Of the credentials, never their secret part. */
+  /** User of the credentials, never their secret part. */
   readonly user: string;
-  /** Address of the client. */
   readonly remote: string;
-  /** The node that the client has called, where it was another one. */
+  /** Node that the client called, if it was another one. */
   readonly takenBy?: string;
 }
 
-/** The user part of an access token `user:password`; of one that is nothing but secret there is none to tell. */
+/** User of an access token `user:password`; `access token` for a token that is all secret. */
 export function userOf(accessToken: string): string {
   const [, user, password] = /^([^:]+):(.*)$/s.exec(accessToken) ?? [];
   return user === undefined || password === '' ? 'access token' : user.slice(0, MAX_USER);
 }
 
-/** Headers of a call that another node carries here: they exist only within this process. */
+/** Headers of a call that another node forwards here: they exist only within this process. */
 export const CALLER_HEADERS = { user: 'kiln-user', remote: 'kiln-remote', takenBy: 'kiln-taken-by' } as const;
 
-/** Who has called the node that carries a call here. */
+/** Caller of the node that forwards a call here. */
 export function carriedCaller({ headers }: FastifyRequest): Caller {
   const value = (name: string): string => decodeURIComponent(headers[name]?.toString() ?? '');
   const { user, remote, takenBy } = CALLER_HEADERS;

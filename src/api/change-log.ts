@@ -6,26 +6,25 @@ import type { Caller } from './caller.ts';
 import { answeredBy } from './stream-owner.ts';
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
-/** Actions that only list, though they are called by POST. */
+/** Actions that only list, although their method is POST. */
 const LISTING = /:(?:records|pushes|hlsDumps)$/;
-/** Actions that change no configuration and may come many times a second. */
+/** Actions that change no configuration and may be called many times a second. */
 const FREQUENT = /:sendEvents?$/;
 const MOST_NAMES = 20;
-/** Characters of a name and of a path in the audit log. */
+/** Limits of the length of a name and of a path in the audit log. */
 const LONGEST = { name: 200, path: 2000 };
 
-/** Calls that have changed nothing. */
 const unchanged = new WeakSet<FastifyRequest>();
 
-/** What a change led to, for the answer: one that has changed nothing is not logged. */
+/** Value of a change, for the answer; marks a call that has changed nothing, which is not logged. */
 export function noted<T>(request: FastifyRequest, { value, isChanged }: Patched<T>): T {
   if (!isChanged) unchanged.add(request);
   return value;
 }
 
 /**
- * Logs each call that may have changed something: what it was about, who called, and the id of the request. Events that
- * are sent with a stream are logged at debug level.
+ * Logs each call that may have changed something: its object, its caller, and the id of the request. Calls that send events
+ * with a stream are logged at debug level.
  */
 export function logChanges(app: FastifyInstance, log: Logger): void {
   app.addHook('onResponse', (request, reply, done) => {
@@ -42,9 +41,10 @@ export function logChanges(app: FastifyInstance, log: Logger): void {
 }
 
 /**
- * Notes each call that may have changed something in the audit log, whatever came of it, but for events that are sent with a
- * stream. To be registered where only admitted calls come.
- */
+ /**
+  * Writes each call that may have changed something to the audit log, successful or not, except calls that send events with a
+  * stream. Register it where only admitted calls arrive.
+  */
 export function auditChanges(
   app: FastifyInstance,
   audit: AuditLog,
@@ -82,12 +82,12 @@ function mayChange(request: FastifyRequest): boolean {
   return !READING.has(request.method) && !asks(request, LISTING) && !unchanged.has(request);
 }
 
-/** Actions are called by POST: what else ends like one is a name, such as that of a session. */
+/** Whether a request calls one of the actions. Their method is POST: other paths with such an end are names. */
 function asks(request: FastifyRequest, actions: RegExp): boolean {
   return request.method === 'POST' && actions.test(pathOf(request));
 }
 
-/** Names of what a call makes, or ids of tasks, or of the stream that it is about: they are in no path. */
+/** Names of created objects, or ids of tasks, or the stream of a task: no path contains them. */
 function namesIn({ body }: FastifyRequest): string[] {
   const items: unknown[] = Array.isArray(body) ? body : [body];
   return items.slice(0, MOST_NAMES).flatMap((item) => {

@@ -5,7 +5,6 @@ import { KilnError, kilnError } from '../errors.ts';
 import type { ChannelKind } from '../channels/channel-kind.ts';
 import { ApplicationPath, findApplication } from './lookup.ts';
 
-/** Names in the path of a channel. */
 export const ChannelPath = Type.Object({ ...ApplicationPath.properties, channel: Type.String() });
 
 interface ApplicationNames {
@@ -14,7 +13,7 @@ interface ApplicationNames {
 }
 
 /**
- * The application of a path that has channels of a kind.
+ * Application of a path, if it may have channels of a kind.
  * @throws vhostNotFound, applicationNotFound, channelsForbidden
  */
 export function findForChannels(registry: Registry, path: ApplicationNames, kind: ChannelKind<unknown>): Application {
@@ -24,8 +23,8 @@ export function findForChannels(registry: Registry, path: ApplicationNames, kind
 }
 
 /**
- * The application of a channel's path: whether it is missing or the channel makes no difference there.
- * @param kind that the application has to have; undefined: it need not any more
+ * Application of a channel's path. A missing application counts as a missing channel.
+ * @param kind that the application must enable; undefined: it may have been disabled since
  * @throws vhostNotFound, channelNotFound, channelsForbidden
  */
 export function findOfChannel(registry: Registry, path: ApplicationNames, kind?: ChannelKind<unknown>): Application {

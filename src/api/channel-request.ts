@@ -3,8 +3,8 @@ import { kilnError } from '../errors.ts';
 import type { Checked } from '../channels/sources/definition-form.ts';
 
 /**
- * The definition of a channel that a body has.
- * @throws channelInvalid, which names the element that is wrong
+ * Definition of a channel from a body.
+ * @throws channelInvalid, which names the element at fault
  */
 export function checkedChannel<T>(checked: Checked<T>): T {
   if (checked.ok) return checked.value;

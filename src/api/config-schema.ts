@@ -16,12 +16,12 @@ import { TaskChoice, TaskId } from './task-actions.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
 
-/** Where they stand in Server.xml. */
+/** Path of virtual hosts in Server.xml. */
 const VHOST = ['Server', 'VirtualHosts', 'VirtualHost'];
 const APPLICATION = [...VHOST, 'Applications', 'Application'];
 const PROFILE = [...APPLICATION, 'OutputProfiles', 'OutputProfile'];
 
-/** Schemas of the description of the API that have a name. */
+/** Names of schemas in the description of the API. */
 export type SchemaName =
   | 'Application'
   | 'ApplicationChange'
@@ -42,14 +42,14 @@ export type SchemaName =
   | 'VirtualHost';
 
 /**
- * A configuration object in a body or an answer: anything for the route, since what reads it tells its faults;
- * in the description of the API the schema of that name.
+ * Schema of a configuration object in a body or an answer. The route accepts anything, since its reader reports faults; the
+ * description of the API refers to the schema of that name.
  */
 export function shown(name: SchemaName | `${SchemaName}[]`) {
   return Type.Unknown({ shows: name });
 }
 
-/** Puts references in the place of what `shown` made, anywhere in a document. */
+/** Replaces the schemas of `shown` by references, anywhere in a document. */
 export function showReferences(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(showReferences);
   if (typeof value !== 'object' || value === null) return value;
@@ -60,7 +60,7 @@ export function showReferences(value: unknown): unknown {
   return shows.endsWith('[]') ? { type: 'array', items: reference(shows.slice(0, -2)) } : reference(shows);
 }
 
-/** The schemas that the references are to, in JSON Schema's own words. */
+/** Schemas for these references, in plain JSON Schema. */
 export function configSchemas(): Readonly<Record<SchemaName, object>> {
   const { properties: application, ...aboutApplication } = whole(Application, APPLICATION);
   const { name: _name, outputProfiles: _profiles, ...changeable } = application;

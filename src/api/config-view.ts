@@ -3,27 +3,24 @@ import { explicit } from '../config/resolve.ts';
 import type { Application } from '../core/application.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 
-/** A configuration object as it was given, without defaults (docs/compatibility.md#rest-answers). */
+/** A configuration object with its given values, without defaults (docs/compatibility.md#rest-answers). */
 type Explicit = Readonly<Record<string, unknown>>;
 
-/** The virtual host without its applications, with the template of those made on demand. */
+/** Shows a virtual host without its applications, but with the template of on-demand ones. */
 export function viewVhost(vhost: VirtualHost): Explicit {
   const { applications: _, ...view } = given(vhost.config);
   const { template } = vhost;
   return template === undefined ? view : { ...view, dynamicApplicationTemplate: viewConfig(template) };
 }
 
-/** An application as the API shows it. */
 export function viewApplication(application: Application): Explicit {
   return { ...viewConfig(application.config), dynamic: application.dynamic };
 }
 
-/** An output profile as the API shows it. */
 export function viewProfile(profile: OutputProfileConfig): Explicit {
   return viewConfig(profile);
 }
 
-/** A configuration object as the API shows it. */
 export function viewConfig(config: ApplicationConfig | OutputProfileConfig): Explicit {
   return given(config);
 }

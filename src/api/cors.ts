@@ -6,7 +6,7 @@ import type { CrossDomainsConfig } from '../config/model.ts';
 const METHODS = 'OPTIONS, HEAD, GET, POST, PUT, PATCH, DELETE';
 
 /**
- * Sets the CORS headers of every answer and answers every OPTIONS with 204, before anything asks for credentials
+ * Sets the CORS headers of every answer and answers every OPTIONS with 204, before any check of credentials
  * (docs/compatibility.md#authentication-and-cors).
  */
 export async function answerCors(app: FastifyInstance, crossDomains: CrossDomainsConfig | undefined): Promise<void> {

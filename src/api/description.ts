@@ -46,15 +46,15 @@ interface Operation {
   readonly responses: Record<string, object>;
 }
 
-/** What of an OpenAPI document is completed here. */
+/** Parts of an OpenAPI document that are completed here. */
 interface Document {
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: Record<string, object>;
 }
 
 /**
- * `/openapi.json`, made of the schemas of the routes that are registered after it, and `/docs`, a page that shows it.
- * Both are for the bearer of the token, whom a browser asks for it.
+ * Serves `/openapi.json`, made of the schemas of the routes that are registered after it, and `/docs`, a page that shows it.
+ * Both require the token, which a browser asks its user for.
  */
 export async function describeApi(app: FastifyInstance, { version }: Version): Promise<void> {
   await app.register(swagger, {
@@ -66,7 +66,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
     },
     transform: ({ schema, url }) => ({
       schema: { tags: [tagOf(url)], ...schema },
-      // swagger takes the action behind a name for another name
+      // swagger takes an action behind a name for another parameter
       url: url.replace(/:(\w+)(?=::)/g, '{$1}'),
     }),
     transformObject: (made) => {
@@ -81,7 +81,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
   await app.register(docsPage(TITLE, () => app.swagger()));
 }
 
-/** Adds what every call can be answered with before its route is asked, and words for each status. */
+/** Adds the errors of checks that precede every route, and a text for each status. */
 function describeAnswers({ paths, components }: Document): void {
   components.responses = EARLY_ANSWERS;
   components.schemas = configSchemas();
@@ -93,7 +93,7 @@ function describeAnswers({ paths, components }: Document): void {
   }
 }
 
-/** Adds to each body one that the call takes, where its schema has brought none. */
+/** Adds an example to each body whose schema has none. */
 function giveExamples({ paths }: Document): void {
   for (const { requestBody } of Object.values(paths).flatMap((item) => Object.values(item))) {
     const { schema = {}, example: own } = requestBody?.content['application/json'] ?? {};
@@ -116,7 +116,7 @@ const COLLECTIONS = [
   'vhosts',
 ];
 
-/** The resource that a path is about: its last word that is no name. */
+/** Resource of a path: its last word that is no parameter. */
 function tagOf(url: string): string {
   if (url.includes('/stats/')) return 'statistics';
   const words = url.split(/[/:]+/).slice(2);

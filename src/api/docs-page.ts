@@ -1,10 +1,10 @@
 import Fastify, { type FastifyBaseLogger, type FastifyPluginAsync } from 'fastify';
 import { answerError } from './envelope.ts';
 
-/** The bar would offer to show the documents of others. */
+/** Hides the bar, which offers to show documents of other servers. */
 const STYLE = '.swagger-ui .topbar { display: none }';
 
-/** Nothing but what this server sends, whatever a document that it shows may contain. */
+/** Admits only what this server sends, whatever a shown document contains. */
 const POLICY = [
   "default-src 'self'",
   "img-src 'self' data:",
@@ -15,8 +15,8 @@ const POLICY = [
 ].join('; ');
 
 /**
- * `/docs`, a page that shows an OpenAPI document. What it is made of is loaded for the first who asks for it: that takes a tenth of
- * a start, and most nodes are never asked.
+ * Serves `/docs`, a page that shows an OpenAPI document. Its parts are loaded at the first request: that takes a tenth of a
+ * start, and most nodes never get one.
  */
 export function docsPage(title: string, document: () => object): FastifyPluginAsync {
   return async (app) => {
@@ -25,7 +25,7 @@ export function docsPage(title: string, document: () => object): FastifyPluginAs
       try {
         return await (opened ??= open(title, document(), app.log));
       } catch (error) {
-        // what is missing may be there for the next one
+        // the next request tries again
         opened = undefined;
         throw error;
       }
@@ -38,7 +38,7 @@ export function docsPage(title: string, document: () => object): FastifyPluginAs
         const { connection: _, date: __, ...own } = answer.headers;
         reply.code(answer.statusCode).headers(own);
         if (answer.statusCode === 304) return reply.removeHeader('content-type').removeHeader('content-length').send();
-        // what has no tag of a file yet is text, and may get one of an answer
+        // a file has a tag already; the page, a text, may get one as answers do
         return reply.send(own.etag === undefined ? answer.payload : answer.rawPayload);
       });
     }
@@ -52,11 +52,11 @@ async function open(title: string, document: object, log: FastifyBaseLogger) {
   ]);
   const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }) });
   app.setErrorHandler(answerError);
-  // its types know no OpenAPI 3.1
+  // its types lack OpenAPI 3.1
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
     routePrefix: '/docs',
-    // a validator would be asked at its home
+    // no requests to the home of the validator
     uiConfig: { docExpansion: 'none', validatorUrl: null },
     theme: { title, css: [{ filename: 'kiln.css', content: STYLE }] },
     staticCSP: POLICY,

@@ -4,13 +4,12 @@ import Type, { type TSchema } from 'typebox';
 import { KilnError, kilnError } from '../errors.ts';
 import { isDocument, type Document } from '../management/documents.ts';
 
-/** Of every answer. */
 export const CONTENT_TYPE = 'application/json;charset=UTF-8';
 
-/** An answer without a payload: errors, and successes that have nothing to tell. */
+/** An answer without a payload: an error, or a success without a result. */
 export const ErrorBody = Type.Object({ message: Type.String(), statusCode: Type.Integer() });
 
-/** Schemas of a route's answers: the payload in its envelope, and what every call may fail with. */
+/** Schemas of a route's answers: the payload in its envelope, and the common errors. */
 export function answers<T extends TSchema>(payload: T) {
   return {
     200: Type.Object({ message: Type.String(), response: payload, statusCode: Type.Integer() }),
@@ -19,7 +18,7 @@ export function answers<T extends TSchema>(payload: T) {
   };
 }
 
-/** Like `answers`, of a route without payload. */
+/** Schemas of a route without payload. */
 export const noPayload = { 200: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
 
 /** @throws bodyNotObject */
@@ -33,20 +32,19 @@ export const noSession = {
   404: Type.Object({ message: Type.String(), response: Type.Optional(Type.String()), statusCode: Type.Integer() }),
 };
 
-/** A payload in its envelope. */
 export function ok<T>(response: T) {
   return { message: 'OK', response, statusCode: 200 };
 }
 
-/** The envelope of a success that has nothing to tell. */
+/** Envelope of a success without a result. */
 export const done = { message: 'OK', statusCode: 200 };
 
-/** The envelope of what was created, where it is not shown. */
+/** Envelope for a created object that the answer does not show. */
 export const created = { message: 'Created', statusCode: 201 };
 
 /**
- * Answers whatever was thrown: entries of errors.ts with their text, requests that Fastify refused with its text,
- * anything else as 500 without details, which are in the log.
+ * Answers any error: entries of errors.ts and rejections of Fastify with their text, others as 500 without details, which are
+ * in the log.
  */
 export function answerError(
   error: FastifyError | KilnError,
@@ -59,28 +57,28 @@ export function answerError(
   const text = known ? error.message : STATUS_CODES[500];
   if (status === 401) reply.header('www-authenticate', 'Basic realm="Kiln"');
   reply.code(status).header('content-type', CONTENT_TYPE);
-  // the one absence with a form of its own (docs/compatibility.md#rest-answers)
+  // the one 404 with a form of its own (docs/compatibility.md#rest-answers)
   if (error.code === 'sessionNotFound') {
     return reply.send({ message: STATUS_CODES[status], response: text, statusCode: status });
   }
   return reply.send({ message: messageOf(error, text, status), statusCode: status });
 }
 
-/** Most have the form of the server, and some their own (docs/compatibility.md#rest-answers). */
+/** Most texts have the server's form, and some their own (docs/compatibility.md#rest-answers). */
 function messageOf(error: FastifyError | KilnError, text: string | undefined, status: number): string | undefined {
   if (isAboutConfig(error)) return `[Config] ${text}`;
   if (error.code === 'channelsForbidden') return text;
   return error.code === 'channelNotFound' ? `${text} (${status})` : `[HTTP] ${text} (${status})`;
 }
 
-/** What went wrong as it had to be expected has no stack; why a stream could not be pulled was logged where it was tried. */
+/** Expected errors are logged without a stack. The failure of a pull was logged by the pull itself. */
 function logFailure(error: FastifyError | KilnError, { log, method, url }: FastifyRequest): void {
   if (!(error instanceof KilnError)) log.error({ err: error, method, url }, 'the API call failed');
   else if (error.code !== 'pullFailed')
     log.error({ method, url, status: error.status }, `the API call failed: ${error.message}`);
 }
 
-/** What is wrong with a configuration object is told in its own form (docs/compatibility.md#rest-answers). */
+/** Faults of configuration objects have a form of their own (docs/compatibility.md#rest-answers). */
 function isAboutConfig(error: FastifyError | KilnError): boolean {
   return error.code === 'configInvalid' || error.code === 'valueMissing';
 }

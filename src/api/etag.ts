@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { matchesEtag } from '../lib/etag.ts';
 
 /**
- * Marks answers to reads with `<hex hash>-<size>` and answers 304 to a client that has them already
+ * Adds `<hex hash>-<size>` as entity tag to answers to reads, and answers 304 to a client with the same tag
  * (docs/compatibility.md#rest-answers).
  */
 export function addEtags(app: FastifyInstance): void {
@@ -15,7 +15,7 @@ export function addEtags(app: FastifyInstance): void {
     reply.header('etag', etag);
     if (!matchesEtag(request.headers['if-none-match'], etag)) return done(null, payload);
     reply.code(304).removeHeader('content-type');
-    // of a HEAD the length is told, then the payload is left out
+    // a HEAD needs the payload for its length; then the payload is left out
     done(null, request.method === 'HEAD' ? payload : null);
   });
 }

@@ -8,15 +8,14 @@ import { kilnError } from '../errors.ts';
 import { isDocument, type Document } from '../management/documents.ts';
 import { objectOf } from './envelope.ts';
 
-/** What is injected into a stream because of one body. */
+/** Events to inject into a stream, from one body. */
 export interface EventOrder {
   readonly codec: DataCodec;
   readonly target: DataTrack['target'];
-  /** One or more, each an event of its own. */
   readonly events: readonly Buffer[];
 }
 
-/** The body in the description of the API; `readEvent` checks it, in words of its own. */
+/** Body in the description of the API; `readEvent` checks it, with texts of its own. */
 export const StreamEvent = Type.Object({
   eventFormat: Type.String({ description: 'id3v2, cue or scte35' }),
   eventType: Type.Optional(
@@ -46,7 +45,7 @@ const FORMATS = {
   scte35: { codec: 'SCTE35', make: (events: readonly unknown[]) => events.map(spliceOf) },
 } as const;
 
-/** Frames of a tag, or events of a body. */
+/** Limit of frames of a tag, and of events of a body. */
 const MAX_EVENTS = 100;
 const TICKS_PER_MS = 90;
 
@@ -72,7 +71,7 @@ export function readEvent(body: unknown): EventOrder {
   return { codec, target: type === 'event' ? undefined : type, events: made };
 }
 
-/** Bodies of `:sendEvents`. @throws eventInvalid, batchTooLong */
+/** Reads the bodies of `:sendEvents`. @throws eventInvalid, batchTooLong */
 export function eventBodies(body: unknown): readonly unknown[] {
   if (!Array.isArray(body) || body.length === 0) throw kilnError('eventInvalid', 'events(array) is required');
   if (body.length > MAX_EVENTS) throw kilnError('batchTooLong', MAX_EVENTS);
@@ -111,8 +110,8 @@ function frameOf(event: unknown): Id3Frame {
 function cueOf(event: unknown): Buffer {
   const { cueType, duration } = documentOf(event);
   const type = directionOf(cueType);
-  const told = type === 'out' ? { cueType: type, duration: milliseconds(duration, 1) } : { cueType: type };
-  return Buffer.from(JSON.stringify(told));
+  const cue = type === 'out' ? { cueType: type, duration: milliseconds(duration, 1) } : { cueType: type };
+  return Buffer.from(JSON.stringify(cue));
 }
 
 /** @throws eventInvalid */

@@ -32,7 +32,7 @@ const PROGRAMS = {
   ],
 };
 
-/** A body for each of the schemas that bodies are described by. */
+/** Example body for each named schema. */
 export const EXAMPLES: Readonly<Record<SchemaName, object>> = {
   Application: { name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {}, webrtc: {} } },
   ApplicationChange: { publishers: { llhls: { segmentDuration: 2 } } },

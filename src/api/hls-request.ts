@@ -7,7 +7,7 @@ import { readTaskId, readText } from '../tasks/request.ts';
 
 const MAX_PLAYLISTS = 64;
 
-/** The bodies in the description of the API; what follows checks them, in words of its own. */
+/** Body in the description of the API; the functions below check it, with texts of their own. */
 export const DumpCreation = Type.Object({
   outputStreamName: Type.String(),
   id: Type.String({ description: 'unique for the output stream' }),
@@ -40,7 +40,7 @@ export function readDumpRequest(given: unknown): { readonly output: string; read
   return { output, request };
 }
 
-/** The dumps that :stopHlsDump and :hlsDumps are about: the one of that id, or all. @throws bodyNotObject, taskInvalid */
+/** Dumps for :stopHlsDump and :hlsDumps: the one of that id, or all. @throws bodyNotObject, taskInvalid */
 export function readDumpChoice(given: unknown): { readonly output: string; readonly id: string | undefined } {
   const body = objectOf(given ?? {});
   const output = readText(body, 'outputStreamName');
@@ -48,7 +48,7 @@ export function readDumpChoice(given: unknown): { readonly output: string; reado
   return { output, id: (body.id ?? '') === '' ? undefined : readTaskId(body) };
 }
 
-/** @returns whether it is urgent @throws bodyNotObject, taskInvalid */
+/** @returns whether the conclusion is urgent @throws bodyNotObject, taskInvalid */
 export function readConclusion(given: unknown): boolean {
   const { urgent = false } = objectOf(given ?? {});
   if (typeof urgent !== 'boolean') throw kilnError('taskInvalid', '[urgent] must be a boolean');

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { hostMatcher } from '../lib/wildcard.ts';
 import { kilnError } from '../errors.ts';
 
-/** Serves only requests whose host is one of the names, `*` and `?` being wildcards; others fail with hostForbidden. */
+/** Admits only requests whose host matches a name; `*` and `?` are wildcards. Others fail with hostForbidden. */
 export function requireHostName(app: FastifyInstance, names: readonly string[]): void {
   if (names.includes('*')) return;
   const isAllowed = hostMatcher(names);

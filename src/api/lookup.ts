@@ -4,14 +4,10 @@ import type { Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
 import { kilnError } from '../errors.ts';
 
-/** Names in the paths of resources: of a virtual host, and of what is in it. */
 export const VhostPath = Type.Object({ vhost: Type.String() });
-/** Of an application. */
 export const ApplicationPath = Type.Object({ vhost: Type.String(), app: Type.String() });
-/** Of an input stream. */
 export const StreamPath = Type.Object({ vhost: Type.String(), app: Type.String(), stream: Type.String() });
 
-/** Of a viewer's session of a stream. */
 export const SessionPath = Type.Object({ ...StreamPath.properties, session: Type.String() });
 
 interface ApplicationNames {
@@ -29,7 +25,7 @@ export function findApplication(registry: Registry, { vhost, app }: ApplicationN
 }
 
 /**
- * The live input stream of a path.
+ * Live input stream of a path.
  * @throws vhostNotFound, applicationNotFound, streamNotFound
  */
 export function findStream(registry: Registry, path: StreamNames): InputStream {

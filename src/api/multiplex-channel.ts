@@ -37,7 +37,7 @@ const Playlist = Type.Object({
   ),
 });
 
-/** The body in the description of the API; `readMultiplex` checks it, in words of its own. */
+/** Body in the description of the API; `readMultiplex` checks it, with texts of its own. */
 export const MultiplexChannelCreation = Type.Object({
   outputStream: Type.Object({
     name: Type.String(),
@@ -54,7 +54,7 @@ export const MultiplexChannelCreation = Type.Object({
   playlists: Type.Optional(Type.Array(Playlist)),
 });
 
-/** A multiplex channel as answers show it (docs/compatibility.md#channels). */
+/** A multiplex channel in answers (docs/compatibility.md#channels). */
 export const MultiplexChannel = Type.Object({
   ...MultiplexChannelCreation.properties,
   state: Type.String({ description: 'None, Pulling, Playing or Stopped' }),
@@ -79,12 +79,12 @@ export function multiplexChannel(
   };
 }
 
-/** Without what has its default. */
+/** Leaves out options that have their default. */
 function shownTrack({ framerateConf, audioIndex, ...track }: Tracks[number]): Static<typeof TrackMapItem> {
   return { ...track, ...(framerateConf !== 0 && { framerateConf }), ...(audioIndex !== -1 && { audioIndex }) };
 }
 
-/** The options that OvenMediaEngine shows are always shown, others where they are set (docs/compatibility.md#channels). */
+/** Always shows the options that OvenMediaEngine shows, others if they are set (docs/compatibility.md#channels). */
 function shownPlaylist({ options, renditions, ...playlist }: Playlists[number]): Static<typeof Playlist> {
   const { webrtcAutoAbr, hlsChunklistPathDepth, webrtcAudioOnlyFallback, enableTsPackaging } = options;
   return {

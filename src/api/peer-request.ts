@@ -1,28 +1,28 @@
 import Type, { type Static } from 'typebox';
 import { definePeerCall } from '../peers/peer-call.ts';
 
-/** A call of the management API that one node carries to another, which lets it in. */
+/** A call of the management API that one node forwards to another, which accepts it without credentials. */
 export const API_REQUEST = definePeerCall(
   'api/request',
   Type.Object({
     method: Type.String(),
-    /** With its query. */
+    /** URL with its query. */
     url: Type.String(),
-    /** Of the log. */
+    /** Id of the request in the log. */
     requestId: Type.String(),
-    /** That the client called. */
+    /** Host that the client called. */
     host: Type.String(),
-    /** Who called, and from which address. */
+    /** User and address of the client. */
     user: Type.Optional(Type.String()),
     remote: Type.Optional(Type.String()),
     body: Type.Optional(Type.String()),
-    /** Where the configuration is that the answer has to be made with, as the node that was called knows it. */
+    /** Position of the configuration that the answering node must have, as the calling node knows it. */
     position: Type.Optional(Type.String()),
   }),
   Type.Object({
     status: Type.Integer({ minimum: 200, maximum: 599 }),
     type: Type.Optional(Type.String()),
-    /** The answer may lack what others know by now. */
+    /** Whether the answer may lack changes of other nodes. */
     stale: Type.Boolean(),
     body: Type.String(),
   }),

@@ -12,8 +12,8 @@ import { addResources, speakJson, type ResourceOptions } from './resources.ts';
 const POSITION = 'kiln-position';
 
 /**
- * Answers calls of the management API that other nodes carry here, because this one has what they are about. They were
- * let in where they came from, and are carried no further.
+ * Answers calls of the management API that other nodes forward here. The forwarding node has admitted them; they are not
+ * forwarded again.
  */
 export class PeerApi {
   readonly #app: FastifyInstance;
@@ -22,7 +22,7 @@ export class PeerApi {
     this.#app = app;
   }
 
-  /** Answers from now on, until it is closed. */
+  /** Answers calls until it is closed. */
   static async open(
     options: ResourceOptions & { readonly audit?: AuditLog },
     calls: PeerCalls,
@@ -38,7 +38,7 @@ export class PeerApi {
     speakJson(api.#app);
     if (audit !== undefined) auditChanges(api.#app, audit, carriedCaller);
     api.#app.addHook('preHandler', async ({ headers }, reply) => {
-      // the node that was called has asked the store: this one need not, unless it is behind
+      // the forwarding node has asked the store: this one need not, unless it is behind
       await dynamic.sync(headers[POSITION]?.toString());
       if (dynamic.stale) markStale(reply);
     });

@@ -19,7 +19,7 @@ const PROPERTIES = {
 
 const Properties = Type.Object(PROPERTIES);
 
-/** What a client asks to be pulled (docs/compatibility.md#pull-requests); times in milliseconds. */
+/** Request of a client to pull a stream (docs/compatibility.md#pull-requests); times in milliseconds. */
 export interface PullRequest {
   readonly name: string;
   /** At least one; all of one scheme. */
@@ -27,7 +27,7 @@ export interface PullRequest {
   readonly properties: Partial<Static<typeof Properties>>;
 }
 
-/** The body in the description of the API; `readPullRequest` checks it, in words of its own. */
+/** Body in the description of the API; `readPullRequest` checks it, with texts of its own. */
 export const PullCreation = Type.Object({
   name: Type.String(),
   urls: Type.Array(Type.String(), { description: 'all of one scheme', minItems: 1 }),
@@ -62,7 +62,7 @@ export function readPullRequest(body: unknown): PullRequest {
   return { name: name as string, urls: urls as string[], properties };
 }
 
-/** How it is pulled, with the defaults of docs/compatibility.md#pull-requests. */
+/** Settings of the pull, with the defaults of docs/compatibility.md#pull-requests. */
 export function orderOf({ urls, properties }: PullRequest, { origins }: VirtualHostConfig): PullOrder {
   const {
     persistent = false,

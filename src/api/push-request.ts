@@ -6,7 +6,7 @@ import { readPushSpec } from '../pushing/spec.ts';
 import { TrackStream } from '../tasks/track-selection.ts';
 import { TaskStreamBody } from './task-actions.ts';
 
-/** The body in the description of the API; `readPush` checks it, in words of its own. */
+/** Body in the description of the API; `readPush` checks it, with texts of its own. */
 export const PushCreation = Type.Object({
   id: Type.String(),
   stream: TaskStreamBody,
@@ -15,7 +15,7 @@ export const PushCreation = Type.Object({
   streamKey: Type.Optional(Type.String({ description: 'required for rtmp' })),
 });
 
-/** A push in answers; times of `sentTime` and `totalsentTime` are milliseconds. */
+/** A push in answers; `sentTime` and `totalsentTime` are in milliseconds. */
 export const PushTask = Type.Object({
   id: Type.String(),
   state: Type.String({ description: 'ready, connecting, pushing, stopping, stopped or error' }),
@@ -39,7 +39,7 @@ export const PushTask = Type.Object({
 });
 type PushTask = Static<typeof PushTask>;
 
-/** A push as answers show it. @returns undefined for one that a node of another version has created */
+/** Shows a push. @returns undefined for one that a node of another version has created */
 export function pushTask(row: TaskRow): PushTask | undefined {
   const spec = readPushSpec(row.definition.spec);
   if (spec === undefined) return undefined;

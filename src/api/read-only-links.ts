@@ -3,15 +3,17 @@ import { promisify } from 'node:util';
 
 const CREDENTIAL = /^read-only:(?<expires>\d{1,12})\.(?<seal>[A-Za-z0-9_-]{43})$/;
 const SALT = 'kiln read-only links';
-/** A second of a core for some ten guesses: whoever has a link could try tokens on it otherwise, millions a second. */
+/**
+ * Derivation cost, about a tenth of a second of a core: without it the holder of a link could try millions of tokens a second.
+ */
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 2 ** 20 };
 const KEY_BYTES = 32;
 
 const derive = promisify<string, string, number, typeof COST, Buffer>(scrypt);
 
 /**
- * Credentials that let their bearer look until they expire: `read-only:`, when that is in seconds since 1970, and a seal by
- * the access token. Every node with that token knows them, and none does when the token has changed.
+ * Credentials for reading until they expire: `read-only:`, the time of expiry in seconds since 1970, and a seal by the access
+ * token. Every node with that token accepts them, until the token changes.
  */
 export class ReadOnlyLinks {
   readonly #accessToken: string;
@@ -37,7 +39,7 @@ export class ReadOnlyLinks {
 
   async #seal(expires: number): Promise<string> {
     const deriving = (this.#key ??= derive(this.#accessToken, SALT, KEY_BYTES, COST));
-    // without the memory for it now, there may be later
+    // memory for it may be available later
     deriving.catch(() => (this.#key = undefined));
     return createHmac('sha256', await deriving)
       .update(`${expires}`)

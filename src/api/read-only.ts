@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 const APP = '/v1/vhosts/:vhost/apps/:app';
-/** Routes that the bearer of a read-only link may GET. Those that show configuration are not among them: it holds secrets. */
+/** Routes for GET with a read-only link. None shows configuration, which contains secrets. */
 const OPEN: ReadonlySet<string> = new Set([
   '/v1/version',
   '/v1/cluster/nodes',
@@ -30,7 +30,7 @@ const OPEN: ReadonlySet<string> = new Set([
 ]);
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** Whether a request that may only look is for something that it may see. */
+/** Whether a read-only link admits the request. */
 export function mayLook({ method, routeOptions }: FastifyRequest): boolean {
   // parameters have patterns where an action may follow
   const route = routeOptions.url?.replaceAll(/\(\^[^)]*\)/g, '');
@@ -39,10 +39,10 @@ export function mayLook({ method, routeOptions }: FastifyRequest): boolean {
 
 const HIDDEN = '***';
 const SECRET_FIELD = /key$|secret|password|passphrase|token/i;
-/** Paths and queries of addresses elsewhere may hold stream keys, passphrases and signatures; they may stand within a text. */
+/** URLs in any text, by scheme and host: paths and queries may contain stream keys, passphrases and signatures. */
 const ADDRESS = /\b(?!file:|stream:)([a-z][a-z0-9+.-]{0,20}:\/\/)(?:[^\s/?#@]*@)?([^\s/?#"']+)[/?#][^\s"']+/gi;
 
-/** What of an answer may be shown to somebody who may only look. */
+/** Copies an answer without its secrets, for read-only links. */
 export function withoutSecrets(value: unknown, field = ''): unknown {
   if (typeof value === 'string') {
     if (SECRET_FIELD.test(field)) return HIDDEN;
@@ -53,7 +53,7 @@ export function withoutSecrets(value: unknown, field = ''): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutSecrets(item, key)]));
 }
 
-/** Leaves secrets out of the answers to those requests, whichever node gives them. */
+/** Removes secrets from answers to requests with a read-only link, whichever node answers. */
 export function hideSecrets(app: FastifyInstance, isReadOnly: (request: FastifyRequest) => boolean): void {
   app.addHook('onSend', async (request, reply, payload) => {
     const isJson = String(reply.getHeader('content-type')).startsWith('application/json');

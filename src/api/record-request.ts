@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { SEGMENTATION_RULES } from '../recording/request.ts';
 import { TaskStreamBody } from './task-actions.ts';
 
-/** The body in the description of the API; `readRecord` checks it, in words of its own. */
+/** Body in the description of the API; `readRecord` checks it, with texts of its own. */
 export const RecordCreation = Type.Object({
   id: Type.String({ description: 'unique in the application' }),
   stream: TaskStreamBody,

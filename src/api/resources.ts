@@ -45,12 +45,11 @@ import type { StreamSessions } from './stream-sessions.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Media types of bodies that are no JSON. */
+    /** Media types of bodies that are text, not JSON. */
     readonly textTypes?: readonly string[];
   }
 }
 
-/** What the resources of the management API are made of. */
 export interface ResourceOptions {
   readonly registry: Registry;
   readonly version: Version;
@@ -60,29 +59,28 @@ export interface ResourceOptions {
   readonly pulls: PulledStreams;
   readonly channels: Channels;
   readonly guides: Guides;
-  /** Lets a stream that nobody has be pulled from where `Origins` and `OriginMapStore` say that it is. */
+  /** Pulls a stream that no node has, if `Origins` or `OriginMapStore` has a source for it. */
   readonly fetch: Demand['fetch'];
   readonly tasks: ClusterTasks;
   readonly records: Records;
-  /** Of all kinds of HLS. */
+  /** Publishers of all kinds of HLS. */
   readonly playlists: readonly PlaylistPublisher[];
-  /** Undefined where they are off. */
   readonly thumbnails?: ThumbnailSource | undefined;
-  /** What all nodes count; undefined on a node that is alone. */
+  /** Statistics of the whole cluster; undefined on a node that runs alone. */
   readonly shared?: SharedStatistics;
-  /** Of this node. */
+  /** Queues of this node. */
   readonly queues: Queues;
-  /** Who is asked, too, for what every node has for itself; undefined where this node alone is. */
+  /** Access to other nodes, for lists that every node has; undefined on a node that runs alone. */
   readonly others?: OtherNodes;
   readonly dynamic: DynamicConfig;
   readonly events: OverviewOptions['events'];
   readonly codecs: CodecInventory;
   readonly certificates: ReloadableCertificates;
-  /** No client's address is told. */
+  /** Whether answers leave out the addresses of clients. */
   readonly hidesClients?: boolean;
 }
 
-/** How calls are read and errors answered, whoever calls. */
+/** Sets how bodies are read and errors answered. */
 export function speakJson(app: FastifyInstance): void {
   app.setErrorHandler(answerError);
   app.setNotFoundHandler(() => {
@@ -93,7 +91,6 @@ export function speakJson(app: FastifyInstance): void {
   takeAnyBody(app);
 }
 
-/** All routes of the management API. */
 export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
   const {
     registry,
@@ -136,7 +133,7 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(versionRoutes(version));
 }
 
-/** A body is JSON whatever its type says, unless its route takes that type as text. None at all is fine, too. */
+/** Reads a body as JSON whatever its type is, unless its route accepts that type as text. A missing body is accepted, too. */
 function takeAnyBody(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeAllContentTypeParsers();

@@ -6,32 +6,31 @@ import { readCsvPrograms } from '../channels/scheduled/upload/csv.ts';
 import { UploadError } from '../channels/scheduled/upload/upload-error.ts';
 import { objectOf } from './envelope.ts';
 
-/** Forms of programs besides JSON, by media type. */
+/** Formats of programs besides JSON, by media type. */
 const UPLOADS: Readonly<Record<string, (text: string) => CalendarReading>> = {
   'text/calendar': (text) => readCalendarPrograms(text, Date.now()),
   'text/csv': (text) => ({ programs: readCsvPrograms(text), until: undefined }),
 };
 
-/** Media types that are no JSON. */
 export const UPLOAD_TYPES = Object.keys(UPLOADS);
 
 export interface ScheduleChange {
-  /** In the form of JSON. */
+  /** Change as a JSON document. */
   readonly change: Document;
-  /** When the programs end that recurring events were made into: milliseconds since the epoch. */
+  /** End of the programs that recurring events were expanded into, in milliseconds since the epoch. */
   readonly until: number | undefined;
 }
 
 /**
- * What a body changes of a scheduled channel. Text of another form than JSON replaces its programs.
- * @param type of the content
- * @throws bodyNotObject, unchangeable, channelInvalid for text that is not of its form
+ * Reads a change of a scheduled channel from a body. Text of another format than JSON replaces its programs.
+ * @param type media type of the body
+ * @throws bodyNotObject, unchangeable, channelInvalid for text that does not have its format
  */
 export function readScheduleChange(body: unknown, type = ''): ScheduleChange {
   const read = typeof body === 'string' ? UPLOADS[mediaType(type)] : undefined;
   if (read === undefined) {
     const change = objectOf(body);
-    // the same text whatever of it is to be changed (docs/compatibility.md#channels)
+    // the same text for any change of it (docs/compatibility.md#channels)
     if (Object.hasOwn(change, 'stream')) throw kilnError('unchangeable', 'name');
     return { change, until: undefined };
   }

@@ -14,7 +14,7 @@ const Problem = Type.Object({
   description: Type.String(),
 });
 
-/** What an operator should know of a schedule, beside the answer that it was accepted. */
+/** Notes for an operator on an accepted schedule. */
 export const ScheduleNotes = Type.Object({
   problems: Type.Array(Problem, { description: 'of the next 24 hours' }),
   until: Type.Optional(
@@ -32,7 +32,7 @@ export function scheduleNotes(
   return { problems: problems.map(shownProblem), ...(until !== undefined && { until: localTime(until) }) };
 }
 
-/** Whether the answer that a schedule was accepted tells its problems. */
+/** Query for the problems of an accepted schedule. */
 export const AcceptedQuery = Type.Object({
   problems: Type.Optional(
     Type.Union([Type.Literal('true'), Type.Literal('false')], {
@@ -41,13 +41,13 @@ export const AcceptedQuery = Type.Object({
   ),
 });
 
-/** The span of a guide; times as in ISO 8601. */
+/** Time span of a guide; times as in ISO 8601. */
 export const GuideQuery = Type.Object({
   from: Type.Optional(Type.String({ description: 'now by default' })),
   to: Type.Optional(Type.String({ description: '24 hours after `from` by default' })),
 });
 
-/** What a scheduled channel will play. */
+/** Future items of a scheduled channel. */
 export const ScheduleGuide = Type.Object({
   from: Type.String(),
   to: Type.String(),
@@ -74,7 +74,7 @@ export const ScheduleGuide = Type.Object({
   ...ScheduleNotes.properties,
 });
 
-/** @param until as of `scheduleNotes` */
+/** @param until as in `scheduleNotes` */
 export function scheduleGuide(
   { entries, isCut, problems, unmeasured }: ChannelGuide,
   { from, to }: Span,

@@ -3,10 +3,10 @@ import { localTime } from '../lib/local-time.ts';
 import { readScheduleReport, type ScheduleReport } from '../channels/scheduled/report.ts';
 import type { ScheduleSpec } from '../channels/scheduled/spec.ts';
 
-/** What the program is called that plays when no other can, and when it began. */
+/** Name and begin of the program that plays when no other can. */
 const FALLBACK = { name: 'fallback', repeat: true, scheduled: '1970-01-01T00:00:00Z' };
 
-/** When a program ends that has no end: the greatest time of OvenMediaEngine, as its manual shows it, with the offset of this zone. */
+/** End of a program without an end: the greatest time of OvenMediaEngine, as in its manual, with the offset of this zone. */
 const NEVER = `2262-04-12T08:47:16.854${localTime(Date.UTC(2262, 3, 11)).slice(-6)}`;
 
 const text = (description: string) => Type.String({ description });
@@ -49,13 +49,12 @@ const Scheduled = {
   repeat: Type.Optional(Type.Boolean({ description: 'the first item follows the last one; false by default' })),
 };
 
-/** What can be changed. */
 const CHANGEABLE = {
   fallbackProgram: Type.Optional(Type.Object({ items: Type.Array(Item) })),
   programs: Type.Optional(Type.Array(Type.Object({ ...Scheduled, items: Type.Array(Item) }))),
 };
 
-/** The bodies in the description of the API; `readSchedule` and `readScheduleChange` check them, in words of their own. */
+/** Bodies in the description of the API; `readSchedule` and `readScheduleChange` check them, with texts of their own. */
 export const ScheduledChannelCreation = Type.Object({ stream: Stream, ...CHANGEABLE });
 export const ScheduledChannelChange = Type.Object(CHANGEABLE);
 
@@ -78,7 +77,7 @@ const CurrentProgram = Type.Object({
   ),
 });
 
-/** A scheduled channel as answers show it (docs/compatibility.md#channels). */
+/** A scheduled channel in answers (docs/compatibility.md#channels). */
 export const ScheduledChannel = Type.Object({
   stream: Stream,
   fallbackProgram: Type.Optional(Type.Object({ ...ProgramHead.properties, items: Type.Array(Item) })),
@@ -105,7 +104,7 @@ function currentProgram(report: ScheduleReport | undefined): Static<typeof Curre
   const state = item === undefined ? 'offair' : 'onair';
   const playing = item && { url: item.url, start: item.start, duration: item.duration, currentPosition: item.position };
   const currentItem = playing && { currentItem: playing };
-  // the fallback program may be told as the one that is scheduled
+  // the status may show the fallback program as the scheduled one
   if (program === undefined || (program.scheduled === 0 && program.name === FALLBACK.name))
     return { ...((item ?? program) && { ...FALLBACK, end: NEVER, duration: -1 }), state, ...currentItem };
   const { name, scheduled, ends, repeat } = program;

@@ -6,10 +6,10 @@ import { definePeerCall } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 
-/** Reports what a node counts of a stream now. */
+/** Asks a node to report its present counts of a stream. */
 const REPORT = definePeerCall('statistics/report', Type.Object({ key: Type.String() }), Type.Null());
 
-/** Has another node report what it counts of a stream, and tells whether it has. */
+/** Asks another node to report its counts of a stream. Resolves to whether it has. */
 export function askForReport(others: OtherNodes): (node: NodeIdentity, key: string) => Promise<boolean> {
   return async (node, key) => {
     const { error } = await others.askOne(node, REPORT, { key });
@@ -18,7 +18,6 @@ export function askForReport(others: OtherNodes): (node: NodeIdentity, key: stri
   };
 }
 
-/** Reports when another node asks for it. */
 export function answerReports(calls: PeerCalls, statistics: SharedStatistics): void {
   calls.answer(REPORT, async ({ key }) => {
     if (!(await statistics.reportSoon(key))) throw kilnError('statisticsUnavailable');

@@ -12,7 +12,6 @@ import { markStale } from './read-your-writes.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/** How owners are found and called. */
 export interface StreamOwnersOptions {
   readonly registry: Registry;
   readonly names: StreamNames;
@@ -22,7 +21,7 @@ export interface StreamOwnersOptions {
   readonly log: Logger;
 }
 
-/** Takes calls about streams to the nodes that have them. */
+/** Forwards calls about streams to the nodes that own them. */
 export class StreamOwners {
   readonly #options: StreamOwnersOptions;
 
@@ -30,7 +29,7 @@ export class StreamOwners {
     this.#options = options;
   }
 
-  /** Whether this node has a live input stream, and surely no other has it. */
+  /** Whether this node has a live input stream, and certainly no other node has it. */
   isHere({ vhost, app, stream }: StreamName): boolean {
     const { registry, names } = this.#options;
     const input = registry.vhosts.get(vhost)?.applications.get(app)?.stream(stream);
@@ -38,10 +37,10 @@ export class StreamOwners {
   }
 
   /**
-   * Lets the node that has a stream answer a call, which is made once at most. To be called when this node has caught up
-   * with the others (`readYourWrites`).
-   * @param onAsked hears of each node that is asked
-   * @returns undefined when this node is to answer: it has the stream, or nobody has
+   * Has the owner of a stream answer a call, which is executed once at most. To be called when this node has caught up with the
+   * others (`readYourWrites`).
+   * @param onAsked called for each node that is asked
+   * @returns undefined when this node must answer: it has the stream, or no node has it
    * @throws ownerUnreachable, ownerSilent, callUnknown
    */
   async ask(name: StreamName, request: ApiRequest, onAsked: (node: string) => void): Promise<ApiAnswer | undefined> {
@@ -50,7 +49,7 @@ export class StreamOwners {
     let owner = directory.knownOwner(name);
     for (; ; owner = await directory.ownerOf(name)) {
       if (owner === undefined || owner.isSelf || !owner.live) return undefined;
-      // it is still the one that cannot be reached
+      // the owner is still the node that cannot be reached
       if (isSameIncarnation(asked, owner.node)) throw kilnError('ownerUnreachable');
       onAsked(owner.node.id);
       const answer = await this.#forward(owner.node, request);
@@ -81,7 +80,7 @@ export class StreamOwners {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Any node answers it, whoever has the stream that its path names. */
+    /** Whether any node answers, even if the path names a stream. */
     readonly isAnsweredHere?: boolean;
   }
 }
@@ -91,14 +90,14 @@ export const ANSWERED_HERE = { isAnsweredHere: true };
 
 const carriedTo = new WeakMap<FastifyRequest, string>();
 
-/** The id of the node that has answered a call, or was asked to; undefined when it was this one. */
+/** Id of the node that answered a call, or was asked to; undefined for this one. */
 export function answeredBy(request: FastifyRequest): string | undefined {
   return carriedTo.get(request);
 }
 
 /**
- * Lets the routes of `app` whose path names a stream be answered by the node that has it.
- * @param user who calls, for that node
+ * Forwards calls of routes of `app` whose path names a stream to the owner of the stream.
+ * @param user name of the caller, for the owner
  */
 export function answerAtOwner(app: FastifyInstance, owners: StreamOwners, user: string): void {
   app.addHook('preHandler', async (request, reply) => {
@@ -116,7 +115,7 @@ function isStream(name: Partial<StreamName>): name is StreamName {
 
 function carried({ method, url, id, ip, body, headers }: FastifyRequest, user: string): ApiRequest {
   return {
-    // an answer without its body is made of the whole one here
+    // the answer to a HEAD is made here, from that to a GET
     method: method === 'HEAD' ? 'GET' : method,
     url,
     requestId: id,

@@ -11,15 +11,15 @@ import { SessionStatistics, sessionStatistics } from '../stats/session.ts';
 const Stream = Type.Object(STREAM_FIELDS);
 const One = Type.Object({ ...STREAM_FIELDS, id: Type.String() });
 const LIST = definePeerCall('sessions/list', Stream, Type.Array(Type.String()));
-/** null for a session that the node does not have. */
+/** Statistics of a session; null if the node does not have it. */
 const STATISTICS = definePeerCall('sessions/statistics', One, Type.Union([SessionStatistics, Type.Null()]));
 /** Disconnects a session. Answers whether the node had it. */
 const KICK = definePeerCall('sessions/kick', One, Type.Boolean());
 const KEEP_OUT = definePeerCall('sessions/keep-out', One, Type.Null());
-/** For nodes to hear of a session that they did not have. */
-const TOLD_MS = 2000;
+/** Time limit for other nodes to learn of a kicked session that they did not have. */
+const KEEP_OUT_MS = 2000;
 
-/** Sessions of a stream, here and behind the relays of every node: asked by the node that has the stream. */
+/** Sessions of a stream, here and behind the relays of every node. Used by the owner of the stream. */
 export class StreamSessions {
   readonly #registry: Registry;
   readonly #others: OtherNodes;
@@ -39,14 +39,14 @@ export class StreamSessions {
     });
   }
 
-  /** Ids of all of them; not `complete` when a node does not tell its own. */
+  /** Ids of all sessions; not `complete` when a node does not answer. */
   async list(name: StreamName): Promise<{ readonly ids: string[]; readonly complete: boolean }> {
     const replies = await this.#others.ask(LIST, name);
     const ids = new Set([...this.#ids(name), ...replies.flatMap(({ answer = [] }) => answer)]);
     return { ids: [...ids], complete: replies.every(answered) };
   }
 
-  /** @returns undefined when no node has such a session */
+  /** Statistics of a session; undefined when no node has it. */
   async statistics(name: StreamName, id: string): Promise<Static<typeof SessionStatistics> | undefined> {
     const [own] = this.#here(name, id);
     if (own !== undefined) return sessionStatistics(own);
@@ -54,9 +54,9 @@ export class StreamSessions {
     return replies.flatMap(({ answer }) => answer ?? [])[0];
   }
 
-  /** Disconnects one, wherever it is, and keeps it out of all nodes. @returns false when no node has such a session */
+  /** Disconnects a session, wherever it is, and rejects its id on all nodes. @returns false when no node has such a session */
   async kick(name: StreamName, id: string): Promise<boolean> {
-    // from the first moment on: who is disconnected elsewhere may be back before that is told
+    // rejected from the start: a client that another node disconnects may reconnect here at once
     const undo = this.#views(name).map(({ kicked }) => kicked.add(id));
     const own = this.#kickHere(name, id);
     const others = await this.#others.ask(KICK, { ...name, id });
@@ -64,7 +64,7 @@ export class StreamSessions {
       for (const readmit of undo) readmit();
       return false;
     }
-    await this.#others.ask(KEEP_OUT, { ...name, id }, TOLD_MS);
+    await this.#others.ask(KEEP_OUT, { ...name, id }, KEEP_OUT_MS);
     return true;
   }
 
@@ -76,12 +76,12 @@ export class StreamSessions {
     return this.#views(name).flatMap((view) => Array.from(view.sessions(), ({ id }) => id));
   }
 
-  /** One, but where nodes could not ask each other. */
+  /** Finds one session, or more if nodes could not ask each other about the id. */
   #here(name: StreamName, id: string): Session[] {
     return this.#views(name).flatMap((view) => view.session(id) ?? []);
   }
 
-  /** @returns false when there is none */
+  /** @returns false when this node does not have the session */
   #kickHere(name: StreamName, id: string): boolean {
     const sessions = this.#here(name, id);
     for (const session of sessions) session.kick();
@@ -89,7 +89,6 @@ export class StreamSessions {
   }
 }
 
-/** Whether a node has said what it has. */
 function answered({ answer }: Reply<unknown>): boolean {
   return answer !== undefined;
 }

@@ -3,12 +3,12 @@ import type { Document } from '../management/documents.ts';
 import { demandParameters, readTaskId } from '../tasks/request.ts';
 import { objectOf } from './envelope.ts';
 
-/** The task that an action is about. */
+/** Task of an action. */
 export const TaskId = Type.Object({ id: Type.String() });
-/** The task that a list is to have; all of them if none is named. */
+/** Task of a list; all tasks if none is named. */
 export const TaskChoice = Type.Object({ id: Type.Optional(Type.String()) });
 
-/** The stream of a task in bodies: `tracks` is another word for `trackIds`. */
+/** Stream of a task in bodies; `tracks` is another word for `trackIds`. */
 export const TaskStreamBody = Type.Object({
   name: Type.String(),
   trackIds: Type.Optional(Type.Array(Type.Integer())),
@@ -17,7 +17,8 @@ export const TaskStreamBody = Type.Object({
 });
 
 /**
- * The body of an action, in which what `required` names is there: paths such as `stream.name`.
+ * Body of an action.
+ * @param required paths of elements that must be there, such as `stream.name`
  * @throws bodyNotObject, taskInvalid
  */
 export function creationOf(body: unknown, required: readonly string[]): Document {
@@ -27,7 +28,7 @@ export function creationOf(body: unknown, required: readonly string[]): Document
 }
 
 /**
- * The id that an action such as `:records` or `:stopPush` names, in its body or, called by GET, nowhere.
+ * Id in the body of an action such as `:records` or `:stopPush`; undefined for a call by GET, which has no body.
  * @throws bodyNotObject, taskInvalid
  */
 export function namedTask(body: unknown): string | undefined {

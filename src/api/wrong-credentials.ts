@@ -2,40 +2,38 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import { clientOf } from '../lib/client-of.ts';
 import { TokenBucket } from '../lib/token-bucket.ts';
 
-/** Wrong credentials that a client may have in a row, and how often one more. */
+/** Wrong credentials that a client may send at once, and the time after which it may send another one. */
 const BURST = 20;
 const REFILL_MS = 5000;
-/** Clients that are remembered, the one that was quiet longest forgotten first. */
+/** Limit of remembered clients; the one that was quiet longest is removed first. */
 const MAX_CLIENTS = 10_000;
 
 interface Client {
   readonly bucket: TokenBucket;
-  /** Has exceeded the limit since its bucket was full last. */
+  /** Whether the limit was exceeded since the bucket was last full. */
   exceeded: boolean;
 }
 
-/** Wrong credentials of one client. */
 export interface Count {
-  /** Milliseconds until the client may have another wrong credential; 0 while it is within the limit. */
+  /** Milliseconds until the client may send another wrong credential; 0 within the limit. */
   readonly waitMs: number;
-  /** Whether the client had kept within the limit until now. */
+  /** Whether the client exceeds its limit for the first time. */
   readonly isNews: boolean;
 }
 
 /**
- * How many wrong credentials came from whom: a bucket of tokens for each client, as `clientOf` tells them apart.
+ * Counts wrong credentials by client, with a token bucket for each (`clientOf`).
  *
- * Only wrong credentials are counted, and only they are refused. Whoever has the right one passes however many
- * wrong ones came from the same address: behind a NAT or a balancer that hides its clients a bad neighbour would
- * lock the operator out otherwise. A guess is still tried, then: what withstands guessing is the length of the token.
- * The limit makes each guess cost a delay or a connection of its own, and shows in the log that somebody guesses.
+ * Only wrong credentials are counted and rejected. The right one always passes: otherwise a bad neighbour behind the same NAT
+ * or balancer could lock the operator out. So guesses are still tried: the length of the token withstands them. The limit
+ * makes each guess cost a delay or a connection of its own, and shows guessing in the log.
  */
 export class WrongCredentials {
   readonly #clients = new BoundedMap<string, Client>(MAX_CLIENTS);
 
   /**
    * Counts a wrong credential.
-   * @param now of a monotonic clock, in milliseconds
+   * @param now milliseconds of a monotonic clock
    */
   count(address: string, now: number): Count {
     const key = clientOf(address);

@@ -1,6 +1,6 @@
 import type { Json } from '#cluster';
 
-/** What JSON carries of a type: the type itself, unless it has functions, symbols or bigints in it. */
+/** Checks that JSON carries a type: the type itself, unless it has functions, symbols or bigints in it. */
 type Carried<T> = unknown extends T
   ? T
   : T extends Json | undefined
@@ -9,7 +9,7 @@ type Carried<T> = unknown extends T
       ? never
       : { [K in keyof T]: Carried<T[K]> };
 
-/** A value of a type of its own as JSON that the cluster carries: properties that are undefined are not in it. */
+/** Types a value as JSON for the cluster: its undefined properties are lost. */
 export function asJson<T>(value: T & Carried<T>): Json {
   return value as unknown as Json;
 }

@@ -1,7 +1,7 @@
-/** Shortest pause after the first. */
+/** Minimum of all pauses except the first. */
 const SHORTEST_MS = 250;
 
-/** When to try again: at once, or after a first pause, then after pauses that double up to a longest one. */
+/** Pauses between attempts: none or a first one, then pauses that double up to a maximum. */
 export class BackOff {
   readonly #longestMs: number;
   readonly #firstMs: number;
@@ -13,14 +13,14 @@ export class BackOff {
     this.#next = firstMs;
   }
 
-  /** Milliseconds to wait before the next try. */
+  /** Milliseconds until the next attempt. */
   next(): number {
     const pause = this.#next;
     this.#next = Math.min(this.#longestMs, Math.max(SHORTEST_MS, pause * 2));
     return pause;
   }
 
-  /** It went well for a while. */
+  /** Begins anew, after a success that lasted. */
   reset(): void {
     this.#next = this.#firstMs;
   }

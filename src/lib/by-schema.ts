@@ -4,8 +4,8 @@ import type { TSchema } from 'typebox';
 import Value from 'typebox/value';
 
 /**
- * Has the routes that are added to an app from now on read and written by their schemas. Requests that do not fit fail with 400,
- * naming what is wrong where.
+ * Makes routes that are added from now on read and write by their schemas. Requests that do not match fail with 400, which
+ * names the fault and its place.
  */
 export function goBySchemas(app: FastifyInstance): void {
   app.setValidatorCompiler(check).setSerializerCompiler(write);
@@ -19,7 +19,7 @@ const check: FastifySchemaCompiler<TSchema> =
     return { error: new Error(`${httpPart}${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`) };
   };
 
-/** Compiles a schema for the first answer that it is for: most are never asked for, and all together take long. */
+/** Compiles a schema at its first use: most are never used, and all together take long. */
 const write: FastifySerializerCompiler<TSchema> = ({ schema }) => {
   let compiled: ((answer: unknown) => string) | undefined;
   return (answer) => (compiled ??= fastJsonStringify(schema))(answer);

@@ -3,9 +3,9 @@ import { canonicalAddress } from './address.ts';
 
 const MAX_LENGTH = 64;
 
-/** Who an address belongs to, for what is counted by client: the address, in IPv6 its /64, which is what one customer has. */
+/** Client that an address is counted for: the address, or for IPv6 its /64, which one customer has. */
 export function clientOf(address: string): string {
-  // a proxy may tell of a client in words of its own
+  // a proxy may send any text
   if (!isIPv6(address)) return address.slice(0, MAX_LENGTH);
   const [unscoped = ''] = address.split('%');
   const canonical = canonicalAddress(unscoped);

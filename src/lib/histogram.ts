@@ -1,11 +1,11 @@
-/** Upper bounds of buckets for answers that are expected within a second, in seconds. */
+/** Bucket bounds, in seconds, for answers that are expected within a second. */
 export const ANSWER_SECONDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
 
-/** Counts values in buckets, at a few additions each. */
+/** Counts values in buckets. */
 export class Histogram {
-  /** Upper bounds of the buckets, ascending; a last bucket takes what is above them. */
+  /** Upper bounds of the buckets, ascending; a last bucket holds greater values. */
   readonly bounds: readonly number[];
-  /** Values in each bucket alone. */
+  /** Number of values in each bucket alone. */
   readonly counts: number[];
   sum = 0;
 

@@ -15,7 +15,7 @@ export class Limiter {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Number of tasks that run or wait. */
+  /** Number of running and waiting tasks. */
   get size(): number {
     return this.#running + this.#waiting.length;
   }

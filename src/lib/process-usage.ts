@@ -1,31 +1,30 @@
 import { readFileSync } from 'node:fs';
 
-/** What /proc counts CPU time in: the same on every Linux. */
+/** Unit of CPU time in /proc: the same on every Linux. */
 const TICKS_PER_SECOND = 100;
 
-/** What a process has used so far, and has now. */
 export interface ProcessUsage {
   readonly cpuSeconds: number;
   readonly residentBytes: number;
 }
 
-/** CPU seconds of a process so far; undefined when it has ended, and where there is no /proc. */
+/** CPU seconds of a process so far; undefined when it has ended, and without /proc. */
 export function cpuSecondsOf(pid: number | string): number | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // proc(5): the fields after the name, which is in brackets and may have any; utime and stime are the 14th and 15th
+  // proc(5): the fields after the name, which is in brackets and may contain any; utime and stime are the 14th and 15th
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** The same with its memory. */
+/** CPU time and memory of a process; undefined when it has ended, and without /proc. */
 export function usageOf(pid: number): ProcessUsage | undefined {
   const cpuSeconds = cpuSecondsOf(pid);
   const [, kibibytes] = /^VmRSS:\s+(\d+)/m.exec(readProc(`/proc/${pid}/status`) ?? '') ?? [];
   return cpuSeconds === undefined ? undefined : { cpuSeconds, residentBytes: Number(kibibytes ?? 0) * 1024 };
 }
 
-/** Whether a process lives, whoever it belongs to: one that has ended, and that nobody has waited for, does not (proc(5): Z, X). */
+/** Whether a process runs, of whatever user: a zombie, or a dead one, does not (proc(5): Z, X). */
 export function isAlive(pid: number): boolean {
   const stat = readProc(`/proc/${pid}/stat`);
   if (stat !== undefined) return !/^[ZXx]/.test(stat.slice(stat.lastIndexOf(')') + 2));
@@ -36,12 +35,12 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-/** A file of a process, undefined when that has ended. Nothing in /proc waits for a disk: it is read at once. */
+/** Reads a file of a process, undefined when it has ended. Synchronously: /proc never waits for a disk. */
 export function readProc(path: string): string | undefined {
   return unlessEnded(() => readFileSync(path, 'latin1').trim());
 }
 
-/** What is read of a process, undefined when that has ended. */
+/** Reads something of a process, undefined when it has ended. */
 export function unlessEnded<T>(read: () => T): T | undefined {
   try {
     return read();

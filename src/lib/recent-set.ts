@@ -1,4 +1,4 @@
-/** A set of at most so many values: the oldest are forgotten first. What was there stays as old as it was. */
+/** A set with a limit of values: the oldest are removed first. Adding a value again does not renew it. */
 export class RecentSet<T> extends Set<T> {
   readonly #limit: number;
 

@@ -7,16 +7,16 @@ const LAST_WORDS = 1000;
 export interface RunOptions {
   readonly timeoutMs: number;
   readonly env?: NodeJS.ProcessEnv;
-  /** Descriptor of a file that is its standard input; absent: none. */
+  /** File descriptor for its standard input; absent: none. */
   readonly input?: number;
-  /** What it says on standard error is the answer. */
+  /** Whether the result is on standard error. */
   readonly answersOnStderr?: boolean;
 }
 
 /**
- * Runs a program that answers on its standard output, or on standard error, apart from the terminal's Ctrl-C.
- * @returns what it put out
- * @throws Error when it cannot be started, does not end with 0 or not in time, with its last words
+ * Runs a program, out of reach of the terminal's Ctrl-C.
+ * @returns its standard output, or standard error
+ * @throws Error with its last output when it cannot be started, does not exit with 0 or takes too long
  */
 export function runProgram(path: string, args: readonly string[], options: RunOptions): Promise<string> {
   const { timeoutMs, env, input, answersOnStderr = false } = options;

@@ -1,22 +1,21 @@
-/** What of a session its table knows. */
 export interface TableSession {
   close(reason: string, level?: 'warn'): void;
 }
 
 export interface SessionLimits {
   readonly sessions: number;
-  /** Those that did not get to their purpose yet; beyond it the oldest of the address that most of them are from gives way. */
+  /** Limit of waiting sessions. Beyond it, the oldest session of the address with most of them is closed. */
   readonly waiting: number;
   /** Completes "too many connections wait to". */
   readonly purpose: string;
 }
 
-/** The open sessions of a server. */
+/** The open sessions of a server. A session waits until it serves its purpose, such as publishing. */
 export class SessionTable<S extends TableSession> {
   readonly #limits: SessionLimits;
-  /** With their addresses. */
+  /** Address of each session. */
   readonly #sessions = new Map<S, string>();
-  /** In the order they came. */
+  /** In the order of arrival. */
   readonly #waiting = new Set<S>();
 
   constructor(limits: SessionLimits) {
@@ -27,15 +26,15 @@ export class SessionTable<S extends TableSession> {
     return this.#sessions.size;
   }
 
-  /** Why there is no room for another session; undefined when there is. */
+  /** Reason to reject another session; undefined while there is room. */
   get objection(): string | undefined {
     const { sessions } = this.#limits;
     return this.#sessions.size < sessions ? undefined : `${sessions} are open`;
   }
 
   /**
-   * A session waits from its beginning on.
-   * @param address of who came; where none are told, all count as of the same
+   * Adds a session, which waits at first.
+   * @param address of the client; sessions without one count as of the same client
    */
   add(session: S, address = ''): void {
     this.#sessions.set(session, address);
@@ -43,7 +42,6 @@ export class SessionTable<S extends TableSession> {
     if (this.#waiting.size > this.#limits.waiting) this.#dropOldestWaiting();
   }
 
-  /** A session got to its purpose, or is back from it. */
   setWaiting(session: S, waiting: boolean): void {
     if (waiting) this.#waiting.add(session);
     else this.#waiting.delete(session);

@@ -1,11 +1,9 @@
-/** How libsrt takes the value of a socket option (SRT API, "API-socket-options"). */
+/** Type of a socket option's value in libsrt (SRT API, "API-socket-options"). */
 type Kind = 'int' | 'int64' | 'bool' | 'text';
 
-/** A socket option as libsrt takes it. */
 export interface SrtOption {
-  /** Its name, `SRTO_*`. */
   readonly name: string;
-  /** Its number in srt.h. */
+  /** Number in srt.h. */
   readonly id: number;
   readonly kind: Kind;
   readonly value: number | bigint | boolean | string;
@@ -14,7 +12,7 @@ export interface SrtOption {
 interface Known {
   readonly id: number;
   readonly kind: Kind;
-  /** Of a number, or of the length of a text in bytes. */
+  /** Bounds of a number, or of the length of a text in bytes. */
   readonly min?: number;
   readonly max?: number;
   readonly oneOf?: readonly number[];
@@ -22,7 +20,7 @@ interface Known {
 
 const MAX_INT = 0x7fff_ffff;
 
-/** What can be set on a listener and goes to the connections that it takes. */
+/** Options that can be set on a listener, and that its connections inherit. */
 const OPTIONS: Readonly<Record<string, Known>> = {
   SRTO_MSS: { id: 0, kind: 'int', min: 76, max: 65_535 },
   SRTO_FC: { id: 4, kind: 'int', min: 32 },
@@ -50,7 +48,7 @@ const OPTIONS: Readonly<Record<string, Known>> = {
   SRTO_RCVLATENCY: { id: 43, kind: 'int' },
   SRTO_PEERLATENCY: { id: 44, kind: 'int' },
   SRTO_MINVERSION: { id: 45, kind: 'int' },
-  // a transport packet, at the least
+  // at least one transport packet
   SRTO_PAYLOADSIZE: { id: 49, kind: 'int', min: 188, max: 1456 },
   SRTO_KMREFRESHRATE: { id: 51, kind: 'int' },
   SRTO_KMPREANNOUNCE: { id: 52, kind: 'int' },
@@ -61,7 +59,7 @@ const OPTIONS: Readonly<Record<string, Known>> = {
   SRTO_RETRANSMITALGO: { id: 61, kind: 'int', max: 1 },
 };
 
-/** What is libsrt's too, but makes no sense in a configuration: the server or the caller decides it. */
+/** Other options of libsrt, which the server or the caller decides. */
 const NOT_SET_HERE: ReadonlySet<string> = new Set([
   'SRTO_SNDSYN',
   'SRTO_RCVSYN',
@@ -91,13 +89,13 @@ const NOT_SET_HERE: ReadonlySet<string> = new Set([
   'SRTO_CRYPTOMODE',
 ]);
 
-/** What is wrong with a socket option; undefined when nothing is. The value, which may be a secret, is not in it. */
+/** A fault of a socket option. Its message never contains the value, which may be a secret. */
 export interface SrtOptionProblem {
   readonly at: 'key' | 'value';
   readonly message: string;
 }
 
-/** Reads a socket option out of the configuration. */
+/** Reads a socket option from the configuration; returns its fault if it has one. */
 export function readSrtOption(key: string, value: string): SrtOption | SrtOptionProblem {
   const known = Object.hasOwn(OPTIONS, key) ? OPTIONS[key] : undefined;
   if (known === undefined) {
@@ -111,7 +109,7 @@ export function readSrtOption(key: string, value: string): SrtOption | SrtOption
   return { name: key, id: known.id, kind: known.kind, value: read };
 }
 
-/** Options that were read before, when the configuration was. */
+/** Options of a configuration whose options were checked before. */
 export function srtOptions(options: readonly { readonly key: string; readonly value: string }[]): SrtOption[] {
   return options.flatMap(({ key, value }) => {
     const option = readSrtOption(key, value);

@@ -1,10 +1,10 @@
-/** Token bucket; full at first. Times are in milliseconds of any steady clock. */
+/** Token bucket; full at first. Times are in milliseconds of any monotonic clock. */
 export class TokenBucket {
   readonly #size: number;
   readonly #refillMs: number;
   #fullAt = -Infinity;
 
-  /** @param refillMs time until one more token is there */
+  /** @param refillMs time between two new tokens */
   constructor(size: number, refillMs: number) {
     this.#size = size;
     this.#refillMs = refillMs;

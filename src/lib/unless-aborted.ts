@@ -1,4 +1,4 @@
-/** Settles as a promise does, or resolves to undefined when a signal is aborted before that. */
+/** Settles as a promise does, or resolves to undefined when a signal aborts before that. */
 export function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => resolve(undefined);

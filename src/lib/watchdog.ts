@@ -1,17 +1,17 @@
 const STEPS = 8;
-/** Timers know no longer ones. */
+/** Maximum of timers. */
 const LONGEST_STEP_MS = 2 ** 31 - 1;
 
 /**
- * Finds out that nothing was heard for a while, or not answered in time. It counts steps: one in which this process
- * stood still and could hear nothing is no more than any other, and what came meanwhile is heard before the next.
+ * Calls back after a time without `heard`, such as for an answer that is late. It counts steps: a step in which this process
+ * stood still, and could receive nothing, counts as one, and what arrived in it is handled before the next.
  */
 export class Watchdog {
   readonly #timer: NodeJS.Timeout;
   #steps = 0;
 
   /**
-   * @param ms that are waited for something to be heard, and up to an eighth more
+   * @param ms time without `heard`; the call may come an eighth later
    * @param onSilence called once
    */
   constructor(ms: number, onSilence: () => void) {
@@ -29,13 +29,11 @@ export class Watchdog {
     this.#steps = 0;
   }
 
-  /** Does not keep the process alive. */
   unref(): this {
     this.#timer.unref();
     return this;
   }
 
-  /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
   }

@@ -1,5 +1,5 @@
 /**
- * Waits for a promise up to a time limit. What it rejects with later is ignored.
+ * Waits for a promise up to a time limit. A later rejection is ignored.
  * @param signal ends the wait early
  * @returns undefined after the limit, or when the signal aborts
  * @throws what the promise rejects with in time

@@ -1,20 +1,19 @@
 import type { Logger } from '../log/log.ts';
 import { listenTcp, type TcpListener } from '../protocols/tcp.ts';
 
-/** For a check that does not read its answer, or does not close its side. */
-const PATIENCE_MS = 1000;
+/** For clients that do not read the answer, or do not close their side. */
+const TIMEOUT_MS = 1000;
 
 export interface AgentState {
-  /** Why no new publishers and viewers should come; undefined: they may. */
+  /** Reason to send no new publishers and viewers; undefined: they may come. */
   readonly away: string | undefined;
-  /** 0 full to 1 idle. */
   readonly room: number;
 }
 
 /**
- * Answers HAProxy's agent checks (`agent-check`): each connection is told the share of newcomers that this node should
- * get, in percent of the weight that HAProxy's configuration gives it, and is closed. A full node keeps 1 %: if all were
- * without weight, nobody would be let in anywhere. What a check sends is not read.
+ * Answers HAProxy's agent checks (`agent-check`): sends each connection the share of new clients that this node should get, in
+ * percent of the weight that HAProxy's configuration gives it, and closes the connection. A full node keeps 1 %: if all nodes
+ * had no weight, no client would be admitted anywhere. Bytes from the client are ignored.
  */
 export function listenAgentCheck(
   host: string,
@@ -23,9 +22,9 @@ export function listenAgentCheck(
   log: Logger,
 ): Promise<TcpListener> {
   return listenTcp({ host, port, log }, (socket) => {
-    // who goes before the answer has gone
+    // a client that disconnects first
     socket.on('error', () => {});
-    const late = setTimeout(() => socket.destroy(), PATIENCE_MS);
+    const late = setTimeout(() => socket.destroy(), TIMEOUT_MS);
     socket.on('close', () => clearTimeout(late));
     socket.resume();
     socket.end(`${answer(state())}\n`);

@@ -10,19 +10,19 @@ import {
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
 
-/** How often a change is made anew that another node came before, in spite of the lock. */
+/** Attempts at a change that another node anticipates, in spite of the lock. */
 const MAX_ATTEMPTS = 3;
 
 /**
- * Changes what is stored of virtual hosts, each as all nodes have it by then, and one change of it at a time in the whole
- * cluster.
+ * Changes stored virtual hosts, each as all nodes know it by then, and makes one change of a virtual host at a time in the
+ * whole cluster.
  */
 export class ConfigWriter {
   readonly #cluster: Pick<Cluster, 'config' | 'withLock'>;
   readonly #log: Logger;
-  /** Changes of this node go one after the other: it contends for locks with other nodes only. */
+  /** Serializes changes of this node: it contends for locks with other nodes only. */
   #last: Promise<unknown> = Promise.resolve();
-  /** Aborts when the change under way has lost its lock: another node may be changing the same by then. */
+  /** Aborts when the running change has lost its lock: another node may be changing the same virtual host. */
   #lock: AbortSignal | undefined;
 
   constructor(cluster: Pick<Cluster, 'config' | 'withLock'>, log: Logger) {
@@ -30,33 +30,33 @@ export class ConfigWriter {
     this.#log = log;
   }
 
-  /** Of what is stored; 0 where nothing is. */
+  /** Revision of a stored entry; 0 for none. */
   revision(key: string): number {
     return this.#cluster.config.entries().get(key)?.revision ?? 0;
   }
 
   /**
-   * Runs a change of a virtual host while no other is made of it. It may run several times: until it has written, it does
-   * nothing that cannot be done again.
-   * @throws clusterUnavailable when nothing was changed, changeUnknown when that is not known, and what the change does
+   * Runs a change of a virtual host while no other change of it runs. It may run several times: before it writes, it must not
+   * do anything that cannot be repeated.
+   * @throws clusterUnavailable when nothing was changed, changeUnknown when that is unknown, and what the change throws
    */
   change<T>(vhost: string, change: () => Promise<T>): Promise<T> {
     const turn = this.#last.then(() => this.#attempt(vhost, change));
-    // who asked for it is told what it came to; the next one begins in any case
+    // failures go to the caller; the next change begins in any case
     this.#last = turn.catch(() => undefined);
     return turn;
   }
 
-  /** An entry as this change has seen it: what is written has no effect when it is another by then. */
+  /** Revision of an entry as this change has seen it: a write fails if it has another one by then. */
   expected(key: string): Expectation {
     return { key, seen: this.revision(key) };
   }
 
   /**
-   * Stores, inside a change, and waits until the registry has it.
+   * Stores changes, from within `change`, and waits until the registry has them.
    * @param expected entries that the change relies on
-   * @throws storageFailed, ConflictError also when the lock was lost, UnavailableError; changeUnknown when it is stored
-   * but cannot be read back
+   * @throws storageFailed, ConflictError also when the lock was lost, UnavailableError; changeUnknown when the changes are
+   * stored but cannot be read back
    */
   async write(changes: readonly Change[], expected: readonly Expectation[] = []): Promise<void> {
     const { config } = this.#cluster;
@@ -68,7 +68,7 @@ export class ConfigWriter {
       this.#log.error({ err: error }, 'a change through the management API could not be saved');
       throw kilnError('storageFailed');
     }
-    // a write brings this node to where it was written
+    // waits until this node has read its own write
     await config.sync(config.position);
     if (config.stale) throw kilnError('changeUnknown');
   }

@@ -9,15 +9,15 @@ import { kilnError } from '../errors.ts';
 import { nameObjection } from '../core/names.ts';
 import { TEMPLATE } from '../core/vhost.ts';
 
-/** A JSON object of the management API: only what was given, with the API's keys. */
+/** A JSON object of the management API: given values only, with the API's keys. */
 export type Document = Readonly<Record<string, unknown>>;
 
-/** Hears of what was given and has no effect, each with its place. */
+/** Called with the given elements that have no effect, each with its path. */
 export type Ignore = (ignored: readonly string[]) => void;
 
 const MAX_IGNORED = 10;
 
-/** What an application gets that is created without them (docs/compatibility.md#rest-answers). */
+/** Providers of an application that is created without any (docs/compatibility.md#rest-answers). */
 const DEFAULT_PROVIDERS = { ovt: {}, rtspPull: {}, webrtc: {}, srt: {}, rtmp: {} };
 const DEFAULT_PUBLISHERS = { llhls: {}, webrtc: {}, ovt: {} };
 
@@ -25,7 +25,6 @@ const DEFAULT_PROFILES = { outputProfile: [DEFAULT_PROFILE] };
 
 const UNCHANGEABLE = ['name', 'dynamic', 'outputProfiles'];
 
-/** True when a value is a JSON object. */
 export function isDocument(value: unknown): value is Document {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -52,12 +51,12 @@ export function readProfile(json: unknown, ignore: Ignore): OutputProfileConfig 
   return config;
 }
 
-/** The JSON that a resolved configuration was read from. */
+/** JSON that a resolved configuration was read from. */
 export function documentOf(config: object): Document {
   return explicit(config) as Document;
 }
 
-/** An application's document with the defaults of one that the API creates. */
+/** Adds the defaults of applications that the API creates. */
 export function withDefaults(application: Document): Document {
   return {
     providers: DEFAULT_PROVIDERS,
@@ -68,7 +67,7 @@ export function withDefaults(application: Document): Document {
 }
 
 /**
- * An application's document with a change merged in: objects recursively, lists and values replaced.
+ * Merges a change into an application's document: objects recursively; lists and values are replaced.
  * @throws unchangeable
  */
 export function patched(application: Document, change: Document): Document {
@@ -79,7 +78,7 @@ export function patched(application: Document, change: Document): Document {
 function merge(into: Document, change: Document): Document {
   const merged: Record<string, unknown> = { ...into };
   for (const [key, value] of Object.entries(change)) {
-    // Defined, not assigned: a key may be called __proto__.
+    // defined, not assigned: a key may be __proto__
     Object.defineProperty(merged, key, {
       value: isDocument(value) && isDocument(into[key]) ? merge(into[key], value) : value,
       enumerable: true,
@@ -90,7 +89,7 @@ function merge(into: Document, change: Document): Document {
   return merged;
 }
 
-/** An application's document with other output profiles. */
+/** Replaces the output profiles of an application's document. */
 export function withProfiles(config: ApplicationConfig, profiles: readonly Document[]): Document {
   const document = documentOf(config);
   const others = isDocument(document.outputProfiles) ? document.outputProfiles : {};

@@ -26,26 +26,24 @@ import { StoredConfig } from './stored-config.ts';
 export interface DynamicConfigOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'config' | 'withLock'>;
-  /** Holds the certificates of virtual hosts while they are there. */
+  /** Certificates of the existing virtual hosts. */
   readonly certificates: CertificateStore;
   readonly log: Logger;
 }
 
-/** What a change led to. */
 export interface Patched<T> {
-  /** As it is now. */
   readonly value: T;
-  /** False where it meant the same before. */
+  /** Whether the new configuration means something else than the old one. */
   readonly isChanged: boolean;
 }
 
-/** What one item of a batch came to. */
+/** Result of one item of a batch. */
 export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
 
 /**
- * Virtual hosts that were created through the management API, on any node, with their applications and output profiles.
- * A change is in the store before it is in the registry, which follows the store: StoredConfig. What a call brings is
- * read, by the function it hands in, only when its target exists and may be changed.
+ * Virtual hosts that were created through the management API, on any node, with their applications and output profiles. A
+ * change is in the store before it is in the registry, which follows the store: StoredConfig. The body of a call is read, by
+ * the function that the call passes, only when its target exists and may be changed.
  */
 export class DynamicConfig {
   readonly #registry: Registry;
@@ -66,31 +64,30 @@ export class DynamicConfig {
     this.#stored = new StoredConfig({ registry, store: cluster.config, certificates, log: this.#log });
   }
 
-  /** Makes what is stored. */
+  /** Creates the stored objects. */
   restore(): Promise<void> {
     return this.#stored.restore();
   }
 
   /**
    * Resolves when the registry has every change that was answered before the call, on any node.
-   * @param seen as `ConfigStore.sync` takes it
+   * @param seen as in `ConfigStore.sync`
    */
   sync(seen?: string): Promise<void> {
     return this.#store.sync(seen);
   }
 
-  /** What others have changed cannot be known now, and nothing can be changed. */
+  /** Whether the store is unreachable: changes of other nodes are unknown, and nothing can be changed. */
   get stale(): boolean {
     return this.#store.stale;
   }
 
-  /** Follows no more. */
   close(): void {
     this.#stored.close();
   }
 
   /**
-   * Creates virtual hosts with their applications, each for itself.
+   * Creates virtual hosts with their applications. Each item succeeds or fails by itself.
    * @throws valueMissing, before anything is created, when an item lacks a required value
    */
   async createVhosts(items: readonly unknown[]): Promise<Outcome<VirtualHost>[]> {
@@ -128,8 +125,9 @@ export class DynamicConfig {
   }
 
   /**
-   * Merges a change into an application, which restarts unless its configuration means the same as before.
-   * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed, clusterUnavailable
+   * Merges a change into an application. It restarts, unless its configuration means the same as before.
+   * @throws vhostNotFound, applicationNotFound, vhostReadOnly, unchangeable, valueMissing, configInvalid, storageFailed,
+   * clusterUnavailable
    */
   patchApplication(vhost: string, name: string, read: () => Document): Promise<Patched<Application>> {
     return this.#writer.change(vhost, async () => {
@@ -148,7 +146,7 @@ export class DynamicConfig {
     return this.#writer.change(vhost, async () => {
       this.#writable(vhost).application(name);
       const key = joinKey(vhost, name);
-      // one made on demand is not stored, but closed on every node that hears that it is no more
+      // one that was created on demand is not stored: every node closes it when it sees that the key is gone
       await this.#writer.write([{ key, seen: this.#writer.revision(key) }, ...removals(this.#store, vhost, name)]);
     });
   }
@@ -174,7 +172,7 @@ export class DynamicConfig {
   }
 
   /**
-   * Replaces an output profile, which keeps its name. The application restarts unless the profile means the same as before.
+   * Replaces an output profile, which keeps its name. The application restarts, unless the profile means the same as before.
    * @throws vhostNotFound, applicationNotFound, profileNotFound, vhostReadOnly, unchangeable, valueMissing,
    * configInvalid, storageFailed, clusterUnavailable
    */
@@ -214,7 +212,7 @@ export class DynamicConfig {
   #createVhost(config: VirtualHostConfig): Promise<VirtualHost> {
     return this.#writer.change(config.name, async () => {
       const key = joinKey(config.name);
-      // stored is also what cannot be made here
+      // objects that cannot be created on this node are stored, too
       if (this.#registry.vhosts.has(config.name) || this.#writer.revision(key) > 0)
         throw kilnError('vhostExists', config.name);
       const { applications, ...vhost } = documentOf(config);
@@ -257,8 +255,9 @@ export class DynamicConfig {
   }
 
   /**
-   * Stores an application's new configuration, which restarts it on every node. One made on demand is an ordinary one
-   * from then on. What means the same with all defaults filled is not stored: no session is lost for it.
+   * Stores an application's new configuration, which restarts it on every node. An application created on demand becomes an
+   * ordinary one. A configuration that means the same with all defaults filled is not stored, so that no session is lost for
+   * it.
    * @returns whether it was stored
    */
   async #replace(vhost: string, present: ApplicationConfig, wanted: ApplicationConfig): Promise<boolean> {
@@ -285,7 +284,7 @@ export class DynamicConfig {
   }
 }
 
-/** Stores an application that must be new. */
+/** Change that stores an application, and fails if there is one already. */
 function create(vhost: string, application: ApplicationConfig): Change {
   return { key: joinKey(vhost, application.name), value: documentOf(application) as Json, seen: 0 };
 }

@@ -11,7 +11,7 @@ export interface IdleApplicationsOptions {
 const CHECK_MS = 10_000;
 const IDLE_MS = 60_000;
 
-/** Closes applications that were made on demand and had no stream on any node for a minute (Modules/DynamicAppRemoval). */
+/** Closes on-demand applications without a stream on any node for a minute (Modules/DynamicAppRemoval). */
 export class IdleApplications {
   readonly #options: IdleApplicationsOptions;
   readonly #idleSince = new WeakMap<object, number>();

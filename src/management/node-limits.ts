@@ -1,10 +1,9 @@
-/** What a node is to carry at most; 0: there is no such limit. */
+/** Limits from which on a node is full; 0: no limit. */
 export interface Limits {
-  /** Percent of its CPU, or of its event loop. */
+  /** Percent of CPU, or of the event loop. */
   readonly load: number;
   /** Bits per second that it sends. */
   readonly bitrate: number;
-  /** Sessions of viewers. */
   readonly viewers: number;
 }
 
@@ -16,12 +15,12 @@ export interface NodeUse {
   readonly viewers: number;
 }
 
-/** Part of a new reading in what counts: a peak of a second or two, as of a join, fills no node. */
+/** Weight of a new measurement: a peak of a second or two, as when viewers join, does not make a node full. */
 const NEW = 0.3;
-/** Part of a limit below which a full node takes newcomers again: at the limit itself it would be full each other second. */
+/** Part of a limit below which a full node has room again: with the limit itself, its state would change every second. */
 const ROOM = 0.9;
 
-/** Whether a node carries as much as it is to carry, by what is measured once a second. */
+/** Decides whether a node is full, by measurements once a second. */
 export class NodeLimits {
   readonly #limits: Limits;
   #use: NodeUse = { load: 0, bitrate: 0, viewers: 0 };
@@ -31,7 +30,7 @@ export class NodeLimits {
     this.#limits = limits;
   }
 
-  /** Once a second. */
+  /** Adds a measurement; to be called once a second. */
   add({ load, bitrate, viewers }: NodeUse): void {
     const { load: oldLoad, bitrate: oldBitrate } = this.#use;
     this.#use = { load: smooth(oldLoad, load), bitrate: smooth(oldBitrate, bitrate), viewers };
@@ -39,17 +38,17 @@ export class NodeLimits {
     this.#reasons = this.#shares().flatMap(([text, share]) => (share >= part ? [text] : []));
   }
 
-  /** Which limits it has reached; undefined while there is room. */
+  /** Limits that are reached, as text; undefined while there is room. */
   get full(): string | undefined {
     return this.#reasons.length === 0 ? undefined : this.#reasons.join(', ');
   }
 
-  /** What is left of the scarcest, 0 to 1. */
+  /** Remaining part of the scarcest resource, 0 to 1. */
   get room(): number {
     return Math.max(0, 1 - Math.max(0, ...this.#shares().map(([, share]) => share)));
   }
 
-  /** How much of each limit is in use. */
+  /** Share of each limit that is in use. */
   #shares(): [text: string, share: number][] {
     const { load, bitrate, viewers } = this.#limits;
     const use = this.#use;

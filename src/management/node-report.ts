@@ -8,14 +8,14 @@ import { LoadMeter } from './own-load.ts';
 const EVERY_MS = 1000;
 const NONE: Limits = { load: 0, bitrate: 0, viewers: 0 };
 
-/** What a node says of itself and does not change. */
+/** Constant properties that a node reports of itself. */
 export interface NodeFacts {
   readonly version: string;
-  /** Where its clients reach it: URLs by module. */
+  /** URLs for clients, by module. */
   readonly addresses: { readonly [module: string]: readonly string[] };
-  /** Where clients reach this node itself over HTTP: full nodes send viewers there. */
+  /** URL of this node itself: full nodes redirect viewers there. */
   readonly publicUrl?: string | undefined;
-  /** They tell which nodes have the same Server.xml. */
+  /** Hashes that show which nodes have the same Server.xml. */
   readonly configHashes: ConfigHashes;
 }
 
@@ -23,12 +23,12 @@ export interface NodeReportOptions {
   readonly cluster: Cluster;
   readonly registry: Registry;
   readonly facts: NodeFacts;
-  /** None: it is never full. */
+  /** Undefined: the node is never full. */
   readonly limits?: Limits | undefined;
   readonly log: Logger;
 }
 
-/** Tells the cluster once a second how this node is, and the log which nodes were started with another Server.xml. */
+/** Reports this node's state to the cluster once a second, and logs which nodes were started with another Server.xml. */
 export class NodeReport {
   readonly #options: NodeReportOptions;
   readonly #meter = new LoadMeter();
@@ -36,8 +36,8 @@ export class NodeReport {
   #sentBytes: number;
   #at = performance.now();
   #others: ReadonlySet<string> = new Set();
-  /** Nodes that were told of, with the life and the hash that they had. */
-  #told: ReadonlySet<string> = new Set();
+  /** Nodes that were logged, by incarnation and id. */
+  #reported: ReadonlySet<string> = new Set();
   readonly #timer = setInterval(() => this.tell(), EVERY_MS).unref();
 
   constructor(options: NodeReportOptions) {
@@ -69,12 +69,12 @@ export class NodeReport {
     this.#follow(cluster.nodes(), cluster.self.id);
   }
 
-  /** Which limits this node has reached; undefined while there is room. */
+  /** Limits that this node has reached; undefined while there is room. */
   get full(): string | undefined {
     return this.#limits.full;
   }
 
-  /** What is left of the scarcest of what is limited, 0 to 1. */
+  /** Remaining part of the scarcest resource, 0 to 1. */
   get room(): number {
     return this.#limits.room;
   }
@@ -113,15 +113,15 @@ export class NodeReport {
   }
 
   #compare(rows: readonly NodeRow[], own: ConfigHashes): void {
-    const told = new Set<string>();
+    const differing = new Set<string>();
     for (const { id, incarnation, state, info } of rows) {
       if (state === 'lost' || info.configHash === undefined || isSameConfig(info, own)) continue;
       const which = `${incarnation} ${id}`;
-      if (!this.#told.has(which))
+      if (!this.#reported.has(which))
         this.#options.log.warn({ node: id }, 'a node of the cluster was started with another Server.xml than this one');
-      told.add(which);
+      differing.add(which);
     }
-    this.#told = told;
+    this.#reported = differing;
   }
 }
 

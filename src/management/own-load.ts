@@ -2,16 +2,16 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { cpuSecondsOf, readProc, unlessEnded } from '../lib/process-usage.ts';
 
-/** Measures how busy a node is by its own doing: others on the same machine are not counted. */
+/** Measures the load of this node's processes: others on the machine are not counted. */
 export class LoadMeter {
   #utilization = performance.eventLoopUtilization();
   #at = performance.now();
   #own = ownSeconds();
-  /** CPU seconds of each child so far, by process; undefined before the first call. */
+  /** CPU seconds of each child process so far; undefined before the first call. */
   #children: ReadonlyMap<string, number> | undefined;
 
   /**
-   * Since the last call: the busier of the event loop and of what this process and its children use of all cores.
+   * Load since the last call: the greater of event loop use and the CPU use of this process and its children, of all cores.
    * @returns 0 idle to 1 busy
    */
   measure(): number {
@@ -35,9 +35,9 @@ function ownSeconds(): number {
   return (user + system) / 1e6;
 }
 
-/** Of the processes that this one has started, media workers and encoders; of none where there is no /proc. */
+/** CPU seconds of child processes, media workers and encoders; none without /proc. */
 function childSeconds(): Map<string, number> {
-  // each is listed with the thread that has started it
+  // children are listed by the thread that started them
   const threads = unlessEnded(() => readdirSync('/proc/self/task')) ?? [];
   const pids = threads.flatMap(
     (thread) => readProc(`/proc/self/task/${thread}/children`)?.split(' ').filter(Boolean) ?? [],

@@ -11,7 +11,7 @@ import { readApplication, readVhost, withDefaults } from './documents.ts';
 export interface StoredConfigOptions {
   readonly registry: Registry;
   readonly store: ConfigStore;
-  /** Holds the certificates of virtual hosts while they are there. */
+  /** Certificates of the existing virtual hosts. */
   readonly certificates: CertificateStore;
   readonly log: Logger;
 }
@@ -23,17 +23,16 @@ const BY_DEFAULT: ReadonlySet<string> = new Set(
 );
 
 /**
- * Makes in the registry what is stored, and follows whatever changes it, on this node or another.
- * A virtual host is stored at its name, without its applications but for the template; each application below it.
- * What cannot be made here is told of, and stays stored. A virtual host without its certificate is made all the same:
- * a reload may find it.
+ * Creates the stored objects in the registry, and follows changes of them by any node. A virtual host is stored at its name,
+ * without its applications except for the template; each application below it. An object that cannot be created here is logged,
+ * and stays stored. A virtual host without its certificate is created all the same: a reload may find the certificate.
  */
 export class StoredConfig {
   readonly #registry: Registry;
   readonly #store: ConfigStore;
   readonly #certificates: CertificateStore;
   readonly #log: Logger;
-  /** Revision that each object in the registry was made of, by key. */
+  /** Revision of each object in the registry, by key. */
   readonly #made = new Map<string, number>();
   readonly #unlisten: () => void;
   #last: Promise<void> = Promise.resolve();
@@ -46,12 +45,11 @@ export class StoredConfig {
     this.#unlisten = store.listen((keys) => this.#inTurn(keys));
   }
 
-  /** Makes all that is stored. */
+  /** Creates all stored objects. */
   restore(): Promise<void> {
     return this.#inTurn([...this.#store.entries().keys()]);
   }
 
-  /** Follows no more. */
   close(): void {
     this.#unlisten();
   }
@@ -62,7 +60,10 @@ export class StoredConfig {
     return turn;
   }
 
-  /** Virtual hosts come before what is in them. An object is made of what is stored by now, however it came to that. */
+  /**
+   * Applies changes, virtual hosts before their applications. Objects are created from the present entries, whatever led
+   * there.
+   */
   async #apply(keys: readonly string[]): Promise<void> {
     const changed = keys.map((key) => ({ key, names: splitKey(key) })).filter(({ names }) => !isBesideVhosts(names));
     for (const { key, names } of changed.sort((a, b) => a.names.length - b.names.length)) {
@@ -98,21 +99,21 @@ export class StoredConfig {
     if (entry === undefined) {
       this.#made.delete(key);
       const application = this.#registry.vhosts.get(vhost)?.applications.get(name);
-      // one that was made on demand is not stored, and deleted all the same
+      // one that was created on demand is not stored, and deleted all the same
       if (known || application?.dynamic) application?.close('the application was deleted');
       return;
     }
     const config = readApplication(entry.value, ignore);
     const parent = this.#registry.vhost(vhost);
     if (parent.isStatic) throw kilnError('vhostReadOnly', vhost);
-    // one that is not known here was demanded of the template by a publisher
+    // an unknown one was created on demand from the template
     parent.applications.get(name)?.close(`the application was ${known ? 'changed' : 'created by the management API'}`);
     parent.createApplication(config, false, entry.revision);
     this.#made.set(key, entry.revision);
     this.#tellPending({ application: name }, pendingInApplication(config, parent.config));
   }
 
-  /** What every application has that is created without providers and publishers is not logged. */
+  /** Logs settings without effect, unless every application that is created without providers and publishers has them. */
   #tellPending(what: object, pending: readonly string[]): void {
     const asked = pending.filter((line) => !BY_DEFAULT.has(line));
     if (asked.length === 0) return;

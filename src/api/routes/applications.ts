@@ -11,7 +11,7 @@ import { ApplicationPath, findApplication, VhostPath } from '../lookup.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps';
 
-/** Applications of a virtual host: read, and changed where the API made it. */
+/** Applications of a virtual host: shows them, and changes those that the API created. */
 export function applicationRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {

@@ -9,10 +9,10 @@ import { done, noPayload } from '../envelope.ts';
 import { VhostPath } from '../lookup.ts';
 import { API_REQUEST } from '../peer-request.ts';
 
-/** Certificates that the API can load again. */
+/** Certificates that the API can reload. */
 export interface ReloadableCertificates {
   readonly vhosts: CertificateStore;
-  /** Loads the certificate of the API's own port again; undefined where that port does not speak TLS. */
+  /** Reloads the certificate of the API's own port; undefined for a port without TLS. */
   readonly reloadApi?: () => Promise<void>;
 }
 
@@ -21,9 +21,9 @@ type Log = FastifyRequest['log'];
 type Called = Pick<FastifyRequest, 'url' | 'id' | 'host' | 'log'>;
 
 /**
- * New certificates for new connections, on every node. Where one cannot be loaded, the old one stays, the log of that
- * node tells why, and that of the one that was asked which node it is.
- * @param others that load theirs, too
+ * Reloads certificates for new connections, on every node. A node that cannot load one keeps the old one and logs the reason;
+ * the called node logs which node failed.
+ * @param others nodes that reload theirs, too
  */
 export function certificateRoutes(
   registry: Registry,
@@ -65,7 +65,7 @@ export function certificateRoutes(
     });
   };
 
-  /** @throws `failure` when this node or another could not load what it was to */
+  /** @throws `failure` when this node or another could not load its certificate */
   async function everywhere(here: Promise<boolean>, { url, id, host, log }: Called, failure: Failure): Promise<void> {
     const request = { method: 'POST', url, requestId: id, host };
     const [isLoaded, replies] = await Promise.all([here, others?.ask(API_REQUEST, request) ?? []]);
@@ -87,7 +87,7 @@ async function reload(vhosts: CertificateStore, config: CertificateHost): Promis
   await vhosts.load(config);
 }
 
-/** Says why in the log when a certificate cannot be loaded. */
+/** Loads a certificate. Logs the reason of a failure. */
 async function attempt(host: string, load: () => Promise<void>, log: Log): Promise<boolean> {
   try {
     await load();

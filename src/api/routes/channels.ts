@@ -11,7 +11,7 @@ import { MultiplexChannel, multiplexChannel } from '../multiplex-channel.ts';
 import { markStale } from '../read-your-writes.ts';
 import { ScheduledChannel, scheduledChannel } from '../scheduled-channel.ts';
 
-/** Channels that are asked for at a time, of all calls: each may be a question to another node. */
+/** Limit of channels that are looked up at a time, over all calls: each may take a question to another node. */
 const AT_ONCE = 32;
 
 const Named = { vhost: Type.String(), app: Type.String(), name: Type.String() };
@@ -21,10 +21,10 @@ const Row = Type.Union([
 ]);
 type Row = Static<typeof Row>;
 
-/** The channels of all applications at a glance, each as the call for that channel shows it. */
+/** Overview of the channels of all applications, each as the call for that channel shows it. */
 export function channelRoutes(registry: Registry, channels: Channels): FastifyPluginAsyncTypebox {
   const lookups = new Limiter(AT_ONCE);
-  /** The channels of one kind; those whose node does not answer are without `channel`. */
+  /** Channels of one kind; without `channel` if their node does not answer. */
   const rowsOf = async <S>(
     application: Application,
     kind: ChannelKind<S>,

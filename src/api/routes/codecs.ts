@@ -5,7 +5,7 @@ import { joinInventories } from '../../transcode/joined-codecs.ts';
 import type { AllNodes } from '../all-nodes.ts';
 import { answers, ok } from '../envelope.ts';
 
-/** What can encode and decode, on the machines of all nodes. */
+/** Encoders and decoders on the machines of all nodes. */
 export function codecRoutes(codecs: CodecInventory, nodes: AllNodes): FastifyPluginAsyncTypebox {
   return async (app) => {
     const schema = {

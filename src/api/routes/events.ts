@@ -11,7 +11,7 @@ import { findApplication, StreamPath } from '../lookup.ts';
 
 const STREAM = '/v1/vhosts/:vhost/apps/:app/streams/:stream(^[^:]+$)';
 
-/** Events that are injected into an input stream, and go out with all of its output streams. */
+/** Injects events into an input stream. They go out with all of its output streams. */
 export function eventRoutes(registry: Registry): FastifyPluginAsyncTypebox {
   return async (app) => {
     const one = { params: StreamPath, body: shown('StreamEvent'), response: noPayload, summary: 'Send an event' };
@@ -42,7 +42,7 @@ export function eventRoutes(registry: Registry): FastifyPluginAsyncTypebox {
   };
 }
 
-/** An input stream, and how errors name it. */
+/** An input stream, and its path for errors. */
 interface Target {
   readonly input: InputStream;
   readonly path: string;

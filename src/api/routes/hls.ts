@@ -19,7 +19,7 @@ const DumpInfo = Type.Object({
   outputPath: Type.String(),
   outputStreamName: Type.String(),
   playlist: Type.Optional(Type.Array(Type.String())),
-  /** Why its state is `error`. */
+  /** Reason of the state `error`. */
   reason: Type.Optional(Type.String()),
   state: Type.Enum(['running', 'error']),
   userData: Type.Optional(Type.String()),

@@ -14,7 +14,7 @@ import { MultiplexChannel, multiplexChannel } from '../multiplex-channel.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app/multiplexChannels';
 
-/** Channels that put tracks of several streams together, on whichever node they run. */
+/** Channels that join tracks of several streams, on whichever node they run. */
 export function multiplexChannelRoutes(registry: Registry, channels: Channels): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {

@@ -28,7 +28,7 @@ const NodeInfo = Type.Object({
 
 const NodePath = Type.Object({ node: Type.String() });
 
-/** The nodes of the cluster, and how one is drained. */
+/** Nodes of the cluster: lists and drains them. */
 export function nodeRoutes(cluster: Cluster): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = { response: answers(Type.Array(NodeInfo)), summary: 'List the nodes of the cluster' };
@@ -63,7 +63,7 @@ async function asked(node: string, answer: Promise<void>): Promise<void> {
   }
 }
 
-/** A node may be of another version: what it does not tell is empty. */
+/** Shows a node. It may be of another version: fields that it does not report are empty. */
 function view(
   { id, incarnation, state, address, uptimeMs, silentMs, load, full, info }: NodeRow,
   own: NodeRow['info'],

@@ -22,19 +22,18 @@ const Event = Type.Object(
   { additionalProperties: true, description: 'Other fields are those of the line of the log' },
 );
 
-/** A main event, as the log has it. */
+/** A main event in the log. */
 export type LoggedEvent = Type.Static<typeof Event>;
 
 export interface OverviewOptions {
   readonly registry: Registry;
   readonly nodes: AllNodes;
-  /** Id of this node. */
   readonly node: string;
-  /** The newest main events of this node, the oldest of them first. */
+  /** The newest main events of this node, in the order of time. */
   readonly events: (count: number) => readonly Omit<LoggedEvent, 'node'>[];
 }
 
-/** What a console shows at a glance, of all nodes: every stream, who plays it, and what has happened lately. */
+/** Overview of all nodes for a console: streams, their viewers, and recent events. */
 export function overviewRoutes({ registry, nodes, node, events }: OverviewOptions): FastifyPluginAsyncTypebox {
   return async (app) => {
     const streams = {

@@ -16,7 +16,7 @@ import { PushTask, pushTask } from '../push-request.ts';
 import { creationOf, namedTask } from '../task-actions.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
-/** A stream that is pushed is defined in the store, and begins wherever it is: nothing takes longer. */
+/** A push is defined in the store, and begins on the node of its stream: no step takes longer. */
 const WITHIN_MS = 5000;
 
 /**
@@ -87,7 +87,7 @@ function findPushing(registry: Registry, params: { readonly vhost: string; reado
   return application;
 }
 
-/** @throws Error for a definition of another version, which is not stopped by what cannot tell of it */
+/** @throws callUnknown for a definition of another version: a push that this node cannot show is not stopped */
 function shownPush(row: TaskRow) {
   const task = pushTask(row);
   if (task === undefined) throw kilnError('callUnknown');

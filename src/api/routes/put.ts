@@ -5,7 +5,7 @@ import { VhostPath } from '../lookup.ts';
 
 const PATHS = ['/v1/vhosts/:vhost', '/v1/vhosts/:vhost/apps/*'];
 
-/** PUT changes nothing anywhere; what Server.xml declares says why (docs/compatibility.md#rest-answers). */
+/** Rejects every PUT; configuration of Server.xml gives another reason (docs/compatibility.md#rest-answers). */
 export function putRoutes(registry: Registry): FastifyPluginAsyncTypebox {
   return async (app) => {
     for (const url of PATHS) {

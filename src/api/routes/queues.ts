@@ -6,12 +6,12 @@ import { answers, ok } from '../envelope.ts';
 
 const INTERNALS = '/v1/stats/current/internals';
 const QUEUES = `${INTERNALS}/queues`;
-/** The same list, where callers of v2 look for it. */
+/** Path of the same list in v2. */
 const QUEUES_V2 = '/v2/internals/queues';
 
 /**
- * The queues between streams and their readers, of all nodes.
- * @param node id of this one
+ * Queues between streams and their readers, of all nodes.
+ * @param node id of this node
  */
 export function queueRoutes(queues: Queues, nodes: AllNodes, node: string): FastifyPluginAsyncTypebox {
   return async (app) => {

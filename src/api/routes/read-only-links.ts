@@ -11,11 +11,11 @@ const Link = Type.Object({
   expires: Type.String({ description: 'ISO 8601' }),
 });
 
-/** Links to the console with which one may look until they expire. */
+/** Links to the console for reading until they expire. */
 export function readOnlyLinkRoutes(links: ReadOnlyLinks): FastifyPluginAsyncTypebox {
   return async (app) => {
     const schema = {
-      // without a body it is null
+      // null: no body
       body: Type.Union(
         [
           Type.Object({

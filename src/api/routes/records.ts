@@ -30,7 +30,7 @@ const RecordInfo = Type.Object({
   metadata: text(),
   outputFilePath: text(),
   outputInfoPath: text(),
-  /** Why its state is `error`. */
+  /** Reason of the state `error`. */
   reason: text(),
   recordBytes: integer(),
   recordTime: integer(),
@@ -47,7 +47,7 @@ const RecordInfo = Type.Object({
 });
 type RecordInfo = Static<typeof RecordInfo>;
 
-/** Recordings of output streams: begun, stopped and listed, on any node. */
+/** Recordings of output streams: starts, stops and lists them, on any node. */
 export function recordRoutes(registry: Registry, records: Records): FastifyPluginAsyncTypebox {
   return async (app) => {
     const params = ApplicationPath;

@@ -34,7 +34,7 @@ export function scheduledChannelRoutes(
   channels: Channels,
   guides: Guides,
 ): FastifyPluginAsyncTypebox {
-  /** What should be mended of a channel that is there now, as far as that is known, and until when recurring events are followed. */
+  /** Problems of a present channel, as far as they are known, and until when its recurring events are followed. */
   const notes = async (application: Application, name: string, log: FastifyBaseLogger, until?: number) => {
     const now = Date.now();
     let problems: readonly GuideProblem[] = [];
@@ -129,7 +129,7 @@ export function scheduledChannelRoutes(
   };
 }
 
-/** The zone of a time, whose `+` means a space in a query. */
+/** Zone of a time, whose `+` a query decodes as a space. */
 function plus(time: string | undefined): string | undefined {
   return time?.replace(' ', '+');
 }

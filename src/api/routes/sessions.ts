@@ -10,7 +10,7 @@ import type { StreamSessions } from '../stream-sessions.ts';
 
 const STREAM = 'vhosts/:vhost/apps/:app/streams/:stream';
 
-/** Viewers of an input stream, on whatever output, by whatever publisher, and on whatever node. */
+/** Viewers of an input stream, on all of its outputs, publishers and nodes. */
 export function sessionRoutes(registry: Registry, sessions: StreamSessions): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = { params: StreamPath, response: answers(Type.Array(Type.String())) };

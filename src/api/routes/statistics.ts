@@ -14,11 +14,10 @@ import { ApplicationPath, findApplication, findStream, StreamPath, VhostPath } f
 import { markStale } from '../read-your-writes.ts';
 import { ANSWERED_HERE } from '../stream-owner.ts';
 
-/** Where statistics come from. */
 export interface StatisticsSources {
   readonly registry: Registry;
   readonly directory: StreamDirectory;
-  /** Of the whole cluster; undefined on a node that is alone. */
+  /** Statistics of the whole cluster; undefined on a node that runs alone. */
   readonly shared: SharedStatistics | undefined;
 }
 
@@ -67,7 +66,7 @@ function isElsewhere({ directory }: StatisticsSources, name: StreamName): boolea
 
 function answer({ shared }: StatisticsSources, place: Place, show: Show, reply: FastifyReply) {
   const [own] = place.live;
-  // alone, a place is what its counters count
+  // a node that runs alone shows its own counters
   if (shared === undefined) return ok(show(own as Counted));
   return shared.read(place).then(({ counted, stale }) => {
     if (stale) markStale(reply);

@@ -20,11 +20,11 @@ export interface StreamRoutesOptions {
   readonly directory: StreamDirectory;
   readonly pulls: PulledStreams;
   readonly channels: Channels;
-  /** As streamInfo() takes it. */
+  /** As in `streamInfo`. */
   readonly hidesClients: boolean;
 }
 
-/** Input streams of an application, on any node: listed, shown, pulled and ended. */
+/** Input streams of an application, on any node: lists, shows, pulls and ends them. */
 export function streamRoutes({
   registry,
   directory,
@@ -69,7 +69,7 @@ export function streamRoutes({
     const removal = { params: StreamPath, response: noPayload, summary: 'End a stream and disconnect its source' };
     app.delete(`${BASE}/:stream`, { schema: removal }, async ({ params }) => {
       const application = findApplication(registry, params);
-      // what would bring the stream back goes with it
+      // also removes a pull that would restore the stream
       if (await pulls.remove(application, params.stream)) return done;
       if (await channels.removeAny(application, params.stream)) return done;
       findStream(registry, params).end('deleted by the management API');

@@ -6,9 +6,9 @@ import { KilnError, kilnError } from '../../errors.ts';
 import { ErrorBody } from '../envelope.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
 
-/** Where pictures come from, of output streams on whatever node. */
+/** Thumbnails of output streams of any node. */
 export interface ThumbnailSource {
-  /** @returns undefined where there is no such stream; @throws thumbnailNotStarted, thumbnailExtension, thumbnailMissing */
+  /** @returns undefined for an unknown stream; @throws thumbnailNotStarted, thumbnailExtension, thumbnailMissing */
   newest(
     application: Application,
     stream: string,
@@ -16,7 +16,7 @@ export interface ThumbnailSource {
   ): Promise<{ readonly type: string; readonly picture: Buffer } | undefined>;
 }
 
-/** In the order in which they are looked for where none is asked for. */
+/** In order of preference. */
 const FORMATS = ['jpg', 'webp', 'png', 'avif'] as const;
 
 const Query = Type.Object({
@@ -28,7 +28,7 @@ const Query = Type.Object({
   ),
 });
 
-/** The newest picture of an output stream, as a file, without the access control that viewers pass. */
+/** Newest thumbnail of an output stream, as a file, without the access control of viewers. */
 export function thumbnailRoutes(
   registry: Registry,
   thumbnails: ThumbnailSource | undefined,
@@ -58,7 +58,7 @@ export function thumbnailRoutes(
   };
 }
 
-/** What the first format has of which there is a picture. @throws what the last one did */
+/** Result of the first format that has a thumbnail. @throws error of the last one */
 async function first<T>(formats: readonly string[], find: (format: string) => Promise<T>): Promise<T | undefined> {
   for (const [at, format] of formats.entries()) {
     try {

@@ -5,7 +5,6 @@ import { answers, ok } from '../envelope.ts';
 
 const VersionInfo = Type.Object({ gitVersion: Type.String(), version: Type.String() });
 
-/** What this node runs. */
 export function versionRoutes(version: Version): FastifyPluginAsyncTypebox {
   return async (app) => {
     const schema = { response: answers(VersionInfo), summary: 'Show the version' };

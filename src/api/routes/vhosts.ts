@@ -8,7 +8,7 @@ import { viewVhost } from '../config-view.ts';
 import { answers, done, noPayload, ok } from '../envelope.ts';
 import { VhostPath } from '../lookup.ts';
 
-/** Virtual hosts: read, and changed where the API made them. */
+/** Virtual hosts: shows them, and changes those that the API created. */
 export function vhostRoutes(registry: Registry, dynamic: DynamicConfig): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = { response: answers(Type.Array(Type.String())), summary: 'List the virtual hosts' };

@@ -7,13 +7,13 @@ import { unless } from './unless.ts';
 
 const EXTENSION = '.json';
 
-/** Small documents that outlive this process, each in a file of its own, which is whole at any moment. */
+/** Small documents that outlive this process, each in a file of its own, which is complete at any moment. */
 export class JsonFolder<S extends TSchema> {
   readonly #folder: string;
   readonly #schema: S;
   readonly #mutex = new KeyedMutex();
 
-  /** @param folder of this process alone; made with the first document */
+  /** @param folder of this process alone; created with the first document */
   constructor(folder: string, schema: S) {
     this.#folder = folder;
     this.#schema = schema;
@@ -21,8 +21,8 @@ export class JsonFolder<S extends TSchema> {
 
   /**
    * Adds or replaces a document.
-   * @param onDisk it has to be there after a power failure, too
-   * @throws what the system says
+   * @param onDisk whether it must survive a power failure
+   * @throws errors of the system
    */
   async put(name: string, value: Static<S>, onDisk = false): Promise<void> {
     await this.#mutex.run(name, async () => {
@@ -39,14 +39,14 @@ export class JsonFolder<S extends TSchema> {
     });
   }
 
-  /** Idempotent. @throws what the system says */
+  /** Idempotent. @throws errors of the system */
   async remove(name: string): Promise<void> {
     await this.#mutex.run(name, () => unlink(this.#path(name)).catch(unless('ENOENT')));
   }
 
   /**
-   * @returns undefined where there is none
-   * @throws Error for one that is damaged, or of a version that this one does not know; what the system says
+   * @returns undefined for no document
+   * @throws Error for a document that is damaged, or of an unknown version; errors of the system
    */
   async read(name: string): Promise<Static<S> | undefined> {
     const path = this.#path(name);
@@ -62,7 +62,7 @@ export class JsonFolder<S extends TSchema> {
     return value;
   }
 
-  /** Names of all documents, in order. @throws what the system says */
+  /** Names of all documents, in order. @throws errors of the system */
   async names(): Promise<string[]> {
     const files = (await readdir(this.#folder).catch(unless('ENOENT'))) ?? [];
     const documents = files.filter((file) => file.endsWith(EXTENSION));

@@ -6,7 +6,7 @@ import { KeyedMutex } from './keyed-mutex.ts';
 import { temporaryBeside } from './paths.ts';
 import { unless } from './unless.ts';
 
-/** A lock that has been the same for so long was left by a process that has died: what it guards takes milliseconds. */
+/** Age of a lock after which its process counts as dead: the steps take milliseconds. */
 const STALE_MS = 10_000;
 const AGAIN_MS = 20;
 const NEVER = new AbortController().signal;
@@ -16,8 +16,8 @@ const mutex = new KeyedMutex();
 /**
  * Runs a step while no other user of the same lock runs one, on any machine: the folder may be shared. For steps of
  * milliseconds. A lock that a process holds as long as it runs is another problem: `cluster/durable-file.ts`.
- * @param path of a file that exists as long as somebody has the lock
- * @throws what the step throws; what the system says
+ * @param path of the lock: a file that exists while the lock is held
+ * @throws what the step throws; errors of the system
  */
 export async function withLock<T>(path: string, step: () => Promise<T>): Promise<T> {
   return await mutex.run(path, async () => {
@@ -32,7 +32,7 @@ export async function withLock<T>(path: string, step: () => Promise<T>): Promise
 
 async function take(path: string): Promise<void> {
   const home = await homeOf();
-  // ages are measured here: the clocks of two machines may differ
+  // the age is measured here: clocks of machines may differ
   let seen = { lock: '', since: 0 };
   for (;;) {
     const file = await open(path, 'wx').catch(unless('EEXIST'));
@@ -52,7 +52,7 @@ async function take(path: string): Promise<void> {
   }
 }
 
-/** Where the numbers of processes are those of this one; a random text where that is not known. */
+/** Scope in which process ids are unique, as text; a random one if it is unknown. */
 async function homeOf(): Promise<string> {
   try {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8');
@@ -62,7 +62,10 @@ async function homeOf(): Promise<string> {
   }
 }
 
-/** Whether its holder is known to have died. One with the number of this process had it before: here it is free. */
+/**
+ * Whether the holder is known to have died. A lock with the id of this process was left by an earlier one, since this one is
+ * free.
+ */
 async function isOfDead(path: string, home: string): Promise<boolean> {
   const holder = (await readFile(path, 'utf8').catch(unless('ENOENT'))) ?? '';
   const pid = holder.startsWith(`${home} `) ? Number(holder.slice(home.length)) : 0;
@@ -70,7 +73,7 @@ async function isOfDead(path: string, home: string): Promise<boolean> {
   return pid === process.pid || !isAlive(pid);
 }
 
-/** Another process may remove it at the same time, and already have one of its own there. */
+/** Removes a lock, and restores it if it is another one: another process may have replaced it in between. */
 async function remove(path: string, lock: string): Promise<void> {
   const aside = temporaryBeside(path);
   await rename(path, aside).catch(unless('ENOENT'));
@@ -80,7 +83,7 @@ async function remove(path: string, lock: string): Promise<void> {
   await unlink(aside);
 }
 
-/** Empty for one that is not there. */
+/** Identity of a lock; empty for none. */
 async function identityOf(path: string): Promise<string> {
   const found = await stat(path).catch(unless('ENOENT'));
   return found === undefined ? '' : `${found.ino} ${found.mtimeMs}`;

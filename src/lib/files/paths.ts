@@ -3,20 +3,20 @@ import { link, lstat, mkdir, open, realpath, rename, stat, unlink } from 'node:f
 import { dirname, extname, isAbsolute, join, sep } from 'node:path';
 import { unless } from './unless.ts';
 
-/** Of a name, on the file systems that there are. */
+/** Maximum of a name on common file systems. */
 export const MAX_PART_BYTES = 255;
 const MAX_PATH_BYTES = 3072;
 const MAX_SUFFIX = 10_000;
-/** What file systems say that have no hard links. */
+/** Error codes of file systems without hard links. */
 const NO_LINKS: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
 
-/** A path that leads out of the root, or that no file can have. */
+/** Error for a path that leads out of the root, or that no file can have. */
 export class PathError extends Error {
   override readonly name = 'PathError';
 }
 
 /**
- * The parts of a path below a root: a leading `/` is the root, and one that begins with the root itself counts it once.
+ * Parts of a path below a root: a leading `/` means the root, and a path that begins with the root itself counts it once.
  * @param root absolute
  * @throws PathError
  */
@@ -40,9 +40,9 @@ function namesOf(path: string): string[] {
 }
 
 /**
- * The whole path of a file, whose folder exists then. Links are followed as long as they stay below the root.
- * @param make false: what is missing is not made, and what would be in it is not looked at
- * @throws PathError, what the system says
+ * Absolute path of a file whose folder exists afterwards. Links are followed as long as they stay below the root.
+ * @param make false: missing folders are not created, nor their content checked
+ * @throws PathError, errors of the system
  */
 export async function placeBelow(root: string, parts: readonly string[], make = true): Promise<string> {
   if (make) await mkdir(root, { recursive: true });
@@ -67,15 +67,15 @@ export async function placeBelow(root: string, parts: readonly string[], make = 
   return join(folder, parts.at(-1) as string);
 }
 
-/** A name of a file that is being written, beside its final one. */
+/** Temporary name of a file that is being written, beside its final one. */
 export function temporaryBeside(path: string): string {
   return join(dirname(path), `tmp_${randomBytes(16).toString('hex')}`);
 }
 
 /**
  * Creates or replaces a file atomically.
- * @param make makes the new file under a name beside the final one; it is removed when that fails
- * @throws what `make` does; errors of the system
+ * @param make writes the new file under a temporary name beside the final one; it is removed on failure
+ * @throws what `make` throws; errors of the system
  */
 export async function replaceFile(path: string, make: (temporary: string) => Promise<void>): Promise<void> {
   const temporary = temporaryBeside(path);
@@ -83,29 +83,29 @@ export async function replaceFile(path: string, make: (temporary: string) => Pro
     await make(temporary);
     await rename(temporary, path);
   } catch (error) {
-    // what failed first is the reason
+    // the first error is the reason
     await unlink(temporary).catch(() => undefined);
     throw error;
   }
 }
 
 /**
- * Gives a file its final name, or where that is in use one with a suffix: nothing is ever replaced.
+ * Gives a file its final name, or the name with a suffix if it is in use: no file is ever replaced.
  * @returns the name that it got
- * @throws what the system says
+ * @throws errors of the system
  */
 export async function renameFree(from: string, to: string): Promise<string> {
   for (const path of namesLike(to)) if (await renameTo(from, path)) return path;
   throw new Error(`all names like ${to} are in use`);
 }
 
-/** The name that `renameFree` would give to a file now. @throws what the system says */
+/** Name that `renameFree` would give to a file now. @throws errors of the system */
 export async function freeName(to: string): Promise<string> {
   for (const path of namesLike(to)) if ((await lstat(path).catch(unless('ENOENT'))) === undefined) return path;
   return to;
 }
 
-/** The name that `renameFree` gave to the file of an inode. @returns undefined when it is not there (any more) */
+/** Name that `renameFree` gave to the file of an inode. @returns undefined if the file is gone */
 export async function findRenamed(inode: number, to: string): Promise<string | undefined> {
   for (const path of namesLike(to)) {
     try {
@@ -118,7 +118,7 @@ export async function findRenamed(inode: number, to: string): Promise<string | u
   return undefined;
 }
 
-/** A name, and what it is called where that is in use: `a.mp4`, `a_1.mp4` ... Long ones are cut to make room. */
+/** Name with a number: `a.mp4` for 0, then `a_1.mp4` ... Long ones are cut to make room. */
 export function withSuffix(path: string, suffix: number): string {
   if (suffix === 0) return path;
   const extension = extname(path);
@@ -128,9 +128,9 @@ export function withSuffix(path: string, suffix: number): string {
   return `${path.slice(0, at)}${cut(stem, MAX_PART_BYTES - Buffer.byteLength(end))}${end}`;
 }
 
-/** The characters of a text that fit into a number of bytes. */
+/** First characters of a text that fit into a number of bytes. */
 function cut(text: string, bytes: number): string {
-  // as of a stream that goes on, a last character that is not whole is left out
+  // as if the stream went on: leaves out an incomplete last character
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(text).subarray(0, Math.max(0, bytes)), {
     stream: true,
   });

@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** A line of an audit log: what is in it, and the MAC that stands at its end. */
+/** A line of an audit log, and the MAC at its end. */
 export interface AuditLine {
   /** JSON of the fields before the MAC. */
   readonly body: string;
@@ -11,9 +11,9 @@ export interface AuditLine {
 const LINE = /^(\{.*),"mac":"([\w-]{43})"\}$/s;
 
 /**
- * The next line of a log, without its end: JSON, whose last field is a MAC over the other fields and the MAC of the line
- * before. So none can be altered, removed or put elsewhere without the key, but for the last ones of the last file.
- * @param before MAC of the line before; '' for the first one of all
+ * The next line of a log, without a line end: JSON, whose last field is a MAC over the other fields and the MAC of the line
+ * before. So no line can be altered, removed or moved without the key, except for the last lines of the last file.
+ * @param before MAC of the line before; '' for the very first one
  */
 export function sealLine(key: string, before: string, fields: AuditLine['fields']): { text: string; mac: string } {
   const body = JSON.stringify(fields);
@@ -21,7 +21,7 @@ export function sealLine(key: string, before: string, fields: AuditLine['fields'
   return { text: `${body.slice(0, -1)},"mac":"${mac}"}`, mac };
 }
 
-/** @returns undefined for what is no line of an audit log */
+/** @returns undefined for a text that is no line of an audit log */
 export function readLine(text: string): AuditLine | undefined {
   const [, start, mac = ''] = LINE.exec(text) ?? [];
   if (start === undefined) return undefined;
@@ -33,7 +33,7 @@ export function readLine(text: string): AuditLine | undefined {
   }
 }
 
-/** Whether a line is as it was written by who knows one of the keys, after the line with the MAC `before`. */
+/** Whether a line was written with one of the keys, and after the line with the MAC `before`. */
 export function isSealed(keys: readonly string[], before: string, { body, mac }: AuditLine): boolean {
   const given = Buffer.from(mac, 'base64url');
   return keys.some((key) => {
@@ -42,7 +42,7 @@ export function isSealed(keys: readonly string[], before: string, { body, mac }:
   });
 }
 
-/** The MAC of the last line of the file before, where a line begins a file; undefined for any other line. */
+/** MAC of the last line of the previous file, from the first line of a file; undefined for any other line. */
 export function formerOf({ fields: { event, former } }: AuditLine): string | undefined {
   return event === 'begun' ? (typeof former === 'string' ? former : '') : undefined;
 }

@@ -5,60 +5,57 @@ import type { Logger } from '../../log/log.ts';
 import { isSealed, sealLine } from './chain.ts';
 import { readTail } from './tail.ts';
 
-/** Calls that wait for a disk that is full or slow; further ones are counted. */
+/** Limit of calls that wait for a full or slow disk; further ones are only counted. */
 const MAX_WAITING = 10_000;
-/** Lines of one write. */
+/** Limit of one write. */
 const MAX_AT_ONCE = 500;
 const RETRY_MS = 1000;
 
-/** A call that may have changed something. */
 export interface AuditEntry {
   readonly user: string;
-  /** Address of the client. */
   readonly remote: string;
   readonly method: string;
-  /** Without its query. */
+  /** Path without its query. */
   readonly path: string;
-  /** What it made, which is in no path. */
+  /** Names of created objects, which no path contains. */
   readonly names?: readonly string[];
   readonly status: number;
   readonly requestId: string;
-  /** The node that the client has called, where this one was asked by it. */
+  /** Node that the client called, if it forwarded the call to this one. */
   readonly takenBy?: string;
-  /** The node that has answered, where it was another one. */
+  /** Node that answered, if it was another one. */
   readonly answeredBy?: string;
 }
 
 export interface AuditLogOptions {
   readonly path: string;
-  /** Of the MACs. */
+  /** Key of the MACs. */
   readonly key: string;
-  /** Id of this node. */
   readonly node: string;
   readonly log: Logger;
-  /** How long to wait before what could not be written is tried again, in milliseconds. */
+  /** Milliseconds between attempts to write. */
   readonly retryMs?: number;
 }
 
 /**
- * A file with a sealed line (`chain.ts`) for each call. Nobody waits for it: lines are written in the background, several at
- * a time. A file that was moved or emptied is followed by a new one, which names the last MAC of the one before.
+ * A file with a sealed line (`chain.ts`) for each call. Lines are written in the background, several at a time. A file that was
+ * moved or emptied is followed by a new one, which names the last MAC of the one before.
  */
 export class AuditLog {
   readonly #options: AuditLogOptions;
   #waiting: { readonly time: string; readonly entry: AuditEntry }[] = [];
   #lost = 0;
   #handle: FileHandle | undefined;
-  /** Bytes that the file has, and the last MAC and number. */
+  /** Bytes of the file, and the MAC and number of its last line. */
   #size = 0;
   #mac = '';
   #seq = 0;
-  /** What has to be written before anything else: the end of an open line, and how the chain goes on. */
+  /** Parts to write first: the end of an open line, and a line that says how the chain continues. */
   #prefix = '';
   #first: { readonly event: string; readonly [name: string]: unknown } | undefined;
   #isEnding = false;
   #hasFailed = false;
-  #hasToldOfOthers = false;
+  #hasReportedOthers = false;
   #writing: Promise<void> | undefined;
   #closing = new AbortController();
 
@@ -74,7 +71,7 @@ export class AuditLog {
     this.#write();
   }
 
-  /** Writes what waits, as far as the disk takes it. Idempotent. */
+  /** Writes the waiting lines, as far as the disk accepts them. Idempotent. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return this.#writing;
     this.#closing.abort();
@@ -112,7 +109,7 @@ export class AuditLog {
     } while (this.#waiting.length > 0 || this.#lost > 0);
   }
 
-  /** @returns false when the disk does not take it */
+  /** @returns false when the file cannot be written */
   async #attempt(): Promise<boolean> {
     const { path, log } = this.#options;
     try {
@@ -140,15 +137,15 @@ export class AuditLog {
     await handle?.close().catch(() => undefined);
   }
 
-  /** The file that has the path now. */
+  /** Opens the file that has the path now. */
   async #follow(): Promise<FileHandle> {
     const { path, key, log } = this.#options;
     if (this.#handle !== undefined) {
       const [present, own] = await Promise.all([stat(path).catch(() => undefined), this.#handle.stat()]);
       if (present?.ino === own.ino && present.dev === own.dev && own.size === this.#size) return this.#handle;
       await this.#release();
-      if (own.size > this.#size && !this.#hasToldOfOthers) {
-        this.#hasToldOfOthers = true;
+      if (own.size > this.#size && !this.#hasReportedOthers) {
+        this.#hasReportedOthers = true;
         log.error(
           { event: 'audit.failed', path },
           `something else writes to the audit log ${path}, which breaks its chain`,
@@ -164,14 +161,14 @@ export class AuditLog {
     this.#prefix = torn > 0 || isOpen ? '\n' : '';
     const cut = torn > 0 && { torn };
     if (last === undefined || (this.#mac !== '' && last.mac !== this.#mac)) {
-      // the end of another chain is not continued: a check finds that
+      // does not continue the end of another chain: a check reports that
       this.#first = { event: 'begun', former: this.#mac, ...cut };
     } else {
       if (this.#mac === '' && (follows === undefined || !isSealed([key], follows, last)))
         log.error(
           { event: 'audit.unproved', path },
           `the last line of the audit log ${path} is not sealed with the present Key: the Key was changed, or lines were ` +
-            'altered or removed. npm run audit tells which',
+            'altered or removed. npm run audit says which',
         );
       this.#first = this.#mac === '' || cut ? { event: 'resumed', ...cut } : undefined;
       this.#mac = last.mac;
@@ -203,7 +200,7 @@ export class AuditLog {
       await handle.appendFile(bytes);
       await handle.datasync();
     } catch (error) {
-      // what is half there is taken back, or found as a torn line
+      // removes a partial write; what remains is found as a torn line
       await handle.truncate(this.#size).catch(() => undefined);
       throw error;
     }

@@ -1,22 +1,22 @@
 import type { FileHandle } from 'node:fs/promises';
 import { formerOf, readLine, type AuditLine } from './chain.ts';
 
-/** More than the two longest lines. */
+/** Longer than any two lines. */
 const WINDOW = 128 * 1024;
 
-/** How the file of an audit log ends. */
+/** The end of an audit log file. */
 export interface Tail {
-  /** The last whole line; undefined when there is none that can be read. */
+  /** Last whole line; undefined when none can be read. */
   readonly last: AuditLine | undefined;
-  /** MAC of the line that it follows; undefined when that is not known. */
+  /** MAC of the line before it; undefined when that is not known. */
   readonly follows: string | undefined;
-  /** Bytes after the end of the last line: of a line that was cut off. */
+  /** Bytes of a line that was cut off, after the last line end. */
   readonly torn: number;
-  /** Its last line is whole, but for its end. */
+  /** Whether the last line is whole, except for its line end. */
   readonly isOpen: boolean;
 }
 
-/** Reads how a file ends. @param size in bytes */
+/** Reads the end of a file. @param size in bytes */
 export async function readTail(handle: FileHandle, size: number): Promise<Tail> {
   const from = Math.max(0, size - WINDOW);
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from);
@@ -25,7 +25,7 @@ export async function readTail(handle: FileHandle, size: number): Promise<Tail> 
   const rest = bytes.subarray(end);
   const open = readLine(rest.toString());
   const texts = bytes.subarray(0, end).toString().split('\n');
-  // one that was cut off by an earlier crash may stand between
+  // a line that was cut off by an earlier crash may stand between
   const lines = [...texts.map(readLine), open].filter((line) => line !== undefined);
   const [before, last] = [lines.at(-2), lines.at(-1)];
   const follows = last && (formerOf(last) ?? before?.mac);

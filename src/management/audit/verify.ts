@@ -6,17 +6,16 @@ const ELSEWHERE =
   'the line before it is not the one that it follows: lines were removed, or files are missing or in another order';
 const ALTERED = 'it was altered, or lines before it were altered, removed or put elsewhere, or the key is another';
 
-/** What a check of audit logs has found. */
+/** Result of a check of audit logs. */
 export interface Verdict {
-  /** Why the chain is broken, at its first line that is; undefined when it is whole. */
+  /** First line at which the chain is broken, and the reason; undefined for an intact chain. */
   readonly broken: { readonly file: string; readonly line: number; readonly reason: string } | undefined;
-  /** Lines that are as they were written. */
+  /** Number of intact lines. */
   readonly lines: number;
-  /** What is no proof of a change, but should be known. */
+  /** Observations that prove no change. */
   readonly notes: readonly string[];
 }
 
-/** A file of an audit log, line by line, without their ends. */
 export interface AuditFile {
   readonly name: string;
   readonly lines: Iterable<string> | AsyncIterable<string>;
@@ -29,7 +28,7 @@ export interface AuditFile {
 export async function verify(files: readonly AuditFile[], keys: readonly string[]): Promise<Verdict> {
   const notes: string[] = [];
   let lines = 0;
-  /** MAC and event of the line before, of this file or the one before. */
+  /** MAC and event of the line before, in this file or the previous one. */
   let before: string | undefined;
   let event: unknown;
   let torn: { readonly file: string; readonly line: number } | undefined;
@@ -41,7 +40,7 @@ export async function verify(files: readonly AuditFile[], keys: readonly string[
       const read = readLine(text);
       if (read === undefined) {
         if (torn !== undefined) return broken(NO_LINE, torn.line);
-        // a line that says so may follow
+        // a line that reports it may follow
         torn = { file, line };
         continue;
       }
