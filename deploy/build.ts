@@ -8,14 +8,14 @@ import { build, type BuildOptions, type Plugin } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '..');
 const DIST = join(ROOT, 'dist');
-/** Packages that bring pages, programs and libraries. */
+/** Packages with pages, programs or libraries. */
 const APART = ['@fastify/swagger-ui', 'ffmpeg-static', 'koffi'];
 /** Modules of packages that look for files beside their own. */
 const LOOKING = /node_modules\/(@fastify\/swagger|ioredis|mediasoup|pino|thread-stream)\/.*\.js$/;
-/** What is read at run time, beside the module that reads it. */
+/** Files read at run time, beside the module that reads them. */
 const FILES = ['cluster/redis/lua', 'src/web/pages'];
 
-/** Such a module finds them where its package is. */
+/** Resolves such modules in their package, where they find the files. */
 const inPlace: Plugin = {
   name: 'in place',
   setup: ({ onLoad }) =>
@@ -26,8 +26,8 @@ const inPlace: Plugin = {
 };
 
 /**
- * An import statement for one of these runs the getters of its exports, which load more: that for `node:http` a client (undici)
- * that takes 30 ms of a start. A call for the same does not.
+ * Replaces import statements for built-in modules by calls: a statement runs the getters of all exports, which load more, such
+ * as an HTTP client (undici) for `node:http` that takes 30 ms of a start.
  */
 const builtIn: Plugin = {
   name: 'built in',
@@ -56,7 +56,7 @@ try {
       throw new Error(`${basename(file)}: a package that is not listed here looks for files beside its own`);
   }
   for (const path of FILES) await cp(join(ROOT, path), join(folder, basename(path)), { recursive: true });
-  // a source that has changed meanwhile is newer
+  // a source that changed during the build is newer
   await utimes(join(folder, 'main.js'), began, began);
   const [, , target] = argv;
   await (target === undefined ? replaceDist() : cp(folder, target, { recursive: true }));
@@ -64,7 +64,7 @@ try {
   await rm(folder, { recursive: true, force: true });
 }
 
-/** @returns the files that were written, from the root of the tree */
+/** @returns paths of the written files, relative to the root of the tree */
 async function bundle(options: BuildOptions): Promise<string[]> {
   const { metafile } = await build({
     ...options,
@@ -76,9 +76,9 @@ async function bundle(options: BuildOptions): Promise<string[]> {
     platform: 'node',
     format: 'esm',
     plugins: [inPlace, builtIn],
-    // node_modules may be a link: paths in it are those that a copy of the tree has
+    // node_modules may be a link: keeps the paths that a copy of the tree has
     preserveSymlinks: true,
-    // what modules of CommonJS ask for
+    // globals that CommonJS modules need
     banner: {
       js: [
         "import { createRequire } from 'node:module';",
@@ -98,13 +98,13 @@ async function bundle(options: BuildOptions): Promise<string[]> {
   return Object.keys(metafile.outputs);
 }
 
-/** A server that runs may yet load parts of the build before: they stay until the next one. */
+/** A running server may yet load parts of the previous build: they stay until the next one. */
 async function replaceDist(): Promise<void> {
   await mkdir(DIST, { recursive: true });
   const old = await readdir(DIST);
   const since = old.includes('main.js') ? (await stat(join(DIST, 'main.js'))).mtimeMs : Infinity;
   const made = await readdir(folder);
-  // the others before the one that names them
+  // main.js last, since it names the others
   for (const name of made.filter((one) => one !== 'main.js').concat('main.js')) await replace(name);
   for (const name of old.filter((one) => !made.includes(one))) {
     if ((await stat(join(DIST, name))).mtimeMs < since) await rm(join(DIST, name), { recursive: true, force: true });

@@ -1,5 +1,5 @@
 /**
- * Every error that Kiln tells a client, by name: HTTP status and message text.
+ * Errors for clients, by name: HTTP status and message text.
  * The management API wraps the text as `[HTTP] <text> (<status>)` (docs/compatibility.md#rest-answers).
  */
 const table = {

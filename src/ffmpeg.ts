@@ -6,7 +6,7 @@ const PROBE_TIMEOUT_MS = 10_000;
 
 export interface Ffmpeg {
   readonly path: string;
-  /** As the program tells it: `5.1.9-0+deb12u1`, `n7.0`, `N-112233-gabc`. */
+  /** Text of the program itself: `5.1.9-0+deb12u1`, `n7.0`, `N-112233-gabc`. */
   readonly version: string;
 }
 

@@ -53,7 +53,7 @@ if (options.help) {
   print(USAGE);
   process.exit(0);
 }
-// git tells it while the rest is read and loaded
+// git runs while the rest is read and loaded
 const reading = readVersion();
 if (options.version) {
   const version = await reading;
@@ -127,7 +127,7 @@ function counted(count: number): string {
   return `, ${count} ${count === 1 ? 'warning' : 'warnings'}`;
 }
 
-/** What to publish the test pattern with: to the first application that takes RTMP. */
+/** Settings of the test pattern, for the first application that accepts RTMP. */
 async function planDemo() {
   const [vhost] = config.virtualHosts;
   const application = vhost?.applications.find(({ name, providers }) => name !== '*' && providers.rtmp);
@@ -184,7 +184,7 @@ async function end(code: number): Promise<void> {
   await exit(code);
 }
 
-/** Ends the process when its log has been read, or nobody reads it. */
+/** Ends the process when its log has been written, or its reader takes too long. */
 function exit(code: number): Promise<never> {
   return new Promise(() => log.flush(() => process.exit(code)));
 }

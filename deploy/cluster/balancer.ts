@@ -5,7 +5,7 @@ type Ports = Pick<NodePorts, 'rtmp' | 'http' | 'ovt' | 'api'>;
 
 const SERVER = /^ *server node-(\d+) /;
 
-/** deploy/haproxy.cfg for any number of nodes: the lines of its first node, once for each. */
+/** deploy/haproxy.cfg for any number of nodes: repeats the lines of its first node. */
 export function balancerConfig(text: string, count: number): string {
   return text
     .split('\n')
@@ -20,7 +20,7 @@ export function balancerConfig(text: string, count: number): string {
     .join('\n');
 }
 
-/** What that file takes from the environment, for nodes and a balancer on one address. */
+/** Variables for that file, for nodes and a balancer on one address. */
 export function balancerEnvironment(
   address: string,
   { balancer, nodes }: { readonly balancer: Ports; readonly nodes: readonly Ports[] },

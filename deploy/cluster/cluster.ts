@@ -12,19 +12,19 @@ const ROOT = join(import.meta.dirname, '../..');
 const START_AGAIN_MS = 10_000;
 
 export interface LocalClusterOptions {
-  /** Of this machine: what nodes and balancer listen on. */
+  /** Address of this machine for nodes and balancer. */
   readonly address: string;
   readonly ports: ClusterPorts;
-  /** A relay, too. */
+  /** Whether a relay (TURN) runs, too. */
   readonly turn: boolean;
   /** Access token of the API. */
   readonly token: string;
   readonly say: (text: string) => void;
-  /** Without it nothing goes on: redis-server, haproxy or turnserver has ended. */
+  /** Called when redis-server, haproxy or turnserver has ended: the cluster cannot go on. */
   readonly onBroken: () => void;
 }
 
-/** A Redis, nodes and a balancer, with a relay where one is wanted, on this machine, with their files in a folder that goes with them. */
+/** Redis, nodes, a balancer and perhaps a relay on this machine, with their files in a temporary folder. */
 export class LocalCluster {
   readonly folder = mkdtempSync(join(tmpdir(), 'kiln-cluster-'));
   readonly #options: LocalClusterOptions;
@@ -40,7 +40,6 @@ export class LocalCluster {
     this.#options = options;
   }
 
-  /** The nodes' processes, node-1 first. */
   get pids(): readonly (number | undefined)[] {
     return this.#nodes.map(({ pid }) => pid);
   }
@@ -75,7 +74,7 @@ export class LocalCluster {
     return this.#closed;
   }
 
-  /** The same at once. */
+  /** Ends everything at once and removes the files. */
   kill(): void {
     for (const program of [...this.#nodes, ...this.#servers]) program.kill();
     rmSync(this.folder, { recursive: true, force: true });
@@ -140,7 +139,7 @@ export class LocalCluster {
     await node.ready(() => isReady(`${this.#url(ports.api)}/readyz`));
   }
 
-  /** As systemd or an orchestrator would, but slowly: there is something to see until then. */
+  /** Restarts a node as systemd or an orchestrator would, but slowly, so that the effect can be seen. */
   #startAgain(name: string, node: Program, how: string): void {
     this.#options.say(`${name} has ended (${how}) and is started again in ${START_AGAIN_MS / 1000} s`);
     const timer = setTimeout(() => {
@@ -166,7 +165,7 @@ export class LocalCluster {
       KILN_TURN_SECRET: this.#options.turn ? this.#turnSecret : '',
       KILN_PROXY_NETWORKS: address,
       KILN_FORWARDED_NETWORKS: address,
-      // one for all of them would be taken
+      // the same port for all nodes would conflict
       KILN_METRICS_PORT: '',
       KILN_AGENT_CHECK_PORT: '',
       KILN_PUBLIC_URL: '',

@@ -24,7 +24,7 @@ Environment: KILN_ACCESS_TOKEN (else one is made up), KILN_LOG_LEVEL, KILN_FFMPE
 const EVERY = ['0.0.0.0', '::'];
 const EXIT_USAGE = 2;
 const EXIT_FAILED = 1;
-/** npm passes on what the terminal sends, so that one Ctrl-C comes twice. */
+/** npm passes signals of the terminal on, so that one Ctrl-C arrives twice. */
 const SAME_SIGNAL_MS = 500;
 
 function readArguments() {
@@ -108,7 +108,7 @@ async function publish(): Promise<Demo> {
   });
 }
 
-function told(): string {
+function summary(): string {
   const origin = (scheme: string, port: number): string => `${scheme}://${hostInUrl(address)}:${port}`;
   const { balancer, nodes } = ports;
   const api = `${origin('http', balancer.api)}/v1`;
@@ -147,7 +147,7 @@ ${rows.join('\n')}
 try {
   await cluster.start();
   demo = await publish();
-  say(told());
+  say(summary());
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`);
   await stop(EXIT_FAILED);

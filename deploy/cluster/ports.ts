@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 
-/** What a node listens on; `ice` for UDP and TCP. */
+/** Ports of a node; `ice` is for UDP and TCP. */
 export interface NodePorts {
   readonly rtmp: number;
   readonly http: number;
@@ -9,14 +9,13 @@ export interface NodePorts {
   readonly srt: number;
   readonly srtPlay: number;
   readonly api: number;
-  /** The cluster port: nodes call each other there. */
+  /** Port for calls between nodes. */
   readonly node: number;
   readonly ice: number;
 }
 
 export interface ClusterPorts {
   readonly redis: number;
-  /** The relay. */
   readonly turn: number;
   readonly balancer: Pick<NodePorts, 'rtmp' | 'http' | 'ovt' | 'api'>;
   readonly nodes: readonly NodePorts[];
@@ -25,7 +24,7 @@ export interface ClusterPorts {
 const PER_NODE = 8;
 const SHARED = 6;
 
-/** The balancer has the ports of a node that is alone; node n has 20n35, 20n33, 20n90, 20n99, 20n98, 20n81, 20n46 and 20n10. */
+/** The balancer has the default ports; node n has 20n35, 20n33, 20n90, 20n99, 20n98, 20n81, 20n46 and 20n10. */
 export function fixedPorts(count: number): ClusterPorts {
   const nodes = Array.from({ length: count }, (_, index) => {
     const base = 20_000 + 100 * (index + 1);
@@ -44,8 +43,8 @@ export function fixedPorts(count: number): ClusterPorts {
 }
 
 /**
- * Below those that systems, and media workers, take by themselves: until all listen, one of these would be in the way.
- * Above those that `fetch` and browsers refuse (the last is 6697).
+ * Below the ports that systems and media workers choose by themselves, which would conflict until all listen. Above those that
+ * `fetch` and browsers refuse (the last is 6697).
  */
 const FIRST = 7000;
 const COUNT = 3000;
@@ -54,7 +53,7 @@ const MOST_TRIES = 100_000;
 /** A line of /proc/net (proc_pid_net(5)): number, local address and port, remote ones, state, all in hexadecimal. */
 const LISTENING = /^ *\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} (?:0A|07) /;
 
-/** Ports that are free now, no two the same. */
+/** Free ports, no two the same. */
 export function freePorts(count: number): ClusterPorts {
   const ports = unusedPorts(SHARED + PER_NODE * count, () => FIRST + Math.floor(Math.random() * COUNT));
   const take = (): number => ports.pop() as number;
@@ -72,10 +71,10 @@ export function freePorts(count: number): ClusterPorts {
 }
 
 /**
- * Ports that no socket of this machine listens on, by TCP or UDP, no two the same. Nothing is bound to find out: a child that is
- * being started, by another thread at that moment, would keep the port for as long as it takes to become its program.
- * @param candidate the next one to try; undefined is one that may not be had
- * @throws Error when there are not so many
+ * Ports that no socket of this machine listens on, by TCP or UDP, no two the same. None is bound to find out: a child process
+ * that another thread starts at that moment would keep the port until it becomes its program.
+ * @param candidate next port to try; undefined is one that must not be used
+ * @throws Error when there are not enough
  */
 export function unusedPorts(count: number, candidate: () => number | undefined): number[] {
   const used = portsInUse();
@@ -88,7 +87,7 @@ export function unusedPorts(count: number, candidate: () => number | undefined):
   return [...found];
 }
 
-/** The ports that sockets of this machine listen on, and those of UDP sockets. */
+/** Ports on which sockets of this machine listen, and all ports of UDP sockets. */
 export function portsInUse(): Set<number> {
   const tables = ['tcp', 'tcp6', 'udp', 'udp6'].map((name) => `/proc/net/${name}`).filter(existsSync);
   const lines = tables.flatMap((table) => readFileSync(table, 'latin1').split('\n'));

@@ -4,7 +4,7 @@ import { accessSync, closeSync, constants, openSync, readFileSync } from 'node:f
 import { delimiter, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** Debian keeps servers where the PATH of a plain user does not look. */
+/** Debian installs servers in folders that the PATH of a plain user lacks. */
 const SEARCH = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
 const LOOK_EVERY_MS = 100;
 const READY_WITHIN_MS = 60_000;
@@ -16,11 +16,11 @@ export interface ProgramOptions {
   readonly path: string;
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** File that its output goes to. */
+  /** Path of the file for its output. */
   readonly log: string;
-  /** What ends it in order. */
+  /** Signal for an orderly end. */
   readonly ending: NodeJS.Signals;
-  /** Hears of an end that nobody asked for. */
+  /** Called when it ends unexpectedly. */
   readonly onEnd: (how: string) => void;
 }
 
@@ -38,7 +38,7 @@ export function findProgram(name: string): string {
   throw new Error(`${name} is not installed (Debian: apt-get install ${name})`);
 }
 
-/** A program that runs beside this one, apart from the terminal's Ctrl-C: who started it ends it. */
+/** A program beside this one, out of reach of the terminal's Ctrl-C: this process ends it. */
 export class Program {
   readonly #options: ProgramOptions;
   #child: ChildProcess;
@@ -57,7 +57,7 @@ export class Program {
     return this.#child.pid !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** @throws Error with its last words when it ends before `probe` answers true, or that takes too long */
+  /** @throws Error with its last output when it ends before `probe` returns true, or that takes too long */
   async ready(probe: () => Promise<boolean>): Promise<void> {
     const { name } = this.#options;
     const end = performance.now() + READY_WITHIN_MS;
@@ -69,18 +69,18 @@ export class Program {
     }
   }
 
-  /** Starts it again after it has ended. */
+  /** Starts the program again after it has ended. */
   restart(): void {
     if (!this.#runs && this.#ending === undefined) this.#child = this.#spawn();
   }
 
-  /** Ends it in order, or by force when that takes too long. Idempotent. */
+  /** Ends the program by its signal, or by force when that takes too long. Idempotent. */
   close(): Promise<void> {
     this.#ending ??= this.#end();
     return this.#ending;
   }
 
-  /** Ends it, and whatever it started, at once. */
+  /** Ends the program, and its children, at once. */
   kill(): void {
     if (this.#runs) process.kill(-(this.pid as number), 'SIGKILL');
   }

@@ -1,4 +1,4 @@
-/** Codes of the alerts that are raised, besides those of the life of streams (docs/alerts.md). */
+/** Codes of alerts, besides those of the life of streams (docs/alerts.md). */
 export const ALERT_CODES = [
   'INGRESS_BITRATE_LOW',
   'INGRESS_BITRATE_HIGH',

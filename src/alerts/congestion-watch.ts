@@ -6,25 +6,24 @@ import { queueEntry, type Queues, type QueueState } from '../stats/queues.ts';
 import { ENDED, GOOD } from './recovery.ts';
 
 const LOOK_MS = 2000;
-/** Looks in a row that find a queue congested before it counts. */
+/** Consecutive looks after which a congested queue counts. */
 const LOOKS = 2;
-/** Looks in a row that find none before the stream has recovered: a slow reader drops, catches up, and falls behind again. */
+/** Calm looks in a row after which the stream has recovered: a slow reader drops, catches up, and falls behind again. */
 const CALM_LOOKS = 15;
-/** Part of what comes that may be dropped before a queue counts as congested, however little waits in it. */
+/** Part of the incoming packets or bytes dropped from which a queue counts as congested, however short it is. */
 const DROPPED_PART = 0.1;
 
 type Stream = InputStream | OutputStream;
 
-/** A stream that an alert was raised for. */
 interface Congested {
   readonly application: Application;
-  /** The queues that the alerts have named so far. */
+  /** Queues that the alerts have named so far. */
   readonly named: ReadonlySet<Queue>;
-  /** How many looks in a row have found none of its queues congested. */
+  /** Consecutive looks in which none of its queues was congested. */
   calm: number;
 }
 
-/** Raises an alert when queues of a stream become congested, when further ones do, and when none is any more. */
+/** Raises an alert when queues of a stream become congested, when further ones do, and when none is congested any more. */
 export class CongestionWatch {
   readonly #registry: Registry;
   readonly #queues: Queues;
@@ -32,7 +31,7 @@ export class CongestionWatch {
   readonly #node: string;
   readonly #timer: NodeJS.Timeout;
   readonly #streams = new Map<Stream, Congested>();
-  /** In how many looks in a row each queue was congested. */
+  /** Consecutive looks in which each queue was congested. */
   #looks: ReadonlyMap<Queue, number> = new Map();
 
   /**
@@ -47,7 +46,6 @@ export class CongestionWatch {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
   }

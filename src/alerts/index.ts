@@ -16,15 +16,16 @@ export interface AlertsOptions {
   readonly queues: Queues;
   readonly config: AlertConfig;
   readonly sender: Sender;
-  /** What a relative RulesFile starts from. */
+  /** Base of a relative RulesFile. */
   readonly folder: string;
   readonly env: Environment;
   readonly log: Logger;
 }
 
 /**
- * Sends alerts to the server of `<Alert>` (docs/compatibility.md#alerts): what its rules find, and every alert that another part of
- * this node raises. Only the node that has a stream sends alerts about it, so one message goes out however many nodes there are.
+ * Sends alerts to the server of `<Alert>` (docs/compatibility.md#alerts): the findings of its rules, and every alert that
+ * another part of this node raises. Only the node that has a stream sends alerts about it, so that each is sent once in a
+ * cluster.
  */
 export class Alerts {
   readonly #rules: Rules;
@@ -60,7 +61,7 @@ export class Alerts {
     return this.#notifier.undelivered;
   }
 
-  /** Raises nothing more, and sends what is left, for a moment. Idempotent. */
+  /** Stops raising alerts, and sends the waiting ones, for a moment. Idempotent. */
   async close(): Promise<void> {
     for (const undo of this.#undo) undo();
     await this.#notifier.close();
@@ -68,11 +69,11 @@ export class Alerts {
 }
 
 /**
- * Logs every alert, whether or not it is sent anywhere.
- * @returns how often each code was raised so far
+ * Logs every alert, whether or not it is sent to a server.
+ * @returns number of alerts so far, by code
  */
 export function logAlerts(registry: Registry, log: Logger): ReadonlyMap<string, number> {
-  // a series that begins with its first alert would not show that there was one
+  // a series that begins with its first alert would hide the increase
   const raisings = new Map<string, number>(ALERT_CODES.map((code) => [code, 0]));
   registry.on('alert', ({ application, name, type, messages, resolved }: Alert) => {
     const codes = messages.map(({ code }) => code).join(' ');

@@ -2,25 +2,22 @@ import { keyFrameSeconds } from '../core/meter.ts';
 import type { InputStream } from '../core/stream.ts';
 import type { IngressSample } from './ingress-rules.ts';
 
-/** Rates are taken over no less than this. */
+/** Minimum time for a rate. */
 const SHORTEST_SECONDS = 0.5;
 
-/**
- * Measures an input stream by the clock of this machine: what a stream is like whose publisher sends nothing any more, its
- * timestamps do not tell.
- */
+/** Measures an input stream by the clock of this machine: timestamps do not show that a publisher has stopped sending. */
 export class IngressMeter {
   readonly #input: InputStream;
   /** Milliseconds, and frames by track at that time. */
   #before: { readonly at: number; readonly bytes: number; readonly frames: ReadonlyMap<number, number> };
 
-  /** @param at milliseconds on the monotonic clock */
+  /** @param at milliseconds of the monotonic clock */
   constructor(input: InputStream, at: number) {
     this.#input = input;
     this.#before = this.#read(at);
   }
 
-  /** What the stream was like since the call before; undefined when that was just now. */
+  /** Rates since the call before; undefined when that was just now. */
   sample(at: number): IngressSample | undefined {
     const before = this.#before;
     const seconds = (at - before.at) / 1000;
@@ -33,7 +30,7 @@ export class IngressMeter {
       videos: tracks.flatMap((track) => {
         const measured = this.#input.measured(track.id);
         if (track.type !== 'video' || measured === undefined) return [];
-        // a track that has just come, or begun anew, has no rate yet
+        // a track that has just begun, or begun anew, has no rate yet
         const framerate = Math.max(0, measured.frames - (before.frames.get(track.id) ?? 0)) / seconds;
         const keyFrameInterval = keyFrameSeconds(measured);
         const { width, height } = track;

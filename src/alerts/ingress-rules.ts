@@ -3,7 +3,6 @@ import type { AlertMessage } from '../core/registry.ts';
 
 export type IngressRules = NonNullable<AlertRulesConfig['ingress']>;
 
-/** What an input stream is like at present. */
 export interface IngressSample {
   /** Bits per second of all its tracks, by the clock of this machine. */
   readonly bitrate: number;
@@ -12,17 +11,17 @@ export interface IngressSample {
     readonly height: number;
     /** Frames per second, by the clock of this machine. */
     readonly framerate: number;
-    /** Longest time between two key frames of late, in seconds. */
+    /** Longest recent time between two key frames, in seconds. */
     readonly keyFrameInterval: number;
     readonly hasBframes: boolean;
   }[];
   readonly audios: readonly { readonly samplerate: number }[];
 }
 
-/** Seconds between key frames beyond which the interval counts as long (docs/compatibility.md#alerts). */
+/** Limit of the key frame interval in seconds (docs/compatibility.md#alerts). */
 const LONG_KEY_FRAME_INTERVAL = 4;
 
-/** What an input stream breaks of the rules, each rule once. */
+/** Violations of the rules by an input stream, each rule once. */
 export function brokenRules(rules: IngressRules, { bitrate, videos, audios }: IngressSample): AlertMessage[] {
   const { longKeyFrameInterval, hasBFrames } = rules;
   const longest = Math.max(0, ...videos.map(({ keyFrameInterval }) => keyFrameInterval));
@@ -71,17 +70,17 @@ export function brokenRules(rules: IngressRules, { bitrate, videos, audios }: In
 }
 
 interface Wording {
-  /** Without the direction in which a value leaves its bounds. */
+  /** Code without the direction in which a value leaves its bounds. */
   readonly code: string;
   readonly what: string;
   readonly unit?: string;
-  /** Small and large are said of it, instead of low and high. */
+  /** Whether messages say small and large instead of low and high. */
   readonly isSize?: true;
-  /** It is measured: less than half of a unit beyond the bound is within it. */
+  /** Whether the value is measured: up to half a unit beyond the bound is allowed. */
   readonly isRough?: true;
 }
 
-/** At most one message for each bound: the value that is furthest from it. */
+/** One message at most for each bound: about the value that is furthest from it. */
 function outside(
   values: readonly number[],
   min: number | undefined,

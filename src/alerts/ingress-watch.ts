@@ -5,17 +5,17 @@ import { IngressMeter } from './ingress-meter.ts';
 import { brokenRules, type IngressRules } from './ingress-rules.ts';
 import { ENDED, GOOD } from './recovery.ts';
 
-/** All streams are looked at so often. */
+/** Interval between looks at all streams. */
 const LOOK_MS = 2000;
-/** Looks in a row in which a rule is broken before it counts: rates vary. */
+/** Consecutive looks after which a broken rule counts: rates vary. */
 const LOOKS = 2;
-/** Looks in a row in which it is kept before it counts as kept again: a rate near its bound breaks it now and then. */
+/** Consecutive good looks after which a rule counts as kept: a rate near its bound breaks it now and then. */
 const CALM_LOOKS = 15;
 
-/** A rule that a stream breaks, or did a short while ago. */
+/** A rule that a stream breaks, or did recently. */
 interface Broken {
   message: AlertMessage;
-  /** In how many looks it was broken, and in how many since then it was not. */
+  /** Looks in which it was broken, and looks since then in which it was kept. */
   looks: number;
   calm: number;
 }
@@ -23,9 +23,9 @@ interface Broken {
 interface Watched {
   readonly application: Application;
   readonly meter: IngressMeter;
-  /** By code. */
+  /** Broken rules by code. */
   readonly broken: Map<string, Broken>;
-  /** Codes of the last alert; empty when it was a recovery, or there was none. */
+  /** Codes of the last alert; empty after a recovery, or before any alert. */
   raised: string;
 }
 
@@ -36,7 +36,7 @@ export class IngressWatch {
   readonly #streams = new Map<InputStream, Watched>();
   readonly #timer: NodeJS.Timeout;
 
-  /** @param rules answers those at present; undefined: none */
+  /** @param rules returns the present rules; undefined: none */
   constructor(registry: Registry, rules: () => IngressRules | undefined) {
     this.#registry = registry;
     this.#rules = rules;
@@ -49,12 +49,11 @@ export class IngressWatch {
     const watched: Watched = { application, meter, broken: new Map(), raised: '' };
     this.#streams.set(input, watched);
     input.once('close', () => {
-      // whoever got the alert waits for its end
+      // ends the alert for its receiver
       if (this.#streams.delete(input) && watched.raised !== '') this.#resolve(input, application, ENDED);
     });
   };
 
-  /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
     this.#registry.off('input', this.#onInput);

@@ -3,9 +3,9 @@ import type { AlertMessage, Registry } from '../core/registry.ts';
 import type { InputStream } from '../core/stream.ts';
 import { ENDED, GOOD } from './recovery.ts';
 
-/** All streams are looked at so often. */
+/** Interval between looks at all streams. */
 const LOOK_MS = 2000;
-/** Video without a key frame for about so long counts as having none; those of encoders are seldom further apart. */
+/** Time without a key frame after which video counts as having none; encoders seldom have them further apart. */
 const MAX_WITHOUT_MS = 4000;
 
 const OPEN_GOPS: AlertMessage = {
@@ -16,19 +16,19 @@ const OPEN_GOPS: AlertMessage = {
 const NO_KEY_FRAMES: AlertMessage = {
   code: 'INGRESS_NO_KEY_FRAME',
   description:
-    'The video of the ingress stream has no key frame: neither an IDR picture nor a recovery point has come, so nobody can begin to decode it',
+    'The video of the ingress stream has no key frame: neither an IDR picture nor a recovery point has come, so no viewer can begin to decode it',
 };
 
 interface Watched {
   readonly application: Application;
-  /** When a video track was seen first that has had no key frame so far. */
+  /** Time of the first look at a video track without any key frame. */
   waitingSince: number | undefined;
   raised: AlertMessage | undefined;
 }
 
 /**
- * Raises an alert when the video of an input stream of this node has no frame that decoding can start at, and when it has none at
- * which browsers begin: once, and again after it was well in between.
+ * Raises an alert when the video of an input stream of this node has no frame at which decoding can start, and when it has
+ * none at which browsers start: once, and again after a recovery.
  */
 export class KeyFrameWatch {
   readonly #registry: Registry;
@@ -51,7 +51,7 @@ export class KeyFrameWatch {
     });
   };
 
-  /** Looks at all streams. @param now in milliseconds of the monotonic clock */
+  /** Checks all streams. @param now milliseconds of the monotonic clock */
   look(now: number): void {
     for (const [input, watched] of this.#streams) {
       const found = this.#judge(input, watched, now);
@@ -61,7 +61,6 @@ export class KeyFrameWatch {
     }
   }
 
-  /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
     this.#registry.off('input', this.#onInput);

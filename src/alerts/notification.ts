@@ -3,16 +3,16 @@ import type { AlertMessage, Alert } from '../core/registry.ts';
 import { InputStream, type OutputStream } from '../core/stream.ts';
 import { inputInfo, outputInfo } from '../stats/stream-info.ts';
 
-/** The server that a notification comes from. */
+/** The server that sends a notification. */
 export interface Sender {
   /** Node/Id in a cluster. */
   readonly id: string;
   readonly name: string;
-  /** Addresses of publishers are left out. */
+  /** Whether addresses of publishers are left out. */
   readonly hidesClients: boolean;
 }
 
-/** What is posted (docs/compatibility.md#alerts). */
+/** Body of a notification (docs/compatibility.md#alerts). */
 export interface Notification {
   readonly serverInfo: {
     readonly serverID: string;
@@ -25,23 +25,23 @@ export interface Notification {
   readonly type: Alert['type'];
   readonly messages: readonly AlertMessage[];
   readonly sourceInfo?: object;
-  /** Of an output stream: its input stream. */
+  /** Input stream of an output stream. */
   readonly parentSourceInfo?: object;
-  /** Those that are congested. */
+  /** Congested queues. */
   readonly internalQueues?: readonly object[];
 }
 
-/** What a notification is about. */
+/** Object of a notification. */
 export interface Subject {
   readonly type: Alert['type'];
   /** `#vhost#app` */
   readonly application: string;
   readonly name: string;
-  /** Undefined for one that was never there. */
+  /** Undefined for a stream that never existed. */
   readonly stream: InputStream | OutputStream | undefined;
 }
 
-/** @param queues of the stream, that are congested */
+/** @param queues congested queues of the stream */
 export function notification(
   { type, application, name, stream }: Subject,
   messages: readonly AlertMessage[],
@@ -61,7 +61,7 @@ export function notification(
   };
 }
 
-/** Addresses at which other machines may reach this one. */
+/** Addresses of this machine that other machines may reach. */
 function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses.flatMap(({ address, internal }) => (internal ? [] : [address])),

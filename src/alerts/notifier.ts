@@ -3,17 +3,17 @@ import { askControlServer, ControlServerError, type ControlServer } from '../con
 import { BackOff } from '../lib/back-off.ts';
 import type { Logger } from '../log/log.ts';
 
-/** Notifications that wait; beyond that the oldest ones are given up. */
+/** Limit of waiting notifications; beyond it the oldest are given up. */
 const MAX_WAITING = 1000;
 const LONGEST_PAUSE_MS = 30_000;
-/** Answers of a proxy whose server is away: the alert is sent again. */
+/** Status of a proxy whose server is away: the alert is sent again. */
 const NOT_DELIVERED = new Set([502, 503, 504]);
-/** How long `close` waits for what is not sent yet. */
+/** Time that `close` waits for unsent notifications. */
 const LONGEST_END_MS = 2000;
-/** Alerts that were given up are logged together, so often at most. */
+/** Interval at which given-up alerts are logged together. */
 const LOG_EVERY_MS = 60_000;
 
-/** Posts notifications to the operator's server, one after the other, and each again until the server has it. */
+/** Posts notifications to the operator's server, one after the other, each until the server has accepted or rejected it. */
 export class Notifier {
   readonly #server: ControlServer;
   readonly #log: Logger;
@@ -22,10 +22,10 @@ export class Notifier {
   readonly #pauses = new BackOff(LONGEST_PAUSE_MS);
   #sending: Promise<void> | undefined;
   #ending = false;
-  /** What became of the notification that was sent last. */
+  /** Result of the last notification. */
   #outcome: 'taken' | 'refused' | 'waiting' = 'taken';
   #undelivered = 0;
-  /** How many of them the log has. */
+  /** Part of `#undelivered` that is logged. */
   #logged = 0;
   #logging: NodeJS.Timeout | undefined;
 
@@ -34,12 +34,11 @@ export class Notifier {
     this.#log = log;
   }
 
-  /** Notifications that were given up so far. */
   get undelivered(): number {
     return this.#undelivered;
   }
 
-  /** Sends it after those that wait. */
+  /** Sends a notification after the waiting ones. */
   send(notification: object): void {
     if (this.#stop.signal.aborted) return;
     this.#waiting.push(notification);
@@ -53,12 +52,12 @@ export class Notifier {
   #start(): void {
     this.#sending ??= this.#sendAll().finally(() => {
       this.#sending = undefined;
-      // some may have come after its last look at those that wait
+      // some may have been added after the loop ended
       if (this.#waiting.length > 0 && !this.#ending && !this.#stop.signal.aborted) this.#start();
     });
   }
 
-  /** Resolves when all are sent, or it takes too long. Idempotent. */
+  /** Waits until all are sent, for a limited time. Idempotent. */
   async close(): Promise<void> {
     this.#ending = true;
     const late = setTimeout(() => this.#stop.abort(), LONGEST_END_MS);
@@ -82,7 +81,6 @@ export class Notifier {
     }
   }
 
-  /** A notification is given up. */
   #lose(): void {
     this.#undelivered++;
     this.#logging ??= setTimeout(() => this.#logLost(), LOG_EVERY_MS).unref();
@@ -92,11 +90,11 @@ export class Notifier {
     clearTimeout(this.#logging);
     this.#logging = undefined;
     const count = this.#undelivered - this.#logged;
-    if (count > 0) this.#log.warn({ event: 'alert.lost', count }, 'alerts were given up, and are not sent any more');
+    if (count > 0) this.#log.warn({ event: 'alert.lost', count }, 'alerts were given up, and will not be sent');
     this.#logged = this.#undelivered;
   }
 
-  /** @returns whether to go on */
+  /** @returns whether to continue */
   async #pause(): Promise<boolean> {
     try {
       await delay(Math.max(this.#pauses.next(), 250), undefined, { signal: this.#stop.signal, ref: false });
@@ -106,7 +104,7 @@ export class Notifier {
     return true;
   }
 
-  /** @returns undefined when the server has it; else why not, and whether it refuses it for good */
+  /** @returns undefined when the server accepted it; otherwise the reason, and whether the server rejects it for good */
   async #post(notification: object): Promise<{ readonly reason: string; readonly refused: boolean } | undefined> {
     try {
       const { status } = await askControlServer(this.#server, notification, this.#stop.signal);
@@ -118,7 +116,7 @@ export class Notifier {
     }
   }
 
-  /** Logs when it begins to fail in one way or the other, and when it works again. */
+  /** Logs changes between success, rejection and failure. */
   #logOutcome(failure: { readonly reason: string; readonly refused: boolean } | undefined): void {
     const outcome = failure === undefined ? 'taken' : failure.refused ? 'refused' : 'waiting';
     if (outcome === this.#outcome) return;
@@ -131,8 +129,8 @@ export class Notifier {
     this.#log.warn(
       { event: 'alert.undelivered', reason, waiting: this.#waiting.length },
       refused
-        ? 'the server of Alert/Url refuses alerts: they are not sent again'
-        : `alerts cannot be sent to the server of Alert/Url at present: they wait, the newest ${MAX_WAITING} of them`,
+        ? 'the server of Alert/Url rejects alerts: rejected ones are not sent again'
+        : `alerts cannot be sent to the server of Alert/Url: the newest ${MAX_WAITING} are kept, and sent later`,
     );
   }
 }

@@ -16,8 +16,8 @@ const NO_RULES: AlertRulesConfig = { internalQueueCongestion: false };
 
 /**
  * Reads a RulesFile.
- * @param file names it in errors
- * @throws ConfigError the text is not well-formed; Error what is wrong with it
+ * @param file name for errors
+ * @throws ConfigError the text is not well-formed; Error naming the fault in it
  */
 export function readRules(text: string, file: string, env: Environment): AlertRulesConfig {
   const root = expandEnvironment(parseXml(text, file), env);
@@ -31,7 +31,7 @@ export function readRules(text: string, file: string, env: Environment): AlertRu
   throw new Error(`${elementPath(ROOT, AlertRules, path)}: ${message}`);
 }
 
-/** The rules at present: those of the configuration, or of its RulesFile as it is now. */
+/** The present rules: those of the configuration, or of the present content of its RulesFile. */
 export class Rules {
   #current: AlertRulesConfig;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -42,7 +42,7 @@ export class Rules {
   #failure: string | undefined;
   #looking = false;
 
-  /** @param folder that a relative path of the file starts from */
+  /** @param folder base of a relative path of the file */
   constructor({ rules = NO_RULES, rulesFile }: AlertConfig, folder: string, env: Environment, log: Logger) {
     this.#current = rulesFile === undefined ? rules : NO_RULES;
     this.#env = env;
@@ -58,7 +58,7 @@ export class Rules {
     return this.#current;
   }
 
-  /** Reads the file if it has changed. One that is wrong or cannot be read leaves the rules as they were, with a warning. */
+  /** Reads the file if it has changed. After an error the rules stay as they were, with a warning. */
   async look(): Promise<void> {
     if (this.#file === undefined || this.#looking) return;
     this.#looking = true;
@@ -83,7 +83,6 @@ export class Rules {
     }
   }
 
-  /** Idempotent. */
   close(): void {
     clearInterval(this.#timer);
   }

@@ -5,7 +5,6 @@ import type { InputStream, OutputStream } from '../core/stream.ts';
 import type { AlertRulesConfig } from '../config/model.ts';
 import type { Subject } from './notification.ts';
 
-/** Takes what has become of a stream. */
 type Report = (subject: Subject, message: AlertMessage) => void;
 
 /** A rejected publisher is reported once in this time for each name, however often it tries again. */
@@ -19,8 +18,8 @@ const READY: Partial<Record<PublisherKind, { readonly rule: 'llhlsReady' | 'hlsR
 };
 
 /**
- * Reports what becomes of the streams of this node, as far as the rules ask for it. Relays of other nodes' streams are left
- * to those nodes. Call the answer to report nothing more.
+ * Reports changes of this node's streams that the rules ask for. Relays are left to the nodes that own the streams. Returns its
+ * undo.
  */
 export function followStreams(registry: Registry, rules: () => AlertRulesConfig, report: Report): () => void {
   let isOver = false;
@@ -64,7 +63,7 @@ export function followStreams(registry: Registry, rules: () => AlertRulesConfig,
     report({ type: 'EGRESS', application: internalName, name: output.name, stream: output }, message);
   };
 
-  // before others make output streams of it
+  // before other listeners make output streams of it
   registry.prependListener('input', onInput);
   registry.on('created', onCreated).on('duplicate', onDuplicate).on('packaged', onPackaged);
   registry.on('outputCreated', onOutputCreated).on('output', onOutput);

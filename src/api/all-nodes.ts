@@ -44,7 +44,8 @@ export class AllNodes {
       }
       const reason = error?.message ?? `status ${answer?.status}`;
       // consoles ask every few seconds: each reason is logged once
-      if (this.#silent.get(node.id) !== reason) log.warn({ node: node.id, reason }, `a node did not answer ${url}`);
+      if (this.#silent.get(node.id) !== reason)
+        log.warn({ node: node.id, reason }, `a node did not answer ${url}: the answer lacks its entries`);
       this.#silent.set(node.id, reason);
       markStale(reply);
     }

@@ -72,7 +72,10 @@ export class StreamOwners {
         log.warn(call, 'a call could not be forwarded to the node that has the stream');
         return undefined;
       }
-      log.error(call, 'a call was forwarded to the node that has the stream, which did not answer');
+      log.error(
+        call,
+        'a call was forwarded to the node that has the stream, which did not answer: it may have been executed',
+      );
       throw error;
     }
   }

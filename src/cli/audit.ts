@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { commandName } from './command-name.ts';
 import { verify } from '../management/audit/verify.ts';
 
-const USAGE = `Checks that no line of audit logs was altered, removed or put elsewhere.
+const USAGE = `Checks that no line of audit logs was altered, removed or moved.
 
   npm run audit -- [--key KEY ...] FILE ...
 
@@ -17,13 +17,13 @@ Exit code 0 when the chain is whole, 1 when it is broken, 2 when it cannot be ch
 const COMMAND = commandName(argv, 'audit');
 const EXIT_BROKEN = 1;
 const EXIT_USAGE = 2;
-/** No line that was written is as long. */
+/** Longer than any line of an audit log. */
 const MAX_LINE = 1024 * 1024;
 
 try {
   process.exitCode = await run(argv.slice(2));
 } catch (error) {
-  stderr.write(`${(error as Error).message}\n${COMMAND} --help tells the options.\n`);
+  stderr.write(`${(error as Error).message}\n${COMMAND} --help lists the options.\n`);
   process.exitCode = EXIT_USAGE;
 }
 

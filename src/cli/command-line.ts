@@ -28,7 +28,7 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const;
 
-/** @throws Error that says what is wrong with the arguments */
+/** @throws Error that names the fault in the arguments */
 export function readArguments(args: readonly string[], env: NodeJS.ProcessEnv) {
   const meant = takenByNpm(args, env);
   if (meant.length > 0) {
@@ -40,12 +40,12 @@ export function readArguments(args: readonly string[], env: NodeJS.ProcessEnv) {
   return parseArgs({ args: [...args], options: OPTIONS }).values;
 }
 
-/** What `npm start --demo` was meant to be: npm takes options in front of a `--`, and passes them on in the environment only. */
+/** Options of `npm start --demo` without `--`: npm takes them, and passes them on in the environment only. */
 function takenByNpm(args: readonly string[], env: NodeJS.ProcessEnv): string[][] {
   if (env.npm_lifecycle_event !== 'start') return [];
   const flags = (['demo', 'check'] as const).filter((name) => env[`npm_config_${name}`] === 'true');
   const config = env.npm_config_config;
-  // npm hands over the file as an argument of its own unless it follows a "="
+  // npm passes the file as an argument of its own unless it follows a "="
   const file = config === 'true' ? args.find((argument) => !argument.startsWith('-')) : config;
   return [...(config === undefined ? [] : [['--config', file ?? 'FILE']]), ...flags.map((name) => [`--${name}`])];
 }

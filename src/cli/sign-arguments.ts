@@ -6,19 +6,19 @@ import type { PolicyFields } from '../access/policy/sign.ts';
 import { urlWithPort } from '../access/request.ts';
 import { parseNetworks } from '../config/values.ts';
 
-export const SIGN_USAGE = `Signs URLs for SignedPolicy, and tells why one is refused.
+export const SIGN_USAGE = `Signs URLs for SignedPolicy, and explains why a URL is refused.
 
   npm run sign -- --url URL --key SECRET --expire 1h [options]
   npm run sign -- --check URL --key SECRET [options]
 
-  --url URL              to sign, with its port (those of http, https, ws, wss and rtmp are added)
-  --check URL            a signed URL: prints what the server thinks of it; exit code 1 if it is refused
+  --url URL              URL to sign, with its port (the default ports of http, https, ws, wss and rtmp are added)
+  --check URL            signed URL to check: prints the decision of a server; exit code 1 if it is refused
   --key SECRET           SecretKey of the virtual host
-  --expire WHEN          nobody may come with the URL after that
-  --activate WHEN        nobody may come with the URL before that
-  --stream-expire WHEN   whoever came is disconnected then
-  --ip NETWORK           the connection has to come from there; with --check, the address that it comes from
-  --real-ip NETWORK      the same of the client in front of proxies
+  --expire WHEN          the URL is not valid after that
+  --activate WHEN        the URL is not valid before that
+  --stream-expire WHEN   sessions that began with the URL end then
+  --ip NETWORK           network that the connection must come from; with --check, its address
+  --real-ip NETWORK      the same for the client in front of proxies
   --algorithm NAME       sha1 (default) or sha256, as Algorithm of the virtual host
   --policy-name NAME     PolicyQueryKeyName of the virtual host (default policy)
   --signature-name NAME  SignatureQueryKeyName of the virtual host (default signature)
@@ -54,7 +54,7 @@ export interface CheckWanted {
   readonly what: 'check';
   readonly url: string;
   readonly signing: Signing;
-  /** Where the client comes from; undefined: not told. */
+  /** Address of the client; undefined: not given, and not checked. */
   readonly address: string | undefined;
   readonly realAddress: string | undefined;
 }
@@ -67,7 +67,7 @@ const DATE = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:\d{2}))?$/;
 const SCHEMES = ['http', 'https', 'ws', 'wss', 'rtmp', 'rtmps', 'srt', 'ovt'];
 const STANDARD_PORTS: Readonly<Record<string, number>> = { http: 80, https: 443, ws: 80, wss: 443, rtmp: 1935 };
 
-/** @throws Error that says what is wrong with the arguments */
+/** @throws Error that names the fault in the arguments */
 export function readSignArguments(args: readonly string[], now: number): SignArguments {
   const options = parse(args);
   if (options.help) return { what: 'help' };
@@ -123,7 +123,7 @@ function readFields(options: Options, now: number): PolicyFields {
   return fields;
 }
 
-/** With the port that servers put there, which is signed. */
+/** Adds the port that servers add, since it is signed. */
 function located(url: string, option: string): string {
   const scheme = /^([a-z]+):\/\/[^/?#]/i.exec(url)?.[1]?.toLowerCase();
   if (scheme === undefined || !SCHEMES.includes(scheme) || !URL.canParse(url))
@@ -132,7 +132,7 @@ function located(url: string, option: string): string {
   const { url: full, isPortAssumed } = urlWithPort(url, STANDARD_PORTS[scheme] ?? 0);
   if (isPortAssumed && STANDARD_PORTS[scheme] === undefined)
     throw new Error(`${option}: the URL has no port, which has to be signed as well`);
-  // clients send both in small letters
+  // clients send scheme and host in lower case
   return full.replace(/^[^/]+:\/\/[^/?#]+/, (start) => start.toLowerCase());
 }
 

@@ -5,7 +5,7 @@ import { splitSignedUrl } from '../access/policy/signed-url.ts';
 import { signature } from '../control-server/signature.ts';
 import type { CheckWanted } from './sign-arguments.ts';
 
-/** What a server thinks of a signed URL, in lines for its operator. */
+/** Result of checking a signed URL, in lines for an operator. */
 export interface CheckedUrl {
   readonly isAccepted: boolean;
   readonly lines: readonly string[];
@@ -29,7 +29,7 @@ export function checkUrl(wanted: CheckWanted, now: number): CheckedUrl {
   }
 }
 
-/** Of an address that was not told nothing is said. */
+/** Drops limits of addresses that were not given: they are not checked. */
 function withKnownAddresses(policy: Policy, { address, realAddress }: CheckWanted): Policy {
   return {
     ...policy,
@@ -59,7 +59,7 @@ function when(time: number, now: number): string {
   return `${new Date(time).toISOString()} (${time < now ? `${seconds} s ago` : `in ${seconds} s`})`;
 }
 
-/** What the signature has to be made of, and what it is with this key. */
+/** Text that must be signed, and its signature with this key. */
 function signedTexts(url: string, signing: Signing): string[] {
   const { text } = splitSignedUrl(url, signing);
   const other = signing.algorithm === 'sha1' ? 'sha256' : 'sha1';
@@ -80,12 +80,12 @@ function matches(url: string, signing: Signing): boolean {
   }
 }
 
-/** Of HLS only master playlists are signed. */
+/** Explains that only master playlists of HLS are signed. */
 function aboutChildren(url: string): string[] {
   return CHILD.test(url)
     ? [
         'note: of LL-HLS and HLS only the URL of the master playlist is signed. The URLs in it carry a session, which ends ' +
-          'with stream_expire; in OriginMode there are no sessions, and they are open to whoever knows them.',
+          'with stream_expire; in OriginMode there are no sessions, and every client that knows them can load them.',
       ]
     : [];
 }

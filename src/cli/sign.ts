@@ -13,7 +13,7 @@ function read(now: number): SignArguments {
   try {
     return readSignArguments(argv.slice(2), now);
   } catch (error) {
-    stderr.write(`${(error as Error).message}\n${COMMAND} --help tells the options.\n`);
+    stderr.write(`${(error as Error).message}\n${COMMAND} --help lists the options.\n`);
     exit(EXIT_USAGE);
   }
 }

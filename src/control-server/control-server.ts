@@ -4,11 +4,11 @@ import { Watchdog } from '../lib/watchdog.ts';
 import { signature } from './signature.ts';
 
 export interface ControlServer {
-  /** Of http or https; a user and a password in it are sent as Basic credentials. */
+  /** URL of http or https; a user and a password in it are sent as Basic credentials. */
   readonly url: string;
-  /** Signs the request; without it there is no signature. */
+  /** Key of the signature; without it requests are not signed. */
   readonly secretKey?: string | undefined;
-  /** Milliseconds for the connection, and after that for the answer up to its last byte. */
+  /** Milliseconds for the connection, and then again for the complete answer. */
   readonly timeout: number;
 }
 
@@ -17,10 +17,10 @@ export interface ControlAnswer {
   readonly body: Buffer;
 }
 
-/** There is no answer that can be used. */
+/** Error for a missing or invalid answer. */
 export class ControlServerError extends Error {
   override readonly name = 'ControlServerError';
-  /** True where the server did answer, and its answer is at fault. */
+  /** Whether the server did answer, so that the answer is at fault. */
   readonly answered: boolean;
 
   constructor(message: string, answered: boolean) {
@@ -32,9 +32,9 @@ export class ControlServerError extends Error {
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
 /**
- * Posts JSON to an operator's server, signed in X-OME-Signature over the very bytes (docs/compatibility.md#control-servers).
+ * Posts JSON to an operator's server, with the body signed in X-OME-Signature (docs/compatibility.md#control-servers).
  * Redirects are answers like any other.
- * @param signal gives the call up
+ * @param signal aborts the call
  * @param agent keeps connections for the next calls; without one the call has a connection of its own
  * @throws ControlServerError
  */
@@ -62,7 +62,7 @@ export async function askControlServer(
   try {
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve).on('error', reject).end(body);
-      // An answer that switches protocols ends the request without an error.
+      // an answer that switches protocols ends the request without an error
       request.once('close', () => reject(new Error('the connection was closed without an answer')));
     });
     hasAnswered = true;
@@ -70,7 +70,7 @@ export async function askControlServer(
   } catch (error) {
     request.destroy();
     if (error instanceof ControlServerError) throw error;
-    // a server may end a connection that it kept just when it is used again
+    // a server may close a kept connection just when it is used again
     if (request.reusedSocket && !hasAnswered && isReset(error) && deadline.missed === undefined && !signal.aborted)
       return askControlServer(server, question, signal);
     throw new ControlServerError(deadline.missed ?? (error as Error).message, false);
@@ -103,7 +103,7 @@ class Deadline {
     });
   }
 
-  /** What did not come in time. */
+  /** Description of what was late. */
   get missed(): string | undefined {
     return this.#missed;
   }

@@ -1,14 +1,12 @@
 import { createHmac } from 'node:crypto';
 
-/** What HMACs are made with. */
 export type Algorithm = 'sha1' | 'sha256';
 
-/** The HMAC of a text or a body. */
 export function hmac(algorithm: Algorithm, secretKey: string, signed: string | Buffer): Buffer {
   return createHmac(algorithm, secretKey).update(signed).digest();
 }
 
-/** Base64url of the HMAC of a text or a body, without padding: SHA-1 unless told (docs/compatibility.md#control-servers). */
+/** Base64url of the HMAC of a text or a body, without padding: SHA-1 by default (docs/compatibility.md#control-servers). */
 export function signature(secretKey: string, signed: string | Buffer, algorithm: Algorithm = 'sha1'): string {
   return hmac(algorithm, secretKey, signed).toString('base64url');
 }

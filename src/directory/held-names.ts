@@ -151,7 +151,7 @@ export class HeldNames {
   #report({ application, name }: WantedName, { id }: NodeIdentity): void {
     this.#options.log.info(
       { event: 'publisher.held', stream: `${application.internalName}/${name}`, node: id, held: this.#held },
-      'a publisher is held: the node that has the name of its stream does not answer, and may have died',
+      'a publisher has to wait: the node that owns the name of its stream does not answer, and may have died',
     );
   }
 }

@@ -169,7 +169,10 @@ export class StreamNames {
       return claim;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      this.#log.warn({ reason: error.message }, 'the name of the stream cannot be claimed');
+      this.#log.warn(
+        { reason: error.message },
+        'the name of the stream cannot be claimed: the store of the cluster is unreachable',
+      );
       throw kilnError('streamNameUnconfirmed');
     }
   }

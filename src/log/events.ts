@@ -1,6 +1,6 @@
 /**
- * What the log calls its main events, in the field `event`: stable, so that alarms and searches can go by them, where the
- * texts may change. The values say when each is logged.
+ * Ids of main events, in the field `event` of the log. They are stable, for alarms and searches, while the texts may change.
+ * The values say when each is logged.
  */
 export const EVENTS = {
   'server.started': 'every port listens',
@@ -37,9 +37,10 @@ export const EVENTS = {
   'audit.unproved': 'the last line of the audit log is not sealed with its key: that was changed, or lines were',
   'cluster.distrusted': 'something is refused that is not proved to come from a node of the cluster',
   'node.connected': 'this node is connected to the store of its cluster',
-  'node.joined': 'another node is in the cluster',
+  'node.joined': 'another node has joined the cluster',
   'node.left': 'another node has left the cluster, or is lost',
-  'node.buried': 'the process of a node has died, and what it had is free; or the others took this node for dead',
+  'node.buried':
+    'the process of a node has died, and its streams and tasks are free; or the other nodes declared this node dead',
   'node.full': 'this node has reached a limit of Cluster/Node/Limits, and others get what is placed on nodes',
   'node.room': 'this node is no longer full',
   'store.evicts': 'Redis drops keys when its memory is full',
@@ -59,7 +60,7 @@ export const EVENTS = {
   'alert.resolved':
     'an input stream keeps all rules of alerts again, or none of the queues of a stream is congested any more, or a stream ' +
     'for which an alert was raised has ended',
-  'alert.undelivered': 'the server of Alert/Url cannot be reached, or refuses alerts',
+  'alert.undelivered': 'the server of Alert/Url cannot be reached, or rejects alerts',
   'alert.lost':
     'alerts are not sent any more, with their number: too many waited, the server refused them, or the node has ended',
   'alert.delivered': 'alerts can be sent again',

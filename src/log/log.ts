@@ -13,13 +13,12 @@ declare module 'pino' {
   }
 }
 
-/** What this process has logged so far. */
+/** Counts of the lines that this process has logged. */
 export class LogCounts {
-  /** Lines, by level. */
+  /** By level. */
   readonly lines = new Map<string, number>();
-  /** Lines of main events. */
   readonly events = new Map<EventId, number>();
-  /** Faults that come with packets, by the module of who counts them; they are logged together. */
+  /** Faults in packets, by the module that counts them; they are logged together. */
   readonly faults = new Map<string, number>();
 }
 
@@ -29,16 +28,15 @@ function addOne<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-/** Names of the levels, quietest last. */
+/** Levels, the quietest last. */
 const LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
 const FORMATS = ['text', 'json'] as const;
 
-/** One line of text for each event, or one of JSON with the same fields. */
 type LogFormat = (typeof FORMATS)[number];
 
 /**
- * How to log: KILN_LOG_LEVEL, and the format (text or json) of `--log-format`, or else of KILN_LOG, which by default is text
- * on a terminal.
+ * Log settings: the level of KILN_LOG_LEVEL, and the format (text or json) of `--log-format`, or else of KILN_LOG; the default
+ * is text on a terminal.
  * @throws Error naming the option or the variable with a wrong value
  */
 export function logSettings(
@@ -58,10 +56,10 @@ function oneOf<T extends string>(name: string, value: string, allowed: readonly 
 }
 
 /**
- * The process's logger, on standard error. It waits for no reader: lines that one does not read in time are dropped and
+ * Logger of the process, on standard error. It never waits for its reader: lines that are not read in time are dropped and
  * counted.
  * @param level a pino level, or `silent`
- * @param look JSON unless given; `color` is for text on a terminal; `onLine` hears every line, as JSON
+ * @param look JSON by default; `color` is for text on a terminal; `onLine` is called with every line, as JSON
  */
 export function createLogger(
   level: string,
@@ -74,25 +72,25 @@ export function createLogger(
     onLine,
     line: format === 'text' ? (json) => textLine(json, color) : (json) => json,
     onCaughtUp: (dropped) =>
-      log.warn({ dropped }, `${dropped} lines of the log were dropped because nobody read them in time`),
+      log.warn({ dropped }, `${dropped} lines of the log were dropped because they were not read in time`),
   });
   const log = jsonLogger(level, output);
   return log;
 }
 
 /**
- * A long value in the query of a URL, percent-encoded or not. Policies, signatures and keys are longer than this; which
- * parameters they are in is each virtual host's to say.
+ * Matches a long value in the query of a URL, percent-encoded or not. Policies, signatures and keys are longer than this; the
+ * names of their parameters differ between virtual hosts.
  */
 const LONG_QUERY_VALUE =
   /((?:[?&]|%3f|%26)(?:(?!%3d|%26)[\w.~%-]){1,64}(?:=|%3d))(?:(?!%26|%23)[^&#\s"'\\<>()[\]]){17,}/gi;
 
-/** Hides what a URL is authorized by. */
+/** Hides policies, signatures and keys in URLs. */
 function withoutSecrets(line: string): string {
   return line.replace(LONG_QUERY_VALUE, '$1***');
 }
 
-/** Lines of JSON, with names of levels and times of ISO 8601, and without the long values in queries of URLs. */
+/** Logs lines of JSON, with names of levels and times of ISO 8601, and without the long values in queries of URLs. */
 export function jsonLogger(level: string, destination: DestinationStream): Logger {
   return pino(
     {
@@ -115,11 +113,11 @@ export function jsonLogger(level: string, destination: DestinationStream): Logge
 }
 
 const INTERVAL_MS = 1000;
-/** Kinds that are counted separately in one interval: their texts can hold what strangers send. */
+/** Limit of kinds that are counted separately in one interval: their texts may contain data of clients. */
 const MAX_KINDS = 16;
 const OTHER = 'faults of other kinds';
 
-/** Faults that can come with every packet: counted, and logged by kind at most once a second. */
+/** Counts faults that can come with every packet, and logs them by kind at most once a second. */
 export class FaultLog {
   readonly #log: Logger;
   readonly #module: string;
@@ -132,7 +130,7 @@ export class FaultLog {
     this.#module = String(log.bindings().module ?? 'server');
   }
 
-  /** What was counted last, ever; undefined when nothing was. */
+  /** Text of the last fault; undefined before the first one. */
   get latest(): string | undefined {
     return this.#latest;
   }
@@ -145,7 +143,7 @@ export class FaultLog {
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref();
   }
 
-  /** Logs what is counted and stops the timer. */
+  /** Logs the counts and stops the timer. */
   close(): void {
     clearTimeout(this.#timer);
     this.#flush();

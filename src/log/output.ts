@@ -1,25 +1,25 @@
 import type { Writable } from 'node:stream';
 import { pino, type DestinationStream } from 'pino';
 
-/** Bytes that wait for the reader of the log: past the first less urgent lines are dropped, past the second all. */
+/** Bytes that wait for the reader: beyond `info`, lines below `warn` are dropped, beyond `all` every line. */
 const LIMITS = { info: 1024 * 1024, all: 4 * 1024 * 1024 };
-/** How long the end of the process waits for the reader. */
+/** Time that the end of the process waits for the reader. */
 const FLUSH_MS = 1000;
 
 export interface LogOutputOptions {
-  /** Where lines go: it is never waited for. */
+  /** Target of the lines, which is never waited for. */
   readonly stream: Writable;
-  /** Hears every line, also those that are dropped. */
+  /** Called for every line, including dropped ones. */
   readonly onLine?: ((json: string) => void) | undefined;
-  /** Makes a line of what pino writes. */
+  /** Formats a line that pino has written. */
   readonly line: (json: string) => string;
-  /** Called when the reader has caught up, with the number of lines that were dropped. */
+  /** Called when the reader has caught up, with the number of dropped lines. */
   readonly onCaughtUp: (dropped: number) => void;
 }
 
 /**
- * Where pino writes to. A reader that stops reading, such as a full pipe, stops nothing here and costs little memory:
- * lines are dropped, those below the level `warn` first.
+ * Destination of pino. A reader that stops reading, such as a full pipe, blocks nothing here and costs little memory: lines are
+ * dropped, those below the level `warn` first.
  */
 export class LogOutput implements DestinationStream {
   /** Makes pino set `lastLevel` before each line. */
@@ -32,7 +32,7 @@ export class LogOutput implements DestinationStream {
     this.#options = options;
     const { stream } = options;
     stream.on('drain', () => this.#onDrain());
-    // a log that nobody can read any more is no reason to stop
+    // a broken log is no reason to stop the server
     stream.on('error', () => undefined);
   }
 
@@ -40,13 +40,13 @@ export class LogOutput implements DestinationStream {
     const { stream, line, onLine } = this.#options;
     onLine?.(json);
     const isUrgent = this.lastLevel >= (pino.levels.values.warn ?? 0);
-    // once a line is dropped, all less urgent ones are until the reader has caught up
+    // after a dropped line, all less urgent ones are dropped until the reader has caught up
     const limit = isUrgent ? LIMITS.all : this.#dropped > 0 ? 0 : LIMITS.info;
     if (stream.writableLength > 0 && stream.writableLength + json.length > limit) this.#dropped += 1;
     else stream.write(line(json));
   }
 
-  /** Calls back when all lines are written, with that about dropped ones, or when the reader takes too long for them. */
+  /** Calls back when all lines are written, including one about dropped lines, or when the reader takes too long. */
   flush(done: () => void): void {
     const { stream } = this.#options;
     const late = setTimeout(done, FLUSH_MS);

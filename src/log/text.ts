@@ -9,17 +9,17 @@ const LEVELS: Readonly<Record<string, readonly [name: string, color: string]>> =
   fatal: ['FTL', '35'],
 };
 
-/** Fields that have a place of their own in the line, or none. */
+/** Fields with a fixed place in the line, or none. */
 const PLACED = new Set(['level', 'time', 'event', 'msg', 'module', 'host', 'app', 'stream', 'tracks', 'remote', 'err']);
 
-/** What would end the line, move the cursor, or turn the direction of writing. */
+/** Characters that would end the line, move the cursor, or turn the direction of writing. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-/** What internal names begin with where there is one virtual host only. */
+/** Start of internal names of the only virtual host. */
 const DEFAULT_VHOST = /^#default#/;
 const PLAIN = /^[^\s"=]+$/;
 const FRAME = /^\s+at (?!.*(?:node:|node_modules)).*$/m;
 
-/** As JSON has it. */
+/** A value of JSON. */
 type Value = string | number | boolean | null | readonly unknown[] | { readonly [key: string]: unknown };
 interface Fields {
   readonly level: string;
@@ -37,9 +37,9 @@ interface LoggedError {
 }
 
 /**
- * A line of the log for a person, from the JSON of the same line:
+ * Formats a line of the log for people, from the JSON of the same line:
  * `00:05:21 INF rtmp app/mystream published 1280x720 H264 AAC from 203.0.113.9`.
- * It is one line whatever its fields hold.
+ * The result is one line, whatever its fields contain.
  * @param json as pino writes it, with names of levels and ISO time
  */
 export function textLine(json: string, color: boolean): string {
@@ -67,7 +67,7 @@ function streamOf({ app, stream }: Fields): string | undefined {
   return (typeof app === 'string' ? `${app}/${stream}` : stream).replace(DEFAULT_VHOST, '');
 }
 
-/** The message, and the first place of Kiln's own code that it came from. */
+/** Message of an error, and the first place in Kiln's own code from its stack. */
 function errorText(error: Value): string {
   if (typeof error !== 'object' || error === null) return String(error);
   const { type = 'Error', message = '', stack = '' } = error as LoggedError;
@@ -75,7 +75,7 @@ function errorText(error: Value): string {
   return `${type}: ${message}${frame === undefined ? '' : `, ${frame}`}`;
 }
 
-/** Whether the message has the value already: fields are there for searches, too. */
+/** Whether the message contains the value already: fields exist for searches, too. */
 function isSaid(value: Value | undefined, message: string): boolean {
   if (typeof value === 'string') return value !== '' && message.includes(value);
   return typeof value === 'number' && message.split(/[\s:,;()]+/).includes(String(value));

@@ -32,7 +32,7 @@ export class IdleApplications {
         } else if (now - (this.#idleSince.get(application) ?? now) >= IDLE_MS) {
           log.info(
             { application: application.internalName },
-            'an application that was created on request is idle and has been removed',
+            'an application that was created on demand was idle, and has been removed',
           );
           application.close('the application was idle');
         } else if (!this.#idleSince.has(application)) {

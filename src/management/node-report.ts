@@ -87,7 +87,7 @@ export class NodeReport {
     try {
       return this.#meter.measure();
     } catch (err) {
-      this.#options.log.warn({ err }, 'the load of this node cannot be measured');
+      this.#options.log.warn({ err }, 'the load of this node cannot be measured: the node counts as fully loaded');
       return 1;
     }
   }
@@ -106,7 +106,7 @@ export class NodeReport {
     const ids = rows.filter(({ id, state }) => state !== 'lost' && id !== own).map(({ id }) => id);
     const others = new Set(ids);
     for (const node of others)
-      if (!this.#others.has(node)) log.info({ event: 'node.joined', node }, `node ${node} is in the cluster`);
+      if (!this.#others.has(node)) log.info({ event: 'node.joined', node }, `node ${node} has joined the cluster`);
     for (const node of this.#others)
       if (!others.has(node)) log.info({ event: 'node.left', node }, `node ${node} has left the cluster`);
     this.#others = others;

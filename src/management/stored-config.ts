@@ -119,7 +119,7 @@ export class StoredConfig {
     if (asked.length === 0) return;
     this.#log.warn(
       { ...what, pending: asked },
-      'a configuration object of the management API does not have all the effect that it asks for',
+      'a configuration object of the management API has settings that are not available: they have no effect',
     );
   }
 }

@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
 
-/** Keys that their origin does not refresh expire after this time. */
+/** Redis keeps a key this long after its origin's last refresh. */
 const EXPIRY_SECONDS = 10;
 const REFRESH_MS = 3000;
-/** Keys in one command: others wait for Redis meanwhile. */
+/** Keys in one command: others must not wait long for Redis. */
 const BATCH = 200;
 
-/** For each key: 1 when it has its value, which stays for another while. What is no string is another's. */
+/** For each key: extends it and returns 1 if it has the given value. Keys of other types belong to others. */
 const REFRESH = `local results = {}
 for at, key in ipairs(KEYS) do
   local own = redis.pcall('GET', key) == ARGV[at + 1]
@@ -14,7 +14,7 @@ for at, key in ipairs(KEYS) do
 end
 return results`;
 
-/** Deletes the keys that have their value. */
+/** Deletes the keys that have the given values. */
 const WITHDRAW = `for at, key in ipairs(KEYS) do
   if redis.pcall('GET', key) == ARGV[at] then redis.call('DEL', key) end
 end
@@ -24,18 +24,18 @@ type Pair = readonly [key: string, value: string];
 
 interface Announced {
   readonly value: string;
-  /** Redis had this value when it was last read; otherwise another origin announces the key, or nobody yet. */
+  /** Whether Redis had this value at the last read; if not, the key is free or another origin announces it. */
   isOwn: boolean;
 }
 
 /**
- * The keys that this origin announces in Redis, unless another origin was first. Keys that are in Redis are refreshed now
- * and then; for the others each turn checks whether they are free.
+ * Keys that this origin announces in Redis, unless another origin was first. Own keys are refreshed periodically; each turn
+ * checks whether the others are free.
  */
 export class AnnouncedKeys {
   readonly #redis: Redis;
   readonly #announced = new Map<string, Announced>();
-  /** Keys to be deleted when Redis is reachable, with the time when they have expired anyway. */
+  /** Keys to delete when Redis is reachable, with the time at which they have expired anyway. */
   readonly #withdrawn = new Map<string, { readonly value: string; readonly until: number }>();
   #refreshedAt = -Infinity;
 
@@ -54,17 +54,16 @@ export class AnnouncedKeys {
     this.#withdrawn.set(key, { value, until: performance.now() + EXPIRY_SECONDS * 1000 });
   }
 
-  /** Withdraws all keys. */
   clear(): void {
     for (const [key, { value }] of [...this.#announced]) this.delete(key, value);
   }
 
-  /** Redis may have lost what it had. */
+  /** Checks all keys at the next turn: Redis may have lost them. */
   doubt(): void {
     this.#refreshedAt = -Infinity;
   }
 
-  /** Writes changes to Redis, and refreshes what is due. @throws Error when that fails */
+  /** Writes changes to Redis, and refreshes keys that are due. @throws Error when that fails */
   async turn(): Promise<void> {
     await this.#withdraw();
     await this.#refresh();
@@ -98,7 +97,7 @@ export class AnnouncedKeys {
     this.#refreshedAt = now;
   }
 
-  /** Keys of other origins are left alone; free ones are written. */
+  /** Writes free keys; those of other origins stay. */
   async #candidates(): Promise<void> {
     for (const batch of batches(this.#pairs(false))) {
       const present = await this.#redis.mget(keysOf(batch));

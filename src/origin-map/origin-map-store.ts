@@ -4,18 +4,18 @@ import { parseEndpoint } from '../config/values.ts';
 import { FaultLog, type Logger } from '../log/log.ts';
 import { AnnouncedKeys } from './announced-keys.ts';
 
-/** How often keys that another origin announced are checked. */
+/** Interval between turns, which check the keys that another origin announced. */
 const TURN_MS = 500;
 const COMMAND_MS = 1000;
 const LONGEST_PAUSE_MS = 2000;
-/** Lookups that wait for an answer, at most: further ones fail at once. */
+/** Limit of lookups that wait for an answer: further ones fail at once. */
 const MAX_ASKED = 1000;
 
 type StoreConfig = NonNullable<VirtualHostConfig['originMapStore']>;
 
 /**
- * The Redis in which OvenMediaEngine's origins announce their streams (docs/compatibility.md#origins):
- * `app/stream` with the URL to pull it from. A virtual host's own connection, made when it is first needed.
+ * The Redis in which OvenMediaEngine's origins announce their streams (docs/compatibility.md#origins): `app/stream` with the
+ * URL to pull it from. Each virtual host has a connection of its own, made when it is first needed.
  */
 export class OriginMapStore {
   readonly #redis: Redis;
@@ -47,8 +47,8 @@ export class OriginMapStore {
   }
 
   /**
-   * The URL under which an origin has a stream. One question at a time for each stream.
-   * @param key `app/stream`, the stream as viewers call it
+   * URL under which an origin has a stream. One lookup at a time for each stream.
+   * @param key `app/stream`, with the name that viewers use
    * @returns undefined when no origin has it, or Redis does not answer
    */
   find(key: string): Promise<string | undefined> {
@@ -60,7 +60,7 @@ export class OriginMapStore {
     return answer;
   }
 
-  /** Announces a stream until the returned undo is called. If another origin was first, its entry is left alone. */
+  /** Announces a stream until the returned undo is called. The entry of an origin that was first stays. */
   announce(key: string, url: string): () => void {
     this.#keys.set(key, url);
     this.#timer ??= setInterval(() => this.#refresh(), TURN_MS).unref();
@@ -96,7 +96,7 @@ export class OriginMapStore {
     }
   }
 
-  /** A connection that is being made is waited for; one that was lost is not. */
+  /** Waits for a connection that is being made, but not for one that was lost. */
   async #connected(): Promise<void> {
     const { status } = this.#redis;
     if (status !== 'connecting' && status !== 'connect') return;
@@ -111,7 +111,6 @@ export class OriginMapStore {
     });
   }
 
-  /** One turn at a time. */
   #refresh(): void {
     if (!this.#isReady || this.#turn !== undefined) return;
     this.#turn = this.#keys

@@ -10,12 +10,12 @@ export interface OriginMapsOptions {
   readonly registry: Registry;
   /** Port of the OVT publisher; without one this server is not an origin. */
   readonly ovtPort: number | undefined;
-  /** Streams that were pulled from another origin of the map are not announced. */
+  /** Whether a stream was pulled from another origin of the map: those are not announced. */
   readonly isFromStore: (input: InputStream) => boolean;
   readonly log: Logger;
 }
 
-/** The origin maps of virtual hosts that have one (`OriginMapStore`), with the announcements of this server. */
+/** Origin maps of the virtual hosts that have one (`OriginMapStore`), with the announcements of this server. */
 export class OriginMaps {
   readonly #options: OriginMapsOptions;
   readonly #stores = new Map<VirtualHost, Promise<OriginMapStore>>();
@@ -27,14 +27,13 @@ export class OriginMaps {
     options.registry.on('output', this.#onOutput).on('vhostClosed', this.#onClosed);
   }
 
-  /** The URL under which another origin has a stream; undefined where there is none, or no store. */
+  /** URL under which another origin has a stream; undefined without one, or without a store. */
   async find(vhost: VirtualHost, app: string, output: string): Promise<string | undefined> {
     const store = await this.#store(vhost);
     const url = await store?.find(`${app}/${output}`);
     return url === this.#url(vhost, app, output) ? undefined : url;
   }
 
-  /** Withdraws all announcements. */
   async close(): Promise<void> {
     this.#options.registry.off('output', this.#onOutput).off('vhostClosed', this.#onClosed);
     await Promise.all([...this.#stores.keys()].map((vhost) => this.#close(vhost)));
@@ -50,7 +49,7 @@ export class OriginMaps {
     });
   }
 
-  /** Under which others pull an output stream of this server. */
+  /** URL for other origins to pull an output stream of this server. */
   #url({ config }: VirtualHost, app: string, output: string): string | undefined {
     const host = config.originMapStore?.originHostName;
     const { ovtPort } = this.#options;
@@ -64,7 +63,7 @@ export class OriginMaps {
     const present = this.#stores.get(vhost);
     if (present !== undefined) return present;
     const log = this.#options.log.child({ vhost: vhost.name });
-    // what talks to Redis is loaded only where there is one
+    // loads the Redis client only if it is needed
     const opened = import('./origin-map-store.ts').then((module) => new module.OriginMapStore(config, log));
     this.#stores.set(vhost, opened);
     return opened;

@@ -4,19 +4,18 @@ import { KilnError } from '../errors.ts';
 import type { PeerCall } from './peer-call.ts';
 import type { PeerCalls } from './peer-calls.ts';
 
-/** Lists do not wait until a node that does not answer counts as lost. */
+/** Short, because lists must not wait until a node that does not answer counts as lost. */
 const TIMEOUT_MS = 2000;
 
-/** The result of calling one node. */
 export interface Reply<T> {
   readonly node: NodeIdentity;
-  /** undefined when the call failed. */
+  /** Undefined when the call failed. */
   readonly answer: T | undefined;
-  /** Why it failed: the node refused it, is of another version, cannot be reached or does not answer in time. */
+  /** Reason of the failure: the node rejected the call, is of another version, cannot be reached or does not answer in time. */
   readonly error: KilnError | undefined;
 }
 
-/** The other nodes of the cluster, called simultaneously. */
+/** Calls to the other nodes of the cluster, made simultaneously. */
 export class OtherNodes {
   readonly #cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly #calls: PeerCalls;

@@ -5,11 +5,11 @@ import { readJson } from '../lib/read-json.ts';
 
 /**
  * A call between nodes of a cluster. Request and answer are JSON with a schema, and some answers carry bytes besides
- * (`WithBytes`). A call keeps its name as long as nodes of both versions understand each other:
- * new fields are optional, and a new meaning gets a new name.
+ * (`WithBytes`). Nodes of different versions must understand each other: new fields are optional, and a new meaning gets a new
+ * name.
  */
 export interface PeerCall<Q extends TSchema = TSchema, A extends TSchema = TSchema> {
-  /** As in `live/list`. */
+  /** Example: `live/list`. */
   readonly name: string;
   readonly request: Q;
   readonly answer: A;
@@ -21,12 +21,12 @@ export interface WithBytes<T> {
   readonly bytes: Buffer;
 }
 
-/** The names of an input stream in a request. */
+/** Names of an input stream in a request. */
 export const STREAM_FIELDS = { vhost: Type.String(), app: Type.String(), stream: Type.String() };
 
-/** Header of an answer that is an error: its name in the table of errors. The text is the body. */
+/** Header of an error: its name in src/errors.ts. The text is the body. */
 const ERROR = 'kiln-error';
-/** Header of an answer with bytes: its JSON, as the bytes are the body. */
+/** Header of an answer with bytes: its JSON, since the bytes are the body. */
 const ANSWER = 'kiln-answer';
 const NOTHING = Buffer.alloc(0);
 
@@ -63,15 +63,12 @@ export function encodeError({ status, code, message }: KilnError): PeerResponse 
   return { status, headers: { [ERROR]: code }, body: Buffer.from(message) };
 }
 
-/** The answer of a node of another version that does not know the call. */
+/** Answer to a call that this version does not know. */
 export function unknownCall(): PeerResponse {
   return { status: 404, headers: {}, body: NOTHING };
 }
 
-/**
- * @throws the error of the node that was called; callUnknown when it does not know the call, or not in this form;
- * MalformedAnswerError
- */
+/** @throws the error of the called node; callUnknown when it does not know the call, or not in this form; MalformedAnswerError */
 export function decodeAnswer<A extends TSchema>(
   { name, answer: schema }: PeerCall<TSchema, A>,
   { status, headers, body }: PeerResponse,
@@ -86,7 +83,7 @@ export function decodeAnswer<A extends TSchema>(
   return { answer, bytes: head === undefined ? NOTHING : body };
 }
 
-/** It is not known whether the call was executed. */
+/** Error after which it is unknown whether the call was executed. */
 export class MalformedAnswerError extends Error {
   override readonly name = 'MalformedAnswerError';
 }

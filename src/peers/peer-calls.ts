@@ -26,22 +26,21 @@ import {
   type WithBytes,
 } from './peer-call.ts';
 
-/** Answers a call. A KilnError that it throws is thrown where the call came from. */
+/** Answers a call. A KilnError that it throws is thrown at the caller. */
 type CallHandler<Q extends TSchema, T> = (request: Static<Q>, from: NodeIdentity) => T | Promise<T>;
 
-/** What calls of one name have come to. */
+/** Results of this node's calls of one name. */
 export interface PeerCallCounts {
   readonly seconds: Histogram;
-  /** Those that got no answer that can be used. */
+  /** Calls without a valid answer. */
   failed: number;
 }
 
 /** Calls between nodes: answers those of other nodes, and makes those of this one. */
 export class PeerCalls {
   readonly #cluster: Pick<Cluster, 'serve' | 'forward'>;
-  /** By path. */
   readonly #calls = new Map<string, PeerHandler>();
-  /** By the beginning of the path. */
+  /** By prefix of the path. */
   readonly #streams = new Map<string, PeerStreamHandler>();
   readonly #faults: FaultLog;
   readonly #counts = new Map<string, PeerCallCounts>();
@@ -55,17 +54,16 @@ export class PeerCalls {
     );
   }
 
-  /** What this node has called, by name of the call. */
+  /** Results of this node's calls, by name. */
   get counts(): ReadonlyMap<string, PeerCallCounts> {
     return this.#counts;
   }
 
-  /** Sets the handler of a call. */
   answer<Q extends TSchema, A extends TSchema>(call: PeerCall<Q, A>, handler: CallHandler<Q, Static<A>>): void {
     this.#serve(call, async (request, from) => encodeAnswer(await handler(request, from)));
   }
 
-  /** The same for a call whose answer has bytes. */
+  /** Sets the handler of a call whose answer has bytes. */
   answerBytes<Q extends TSchema, A extends TSchema>(
     call: PeerCall<Q, A>,
     handler: CallHandler<Q, WithBytes<Static<A>>>,
@@ -77,8 +75,8 @@ export class PeerCalls {
   }
 
   /**
-   * Sets the handler for streams of bytes, which have no `PeerCall`.
-   * @param prefix such as `/relay/`, which the handler finds in the path, too
+   * Sets the handler for byte streams, which have no `PeerCall`.
+   * @param prefix such as `/relay/`, which is also part of the handler's path
    */
   addStreams(prefix: string, handler: PeerStreamHandler): void {
     this.#streams.set(prefix, handler);
@@ -98,7 +96,7 @@ export class PeerCalls {
     return (await this.callForBytes(node, call, request, timeoutMs)).answer;
   }
 
-  /** The same for a call whose answer has bytes. */
+  /** As `call`, for an answer with bytes. */
   async callForBytes<Q extends TSchema, A extends TSchema>(
     node: NodeIdentity,
     call: PeerCall<Q, A>,
@@ -126,7 +124,6 @@ export class PeerCalls {
     return counts;
   }
 
-  /** Idempotent. */
   close(): void {
     this.#faults.close();
   }
@@ -146,7 +143,7 @@ export class PeerCalls {
     });
   }
 
-  /** @throws what the handler does. It is logged here: the caller learns only that there is no answer */
+  /** @throws errors of the handler, which are logged here: the caller learns only that there is no answer */
   async #take(request: PeerRequest, from: NodeIdentity): Promise<PeerResponse> {
     const { path } = request;
     const call = this.#calls.get(path);
@@ -172,7 +169,7 @@ export class PeerCalls {
   }
 
   #logFault(what: string, prefix: string, error: Error): void {
-    // by message and origin: the rest of the stack does not make it another fault
+    // by message and origin: a different rest of the stack makes no different fault
     const origin = (error.stack ?? error.message).split('\n', 2).join('');
     this.#faults.count(`a ${what} ${prefix} of another node failed: ${origin}`);
   }

@@ -1,16 +1,16 @@
 import type { Writable } from 'node:stream';
 
-/** Bytes of a frame's own two lengths. */
+/** Size of a frame's two lengths. */
 const LENGTHS = 8;
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** A frame breaks the limits of its reader. */
+/** Error for a frame that exceeds the limits of its reader. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
 /**
- * Writes one frame on a stream of bytes to another node: the lengths of its JSON and of its bytes, 32 bits each, then both. The
+ * Writes one frame on a byte stream to another node: the lengths of its JSON and of its bytes, 32 bits each, then both. The
  * bytes are not copied.
  */
 export function writeFrame(stream: Writable, head: object, body: readonly Buffer[] = []): void {
@@ -28,23 +28,23 @@ export function writeFrame(stream: Writable, head: object, body: readonly Buffer
   stream.uncork();
 }
 
-/** Takes the frames of a stream of bytes apart, however it is cut. What is not complete is held within the limits. */
+/** Splits a byte stream into frames, however it arrives. The limits bound the memory for an incomplete frame. */
 export class FrameReader {
   readonly #limits: { readonly head: number; readonly body: number };
   readonly #onFrame: (head: Buffer, body: Buffer) => void;
   readonly #lengths = Buffer.alloc(LENGTHS);
-  /** What is being read, and how much of it is there. */
+  /** Buffer of the present part (lengths, head or body), and its filled bytes. */
   #target: Buffer = this.#lengths;
   #filled = 0;
   #head: Buffer = NOTHING;
 
-  /** @param limits in bytes @param onFrame called with each whole frame, whose bytes are its own */
+  /** @param limits in bytes @param onFrame called with each frame in buffers of its own */
   constructor(limits: { readonly head: number; readonly body: number }, onFrame: (head: Buffer, body: Buffer) => void) {
     this.#limits = limits;
     this.#onFrame = onFrame;
   }
 
-  /** @throws FrameError; what `onFrame` throws */
+  /** @throws FrameError; errors of `onFrame` */
   push(bytes: Buffer): void {
     for (let at = 0; at < bytes.length;) {
       const taken = bytes.copy(this.#target, this.#filled, at);
@@ -54,7 +54,7 @@ export class FrameReader {
     }
   }
 
-  /** What was being read is whole. @returns whether what comes next may be, too, since it is empty */
+  /** Handles a complete part. @returns whether the next part may be complete already, because it is empty */
   #next(): boolean {
     const whole = this.#target;
     this.#filled = 0;

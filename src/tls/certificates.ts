@@ -4,7 +4,7 @@ import type { TlsConfig } from '../config/model.ts';
 import { wildcard } from '../lib/wildcard.ts';
 import type { Logger } from '../log/log.ts';
 
-/** What a certificate is for: a virtual host's configuration, or what has its shape. */
+/** Owner of a certificate: the configuration of a virtual host, or an object like it. */
 export interface CertificateHost {
   readonly name: string;
   readonly host: { readonly names: readonly string[]; readonly tls?: TlsConfig };
@@ -13,13 +13,13 @@ export interface CertificateHost {
 interface Entry {
   readonly names: readonly string[];
   certificate: Certificate | undefined;
-  /** Loads that were begun, those that came to an end, and the last one whose outcome is in use. */
+  /** Numbers of loads that began and ended, and of the one whose result is in use. */
   begun: number;
   ended: number;
   used: number;
 }
 
-/** The certificates of virtual hosts, chosen by the name that a TLS client asks for (SNI, RFC 6066 section 3). */
+/** Certificates of virtual hosts, chosen by the name in a TLS client's request (SNI, RFC 6066 section 3). */
 export class CertificateStore {
   readonly #folder: string;
   readonly #log: Logger;
@@ -28,29 +28,29 @@ export class CertificateStore {
   #patterns: { readonly pattern: RegExp; readonly context: SecureContext }[] = [];
   #initial: { readonly cert: string; readonly key: string } | undefined;
 
-  /** @param folder what relative paths of certificates start from */
+  /** @param folder base of relative paths of certificates */
   constructor({ folder, log }: { readonly folder: string; readonly log: Logger }) {
     this.#folder = folder;
     this.#log = log;
   }
 
   /**
-   * The certificate of the first virtual host that has one, for clients that ask for no name or an unknown one.
-   * Another object after every change, so that sessions of certificates that are gone can be told from new ones.
+   * Certificate of the first virtual host that has one, for clients that request no name or an unknown one. A new object after
+   * every change, so that sessions of former certificates can be recognized.
    */
   get initial(): { readonly cert: string; readonly key: string } | undefined {
     return this.#initial;
   }
 
-  /** What answers to a host name: an exact name before a pattern, else the order of virtual hosts. */
+  /** Certificate for a host name: an exact name before a pattern, else in the order of virtual hosts. */
   select(serverName: string): SecureContext | undefined {
     const exact = this.#exact.get(serverName.toLowerCase());
     return exact ?? this.#patterns.find(({ pattern }) => pattern.test(serverName))?.context;
   }
 
   /**
-   * Loads a virtual host's certificate, for connections to come. When that fails, the one that it has stays.
-   * Nothing to do for one without TLS.
+   * Loads a virtual host's certificate, for new connections. After an error the previous one stays. Does nothing for a host
+   * without TLS.
    * @throws CertificateError
    */
   async load({ name, host: { names, tls } }: CertificateHost): Promise<void> {
@@ -61,7 +61,7 @@ export class CertificateStore {
     try {
       const certificate = await loadCertificate(tls, this.#folder);
       this.#tell(name, certificate);
-      // a later load may have overtaken this one, and the virtual host may be gone
+      // a later load may have ended first, and the virtual host may be gone
       if (turn < entry.used || this.#entries.get(name) !== entry) return;
       entry.used = turn;
       entry.certificate = certificate;
@@ -78,7 +78,7 @@ export class CertificateStore {
     if (tls !== undefined) await loadCertificate(tls, this.#folder);
   }
 
-  /** Forgets a virtual host's certificate. Connections that it began go on. */
+  /** Removes a virtual host's certificate. Its connections go on. */
   remove(name: string): void {
     if (this.#entries.delete(name)) this.#index();
   }

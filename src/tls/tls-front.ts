@@ -5,30 +5,30 @@ import type { CertificateStore } from './certificates.ts';
 
 export interface TlsFrontOptions {
   readonly certificates: CertificateStore;
-  /** What is agreed on by ALPN (RFC 7301), the best first; without it nothing is. */
+  /** Protocols for ALPN (RFC 7301), the preferred one first; undefined: no ALPN. */
   readonly protocols?: string[];
-  /** Gets each connection when the handshake is done; `alpnProtocol` is what was agreed on. */
+  /** Called after each handshake; `alpnProtocol` is its result. */
   readonly onSecure: (socket: TLSSocket, peer: Peer) => void;
-  /** Hears why a connection was dropped. @param peer undefined when it was gone by then */
+  /** Called with the reason for each dropped connection. @param peer undefined if it was gone already */
   readonly onFailure: (reason: string, peer: Peer | undefined) => void;
 }
 
 export interface TlsFront {
-  /** Shakes hands on a connection of which no byte was read, or all that was is put back. */
+  /** Begins the handshake on a connection of which no byte was read, or all read bytes were put back. */
   accept(socket: Socket, peer: Peer): void;
-  /** Drops the connections that still shake hands. Idempotent. */
+  /** Drops the connections during their handshake. Idempotent. */
   close(): void;
 }
 
-/** How long a client may take for its part of the handshake. */
+/** Time limit of a handshake. */
 export const HANDSHAKE = { longestMs: 10_000 };
 
-/** What OpenSSL says of clients that do not speak TLS at all. */
+/** OpenSSL's codes for clients that do not speak TLS at all. */
 const NO_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_HTTP_REQUEST', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 
-/** TLS for the connections of a port that is not its own, with the certificate that is in use when they come. */
+/** TLS for connections of another listener, with the certificate that is in use when they arrive. */
 export function createTlsFront({ certificates, protocols, onSecure, onFailure }: TlsFrontOptions): TlsFront {
-  /** By both ends of the TCP connection, which the socket of TLS shows as well. */
+  /** By both ends of the TCP connection, which the TLS socket has as well. */
   const handshaking = new Map<string, { readonly socket: Socket; readonly peer: Peer }>();
   let initial: CertificateStore['initial'];
   const server = createServer({
@@ -40,7 +40,7 @@ export function createTlsFront({ certificates, protocols, onSecure, onFailure }:
     const key = keyOf(secure);
     const pending = handshaking.get(key);
     handshaking.delete(key);
-    // the connection is gone where its ends are unknown
+    // without known ends the connection is gone
     if (pending === undefined) secure.destroy();
     else onSecure(secure, pending.peer);
   });
@@ -59,7 +59,7 @@ export function createTlsFront({ certificates, protocols, onSecure, onFailure }:
         socket.destroy();
         return;
       }
-      // a context of its own after every change: sessions that were begun before are not resumed
+      // a new context after every change: sessions with the former certificate are not resumed
       if (certificates.initial !== initial) {
         initial = certificates.initial;
         server.setSecureContext(initial);
@@ -76,7 +76,7 @@ export function createTlsFront({ certificates, protocols, onSecure, onFailure }:
   };
 }
 
-/** OpenSSL's own words come with places in its source in front of them. */
+/** Messages of OpenSSL begin with places in its source. */
 function reasonOf({ message, reason }: NodeJS.ErrnoException & { reason?: string }): string {
   return reason ?? message;
 }

@@ -134,7 +134,7 @@ test.serial('without a configuration of its own a folder gets the sample; sign a
   t.is(signed.stderr, '');
   const { code, stderr } = (await t.throwsAsync(ends('kiln-audit'))) as Error & { code: number; stderr: string };
   t.is(code, 2);
-  t.regex(stderr, /^--key or KILN_AUDIT_KEY is needed\nkiln-audit --help tells the options\.\n/);
+  t.regex(stderr, /^--key or KILN_AUDIT_KEY is needed\nkiln-audit --help lists the options\.\n/);
   const checked = await ends('kiln', '--check');
   t.regex(checked.stdout, new RegExp(`^${home}/cache/_npx/\\w+/node_modules/kiln/app/config/Server.xml is valid\n$`));
   t.regex((await ends('kiln', '--version')).stdout, /^Kiln \d+\.\d+\.\d+ \(v\d+\.\d+\.\d+-\d+-g[0-9a-f]{7,}\)\n$/);

@@ -42,7 +42,7 @@ export function scheduledChannelRoutes(
       const { spec } = await channels.find(SCHEDULED, application, name);
       problems = (await guides.of(application, name, spec, { from: now, to: now + 1 })).problems;
     } catch (error) {
-      log.warn({ err: error, channel: name }, 'the schedule of the channel could not be looked through for problems');
+      log.warn({ err: error, channel: name }, 'the schedule of the channel could not be checked for problems');
     }
     return scheduleNotes(problems, until);
   };

@@ -124,7 +124,7 @@ export class AuditLog {
       if (!this.#hasFailed)
         log.error(
           { event: 'audit.failed', path, reason },
-          `the audit log ${path} cannot be written: ${reason}. Calls go on; ${MAX_WAITING} lines can wait, further ones are counted`,
+          `the audit log ${path} cannot be written: ${reason}. Calls of the API go on; ${MAX_WAITING} lines are kept, and further ones will be counted as lost`,
         );
       this.#hasFailed = true;
       return false;

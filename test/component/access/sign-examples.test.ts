@@ -65,7 +65,7 @@ test('npm run sign: what it prints is accepted, and each kind of end has its exi
   t.regex(refused.stdout, /^refused: the signature/);
   const wrong = await sign('--url', URL);
   t.is(wrong.code, 2);
-  t.is(wrong.stderr, '--key is needed\nnpm run sign -- --help tells the options.\n');
+  t.is(wrong.stderr, '--key is needed\nnpm run sign -- --help lists the options.\n');
   const help = await sign('--help');
   t.is(help.code, 0);
   t.regex(help.stdout, /npm run sign -- --check URL/);
