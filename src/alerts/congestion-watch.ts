@@ -17,7 +17,6 @@ type Stream = InputStream | OutputStream;
 
 interface Congested {
   readonly application: Application;
-  /** Queues that the alerts have named so far. */
   readonly named: ReadonlySet<Queue>;
   /** Consecutive looks in which none of its queues was congested. */
   calm: number;
@@ -34,10 +33,7 @@ export class CongestionWatch {
   /** Consecutive looks in which each queue was congested. */
   #looks: ReadonlyMap<Queue, number> = new Map();
 
-  /**
-   * @param isOn whether the rule is configured at present
-   * @param node id of this node
-   */
+  /** @param isOn whether the rule is configured at present @param node id of this node */
   constructor(registry: Registry, queues: Queues, isOn: () => boolean, node: string) {
     this.#registry = registry;
     this.#queues = queues;

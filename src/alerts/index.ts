@@ -56,7 +56,6 @@ export class Alerts {
     ];
   }
 
-  /** Alerts that were given up so far. */
   get undelivered(): number {
     return this.#notifier.undelivered;
   }
@@ -68,10 +67,7 @@ export class Alerts {
   }
 }
 
-/**
- * Logs every alert, whether or not it is sent to a server.
- * @returns number of alerts so far, by code
- */
+/** Logs every alert, whether or not it is sent to a server. @returns number of alerts so far, by code */
 export function logAlerts(registry: Registry, log: Logger): ReadonlyMap<string, number> {
   // a series that begins with its first alert would hide the increase
   const raisings = new Map<string, number>(ALERT_CODES.map((code) => [code, 0]));

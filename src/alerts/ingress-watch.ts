@@ -23,7 +23,6 @@ interface Broken {
 interface Watched {
   readonly application: Application;
   readonly meter: IngressMeter;
-  /** Broken rules by code. */
   readonly broken: Map<string, Broken>;
   /** Codes of the last alert; empty after a recovery, or before any alert. */
   raised: string;

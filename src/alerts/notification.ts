@@ -3,7 +3,6 @@ import type { AlertMessage, Alert } from '../core/registry.ts';
 import { InputStream, type OutputStream } from '../core/stream.ts';
 import { inputInfo, outputInfo } from '../stats/stream-info.ts';
 
-/** The server that sends a notification. */
 export interface Sender {
   /** Node/Id in a cluster. */
   readonly id: string;
@@ -27,7 +26,6 @@ export interface Notification {
   readonly sourceInfo?: object;
   /** Input stream of an output stream. */
   readonly parentSourceInfo?: object;
-  /** Congested queues. */
   readonly internalQueues?: readonly object[];
 }
 

@@ -22,7 +22,6 @@ export class Notifier {
   readonly #pauses = new BackOff(LONGEST_PAUSE_MS);
   #sending: Promise<void> | undefined;
   #ending = false;
-  /** Result of the last notification. */
   #outcome: 'taken' | 'refused' | 'waiting' = 'taken';
   #undelivered = 0;
   /** Part of `#undelivered` that is logged. */
@@ -38,7 +37,6 @@ export class Notifier {
     return this.#undelivered;
   }
 
-  /** Sends a notification after the waiting ones. */
   send(notification: object): void {
     if (this.#stop.signal.aborted) return;
     this.#waiting.push(notification);
@@ -94,7 +92,6 @@ export class Notifier {
     this.#logged = this.#undelivered;
   }
 
-  /** @returns whether to continue */
   async #pause(): Promise<boolean> {
     try {
       await delay(Math.max(this.#pauses.next(), 250), undefined, { signal: this.#stop.signal, ref: false });

@@ -26,7 +26,6 @@ export interface ApiOptions extends ResourceOptions {
     /** Hosts that the API may be called by; `*` for any. */
     readonly hostNames: readonly string[];
     readonly crossDomains?: CrossDomainsConfig;
-    /** Whether answers to reads have entity tags. */
     readonly etag: boolean;
   };
   readonly owners: StreamOwners;

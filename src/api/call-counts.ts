@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { Histogram } from '../lib/histogram.ts';
 
-/** Number of calls of one route that were answered with one status. */
 export interface CallCount {
   readonly method: string;
   /** Route with the names of its parameters; `none` for an unknown one. */

@@ -2,7 +2,6 @@ import type { FastifyRequest } from 'fastify';
 
 const MAX_USER = 200;
 
-/** Caller of the API, as logs show it. */
 export interface Caller {
   /** User of the credentials, never their secret part. */
   readonly user: string;

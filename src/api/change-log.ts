@@ -41,10 +41,9 @@ export function logChanges(app: FastifyInstance, log: Logger): void {
 }
 
 /**
- /**
-  * Writes each call that may have changed something to the audit log, successful or not, except calls that send events with a
-  * stream. Register it where only admitted calls arrive.
-  */
+ * Writes each call that may have changed something to the audit log, successful or not, except calls that send events with a
+ * stream. Register it where only admitted calls arrive.
+ */
 export function auditChanges(
   app: FastifyInstance,
   audit: AuditLog,

@@ -12,10 +12,7 @@ interface ApplicationNames {
   readonly app: string;
 }
 
-/**
- * Application of a path, if it may have channels of a kind.
- * @throws vhostNotFound, applicationNotFound, channelsForbidden
- */
+/** Application of a path, if it may have channels of a kind. @throws vhostNotFound, applicationNotFound, channelsForbidden */
 export function findForChannels(registry: Registry, path: ApplicationNames, kind: ChannelKind<unknown>): Application {
   const application = findApplication(registry, path);
   demandChannels(application, kind);

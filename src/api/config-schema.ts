@@ -21,7 +21,6 @@ const VHOST = ['Server', 'VirtualHosts', 'VirtualHost'];
 const APPLICATION = [...VHOST, 'Applications', 'Application'];
 const PROFILE = [...APPLICATION, 'OutputProfiles', 'OutputProfile'];
 
-/** Names of schemas in the description of the API. */
 export type SchemaName =
   | 'Application'
   | 'ApplicationChange'

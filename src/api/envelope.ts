@@ -6,7 +6,6 @@ import { isDocument, type Document } from '../management/documents.ts';
 
 export const CONTENT_TYPE = 'application/json;charset=UTF-8';
 
-/** An answer without a payload: an error, or a success without a result. */
 export const ErrorBody = Type.Object({ message: Type.String(), statusCode: Type.Integer() });
 
 /** Schemas of a route's answers: the payload in its envelope, and the common errors. */
@@ -18,7 +17,6 @@ export function answers<T extends TSchema>(payload: T) {
   };
 }
 
-/** Schemas of a route without payload. */
 export const noPayload = { 200: ErrorBody, '4xx': ErrorBody, '5xx': ErrorBody };
 
 /** @throws bodyNotObject */
@@ -36,7 +34,6 @@ export function ok<T>(response: T) {
   return { message: 'OK', response, statusCode: 200 };
 }
 
-/** Envelope of a success without a result. */
 export const done = { message: 'OK', statusCode: 200 };
 
 /** Envelope for a created object that the answer does not show. */

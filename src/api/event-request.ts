@@ -86,13 +86,11 @@ function unusable() {
   return kilnError('eventInvalid', 'Could not make events data');
 }
 
-/** @throws eventInvalid */
 function documentOf(event: unknown): Document {
   if (!isDocument(event)) throw unusable();
   return event;
 }
 
-/** @throws eventInvalid */
 function frameOf(event: unknown): Id3Frame {
   const { frameType, info = '', data = '' } = documentOf(event);
   if (typeof frameType !== 'string') throw kilnError('eventInvalid', 'frameType is required in events');
@@ -106,7 +104,6 @@ function frameOf(event: unknown): Id3Frame {
   return { id, owner: info, data: Buffer.from(data) };
 }
 
-/** @throws eventInvalid */
 function cueOf(event: unknown): Buffer {
   const { cueType, duration } = documentOf(event);
   const type = directionOf(cueType);
@@ -114,7 +111,6 @@ function cueOf(event: unknown): Buffer {
   return Buffer.from(JSON.stringify(cue));
 }
 
-/** @throws eventInvalid */
 function spliceOf(event: unknown): Buffer {
   const { spliceCommand = 'spliceInsert', id, type, duration, autoReturn = false } = documentOf(event);
   const isInsert = typeof spliceCommand === 'string' && /^splice_?insert$/i.test(spliceCommand);
@@ -128,14 +124,12 @@ function spliceOf(event: unknown): Buffer {
   });
 }
 
-/** @throws eventInvalid */
 function directionOf(value: unknown): 'out' | 'in' {
   const direction = typeof value === 'string' ? value.toLowerCase() : undefined;
   if (direction !== 'out' && direction !== 'in') throw unusable();
   return direction;
 }
 
-/** @throws eventInvalid */
 function milliseconds(value: unknown, least: number): number {
   if (!Number.isInteger(value) || (value as number) < least || (value as number) > MAX_BREAK_MS) throw unusable();
   return value as number;

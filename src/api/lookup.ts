@@ -24,10 +24,7 @@ export function findApplication(registry: Registry, { vhost, app }: ApplicationN
   return registry.vhost(vhost).application(app);
 }
 
-/**
- * Live input stream of a path.
- * @throws vhostNotFound, applicationNotFound, streamNotFound
- */
+/** Live input stream of a path. @throws vhostNotFound, applicationNotFound, streamNotFound */
 export function findStream(registry: Registry, path: StreamNames): InputStream {
   const application = findApplication(registry, path);
   const input = application.stream(path.stream);

@@ -63,12 +63,10 @@ export interface ResourceOptions {
   readonly fetch: Demand['fetch'];
   readonly tasks: ClusterTasks;
   readonly records: Records;
-  /** Publishers of all kinds of HLS. */
   readonly playlists: readonly PlaylistPublisher[];
   readonly thumbnails?: ThumbnailSource | undefined;
   /** Statistics of the whole cluster; undefined on a node that runs alone. */
   readonly shared?: SharedStatistics;
-  /** Queues of this node. */
   readonly queues: Queues;
   /** Access to other nodes, for lists that every node has; undefined on a node that runs alone. */
   readonly others?: OtherNodes;

@@ -31,10 +31,7 @@ export interface Count {
 export class WrongCredentials {
   readonly #clients = new BoundedMap<string, Client>(MAX_CLIENTS);
 
-  /**
-   * Counts a wrong credential.
-   * @param now milliseconds of a monotonic clock
-   */
+  /** Counts a wrong credential. @param now milliseconds of a monotonic clock */
   count(address: string, now: number): Count {
     const key = clientOf(address);
     const client = this.#clients.get(key) ?? { bucket: new TokenBucket(BURST, REFILL_MS), exceeded: false };

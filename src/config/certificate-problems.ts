@@ -3,10 +3,7 @@ import { loadNodeTls, loadRedisTls } from './cluster-tls.ts';
 import type { ServerConfig } from './model.ts';
 import type { Path, Problem } from './resolve.ts';
 
-/**
- * Faults of the certificates in Server.xml, each loaded as it will be used.
- * @param folder base of relative paths
- */
+/** Faults of the certificates in Server.xml, each loaded as it will be used. @param folder base of relative paths */
 export async function certificateProblems(config: ServerConfig, folder: string): Promise<Problem[]> {
   const problems: Problem[] = [];
   for (const [path, load] of certificates(config, folder)) {

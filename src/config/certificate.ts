@@ -18,7 +18,6 @@ export class CertificateError extends Error {
   }
 }
 
-/** A certificate with the key and chain that match it. */
 export interface Certificate {
   readonly leaf: X509Certificate;
   readonly context: SecureContext;
@@ -61,11 +60,7 @@ export async function loadCertificate(tls: TlsConfig, folder: string): Promise<C
   }
 }
 
-/**
- * Reads the certificates of trusted authorities.
- * @param folder base of a relative path
- * @throws CertificateError
- */
+/** Reads the certificates of trusted authorities. @param folder base of a relative path @throws CertificateError */
 export async function loadAuthorities(path: string, folder: string): Promise<X509Certificate[]> {
   return readCertificates('caCertPath', path, await readText('caCertPath', path, folder));
 }

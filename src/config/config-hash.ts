@@ -10,7 +10,6 @@ const CHARACTERS = 16;
  */
 export interface ConfigHashes {
   readonly configHash?: string;
-  /** Hash keyed with the previous secret. */
   readonly formerConfigHash?: string;
 }
 

@@ -476,10 +476,7 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
     'TCP port that reports to HAProxy (`agent-check`) the share of new clients that the node should get. Only HAProxy needs it. Absent: none.',
 };
 
-/**
- * Description of an element.
- * @param path element names, from `Server` on
- */
+/** Description of an element. @param path element names, from `Server` on */
 export function describe(path: readonly string[]): string | undefined {
   for (let from = 0; from < path.length; from++) {
     const end = path.slice(from);

@@ -3,7 +3,6 @@ import type { VirtualHostConfig } from './model.ts';
 type Controls = Pick<VirtualHostConfig, 'signedPolicy' | 'admissionWebhooks'>;
 type Enables = NonNullable<Controls['signedPolicy']>['enables'];
 
-/** A module whose clients are controlled. */
 interface Controlled {
   readonly direction: 'incoming' | 'outgoing';
   /** Name of the module as `Enables` has it, in lower case. */

@@ -4,7 +4,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 const VARIABLE = /\$\{env:([A-Za-z_]\w*)(?::([^}]*))?\}/g;
 
-/** Replaces text and attributes everywhere in an element. */
 function mapText(element: XmlElement, replace: (text: string) => string): XmlElement {
   const attributes = Object.entries(element.attributes).map(([name, value]) => [name, replace(value)]);
   return {

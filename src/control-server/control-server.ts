@@ -103,7 +103,6 @@ class Deadline {
     });
   }
 
-  /** Description of what was late. */
   get missed(): string | undefined {
     return this.#missed;
   }

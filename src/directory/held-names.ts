@@ -19,7 +19,6 @@ export interface HeldNamesOptions {
   readonly log: Logger;
 }
 
-/** A stream name and the application that it is claimed in. */
 export interface WantedName {
   readonly application: Application;
   readonly name: string;
@@ -27,7 +26,6 @@ export interface WantedName {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Reason why a wait ended. */
 type Outcome = 'changed' | 'lives' | 'over';
 
 /**

@@ -10,15 +10,11 @@ const SILENT_MS = 1500;
 
 export interface LeftStream {
   readonly name: StreamName;
-  /** Description by its last owner. */
   readonly meta: StreamMeta;
   readonly owner: NodeIdentity;
 }
 
-/**
- * Streams that have lost their owner, and may soon have another: the node that owned them has died, has left the cluster or is
- * draining.
- */
+/** Streams that have lost their owner, which has died, has left the cluster or is draining, and may soon have another. */
 export class MovingStreams {
   readonly #cluster: Pick<Cluster, 'nodes'>;
   readonly #onOver: (name: StreamName) => void;
@@ -49,7 +45,6 @@ export class MovingStreams {
     }
   }
 
-  /** Forgets a stream that has an owner again. */
   delete(key: string): void {
     const place = this.#places.get(key);
     if (place === undefined) return;
@@ -62,10 +57,7 @@ export class MovingStreams {
     }
   }
 
-  /**
-   * Whether a stream that had an output stream, or may have been about to have it, may soon have another owner.
-   * @param concerns whether a stream is meant
-   */
+  /** Whether a stream that had, or may have been about to have, an output stream, and is accepted by `concerns`, may move. */
   has(vhost: string, app: string, output: string, concerns: (stream: LeftStream) => boolean): boolean {
     for (const path of [joinKey(vhost, app, output), joinKey(vhost, app)]) {
       for (const stream of this.#left.get(path)?.values() ?? [])

@@ -10,7 +10,6 @@ export type RelayPrefix = (typeof RELAY_PREFIXES)[number];
 /** The sender of a stream sends something every second. After this long without data a node asks another sender. */
 export const RELAY_SILENCE_MS = 3000;
 
-/** Identity of an output stream in the whole cluster. */
 export interface OutputName {
   readonly vhost: string;
   readonly app: string;
@@ -32,7 +31,6 @@ export function readRelayPath(prefix: RelayPrefix, path: string): OutputName | u
     const [vhost, app, output, ...more] = splitKey(path.slice(prefix.length));
     return vhost && app && output && more.length === 0 ? { vhost, app, output } : undefined;
   } catch {
-    // malformed percent-encoding
     return undefined;
   }
 }

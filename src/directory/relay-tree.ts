@@ -80,7 +80,6 @@ export class RelayTree {
     return weigh(this.#cluster.self.id) < weigh(id);
   }
 
-  /** Whether other nodes would get a stream from this one if all of them had viewers of it. */
   hasChildren(stream: string, owner: NodeIdentity): boolean {
     const { self } = this.#cluster;
     const others = this.#cluster.nodes().filter(({ id }) => id !== owner.id && id !== self.id);

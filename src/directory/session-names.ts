@@ -79,7 +79,6 @@ export class SessionNames {
     this.#faults.close();
   }
 
-  /** @throws sessionRefused, sessionExists */
   async #grant(application: Application, stream: string, id: string, { incarnation }: NodeIdentity): Promise<void> {
     application.checkSession(stream, id);
     const key = joinKey(application.vhost.name, application.name, stream, id);
@@ -114,7 +113,6 @@ export class SessionNames {
     return application?.views(stream).some((view) => view.session(id) !== undefined) === true;
   }
 
-  /** @throws applicationNotFound, streamNotFound, sessionRefused, sessionExists */
   async #takeFor(node: NodeIdentity, vhost: string, app: string, stream: string, id: string): Promise<null> {
     const application = this.#options.registry.vhost(vhost).application(app);
     if (application.stream(stream) === undefined)

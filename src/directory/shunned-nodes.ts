@@ -12,7 +12,6 @@ export class ShunnedNodes {
     this.#since.set(incarnation, performance.now());
   }
 
-  /** Nodes that are not asked at present. */
   get incarnations(): ReadonlySet<string> {
     for (const [incarnation, since] of this.#since) {
       if (performance.now() - since < SHUNNED_MS) break;

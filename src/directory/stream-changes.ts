@@ -81,7 +81,6 @@ export class StreamWatch {
     if (application === this.#application && this.#concerns(input)) this.#change();
   }
 
-  /** Ends the present wait. Idempotent. */
   close(): void {
     this.#application.off('close', this.#onChange);
     this.#onClose();

@@ -19,7 +19,6 @@ export interface Location {
 export interface StreamOwner {
   readonly node: NodeIdentity;
   readonly isSelf: boolean;
-  /** Whether its tracks are known, so that it is listed. */
   readonly live: boolean;
 }
 
@@ -39,7 +38,6 @@ export class StreamDirectory {
   readonly #cluster: Cluster;
   readonly #registry: Registry;
   readonly #entries = new Map<string, Entry>();
-  /** By virtual host, by application, by key. */
   readonly #byApplication = new Map<string, Map<string, Map<string, Entry>>>();
   /** Key of the input stream, by application and output stream. */
   readonly #outputs = new Map<string, string>();
@@ -87,10 +85,7 @@ export class StreamDirectory {
     return { owner: entry.owner, input: entry.name.stream };
   }
 
-  /**
-   * Whether an input stream of another node is about to have an output stream of this name, as far as this node knows. One
-   * whose node has just gone may be moving to another.
-   */
+  /** Whether an input stream of another node, or a moving one, is about to have an output stream, as far as this node knows. */
   isStarting(application: Application, output: string): boolean {
     for (const entry of this.#starting.get(joinKey(application.vhost.name, application.name))?.values() ?? []) {
       const { name, owner, meta } = entry;
@@ -147,7 +142,6 @@ export class StreamDirectory {
     }
   }
 
-  /** Whether any node has a stream of an application, live or starting. */
   inUse(vhost: string, app: string): boolean {
     return this.#byApplication.get(vhost)?.has(app) === true;
   }
@@ -155,7 +149,6 @@ export class StreamDirectory {
   /** Asks the cluster: afterwards this node knows everything that happened before. Simultaneous calls share one request. */
   async catchUp(): Promise<void> {
     await this.#cluster.ownerOf(STREAMS);
-    // watchers are called in the turn after the answer
     await setImmediate();
   }
 

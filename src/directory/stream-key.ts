@@ -2,14 +2,11 @@ import Type, { type Static } from 'typebox';
 import Value from 'typebox/value';
 import { joinKey, splitKey, type Json } from '#cluster';
 
-/** Description of an input stream in its claim. */
 const StreamMeta = Type.Object({
-  /** Whether it is listed. */
   live: Type.Boolean(),
   created: Type.Number(),
   /** Generation of its application; after a restart the application has none of the earlier streams. */
   generation: Type.Number(),
-  /** Names of its output streams. */
   outputs: Type.Array(Type.String()),
   /** Whether more output streams will follow; absent from nodes of earlier versions. */
   starting: Type.Optional(Type.Boolean()),

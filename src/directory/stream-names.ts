@@ -19,7 +19,6 @@ const TAKE_ATTEMPTS = 5;
 
 /** Names that are reserved for configured sources: no other source gets them. */
 export interface ReservedNames {
-  /** Whether an application can have such names at all. */
   mayBeIn(application: Application): boolean;
   /** Whether a name is reserved, as far as this node knows the configuration. */
   has(application: Application, name: string, source: Source): boolean;
@@ -75,7 +74,6 @@ export class StreamNames {
     this.#unlisten = () => registry.off('output', onOutput).off('starting', onStarting);
   }
 
-  /** Publishers that wait for a node that has their name and does not answer. */
   get held(): number {
     return this.#names.held;
   }
@@ -146,7 +144,6 @@ export class StreamNames {
     this.#unlisten();
   }
 
-  /** @throws streamExists */
   #checkReserved(application: Application, name: string, source: Source): void {
     if (this.#reserved?.has(application, name, source) === true) throw kilnError('streamExists');
   }
@@ -203,7 +200,6 @@ class NameClaim {
     return this.#lease.valid;
   }
 
-  /** Publishes the present state of the stream to the other nodes. */
   update(): void {
     this.#lease.update();
   }

@@ -43,7 +43,6 @@ export class StreamSender {
   #waitingSince: number | undefined;
   #left = new AbortController();
 
-  /** @param stream key by which the tree ranks nodes */
   constructor(tree: Pick<RelayTree, 'self' | 'parent' | 'unreachable'>, stream: string, owner: NodeIdentity) {
     this.#tree = tree;
     this.#stream = stream;

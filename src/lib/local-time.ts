@@ -1,7 +1,4 @@
-/**
- * `YYYY-MM-DDTHH:MM:SS.mmm±hh:mm` in the server's own zone, as the management API shows every time.
- * @param time milliseconds since the epoch
- */
+/** `YYYY-MM-DDTHH:MM:SS.mmm±hh:mm` in the server's own zone, as the API shows times. @param time milliseconds since the epoch */
 export function localTime(time: number): string {
   const offset = -new Date(time).getTimezoneOffset();
   const local = new Date(time + offset * 60_000).toISOString().slice(0, -1);

@@ -40,7 +40,6 @@ export function readProc(path: string): string | undefined {
   return unlessEnded(() => readFileSync(path, 'latin1').trim());
 }
 
-/** Reads something of a process, undefined when it has ended. */
 export function unlessEnded<T>(read: () => T): T | undefined {
   try {
     return read();

@@ -13,7 +13,6 @@ export interface SessionLimits {
 /** The open sessions of a server. A session waits until it serves its purpose, such as publishing. */
 export class SessionTable<S extends TableSession> {
   readonly #limits: SessionLimits;
-  /** Address of each session. */
   readonly #sessions = new Map<S, string>();
   /** In the order of arrival. */
   readonly #waiting = new Set<S>();
@@ -32,10 +31,7 @@ export class SessionTable<S extends TableSession> {
     return this.#sessions.size < sessions ? undefined : `${sessions} are open`;
   }
 
-  /**
-   * Adds a session, which waits at first.
-   * @param address of the client; sessions without one count as of the same client
-   */
+  /** Adds a session, which waits at first. @param address of the client; sessions without one count as of the same client */
   add(session: S, address = ''): void {
     this.#sessions.set(session, address);
     this.#waiting.add(session);

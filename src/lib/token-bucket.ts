@@ -17,7 +17,6 @@ export class TokenBucket {
     return true;
   }
 
-  /** Milliseconds until there is a token; 0 when there is one. */
   waitMs(now = performance.now()): number {
     return Math.max(0, this.#fullAt - now - (this.#size - 1) * this.#refillMs);
   }

@@ -10,10 +10,7 @@ export class Watchdog {
   readonly #timer: NodeJS.Timeout;
   #steps = 0;
 
-  /**
-   * @param ms time without `heard`; the call may come an eighth later
-   * @param onSilence called once
-   */
+  /** @param ms time without `heard`; the call may come an eighth later @param onSilence called once */
   constructor(ms: number, onSilence: () => void) {
     this.#timer = setInterval(
       () => {

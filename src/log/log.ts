@@ -28,7 +28,6 @@ function addOne<K>(counts: Map<K, number>, key: K): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-/** Levels, the quietest last. */
 const LEVELS: readonly string[] = [...Object.values(pino.levels.labels), 'silent'];
 const FORMATS = ['text', 'json'] as const;
 
@@ -143,7 +142,6 @@ export class FaultLog {
     this.#timer ??= setTimeout(() => this.#flush(), INTERVAL_MS).unref();
   }
 
-  /** Logs the counts and stops the timer. */
   close(): void {
     clearTimeout(this.#timer);
     this.#flush();

@@ -11,7 +11,6 @@ export interface LogOutputOptions {
   readonly stream: Writable;
   /** Called for every line, including dropped ones. */
   readonly onLine?: ((json: string) => void) | undefined;
-  /** Formats a line that pino has written. */
   readonly line: (json: string) => string;
   /** Called when the reader has caught up, with the number of dropped lines. */
   readonly onCaughtUp: (dropped: number) => void;

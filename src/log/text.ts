@@ -19,7 +19,6 @@ const DEFAULT_VHOST = /^#default#/;
 const PLAIN = /^[^\s"=]+$/;
 const FRAME = /^\s+at (?!.*(?:node:|node_modules)).*$/m;
 
-/** A value of JSON. */
 type Value = string | number | boolean | null | readonly unknown[] | { readonly [key: string]: unknown };
 interface Fields {
   readonly level: string;

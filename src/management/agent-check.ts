@@ -22,7 +22,6 @@ export function listenAgentCheck(
   log: Logger,
 ): Promise<TcpListener> {
   return listenTcp({ host, port, log }, (socket) => {
-    // a client that disconnects first
     socket.on('error', () => {});
     const late = setTimeout(() => socket.destroy(), TIMEOUT_MS);
     socket.on('close', () => clearTimeout(late));

@@ -51,7 +51,6 @@ export function readProfile(json: unknown, ignore: Ignore): OutputProfileConfig 
   return config;
 }
 
-/** JSON that a resolved configuration was read from. */
 export function documentOf(config: object): Document {
   return explicit(config) as Document;
 }
@@ -89,7 +88,6 @@ function merge(into: Document, change: Document): Document {
   return merged;
 }
 
-/** Replaces the output profiles of an application's document. */
 export function withProfiles(config: ApplicationConfig, profiles: readonly Document[]): Document {
   const document = documentOf(config);
   const others = isDocument(document.outputProfiles) ? document.outputProfiles : {};

@@ -26,7 +26,6 @@ import { StoredConfig } from './stored-config.ts';
 export interface DynamicConfigOptions {
   readonly registry: Registry;
   readonly cluster: Pick<Cluster, 'config' | 'withLock'>;
-  /** Certificates of the existing virtual hosts. */
   readonly certificates: CertificateStore;
   readonly log: Logger;
 }
@@ -37,7 +36,6 @@ export interface Patched<T> {
   readonly isChanged: boolean;
 }
 
-/** Result of one item of a batch. */
 export type Outcome<T> = { readonly made: T } | { readonly error: KilnError };
 
 /**
@@ -64,7 +62,6 @@ export class DynamicConfig {
     this.#stored = new StoredConfig({ registry, store: cluster.config, certificates, log: this.#log });
   }
 
-  /** Creates the stored objects. */
   restore(): Promise<void> {
     return this.#stored.restore();
   }
@@ -230,7 +227,6 @@ export class DynamicConfig {
     });
   }
 
-  /** @throws configInvalid */
   async #checkCertificate(config: VirtualHostConfig): Promise<void> {
     try {
       await this.#certificates.check(config);
@@ -255,9 +251,8 @@ export class DynamicConfig {
   }
 
   /**
-   * Stores an application's new configuration, which restarts it on every node. An application created on demand becomes an
-   * ordinary one. A configuration that means the same with all defaults filled is not stored, so that no session is lost for
-   * it.
+   * Stores an application's new configuration, which restarts it on every node; one created on demand becomes an ordinary one.
+   * A configuration that means the same with all defaults filled is not stored, so that no session is lost for it.
    * @returns whether it was stored
    */
   async #replace(vhost: string, present: ApplicationConfig, wanted: ApplicationConfig): Promise<boolean> {
@@ -268,7 +263,6 @@ export class DynamicConfig {
     return true;
   }
 
-  /** @throws vhostNotFound, applicationNotFound, profileNotFound */
   #profile(vhost: string, name: string, profile: string): OutputProfileConfig {
     const profiles = this.#registry.vhost(vhost).application(name).config.outputProfiles.outputProfile;
     const found = profiles.find((present) => present.name === profile);
@@ -276,7 +270,6 @@ export class DynamicConfig {
     return found;
   }
 
-  /** @throws vhostNotFound, vhostReadOnly */
   #writable(name: string): VirtualHost {
     const vhost = this.#registry.vhost(name);
     if (vhost.isStatic) throw kilnError('vhostReadOnly', name);

@@ -3,7 +3,6 @@ import type { Logger } from '../log/log.ts';
 
 export interface IdleApplicationsOptions {
   readonly registry: Registry;
-  /** Whether any node has a stream of an application. */
   readonly inUse: (vhost: string, app: string) => boolean;
   readonly log: Logger;
 }
@@ -21,7 +20,6 @@ export class IdleApplications {
     this.#options = options;
   }
 
-  /** @param now milliseconds on a monotonic clock */
   check(now: number): void {
     const { registry, inUse, log } = this.#options;
     for (const vhost of registry.vhosts.values()) {

@@ -30,7 +30,6 @@ export class NodeLimits {
     this.#limits = limits;
   }
 
-  /** Adds a measurement; to be called once a second. */
   add({ load, bitrate, viewers }: NodeUse): void {
     const { load: oldLoad, bitrate: oldBitrate } = this.#use;
     this.#use = { load: smooth(oldLoad, load), bitrate: smooth(oldBitrate, bitrate), viewers };
@@ -48,7 +47,6 @@ export class NodeLimits {
     return Math.max(0, 1 - Math.max(0, ...this.#shares().map(([, share]) => share)));
   }
 
-  /** Share of each limit that is in use. */
   #shares(): [text: string, share: number][] {
     const { load, bitrate, viewers } = this.#limits;
     const use = this.#use;

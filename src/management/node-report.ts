@@ -8,10 +8,8 @@ import { LoadMeter } from './own-load.ts';
 const EVERY_MS = 1000;
 const NONE: Limits = { load: 0, bitrate: 0, viewers: 0 };
 
-/** Constant properties that a node reports of itself. */
 export interface NodeFacts {
   readonly version: string;
-  /** URLs for clients, by module. */
   readonly addresses: { readonly [module: string]: readonly string[] };
   /** URL of this node itself: full nodes redirect viewers there. */
   readonly publicUrl?: string | undefined;
@@ -69,12 +67,10 @@ export class NodeReport {
     this.#follow(cluster.nodes(), cluster.self.id);
   }
 
-  /** Limits that this node has reached; undefined while there is room. */
   get full(): string | undefined {
     return this.#limits.full;
   }
 
-  /** Remaining part of the scarcest resource, 0 to 1. */
   get room(): number {
     return this.#limits.room;
   }

@@ -11,7 +11,6 @@ import { readApplication, readVhost, withDefaults } from './documents.ts';
 export interface StoredConfigOptions {
   readonly registry: Registry;
   readonly store: ConfigStore;
-  /** Certificates of the existing virtual hosts. */
   readonly certificates: CertificateStore;
   readonly log: Logger;
 }
@@ -45,7 +44,6 @@ export class StoredConfig {
     this.#unlisten = store.listen((keys) => this.#inTurn(keys));
   }
 
-  /** Creates all stored objects. */
   restore(): Promise<void> {
     return this.#inTurn([...this.#store.entries().keys()]);
   }
@@ -60,10 +58,7 @@ export class StoredConfig {
     return turn;
   }
 
-  /**
-   * Applies changes, virtual hosts before their applications. Objects are created from the present entries, whatever led
-   * there.
-   */
+  /** Applies changes, virtual hosts before their applications. Objects are created from the present entries. */
   async #apply(keys: readonly string[]): Promise<void> {
     const changed = keys.map((key) => ({ key, names: splitKey(key) })).filter(({ names }) => !isBesideVhosts(names));
     for (const { key, names } of changed.sort((a, b) => a.names.length - b.names.length)) {

@@ -14,7 +14,6 @@ for at, key in ipairs(KEYS) do
 end
 return results`;
 
-/** Deletes the keys that have the given values. */
 const WITHDRAW = `for at, key in ipairs(KEYS) do
   if redis.pcall('GET', key) == ARGV[at] then redis.call('DEL', key) end
 end
@@ -70,7 +69,6 @@ export class AnnouncedKeys {
     await this.#candidates();
   }
 
-  /** Deletes withdrawn keys, unless another origin announces them by now. */
   async #withdraw(): Promise<void> {
     const now = performance.now();
     for (const [key, { until }] of this.#withdrawn)

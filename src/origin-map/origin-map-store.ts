@@ -71,7 +71,6 @@ export class OriginMapStore {
     };
   }
 
-  /** Withdraws all announcements. Idempotent. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     this.#keys.clear();

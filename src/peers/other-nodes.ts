@@ -9,7 +9,6 @@ const TIMEOUT_MS = 2000;
 
 export interface Reply<T> {
   readonly node: NodeIdentity;
-  /** Undefined when the call failed. */
   readonly answer: T | undefined;
   /** Reason of the failure: the node rejected the call, is of another version, cannot be reached or does not answer in time. */
   readonly error: KilnError | undefined;

@@ -40,7 +40,6 @@ export interface PeerCallCounts {
 export class PeerCalls {
   readonly #cluster: Pick<Cluster, 'serve' | 'forward'>;
   readonly #calls = new Map<string, PeerHandler>();
-  /** By prefix of the path. */
   readonly #streams = new Map<string, PeerStreamHandler>();
   readonly #faults: FaultLog;
   readonly #counts = new Map<string, PeerCallCounts>();
@@ -54,7 +53,6 @@ export class PeerCalls {
     );
   }
 
-  /** Results of this node's calls, by name. */
   get counts(): ReadonlyMap<string, PeerCallCounts> {
     return this.#counts;
   }

@@ -4,7 +4,6 @@ import type { Writable } from 'node:stream';
 const LENGTHS = 8;
 const NOTHING: Buffer = Buffer.alloc(0);
 
-/** Error for a frame that exceeds the limits of its reader. */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
@@ -44,7 +43,6 @@ export class FrameReader {
     this.#onFrame = onFrame;
   }
 
-  /** @throws FrameError; errors of `onFrame` */
   push(bytes: Buffer): void {
     for (let at = 0; at < bytes.length;) {
       const taken = bytes.copy(this.#target, this.#filled, at);

@@ -16,11 +16,9 @@ export interface TlsFrontOptions {
 export interface TlsFront {
   /** Begins the handshake on a connection of which no byte was read, or all read bytes were put back. */
   accept(socket: Socket, peer: Peer): void;
-  /** Drops the connections during their handshake. Idempotent. */
   close(): void;
 }
 
-/** Time limit of a handshake. */
 export const HANDSHAKE = { longestMs: 10_000 };
 
 /** OpenSSL's codes for clients that do not speak TLS at all. */

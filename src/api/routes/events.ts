@@ -42,13 +42,11 @@ export function eventRoutes(registry: Registry): FastifyPluginAsyncTypebox {
   };
 }
 
-/** An input stream, and its path for errors. */
 interface Target {
   readonly input: InputStream;
   readonly path: string;
 }
 
-/** @throws vhostNotFound, applicationNotFound, eventStreamNotFound */
 function findTarget(registry: Registry, { vhost, app, stream }: Static<typeof StreamPath>): Target {
   const path = `${vhost}/${app}/${stream}`;
   const input = findApplication(registry, { vhost, app }).stream(stream);
@@ -56,7 +54,6 @@ function findTarget(registry: Registry, { vhost, app, stream }: Static<typeof St
   return { input, path };
 }
 
-/** @throws bodyNotObject, eventInvalid, eventNotInjected */
 function inject({ input, path }: Target, body: unknown): void {
   const { codec, target, events } = readEvent(body);
   for (const event of events) if (!input.inject(codec, event, target)) throw kilnError('eventNotInjected', path);

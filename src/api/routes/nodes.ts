@@ -52,7 +52,6 @@ export function nodeRoutes(cluster: Cluster): FastifyPluginAsyncTypebox {
   };
 }
 
-/** @throws nodeNotFound, clusterUnavailable */
 async function asked(node: string, answer: Promise<void>): Promise<void> {
   try {
     await answer;

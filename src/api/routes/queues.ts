@@ -9,10 +9,7 @@ const QUEUES = `${INTERNALS}/queues`;
 /** Path of the same list in v2. */
 const QUEUES_V2 = '/v2/internals/queues';
 
-/**
- * Queues between streams and their readers, of all nodes.
- * @param node id of this node
- */
+/** Queues between streams and their readers, of all nodes. @param node id of this node */
 export function queueRoutes(queues: Queues, nodes: AllNodes, node: string): FastifyPluginAsyncTypebox {
   return async (app) => {
     const list = {

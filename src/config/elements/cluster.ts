@@ -28,7 +28,6 @@ const Redis = Type.Object(
   {
     url: Type.Optional(parsed('a redis:// or rediss:// URL', (given) => parseUrl(given, ['redis', 'rediss']))),
     sentinels: contained(endpoint(), 'Sentinel'),
-    /** Name of the master that the sentinels monitor. */
     masterName: text({ default: 'mymaster' }),
     cluster: contained(endpoint(), 'Endpoint'),
     /** ACL user, unless the URL names one. A password without a user is that of `default`. */

@@ -45,7 +45,6 @@ function separate(addresses: readonly string[], fail: Fail): void {
   });
 }
 
-/** The root element of Server.xml. */
 export const Server = Type.Object({
   name: text({ default: 'Kiln' }),
   type: choice(['origin', 'edge']),

@@ -36,7 +36,6 @@ export const crossDomains = () =>
     header: repeated(Type.Object({ key: text(), value: text({ default: '' }) })),
   });
 
-/** PEM files of a certificate of this server. */
 export const tlsFiles = () => ({ certPath: text(), keyPath: text(), chainCertPath: Type.Optional(text()) });
 
 export const tls = () => optional(tlsFiles());

@@ -19,11 +19,7 @@ export class JsonFolder<S extends TSchema> {
     this.#schema = schema;
   }
 
-  /**
-   * Adds or replaces a document.
-   * @param onDisk whether it must survive a power failure
-   * @throws errors of the system
-   */
+  /** Adds or replaces a document. @param onDisk whether it must survive a power failure @throws errors of the system */
   async put(name: string, value: Static<S>, onDisk = false): Promise<void> {
     await this.#mutex.run(name, async () => {
       await mkdir(this.#folder, { recursive: true });

@@ -4,7 +4,6 @@ import { Limiter } from '../limiter.ts';
 export class KeyedMutex {
   readonly #limiters = new Map<string, Limiter>();
 
-  /** @throws what the task throws */
   async run<T>(key: string, task: () => Promise<T>): Promise<T> {
     const limiter = this.#limiters.get(key) ?? new Limiter(1);
     this.#limiters.set(key, limiter);

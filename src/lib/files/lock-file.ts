@@ -62,10 +62,7 @@ async function homeOf(): Promise<string> {
   }
 }
 
-/**
- * Whether the holder is known to have died. A lock with the id of this process was left by an earlier one, since this one is
- * free.
- */
+/** Whether the holder is known to have died. A lock with this process's id was left by an earlier one: this one is free. */
 async function isOfDead(path: string, home: string): Promise<boolean> {
   const holder = (await readFile(path, 'utf8').catch(unless('ENOENT'))) ?? '';
   const pid = holder.startsWith(`${home} `) ? Number(holder.slice(home.length)) : 0;
@@ -83,7 +80,6 @@ async function remove(path: string, lock: string): Promise<void> {
   await unlink(aside);
 }
 
-/** Identity of a lock; empty for none. */
 async function identityOf(path: string): Promise<string> {
   const found = await stat(path).catch(unless('ENOENT'));
   return found === undefined ? '' : `${found.ino} ${found.mtimeMs}`;

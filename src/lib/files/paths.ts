@@ -99,7 +99,6 @@ export async function renameFree(from: string, to: string): Promise<string> {
   throw new Error(`all names like ${to} are in use`);
 }
 
-/** Name that `renameFree` would give to a file now. @throws errors of the system */
 export async function freeName(to: string): Promise<string> {
   for (const path of namesLike(to)) if ((await lstat(path).catch(unless('ENOENT'))) === undefined) return path;
   return to;
@@ -140,7 +139,6 @@ function* namesLike(to: string): Generator<string> {
   for (let suffix = 0; suffix <= MAX_SUFFIX; suffix++) yield withSuffix(to, suffix);
 }
 
-/** @returns false when the name is in use */
 async function renameTo(from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);

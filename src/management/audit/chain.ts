@@ -1,6 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** A line of an audit log, and the MAC at its end. */
 export interface AuditLine {
   /** JSON of the fields before the MAC. */
   readonly body: string;

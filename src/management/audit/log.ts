@@ -7,7 +7,6 @@ import { readTail } from './tail.ts';
 
 /** Limit of calls that wait for a full or slow disk; further ones are only counted. */
 const MAX_WAITING = 10_000;
-/** Limit of one write. */
 const MAX_AT_ONCE = 500;
 const RETRY_MS = 1000;
 
@@ -29,7 +28,6 @@ export interface AuditEntry {
 
 export interface AuditLogOptions {
   readonly path: string;
-  /** Key of the MACs. */
   readonly key: string;
   readonly node: string;
   readonly log: Logger;
@@ -109,7 +107,6 @@ export class AuditLog {
     } while (this.#waiting.length > 0 || this.#lost > 0);
   }
 
-  /** @returns false when the file cannot be written */
   async #attempt(): Promise<boolean> {
     const { path, log } = this.#options;
     try {
@@ -137,7 +134,6 @@ export class AuditLog {
     await handle?.close().catch(() => undefined);
   }
 
-  /** Opens the file that has the path now. */
   async #follow(): Promise<FileHandle> {
     const { path, key, log } = this.#options;
     if (this.#handle !== undefined) {

@@ -4,7 +4,6 @@ import { formerOf, readLine, type AuditLine } from './chain.ts';
 /** Longer than any two lines. */
 const WINDOW = 128 * 1024;
 
-/** The end of an audit log file. */
 export interface Tail {
   /** Last whole line; undefined when none can be read. */
   readonly last: AuditLine | undefined;
@@ -16,7 +15,6 @@ export interface Tail {
   readonly isOpen: boolean;
 }
 
-/** Reads the end of a file. @param size in bytes */
 export async function readTail(handle: FileHandle, size: number): Promise<Tail> {
   const from = Math.max(0, size - WINDOW);
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - from), 0, size - from, from);

@@ -6,11 +6,9 @@ const ELSEWHERE =
   'the line before it is not the one that it follows: lines were removed, or files are missing or in another order';
 const ALTERED = 'it was altered, or lines before it were altered, removed or put elsewhere, or the key is another';
 
-/** Result of a check of audit logs. */
 export interface Verdict {
   /** First line at which the chain is broken, and the reason; undefined for an intact chain. */
   readonly broken: { readonly file: string; readonly line: number; readonly reason: string } | undefined;
-  /** Number of intact lines. */
   readonly lines: number;
   /** Observations that prove no change. */
   readonly notes: readonly string[];
@@ -21,10 +19,7 @@ export interface AuditFile {
   readonly lines: Iterable<string> | AsyncIterable<string>;
 }
 
-/**
- * Checks files of one audit log, the oldest first.
- * @param keys present and former ones
- */
+/** Checks files of one audit log, the oldest first. @param keys present and former ones */
 export async function verify(files: readonly AuditFile[], keys: readonly string[]): Promise<Verdict> {
   const notes: string[] = [];
   let lines = 0;
