@@ -12,6 +12,7 @@ import { objectOf } from './envelope.ts';
 export interface EventOrder {
   readonly codec: DataCodec;
   readonly target: DataTrack['target'];
+  /** At least one; each is an event of its own. */
   readonly events: readonly Buffer[];
 }
 

@@ -104,6 +104,7 @@ export class StreamDirectory {
     return this.isStarting(application, output);
   }
 
+  /** Calls the listener for input streams whose owner or outputs have changed. Returns its undo. */
   listen(listener: (name: StreamName) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -149,6 +150,7 @@ export class StreamDirectory {
   /** Asks the cluster: afterwards this node knows everything that happened before. Simultaneous calls share one request. */
   async catchUp(): Promise<void> {
     await this.#cluster.ownerOf(STREAMS);
+    // watchers are called in the turn after the answer
     await setImmediate();
   }
 

@@ -3,7 +3,9 @@ import Value from 'typebox/value';
 import { joinKey, splitKey, type Json } from '#cluster';
 
 const StreamMeta = Type.Object({
+  /** Whether its tracks are known, so that it is listed. */
   live: Type.Boolean(),
+  /** Milliseconds since 1970. */
   created: Type.Number(),
   /** Generation of its application; after a restart the application has none of the earlier streams. */
   generation: Type.Number(),

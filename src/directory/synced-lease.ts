@@ -92,6 +92,7 @@ class Follower {
     this.#isRunning = true;
     while (this.#changed && !signal.aborted) {
       this.#changed = false;
+      // cut short by `close`
       const rest = this.#everyMs === 0 ? undefined : delay(this.#everyMs, undefined, { signal }).catch(() => undefined);
       await Promise.all([this.#step(), rest]);
     }

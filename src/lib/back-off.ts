@@ -13,6 +13,7 @@ export class BackOff {
     this.#next = firstMs;
   }
 
+  /** Milliseconds until the next attempt. */
   next(): number {
     const pause = this.#next;
     this.#next = Math.min(this.#longestMs, Math.max(SHORTEST_MS, pause * 2));

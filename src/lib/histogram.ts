@@ -5,6 +5,7 @@ export const ANSWER_SECONDS: readonly number[] = [0.001, 0.0025, 0.005, 0.01, 0.
 export class Histogram {
   /** Upper bounds of the buckets, ascending; a last bucket holds greater values. */
   readonly bounds: readonly number[];
+  /** Values in each bucket alone, not accumulated. */
   readonly counts: number[];
   sum = 0;
 

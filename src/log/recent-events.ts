@@ -4,6 +4,7 @@ const MAX_LINE = 8192;
 
 /** A line of the log with a main event (`src/log/events.ts`). */
 export interface RecentEvent {
+  /** In the form of ISO 8601. */
   readonly time: string;
   readonly level: string;
   readonly event: string;

@@ -7,6 +7,7 @@ const TIMEOUT_MS = 1000;
 export interface AgentState {
   /** Reason to send no new publishers and viewers; undefined: they may come. */
   readonly away: string | undefined;
+  /** From 0 (full) to 1 (idle). */
   readonly room: number;
 }
 

@@ -30,6 +30,7 @@ export class ConfigWriter {
     this.#log = log;
   }
 
+  /** Revision of a stored entry; 0 for none. */
   revision(key: string): number {
     return this.#cluster.config.entries().get(key)?.revision ?? 0;
   }

@@ -20,6 +20,7 @@ export class IdleApplications {
     this.#options = options;
   }
 
+  /** @param now milliseconds of a monotonic clock */
   check(now: number): void {
     const { registry, inUse, log } = this.#options;
     for (const vhost of registry.vhosts.values()) {

@@ -43,6 +43,7 @@ export class FrameReader {
     this.#onFrame = onFrame;
   }
 
+  /** @throws FrameError; errors of `onFrame` */
   push(bytes: Buffer): void {
     for (let at = 0; at < bytes.length;) {
       const taken = bytes.copy(this.#target, this.#filled, at);

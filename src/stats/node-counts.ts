@@ -107,6 +107,7 @@ function account({ key, live }: Pick<Place, 'key' | 'live'>, before: Account | u
 }
 
 function isUnchanged(live: readonly Counters[], before: Account, now: number): boolean {
+  // the clock may have been set back
   const isPast = before.at <= now;
   return isOf(before, live) && isPast && live.every(({ lastUpdatedTime }) => lastUpdatedTime < before.at);
 }

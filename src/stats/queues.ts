@@ -32,7 +32,7 @@ export const QueueEntry = Type.Object({
 });
 export type QueueEntry = Static<typeof QueueEntry>;
 
-/** Pace of a queue in the last second or so. */
+/** Rates per second, and the mean wait in milliseconds, of a queue in the last second or so. */
 interface Pace {
   readonly input: number;
   readonly output: number;

@@ -81,6 +81,7 @@ export function certificateRoutes(
   }
 }
 
+/** @throws CertificateError also when there is nothing to load */
 async function reload(vhosts: CertificateStore, config: CertificateHost): Promise<void> {
   if (config.host.tls === undefined) throw new CertificateError('certPath', 'the virtual host has no TLS');
   await vhosts.load(config);

@@ -17,6 +17,7 @@ const APP = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
 const text = () => Type.Optional(Type.String());
 const integer = () => Type.Optional(Type.Integer());
 
+/** A recording task (docs/compatibility.md#recordings-pushes-dumps). */
 const RecordInfo = Type.Object({
   app: Type.String(),
   createdTime: Type.String(),

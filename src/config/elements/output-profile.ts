@@ -70,6 +70,7 @@ const Video = Type.Object(
     /** Frames left out after each one that is kept; -1: `framerate` decides. */
     skipFrames: integer(-1, { min: -1, max: 120 }),
     preset: Type.Optional(choice(['slower', 'slow', 'medium', 'fast', 'faster'])),
+    /** -1: automatic. */
     threadCount: integer(-1, { min: -1, max: 1024 }),
     keyFrameIntervalType: choice(['frame', 'time'], 'frame'),
     /** Frames or milliseconds; 0: one second's frames. */
@@ -97,6 +98,7 @@ const Audio = Type.Object(
     bypass: flag(false),
     codec: Type.Optional(text()),
     bitrate: bitrate(),
+    /** 0: that of the source. */
     samplerate: integer(0, { max: 384_000 }),
     channel: integer(0, { max: 8 }),
     modules: Type.Optional(text()),

@@ -16,6 +16,7 @@ export interface Verdict {
 
 export interface AuditFile {
   readonly name: string;
+  /** Without line ends. */
   readonly lines: Iterable<string> | AsyncIterable<string>;
 }
 
