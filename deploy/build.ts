@@ -14,6 +14,8 @@ const APART = ['@fastify/swagger-ui', 'ffmpeg-static', 'koffi'];
 const LOOKING = /node_modules\/(@fastify\/swagger|ioredis|mediasoup|pino|thread-stream)\/.*\.js$/;
 /** Files read at run time, beside the module that reads them. */
 const FILES = ['cluster/redis/lua', 'src/web/pages'];
+/** Files among them that only the type check reads. */
+const CHECKED = /(?:\.ts|tsconfig\.json)$/;
 
 /** Resolves such modules in their package, where they find the files. */
 const inPlace: Plugin = {
@@ -55,7 +57,8 @@ try {
     if (file.endsWith('.js') && (await readFile(join(ROOT, file), 'utf8')).includes('__dirname'))
       throw new Error(`${basename(file)}: a package that is not listed here looks for files beside its own`);
   }
-  for (const path of FILES) await cp(join(ROOT, path), join(folder, basename(path)), { recursive: true });
+  const filter = (path: string): boolean => !CHECKED.test(path);
+  for (const path of FILES) await cp(join(ROOT, path), join(folder, basename(path)), { recursive: true, filter });
   // a source that changed during the build is newer
   await utimes(join(folder, 'main.js'), began, began);
   const [, , target] = argv;

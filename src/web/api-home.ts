@@ -15,7 +15,7 @@ const ABOUT = {
   statusCode: 200,
 };
 
-/** `/` of the management API's port: what this is and where its documentation is, for whoever comes by. */
+/** Answers `/` of the management API's port with a description and the places of its documentation. */
 export const apiHomeRoutes: FastifyPluginAsync = async (app) => {
   const pages = new Pages(app, await loadAssets());
   app.get('/', async (request, reply) => {

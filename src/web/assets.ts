@@ -76,7 +76,7 @@ class Page {
   }
 }
 
-/** What leads from a path to the root of the server. @param url path and query of a request */
+/** Relative path from a page to the root of the server. @param url path and query of a request */
 function rootFrom(url: string): string {
   const [path = ''] = url.split('?', 1);
   const depth = path.split('/').length - 2;

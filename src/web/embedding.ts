@@ -1,7 +1,7 @@
 import type { CrossDomainsConfig } from '../config/model.ts';
 
 const WITH_SCHEME = /^https?:\/\//i;
-/** What both CrossDomains and a Content-Security-Policy know: a host, maybe with all of its subdomains, maybe with a port. */
+/** Form of host common to CrossDomains and Content-Security-Policy: with all of its subdomains or not, with a port or not. */
 const HOST = /^(?:https?:\/\/)?(?:\*\.)?[a-z\d-]+(?:\.[a-z\d-]+)*(?::\d+)?$/i;
 
 /**

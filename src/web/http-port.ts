@@ -212,7 +212,7 @@ function setPeer(socket: Socket, peer: Peer): void {
   for (const [key, value] of Object.entries(peer)) Object.defineProperty(socket, key, { value, configurable: true });
 }
 
-/** What Fastify says about the connection has no place in HTTP/2 (RFC 9113 section 8.2.2). */
+/** Removes Fastify's header `connection`, which HTTP/2 does not allow (RFC 9113 section 8.2.2). */
 function dropConnectionHeader(request: FastifyRequest, reply: FastifyReply, _payload: unknown, done: () => void): void {
   if (request.raw.httpVersionMajor === 2) reply.removeHeader('connection');
   done();

@@ -54,7 +54,7 @@ export function createHttp2Side(handler: RequestListener, log: Logger): Http2Sid
   };
 }
 
-/** A client that opens nothing is no client, and an answer that nobody reads is none, however often it pings. */
+/** Closes a connection without streams, and resets streams whose answers are not read, however often the client pings. */
 function watch(session: ServerHttp2Session): void {
   const open = new Map<ServerHttp2Stream, string>();
   const idle = setTimeout(() => {

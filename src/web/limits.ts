@@ -1,4 +1,4 @@
-/** What a stranger's connection can take of an HTTP port, in bytes, milliseconds and pieces. */
+/** Limits of an unauthenticated connection to an HTTP port, in bytes, milliseconds and pieces. */
 export const LIMITS = {
   headerBytes: 16 * 1024,
   headers: 100,
@@ -13,7 +13,7 @@ export const LIMITS = {
   pathNameLength: 1024,
 };
 
-/** What one connection can take besides where it carries HTTP/2. */
+/** Further limits of a connection that carries HTTP/2. */
 export const HTTP2_LIMITS = {
   streams: 100,
   /** MiB, answers that wait for a slow reader included: some long segments at once. */

@@ -8,7 +8,7 @@ import { LIVE_STREAMS, NAMED_STREAMS } from './live-calls.ts';
 import { SingleStreams, type StreamPath } from './single-streams.ts';
 import { listStreams, MAX_LISTED, type LiveStream, type PlayablePublisher, type StreamList } from './streams.ts';
 
-/** How long what other nodes said is good for whoever asks next. */
+/** How long answers of other nodes are reused. */
 const FRESH_MS = 1000;
 
 interface Answer {
@@ -23,11 +23,11 @@ export interface LiveStreamsOptions {
   readonly calls: PeerCalls;
 }
 
-/** What is live on any node, as anybody may see it. */
+/** The live streams of all nodes, in their public form. */
 export class LiveStreams {
   readonly #options: LiveStreamsOptions;
   readonly #singles: SingleStreams;
-  /** What all other nodes have, by the publishers that it is played by. */
+  /** Streams of all other nodes, by the publishers that play them. */
   readonly #answers = new WeakMap<VirtualHost, Map<string, Answer>>();
 
   constructor(options: LiveStreamsOptions) {
@@ -53,8 +53,8 @@ export class LiveStreams {
   }
 
   /**
-   * The same of one name. Its viewers are those that its owner and this node count: of those that other nodes send it to
-   * by WebRTC, neither knows.
+   * Lists one stream only. Its viewers are those that its owner and this node count, without WebRTC viewers of other nodes,
+   * which neither knows.
    */
   async one(vhost: VirtualHost, serves: readonly PlayablePublisher[], only: StreamPath): Promise<StreamList> {
     const own = listStreams(vhost, serves, only);

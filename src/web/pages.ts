@@ -14,11 +14,11 @@ import type { PlayablePublisher, ServedHere, StreamList } from './streams.ts';
 export interface PagesOptions {
   readonly registry: Registry;
   readonly live: LiveStreams;
-  /** What answers on the same port: the pages offer nothing else. */
+  /** Protocols and files of the same port: the pages offer nothing else. */
   readonly serves: readonly ServedHere[];
   /** Where publishers connect to. */
   readonly publish?: PublishPorts;
-  /** What applications without CrossDomains of their own have. */
+  /** Default of applications without CrossDomains. */
   readonly crossDomains?: CrossDomainsConfig | undefined;
   /** Where viewers may be sent; absent: nowhere. */
   readonly redirects?: Pick<Redirects, 'schemes'>;

@@ -18,7 +18,7 @@ export interface PublishPorts {
 }
 
 /** Applications in one answer. */
-const MAX_TOLD = 20;
+const MAX_LISTED = 20;
 
 /** An application that takes streams, and the addresses that a stream's name makes whole. */
 interface PublishPlace {
@@ -31,7 +31,7 @@ interface PublishPlace {
   readonly whip?: string;
 }
 
-/** What is told to whoever may publish without a signed URL or a control server's word. */
+/** Addresses for clients that may publish without a signed URL and without an admission webhook. */
 export interface PublishPlaces {
   /** Access control guards viewers, or publishers by some protocol: those addresses are left out. */
   readonly restricted: boolean;
@@ -52,7 +52,7 @@ export function publishPlaces(vhost: VirtualHost, host: string, ports: PublishPo
     !isGuarded(vhost.config, { direction: 'incoming', protocol });
   let restricted = false;
   for (const application of vhost.applications.values()) {
-    if (places.length === MAX_TOLD) break;
+    if (places.length === MAX_LISTED) break;
     const { providers } = application.config;
     const takes = (protocol: 'rtmp' | 'srt' | 'webrtc', has: unknown): boolean => {
       if (providers[protocol] === undefined || has === undefined) return false;

@@ -3,9 +3,9 @@ import type { OtherNodes } from '../peers/other-nodes.ts';
 import { MAX_NAMES, NAMED_STREAMS } from './live-calls.ts';
 import type { LiveStream, PlayablePublisher } from './streams.ts';
 
-/** What is asked of a node for so long goes in one call. */
+/** Requests for streams of a node within this time go in one call. */
 const GATHER_MS = 50;
-/** How long an answer is good for whoever asks next. */
+/** How long an answer is reused. */
 const FRESH_MS = 1000;
 
 /** One stream of a virtual host. */
@@ -33,16 +33,16 @@ interface Round {
  */
 export class SingleStreams {
   readonly #others: OtherNodes;
-  /** What still gathers names, by where it goes. */
+  /** Rounds that still gather names, by node, virtual host and publishers. */
   readonly #open = new Map<string, Round>();
-  /** What knows a name, or is about to. */
+  /** Rounds by the stream names that they ask for. */
   readonly #rounds = new Map<string, Round>();
 
   constructor(others: OtherNodes) {
     this.#others = others;
   }
 
-  /** The stream as its owner tells of it; undefined when that one does not have it, or cannot be reached. */
+  /** The stream as its owner reports it; undefined when the owner does not have it or cannot be reached. */
   async get(asked: Asked, only: StreamPath): Promise<LiveStream | undefined> {
     const { owner, vhost, serves } = asked;
     const place = joinKey(owner.id, owner.incarnation, vhost, serves.join());

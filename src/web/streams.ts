@@ -14,7 +14,7 @@ const DEFAULT_PLAYLISTS = { llhls: 'llhls_default', webrtc: 'webrtc_default', hl
 /** Publishers that the player page plays. */
 export type PlayablePublisher = 'llhls' | 'webrtc';
 
-/** What the pages use of what answers on their port: pictures, and publishers by WHIP, besides what they play by. */
+/** Services of a port that its pages use: playback, thumbnails and WHIP. */
 export type ServedHere = PlayablePublisher | 'thumbnail' | 'whip';
 
 const ShownVideo = Type.Object({
@@ -31,16 +31,16 @@ const LiveStream = Type.Object({
   stream: Type.String(),
   /** Start of the stream, in milliseconds since the epoch: another start, another value. */
   since: Type.Number(),
-  /** The node that tells of it relays it, and does not know since when it has been live. */
+  /** The node that reports it relays it, and does not know since when it has been live. */
   relayed: Type.Optional(Type.Literal(true)),
   viewers: Type.Number(),
   /** The largest. */
   video: Type.Optional(ShownVideo),
-  /** Every codec that there is sound in. */
+  /** All codecs of its audio. */
   audio: Type.Optional(Type.Object({ codecs: Type.Array(Type.String()) })),
   /** Bits per second of the largest video and one audio; absent while unknown, and from nodes of earlier versions. */
   bitrate: Type.Optional(Type.Number()),
-  /** File name under `/app/stream/` of its newest picture; absent where there is none for everybody. */
+  /** File name under `/app/stream/` of its newest thumbnail; absent where there is no public one. */
   thumbnail: Type.Optional(Type.String()),
   /** Master playlists, as file names under `/app/stream/`; empty when LL-HLS is off. */
   llhls: Type.Array(Type.String()),
@@ -48,11 +48,11 @@ const LiveStream = Type.Object({
   webrtc: Type.Array(Type.String()),
 });
 
-/** What a viewer may know of a live stream: nothing of its source, sessions or configuration. */
+/** A live stream in its public form, without its source, sessions and configuration. */
 export type LiveStream = Readonly<Static<typeof LiveStream>>;
 
-/** What a node tells another of its live streams. */
-export const StreamsTold = Type.Object({ streams: Type.Array(LiveStream) });
+/** Answer of a node that was asked for its live streams. */
+export const StreamsAnswer = Type.Object({ streams: Type.Array(LiveStream) });
 
 /** The live streams of a virtual host. */
 export interface StreamList {
@@ -65,7 +65,7 @@ export interface StreamList {
   readonly more: boolean;
 }
 
-/** Whether access control guards viewers: then nothing is told to those who have no link. */
+/** Whether access control guards viewers: then streams are not listed. */
 export function hidesStreams(vhost: VirtualHost): boolean {
   return (['llhls', 'webrtc'] as const).some((protocol) =>
     isGuarded(vhost.config, { direction: 'outgoing', protocol }),
@@ -73,8 +73,8 @@ export function hidesStreams(vhost: VirtualHost): boolean {
 }
 
 /**
- * What this node has or relays of the live streams of a virtual host, or of one name of it, as anybody may see them who
- * plays by `serves`.
+ * Lists the live streams of a virtual host that this node owns or relays, or one of them, in their public form.
+ * @param serves publishers of the port
  */
 export function listStreams(
   vhost: VirtualHost,
@@ -114,7 +114,7 @@ function describe(application: Application, output: OutputStream, serves: readon
     serves.includes(publisher) && publishers[publisher] !== undefined;
   const [video] = output.tracks.filter((track) => track.type === 'video').sort((a, b) => b.height - a.height);
   const audio = output.tracks.filter((track) => track.type === 'audio');
-  const sounds = new Set(audio.map(({ codec }) => codec));
+  const audioCodecs = new Set(audio.map(({ codec }) => codec));
   const rateOf = (track: Track | undefined): number => (track && output.measured(track.id)?.bitrateLatest) ?? 0;
   // of audio that is encoded only for who takes it there is none
   const bitrate = rateOf(video) + rateOf(audio.find((track) => rateOf(track) > 0));
@@ -130,7 +130,7 @@ function describe(application: Application, output: OutputStream, serves: readon
       height: video.height,
       framerate: video.framerate || Math.round(output.measured(video.id)?.framerateLatest ?? 0),
     },
-    audio: sounds.size > 0 ? { codecs: [...sounds] } : undefined,
+    audio: audioCodecs.size > 0 ? { codecs: [...audioCodecs] } : undefined,
     ...(bitrate > 0 && { bitrate }),
     thumbnail: thumbnailOf(application, output),
     llhls: plays('llhls') ? playlists(output, 'llhls').map((name) => `${name}.m3u8`) : [],
@@ -138,13 +138,13 @@ function describe(application: Application, output: OutputStream, serves: readon
   };
 }
 
-const PICTURE_FILES = { JPEG: 'thumb.jpg', PNG: 'thumb.png', WEBP: 'thumb.webp', AVIF: 'thumb.avif' } as const;
+const THUMBNAIL_FILES = { JPEG: 'thumb.jpg', PNG: 'thumb.png', WEBP: 'thumb.webp', AVIF: 'thumb.avif' } as const;
 
 function thumbnailOf({ vhost, config }: Application, output: OutputStream): string | undefined {
   if (config.publishers.thumbnail === undefined) return undefined;
   if (isGuarded(vhost.config, { direction: 'outgoing', protocol: 'thumbnail' })) return undefined;
-  const picture = output.tracks.find((track) => track.type === 'image');
-  return picture && PICTURE_FILES[picture.codec];
+  const image = output.tracks.find((track) => track.type === 'image');
+  return image && THUMBNAIL_FILES[image.codec];
 }
 
 /** File names of the playlists that a publisher plays, its own default first. */

@@ -19,7 +19,7 @@ const Row = Type.Union([
   Type.Object({ ...Named, kind: Type.Literal('scheduledChannels'), channel: Type.Optional(ScheduledChannel) }),
   Type.Object({ ...Named, kind: Type.Literal('multiplexChannels'), channel: Type.Optional(MultiplexChannel) }),
 ]);
-type Row = Static<typeof Row>;
+export type ChannelRow = Static<typeof Row>;
 
 /** Overview of the channels of all applications, each as the call for that channel shows it. */
 export function channelRoutes(registry: Registry, channels: Channels): FastifyPluginAsyncTypebox {
@@ -28,8 +28,8 @@ export function channelRoutes(registry: Registry, channels: Channels): FastifyPl
   const rowsOf = async <S>(
     application: Application,
     kind: ChannelKind<S>,
-    row: (name: string, found: Channel<S> | undefined) => Row,
-  ): Promise<Row[]> => {
+    row: (name: string, found: Channel<S> | undefined) => ChannelRow,
+  ): Promise<ChannelRow[]> => {
     if (!kind.isEnabled(application.config)) return [];
     const names = await channels.names(kind, application);
     const rows = names.map(async (name) => {

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { NoNodeError, UnavailableError, type Cluster, type NodeRow } from '#cluster';
 import { isSameConfig } from '../../config/config-hash.ts';
 import { kilnError } from '../../errors.ts';
@@ -25,6 +25,7 @@ const NodeInfo = Type.Object({
   sessions: Type.Integer(),
   configDiffers: Type.Boolean({ description: 'It was started with another Server.xml than the node that answers' }),
 });
+export type NodeInfo = Static<typeof NodeInfo>;
 
 const NodePath = Type.Object({ node: Type.String() });
 

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { answers, ok } from '../envelope.ts';
 import type { ReadOnlyLinks } from '../read-only-links.ts';
 
@@ -10,6 +10,7 @@ const Link = Type.Object({
   credential: Type.String({ description: '`user:password` for programs, as the access token is sent' }),
   expires: Type.String({ description: 'ISO 8601' }),
 });
+export type ReadOnlyLink = Static<typeof Link>;
 
 /** Links to the console for reading until they expire. */
 export function readOnlyLinkRoutes(links: ReadOnlyLinks): FastifyPluginAsyncTypebox {

@@ -45,7 +45,7 @@ const RecordInfo = Type.Object({
   vhost: Type.String(),
   warnings: Type.Optional(Type.Array(Type.String())),
 });
-type RecordInfo = Static<typeof RecordInfo>;
+export type RecordInfo = Static<typeof RecordInfo>;
 
 /** Recordings of output streams: starts, stops and lists them, on any node. */
 export function recordRoutes(registry: Registry, records: Records): FastifyPluginAsyncTypebox {

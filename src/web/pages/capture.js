@@ -1,4 +1,4 @@
-/** Pictures that can be asked for, and what they are sent with at most. */
+/** Qualities of the video that can be chosen, with their limits. */
 export const QUALITIES = {
   1080: { width: 1920, height: 1080, maxBitrate: 4_500_000 },
   720: { width: 1280, height: 720, maxBitrate: 2_500_000 },
@@ -6,6 +6,7 @@ export const QUALITIES = {
 };
 const FRAMERATE = 30;
 
+/** @type {Readonly<Record<string, string>>} */
 const REASONS = {
   NotAllowedError: 'The browser did not allow the page to use that. Allow it beside the address, and try again.',
   NotFoundError: 'No camera or microphone was found.',
@@ -17,9 +18,11 @@ const REASONS = {
 export const canCapture = () => navigator.mediaDevices !== undefined && typeof RTCPeerConnection !== 'undefined';
 
 /**
- * Takes what is to be published.
- * @param source `camera`, `screen` or `sound`
- * @throws Error with a reason for the user
+ * Captures the media to publish.
+ * @typedef {keyof typeof QUALITIES} Quality
+ * @param {{ source: string, camera: string, microphone: string, quality: Quality }} wanted `source`: `camera`, `screen` or
+ *   `sound`; of devices their ids, '' for the default
+ * @throws {Error} with a reason for the user
  */
 export async function capture({ source, camera, microphone, quality }) {
   const { width, height } = QUALITIES[quality];
@@ -31,24 +34,33 @@ export async function capture({ source, camera, microphone, quality }) {
       video: source === 'camera' && { ...size, ...(camera && { deviceId: { exact: camera } }) },
     });
   } catch (error) {
-    throw new Error(REASONS[error.name] ?? error.message, { cause: error });
+    const { name, message } = /** @type {Error} */ (error);
+    throw new Error(REASONS[name] ?? message, { cause: error });
   }
 }
 
+/** @param {string} id */
 const microphoneOf = (id) => (id ? { deviceId: { exact: id } } : true);
 
-/** The sound of what is shown where the browser has it, else the microphone, where there is one. */
+/**
+ * Captures the screen, with its own audio where the browser has it, else with the microphone, where there is one.
+ * @param {MediaTrackConstraints} size
+ * @param {string} microphone
+ */
 async function captureScreen(size, microphone) {
   const media = await navigator.mediaDevices.getDisplayMedia({ video: size, audio: true });
   if (media.getAudioTracks().length > 0) return media;
-  const sound = await navigator.mediaDevices
+  const spoken = await navigator.mediaDevices
     .getUserMedia({ audio: microphoneOf(microphone) })
     .catch(() => new MediaStream());
-  for (const track of sound.getTracks()) media.addTrack(track);
+  for (const track of spoken.getTracks()) media.addTrack(track);
   return media;
 }
 
-/** Cameras and microphones by `{ id, label }`; they have labels when the page was allowed to use one. */
+/**
+ * Lists cameras or microphones. They have labels when the page was allowed to use one.
+ * @param {MediaDeviceKind} kind
+ */
 export async function devices(kind) {
   const all = await navigator.mediaDevices.enumerateDevices();
   return all
@@ -56,6 +68,7 @@ export async function devices(kind) {
     .map(({ deviceId, label }, at) => ({ id: deviceId, label: label || `${at + 1}` }));
 }
 
+/** @param {MediaStream | undefined} media */
 export function stopAll(media) {
   for (const track of media?.getTracks() ?? []) track.stop();
 }

@@ -1,16 +1,20 @@
 /**
- * Asks, and asks again while there is no answer: behind a balancer the next question may come to another server. The first
- * answer counts, whatever it says.
- * @param ask makes a question, and answers with a promise that rejects when nobody answers
- * @param pauses milliseconds from each question to the next one, of which there are as many as pauses
- * @param late called with each answer that comes after the first one
- * @throws what the last question to fail threw, when all have
+ * Sends a request, and sends it again while there is no answer: behind a load balancer the next one may reach another server.
+ * The first answer counts, whatever its status.
+ * @template T
+ * @param {() => Promise<T>} ask sends one request; rejects when no server answers
+ * @param {readonly number[]} pauses milliseconds before each further request
+ * @param {(answer: T) => void} [late] called with each answer after the first one
+ * @returns {Promise<T>}
+ * @throws the error of the last request to fail, when all have
  */
 export function hedged(ask, pauses, late = () => {}) {
   return new Promise((resolve, reject) => {
     let open = 0;
     let answered = false;
+    /** @type {number | undefined} */
     let timer;
+    /** @param {number} index */
     const next = (index) => {
       open++;
       if (index < pauses.length) timer = setTimeout(next, pauses[index], index + 1);

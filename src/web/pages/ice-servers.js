@@ -1,12 +1,16 @@
-/** A value of a `Link` header (RFC 8288): what it names, and its parameters, of which some are quoted. */
+/** A value of a `Link` header (RFC 8288): its target, and its parameters, of which some are quoted. */
 const LINK = /<([^>]*)>((?:\s*;\s*[\w-]+\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^\s";,]+))*)/g;
 const PARAMETER = /;\s*([\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s";,]+))/g;
 
-/** The ICE servers that `Link` headers name, as a browser is told of them (RFC 9725 section 4.6). */
+/**
+ * Reads the ICE servers that `Link` headers name (RFC 9725 section 4.6).
+ * @param {string} links values, separated by commas
+ * @returns {RTCIceServer[]}
+ */
 export function iceServersOf(links) {
-  return [...links.matchAll(LINK)].flatMap(([, urls, parameters]) => {
+  return [...links.matchAll(LINK)].flatMap(([, urls = '', parameters = '']) => {
     const { rel, username, credential } = Object.fromEntries(
-      [...parameters.matchAll(PARAMETER)].map(([, name, quoted, plain]) => [
+      [...parameters.matchAll(PARAMETER)].map(([, name = '', quoted, plain]) => [
         name.toLowerCase(),
         quoted?.replaceAll(/\\(.)/g, '$1') ?? plain,
       ]),
@@ -17,8 +21,10 @@ export function iceServersOf(links) {
 }
 
 /**
- * Has a connection use the ICE servers that an answer names. They are used by what is gathered from then on: no local
- * description may be set before.
+ * Has a connection use the ICE servers of an answer. They apply to candidates gathered from then on: call it before a local
+ * description is set.
+ * @param {RTCPeerConnection} peer
+ * @param {Headers} headers
  */
 export function useIceServers(peer, headers) {
   const iceServers = iceServersOf(headers.get('link') ?? '');

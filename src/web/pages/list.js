@@ -1,21 +1,25 @@
-import { age, bits, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
+import { age, bits, byId, element, fetchStreams, media, playerPath, serverNow, watching } from './common.js';
 import { fetchPlaces, placesGuide } from './places.js';
 import { Poster } from './poster.js';
 
+/** @import { LiveStream, StreamList } from './answers.ts' */
+
 const REFRESH_MS = 3000;
 const HIDDEN_REFRESH_MS = 15_000;
-/** From each picture of a card on the screen to the next one. */
-const PICTURE_MS = 9000;
+/** Pause between thumbnails of a card on the screen. */
+const THUMBNAIL_MS = 9000;
 
-const byId = (id) => document.getElementById(id);
+/** Cards by the path of their player. @type {Map<string, Card>} */
 const cards = new Map();
+/** Keys of the cards on the screen. */
 const onScreen = new Set();
 const watcher = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
-    const card = cards.get(target.dataset.key);
-    if (!isIntersecting || card === undefined) onScreen.delete(target.dataset.key);
-    else onScreen.add(target.dataset.key);
-    card?.refreshPicture();
+    const key = target instanceof HTMLElement ? (target.dataset['key'] ?? '') : '';
+    const card = cards.get(key);
+    if (!isIntersecting || card === undefined) onScreen.delete(key);
+    else onScreen.add(key);
+    card?.refreshThumbnail();
   }
 });
 
@@ -28,9 +32,11 @@ class Card {
   #viewers = element('b');
   #rate = element('span');
   #since = element('span', { className: 'badge' });
+  /** @type {string | undefined} */
   #thumbnail;
-  #pictureAt = -Infinity;
+  #refreshedAt = -Infinity;
 
+  /** @param {LiveStream} live */
   constructor({ app, stream }) {
     this.#path = playerPath(app, stream);
     this.#poster = new Poster(`${app}/${stream}`);
@@ -48,9 +54,10 @@ class Card {
       ),
     );
     this.element = element('li', {}, link);
-    this.element.dataset.key = this.#path;
+    this.element.dataset['key'] = this.#path;
   }
 
+  /** @param {LiveStream} live */
   update(live) {
     this.#detail.textContent = live.video === undefined ? `Audio only · ${media(live)}` : media(live);
     this.#viewers.textContent = watching(live.viewers);
@@ -58,21 +65,22 @@ class Card {
     this.#since.textContent = age(serverNow() - live.since);
     this.#poster.draw(live.video === undefined);
     this.#thumbnail = live.thumbnail;
-    this.refreshPicture();
+    this.refreshThumbnail();
   }
 
-  refreshPicture() {
+  refreshThumbnail() {
     if (this.#thumbnail === undefined) return void this.#poster.show(undefined);
     if (document.hidden || !onScreen.has(this.#path)) return;
     const now = performance.now();
-    if (now - this.#pictureAt < PICTURE_MS) return;
-    this.#pictureAt = now;
+    if (now - this.#refreshedAt < THUMBNAIL_MS) return;
+    this.#refreshedAt = now;
     void this.#poster.show(`${this.#path}/${this.#thumbnail}?at=${Math.round(now)}`);
   }
 }
 
+/** @param {StreamList} list */
 function show({ streams, more, restricted }) {
-  const gone = new Set(cards.keys());
+  const gone = new Map(cards);
   for (const live of streams) {
     const key = playerPath(live.app, live.stream);
     gone.delete(key);
@@ -85,8 +93,7 @@ function show({ streams, more, restricted }) {
     }
     card.update(live);
   }
-  for (const key of gone) {
-    const { element: card } = cards.get(key);
+  for (const [key, { element: card }] of gone) {
     watcher.unobserve(card);
     card.remove();
     cards.delete(key);
@@ -100,13 +107,20 @@ function show({ streams, more, restricted }) {
   showEmpty(count === 0, !restricted);
 }
 
+/**
+ * @param {string} title
+ * @param {string} text
+ */
 function say(title, text) {
   if (byId('empty-title').textContent === title) return;
   byId('empty-title').textContent = title;
   byId('empty-text').textContent = text;
 }
 
-/** @param invites whether it is told how to publish */
+/**
+ * @param {boolean} isEmpty
+ * @param {boolean} invites whether the page explains how to publish
+ */
 function showEmpty(isEmpty, invites) {
   byId('empty').hidden = !isEmpty;
   byId('guide').hidden = !isEmpty || !invites;
@@ -122,6 +136,7 @@ async function refresh() {
   }
 }
 
+/** @type {number | undefined} */
 let timer;
 async function loop() {
   clearTimeout(timer);
@@ -141,5 +156,5 @@ document.addEventListener('visibilitychange', () => {
   if (!document.hidden) void loop();
 });
 void loop();
-// without it the list is as good
+// the list works without it
 invite().catch(() => undefined);

@@ -1,6 +1,10 @@
 import { bits } from './common.js';
 
-/** Whoever is more seconds than this behind the wanted latency jumps there; less is caught up by playing faster. */
+/** @import Hls, { FragBufferedData, Level } from './hls.js' */
+/** @import { Choice, Stats } from './panel.js' */
+/** @import { Failure } from './whep-session.js' */
+
+/** Seconds behind the wanted latency from which the player jumps; less is caught up by playing faster. */
 const TOO_FAR_BEHIND = 2;
 const JUMP_PAUSE_MS = 8000;
 const RATE_WINDOW_SECONDS = 4;
@@ -11,36 +15,48 @@ const MASTER_LOAD_TIMES = { ...LOAD_TIMES, maxTimeToFirstByteMs: 12_000 };
  * hls.js plays nothing before the first whole segment: until then it asks for playlists again, and must
  * outlast a long segment. It counts the tries of video and audio together.
  */
+/** @type {import('hls.js').RetryConfig} */
 const PLAYLIST_RETRY = { maxNumRetry: 80, retryDelayMs: 500, maxRetryDelayMs: 500, backoff: 'linear' };
 
-/** What the viewer chose, by the name of the choice: it outlives a player that is started again. */
+/**
+ * Labels that the viewer chose, by the name of the choice. They outlive a player that is started again.
+ * @type {Map<string, string | undefined>}
+ */
 const wanted = new Map();
 const QUALITY = 'Quality';
-const SOUND = 'Audio';
+const AUDIO = 'Audio';
 const AUTO = -1;
 
 /**
  * Plays an LL-HLS master playlist in a video element, by hls.js or, where there is no
  * Media Source Extensions (iPhone), by the browser itself, which then chooses the quality.
- * `failed({ reason, final })` is called once at most; nothing plays after it.
- * `changed()` is called when `choices` has other contents.
  */
 export class LlhlsPlayer {
   #video;
   #failed;
   #changed;
+  /** @type {Hls | undefined} */
   #hls;
   #closed = false;
   #jumpedAt = -Infinity;
-  /** Bytes and seconds of the newest video and audio fragments, to tell the bitrate. */
+  /**
+   * Bytes and seconds of the newest video and audio fragments, to calculate the bitrate.
+   * @type {Partial<Record<string, { bytes: number, seconds: number }[]>>}
+   */
   #loads = { main: [], audio: [] };
 
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {(failure: Failure) => void} failed called once at most; nothing plays after it
+   * @param {() => void} changed called when `choices` has other contents
+   */
   constructor(video, failed, changed) {
     this.#video = video;
     this.#failed = failed;
     this.#changed = changed;
   }
 
+  /** @param {string} url */
   async start(url) {
     const { default: Hls } = await import('./hls.js');
     if (this.#closed) return;
@@ -62,22 +78,25 @@ export class LlhlsPlayer {
       if (error.fatal) this.#fail(reasonOf(error));
     });
     hls.on(Hls.Events.FRAG_BUFFERED, (_event, { frag, part, stats }) => this.#noteLoad(frag, part, stats));
-    hls.on(Hls.Events.MANIFEST_PARSED, () => this.#chooseQuality(this.#wantedLevel()));
-    hls.on(Hls.Events.AUDIO_TRACKS_UPDATED, () => this.#chooseWantedSound());
-    for (const event of [
+    hls.on(Hls.Events.MANIFEST_PARSED, () => this.#chooseQuality(hls, wantedLevel(hls)));
+    hls.on(Hls.Events.AUDIO_TRACKS_UPDATED, () => chooseWantedAudio(hls));
+    for (const event of /** @type {const} */ ([
       'MANIFEST_PARSED',
       'LEVEL_SWITCHED',
       'LEVELS_UPDATED',
       'AUDIO_TRACKS_UPDATED',
       'AUDIO_TRACK_SWITCHED',
-    ]) {
+    ])) {
       hls.on(Hls.Events[event], () => this.#changed());
     }
     hls.attachMedia(this.#video);
     hls.loadSource(url);
   }
 
-  /** What there is to choose, the best quality first: `{ name, options: [{ value, label }], chosen }`. */
+  /**
+   * Choices of the viewer, the best quality first.
+   * @returns {Choice[]}
+   */
   get choices() {
     const hls = this.#hls;
     if (hls === undefined) return [];
@@ -92,23 +111,31 @@ export class LlhlsPlayer {
         chosen: auto ? AUTO : hls.loadLevel,
       },
       {
-        name: SOUND,
+        name: AUDIO,
         options: hls.audioTracks.map(({ name }, value) => ({ value, label: name })),
         chosen: hls.audioTrack,
       },
     ];
   }
 
-  /** Plays another of the options of a choice. */
+  /**
+   * Plays another option of a choice.
+   * @param {string} name
+   * @param {number} value
+   */
   choose(name, value) {
-    const { options } = this.choices.find((choice) => choice.name === name);
-    wanted.set(name, value === AUTO ? undefined : options.find((option) => option.value === value).label);
-    if (name === SOUND) this.#hls.audioTrack = value;
-    else this.#chooseQuality(value);
+    const options = this.choices.find((choice) => choice.name === name)?.options;
+    if (this.#hls === undefined || options === undefined) return;
+    wanted.set(name, value === AUTO ? undefined : options.find((option) => option.value === value)?.label);
+    if (name === AUDIO) this.#hls.audioTrack = value;
+    else this.#chooseQuality(this.#hls, value);
     this.#changed();
   }
 
-  /** Latency in seconds, bitrate in bit/s, frames and when they were counted (ms); what is not known is undefined. */
+  /**
+   * @param {number} serverNow
+   * @returns {Promise<Stats>}
+   */
   async stats(serverNow) {
     const quality = this.#video.getVideoPlaybackQuality?.();
     return {
@@ -139,22 +166,17 @@ export class LlhlsPlayer {
     this.#video.load();
   }
 
-  /** What is buffered of another quality is played no longer than to the next segment. */
-  #chooseQuality(level) {
-    if (level === AUTO) this.#hls.loadLevel = AUTO;
-    else this.#hls.nextLevel = level;
+  /**
+   * Switches at the next segment, whatever is buffered.
+   * @param {Hls} hls
+   * @param {number} level
+   */
+  #chooseQuality(hls, level) {
+    if (level === AUTO) hls.loadLevel = AUTO;
+    else hls.nextLevel = level;
   }
 
-  #wantedLevel() {
-    const label = wanted.get(QUALITY);
-    return label === undefined ? AUTO : levelLabels(this.#hls.levels).indexOf(label);
-  }
-
-  #chooseWantedSound() {
-    const track = this.#hls.audioTracks.findIndex(({ name }) => name === wanted.get(SOUND));
-    if (track >= 0 && track !== this.#hls.audioTrack) this.#hls.audioTrack = track;
-  }
-
+  /** @param {string} url */
   #startNative(url) {
     if (this.#video.canPlayType('application/vnd.apple.mpegurl') === '') {
       this.#fail({ reason: 'This browser cannot play HLS', final: true });
@@ -164,33 +186,43 @@ export class LlhlsPlayer {
     this.#video.src = url;
   }
 
+  /** @param {Failure} failure */
   #fail(failure) {
     if (this.#closed) return;
     this.close();
     this.#failed(failure);
   }
 
+  /** @param {number} serverNow */
   #latency(serverNow) {
     const playing = this.#hls?.playingDate ?? startDate(this.#video);
     if (playing == null) return this.#hls?.latency || undefined;
     return Math.max(0, (serverNow - playing.getTime()) / 1000);
   }
 
+  /**
+   * @param {FragBufferedData['frag']} frag
+   * @param {FragBufferedData['part']} part
+   * @param {FragBufferedData['stats']} stats
+   */
   #noteLoad(frag, part, stats) {
     const loads = this.#loads[frag.type];
     if (loads === undefined || frag.sn === 'initSegment') return;
-    // A fragment whose parts were loaded one by one has been counted already.
     const bytes = stats.total || stats.loaded;
     const seconds = part === null ? frag.duration : part.duration;
-    if (part === null && frag.hasLoadedParts) return;
     loads.push({ bytes, seconds });
     let total = loads.reduce((sum, load) => sum + load.seconds, 0);
-    while (loads.length > 1 && total - loads[0].seconds >= RATE_WINDOW_SECONDS) total -= loads.shift().seconds;
+    for (const { seconds: first } of [...loads]) {
+      if (loads.length === 1 || total - first < RATE_WINDOW_SECONDS) break;
+      loads.shift();
+      total -= first;
+    }
   }
 
   #bitrate() {
     let rate = 0;
     for (const loads of Object.values(this.#loads)) {
+      if (loads === undefined) continue;
       const seconds = loads.reduce((sum, load) => sum + load.seconds, 0);
       if (seconds > 0) rate += (loads.reduce((sum, load) => sum + load.bytes, 0) * 8) / seconds;
     }
@@ -198,21 +230,41 @@ export class LlhlsPlayer {
   }
 }
 
-/** "720p", "720p60"; renditions of the same size are told apart by what they take. */
+/** @param {Hls} hls */
+function wantedLevel(hls) {
+  const label = wanted.get(QUALITY);
+  return label === undefined ? AUTO : levelLabels(hls.levels).indexOf(label);
+}
+
+/** @param {Hls} hls */
+function chooseWantedAudio(hls) {
+  const track = hls.audioTracks.findIndex(({ name }) => name === wanted.get(AUDIO));
+  if (track >= 0 && track !== hls.audioTrack) hls.audioTrack = track;
+}
+
+/**
+ * "720p", "720p60", with the bitrate where renditions have the same size.
+ * @param {readonly Level[]} levels
+ */
 function levelLabels(levels) {
   const sizes = levels.map(({ height, frameRate }) =>
     height > 0 ? `${height}p${frameRate > 30 ? Math.round(frameRate) : ''}` : 'Audio only',
   );
   return sizes.map((size, at) =>
-    sizes.indexOf(size) === sizes.lastIndexOf(size) ? size : `${size}, ${bits(levels[at].bitrate)}`,
+    sizes.indexOf(size) === sizes.lastIndexOf(size) ? size : `${size}, ${bits(levels[at]?.bitrate ?? 0)}`,
   );
 }
 
+/** @param {HTMLVideoElement & { getStartDate?: () => Date }} video WebKit's has `getStartDate` */
 function startDate(video) {
   const start = video.getStartDate?.().getTime();
-  return start > 0 ? new Date(start + video.currentTime * 1000) : undefined;
+  return start !== undefined && start > 0 ? new Date(start + video.currentTime * 1000) : undefined;
 }
 
+/**
+ * @param {{ type: string, details: string, response?: { code?: number } }} error of hls.js
+ * @returns {Failure}
+ */
 function reasonOf({ type, details, response }) {
   const status = response?.code;
   if (status === 401 || status === 403) return { reason: 'You are not allowed to watch this stream', final: true };
@@ -220,7 +272,7 @@ function reasonOf({ type, details, response }) {
     return { reason: 'This browser cannot decode the codec of this stream', final: true };
   }
   if (status === 503) return { reason: 'The server cannot play this stream now', final: false };
-  // The server answers 201 without a body where it has waited in vain for the first picture.
+  // The server answers 201 without a body where it has waited in vain for the first frame.
   if (details.startsWith('manifest') || details === 'levelEmptyError') return { reason: undefined, final: false };
   if (type === 'networkError') return { reason: 'The connection to the server was lost', final: false };
   return { reason: 'The video could not be decoded', final: false };

@@ -1,80 +1,135 @@
 import { bits, element, serverNow } from './common.js';
 import { Poster } from './poster.js';
 
+/** @import { Failure } from './whep-session.js' */
+
+/**
+ * Statistics of a player, undefined while unknown.
+ * @typedef {object} Stats
+ * @property {number} [at] when the frames were counted, in milliseconds of a clock of the player
+ * @property {number} [latency] seconds
+ * @property {string} latencyMeaning
+ * @property {number} [bitrate] bit/s
+ * @property {number} [frames]
+ * @property {number} [dropped]
+ */
+/**
+ * A choice of the viewer.
+ * @typedef {{ name: string, options: readonly { value: number, label: string }[], chosen: number }} Choice
+ */
+/**
+ * @typedef {object} Player
+ * @property {(url: string, attempt: number) => Promise<void>} start
+ * @property {(serverNow: number) => Promise<Stats>} stats
+ * @property {() => void} catchUp goes on at the live edge
+ * @property {() => void} close
+ * @property {readonly Choice[]} [choices]
+ * @property {(name: string, value: number) => void} [choose]
+ */
+/** @typedef {{ failed: (failure: Failure) => void, interrupted: () => void, changed: () => void }} PlayerEvents */
+/**
+ * A state that is shown instead of the video; `busy`: it will pass by itself.
+ * @typedef {readonly [title: string, text: string, busy: boolean]} State
+ */
+/** @typedef {{ hasAudio: boolean, isAudio?: boolean, note?: string }} Notes about a stream: `isAudio`: there is no video */
+
 const STALL_MS = 8000;
-/** So soon after a press in the video its sound is the viewer's doing, and so soon after a change of its rate that of the browser. */
+/** Unmuting so soon after a press in the video is the viewer's doing; so soon after a change of the rate it is the browser's. */
 const SOON_MS = 1000;
-/** So many starts may fail before a viewer is told why: a stream that has just begun is not all there. */
+/** Starts that may fail before the reason is shown: a stream that has just begun is incomplete. */
 const QUIET_ATTEMPTS = 3;
 const RETRY_MS = [500, 500, 500, 1000, 2000, 4000];
-/** Viewers who lose their server together do not come back together. */
+/**
+ * Randomizes a pause: viewers that lose their server together do not come back together.
+ * @param {number} milliseconds
+ */
 const spread = (milliseconds) => milliseconds * (0.2 + 0.8 * Math.random());
 
-/** What viewers read while the publisher is away: title, text, and that it will pass. */
+/**
+ * Shown while the publisher is away.
+ * @type {State}
+ */
 export const AWAY = ['Reconnecting', 'The publisher is away and may return.', true];
-/** The same while no server answers. */
+/**
+ * Shown while no server answers.
+ * @type {State}
+ */
 export const UNREACHABLE = ['The server cannot be reached', 'Trying again', true];
 
-/** One way to play: a picture with its state on top and its figures below. Plays again by itself after a fault. */
+/** A video with its state on top and its figures below. Plays again by itself after a fault. */
 export class Panel {
   element;
   #video = element('video', { muted: true, autoplay: true, playsInline: true, controls: true });
   #cover;
-  /** What is shown of a stream that has no video. */
+  /** Shown for a stream without video. */
   #art;
-  #sound = element('button', { className: 'sound', type: 'button', textContent: 'Unmute', hidden: true });
-  #figures = {};
+  #unmute = element('button', { className: 'sound', type: 'button', textContent: 'Unmute', hidden: true });
+  #figures = {
+    Latency: element('dd'),
+    Resolution: element('dd'),
+    'Frame rate': element('dd'),
+    Bitrate: element('dd'),
+    Dropped: element('dd'),
+  };
   #choices = element('div', { className: 'choices', hidden: true });
+  /** Menus by the name of their choice. @type {Map<string, { element: HTMLElement, select: HTMLSelectElement }>} */
+  #menus = new Map();
   #note = element('p', { className: 'note', hidden: true });
   #makePlayer;
   #troubled;
   #begun;
+  /** @type {Player | undefined} */
   #player;
+  /** @type {{ url: string, hasAudio: boolean } | undefined} */
   #target;
   #attempts = 0;
+  /** @type {number | undefined} */
   #retry;
   #shown = false;
+  /** @type {State | undefined} */
   #excuse;
-  /** Of the last failure. */
+  /**
+   * Reason of the last failure.
+   * @type {string | undefined}
+   */
   #reason;
   #startedAt = 0;
   #progressAt = 0;
   #position = 0;
   #still = true;
-  #firstPictureMs;
+  #firstFrameMs;
+  /** @type {{ count: number, at: number } | undefined} */
   #frames;
-  /** The playback rate of which the video has told, and when. */
+  /** The playback rate that the video reported last, and when. */
   #rate = { value: 1, at: -Infinity };
   #pressedAt = -Infinity;
 
   /**
-   * @param looks `{ mark, name }`: a picture that is shown while nothing plays, and the name of the stream
-   * @param makePlayer `(video, { failed, interrupted, changed }) => player` with `start(url, attempt)`, `stats(serverNow)`,
-   *   `catchUp()`, `close()`, and `choices` and `choose(name, value)` where the viewer has a choice
-   * @param unmuted called when this panel's sound is turned on
-   * @param begun called when a picture is shown
-   * @param troubled called when the picture stopped: the stream may have ended
-   * @param firstPictureMs after so long without a picture the player is started again
+   * @param {string} title
+   * @param {{ mark: string, name: string }} looks URL of the image shown while nothing plays, and the name of the stream
+   * @param {(video: HTMLVideoElement, events: PlayerEvents) => Player} makePlayer
+   * @param {object} events
+   * @param {(panel: Panel) => void} events.unmuted called when the audio of this panel is turned on
+   * @param {() => void} events.begun called when a frame is shown
+   * @param {() => void} events.troubled called when the video stopped: the stream may have ended
+   * @param {number} events.firstFrameMs after so long without a frame the player is started again
    */
-  constructor(title, { mark, name }, makePlayer, { unmuted, begun, troubled, firstPictureMs }) {
+  constructor(title, { mark, name }, makePlayer, { unmuted, begun, troubled, firstFrameMs }) {
     this.#makePlayer = makePlayer;
-    this.#firstPictureMs = firstPictureMs;
+    this.#firstFrameMs = firstFrameMs;
     this.#begun = begun;
     this.#troubled = troubled;
-    const picture = element('img', { src: mark, alt: '', className: 'pulse' });
-    this.#cover = {
-      picture,
+    const cover = {
+      image: element('img', { src: mark, alt: '', className: 'pulse' }),
       title: element('strong'),
       text: element('span'),
       button: element('button', { type: 'button', textContent: 'Play', hidden: true }),
     };
-    this.#cover.element = element('div', { className: 'cover' }, ...Object.values(this.#cover));
+    this.#cover = { ...cover, element: element('div', { className: 'cover' }, ...Object.values(cover)) };
     this.#cover.element.role = 'status';
     const figures = element('dl', { className: 'figures' });
-    for (const name of ['Latency', 'Resolution', 'Frame rate', 'Bitrate', 'Dropped']) {
-      this.#figures[name] = element('dd');
-      figures.append(element('div', {}, element('dt', { textContent: name }), this.#figures[name]));
-    }
+    for (const [name, figure] of Object.entries(this.#figures))
+      figures.append(element('div', {}, element('dt', { textContent: name }), figure));
     this.#art = new Poster(name);
     this.#art.draw(true);
     this.#art.element.append(
@@ -87,7 +142,7 @@ export class Panel {
       { className: 'screen' },
       this.#video,
       this.#art.element,
-      this.#sound,
+      this.#unmute,
       this.#cover.element,
     );
     this.element = element(
@@ -104,11 +159,15 @@ export class Panel {
     this.#clearFigures();
   }
 
-  /** Plays `url` until `stop`. `isAudio`: there is no video. `note` says what the viewer has to know about this way of playing. */
-  play(url, { hasSound, isAudio = false, note = '' }) {
+  /**
+   * Plays until `stop`.
+   * @param {string} url
+   * @param {Notes} notes
+   */
+  play(url, { hasAudio, isAudio = false, note = '' }) {
     this.stop('Starting', '', true);
     this.#art.element.hidden = !isAudio;
-    this.#target = { url, hasSound };
+    this.#target = { url, hasAudio };
     this.#note.textContent = note;
     this.#note.hidden = note === '';
     this.#attempts = 0;
@@ -117,19 +176,22 @@ export class Panel {
     this.#start();
   }
 
-  /** Shows a state instead of a picture. `busy`: it will pass by itself. */
-  stop(title, text, busy) {
+  /**
+   * Stops, and shows a state instead of the video.
+   * @param {State} state
+   */
+  stop(...state) {
     this.#cancelRetry();
     this.#target = undefined;
     this.#player?.close();
     this.#player = undefined;
-    this.#show(title, text, busy);
+    this.#show(...state);
     this.#clearFigures();
     this.#note.hidden = true;
     this.#showChoices();
   }
 
-  /** Why nothing plays, where the page knows better than the player: what is shown then. undefined: it does not. */
+  /** State to show while nothing plays, where the page knows the reason better than the player. @param {State | undefined} excuse */
   set excuse(excuse) {
     const before = this.#excuse;
     this.#excuse = excuse;
@@ -138,7 +200,7 @@ export class Panel {
     if (excuse === undefined && this.#retry !== undefined) this.#startSoon(0);
   }
 
-  /** A picture is shown that moves, or that the viewer has paused. */
+  /** Whether a video is shown that moves, or that the viewer has paused. */
   get playing() {
     return this.#player !== undefined && this.#cover.element.hidden && !this.#still;
   }
@@ -147,7 +209,7 @@ export class Panel {
     this.#video.muted = true;
   }
 
-  /** Called once a second: refreshes the figures and notices a picture that stands still. */
+  /** Refreshes the figures and detects a video that stands still. Call it once a second. */
   tick() {
     if (this.#player === undefined) return;
     const now = performance.now();
@@ -162,11 +224,12 @@ export class Panel {
       if (!this.#video.paused) this.#player.catchUp();
       const stalled = !document.hidden && now - this.#progressAt > STALL_MS;
       if (stalled) this.#failed({ reason: 'The video has stopped', final: false });
-    } else if (this.#cover.button.hidden && now - this.#startedAt > this.#firstPictureMs) {
+    } else if (this.#cover.button.hidden && now - this.#startedAt > this.#firstFrameMs) {
       this.#failed({ reason: 'No video arrived', final: false });
     }
   }
 
+  /** @param {(panel: Panel) => void} unmuted */
   #listen(unmuted) {
     const video = this.#video;
     video.addEventListener('playing', () => {
@@ -176,7 +239,7 @@ export class Panel {
       this.#still = false;
       this.#attempts = 0;
       this.#shown = true;
-      this.#showSound();
+      this.#showUnmute();
       this.#begun();
     });
     video.addEventListener('play', () => this.#player?.catchUp());
@@ -190,10 +253,10 @@ export class Panel {
         video.muted = true;
         this.#begin();
       }
-      this.#showSound();
+      this.#showUnmute();
       if (!video.muted) unmuted(this);
     });
-    this.#sound.addEventListener('click', () => {
+    this.#unmute.addEventListener('click', () => {
       this.#pressedAt = performance.now();
       video.muted = false;
       video.focus();
@@ -202,20 +265,23 @@ export class Panel {
   }
 
   /**
-   * Where a player that catches up changes the rate, WebKitGTK turns the sound on, and then stops what has sound and was not asked
-   * for. It tells of the rate last.
+   * Whether WebKitGTK turned the audio on: it does so where a player that catches up changes the rate, and then stops the video
+   * for having audio that the viewer did not start. It reports the rate last.
    */
   #isUnmutedByRate() {
     const { muted, playbackRate } = this.#video;
     const { value, at } = this.#rate;
+    /** @param {number} before */
     const isSoonAfter = (before) => performance.now() - before < SOON_MS;
     return !muted && (playbackRate !== value || isSoonAfter(at)) && !isSoonAfter(this.#pressedAt);
   }
 
   #start() {
+    if (this.#target === undefined) return;
     this.#startedAt = performance.now();
     this.#progressAt = this.#startedAt;
     this.#frames = undefined;
+    /** @type {Player} */
     const player = this.#makePlayer(this.#video, {
       failed: (failure) => this.#failed(failure),
       interrupted: () => player === this.#player && this.#interrupted(),
@@ -235,6 +301,7 @@ export class Panel {
     });
   }
 
+  /** @param {Failure} failure */
   #failed({ reason, final }) {
     if (this.#target === undefined) return;
     this.#player?.close();
@@ -242,7 +309,7 @@ export class Panel {
     this.#clearFigures();
     if (final) {
       this.#target = undefined;
-      this.#show(reason, '', false);
+      this.#show(reason ?? '', '', false);
       return;
     }
     this.#reason = reason;
@@ -251,7 +318,7 @@ export class Panel {
     if (this.#shown) this.#troubled();
   }
 
-  /** The player itself goes on with another server. */
+  /** Shows that the player itself goes on with another server. */
   #interrupted() {
     this.#startedAt = performance.now();
     this.#reason = 'The server does not answer';
@@ -260,13 +327,14 @@ export class Panel {
     this.#troubled();
   }
 
+  /** @param {number} attempt */
   #startSoon(attempt) {
     this.#cancelRetry();
     const start = () => {
       this.#retry = undefined;
       this.#start();
     };
-    this.#retry = setTimeout(start, spread(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)]));
+    this.#retry = setTimeout(start, spread(RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 0));
   }
 
   #cancelRetry() {
@@ -283,57 +351,65 @@ export class Panel {
     else this.#show(reason, 'Trying again', true);
   }
 
-  #show(title, text, busy) {
-    const { element: cover, picture, title: heading, text: line, button } = this.#cover;
+  /** @param {State} state */
+  #show(...[title, text, busy]) {
+    const { element: cover, image, title: heading, text: line, button } = this.#cover;
     cover.hidden = false;
     button.hidden = true;
-    this.#sound.hidden = true;
-    picture.classList.toggle('busy', busy);
+    this.#unmute.hidden = true;
+    image.classList.toggle('busy', busy);
     if (heading.textContent !== title) heading.textContent = title;
     if (line.textContent !== text) line.textContent = text;
   }
 
-  /** A menu for each choice that is one. What stays the same is left alone: the viewer may have it open. */
+  /** Shows a menu for each choice with several options. Unchanged ones are left alone: the viewer may have one open. */
   #showChoices() {
     const offered = (this.#player?.choices ?? []).filter(({ options }) => options.length > 1);
-    const menus = new Map([...this.#choices.children].map((menu) => [menu.dataset.name, menu]));
+    for (const [name, { element: menu }] of this.#menus) {
+      if (offered.some((choice) => choice.name === name)) continue;
+      menu.remove();
+      this.#menus.delete(name);
+    }
     for (const { name, options, chosen } of offered) {
-      if (!menus.has(name)) this.#choices.append(this.#menu(name));
-      const menu = this.#choices.querySelector(`[data-name="${name}"] select`);
-      while (menu.length > options.length) menu.lastChild.remove();
+      const { select } = this.#menus.get(name) ?? this.#addMenu(name);
+      while (select.length > options.length) select.lastChild?.remove();
       options.forEach(({ value, label }, at) => {
-        const option = menu.options[at] ?? menu.appendChild(element('option'));
-        if (option.value !== `${value}`) option.value = value;
+        const option = select.options[at] ?? select.appendChild(element('option'));
+        if (option.value !== `${value}`) option.value = `${value}`;
         if (option.textContent !== label) option.textContent = label;
       });
-      menu.value = chosen;
-      menus.delete(name);
+      select.value = `${chosen}`;
     }
-    for (const menu of menus.values()) menu.remove();
     this.#choices.hidden = offered.length === 0;
   }
 
-  #menu(name) {
+  /** @param {string} name of the choice */
+  #addMenu(name) {
     const select = element('select', { id: `${this.#video.ariaLabel} ${name}`.replaceAll(' ', '-') });
-    select.addEventListener('change', () => this.#player?.choose(name, Number(select.value)));
+    select.addEventListener('change', () => this.#player?.choose?.(name, Number(select.value)));
     const menu = element('div', {}, element('label', { textContent: name, htmlFor: select.id }), select);
-    menu.dataset.name = name;
-    return menu;
+    menu.dataset['name'] = name;
+    this.#choices.append(menu);
+    const added = { element: menu, select };
+    this.#menus.set(name, added);
+    return added;
   }
 
-  #showSound() {
-    this.#sound.hidden = !this.#video.muted || !this.#target?.hasSound || !this.#cover.element.hidden;
+  #showUnmute() {
+    this.#unmute.hidden = !this.#video.muted || !this.#target?.hasAudio || !this.#cover.element.hidden;
   }
 
   #clearFigures() {
     for (const cell of Object.values(this.#figures)) Object.assign(cell, { textContent: '–', title: '' });
   }
 
+  /** @param {Player} player */
   async #refresh(player) {
     const stats = await player.stats(serverNow());
     if (player === this.#player && this.#cover.element.hidden) this.#fill(stats);
   }
 
+  /** @param {Stats} stats */
   #fill({ at, latency, latencyMeaning, bitrate, frames, dropped }) {
     const { videoWidth, videoHeight } = this.#video;
     const { Latency, Resolution, 'Frame rate': rate, Bitrate, Dropped } = this.#figures;
@@ -343,7 +419,7 @@ export class Panel {
     Bitrate.textContent = bitrate === undefined ? '–' : bits(bitrate);
     Dropped.textContent = dropped === undefined ? '–' : `${dropped}`;
     const before = this.#frames;
-    if (frames === undefined || videoWidth === 0 || at === before?.at) return;
+    if (frames === undefined || at === undefined || videoWidth === 0 || at === before?.at) return;
     this.#frames = { count: frames, at };
     if (before === undefined) return;
     const perSecond = ((frames - before.count) * 1000) / (at - before.at);
@@ -351,4 +427,5 @@ export class Panel {
   }
 }
 
+/** @param {number} value */
 const seconds = (value) => (value < 1 ? `${Math.round(value * 1000)} ms` : `${value.toFixed(2)} s`);

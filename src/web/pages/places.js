@@ -1,9 +1,16 @@
 import { ask, element, root, showAddresses } from './common.js';
 
-/** For the example of an address, until the publisher has chosen a name. */
+/** @import { PublishPlace, PublishPlaces } from './answers.ts' */
+
+/** @typedef {readonly [name: string, value: string]} Entry */
+
+/** Name of the stream in examples, until the publisher has chosen one. */
 const EXAMPLE = 'mystream';
 
-/** What encoders are set to for the lowest delay, as OBS Studio names it. */
+/**
+ * Settings of encoders for the lowest delay, as OBS Studio names them.
+ * @type {Entry[]}
+ */
 const ENCODER = [
   ['Keyframe interval', '1 s'],
   ['Tune', 'zerolatency'],
@@ -11,24 +18,40 @@ const ENCODER = [
   ['Rate control', 'CBR'],
 ];
 
-/** Where one may publish: `{ here, restricted, applications: [{ app, rtmp, srt, whip }] }`. @throws what `ask` does */
+/**
+ * Lists the addresses at which this client may publish.
+ * @returns {Promise<PublishPlaces>}
+ * @throws as `ask`
+ */
 export async function fetchPlaces() {
   const response = await ask(new URL('-/publish.json', root));
   if (!response.ok) throw new Error(`the server answered ${response.status}`);
   return await response.json();
 }
 
-/** The addresses of a stream by `[name, url]`. */
+/**
+ * Addresses of a stream, by protocol.
+ * @param {Pick<PublishPlace, 'rtmp' | 'srt' | 'whip'>} place
+ * @param {string} stream
+ * @returns {Entry[]}
+ */
 export function addressesOf({ rtmp, srt, whip }, stream) {
   const name = encodeURIComponent(stream);
   return [
-    ...rtmp.map((server) => [server.startsWith('rtmps') ? 'RTMPS' : 'RTMP', `${server}/${name}`]),
-    ...(srt === undefined ? [] : [['SRT', `${srt}/${name}`]]),
-    ...(whip === undefined ? [] : [['WHIP', `${whip}/${name}?direction=whip`]]),
+    ...rtmp.map(
+      (server) => /** @type {const} */ ([server.startsWith('rtmps') ? 'RTMPS' : 'RTMP', `${server}/${name}`]),
+    ),
+    ...(srt === undefined ? [] : [/** @type {const} */ (['SRT', `${srt}/${name}`])]),
+    ...(whip === undefined ? [] : [/** @type {const} */ (['WHIP', `${whip}/${name}?direction=whip`])]),
   ];
 }
 
-/** What is entered in OBS Studio, by `[field, value]`. */
+/**
+ * Settings of OBS Studio, by field; the first one is no address to copy.
+ * @param {Pick<PublishPlace, 'rtmp' | 'srt' | 'whip'>} place
+ * @param {string} stream
+ * @returns {[] | [service: Entry, ...fields: Entry[]]}
+ */
 export function obsSettings({ rtmp: [server], srt, whip }, stream) {
   if (server !== undefined) {
     return [
@@ -45,7 +68,11 @@ export function obsSettings({ rtmp: [server], srt, whip }, stream) {
   ];
 }
 
-/** Tells how to publish, as elements. @param fromHere whether this browser can */
+/**
+ * Explains how to publish, as elements.
+ * @param {Pick<PublishPlaces, 'applications' | 'restricted'>} places
+ * @param {{ fromHere?: boolean, stream?: string | undefined }} [options] `fromHere`: this browser can
+ */
 export function placesGuide({ applications, restricted }, { fromHere = false, stream = EXAMPLE } = {}) {
   const [first] = applications;
   if (first === undefined) {
@@ -62,7 +89,7 @@ export function placesGuide({ applications, restricted }, { fromHere = false, st
   const [service, ...fields] = obsSettings(first, stream);
   const settings = element('dl', { className: 'addresses' });
   showAddresses(settings, fields);
-  settings.prepend(...plainRow(service));
+  if (service !== undefined) settings.prepend(...plainRow(service));
   obs.append(note('Settings → Stream'), settings, note('Output → Advanced, for the lowest delay'));
   obs.append(element('dl', { className: 'addresses' }, ...ENCODER.flatMap(plainRow)));
   const other = element('section', { className: 'way' }, element('h2', {}, 'Any other encoder'));
@@ -76,6 +103,8 @@ export function placesGuide({ applications, restricted }, { fromHere = false, st
   return [...(fromHere ? [browser] : []), obs, other];
 }
 
+/** @param {string} text */
 const note = (text) => element('p', { className: 'muted' }, text);
 
+/** @param {Entry} entry */
 const plainRow = ([name, value]) => [element('dt', {}, name), element('dd', {}, value)];

@@ -1,9 +1,11 @@
 import {
   age,
   ask,
+  byId,
   CopyButton,
   element,
   fetchStreams,
+  find,
   media,
   ownPath,
   playerPath,
@@ -16,89 +18,115 @@ import { AWAY, Panel, UNREACHABLE } from './panel.js';
 import { ShareDialog } from './share.js';
 import { WhepPlayer } from './whep.js';
 
+/** @import { LiveStream } from './answers.ts' */
+/** @import { Notes, State } from './panel.js' */
+
+/**
+ * `unlisted`: the server does not list names, so nothing is known of the stream.
+ * @typedef {LiveStream & { unlisted?: boolean }} Live
+ * @typedef {'llhls' | 'webrtc'} Way
+ */
+
 const LIVE_POLL_MS = 2000;
 const WAITING_POLL_MS = [1000, 1000, 1000, 2000, 2000, 3000];
 const HIDDEN_POLL_MS = 10_000;
+/** @type {readonly Way[]} */
 const WAYS = ['llhls', 'webrtc'];
 
-const byId = (id) => document.getElementById(id);
-const [app, stream] = ownPath();
+const [app = '', stream = ''] = ownPath();
 const base = playerPath(app, stream);
-/** What the page's address says beyond the mode belongs to the stream's own addresses: policies, signatures. */
+/** Other parameters of the page's address, which belong to the stream's own addresses: policies, signatures. */
 const passed = new URLSearchParams(location.search);
 let mode = passed.get('mode');
 passed.delete('mode');
-/** The page is in a frame of another site: nothing is shown but what plays. */
+/** Whether the page is in a frame of another site: only the player is shown. */
 const isEmbedded = passed.has('embed');
 passed.delete('embed');
 passed.delete('direction');
 
-/** The mark that is shown while nothing plays, and what is drawn of a stream by its name. */
-const looks = { mark: document.querySelector('link[rel=icon]').href, name: `${app}/${stream}` };
-/** By WebRTC the first picture is the next key frame, which some encoders send rarely. */
-const FIRST_PICTURE_MS = { llhls: 15_000, webrtc: 30_000 };
-/** So long a publisher that has gone may return to its stream. */
+const looks = { mark: find(HTMLLinkElement, 'link[rel=icon]').href, name: `${app}/${stream}` };
+/** By WebRTC the first frame is the next key frame, which some encoders send rarely. */
+const FIRST_FRAME_MS = { llhls: 15_000, webrtc: 30_000 };
+/** A publisher that has gone may return to its stream within this time. */
 const RETURN_MS = 30_000;
-/** So long the stream of a node that has gone may take to come to another one. */
+/** Time that the stream of a lost node may take to come to another one. */
 const MOVE_MS = 5000;
 
 const heard = {
+  /** @param {Panel} loud */
   unmuted: (loud) => Object.values(panels).forEach((panel) => panel !== loud && panel.mute()),
   begun: () => renderAbout(),
   troubled: () => loop(),
 };
+/** @type {Readonly<Record<Way, Panel>>} */
 const panels = {
   llhls: new Panel('LL-HLS', looks, (video, { failed, changed }) => new LlhlsPlayer(video, failed, changed), {
     ...heard,
-    firstPictureMs: FIRST_PICTURE_MS.llhls,
+    firstFrameMs: FIRST_FRAME_MS.llhls,
   }),
   webrtc: new Panel('WebRTC', looks, (video, { failed, interrupted }) => new WhepPlayer(video, failed, interrupted), {
     ...heard,
-    firstPictureMs: FIRST_PICTURE_MS.webrtc,
+    firstFrameMs: FIRST_FRAME_MS.webrtc,
   }),
 };
 
-/** The stream as the server lists it; undefined while it is not live. */
+/**
+ * The stream as the server lists it; undefined while it is not live.
+ * @type {Live | undefined}
+ */
 let live;
 let everLive = false;
-/** It is not live, and its publisher may return to it. */
+/** Whether it is not live, and its publisher may return to it. */
 let interrupted = false;
 /** When it was live last, by the monotonic clock. */
 let liveAt = 0;
-/** When it began, as the node that had it told last. */
+/**
+ * When it began, as its owner reported last.
+ * @type {number | undefined}
+ */
 let since;
-/** The master playlist it had. */
+/** @type {string | undefined} */
 let masterUrl;
 let refused = 0;
-/** What each panel plays, so that only a change starts it again. */
+/**
+ * Streams that the panels play, so that only a change starts them again.
+ * @type {Partial<Record<Way, string>>}
+ */
 const running = {};
 
 const query = () => (passed.size > 0 ? `?${passed}` : '');
 
-function llhlsUrl() {
-  return `${base}/${encodeURIComponent(live.llhls[0])}${query()}`;
+/** @param {Live} live */
+function llhlsUrl({ llhls: [file = ''] }) {
+  return `${base}/${encodeURIComponent(file)}${query()}`;
 }
 
-function whepUrl() {
-  const playlist = live.webrtc[0] === 'webrtc_default' ? '' : `/${encodeURIComponent(live.webrtc[0])}`;
+/** @param {Live} live */
+function whepUrl({ webrtc: [name = ''] }) {
+  const playlist = name === 'webrtc_default' ? '' : `/${encodeURIComponent(name)}`;
   const parameters = new URLSearchParams(passed);
   parameters.set('direction', 'whep');
   return `${base}${playlist}?${parameters}`;
 }
 
-/** The way that is shown: the viewer's, else LL-HLS, which has audio whatever the codec. */
+/** Ways that are shown: those of the viewer, else LL-HLS, which has audio whatever the codec. */
 function shownWays() {
   const offered = WAYS.filter((way) => live === undefined || live[way].length > 0);
   if (mode === 'both') return offered;
-  if (offered.includes(mode)) return [mode];
-  return offered.slice(0, 1);
+  const wanted = offered.filter((way) => way === mode);
+  return wanted.length > 0 ? wanted : offered.slice(0, 1);
 }
 
-function notes(way) {
+/**
+ * @param {Live} live
+ * @param {Way} way
+ * @returns {Notes}
+ */
+function notes(live, way) {
   const codecs = live.audio?.codecs ?? [];
   const silent = way === 'webrtc' && codecs.length > 0 && !codecs.includes('OPUS');
   return {
-    hasSound: !silent && (codecs.length > 0 || live.unlisted === true),
+    hasAudio: !silent && (codecs.length > 0 || live.unlisted === true),
     isAudio: live.video === undefined && live.unlisted !== true,
     note: silent ? `No audio over WebRTC: it needs Opus, this stream has ${codecs.join(', ')}.` : '',
   };
@@ -109,11 +137,11 @@ function render() {
   for (const way of WAYS) {
     const shown = ways.includes(way);
     panels[way].excuse = excuse();
-    // what plays, or tries to, is left alone, also when the list cannot be asked for
+    // a player that runs is left alone, also when the list cannot be fetched
     if (shown && live !== undefined) {
-      const url = way === 'llhls' ? llhlsUrl() : whepUrl();
-      const about = notes(way);
-      const wanted = [live.since, url, live.video?.codec, about.hasSound].join(' ');
+      const url = way === 'llhls' ? llhlsUrl(live) : whepUrl(live);
+      const about = notes(live, way);
+      const wanted = [live.since, url, live.video?.codec, about.hasAudio].join(' ');
       if (running[way] !== wanted) panels[way].play(url, about);
       running[way] = wanted;
     } else {
@@ -127,18 +155,19 @@ function render() {
     byId('panels').replaceChildren(...wanted);
   }
   byId('panels').classList.toggle('two', wanted.length > 1);
-  document.querySelector('main').classList.toggle('one', wanted.length < 2);
+  find(HTMLElement, 'main').classList.toggle('one', wanted.length < 2);
   renderModes(ways);
   renderAbout();
   renderLinks();
 }
 
-/** Why what does not play may not. */
+/** Reason why nothing plays, where the page knows it. */
 function excuse() {
   if (refused > 0) return UNREACHABLE;
   return live?.relayed === true ? AWAY : undefined;
 }
 
+/** @returns {State} */
 function absence() {
   if (live !== undefined && shownWays().length === 0) {
     return ['Not for browsers', 'LL-HLS and WebRTC are off for this stream.', false];
@@ -150,11 +179,12 @@ function absence() {
     : ['Not live yet', 'It starts here by itself.', true];
 }
 
+/** @param {readonly Way[]} ways */
 function renderModes(ways) {
-  for (const input of byId('modes').elements) {
+  for (const input of byId('modes').querySelectorAll('input')) {
     const { value } = input;
-    const needed = value === 'both' ? WAYS : [value];
-    input.disabled = live !== undefined && needed.some((way) => live[way].length === 0);
+    const needed = WAYS.filter((way) => value === 'both' || value === way);
+    input.disabled = needed.some((way) => live?.[way].length === 0);
     input.checked = ways.length > 1 ? value === 'both' : value === ways[0];
   }
 }
@@ -162,9 +192,9 @@ function renderModes(ways) {
 function renderAbout() {
   const parts = [app];
   const own = Object.values(panels).filter(({ playing }) => playing).length;
-  const known = live !== undefined && (refused === 0 || own > 0);
-  if (known && !live.unlisted) {
-    parts.push(media(live), watching(Math.max(live.viewers, own)), `live for ${age(serverNow() - live.since)}`);
+  const known = refused === 0 || own > 0 ? live : undefined;
+  if (known && !known.unlisted) {
+    parts.push(media(known), watching(Math.max(known.viewers, own)), `live for ${age(serverNow() - known.since)}`);
   }
   const text = parts.filter(Boolean).join(' · ');
   if (byId('about').textContent !== text) byId('about').textContent = text;
@@ -172,11 +202,12 @@ function renderAbout() {
 }
 
 function renderLinks() {
+  /** @type {[name: string, url: string][]} */
   const rows = [];
-  if (live?.llhls.length > 0) rows.push(['LL-HLS', new URL(llhlsUrl(), location).href]);
-  if (live?.webrtc.length > 0) {
-    rows.push(['WHEP', new URL(whepUrl(), location).href]);
-    const socket = new URL(`${base}${query()}`, location);
+  if (live && live.llhls.length > 0) rows.push(['LL-HLS', new URL(llhlsUrl(live), location.href).href]);
+  if (live && live.webrtc.length > 0) {
+    rows.push(['WHEP', new URL(whepUrl(live), location.href).href]);
+    const socket = new URL(`${base}${query()}`, location.href);
     socket.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
     rows.push(['OvenPlayer', socket.href]);
   }
@@ -185,7 +216,7 @@ function renderLinks() {
 }
 
 function addTools() {
-  const here = () => new URL(`${base}${query()}`, location).href;
+  const here = () => new URL(`${base}${query()}`, location.href).href;
   const dialog = new ShareDialog(here, stream);
   const share = element('button', { type: 'button', className: 'button', textContent: 'Share' });
   share.addEventListener('click', () => dialog.open());
@@ -193,10 +224,21 @@ function addTools() {
   document.body.append(dialog.element);
 }
 
-/** Where names are not listed, the addresses are tried as they are usual. */
-const UNLISTED = { unlisted: true, since: 0, viewers: 0, llhls: ['llhls.m3u8'], webrtc: ['webrtc_default'] };
+/**
+ * Stands for a stream whose name is not listed: its usual addresses are tried.
+ * @type {Live}
+ */
+const UNLISTED = {
+  app,
+  stream,
+  unlisted: true,
+  since: 0,
+  viewers: 0,
+  llhls: ['llhls.m3u8'],
+  webrtc: ['webrtc_default'],
+};
 
-/** Questions for what is live, and the newest that was answered: an older one has nothing to add. */
+/** Numbers of the newest request and of the newest answer: an older answer is ignored. */
 let asked = 0;
 let answered = 0;
 
@@ -209,17 +251,17 @@ async function poll() {
     live = restricted ? UNLISTED : streams[0];
     refused = 0;
     if (live !== undefined) {
-      // a node that relays it does not know since when it has been live, while nobody has it
-      if (live.relayed) live.since = since ?? live.since;
+      // while no node owns it, a relay does not know when it began
+      if (live.relayed) live = { ...live, since: since ?? live.since };
       since = live.since;
       everLive = true;
       liveAt = performance.now();
-      masterUrl = live.llhls.length > 0 ? llhlsUrl() : undefined;
+      masterUrl = live.llhls.length > 0 ? llhlsUrl(live) : undefined;
     }
     interrupted = live === undefined && (await mayReturn());
   } catch (error) {
     // a server that answers with an error is there
-    if (!(error instanceof TypeError) && error.name !== 'TimeoutError') return;
+    if (!(error instanceof TypeError) && !isTimeout(error)) return;
     if (own < answered) return;
     answered = own;
     refused++;
@@ -228,8 +270,8 @@ async function poll() {
 }
 
 /**
- * Any node keeps the playlist of a stream for as long as its publisher may return, and no longer. Without a playlist nobody
- * tells; a stream is not over yet while it may be on its way to another node.
+ * Whether the publisher may return. All nodes keep the playlist of a stream for exactly that long. Without a playlist, a
+ * stream is not over while it may be on its way to another node.
  */
 async function mayReturn() {
   const gone = performance.now() - liveAt;
@@ -239,12 +281,16 @@ async function mayReturn() {
     const { status } = await ask(masterUrl, { method: 'HEAD' });
     return status !== 404;
   } catch (error) {
-    // a server that has just told what is live does not answer: it waits for the stream
-    if (error.name === 'TimeoutError') return true;
+    // a server that has just listed the streams does not answer: it waits for the stream
+    if (isTimeout(error)) return true;
     throw error;
   }
 }
 
+/** @param {unknown} error */
+const isTimeout = (error) => error instanceof Error && error.name === 'TimeoutError';
+
+/** @type {number | undefined} */
 let timer;
 let waited = 0;
 async function loop() {
@@ -260,8 +306,9 @@ byId('name').textContent = stream;
 document.body.classList.toggle('embedded', isEmbedded);
 addTools();
 byId('modes').addEventListener('change', ({ target }) => {
+  if (!(target instanceof HTMLInputElement)) return;
   mode = target.value;
-  const url = new URL(location);
+  const url = new URL(location.href);
   url.searchParams.set('mode', mode);
   history.replaceState(null, '', url);
   render();

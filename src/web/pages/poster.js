@@ -5,23 +5,35 @@ const [WIDTH, HEIGHT] = [320, 180];
 const BARS = 33;
 const WAVES = 5;
 
+/**
+ * @param {'svg' | 'rect' | 'path'} tag
+ * @param {Readonly<Record<string, string | number>>} attributes
+ */
 function shape(tag, attributes) {
   const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, `${value}`);
   return made;
 }
 
-/** Numbers from 0 to 1 that a name has for itself. */
+/**
+ * A sequence of numbers from 0 to 1, seeded by a name.
+ * @param {string} name
+ * @returns {() => number}
+ */
 function numbersOf(name) {
   let state = 2166136261;
-  for (const unit of name) state = Math.imul(state ^ unit.codePointAt(0), 16777619);
+  for (const unit of name) state = Math.imul(state ^ (unit.codePointAt(0) ?? 0), 16777619);
   return () => {
     state = Math.imul(state ^ (state >>> 15), 2246822507) + 0x9e3779b9;
     return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32;
   };
 }
 
-/** What is drawn where there is no picture: waves for a video, the bars of a sound where there is nothing else. */
+/**
+ * A drawing for a stream without a thumbnail: waves for a video, bars where there is only audio.
+ * @param {string} name
+ * @param {boolean} isAudio
+ */
 function drawing(name, isAudio) {
   const next = numbersOf(name);
   const svg = shape('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'xMidYMid slice' });
@@ -31,6 +43,7 @@ function drawing(name, isAudio) {
   return svg;
 }
 
+/** @param {() => number} next */
 function bars(next) {
   const step = WIDTH / (BARS + 7);
   return Array.from({ length: BARS }, (_, at) => {
@@ -41,31 +54,35 @@ function bars(next) {
   });
 }
 
+/** @param {() => number} next */
 function waves(next) {
   return Array.from({ length: WAVES }, (_, at) => {
     const level = HEIGHT * (0.3 + 0.15 * at);
-    const [one, other] = [next(), next()].map((value) => (value - 0.5) * 90);
+    const [one, other] = [(next() - 0.5) * 90, (next() - 0.5) * 90];
     const path = `M0 ${level + one}C${WIDTH * 0.35} ${level - one} ${WIDTH * 0.6} ${level + other} ${WIDTH} ${level - other}V${HEIGHT + 2}H0Z`;
     return shape('path', { d: path, class: 'wave' });
   });
 }
 
-/**
- * The picture of a stream: its newest thumbnail where there is one, a drawing of its own until that has come and where there
- * is none.
- */
+/** The newest thumbnail of a stream; a drawing until it has come, and where there is none. */
 export class Poster {
   element = element('div', { className: 'poster' });
+  /** @type {HTMLImageElement | undefined} */
   #image;
+  /** @type {boolean | undefined} */
   #isAudio;
   #name;
 
+  /** @param {string} name */
   constructor(name) {
     this.#name = name;
     this.element.style.setProperty('--hue', `${Math.round(numbersOf(name)() * 360)}`);
   }
 
-  /** Draws what stands where there is no picture. */
+  /**
+   * Makes the drawing.
+   * @param {boolean} isAudio
+   */
   draw(isAudio) {
     if (isAudio === this.#isAudio) return;
     this.#isAudio = isAudio;
@@ -73,7 +90,10 @@ export class Poster {
     this.element.prepend(drawing(this.#name, isAudio));
   }
 
-  /** Shows a picture when it has come. @param url undefined: there is none */
+  /**
+   * Shows a thumbnail when it has loaded.
+   * @param {string | undefined} url undefined where there is none
+   */
   async show(url) {
     if (url === undefined) {
       this.#image?.remove();
@@ -84,7 +104,7 @@ export class Poster {
     try {
       await image.decode();
     } catch {
-      // the picture before it is better than none
+      // the one before it is better than none
       return;
     }
     if (this.#image === undefined) this.element.append(image);

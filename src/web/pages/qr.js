@@ -3,7 +3,8 @@ const MAX_BYTES = 666;
 
 /**
  * A QR code of a text as UTF-8, in byte mode with error correction level M.
- * @param generator package qrcode-generator
+ * @param {typeof import('./qrcode-generator.js').default} generator
+ * @param {string} text
  * @returns rows of modules, true for dark ones, without the quiet zone; undefined for a text that is too long
  */
 export function qrCode(generator, text) {

@@ -5,8 +5,11 @@ const SVG = 'http://www.w3.org/2000/svg';
 /** Modules of white around a code, without which readers do not find it. */
 const QUIET = 4;
 
-/** A QR code as a picture, or the reason why there is none. */
-async function qrPicture(text) {
+/**
+ * A QR code as SVG, or the reason why there is none.
+ * @param {string} text
+ */
+async function qrImage(text) {
   const library = await import('./qrcode-generator.js').catch(() => undefined);
   if (library === undefined) return element('p', { className: 'muted' }, 'The QR code could not be loaded.');
   const modules = qrCode(library.default, text);
@@ -15,19 +18,24 @@ async function qrPicture(text) {
   const squares = modules.flatMap((row, y) =>
     row.flatMap((dark, x) => (dark ? [`M${x + QUIET} ${y + QUIET}h1v1h-1z`] : [])),
   );
-  const picture = document.createElementNS(SVG, 'svg');
-  picture.setAttribute('viewBox', `0 0 ${size} ${size}`);
-  picture.setAttribute('role', 'img');
-  picture.setAttribute('aria-label', `QR code of ${text}`);
+  const image = document.createElementNS(SVG, 'svg');
+  image.setAttribute('viewBox', `0 0 ${size} ${size}`);
+  image.setAttribute('role', 'img');
+  image.setAttribute('aria-label', `QR code of ${text}`);
   const path = document.createElementNS(SVG, 'path');
   path.setAttribute('d', squares.join(''));
-  picture.append(path);
-  return picture;
+  image.append(path);
+  return image;
 }
 
+/** @param {string} text */
 const escaped = (text) => text.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll('<', '&lt;');
 
-/** HTML that shows the player in a page of another site. */
+/**
+ * HTML that shows the player in a page of another site.
+ * @param {string} pageUrl
+ * @param {string} title
+ */
 export function embedCode(pageUrl, title) {
   const url = new URL(pageUrl);
   url.searchParams.set('embed', '');
@@ -37,15 +45,16 @@ export function embedCode(pageUrl, title) {
   );
 }
 
-/**
- * What a viewer passes on: the page's address, a code of it for a telephone, and HTML for other sites.
- * @param urlOf the address of the page, as it is when the dialog opens
- */
+/** A dialog that offers the page's address, a code of it for a telephone, and HTML for other sites. */
 export class ShareDialog {
   element = element('dialog', { className: 'share', ariaLabel: 'Share' });
   #urlOf;
   #title;
 
+  /**
+   * @param {() => string} urlOf address of the page when the dialog opens
+   * @param {string} title
+   */
   constructor(urlOf, title) {
     this.#urlOf = urlOf;
     this.#title = title;
@@ -56,7 +65,7 @@ export class ShareDialog {
   open() {
     const url = this.#urlOf();
     const place = element('div', { className: 'qr' });
-    void qrPicture(url).then((code) => place.replaceChildren(code));
+    void qrImage(url).then((code) => place.replaceChildren(code));
     const close = element('button', { type: 'button', className: 'plain', textContent: 'Close' });
     close.addEventListener('click', () => this.element.close());
     this.element.replaceChildren(
@@ -73,6 +82,11 @@ export class ShareDialog {
   }
 }
 
+/**
+ * @param {string} name
+ * @param {string} text
+ * @param {number} rows
+ */
 function copyField(name, text, rows) {
   const field = element('textarea', { value: text, readOnly: true, rows, id: name.replaceAll(' ', '-') });
   return element(

@@ -1,13 +1,13 @@
 import { hedged } from './hedged.js';
 import { useIceServers } from './ice-servers.js';
 
-/** A server that has not said by then that it still has a session is gone. */
+/** A server that has not confirmed a session by then is gone. */
 const CONFIRM_TIMEOUT_MS = 1000;
 const END_TIMEOUT_MS = 2500;
 const FRAGMENT_TYPE = 'application/trickle-ice-sdpfrag';
 /**
- * The identifiers under which the server writes header extensions. It answers those that are offered so, and only with
- * them can it tell what the network carries and choose the rendition by it.
+ * Identifiers that the server uses for header extensions. It answers only these, and needs the extensions to estimate the
+ * bandwidth and choose the rendition by it.
  */
 const IDENTIFIERS = new Map([
   ['urn:ietf:params:rtp-hdrext:sdes:mid', 1],
@@ -15,53 +15,62 @@ const IDENTIFIERS = new Map([
   ['http://www.ietf.org/id/draft-holmer-rmcat-transport-wide-cc-extensions-01', 5],
 ]);
 
-/** Whether this browser sets an offer with other identifiers than its own; one that does not is sent the first rendition. */
+/** Whether this browser sets an offer with other identifiers than its own; one that does not gets the first rendition. */
 let takesIdentifiers = true;
 
-/** One session of a viewer (draft-ietf-wish-whep). It is asked for with `offer`, and plays from `begin` on. */
+/**
+ * Reason why nothing plays, for the viewer; `final`: trying again is of no use.
+ * @typedef {{ reason: string | undefined, final: boolean }} Failure
+ */
+
+/** A session of a viewer (draft-ietf-wish-whep), requested by `offer`, and started by `begin`. */
 export class WhepSession {
   #peer = new RTCPeerConnection();
   #stream = new MediaStream();
   #closed = false;
   #closing = new AbortController();
+  /** @type {URL | undefined} */
   #url;
+  /** @type {{ type: 'offer', sdp: string } | undefined} */
   #offer;
-  #answer;
-  #answerHeaders;
+  #answer = '';
+  #answerHeaders = new Headers();
 
   /**
-   * Asks for the session; where no node answers at first, others as well. What they grant besides is ended at once.
-   * @param pauses as those of `hedged`
-   * @throws Refusal, TypeError and TimeoutError where no node answers
+   * Requests the session; where no node answers at first, also from others. Sessions granted besides are ended at once.
+   * @param {string} url
+   * @param {{ timeoutMs: number, pauses: readonly number[] }} terms `pauses` as those of `hedged`
+   * @throws {Refusal} TypeError and TimeoutError where no node answers
    */
   async offer(url, { timeoutMs, pauses }) {
-    this.#offer = await this.#describe();
+    const { sdp: body } = (this.#offer = await this.#describe());
     if (this.#closed) return;
     const ask = () =>
       fetch(url, {
         method: 'POST',
         headers: { 'content-type': 'application/sdp' },
-        body: this.#offer.sdp,
+        body,
         signal: AbortSignal.timeout(timeoutMs),
       });
     const response = await hedged(ask, pauses, (late) => endSession(locationOf(late)));
     if (response.status !== 201) throw new Refusal(response.status);
     this.#url = locationOf(response);
-    // it was not known before that there is something to end
+    // only now is there a session to end
     if (this.#closed) endSession(this.#url);
     this.#answerHeaders = response.headers;
     this.#answer = await response.text();
   }
 
   /**
-   * Receives what was granted.
-   * @param receives called with the stream as soon as it has a track
-   * @param ended called when nothing can come any more: `{ reason, final }`
+   * Receives the media of the session.
+   * @param {(stream: MediaStream) => void} receives called with the stream as soon as it has a track
+   * @param {(failure: Failure) => void} ended called when no media can come any more
    */
   async begin(receives, ended) {
     if (this.#closed) return;
     const peer = this.#peer;
-    // a browser may tell of the end that it is told to make
+    // a browser may report an end that `close` causes
+    /** @param {Failure} failure */
     const end = (failure) => this.#closed || ended(failure);
     peer.ontrack = ({ track }) => {
       this.#stream.addTrack(track);
@@ -84,7 +93,7 @@ export class WhepSession {
     return this.#peer.getStats();
   }
 
-  /** Packets of media so far. RTCP and checks of the way (ICE) count for nothing: they go on while a server stands still. */
+  /** Number of media packets so far, without RTCP and ICE checks, which go on while a server stands still. */
   async received() {
     let received = 0;
     for (const entry of (await this.report()).values())
@@ -92,13 +101,11 @@ export class WhepSession {
     return received;
   }
 
-  /** Whether a node says that it has the session: it is sent a candidate exchange that changes nothing (RFC 9725, 4.3.1). */
+  /** Asks whether a node has the session, by a candidate exchange that changes nothing (RFC 9725, 4.3.1). */
   async isKnown() {
     if (this.#url === undefined) return true;
-    const body = this.#offer.sdp
-      .match(/^a=ice-(?:ufrag|pwd):.*\r\n/gm)
-      .slice(0, 2)
-      .join('');
+    const credentials = this.#offer?.sdp.match(/^a=ice-(?:ufrag|pwd):.*\r\n/gm) ?? [];
+    const body = credentials.slice(0, 2).join('');
     const signal = AbortSignal.any([this.#closing.signal, AbortSignal.timeout(CONFIRM_TIMEOUT_MS)]);
     const headers = { 'content-type': FRAGMENT_TYPE, 'if-match': '*' };
     try {
@@ -108,7 +115,7 @@ export class WhepSession {
     }
   }
 
-  /** Also what is granted later. Idempotent. */
+  /** Ends the session, also one that is granted later. Idempotent. */
   close() {
     if (this.#closed) return;
     this.#closed = true;
@@ -117,17 +124,18 @@ export class WhepSession {
     endSession(this.#url);
   }
 
+  /** @returns {Promise<{ type: 'offer', sdp: string }>} */
   async #describe() {
     const peer = this.#peer;
     peer.addTransceiver('video', { direction: 'recvonly' });
     peer.addTransceiver('audio', { direction: 'recvonly' });
     const offer = await peer.createOffer();
     // Without it browsers decode Opus to one channel.
-    const sdp = offer.sdp.replaceAll('useinbandfec=1', 'useinbandfec=1;stereo=1');
+    const sdp = (offer.sdp ?? '').replaceAll('useinbandfec=1', 'useinbandfec=1;stereo=1');
     return { type: 'offer', sdp: takesIdentifiers ? identified(sdp) : sdp };
   }
 
-  /** Only now that the answer has told of ICE servers: browsers gather candidates from here on. */
+  /** Sets the local description after the answer, which names ICE servers: browsers gather candidates from here on. */
   async #setOffer() {
     try {
       await this.#peer.setLocalDescription(this.#offer);
@@ -140,32 +148,46 @@ export class WhepSession {
   }
 }
 
-/** What ends a player whose server has gone. */
+/**
+ * Ends a player whose server is gone.
+ * @type {Failure}
+ */
 export const LOST = { reason: 'The connection to the server was lost', final: false };
 
-/** Of the session that an answer grants. */
+/**
+ * URL of the session that an answer grants.
+ * @param {Response} response
+ */
 function locationOf(response) {
   const location = response.status === 201 ? response.headers.get('location') : null;
   return location === null ? undefined : new URL(location, response.url);
 }
 
-/** Says that nobody plays a session. Its node may be the one that has gone: then it finds that out by itself. */
+/**
+ * Ends a session at its node. A node that is gone detects the end by itself.
+ * @param {URL | undefined} url
+ */
 function endSession(url) {
   if (url === undefined) return;
   fetch(url, { method: 'DELETE', keepalive: true, signal: AbortSignal.timeout(END_TIMEOUT_MS) }).catch(() => undefined);
 }
 
-/** An offer with the server's identifiers for its extensions, and others for the rest. */
+/**
+ * Rewrites an offer to use the server's identifiers for its extensions, and others for the rest.
+ * @param {string} sdp
+ */
 function identified(sdp) {
   const given = new Map(IDENTIFIERS);
   const free = [2, 3, 6, 7, 8, 9, 10, 11, 12, 13, 14];
   return sdp.replace(/^a=extmap:\d+(\S*) (\S+).*\r\n/gm, (_, direction, uri) => {
-    if (!given.has(uri)) given.set(uri, free.shift());
-    const id = given.get(uri);
-    return id === undefined ? '' : `a=extmap:${id}${direction} ${uri}\r\n`;
+    const id = given.get(uri) ?? free.shift();
+    if (id === undefined) return '';
+    given.set(uri, id);
+    return `a=extmap:${id}${direction} ${uri}\r\n`;
   });
 }
 
+/** @type {Readonly<Record<number, Failure>>} */
 const REFUSALS = {
   401: { reason: 'You are not allowed to watch this stream', final: true },
   403: { reason: 'You are not allowed to watch this stream', final: true },
@@ -175,8 +197,12 @@ const REFUSALS = {
   503: { reason: 'The server cannot play this stream now', final: false },
 };
 
-/** No session, and what a viewer reads of it: `{ reason, final }`. */
+/** An answer that grants no session, and its `Failure`. */
 export class Refusal extends Error {
+  reason;
+  final;
+
+  /** @param {number} status */
   constructor(status) {
     super(`status ${status}`);
     const { reason, final } = REFUSALS[status] ?? { reason: `The server refused WebRTC (${status})`, final: false };

@@ -1,19 +1,21 @@
 import { SilenceWatch } from './silence.js';
 import { LOST, Refusal, WhepSession } from './whep-session.js';
 
+/** @import { Failure } from './whep-session.js' */
+
 const OFFER_TIMEOUT_MS = { most: 10_000, again: 2500 };
 const SHORT_ATTEMPTS = 4;
-/** Between offers of who comes back, while no node answers. */
+/** Pauses between offers of a viewer that comes back, while no node answers. */
 const PAUSES_MS = [300, 600];
-/** How often it is looked whether media came. */
+/** Interval of checks whether media came. */
 const LISTEN_EVERY_MS = 250;
-/** When a node has not said for so long that it has the session, another session is asked for. */
+/** When a node has not confirmed the session for so long, another session is requested. */
 const SPARE_AFTER_MS = 250;
 
 /**
- * How a session is asked for. A stream that is starting may take a while. A node that has died keeps those who come back
- * waiting, until balancers have noticed; a node that all of them come to may be slow to answer.
- * @param attempt since it played last; 0 where it has not played yet
+ * Timeout and pauses of a session's offers. A stream that is starting may take a while. A dead node keeps viewers that come
+ * back waiting until load balancers have noticed; a node that all of them reach may be slow to answer.
+ * @param {number} attempt since it played last; 0 where it has not played yet
  */
 export function offerTerms(attempt) {
   const isShort = attempt > 0 && attempt <= SHORT_ATTEMPTS;
@@ -24,34 +26,42 @@ export function offerTerms(attempt) {
 }
 
 /**
- * Plays a WHEP resource in a video element (WebRTC). When no media comes, and no node says that it still has the session,
- * it goes on with another one; it ends when there is none, and when the server closes DTLS.
- * `failed({ reason, final })` is called once at most; nothing plays after it.
- * `interrupted()` is called when the session is lost, and another one is waited for.
+ * Plays a WHEP resource in a video element (WebRTC). When no media comes, and no node confirms the session, it goes on with
+ * another one; it ends when there is none, and when the server closes DTLS.
  */
 export class WhepPlayer {
   #video;
   #failed;
   #interrupted;
-  #url;
-  /** What plays, or is asked for. */
+  #url = '';
+  /** @type {WhepSession | undefined} */
   #session;
-  /** What is to play instead. */
+  /** Requested to replace the session. @type {WhepSession | undefined} */
   #spare;
   #closed = false;
   #abort = new AbortController();
+  /** @type {number | undefined} */
   #listening;
+  /** @type {{ at: number, bytes: number, delay: number, frames: number } | undefined} */
   #last;
-  /** Frames since the last reading, and the milliseconds from when they were received to when they are on the screen. */
+  /** Frames since the last reading, and the sum of their milliseconds from receipt to the screen. */
   #shown = { frames: 0, delay: 0 };
 
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {(failure: Failure) => void} failed called once at most; nothing plays after it
+   * @param {() => void} interrupted called when the session is lost, and the player waits for another one
+   */
   constructor(video, failed, interrupted) {
     this.#video = video;
     this.#failed = failed;
     this.#interrupted = interrupted;
   }
 
-  /** @param attempt since it played last; 0 where it has not played yet */
+  /**
+   * @param {string} url
+   * @param {number} attempt since it played last; 0 where it has not played yet
+   */
   async start(url, attempt) {
     if (typeof RTCPeerConnection === 'undefined') {
       this.#fail({ reason: 'This browser has no WebRTC', final: true });
@@ -69,7 +79,7 @@ export class WhepPlayer {
     }
   }
 
-  /** Latency in seconds, bitrate in bit/s, frames and when they were counted (ms); what is not known is undefined. */
+  /** Reads the statistics. */
   async stats() {
     return {
       latencyMeaning:
@@ -90,6 +100,7 @@ export class WhepPlayer {
     this.#video.srcObject = null;
   }
 
+  /** @param {WhepSession} session */
   async #play(session) {
     if (this.#closed) return;
     this.#session = session;
@@ -101,6 +112,7 @@ export class WhepPlayer {
     );
   }
 
+  /** @param {WhepSession} session */
   #listen(session) {
     const silence = new SilenceWatch(performance.now());
     let busy = false;
@@ -121,8 +133,10 @@ export class WhepPlayer {
   }
 
   /**
-   * Whether a session that brings nothing goes on. One that has never brought anything has no spare: its player is started
-   * again, less and less often.
+   * Whether a silent session goes on. One that has never brought media has no spare: its player is started again, less and
+   * less often.
+   * @param {WhepSession} session
+   * @param {boolean} hasPlayed
    */
   async #isKept(session, hasPlayed) {
     const known = session.isKnown();
@@ -132,7 +146,12 @@ export class WhepPlayer {
     return isKnown;
   }
 
-  /** The same while no node answers: another session is asked for, and whichever is answered first is played. */
+  /**
+   * Requests another session while no node answers for this one, and plays the one that is answered first.
+   * @param {WhepSession} session
+   * @param {Promise<boolean>} known
+   * @returns whether that is the present one
+   */
   async #isKeptOrReplaced(session, known) {
     const spare = new WhepSession();
     this.#spare = spare;
@@ -155,6 +174,7 @@ export class WhepPlayer {
     return false;
   }
 
+  /** @param {Failure} failure */
   #fail({ reason, final }) {
     if (this.#closed) return;
     this.close();
@@ -172,9 +192,11 @@ export class WhepPlayer {
     });
   }
 
+  /** @param {RTCStatsReport} report */
   #read(report) {
     let video;
     let bytes = 0;
+    /** @type {number | undefined} */
     let rtt;
     for (const entry of report.values()) {
       if (entry.type === 'inbound-rtp') {
@@ -203,16 +225,25 @@ export class WhepPlayer {
   }
 }
 
-/** Seconds that all frames so far spent in this browser, from the first packet to the decoded picture. */
+/**
+ * Sum of the seconds that frames spent in this browser, from their first packet until they were decoded.
+ * @param {{ totalProcessingDelay?: number, jitterBufferDelay?: number, totalDecodeTime?: number }} video
+ */
 function delayOf(video) {
   return video.totalProcessingDelay ?? (video.jitterBufferDelay ?? 0) + (video.totalDecodeTime ?? 0);
 }
 
-/** Viewers who lose their server together do not all ask for another session at once. */
+/**
+ * Waits for a random time: viewers that lose their server together do not all request another session at once.
+ * @returns {Promise<undefined>}
+ */
 const spareTime = () => new Promise((resolve) => setTimeout(resolve, SPARE_AFTER_MS * (1 + Math.random())));
 
-/** What a viewer reads of an error. */
+/**
+ * @param {unknown} error
+ * @returns {Failure}
+ */
 function failureOf(error) {
-  const isTold = error === LOST || error instanceof Refusal;
-  return isTold ? error : { reason: 'The server cannot be reached', final: false };
+  if (error === LOST) return LOST;
+  return error instanceof Refusal ? error : { reason: 'The server cannot be reached', final: false };
 }

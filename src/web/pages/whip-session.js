@@ -3,35 +3,44 @@ import { useIceServers } from './ice-servers.js';
 const ANSWER_MS = 10_000;
 const END_MS = 2500;
 
-/** The server's answer that is no session, with its own words. */
+/** An answer of the server that grants no session, with its own text. */
 export class Refused extends Error {
+  status;
+
+  /**
+   * @param {number} status
+   * @param {string} message
+   */
   constructor(status, message) {
     super(message || `The server answered ${status}`);
     this.status = status;
   }
 
-  /** Whether the same request may be answered otherwise in a moment: the session before it may not be over yet. */
+  /** Whether the same request may succeed in a moment: the session before it may not be over yet. */
   get mayPass() {
     return this.status === 409 || this.status === 429 || this.status >= 500;
   }
 }
 
-/** One session of a publisher by WHIP (RFC 9725), of what a media stream has. */
+/** A session of a publisher by WHIP (RFC 9725). */
 export class WhipSession {
   #peer = new RTCPeerConnection();
   #closed = false;
+  /** @type {URL | undefined} */
   #url;
   #ended;
 
-  /** @param ended called once when nothing is sent any more, unless by `close` */
+  /** @param {() => void} ended called once when the connection is lost, but not by `close` */
   constructor(ended) {
     this.#ended = ended;
   }
 
   /**
    * Offers the tracks and sends them as soon as the server has answered.
-   * @param media tracks by kind: one video, one audio, or one of both
-   * @throws Refused; TypeError and TimeoutError where no server answers
+   * @param {string} url
+   * @param {MediaStream} media at most one track of each kind
+   * @param {{ maxBitrate: number, contentHint: string }} options of the video
+   * @throws {Refused} TypeError and TimeoutError where no server answers
    */
   async publish(url, media, { maxBitrate, contentHint }) {
     const peer = this.#peer;
@@ -52,13 +61,13 @@ export class WhipSession {
     const response = await fetch(url, {
       method: 'POST',
       headers: { 'content-type': 'application/sdp' },
-      body: offer.sdp,
+      body: offer.sdp ?? '',
       signal: AbortSignal.timeout(ANSWER_MS),
     });
     const text = await response.text();
     if (response.status !== 201) throw new Refused(response.status, text);
     this.#url = new URL(response.headers.get('location') ?? '', response.url);
-    // it was not known before that there is something to end
+    // only now is there a session to end
     if (this.#closed) return endSession(this.#url);
     useIceServers(peer, response.headers);
     await peer.setLocalDescription(offer);
@@ -67,10 +76,14 @@ export class WhipSession {
     dtls?.addEventListener('statechange', () => dtls.state === 'closed' && this.#lose());
   }
 
-  /** Sends another track instead of the one of its kind, with no more than `maxBitrate` if it is video. */
+  /**
+   * Sends another track instead of the one of its kind.
+   * @param {MediaStreamTrack} track
+   * @param {number} maxBitrate of video
+   */
   async replace(track, maxBitrate) {
     const sender = this.#peer.getSenders().find((one) => one.track?.kind === track.kind);
-    if (sender === undefined) return;
+    if (!sender?.track) return;
     track.contentHint = sender.track.contentHint;
     await sender.replaceTrack(track);
     if (track.kind !== 'video') return;
@@ -79,7 +92,7 @@ export class WhipSession {
     await sender.setParameters(parameters);
   }
 
-  /** What the browser counts of what is sent. */
+  /** Statistics of the browser. */
   report() {
     return this.#peer.getStats();
   }
@@ -99,14 +112,21 @@ export class WhipSession {
   }
 }
 
-/** Players by HLS have no VP8, which browsers prefer. */
+/**
+ * Prefers H.264 to VP8, which browsers prefer and players by HLS do not have.
+ * @param {RTCRtpTransceiver} transceiver
+ */
 function preferH264(transceiver) {
   const { codecs = [] } = RTCRtpSender.getCapabilities('video') ?? {};
+  /** @param {RTCRtpCodec} codec */
   const isH264 = ({ mimeType }) => mimeType.toLowerCase() === 'video/h264';
   transceiver.setCodecPreferences?.([...codecs.filter(isH264), ...codecs.filter((codec) => !isH264(codec))]);
 }
 
-/** The server may be the one that has gone: then it finds that out by itself. */
+/**
+ * Ends a session at its server. A server that is gone detects the end by itself.
+ * @param {URL} url
+ */
 function endSession(url) {
   fetch(url, { method: 'DELETE', keepalive: true, signal: AbortSignal.timeout(END_MS) }).catch(() => undefined);
 }

@@ -1,20 +1,29 @@
 import { element, replaceIfChanged, showAddresses } from '../common.js';
 import { Choice } from './parts.js';
 
-/** Where a stream is published and played, by what a node says of its addresses. */
+/** @import { NodeInfo } from '../answers.ts' */
+/** @import { StreamName } from './api.js' */
+
+/** Addresses at which a stream is published and played, as a node reports them. */
 export class Addresses {
   #stream;
   #node = new Choice('address-node', 'Node');
   #place = element('div');
+  /** @type {{ nodes: NodeInfo[], outputs: string[] }} */
   #shown = { nodes: [], outputs: [] };
   element = element('div', {}, this.#node.element, this.#place);
 
+  /** @param {StreamName} stream */
   constructor(stream) {
     this.#stream = stream;
     this.#node.onChoice = () => this.#draw();
   }
 
-  /** @param owner id of the node that has the stream, which is the first to be shown */
+  /**
+   * @param {readonly NodeInfo[]} nodes
+   * @param {string | undefined} owner id of the node that has the stream, which is listed first
+   * @param {string[]} outputs
+   */
   show(nodes, owner, outputs) {
     const ready = nodes.filter(({ id, state }) => state === 'ready' || id === owner);
     ready.sort((a, b) => Number(b.id === owner) - Number(a.id === owner));
@@ -26,9 +35,12 @@ export class Addresses {
   #draw() {
     const { nodes, outputs } = this.#shown;
     const { addresses = {} } = nodes.find(({ id }) => id === this.#node.chosen) ?? {};
+    /** @type {(readonly [title: string, rows: Address[]])[]} */
     const groups = [
       ['Publish', publishRows(addresses, this.#stream)],
-      ...outputs.map((output) => [`Play ${output}`, playRows(addresses, { ...this.#stream, output })]),
+      ...outputs.map(
+        (output) => /** @type {const} */ ([`Play ${output}`, playRows(addresses, { ...this.#stream, output })]),
+      ),
     ];
     replaceIfChanged(this.#place, groups, () =>
       groups
@@ -42,25 +54,38 @@ export class Addresses {
   }
 }
 
+/** @typedef {readonly [name: string, url: string]} Address */
+
+/** @param {string[]} parts */
 const inPath = (...parts) => parts.map(encodeURIComponent).join('/');
 
+/**
+ * @param {NodeInfo['addresses']} addresses by module
+ * @param {StreamName} stream
+ * @returns {Address[]}
+ */
 function publishRows({ rtmp = [], whip = [], srt = [] }, { vhost, app, stream }) {
   return [
-    ...rtmp.map((base) => ['RTMP', `${base}/${inPath(app, stream)}`]),
-    ...whip.map((base) => ['WHIP', `${base}/${inPath(app, stream)}?direction=whip`]),
-    ...srt.map((base) => ['SRT', `${base}?streamid=${inPath(vhost, app, stream)}`]),
+    ...rtmp.map((base) => /** @type {const} */ (['RTMP', `${base}/${inPath(app, stream)}`])),
+    ...whip.map((base) => /** @type {const} */ (['WHIP', `${base}/${inPath(app, stream)}?direction=whip`])),
+    ...srt.map((base) => /** @type {const} */ (['SRT', `${base}?streamid=${inPath(vhost, app, stream)}`])),
   ];
 }
 
+/**
+ * @param {NodeInfo['addresses']} addresses by module
+ * @param {StreamName & { output: string }} stream
+ * @returns {Address[]}
+ */
 function playRows({ llhls = [], hls = [], webrtc = [], srtPlay = [], ovt = [] }, { vhost, app, output }) {
   const path = inPath(app, output);
   return [
-    ...llhls.map((base) => ['Page', `${base}/${path}`]),
-    ...llhls.map((base) => ['LL-HLS', `${base}/${path}/llhls.m3u8`]),
-    ...hls.map((base) => ['HLS (TS)', `${base}/${path}/ts:playlist.m3u8`]),
-    ...webrtc.map((base) => ['WHEP', `${base.replace(/^ws/, 'http')}/${path}?direction=whep`]),
-    ...webrtc.map((base) => ['OvenPlayer', `${base}/${path}`]),
-    ...srtPlay.map((base) => ['SRT', `${base}?streamid=${inPath(vhost, app, output)}`]),
-    ...ovt.map((base) => ['OVT', `${base}/${path}`]),
+    ...llhls.map((base) => /** @type {const} */ (['Page', `${base}/${path}`])),
+    ...llhls.map((base) => /** @type {const} */ (['LL-HLS', `${base}/${path}/llhls.m3u8`])),
+    ...hls.map((base) => /** @type {const} */ (['HLS (TS)', `${base}/${path}/ts:playlist.m3u8`])),
+    ...webrtc.map((base) => /** @type {const} */ (['WHEP', `${base.replace(/^ws/, 'http')}/${path}?direction=whep`])),
+    ...webrtc.map((base) => /** @type {const} */ (['OvenPlayer', `${base}/${path}`])),
+    ...srtPlay.map((base) => /** @type {const} */ (['SRT', `${base}?streamid=${inPath(vhost, app, output)}`])),
+    ...ovt.map((base) => /** @type {const} */ (['OVT', `${base}/${path}`])),
   ];
 }

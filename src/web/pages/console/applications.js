@@ -3,6 +3,9 @@ import { appPath, vhostPath } from './api.js';
 import { Editor } from './editor.js';
 import { changeButton, heading, Table } from './parts.js';
 
+/** @import { Api } from './api.js' */
+/** @import { View } from './parts.js' */
+
 const NEW_VHOST = JSON.stringify([{ name: 'name', host: { names: ['live.example.com'] } }], null, 2);
 const NEW_APP = JSON.stringify(
   [{ name: 'app', type: 'live', providers: { rtmp: {} }, publishers: { llhls: {} } }],
@@ -10,10 +13,21 @@ const NEW_APP = JSON.stringify(
   2,
 );
 
-/** Virtual hosts and applications, and what changes them: the API's own JSON, and its own errors. */
+/**
+ * A row of a virtual host has no `app`.
+ * @typedef {{ vhost: string, app?: string }} Row
+ */
+
+/**
+ * Virtual hosts and applications, and controls that change them: the API's own JSON, and its own errors.
+ * @param {Api} api
+ * @returns {View}
+ */
 export function applicationsView(api) {
   const editor = new Editor();
+  /** @param {Row} row */
   const rowPath = ({ vhost, app }) => (app === undefined ? vhostPath(vhost) : appPath({ vhost, app }));
+  /** @type {Table<Row>} */
   const table = new Table(
     'Virtual hosts and applications',
     [
@@ -24,12 +38,14 @@ export function applicationsView(api) {
         cell: (row) => {
           const path = rowPath(row);
           const name = row.app ?? row.vhost;
-          // the configuration holds secrets: who may only look is not shown it
+          // the configuration holds secrets, so read-only users do not see it
           const show = changeButton(api, 'Show', async () => editor.show(name, await api.get(path)), {
             className: 'plain',
           });
           const change = changeButton(api, 'Change', async () => {
-            const { name: _name, dynamic: _dynamic, outputProfiles: _profiles, ...changeable } = await api.get(path);
+            /** @type {Record<string, unknown>} */
+            const config = await api.get(path);
+            const { name: _name, dynamic: _dynamic, outputProfiles: _profiles, ...changeable } = config;
             editor.edit(
               `Change ${name}`,
               'It is restarted: publishers and viewers are disconnected. What you leave out stays as it is.',
@@ -60,7 +76,7 @@ export function applicationsView(api) {
   return {
     element: element('div', {}, heading('Applications', create), table.element, editor.element),
     refresh: async () => {
-      const vhosts = await api.get('/v1/vhosts');
+      const vhosts = await api.vhosts();
       const applications = await api.applications();
       const rows = vhosts.flatMap((vhost) => [{ vhost }, ...applications.filter((one) => one.vhost === vhost)]);
       table.show(rows, ({ vhost, app }) => JSON.stringify([vhost, app]));

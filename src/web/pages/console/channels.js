@@ -3,34 +3,49 @@ import { appPath } from './api.js';
 import { Editor } from './editor.js';
 import { changeButton, Choice, heading, Table } from './parts.js';
 
+/** @import { ChannelRow, MultiplexChannel, ScheduledChannel } from '../answers.ts' */
+/** @import { Api, AppName } from './api.js' */
+/** @import { ChangeAnswer } from './editor.js' */
+/** @import { View } from './parts.js' */
+
+/** @typedef {ChannelRow['kind']} Kind */
+
+/** @type {Readonly<Record<Kind, string>>} */
 const KINDS = { scheduledChannels: 'Scheduled', multiplexChannels: 'Multiplex' };
 
+/** @param {ChannelRow} row */
 const channelPath = ({ vhost, app, kind, name }) => `${appPath({ vhost, app })}/${kind}/${encodeURIComponent(name)}`;
+/** @param {ChannelRow} row */
 const channelKey = ({ vhost, app, kind, name }) => JSON.stringify([vhost, app, kind, name]);
 
-/** What a channel does at present. */
-function stateOf({ kind, channel }) {
-  if (channel === undefined) return 'unknown';
-  if (kind === 'multiplexChannels') return channel.state ?? 'unknown';
-  return channel.currentProgram?.state ?? 'offair';
+/** @param {ChannelRow} row */
+function stateOf(row) {
+  if (row.channel === undefined) return 'unknown';
+  return row.kind === 'multiplexChannels' ? row.channel.state : row.channel.currentProgram.state;
 }
 
-/** What it plays, or waits for. */
-function playing({ kind, channel }) {
-  if (kind === 'multiplexChannels') {
-    const sources = channel?.sourceStreams?.map(({ url }) => url).join(', ') ?? '';
-    return channel?.pullingMessage ?? sources;
+/**
+ * Present item or sources of a channel, or the reason why it waits.
+ * @param {ChannelRow} row
+ */
+function playing(row) {
+  if (row.kind === 'multiplexChannels') {
+    const sources = row.channel?.sourceStreams.map(({ url }) => url).join(', ') ?? '';
+    return row.channel?.pullingMessage ?? sources;
   }
-  const { name = '', currentItem } = channel?.currentProgram ?? {};
+  const { name = '', currentItem } = row.channel?.currentProgram ?? {};
   if (currentItem === undefined) return name;
   const { url, currentPosition } = currentItem;
-  return `${name}: ${url} at ${Math.round((currentPosition ?? 0) / 1000)} s`;
+  return `${name}: ${url} at ${Math.round(currentPosition / 1000)} s`;
 }
 
-/** Has the answer tell what should be mended of a schedule. */
+/** Asks for the problems of the schedule in the answer. */
 const ASK_PROBLEMS = '?problems=true';
 
-/** A channel of each kind to begin with, which plays what the application may have. */
+/**
+ * An example of each kind of channel, with files and streams that the application may have.
+ * @type {Readonly<Record<Kind, (application: AppName) => object>>}
+ */
 const EXAMPLES = {
   scheduledChannels: () => ({
     stream: { name: 'tv' },
@@ -50,12 +65,19 @@ const EXAMPLES = {
   }),
 };
 
-/** The channels of all applications. */
+/**
+ * The channels of all applications.
+ * @param {Api} api
+ * @returns {View}
+ */
 export function channelsView(api) {
   const editor = new Editor();
   const applications = new Choice('application', 'Application');
+  /** @type {AppName[]} */
   let found = [];
+  /** @param {AppName} application */
   const named = ({ vhost, app }) => `${vhost} / ${app}`;
+  /** @param {Kind} kind */
   const create = (kind) =>
     changeButton(api, `New ${KINDS[kind].toLowerCase()} channel`, async () => {
       const application = found.find((one) => named(one) === applications.chosen);
@@ -65,6 +87,7 @@ export function channelsView(api) {
         api.call('POST', `${appPath(application)}/${kind}${kind === 'scheduledChannels' ? ASK_PROBLEMS : ''}`, text),
       );
     });
+  /** @type {Table<ChannelRow>} */
   const table = new Table(
     'Channels',
     [
@@ -86,11 +109,13 @@ export function channelsView(api) {
     ],
     'There is no channel.',
   );
-  const beside = api.isReadOnly ? [] : [applications.element, ...Object.keys(KINDS).map(create)];
+  const beside = api.isReadOnly ? [] : [applications.element, create('scheduledChannels'), create('multiplexChannels')];
   return {
     element: element('div', {}, heading('Channels', ...beside), table.element, editor.element),
     refresh: async () => {
-      const [channels, all] = await Promise.all([api.get('/v1/cluster/channels'), api.applications()]);
+      /** @type {Promise<ChannelRow[]>} */
+      const listed = api.get('/v1/cluster/channels');
+      const [channels, all] = await Promise.all([listed, api.applications()]);
       found = all;
       applications.show(all.map(named));
       table.show(channels, channelKey);
@@ -98,9 +123,11 @@ export function channelsView(api) {
   };
 }
 
+/** @type {Readonly<Record<Kind, (api: Api, editor: Editor, row: ChannelRow) => Promise<void>>>} */
 const CHANGES = {
-  /** Its programs are replaced: the API does not tell what is in them. */
+  // programs are replaced as a whole: the API does not show their items
   scheduledChannels: async (api, editor, row) => {
+    /** @type {ScheduledChannel} */
     const { fallbackProgram, programs } = await api.get(channelPath(row));
     const names = programs.map(({ name, scheduled }) => `"${name}" from ${scheduled}`).join(', ') || 'none';
     const items = fallbackProgram?.items ?? [];
@@ -111,9 +138,14 @@ const CHANGES = {
       (text) => api.call('PATCH', channelPath(row) + ASK_PROBLEMS, text),
     );
   },
-  /** The API has no other way than to create it anew. */
+  // the API cannot change one: it is deleted and created anew
   multiplexChannels: async (api, editor, row) => {
+    /** @type {MultiplexChannel} */
     const { state: _state, pullingMessage: _message, ...before } = await api.get(channelPath(row));
+    /**
+     * @param {object} channel
+     * @returns {Promise<ChangeAnswer>}
+     */
     const create = (channel) => api.call('POST', `${appPath(row)}/multiplexChannels`, channel);
     editor.edit(
       `Change ${row.name}`,

@@ -1,4 +1,4 @@
-import { element } from '../common.js';
+import { byId, element, find, messageOf } from '../common.js';
 import { Api, ApiError, NoAnswerError } from './api.js';
 import { applicationsView } from './applications.js';
 import { channelsView } from './channels.js';
@@ -13,10 +13,23 @@ import { tasksView } from './tasks.js';
 const REFRESH_MS = 3000;
 const HIDDEN_REFRESH_MS = 30_000;
 
-/** What the first part of the address stands for. A view is `(api, parts) => ({ element, refresh() })`. */
+/** @import { View } from './parts.js' */
+
+/**
+ * Views by the first part of the address.
+ * @typedef {{ title: string, make: (api: Api, parts: readonly string[]) => View }} Place
+ */
+const OVERVIEW = { title: 'Overview', make: overviewView };
+/** @type {Readonly<Record<string, Place>>} */
 const VIEWS = {
-  '': { title: 'Overview', make: overviewView },
-  streams: { title: 'Streams', make: (api, parts) => (parts.length === 3 ? streamView(api, parts) : streamsView(api)) },
+  '': OVERVIEW,
+  streams: {
+    title: 'Streams',
+    make: (api, [vhost, app, stream, ...more]) =>
+      vhost === undefined || app === undefined || stream === undefined || more.length > 0
+        ? streamsView(api)
+        : streamView(api, { vhost, app, stream }),
+  },
   channels: { title: 'Channels', make: channelsView },
   tasks: { title: 'Recordings and pushes', make: tasksView },
   applications: { title: 'Applications', make: applicationsView },
@@ -24,9 +37,13 @@ const VIEWS = {
   events: { title: 'Events', make: eventsView },
 };
 
-const byId = (id) => document.getElementById(id);
+/** @type {Api | undefined} */
 let api;
+/** @type {View | undefined} */
 let view;
+/** Views that have shown an answer. @type {WeakSet<View>} */
+const filled = new WeakSet();
+/** @type {number | undefined} */
 let timer;
 
 for (const [path, { title }] of Object.entries(VIEWS)) byId('nav').append(element('a', { href: `#/${path}` }, title));
@@ -36,6 +53,7 @@ function where() {
   return { first: Object.hasOwn(VIEWS, first) ? first : '', parts };
 }
 
+/** @param {string} part */
 function decode(part) {
   try {
     return decodeURIComponent(part);
@@ -44,13 +62,16 @@ function decode(part) {
   }
 }
 
-/** Shows what the address stands for. */
+/**
+ * Shows the view of the address.
+ * @param {{ focus: boolean }} options
+ */
 function open({ focus }) {
   if (api === undefined) return;
   const { first, parts } = where();
-  const { title, make } = VIEWS[first];
+  const { title, make } = VIEWS[first] ?? OVERVIEW;
   document.title = `${title} · Kiln console`;
-  for (const link of byId('nav').children) {
+  for (const link of byId('nav').querySelectorAll('a')) {
     if (link.hash === `#/${first}`) {
       link.ariaCurrent = 'page';
       link.scrollIntoView({ block: 'nearest', inline: 'nearest' });
@@ -65,35 +86,42 @@ function open({ focus }) {
 async function loop() {
   clearTimeout(timer);
   const shown = view;
-  if (shown === undefined) return;
+  if (shown === undefined || api === undefined) return;
   try {
     api.isStale = false;
     await shown.refresh();
-    shown.isFilled = true;
+    filled.add(shown);
     if (shown === view)
       trouble(api.isStale ? 'Not every node answered: what is shown may be incomplete or old.' : undefined);
   } catch (error) {
     if (shown !== view || api === undefined) return;
-    trouble(`${wrong(error)}.${shown.isFilled ? ' What is shown is how it was last.' : ''}`);
+    trouble(`${wrong(error)}.${filled.has(shown) ? ' What is shown is how it was last.' : ''}`);
   }
   if (shown !== view) return;
   clearTimeout(timer);
   timer = setTimeout(loop, document.hidden ? HIDDEN_REFRESH_MS : REFRESH_MS);
 }
 
-/** Why a view could not be refreshed, for the user. */
+/**
+ * Reason why a view could not be refreshed, for the user.
+ * @param {unknown} error
+ */
 function wrong(error) {
   if (error instanceof ApiError || error instanceof NoAnswerError) return error.message;
   reportError(error);
-  return `This page has a fault: ${error.message}`;
+  return `This page has a fault: ${messageOf(error)}`;
 }
 
+/** @param {string | undefined} text */
 function trouble(text) {
   byId('trouble').hidden = text === undefined;
   if (text !== undefined && byId('trouble').textContent !== text) byId('trouble').textContent = text;
 }
 
-/** Forgets the token and asks for one. */
+/**
+ * Forgets the token and asks for one.
+ * @param {string} [why]
+ */
 function leave(why) {
   api = undefined;
   view = undefined;
@@ -110,13 +138,16 @@ function leave(why) {
   byId('token').focus();
 }
 
-/** Signs in with a token, or with the credential of a read-only link. */
+/**
+ * Signs in with a token, or with the credential of a read-only link.
+ * @param {string} credential
+ */
 async function enter(credential) {
   const offered = new Api(credential);
   try {
     await offered.get('/v1/version');
   } catch (error) {
-    leave(error.message);
+    leave(messageOf(error));
     return;
   }
   api = offered;
@@ -126,7 +157,7 @@ async function enter(credential) {
   byId('leave').hidden = false;
   byId('share').hidden = api.isReadOnly;
   byId('read-only').hidden = !api.isReadOnly;
-  byId('read-only').textContent = api.isReadOnly ? `Read-only until ${api.expires.toLocaleString()}` : '';
+  byId('read-only').textContent = api.expires === undefined ? '' : `Read-only until ${api.expires.toLocaleString()}`;
   open({ focus: true });
 }
 
@@ -141,11 +172,12 @@ function takeLink() {
 
 byId('sign-in').addEventListener('submit', (event) => {
   event.preventDefault();
-  const credential = byId('token').value;
-  byId('token').value = '';
+  const token = find(HTMLInputElement, '#token');
+  const credential = token.value;
+  token.value = '';
   void enter(credential);
 });
-byId('share').addEventListener('click', () => new LinkDialog(api).open());
+byId('share').addEventListener('click', () => api && new LinkDialog(api).open());
 byId('leave').addEventListener('click', () => leave());
 addEventListener('hashchange', () => takeLink() || open({ focus: true }));
 document.addEventListener('visibilitychange', () => {

@@ -1,7 +1,13 @@
-import { element } from '../common.js';
+import { element, messageOf } from '../common.js';
 import { actionButton, say } from './parts.js';
 
-/** JSON that is shown, or changed and sent. */
+/**
+ * Answers of calls that change something: of several things one each, of a channel the problems of its schedule.
+ * @typedef {{ statusCode?: number, message?: string }[] & { problems?: undefined }} BatchAnswer
+ * @typedef {BatchAnswer | { problems?: { description: string }[] } | undefined} ChangeAnswer
+ */
+
+/** A dialog that shows JSON, or has it edited and sends it. */
 export class Editor {
   element = element('dialog', { className: 'editor' });
 
@@ -9,12 +15,21 @@ export class Editor {
     this.element.ariaLabel = 'JSON';
   }
 
+  /**
+   * @param {string} title
+   * @param {unknown} value
+   */
   show(title, value) {
     const close = actionButton('Close', async () => this.element.close());
     this.#open(title, element('pre', { tabIndex: 0 }, JSON.stringify(value, null, 2)), close);
   }
 
-  /** @param send throws the API's error, which is shown; answers what the API does, problems of a schedule included */
+  /**
+   * @param {string} title
+   * @param {string} note
+   * @param {string | object} value JSON, or an object to show as JSON
+   * @param {(text: string) => Promise<ChangeAnswer>} send throws the API's error, which is shown
+   */
   edit(title, note, value, send) {
     const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
     const field = element('textarea', { value: text, rows: 18, spellcheck: false, ariaLabel: title });
@@ -29,7 +44,7 @@ export class Editor {
         const problems = answer?.problems?.map(({ description }) => description) ?? [];
         say(['Done', ...problems].join('. '), problems.length > 0);
       } catch (error) {
-        wrong.textContent = error.message;
+        wrong.textContent = messageOf(error);
         wrong.hidden = false;
       }
     });
@@ -37,6 +52,10 @@ export class Editor {
     this.#open(title, element('p', { className: 'muted' }, note), field, wrong, save, cancel);
   }
 
+  /**
+   * @param {string} title
+   * @param {Node[]} parts
+   */
   #open(title, ...parts) {
     this.element.replaceChildren(element('h2', {}, title), ...parts);
     this.element.showModal();

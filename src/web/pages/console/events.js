@@ -1,33 +1,49 @@
 import { element } from '../common.js';
 import { heading, Table } from './parts.js';
 
+/** @import { LoggedEvent } from '../answers.ts' */
+/** @import { Api } from './api.js' */
+/** @import { Column, View } from './parts.js' */
+
 const COUNT = 500;
-/** What has a column of its own. */
+/** Fields that have a column of their own. */
 const PLACED = new Set(['time', 'node', 'level', 'event', 'msg', 'stream', 'module']);
 
-/** The time of day, and the date of another day. */
+/**
+ * Time of day, with the date unless it is today's.
+ * @param {string} time
+ */
 function clock(time) {
   const at = new Date(time);
   return at.toDateString() === new Date().toDateString() ? at.toLocaleTimeString() : at.toLocaleString();
 }
 
-/** A table of main events; those that come are on top. */
+/** @typedef {LoggedEvent & { place: number }} Row with its place in the answer */
+
+/** @param {Row} row */
+const streamOf = ({ stream = '' }) => stream;
+
+/** @type {Column<Row>[]} */
+const COLUMNS = [
+  { title: 'Time', width: 'short', value: ({ time }) => clock(time), sort: ({ place }) => place, falling: true },
+  { title: 'Level', cell: levelCell, sort: ({ level }) => level },
+  { title: 'Event', value: ({ event }) => event, sort: ({ event }) => event },
+  { title: 'Stream', value: streamOf, sort: streamOf },
+  { title: 'What', width: 'wide', value: textOf, sort: ({ msg }) => msg },
+  { title: 'Node', value: ({ node }) => node, sort: ({ node }) => node },
+];
+
+/**
+ * A table of main events, the newest on top.
+ * @param {string} caption
+ */
 export function eventTable(caption) {
-  const table = new Table(
-    caption,
-    [
-      { title: 'Time', width: 'short', value: ({ time }) => clock(time), sort: ({ place }) => place, falling: true },
-      { title: 'Level', cell: levelCell, sort: ({ level }) => level },
-      { title: 'Event', value: ({ event }) => event, sort: ({ event }) => event },
-      { title: 'Stream', value: ({ stream }) => stream ?? '', sort: ({ stream }) => stream ?? '' },
-      { title: 'What', width: 'wide', value: textOf, sort: ({ msg }) => msg },
-      { title: 'Node', value: ({ node }) => node, sort: ({ node }) => node },
-    ],
-    'Nothing has happened yet.',
-  );
+  const table = new Table(caption, COLUMNS, 'Nothing has happened yet.');
   return {
     element: table.element,
+    /** @param {readonly LoggedEvent[]} events */
     show: (events) => {
+      /** @type {Map<string, number>} */
       const seen = new Map();
       const rows = events.map((event, place) => ({ ...event, place }));
       // several lines of a node may have one time
@@ -41,17 +57,23 @@ export function eventTable(caption) {
   };
 }
 
+/** @param {Row} row */
 function levelCell({ level }) {
   return element('span', { className: `level ${level}` }, level);
 }
 
+/** @param {Row} event */
 function textOf(event) {
   const others = Object.entries(event).filter(([name]) => !PLACED.has(name) && name !== 'place');
   const fields = others.map(([name, value]) => `${name}=${typeof value === 'object' ? JSON.stringify(value) : value}`);
   return [event.msg, ...fields].join(' ');
 }
 
-/** What has happened lately on all nodes. */
+/**
+ * The newest main events of all nodes.
+ * @param {Api} api
+ * @returns {View}
+ */
 export function eventsView(api) {
   const filter = element('input', {
     type: 'search',
@@ -60,6 +82,7 @@ export function eventsView(api) {
     autocomplete: 'off',
   });
   const table = eventTable('Events');
+  /** @type {LoggedEvent[]} */
   let events = [];
   const show = () => {
     const wanted = filter.value.trim().toLowerCase();
@@ -74,7 +97,7 @@ export function eventsView(api) {
       table.element,
     ),
     refresh: async () => {
-      events = await api.get(`/v1/cluster/events?count=${COUNT}`);
+      events = await api.events(COUNT);
       show();
     },
   };

@@ -1,6 +1,10 @@
-import { copied, element, root } from '../common.js';
+import { copied, element, messageOf, root } from '../common.js';
 import { actionButton } from './parts.js';
 
+/** @import { ReadOnlyLink } from '../answers.ts' */
+/** @import { Api } from './api.js' */
+
+/** @type {[text: string, seconds: number][]} */
 const TERMS = [
   ['1 hour', 3600],
   ['8 hours', 8 * 3600],
@@ -9,18 +13,19 @@ const TERMS = [
   ['30 days', 30 * 86_400],
 ];
 
-/** Makes links with which somebody else may look at the console until they expire. */
+/** A dialog that makes read-only links to the console, which expire. */
 export class LinkDialog {
   #api;
   #dialog = element('dialog', { className: 'editor', ariaLabel: 'Share the console' });
   #term = element(
     'select',
     { id: 'term' },
-    ...TERMS.map(([textContent, value]) => element('option', { value, textContent })),
+    ...TERMS.map(([textContent, value]) => element('option', { value: `${value}`, textContent })),
   );
   #made = element('p');
   #wrong = element('p', { className: 'wrong', hidden: true });
 
+  /** @param {Api} api */
   constructor(api) {
     this.#api = api;
     this.#wrong.role = 'alert';
@@ -52,10 +57,12 @@ export class LinkDialog {
   async #make() {
     this.#wrong.hidden = true;
     try {
-      const { path } = await this.#api.call('POST', '/v1/readOnlyLinks', { expiresIn: Number(this.#term.value) });
+      const body = { expiresIn: Number(this.#term.value) };
+      /** @type {ReadOnlyLink} */
+      const { path } = await this.#api.call('POST', '/v1/readOnlyLinks', body);
       this.#made.replaceChildren(copied(new URL(path.slice(1), root).href));
     } catch (error) {
-      this.#wrong.textContent = error.message;
+      this.#wrong.textContent = messageOf(error);
       this.#wrong.hidden = false;
     }
   }

@@ -3,31 +3,44 @@ import { eventTable } from './events.js';
 import { heading, Sparkline } from './parts.js';
 import { streamTable, streamKey } from './streams.js';
 
+/** @import { StreamSummary } from '../answers.ts' */
+/** @import { Api } from './api.js' */
+/** @import { View } from './parts.js' */
+
 const BUSIEST = 5;
 const EVENTS = 12;
 
-/** Figures of the whole cluster, its busiest streams and what has happened lately. */
+/**
+ * Figures of the whole cluster, its busiest streams and its newest events.
+ * @param {Api} api
+ * @returns {View}
+ */
 export function overviewView(api) {
   const tiles = element('dl', { className: 'tiles' });
+  /** @param {string} name */
+  const makeTile = (name) => {
+    const [number, line] = [element('dd'), new Sparkline()];
+    tiles.append(element('div', {}, element('dt', {}, name), number, line.element));
+    return { number, line };
+  };
+  /** @type {Map<string, ReturnType<typeof makeTile>>} */
   const figures = new Map();
+  /**
+   * @param {string} name
+   * @param {string} text
+   * @param {number} value
+   */
   const tile = (name, text, value) => {
-    if (!figures.has(name)) {
-      const figure = { number: element('dd'), line: new Sparkline() };
-      figures.set(name, figure);
-      tiles.append(element('div', {}, element('dt', {}, name), figure.number, figure.line.element));
-    }
-    const { number, line } = figures.get(name);
-    number.textContent = text;
-    line.add(value);
+    const figure = figures.get(name) ?? makeTile(name);
+    figures.set(name, figure);
+    figure.number.textContent = text;
+    figure.line.add(value);
   };
   const streams = streamTable(api, 'The busiest streams', 'Nothing is live.', 'Viewers');
   const events = eventTable('The newest events');
   const refresh = async () => {
-    const [live, nodes, newest] = await Promise.all([
-      api.get('/v1/cluster/streams'),
-      api.get('/v1/cluster/nodes'),
-      api.get(`/v1/cluster/events?count=${EVENTS}`),
-    ]);
+    const [live, nodes, newest] = await Promise.all([api.streams(), api.nodes(), api.events(EVENTS)]);
+    /** @param {(stream: StreamSummary) => number} of */
     const sum = (of) => live.reduce((total, stream) => total + of(stream), 0);
     const viewers = sum((stream) => stream.viewers);
     const [incoming, outgoing] = [sum((stream) => stream.bitrateIn), sum((stream) => stream.bitrateOut)];

@@ -1,8 +1,21 @@
-import { element } from '../common.js';
+import { element, messageOf } from '../common.js';
+
+/** @import { Api } from './api.js' */
 
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** A heading with what can be done beside it. */
+/**
+ * A view of the console.
+ * @typedef {object} View
+ * @property {HTMLElement} element
+ * @property {() => Promise<void>} refresh fetches and shows the present state
+ */
+
+/**
+ * A heading with controls beside it.
+ * @param {string} title
+ * @param {(Node | string)[]} beside
+ */
 export function heading(title, ...beside) {
   return element(
     'div',
@@ -13,9 +26,17 @@ export function heading(title, ...beside) {
 }
 
 /**
- * A button that does something and says what came of it.
- * @param action throws what is shown
- * @param ask what is asked before; without it nothing is
+ * @typedef {object} ActionOptions
+ * @property {string} [ask] question to confirm before the action
+ * @property {string} [done] shown after it
+ * @property {string} [className]
+ */
+
+/**
+ * A button that runs an action and shows its result.
+ * @param {string} text
+ * @param {() => Promise<unknown>} action its error is shown
+ * @param {ActionOptions} [options]
  */
 export function actionButton(text, action, { ask, done, className = '' } = {}) {
   const button = element('button', { type: 'button', className, textContent: text });
@@ -26,7 +47,7 @@ export function actionButton(text, action, { ask, done, className = '' } = {}) {
       await action();
       if (done !== undefined) say(done);
     } catch (error) {
-      say(error.message, true);
+      say(messageOf(error), true);
     } finally {
       button.disabled = false;
     }
@@ -34,13 +55,25 @@ export function actionButton(text, action, { ask, done, className = '' } = {}) {
   return button;
 }
 
-/** A button that changes something at the server: there is none for who may only look. */
+/**
+ * A button that changes something at the server; a hidden element for a read-only user.
+ * @param {Api} api
+ * @param {string} text
+ * @param {() => Promise<unknown>} action
+ * @param {ActionOptions} [options]
+ * @returns {HTMLElement}
+ */
 export function changeButton(api, text, action, options) {
   return api.isReadOnly ? element('span', { hidden: true }) : actionButton(text, action, options);
 }
 
+/** @type {number | undefined} */
 let saying;
-/** Tells what came of something, for some seconds. */
+/**
+ * Shows a message for some seconds.
+ * @param {string} text
+ * @param {boolean} [isWrong]
+ */
 export function say(text, isWrong = false) {
   const place = document.getElementById('said') ?? element('p', { id: 'said', role: 'status' });
   place.role = 'status';
@@ -55,9 +88,11 @@ export function say(text, isWrong = false) {
 export class Sparkline {
   element = document.createElementNS(SVG, 'svg');
   #line = document.createElementNS(SVG, 'polyline');
+  /** @type {number[]} */
   #values = [];
   #most;
 
+  /** @param {number} [most] values */
   constructor(most = 40) {
     this.#most = most;
     this.element.setAttribute('viewBox', '0 0 80 20');
@@ -66,6 +101,7 @@ export class Sparkline {
     this.element.append(this.#line);
   }
 
+  /** @param {number} value */
   add(value) {
     this.#values.push(value);
     if (this.#values.length > this.#most) this.#values.shift();
@@ -79,54 +115,61 @@ export class Sparkline {
   }
 }
 
+/**
+ * A column of a table: either `value` or `cell` makes its cells.
+ * @template Row
+ * @typedef {object} Column
+ * @property {string} title
+ * @property {(row: Row) => string | number} [value] makes the text
+ * @property {(row: Row) => string | number} [sort] makes the sort key
+ * @property {boolean} [numeric] aligned right, and first sorted from the greatest on
+ * @property {boolean} [falling] first sorted from the greatest on
+ * @property {'short' | 'wide'} [width] `short` keeps texts on one line, `wide` is for long ones
+ * @property {(row: Row) => Part<Row>} [cell] makes an element that stays while the row exists
+ */
+/**
+ * @template Row
+ * @typedef {HTMLElement | { element: HTMLElement, update: (row: Row) => void }} Part
+ */
+
+/** @param {Pick<Column<never>, 'numeric' | 'falling'>} column */
 const falls = ({ numeric = false, falling = false }) => numeric || falling;
 
 /**
- * A table that is sorted by the column that is clicked. Rows and cells stay the same elements while their row exists, so
- * what is focused stays focused.
+ * A table, sorted by the column that was clicked last. Rows and cells stay the same elements while their row exists, so that
+ * they keep the focus.
+ * @template Row
  */
 export class Table {
   element;
   #columns;
   #body = element('tbody');
-  #heads = [];
+  /** @type {Map<Column<Row>, HTMLElement>} */
+  #heads = new Map();
+  /** @type {Map<string, { element: HTMLElement, fill: (row: Row) => void }>} */
   #rows = new Map();
-  /** Stands for rows where there are none. */
+  /** Placeholder while there are no rows. */
   #none = element('p', { className: 'muted', textContent: 'Loading…' });
-  /** Tells of rows that are not shown. */
   #more = element('p', { className: 'muted', hidden: true });
   #empty;
   #most;
   #order;
-  /** All rows, with their keys. */
+  /** @type {{ key: string, data: Row }[]} */
   #data = [];
 
   /**
-   * @param columns `{ title, value(row), sort(row), numeric, falling, width, cell(row) }`: `value` makes the text, `sort` what is
-   *   compared, from the greatest on at first where it is `numeric` or `falling`, `cell` an element that stays while the row
-   *   exists, and hears of changes by `update(row)`; `width` is `short` for what stays on one line, `wide` for long texts
-   * @param empty what is said when there are no rows
-   * @param first title of the column that it is sorted by at first
-   * @param most so many rows are shown: what is left out has to be found by a filter
+   * @param {string} caption
+   * @param {readonly Column<Row>[]} columns
+   * @param {string} empty text while there are no rows
+   * @param {string} [first] title of the column to sort by at first
+   * @param {number} [most] rows that are shown; the others have to be found by a filter
    */
-  constructor(caption, columns, empty, first = columns[0].title, most = Infinity) {
+  constructor(caption, columns, empty, first, most = Infinity) {
     this.#columns = columns;
     this.#most = most;
-    const at = columns.findIndex(({ title }) => title === first);
-    this.#order = { at, down: falls(columns[at]) };
+    const column = columns.find(({ title }) => title === first) ?? columns[0];
+    this.#order = { column, down: column !== undefined && falls(column) };
     this.#empty = empty;
-    const heads = columns.map((column, at) => {
-      const head = element('th', { scope: 'col', className: column.numeric ? 'numeric' : '' });
-      this.#heads.push(head);
-      if (column.sort === undefined) {
-        head.append(element('span', { className: column.title === '' ? 'unseen' : '' }, column.title || 'Actions'));
-        return head;
-      }
-      const button = element('button', { type: 'button', className: 'sort', textContent: column.title });
-      button.addEventListener('click', () => this.#sortBy(at));
-      head.append(button);
-      return head;
-    });
     this.element = element(
       'div',
       { className: 'scroll', tabIndex: 0, role: 'region', ariaLabel: caption },
@@ -134,7 +177,7 @@ export class Table {
         'table',
         {},
         element('caption', { className: 'unseen' }, caption),
-        element('thead', {}, element('tr', {}, ...heads)),
+        element('thead', {}, element('tr', {}, ...columns.map((one) => this.#head(one)))),
         this.#body,
       ),
       this.#none,
@@ -142,7 +185,11 @@ export class Table {
     );
   }
 
-  /** Shows these rows and no others, and of many the first ones. @param keyOf what tells one row from the others */
+  /**
+   * Shows these rows and no others, and of many the first ones.
+   * @param {readonly Row[]} rows
+   * @param {(row: Row) => string} keyOf unique in the table
+   */
   show(rows, keyOf) {
     this.#data = rows.map((data) => ({ key: keyOf(data), data }));
     this.#none.textContent = this.#empty;
@@ -152,36 +199,52 @@ export class Table {
     this.#arrange();
   }
 
+  /** @param {Column<Row>} column */
+  #head(column) {
+    const { title, numeric, sort } = column;
+    const head = element('th', { scope: 'col', className: numeric ? 'numeric' : '' });
+    if (sort === undefined) {
+      head.append(element('span', { className: title === '' ? 'unseen' : '' }, title || 'Actions'));
+      return head;
+    }
+    this.#heads.set(column, head);
+    const button = element('button', { type: 'button', className: 'sort', textContent: title });
+    button.addEventListener('click', () => this.#sortBy(column));
+    head.append(button);
+    return head;
+  }
+
+  /** @param {Row} data */
   #make(data) {
-    const cells = this.#columns.map(({ numeric, width = '', cell }) => {
+    const cells = this.#columns.map(({ numeric, width = '', cell, value }) => {
       const made = element('td', { className: numeric ? 'numeric' : width });
       const part = cell?.(data);
-      if (part !== undefined) made.append(part.element ?? part);
-      return { element: made, part };
+      if (part !== undefined) made.append(part instanceof HTMLElement ? part : part.element);
+      /** @param {Row} row */
+      const fill = (row) => {
+        if (part !== undefined) return part instanceof HTMLElement ? undefined : part.update(row);
+        const text = `${value?.(row)}`;
+        if (made.textContent !== text) made.textContent = text;
+      };
+      return { element: made, fill };
     });
-    return { element: element('tr', {}, ...cells.map((one) => one.element)), cells };
+    return {
+      element: element('tr', {}, ...cells.map((one) => one.element)),
+      /** @param {Row} row */
+      fill: (row) => cells.forEach((one) => one.fill(row)),
+    };
   }
 
-  #fill({ cells }, data) {
-    this.#columns.forEach(({ value }, at) => {
-      const { element: cell, part } = cells[at];
-      if (part !== undefined) part.update?.(data);
-      else if (cell.textContent !== `${value(data)}`) cell.textContent = value(data);
-    });
-  }
-
-  #sortBy(at) {
-    this.#order = { at, down: this.#order.at === at ? !this.#order.down : falls(this.#columns[at]) };
+  /** @param {Column<Row>} column */
+  #sortBy(column) {
+    this.#order = { column, down: this.#order.column === column ? !this.#order.down : falls(column) };
     this.#arrange();
   }
 
   #arrange() {
-    const { at, down } = this.#order;
-    this.#heads.forEach((head, index) => {
-      if (this.#columns[index].sort !== undefined)
-        head.ariaSort = index !== at ? 'none' : down ? 'descending' : 'ascending';
-    });
-    const { sort } = this.#columns[at];
+    const { column, down } = this.#order;
+    for (const [one, head] of this.#heads) head.ariaSort = one !== column ? 'none' : down ? 'descending' : 'ascending';
+    const sort = column?.sort ?? (() => 0);
     const sorted = this.#data.toSorted((one, other) => {
       const [a, b] = [sort(one.data), sort(other.data)];
       const order = a < b ? -1 : a > b ? 1 : 0;
@@ -197,14 +260,17 @@ export class Table {
     first.forEach(({ key, data }, index) => {
       const row = this.#rows.get(key) ?? this.#make(data);
       this.#rows.set(key, row);
-      this.#fill(row, data);
+      row.fill(data);
       const present = this.#body.children[index];
       if (present !== row.element) this.#body.insertBefore(row.element, present ?? null);
     });
   }
 }
 
-/** Names and values, one under the other. */
+/**
+ * A list of names and values; undefined is shown as a dash.
+ * @param {readonly (readonly [name: string, value: Node | string | undefined])[]} entries
+ */
 export function facts(entries) {
   return element(
     'dl',
@@ -213,13 +279,17 @@ export function facts(entries) {
   );
 }
 
-/** A choice among names, which is not shown while there are fewer than two. */
+/** A choice among names, hidden while there are fewer than two. */
 export class Choice {
   #select;
   element;
   /** Called when the user has chosen. */
   onChoice = () => {};
 
+  /**
+   * @param {string} id
+   * @param {string} label
+   */
   constructor(id, label) {
     this.#select = element('select', { id });
     this.#select.addEventListener('change', () => this.onChoice());
@@ -231,7 +301,10 @@ export class Choice {
     );
   }
 
-  /** What stays the same is left alone: the user may have it open. */
+  /**
+   * Shows these names. The same ones are left alone: the user may have the choice open.
+   * @param {readonly string[]} names
+   */
   show(names) {
     this.element.hidden = names.length < 2;
     const { options, value } = this.#select;
@@ -240,7 +313,7 @@ export class Choice {
     if (names.includes(value)) this.#select.value = value;
   }
 
-  /** undefined while there is none. */
+  /** Name that is chosen; undefined while there is none. */
   get chosen() {
     return this.#select.value || undefined;
   }

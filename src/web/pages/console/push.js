@@ -2,7 +2,9 @@ import { element } from '../common.js';
 import { appPath } from './api.js';
 import { changeButton } from './parts.js';
 
-/** What the API calls the protocol of an address, by the scheme of that. */
+/** @import { Api, StreamName } from './api.js' */
+
+/** Protocols of the API by the scheme of an address. */
 const PROTOCOLS = new Map([
   ['rtmp:', 'rtmp'],
   ['rtmps:', 'rtmp'],
@@ -11,7 +13,10 @@ const PROTOCOLS = new Map([
   ['tcp:', 'mpegts'],
 ]);
 
-/** @throws Error for an address that nothing can be pushed to */
+/**
+ * @param {string} url
+ * @throws {Error} for an address that nothing can be pushed to
+ */
 function protocolOf(url) {
   const protocol = URL.canParse(url) ? PROTOCOLS.get(new URL(url).protocol) : undefined;
   if (protocol === undefined)
@@ -19,7 +24,12 @@ function protocolOf(url) {
   return protocol;
 }
 
-/** Starts a push of a stream. @param target `{ name }` of the output stream that is pushed */
+/**
+ * A form that starts a push of a stream.
+ * @param {Api} api
+ * @param {StreamName} stream
+ * @param {() => { name: string }} target the output stream to push
+ */
 export function pushForm(api, { vhost, app, stream }, target) {
   const url = element('input', {
     id: 'push-url',
@@ -31,7 +41,6 @@ export function pushForm(api, { vhost, app, stream }, target) {
     id: 'push-key',
     type: 'password',
     placeholder: 'stream key',
-    // a manager of passwords has none for this
     autocomplete: 'off',
   });
   const start = async () => {
@@ -45,6 +54,10 @@ export function pushForm(api, { vhost, app, stream }, target) {
     });
     key.value = '';
   };
+  /**
+   * @param {string} text
+   * @param {HTMLElement} field
+   */
   const label = (text, field) => element('label', { htmlFor: field.id, className: 'unseen' }, text);
   const button = changeButton(api, 'Start push', start, { done: 'The push starts' });
   return element('div', { className: 'inline' }, label('URL', url), url, label('Stream key', key), key, button);

@@ -2,21 +2,30 @@ import { age, bits, element } from '../common.js';
 import { Addresses } from './addresses.js';
 import { ApiError, appPath, streamPath } from './api.js';
 import { changeButton, Choice, facts, heading, Sparkline } from './parts.js';
-import { StreamPicture } from './picture.js';
+import { StreamImage } from './stream-image.js';
 import { pushForm } from './push.js';
-import { listTasks, pushTable, recordTable, showTasks } from './tasks.js';
+import { listPushes, listRecords, pushTable, recordTable, showTasks } from './tasks.js';
 import { playlistsOf, playlistTable, tracksOf, trackTable } from './tracks.js';
 import { connectionsText, Viewers } from './viewers.js';
+
+/** @import { Statistics, StreamInfo, StreamSummary } from '../answers.ts' */
+/** @import { Api, StreamName } from './api.js' */
+/** @import { View } from './parts.js' */
 
 /** Codecs of thumbnails. */
 const IMAGES = new Set(['JPEG', 'PNG', 'WEBP', 'AVIF']);
 
-/** One stream: what comes in, what goes out, who watches, and what can be done with it. */
-export function streamView(api, [vhost, app, stream]) {
-  const own = { vhost, app, stream };
+/**
+ * One stream: its input, outputs, viewers and tasks, and controls that change them.
+ * @param {Api} api
+ * @param {StreamName} own
+ * @returns {View}
+ */
+export function streamView(api, own) {
+  const { vhost, app, stream } = own;
   const path = streamPath(own);
   const healthPlace = element('div');
-  const picture = new StreamPicture(api, own);
+  const image = new StreamImage(api, own);
   const outputs = new Choice('output', 'Record and push the output stream');
   const target = () => ({ name: outputs.chosen ?? stream });
   const rate = new Sparkline(80);
@@ -29,20 +38,24 @@ export function streamView(api, [vhost, app, stream]) {
     done: `${stream} was deleted`,
   });
   const refresh = async () => {
+    /** @type {Promise<StreamInfo>} */
+    const described = api.get(path);
+    /** @type {Promise<Statistics>} */
+    const statistics = api.get(`/v1/stats/current/${path.slice('/v1/'.length)}`);
     const [info, [glance], counted, nodes, recorded, pushed] = await Promise.all([
-      api.get(path),
-      api.get(`/v1/cluster/streams?${new URLSearchParams(own)}`),
-      api.get(`/v1/stats/current/${path.slice('/v1/'.length)}`),
-      api.get('/v1/cluster/nodes'),
-      listTasks(api, [own], 'records'),
-      listTasks(api, [own], 'pushes'),
+      described,
+      api.streams(own),
+      statistics,
+      api.nodes(),
+      listRecords(api, [own]),
+      listPushes(api, [own]),
       viewers.refresh(),
     ]);
     const names = new Set(info.outputs.map(({ name }) => name));
     outputs.show([...names]);
-    const pictured = info.outputs.find(({ tracks: all }) => all.some(({ video }) => IMAGES.has(video?.codec)));
+    const illustrated = info.outputs.find(({ tracks: all }) => all.some(({ video }) => IMAGES.has(video?.codec ?? '')));
     const hasVideo = info.input.tracks.some((track) => track.video !== undefined);
-    picture.update({ ...own, video: hasVideo || undefined, thumbnail: pictured?.name });
+    image.update({ ...own, video: hasVideo || undefined, thumbnail: illustrated?.name });
     rate.add(counted.avgThroughputIn);
     healthPlace.replaceChildren(health(info, glance, counted, rate));
     tracks.show(tracksOf(info), ({ where, track }) => `${where} ${track.id}`);
@@ -63,7 +76,7 @@ export function streamView(api, [vhost, app, stream]) {
   const content = element(
     'div',
     { hidden: true },
-    element('div', { className: 'glance' }, picture.element, healthPlace),
+    element('div', { className: 'glance' }, image.element, healthPlace),
     element('h2', {}, 'Tracks'),
     tracks.element,
     element('h2', {}, 'Playlists'),
@@ -96,11 +109,22 @@ export function streamView(api, [vhost, app, stream]) {
   };
 }
 
-/** What an operator looks at first: whether the encoder does what live streaming needs. */
+/**
+ * Figures that show first whether the encoder does what live streaming needs.
+ * @param {StreamInfo} stream
+ * @param {StreamSummary | undefined} glance
+ * @param {Statistics} counted
+ * @param {Sparkline} rate
+ */
 function health({ input }, glance, counted, rate) {
   const video = input.tracks.find((track) => track.video !== undefined)?.video;
+  const { hasBframes = false, keyFrames = 'closed' } = video ?? {};
   const interval = glance?.video?.keyFrameInterval ?? 0;
   const { remoteAddress, remotePort, transport } = input.connection ?? {};
+  /**
+   * @param {string} text
+   * @param {boolean} isWrong
+   */
   const warning = (text, isWrong) => element('span', { className: isWrong ? 'wrong' : '' }, text);
   return facts([
     [
@@ -112,12 +136,8 @@ function health({ input }, glance, counted, rate) {
     ['Bitrate out', bits(counted.avgThroughputOut)],
     ['Frame rate', video && `${(video.framerateLatest ?? 0).toFixed(2)} fps`],
     ['Key frame interval', video && warning(interval > 0 ? `${interval.toFixed(2)} s` : 'unknown', interval > 4)],
-    ['B-frames', video && warning(video.hasBframes ? 'yes: WebRTC viewers may see stutter' : 'none', video.hasBframes)],
-    [
-      'Key frames',
-      video &&
-        warning(KEY_FRAMES[video.keyFrames ?? 'closed'] ?? video.keyFrames, (video.keyFrames ?? 'closed') !== 'closed'),
-    ],
+    ['B-frames', video && warning(hasBframes ? 'yes: WebRTC viewers may see stutter' : 'none', hasBframes)],
+    ['Key frames', video && warning(KEY_FRAMES[keyFrames] ?? keyFrames, keyFrames !== 'closed')],
     ['Jitter', glance && `${glance.jitter.toFixed(1)} ms`],
     ['Lost on the way in', glance && warning(packets(glance.lostPackets), glance.lostPackets > 0)],
     ['Dropped for slow viewers', glance && packets(glance.droppedPackets)],
@@ -127,15 +147,24 @@ function health({ input }, glance, counted, rate) {
   ]);
 }
 
-/** What a track says of its key frames, which is nothing where all is well. */
+/**
+ * Texts of `keyFrames` of a track.
+ * @type {Readonly<Record<string, string>>}
+ */
 const KEY_FRAMES = {
   closed: 'IDR pictures',
   open: 'open GOPs: browsers that join may show nothing',
   none: 'none so far: nobody can begin',
 };
 
+/** @param {number} count */
 const packets = (count) => (count === 1 ? '1 packet' : `${count} packets`);
 
+/**
+ * @param {Api} api
+ * @param {StreamName} stream
+ * @param {() => { name: string }} target the output stream to record
+ */
 function recordForm(api, { vhost, app, stream }, target) {
   return changeButton(
     api,

@@ -1,17 +1,31 @@
 import { age, bits, element } from '../common.js';
 import { heading, Sparkline, Table } from './parts.js';
-import { StreamPicture } from './picture.js';
+import { StreamImage } from './stream-image.js';
 
-/** More rows take the browser long, and are more than anybody reads. */
+/** @import { StreamSummary } from '../answers.ts' */
+/** @import { Api, StreamName } from './api.js' */
+/** @import { View } from './parts.js' */
+
+/** More rows take the browser long. */
 const MOST_ROWS = 200;
 
+/** @param {StreamName} stream */
 export const streamKey = ({ vhost, app, stream }) => JSON.stringify([vhost, app, stream]);
 
+/** @param {StreamName} stream */
 const pathOf = ({ vhost, app, stream }) => `#/streams/${[vhost, app, stream].map(encodeURIComponent).join('/')}`;
 
+/** @param {StreamSummary} row */
 const videoText = ({ video }) => (video ? `${video.width}×${video.height} ${video.framerate} fps ${video.codec}` : '–');
 
-/** A table of streams as `/v1/cluster/streams` lists them. @param first title of the column that it is sorted by at first */
+/**
+ * A table of streams.
+ * @param {Api} api
+ * @param {string} caption
+ * @param {string} empty text while there are no rows
+ * @param {string} [first] title of the column to sort by at first
+ * @returns {Table<StreamSummary>}
+ */
 export function streamTable(api, caption, empty, first) {
   return new Table(
     caption,
@@ -20,7 +34,7 @@ export function streamTable(api, caption, empty, first) {
         title: 'Stream',
         width: 'wide',
         sort: ({ vhost, app, stream }) => `${vhost}/${app}/${stream}`,
-        cell: (row) => new NamedPicture(api, row),
+        cell: (row) => new NamedImage(api, row),
       },
       { title: 'Viewers', numeric: true, value: ({ viewers }) => viewers, sort: ({ viewers }) => viewers },
       { title: 'In', numeric: true, sort: (row) => row.bitrateIn, cell: () => new Rate() },
@@ -42,35 +56,45 @@ export function streamTable(api, caption, empty, first) {
   );
 }
 
-/** The picture of a stream, and its name as a link. */
-class NamedPicture {
-  #picture;
+/** The thumbnail of a stream, and its name as a link. */
+class NamedImage {
+  #image;
   element;
 
+  /**
+   * @param {Api} api
+   * @param {StreamSummary} row
+   */
   constructor(api, row) {
-    this.#picture = new StreamPicture(api, row);
+    this.#image = new StreamImage(api, row);
     const link = element('a', { href: pathOf(row) }, `${row.vhost} / ${row.app} / `, element('b', {}, row.stream));
-    this.element = element('span', { className: 'pictured' }, this.#picture.element, link);
+    this.element = element('span', { className: 'pictured' }, this.#image.element, link);
   }
 
+  /** @param {StreamSummary} row */
   update(row) {
-    this.#picture.update(row);
+    this.#image.update(row);
   }
 }
 
-/** A bit rate and what it was before. */
+/** A bit rate and its recent values. */
 class Rate {
   #text = element('span');
   #line = new Sparkline();
   element = element('span', { className: 'rate' }, this.#line.element, this.#text);
 
+  /** @param {StreamSummary} row */
   update({ bitrateIn }) {
     this.#text.textContent = bits(bitrateIn);
     this.#line.add(bitrateIn);
   }
 }
 
-/** All streams of the cluster. */
+/**
+ * All streams of the cluster.
+ * @param {Api} api
+ * @returns {View}
+ */
 export function streamsView(api) {
   const filter = element('input', {
     type: 'search',
@@ -81,6 +105,7 @@ export function streamsView(api) {
   const count = element('span', { className: 'muted' });
   count.role = 'status';
   const table = streamTable(api, 'Streams', 'No stream matches.');
+  /** @type {StreamSummary[]} */
   let streams = [];
   const show = () => {
     const wanted = filter.value.trim().toLowerCase();
@@ -97,7 +122,7 @@ export function streamsView(api) {
       table.element,
     ),
     refresh: async () => {
-      streams = await api.get('/v1/cluster/streams');
+      streams = await api.streams();
       show();
     },
   };

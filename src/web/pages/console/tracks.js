@@ -1,15 +1,37 @@
 import { bits } from '../common.js';
 import { Table } from './parts.js';
 
-/** The tracks of `GET streams/{stream}`, with the name of the stream that has them. */
+/** @import { OutputInfo, StreamInfo, TrackInfo } from '../answers.ts' */
+
+/**
+ * `where`: `input`, or the name of the output stream.
+ * @typedef {{ where: string, track: TrackInfo }} TrackRow
+ * @typedef {OutputInfo['playlists'][number]} Playlist
+ * @typedef {{ output: string, playlist: Playlist }} PlaylistRow
+ */
+
+/**
+ * Rows of the tracks of a stream.
+ * @param {StreamInfo} stream
+ * @returns {TrackRow[]}
+ */
 export function tracksOf({ input, outputs }) {
+  /**
+   * @param {string} where
+   * @param {TrackInfo[]} tracks
+   */
   const of = (where, tracks) => tracks.map((track) => ({ where, track }));
   return [...of('input', input.tracks), ...outputs.flatMap(({ name, tracks }) => of(name, tracks))];
 }
 
-/** A table of those. */
+/**
+ * A table of tracks.
+ * @returns {Table<TrackRow>}
+ */
 export function trackTable() {
+  /** @param {TrackRow} row */
   const media = ({ track }) => track.video ?? track.audio;
+  /** @param {TrackRow} row */
   const format = ({ track: { video, audio, data } }) => {
     if (video !== undefined) return `${video.width}×${video.height} ${Number(video.framerate).toFixed(2)} fps`;
     if (audio !== undefined) return `${audio.samplerate} Hz, ${audio.channel} ch`;
@@ -34,7 +56,7 @@ export function trackTable() {
       },
       {
         title: 'Encoder',
-        value: (row) => (media(row) === undefined ? '' : media(row).bypass ? 'bypassed' : encoder(media(row))),
+        value: (row) => encoder(media(row)),
         sort: (row) => String(media(row)?.bypass),
       },
     ],
@@ -42,23 +64,39 @@ export function trackTable() {
   );
 }
 
-/** Those of an input stream have none. */
-function encoder({ codecModule = 'none', codecStatus = '' }) {
+/**
+ * Encoder of a track; tracks of an input stream have none.
+ * @param {TrackInfo['video'] | TrackInfo['audio']} media
+ */
+function encoder(media) {
+  if (media === undefined) return '';
+  if (media.bypass) return 'bypassed';
+  const { codecModule = 'none', codecStatus = '' } = media;
   return codecModule === 'none' ? '–' : `${codecModule} ${codecStatus}`;
 }
 
-/** The playlists of the output streams of `GET streams/{stream}`. */
+/**
+ * Rows of the playlists of a stream's output streams.
+ * @param {StreamInfo} stream
+ * @returns {PlaylistRow[]}
+ */
 export function playlistsOf({ outputs }) {
   return outputs.flatMap(({ name, playlists }) => playlists.map((playlist) => ({ output: name, playlist })));
 }
 
-/** A table of those. */
+/**
+ * A table of playlists.
+ * @returns {Table<PlaylistRow>}
+ */
 export function playlistTable() {
+  /** @param {PlaylistRow} row */
   const file = ({ playlist }) => playlist.fileName ?? '–';
+  /** @param {Playlist['renditions'][number]} rendition */
   const rendition = ({ name, videoVariantName, audioVariantName }) => {
     const variants = [videoVariantName, audioVariantName].filter(Boolean).join(' + ');
     return name === undefined ? variants : `${name} (${variants})`;
   };
+  /** @param {PlaylistRow} row */
   const renditions = ({ playlist }) => playlist.renditions.map(rendition).join(', ');
   return new Table(
     'Playlists',

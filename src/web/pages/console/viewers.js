@@ -1,10 +1,16 @@
 import { age, bits, element } from '../common.js';
 import { changeButton, Table } from './parts.js';
 
-/** Viewers that are shown at a time. */
+/** @import { SessionSummary } from '../answers.ts' */
+/** @import { Api, StreamName } from './api.js' */
+
+/** Viewers of one page. */
 const PAGE = 20;
 
-/** What statistics count connections under, in words. */
+/**
+ * Names of the publishers under which statistics count connections.
+ * @type {Readonly<Record<string, string>>}
+ */
 const PROTOCOLS = {
   webrtc: 'WebRTC',
   llhls: 'LL-HLS',
@@ -16,20 +22,27 @@ const PROTOCOLS = {
   push: 'pushes',
 };
 
+/** @param {string} publisher */
 const protocolName = (publisher) => PROTOCOLS[publisher] ?? publisher;
 
-/** "WebRTC 3, LL-HLS 5" of `connections` of statistics. */
+/**
+ * "WebRTC 3, LL-HLS 5".
+ * @param {Readonly<Record<string, number>>} connections of statistics
+ */
 export function connectionsText(connections) {
-  const kinds = Object.keys({ ...PROTOCOLS, ...connections }).filter((kind) => connections[kind] > 0);
-  return kinds.map((kind) => `${protocolName(kind)} ${connections[kind]}`).join(', ') || 'none';
+  const counts = Object.keys({ ...PROTOCOLS, ...connections }).flatMap((kind) => {
+    const count = connections[kind] ?? 0;
+    return count > 0 ? [`${protocolName(kind)} ${count}`] : [];
+  });
+  return counts.join(', ') || 'none';
 }
 
-/** Who plays a stream, some at a time. @param path of the stream in the API */
+/** The viewers of a stream, page by page. */
 export class Viewers {
   #api;
   #stream;
   #table;
-  /** The ids that the pages until the one that is shown begin after. */
+  /** Ids after which the pages up to the present one begin. */
   #starts = [''];
   #text = element('span', { className: 'muted' });
   #back = element('button', { type: 'button', textContent: 'Previous' });
@@ -38,6 +51,11 @@ export class Viewers {
   #last = '';
   element;
 
+  /**
+   * @param {Api} api
+   * @param {StreamName} stream
+   * @param {string} path of the stream in the API
+   */
   constructor(api, stream, path) {
     this.#api = api;
     this.#stream = stream;
@@ -47,12 +65,14 @@ export class Viewers {
     this.#on.addEventListener('click', () => this.#turn(() => this.#starts.push(this.#last)));
   }
 
+  /** @returns {Promise<void>} */
   async refresh() {
-    const after = this.#starts.at(-1);
-    // one more tells whether there is another page
-    const query = new URLSearchParams({ ...this.#stream, after, count: PAGE + 1 });
+    const after = this.#starts.at(-1) ?? '';
+    // one more, to know whether there is another page
+    const query = new URLSearchParams({ ...this.#stream, after, count: `${PAGE + 1}` });
+    /** @type {SessionSummary[]} */
     const found = await this.#api.get(`/v1/cluster/sessions?${query}`);
-    // another page was asked for meanwhile
+    // the user has turned the page since
     if (after !== this.#starts.at(-1)) return;
     if (found.length === 0 && this.#starts.length > 1) {
       this.#starts.pop();
@@ -68,16 +88,23 @@ export class Viewers {
     this.#text.textContent = `${from + 1} to ${from + page.length}`;
   }
 
+  /** @param {() => void} change */
   #turn(change) {
     change();
     this.#back.disabled = true;
     this.#on.disabled = true;
-    // what goes wrong is told by the next refresh of the whole view
+    // the next refresh of the whole view shows what goes wrong
     this.refresh().catch(() => undefined);
   }
 }
 
+/**
+ * @param {Api} api
+ * @param {string} path of the stream in the API
+ * @returns {Table<SessionSummary>}
+ */
 function sessionTable(api, path) {
+  /** @param {SessionSummary} row */
   const protocol = ({ publisher }) => protocolName(publisher);
   return new Table(
     'Viewers',

@@ -1,0 +1,166 @@
+/**
+ * Answers of the server as far as pages read them. test/unit/web/pages/answers.test.ts does not compile where an answer
+ * lacks a field.
+ */
+import type { Static } from 'typebox';
+import type { StatisticsV1 } from '../../stats/v1.ts';
+
+export type { OutputInfo, StreamInfo } from '../../stats/stream-schema.ts';
+export type { TrackInfo } from '../../stats/track-schema.ts';
+export type Statistics = Static<typeof StatisticsV1>;
+
+/** A live stream of `-/streams.json`. */
+export interface LiveStream {
+  readonly app: string;
+  readonly stream: string;
+  /** Milliseconds since the epoch. */
+  readonly since: number;
+  readonly relayed?: boolean | undefined;
+  readonly viewers: number;
+  readonly video?: { codec: string; width: number; height: number; framerate: number } | undefined;
+  readonly audio?: { readonly codecs: readonly string[] } | undefined;
+  /** Bits per second. */
+  readonly bitrate?: number | undefined;
+  readonly thumbnail?: string | undefined;
+  readonly llhls: readonly string[];
+  readonly webrtc: readonly string[];
+}
+
+export interface StreamList {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly restricted: boolean;
+  readonly streams: readonly LiveStream[];
+  readonly more: boolean;
+}
+
+/** An application of `-/publish.json`. */
+export interface PublishPlace {
+  readonly app: string;
+  readonly rtmp: readonly string[];
+  readonly srt?: string;
+  readonly whip?: string;
+}
+
+export interface PublishPlaces {
+  /** The port of the page accepts WHIP. */
+  readonly here: boolean;
+  readonly restricted: boolean;
+  readonly applications: readonly PublishPlace[];
+}
+
+/** A row of `/v1/cluster/streams`. */
+export interface StreamSummary {
+  readonly vhost: string;
+  readonly app: string;
+  readonly stream: string;
+  readonly node: string;
+  readonly sourceType: string;
+  readonly createdTime: string;
+  readonly video?:
+    | { codec: string; width: number; height: number; framerate: number; keyFrameInterval: number }
+    | undefined;
+  readonly audio?: { readonly codec: string } | undefined;
+  readonly thumbnail?: string | undefined;
+  /** Bits per second. */
+  readonly bitrateIn: number;
+  readonly bitrateOut: number;
+  readonly viewers: number;
+  /** Milliseconds. */
+  readonly jitter: number;
+  readonly lostPackets: number;
+  readonly droppedPackets: number;
+}
+
+/** A row of `/v1/cluster/sessions`. */
+export interface SessionSummary {
+  readonly id: string;
+  readonly node: string;
+  readonly publisher: string;
+  readonly output: string;
+  readonly createdTime: string;
+  /** Bits per second. */
+  readonly bitrateOut: number;
+  readonly totalBytesOut: number;
+}
+
+/** A row of `/v1/cluster/nodes`. */
+export interface NodeInfo {
+  readonly id: string;
+  readonly state: 'ready' | 'draining' | 'silent' | 'lost';
+  readonly address?: string;
+  readonly addresses: Readonly<Record<string, readonly string[]>>;
+  readonly version: string;
+  /** Milliseconds. */
+  readonly uptime: number;
+  /** 0 idle to 1 busy. */
+  readonly load: number;
+  readonly streams: number;
+  readonly sessions: number;
+  readonly configDiffers: boolean;
+}
+
+/** A row of `/v1/cluster/events`; its other fields are those of the line of the log. */
+export interface LoggedEvent {
+  readonly time: string;
+  readonly node: string;
+  readonly level: string;
+  readonly event: string;
+  readonly msg: string;
+  readonly stream?: string;
+}
+
+export interface ScheduledChannel {
+  readonly fallbackProgram?: { readonly items: readonly object[] };
+  readonly programs: readonly { readonly name: string; readonly scheduled: string }[];
+  readonly currentProgram: {
+    readonly state: string;
+    readonly name?: string;
+    readonly currentItem?: { readonly url: string; readonly currentPosition: number };
+  };
+}
+
+export interface MultiplexChannel {
+  readonly outputStream: { readonly name: string };
+  readonly sourceStreams: readonly { readonly url: string }[];
+  readonly state: string;
+  readonly pullingMessage?: string;
+}
+
+interface ChannelName {
+  readonly vhost: string;
+  readonly app: string;
+  readonly name: string;
+}
+
+/** A row of `/v1/cluster/channels`. */
+export type ChannelRow =
+  | (ChannelName & { readonly kind: 'scheduledChannels'; readonly channel?: ScheduledChannel })
+  | (ChannelName & { readonly kind: 'multiplexChannels'; readonly channel?: MultiplexChannel });
+
+interface Task {
+  readonly vhost: string;
+  readonly app: string;
+  readonly id: string;
+  readonly stream: { readonly name: string };
+  readonly state: string;
+  readonly reason?: string;
+  readonly isConfig: boolean;
+}
+
+export interface RecordTask extends Task {
+  readonly filePath?: string;
+  readonly outputFilePath?: string;
+  /** Milliseconds. */
+  readonly totalRecordTime?: number;
+  readonly totalRecordBytes?: number;
+}
+
+export interface PushTask extends Task {
+  readonly url: string;
+  readonly totalsentBytes: number;
+}
+
+export interface ReadOnlyLink {
+  readonly path: string;
+}

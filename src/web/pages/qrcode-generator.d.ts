@@ -1,0 +1,2 @@
+// The package under the name that the server gives it.
+export { default } from 'qrcode-generator';
