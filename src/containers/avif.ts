@@ -10,7 +10,7 @@ const UNSPECIFIED = 2;
 const USUAL = { primaries: 1, transfer: 13, matrix: 6 };
 
 /**
- * A still picture file of one AV1 key frame ("AV1 Image File Format", on ISO/IEC 23008-12 and 23000-22).
+ * Builds a still picture file of one AV1 key frame ("AV1 Image File Format", on ISO/IEC 23008-12 and 23000-22).
  * @param unit a temporal unit in canonical form, with its sequence header
  * @throws BitstreamError when that is missing or malformed
  */
@@ -33,7 +33,7 @@ export function avifFile(unit: Buffer): Buffer {
   return Buffer.concat([ftyp, meta(start), u32(8 + unit.length), ascii('mdat'), unit]);
 }
 
-/** The iprp box: what the picture is, and that all of it is of the one item. */
+/** Box `iprp`: properties of the picture, all of the one item. */
 function itemProperties(unit: Buffer): Buffer {
   const { width, height, monochrome, bitDepth, colour } = sequenceHeader(unit);
   const channels = monochrome ? 1 : 3;

@@ -1,18 +1,18 @@
-/** A frame of an ID3 tag, and what it says. */
+/** Frame of an ID3 tag. */
 export type Id3Frame =
-  /** `TXXX`: a text with a description. */
+  /** Text with a description. */
   | { readonly id: 'TXXX'; readonly description: string; readonly value: string }
   /** Another text frame: `T` and three capital letters or digits. */
   | { readonly id: string; readonly text: string }
-  /** `PRIV`: data for who knows the owner, which is Latin-1. */
+  /** Private data of an owner, whose name is Latin-1. */
   | { readonly id: 'PRIV'; readonly owner: string; readonly data: Buffer };
 
 const UTF8 = Buffer.of(3);
 const END = Buffer.of(0);
 
 /**
- * An ID3v2.4.0 tag (id3.org, "ID3 tag version 2.4.0 - Main Structure" 3 and 4, "Native Frames" 4.2 and 4.27). Descriptions
- * and owners have no NUL.
+ * Builds an ID3v2.4.0 tag (id3.org, "ID3 tag version 2.4.0 - Main Structure" 3 and 4, "Native Frames" 4.2 and 4.27).
+ * Descriptions and owners have no NUL.
  */
 export function id3Tag(frames: readonly Id3Frame[]): Buffer {
   const body = Buffer.concat(frames.flatMap(frame));
@@ -31,19 +31,18 @@ function contentOf(of: Id3Frame): Buffer[] {
   return [UTF8, Buffer.from(of.text)];
 }
 
-/** 28 bits in four bytes whose highest bits are 0. */
+/** Writes 28 bits to four bytes whose highest bits are 0. */
 function syncsafe(value: number): Buffer {
   return Buffer.of((value >> 21) & 0x7f, (value >> 14) & 0x7f, (value >> 7) & 0x7f, value & 0x7f);
 }
 
 const MAGIC = 'ID3';
-/** Bytes of a tag from its flags to its frames. */
 const REST_BYTES = 5;
 const FRAME_HEADER_BYTES = 10;
 
 /**
- * Tags of which the first lacks what is in front of its flags: the magic and the version, which its frames tell, for their
- * sizes are written in another way since version 4.
+ * Restores the magic and the version that the first of some tags lacks. The version follows from its frames, whose sizes
+ * have another form since version 4.
  * @returns whole tags; undefined for anything else
  */
 export function id3WithoutVersion(rest: Buffer): Buffer | undefined {

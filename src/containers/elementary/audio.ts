@@ -14,18 +14,18 @@ export interface AudioFormat {
 
 /** Follows the configuration of one codec and measures its frames. */
 export interface AudioState {
-  /** undefined until the stream told enough. */
+  /** undefined until the stream has described it. */
   readonly format: AudioFormat | undefined;
-  /** Takes the header of the stream. @throws BitstreamError */
+  /** Applies the header of the stream. @throws BitstreamError */
   configure(header: Buffer): void;
-  /** Samples of a frame at the track's rate, 0 when it is none. @throws BitstreamError */
+  /** Samples of a frame at the track's rate; 0 for data that is no frame. @throws BitstreamError */
   samples(frame: Buffer): number;
 }
 
-/** Sample rate and channels of a bitstream that has neither, known from elsewhere. */
+/** Sample rate and channels of a bitstream without headers. */
 export type PcmForm = Pick<AudioFormat, 'samplerate' | 'channels'>;
 
-/** @param pcm of G.711 alone; undefined: as it usually is, 8000 Hz in one channel */
+/** @param pcm of G.711 only; 8000 Hz in one channel by default */
 export function audioState(codec: AudioCodec, pcm?: PcmForm): AudioState {
   switch (codec) {
     case 'AAC':
@@ -68,7 +68,7 @@ class AacState implements AudioState {
 const OPUS_TAGS = Buffer.from('OpusTags');
 const OPUS_RATE = 48_000;
 /**
- * Where no header tells: packets may change between mono and stereo at any time, each telling for itself alone (RFC 6716
+ * Channels without a header: packets may change between mono and stereo at any time, each for itself alone (RFC 6716
  * section 3.1), and a decoder of two channels plays both (RFC 7587 section 3.4).
  */
 const PLAYED_CHANNELS = 2;
@@ -77,7 +77,7 @@ class OpusState implements AudioState {
   format: AudioFormat | undefined;
 
   configure(header: Buffer): void {
-    // The comment header may come the same way.
+    // the comment header may arrive the same way
     if (header.subarray(0, OPUS_TAGS.length).equals(OPUS_TAGS)) return;
     const head = parseOpusHead(header);
     this.#adopt(buildOpusConfig(head), head.channels);
@@ -145,7 +145,7 @@ const MIN_RATE = 4000;
 const MAX_RATE = 192_000;
 const MAX_CHANNELS = 8;
 
-/** The form that a G.711 track is described with: as announced where that is possible, else the usual rate and channels. */
+/** Form of a G.711 track: as announced where that is possible, else the usual rate and channels. */
 export function pcmForm({ samplerate, channels }: PcmForm): PcmForm {
   return {
     samplerate: samplerate >= MIN_RATE && samplerate <= MAX_RATE ? samplerate : G711.samplerate,

@@ -2,23 +2,23 @@ import type { StartKind } from '../../codecs/recovery-point.ts';
 import type { Packet } from '../../core/packet.ts';
 
 /**
- * Pictures without a better key frame, after which a worse one counts: some players start at IDR pictures only, others sooner
- * there. A stream of open GOPs has one IDR picture, at its beginning; one that refreshes bit by bit (x264's intra-refresh) has no
- * other key frame; and a stream that is joined midway may have none.
+ * Number of pictures without a better key frame after which a worse one counts: some players start at IDR pictures only,
+ * others sooner at these. A stream of open GOPs has one IDR picture, at its beginning; gradual refresh (x264's
+ * intra-refresh) has no other key frame; and a stream that is joined midway may have none.
  */
 const MAX_WITHOUT = 125;
-/** Where IDR pictures come, the limit is this many times their distance, unless they are very far apart. */
+/** Limit as a multiple of the distance of IDR pictures, unless they are very far apart. */
 const DISTANCES = 2;
 const MAX_DISTANCE = 1500;
 
-/** Which pictures of a stream are its key frames: IDR pictures where it has any, else recovery points. */
+/** Decides which pictures of a stream are its key frames: IDR pictures if it has any, else recovery points. */
 export class KeyFrames {
-  /** Pictures since the last IDR picture, and since the last key frame that is whole at once. */
+  /** Pictures since the last IDR picture, and since the last key frame without gradual refresh. */
   #sinceIdr = Infinity;
   #sinceWhole = Infinity;
   #maxWithout = MAX_WITHOUT;
 
-  /** Takes the next picture. @param start how decoding can start at it */
+  /** @param start how decoding can start at the next picture */
   next(start: StartKind | undefined): Packet['key'] {
     this.#sinceIdr++;
     this.#sinceWhole++;

@@ -21,7 +21,6 @@ import type { VideoFormat, VideoState } from './video.ts';
 interface NalCodec {
   /** Error text for a missing parameter set. */
   readonly needs: string;
-  /** NAL unit types. */
   readonly spsType: number;
   readonly ppsType: number;
   readRecord(record: Buffer): { readonly lengthSize: LengthSize; readonly sets: readonly Buffer[] };
@@ -36,10 +35,9 @@ interface NalCodec {
     readonly colour: Colour | undefined;
   };
   canonicalize(data: Buffer, lengthSize: LengthSize, trusts: boolean): CanonicalUnit;
-  /** Id of the PPS of the picture. */
   pictureParameterSet(data: Buffer): number | undefined;
   startOf(data: Buffer): StartKind | undefined;
-  /** A picture that is told to be a starting point, and is to be none, where that can be. */
+  /** Picture without its mark as a starting point, where that can be removed. */
   withoutStart(data: Buffer): Buffer;
 }
 
@@ -79,33 +77,32 @@ const H265: NalCodec = {
   withoutStart: (data) => data,
 };
 
-/** Pictures, after which slices of a source are not looked through any more for start codes, where none had one. */
+/** Number of pictures without start codes in their slices after which slices are not searched for them. */
 const LOOKED_THROUGH = 250;
 const NONE: readonly Buffer[] = [];
-/** Sets that are kept for the next picture: more than there are ids of PPS. */
+/** Most sets kept for the next picture: more than there are ids of PPS. */
 const MAX_WAITING = 320;
 
 /**
- * The pictures of H.264 and H.265, and the parameter sets that they need. Only what the active SPS (and VPS) tells makes a new
- * format when it is another at a key frame. Other sets may change as they like: their record stays as it is then, and they go
- * in front of the pictures, all that are active in front of each key frame.
+ * Converts pictures of H.264 and H.265 and their parameter sets. Only a change of the active SPS (and VPS) at a key
+ * frame makes a new format. Changes of other sets leave its record as it is, and are sent in-band: before the picture
+ * that they come with, and all active ones before each key frame.
  */
 export class NalState implements VideoState {
   readonly #codec: NalCodec;
   #sets: ParameterSets;
   #lengthSize: LengthSize = 4;
-  /** As the source sent it last, while that is all that it tells. */
+  /** Latest record of the source, until parameter sets in-band differ from it. */
   #record: Buffer | undefined;
-  /** Parameter sets of the format's record. */
-  #told: ActiveSets | undefined;
+  #described: ActiveSets | undefined;
   /** Parameter sets of the last key frame, compared with the record. */
   #checked: ActiveSets | undefined;
   #format: VideoFormat | undefined;
-  /** A key frame has that format. */
+  /** Whether a key frame had the format. */
   #shown = false;
   /** Parameter sets of the pictures since the last key frame. */
   #active: { readonly pps: number; readonly sets: ActiveSets | undefined; readonly version: number } | undefined;
-  /** Sets that came since the last picture. */
+  /** Sets received since the last picture. */
   #waiting: readonly Buffer[] = NONE;
   readonly #keyFrames = new KeyFrames();
   #looked = 0;
@@ -119,16 +116,16 @@ export class NalState implements VideoState {
     return this.#format;
   }
 
-  /** Takes a decoder configuration record, or the parameter sets as a byte stream, which some senders have in its place. */
+  /** Applies a decoder configuration record, or the parameter sets as a byte stream, which some senders have in its place. */
   configure(record: Buffer): void {
     if (this.#record?.equals(record)) return;
-    // Copied, for the record outlives the message it is a slice of.
+    // copied, since the record outlives the message that it is a slice of
     const copy = Buffer.from(record);
     const read = startsWithCode(copy) ? { lengthSize: 4 as const, sets: [copy] } : this.#codec.readRecord(copy);
     const known = new ParameterSets(this.#codec.placeOfSet);
     // an SEI may be among them
     const added = known.add(bareNals(joinNals(read.sets)).filter(this.#codec.isParameterSet));
-    // A record without parameter sets announces them in-band.
+    // a record without parameter sets announces them in-band
     if (known.all(this.#codec.spsType).length > 0) {
       const first = this.#first(known);
       if (first === undefined) throw new BitstreamError(this.#codec.needs);
@@ -136,7 +133,7 @@ export class NalState implements VideoState {
       const sent = this.#active?.sets?.nals ?? NONE;
       this.#waiting = added.filter((nal) => !sent.some((other) => other.equals(nal)));
       if (this.#active !== undefined) this.#active = { ...this.#active, version: NaN };
-      if (!this.#shown || first.meaning !== this.#told?.meaning) this.#tell(first);
+      if (!this.#shown || first.meaning !== this.#described?.meaning) this.#describe(first);
     }
     this.#lengthSize = read.lengthSize;
     this.#record = copy;
@@ -146,11 +143,11 @@ export class NalState implements VideoState {
     const unit = this.#canonical(data);
     const fresh = unit.parameterSets.length > 0 ? this.#sets.add(unit.parameterSets) : NONE;
     if (fresh.length > 0) {
-      // that record, should it come again, tells something else
+      // the record would change something if it was sent again
       this.#record = undefined;
       if (this.#format === undefined) {
         const first = this.#first(this.#sets);
-        if (first !== undefined) this.#tell(first);
+        if (first !== undefined) this.#describe(first);
       }
       this.#waiting = [...this.#waiting, ...fresh].slice(-MAX_WAITING);
     }
@@ -167,8 +164,8 @@ export class NalState implements VideoState {
     const lengthSize = this.#lengthSize;
     const trusts = this.#looked > LOOKED_THROUGH;
     if (!trusts) this.#looked++;
-    // Some encoders send start codes where lengths belong; no NAL unit of one byte begins a picture, and 00 00 01 may be
-    // the beginning of a length.
+    // some encoders send start codes where lengths belong; no NAL unit of one byte begins a picture, and 00 00 01 may
+    // be the beginning of a length
     const annexB = lengthSize === 4 && startsWithCode(data) && (data[2] === 0 || !areLengths(data));
     if (annexB) return this.#codec.canonicalize(joinNals(splitAnnexB(data)), 4, true);
     const unit = this.#codec.canonicalize(data, lengthSize, trusts);
@@ -176,7 +173,7 @@ export class NalState implements VideoState {
     return unit;
   }
 
-  /** The sets that the first pictures are likely to have. */
+  /** Sets that the first pictures are likely to have. */
   #first(known: ParameterSets): ActiveSets | undefined {
     const { spsType, ppsType, activeSets } = this.#codec;
     for (const { id } of known.all(spsType)) {
@@ -187,15 +184,15 @@ export class NalState implements VideoState {
     return undefined;
   }
 
-  /** Answers what goes in front of a key frame. */
+  /** @returns the sets to send before a key frame */
   #activate(data: Buffer): readonly Buffer[] {
     const pps = tolerant(() => this.#codec.pictureParameterSet(data));
     const sets = pps === undefined ? undefined : this.#activeOf(pps);
     if (sets !== undefined && sets !== this.#checked) {
-      const isSame = sets.meaning === this.#told?.meaning;
-      if (!isSame || !holds(this.#told, sets.nals)) {
+      const isSame = sets.meaning === this.#described?.meaning;
+      if (!isSame || !holds(this.#described, sets.nals)) {
         if (isSame && this.#shown) this.#sendInBand();
-        else this.#tell(sets);
+        else this.#describe(sets);
       }
       this.#checked = sets;
     }
@@ -203,11 +200,11 @@ export class NalState implements VideoState {
     return this.#format?.inBandSets === true ? (this.#active?.sets?.nals ?? NONE) : NONE;
   }
 
-  /** Answers what goes in front of another picture, of the sets that came with it. */
+  /** @returns the sets to send before another picture, of those that came with it */
   #changed(fresh: readonly Buffer[]): readonly Buffer[] {
     const pps = fresh.length === 0 ? undefined : this.#active?.pps;
     const sets = pps === undefined ? undefined : this.#activeOf(pps);
-    if (sets === undefined || sets.meaning !== this.#told?.meaning) return NONE;
+    if (sets === undefined || sets.meaning !== this.#described?.meaning) return NONE;
     const needed = fresh.filter((nal) => nal !== sets.sps && sets.nals.includes(nal));
     if (needed.length > 0) this.#sendInBand();
     return needed;
@@ -225,8 +222,8 @@ export class NalState implements VideoState {
       this.#format = { ...this.#format, inBandSets: true };
   }
 
-  #tell(sets: ActiveSets): void {
-    this.#told = sets;
+  #describe(sets: ActiveSets): void {
+    this.#described = sets;
     this.#checked = undefined;
     this.#shown = false;
     const { record: config } = sets;

@@ -9,21 +9,20 @@ import { NalState } from './nal-video.ts';
 /** Format of a video track, for a decoder; a change makes a new object. */
 export interface VideoFormat extends Look {
   readonly config?: Buffer;
-  /** 0 where the stream does not tell. */
+  /** 0 when the stream does not have it. */
   readonly width: number;
   readonly height: number;
   readonly framerate: number;
-  /** As VideoTrack has it. */
   readonly inBandSets?: true;
 }
 
 /** Follows the configuration of one codec and brings its frames into canonical form. */
 export interface VideoState {
-  /** undefined until the stream told enough. */
+  /** undefined until the stream has described it. */
   readonly format: VideoFormat | undefined;
-  /** Takes a decoder configuration record. @throws BitstreamError */
+  /** Applies a decoder configuration record. @throws BitstreamError */
   configure(record: Buffer): void;
-  /** Answers undefined for what cannot be shown. @throws BitstreamError */
+  /** @returns undefined for data that cannot be shown. @throws BitstreamError */
   frame(data: Buffer): { readonly data: Buffer; readonly key: Packet['key'] } | undefined;
 }
 
@@ -53,8 +52,8 @@ class Av1State implements VideoState {
   }
 
   /**
-   * The sequence header in front of a key frame is the one that counts: encoders write another one into the record
-   * (SVT-AV1 for one), which stands in only where key frames bring none.
+   * Prefers the sequence header before a key frame: encoders write another one into the record (SVT-AV1 for one), which
+   * is used only where key frames have none.
    */
   frame(data: Buffer): { data: Buffer; key: boolean } | undefined {
     const unit = av1.canonicalize(data);
@@ -80,7 +79,7 @@ class Av1State implements VideoState {
     return false;
   }
 
-  /** The shape of samples is told by the key frames themselves. */
+  /** Takes the shape of samples from the key frames themselves. */
   #follow(unit: Buffer): void {
     const { format } = this;
     if (format === undefined || this.#header === undefined) return;
@@ -119,7 +118,7 @@ class Vp8State implements VideoState {
   format: VideoFormat | undefined;
 
   configure(): void {
-    // VP8 has no configuration: its key frames tell everything.
+    // VP8 has no configuration: its key frames have everything
   }
 
   frame(data: Buffer): { data: Buffer; key: boolean } | undefined {

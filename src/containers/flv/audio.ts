@@ -7,29 +7,28 @@ export interface AudioTag {
   readonly codec: AudioCodec;
   /** `config`: AudioSpecificConfig or Opus identification header; `frame`: coded audio. */
   readonly packet: 'config' | 'frame' | 'end';
-  /** Nanoseconds to add to the time of the message. */
   readonly nanos: number;
   readonly data: Buffer;
 }
 
 const EXTENDED_FORMAT = 9;
 const AAC = 10;
-/** Sound formats of the classic form, as the FourCC of Enhanced RTMP. */
+/** Audio formats of the classic form, as the FourCC of Enhanced RTMP. */
 const LEGACY_CODECS: Readonly<Record<number, string>> = { 2: '.mp3', [AAC]: 'mp4a', 14: '.mp3' };
 
 export const AUDIO_FOUR_CC: Readonly<Record<string, AudioCodec>> = { Opus: 'OPUS', mp4a: 'AAC', '.mp3': 'MP3' };
 
 const MULTICHANNEL_CONFIG = 4;
 
-/** True for a tag in the form of Enhanced RTMP. */
+/** Whether a tag has the form of Enhanced RTMP. */
 export function isExtendedAudio(tag: Buffer): boolean {
   return (tag[0] ?? 0) >> 4 === EXTENDED_FORMAT;
 }
 
 /**
- * The tracks of an audio tag (FLV specification annex E.4.2; Enhanced RTMP v2, "Enhanced Audio"), each to be read
- * by `readAudioPart`.
- * @throws FlvError when the tag is malformed; what came before has been given
+ * Splits an audio tag into its tracks (FLV specification annex E.4.2; Enhanced RTMP v2, "Enhanced Audio"), each to be
+ * read by `readAudioPart`.
+ * @throws FlvError when the tag is malformed; earlier tracks have been returned
  */
 export function* audioParts(tag: Buffer): Generator<TrackPart, void> {
   need(tag, 0, 1);
@@ -49,8 +48,8 @@ function legacyPart(tag: Buffer): TrackPart {
 }
 
 /**
- * @returns undefined for what carries no sound: speaker layouts
- * @throws FlvError when the part is malformed or its codec is not taken
+ * @returns undefined for parts without audio: speaker layouts
+ * @throws FlvError when the part is malformed or its codec is not supported
  */
 export function readAudioPart({ packetType, fourCc, nanos, body: data }: TrackPart): AudioTag | undefined {
   if (packetType === MULTICHANNEL_CONFIG) return undefined;

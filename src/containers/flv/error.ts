@@ -1,4 +1,4 @@
-/** An audio or video tag that is malformed or of a codec that is not taken. */
+/** Malformed audio or video tag, or one of an unsupported codec. */
 export class FlvError extends Error {
   constructor(message: string) {
     super(message);

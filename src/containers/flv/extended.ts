@@ -15,12 +15,12 @@ export const PacketType = {
 export const VIDEO_MULTITRACK = 6;
 export const AUDIO_MULTITRACK = 5;
 
-/** How the tracks of a Multitrack tag follow each other (`AvMultitrackType`). */
+/** Layout of the tracks of a Multitrack tag (`AvMultitrackType`). */
 export const Multitrack = { OneTrack: 0, ManyTracks: 1, ManyTracksManyCodecs: 2 } as const;
 
 const MOD_EX_TIMESTAMP_NANO = 0;
 const MAX_NANOS = 999_999;
-/** Ids of tracks have a byte. */
+/** Track ids have one byte. */
 const MAX_PARTS = 256;
 
 /** Part of a tag that belongs to one track; a plain tag is one part, of track 0. */
@@ -33,7 +33,7 @@ export interface TrackPart {
   readonly body: Buffer;
 }
 
-/** The packet type behind the modifiers of a tag, the position behind them, and what they say. */
+/** Packet type after the modifiers of a tag, the position after them, and their values. */
 export interface Modifiers {
   readonly packetType: number;
   readonly nanos: number;
@@ -41,7 +41,7 @@ export interface Modifiers {
 }
 
 /**
- * Skips the ModEx chain of an Enhanced RTMP v2 tag.
+ * Reads the ModEx chain of an Enhanced RTMP v2 tag.
  * @param packetType the low bits of the tag's first byte
  * @throws FlvError when it is cut off
  */
@@ -66,9 +66,9 @@ export function readModifiers(tag: Buffer, packetType: number): Modifiers {
 }
 
 /**
- * The tracks of an Enhanced RTMP tag, one after the other ("ExAudioTagBody", "ExVideoTagBody").
+ * Splits an Enhanced RTMP tag into its tracks ("ExAudioTagBody", "ExVideoTagBody").
  * @param multitrack the packet type that announces several tracks
- * @throws FlvError when it is malformed; what came before has been given
+ * @throws FlvError when it is malformed; earlier tracks have been returned
  */
 export function* trackParts(tag: Buffer, modifiers: Modifiers, multitrack: number): Generator<TrackPart, void> {
   const { nanos, packetType } = modifiers;

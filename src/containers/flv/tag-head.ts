@@ -8,14 +8,14 @@ import { VIDEO_FOUR_CC } from './video.ts';
 export type TagContent = 'config' | 'frame';
 
 const LEGACY_AVC = 7;
-/** 44 kHz, 16 bits, stereo: what AAC says whatever it is. */
+/** Value for AAC of any format: 44 kHz, 16 bits, stereo. */
 const LEGACY_AAC = 0xaf;
 const EXTENDED_VIDEO = 0x80;
 const EXTENDED_AUDIO = 0x90;
 const KEY_FRAME = 0x10;
 const INTER_FRAME = 0x20;
 
-/** The FourCC of a codec in Enhanced RTMP; undefined for one that has none. */
+/** FourCC of a codec in Enhanced RTMP; undefined if it has none. */
 export function fourCcOf(codec: VideoCodec | AudioCodec): string | undefined {
   return FOUR_CCS.get(codec);
 }

@@ -9,14 +9,13 @@ export interface VideoTag {
   readonly packet: 'config' | 'frame' | 'end';
   /** Milliseconds to add to the time of the message for the presentation time. */
   readonly compositionTime: number;
-  /** Nanoseconds to add to the time of the message. */
   readonly nanos: number;
   readonly data: Buffer;
 }
 
 /**
- * Codec ids of the classic form, as the FourCC of Enhanced RTMP; 12 is not in the specification, yet what encoders
- * sent HEVC as before Enhanced RTMP.
+ * Codec ids of the classic form, as the FourCC of Enhanced RTMP; 12 is not in the specification, but encoders sent HEVC
+ * with it before Enhanced RTMP.
  */
 const LEGACY_CODECS: Readonly<Record<number, string>> = { 7: 'avc1', 12: 'hvc1' };
 
@@ -31,15 +30,15 @@ export const VIDEO_FOUR_CC: Readonly<Record<string, VideoCodec>> = {
 const COMMAND_FRAME = 5;
 const AV1_DESCRIPTOR_TAG = 0x80;
 
-/** True for a tag in the form of Enhanced RTMP. */
+/** Whether a tag has the form of Enhanced RTMP. */
 export function isExtendedVideo(tag: Buffer): boolean {
   return ((tag[0] ?? 0) & 0x80) !== 0;
 }
 
 /**
- * The tracks of a video tag (FLV specification annex E.4.3; Enhanced RTMP v2, "Enhanced Video"), each to be read
- * by `readVideoPart`; none of a command.
- * @throws FlvError when the tag is malformed; what came before has been given
+ * Splits a video tag into its tracks (FLV specification annex E.4.3; Enhanced RTMP v2, "Enhanced Video"), each to be
+ * read by `readVideoPart`; none of a command.
+ * @throws FlvError when the tag is malformed; earlier tracks have been returned
  */
 export function* videoParts(tag: Buffer): Generator<TrackPart, void> {
   need(tag, 0, 1);
@@ -58,7 +57,7 @@ function legacyPart(tag: Buffer): TrackPart {
   const fourCc = LEGACY_CODECS[codec];
   if (fourCc === undefined) throw new FlvError(`video codec id ${codec} is not supported`);
   need(tag, 0, 5);
-  // Start, frames and end have the numbers of Enhanced RTMP, but each has a composition time.
+  // start, frames and end have the numbers of Enhanced RTMP, but each has a composition time
   const packetType = tag.readUInt8(1);
   if (packetType > PacketType.SequenceEnd) throw new FlvError(`video packet type ${packetType} is unknown`);
   const body = tag.subarray(packetType === PacketType.CodedFrames ? 2 : 5);
@@ -66,8 +65,8 @@ function legacyPart(tag: Buffer): TrackPart {
 }
 
 /**
- * @returns undefined for what carries no picture: colour metadata
- * @throws FlvError when the part is malformed or its codec is not taken
+ * @returns undefined for parts without video: colour metadata
+ * @throws FlvError when the part is malformed or its codec is not supported
  */
 export function readVideoPart({ packetType, fourCc, nanos, body }: TrackPart): VideoTag | undefined {
   if (packetType === PacketType.Metadata) return undefined;
@@ -84,7 +83,7 @@ export function readVideoPart({ packetType, fourCc, nanos, body }: TrackPart): V
     case PacketType.CodedFramesX:
       return { ...base, packet: 'frame', data: body };
     case PacketType.CodedFrames:
-      // Only the codecs with reordered frames carry a composition time.
+      // only the codecs with reordered frames carry a composition time
       if (codec !== 'H264' && codec !== 'H265') return { ...base, packet: 'frame', data: body };
       need(body, 0, 3);
       return { codec, nanos, packet: 'frame', compositionTime: body.readIntBE(0, 3), data: body.subarray(3) };
@@ -93,12 +92,12 @@ export function readVideoPart({ packetType, fourCc, nanos, body }: TrackPart): V
   }
 }
 
-/** The av1C header out of an AV1 video descriptor (AV1 in MPEG-2 TS, section 2.1). */
+/** Returns the av1C header of an AV1 video descriptor (AV1 in MPEG-2 TS, section 2.1). */
 function fromDescriptor(codec: VideoCodec, body: Buffer): Buffer {
   if (codec !== 'AV1' || body[0] !== AV1_DESCRIPTOR_TAG) throw new FlvError('MPEG-2 TS sequence start is not of AV1');
   need(body, 2, 4);
   const record = Buffer.from(body.subarray(2, 6));
-  // The top bits tell the colour range there and are reserved in av1C.
+  // the top bits are the colour range there, and reserved in av1C
   record[3] = (record[3] as number) & 0x1f;
   return record;
 }

@@ -39,7 +39,7 @@ export function u64(...values: number[]): Buffer {
   return u32(...values.flatMap((value) => [Math.floor(value / 0x1_0000_0000), value % 0x1_0000_0000]));
 }
 
-/** A number from a source as the nearest one that fits into unsigned bits. */
+/** Nearest number that fits into unsigned bits. */
 export function fitting(value: number, bits: 16 | 32): number {
   return value > 0 ? Math.min(Math.round(value), 2 ** bits - 1) : 0;
 }

@@ -9,39 +9,37 @@ import { fragmentedMovie } from './init.ts';
 import { trackBox, type TrackPlace } from './movie.ts';
 import { SampleTable } from './sample-table.ts';
 
-/** Seconds of media in a fragment, and so the loss at the end of an interrupted file. */
+/** Duration of a fragment, and so the loss at the end of an interrupted file. */
 const FRAGMENT_SECONDS = 1;
-/** The first fragment waits so long for tracks that come later than others: one of them may begin the file. */
+/** Wait of the first fragment for late tracks: one of them may begin the file. */
 const BEGINNING_SECONDS = 3;
 const FRAGMENT_BYTES = 8 * 1024 * 1024;
-/** The index of one track takes 64 MB of memory then. */
+/** 64 MB of memory for the index of one track. */
 const MAX_SAMPLES = 16 * 1024 * 1024;
 const MAX_TICKS = 0xffff_ffff;
 
 interface Part {
   readonly id: number;
-  /** As the final index tells of it. */
+  /** Track in the form of the final index. */
   track: MediaTrack;
   readonly table: SampleTable;
   run: Sample[];
-  /** Decode time of the first sample of the run. */
   start: number;
-  /** The newest packet, whose duration the next one tells. */
+  /** Newest packet, whose duration is known with the next one. */
   last: { readonly packet: Packet; readonly dts: number } | undefined;
-  /** Of the last sample whose duration is known. */
+  /** Duration of the last sample for which it is known. */
   step: number;
 }
 
 /**
- * An MP4 file that is fragmented as long as it grows, and at its end becomes one with a full index: `moov` is appended,
- * and the `free` box in front of all fragments becomes the header of one `mdat` around them.
+ * MP4 file that is fragmented while it grows, and gets a full index at its end: `moov` is appended, and the `free` box
+ * before all fragments becomes the header of one `mdat` around them.
  */
 export class Mp4File implements FileMuxer {
   readonly #parts: ReadonlyMap<number, Part>;
   readonly #head: Buffer;
   #origin: Origin | undefined;
   #isBegun = false;
-  /** Bytes put out so far. */
   #written = 0;
   #placeAt = 0;
   #fragments = 0;
@@ -103,14 +101,14 @@ export class Mp4File implements FileMuxer {
     return { tail: [...last, movie], patches: [patch] };
   }
 
-  /** It is not known yet where the file begins. */
+  /** Whether the beginning of the file is not known yet. */
   get #isIncomplete(): boolean {
     if (this.#origin !== undefined) return false;
     for (const { run, last } of this.#parts.values()) if (run.length === 0 && last === undefined) return true;
     return false;
   }
 
-  /** What is of a time before the beginning of the file has no place in it. */
+  /** Whether a packet is before the beginning of the file, and left out. */
   #isBefore({ dts, track: { timebase } }: Packet): boolean {
     return this.#origin !== undefined && timeIn(this.#origin, dts, timebase) < 0;
   }
@@ -136,7 +134,7 @@ export class Mp4File implements FileMuxer {
     this.#bytes += packet.data.length;
   }
 
-  /** All samples whose duration is known. */
+  /** Writes all samples whose duration is known. */
   #cut(): Buffer[] {
     const parts = [...this.#parts.values()].filter(({ run }) => run.length > 0);
     if (parts.length === 0) return [];
@@ -164,7 +162,7 @@ export class Mp4File implements FileMuxer {
     return out;
   }
 
-  /** Where the first packets of all tracks are that have any. */
+  /** Times of the first packets of the tracks that have any. */
   #beginnings(): Origin[] {
     return [...this.#parts.values()].flatMap(({ run, start, last, track: { timebase } }) => {
       if (run.length > 0) return [{ time: start, timebase }];

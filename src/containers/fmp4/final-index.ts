@@ -10,17 +10,17 @@ export const PLACE_BYTES = 16;
 
 export interface IndexedTrack {
   readonly id: number;
-  /** With at least one sample. */
+  /** Has at least one sample. */
   readonly table: SampleTable;
-  /** Its `trak`. */
   trak(place: TrackPlace): Buffer;
 }
 
 /**
- * Boxes that turn a file of fragments into one with a full index: a `moov` after them, and a `mdat` around them.
+ * Builds the boxes that turn a file of fragments into one with a full index: a `moov` after them, and a `mdat` around
+ * them.
  * @param tracks at least one
- * @param nextTrackId greater than the ids of all
- * @param placeAt where the `free` box is
+ * @param nextTrackId greater than all ids
+ * @param placeAt position of the `free` box
  * @param end of the fragments
  */
 export function finalIndex(

@@ -17,7 +17,7 @@ const SAMPLE_SIZE = 0x200;
 const SAMPLE_FLAGS = 0x400;
 const COMPOSITION_OFFSET = 0x800;
 
-/** sample_depends_on = 2: others are not needed. */
+/** sample_depends_on = 2: independent of other samples. */
 const INDEPENDENT = 0x02000000;
 /** sample_depends_on = 1, sample_is_non_sync_sample = 1. */
 const DEPENDENT = 0x01010000;
@@ -37,10 +37,10 @@ export interface Run {
 }
 
 /**
- * `moof` and `mdat` of one run of samples, in one buffer: a CMAF chunk (ISO/IEC 23000-19, 7.3.2.3).
+ * Builds `moof` and `mdat` of one run of samples in one buffer: a CMAF chunk (ISO/IEC 23000-19, 7.3.2.3).
  * @param sequence number of the fragment in its track, from 1
  * @param baseTime decode time of the first sample in ticks, not negative
- * @param boxes in front of the `moof`
+ * @param boxes before the `moof`
  */
 export function fragment(
   type: 'video' | 'audio',
@@ -52,7 +52,7 @@ export function fragment(
   const runs = [{ type, trackId: TRACK_ID, baseTime, samples }];
   const payload = bytesOf(runs);
   const before = boxes.reduce((bytes, { length }) => bytes + length, 0);
-  // its own memory: a slice of the shared pool would keep the whole pool as long as the window lasts
+  // own memory: a slice of the shared pool would keep the whole pool as long as the window lasts
   const bytes = Buffer.allocUnsafeSlow(before + headBytes(runs) + payload);
   let at = 0;
   for (const box of boxes) at += box.copy(bytes, at);
@@ -62,7 +62,7 @@ export function fragment(
 }
 
 /**
- * `moof`, and the beginning of `mdat`: the data of all samples follow, run after run.
+ * Builds `moof`, and the beginning of `mdat`: the data of all samples follow, run after run.
  * @param sequence number of the fragment in its file, from 1
  */
 export function fragmentHead(sequence: number, runs: readonly Run[]): Buffer {
@@ -103,7 +103,6 @@ function writeHead(bytes: Buffer, start: number, sequence: number, runs: readonl
   return header(bytes, at, 8 + payload, 'mdat');
 }
 
-/** @param offset of the run's data from the beginning of the `moof` */
 function writeTraf(bytes: Buffer, start: number, run: Run, offset: number): number {
   const { type, trackId, baseTime, samples } = run;
   const video = type === 'video';

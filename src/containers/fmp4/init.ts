@@ -2,7 +2,7 @@ import type { MediaTrack } from '../../core/track.ts';
 import { ascii, box, fullBox, u32 } from './box.ts';
 import { movieHeader, trackBox } from './movie.ts';
 
-/** The one track of every file that `initSegment` starts. */
+/** Id of the one track in files of `initSegment`. */
 export const TRACK_ID = 1;
 
 const MOVIE_TIMESCALE = 1000;

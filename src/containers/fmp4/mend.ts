@@ -4,19 +4,19 @@ import { finalIndex, PLACE_BYTES } from './final-index.ts';
 import { timedBox, type TrackPlace } from './movie.ts';
 import { SampleTable, type IndexedRun } from './sample-table.ts';
 
-/** Changes that make an interrupted file whole. */
+/** Changes that repair an interrupted file. */
 export interface Mended {
-  /** Bytes of it that can be played; what follows is to be cut off. */
+  /** Bytes that can be played; the rest is to be cut off. */
   readonly whole: number;
-  /** To be appended then, if anything is. */
+  /** Bytes to append after that. */
   readonly tail: readonly Buffer[];
-  /** To be overwritten when that is on the disk. */
+  /** Patches to apply once the tail is on the disk. */
   readonly patches: readonly Patch[];
 }
 
 interface Child {
   readonly type: string;
-  /** With and without its header. */
+  /** Whole box, and its content. */
   readonly bytes: Buffer;
   readonly content: Buffer;
 }
@@ -28,15 +28,15 @@ interface Trak {
 
 interface TrackRun extends IndexedRun {
   readonly trackId: number;
-  /** Of its data, from the beginning of the `moof`. */
+  /** Offset of the run's data from the beginning of the `moof`. */
   readonly offset: number;
 }
 
 const HEAD_BYTES = 16;
 const BOX_HEAD_BYTES = 8;
-/** A `moov` or `moof` of a recording has some kilobytes: what says more is damaged. */
+/** Limit for a `moov` or `moof`, which has some kilobytes in a recording: a larger size is damage. */
 const MAX_TABLE_BYTES = 16 * 1024 * 1024;
-/** In `trun`: data offset, a duration and a size for each sample (ISO/IEC 14496-12, 8.8.8). */
+/** Flags of `trun`: data offset, a duration and a size for each sample (ISO/IEC 14496-12, 8.8.8). */
 const REQUIRED = 0x301;
 const SAMPLE_FLAGS = 0x400;
 const COMPOSITION_OFFSET = 0x800;
@@ -45,8 +45,8 @@ const FIRST_SAMPLE_FLAGS = 0x4;
 const NON_SYNC = 0x10000;
 
 /**
- * Recovers an `Mp4File` that was interrupted: its whole fragments, and the index that its end would have appended.
- * A file of another writer gets no index, and one that has its index stays as it is.
+ * Recovers an interrupted `Mp4File`: its whole fragments, and the index that its end would have appended. A file of
+ * another writer gets no index, and one that has its index stays as it is.
  */
 export async function mendMp4(read: ReadAt, size: number): Promise<Mended> {
   const fragments = new Fragments();
@@ -69,17 +69,19 @@ export async function mendMp4(read: ReadAt, size: number): Promise<Mended> {
   return fragments.mended();
 }
 
-/** The boxes of a file, one after the other. */
 class Fragments {
   readonly #traks = new Map<number, Trak>();
   #whole = 0;
   #placeAt: number | undefined;
-  /** All fragments so far are such as `Mp4File` writes. */
+  /** Whether all fragments so far have the form of `Mp4File`. */
   #isOwn = true;
   #runs: readonly TrackRun[] = [];
   #moofAt = 0;
 
-  /** @param table the box, of those that are read @throws RangeError for one that is damaged */
+  /**
+   * @param table the box, of the types that are read
+   * @throws RangeError for a damaged one
+   */
   add(type: string, at: number, bytes: number, table: Buffer | undefined): void {
     const end = at + bytes;
     if (type === 'free' && bytes === PLACE_BYTES) this.#placeAt ??= at;
@@ -93,7 +95,7 @@ class Fragments {
       this.#runs = [];
       this.#whole = end;
     } else if (type === 'moov') {
-      // the index comes behind the media
+      // the index follows the media
       if (this.#whole > 0 && this.#traks.size === 0) this.#whole = end;
       if (this.#whole === 0 && table !== undefined)
         for (const [id, trak] of readTraks(table)) this.#traks.set(id, trak);
@@ -164,7 +166,7 @@ function readSamples(trun: Buffer, flags: number): IndexedRun['samples'] {
   });
 }
 
-/** The `trak` of a fragmented file as that of one with tables. */
+/** Converts the `trak` of a fragmented file to one with tables. */
 function placed(trak: Buffer, { duration, mediaDuration, edits, tables }: TrackPlace): Buffer {
   return rebuilt(trak, {
     tkhd: ({ content }) => Buffer.concat([timed('tkhd', content, 8, duration), ...(edits ? [edits] : [])]),
@@ -182,14 +184,14 @@ function rebuilt(bytes: Buffer, parts: Readonly<Record<string, (part: Child) => 
   return box(bytes.toString('latin1', 4, 8), ...inside.map((part) => parts[part.type]?.(part) ?? part.bytes));
 }
 
-/** A box of version 0 with another duration, in front of which `before` bytes follow the times. */
+/** Sets the duration of a box of version 0, in which `before` bytes stand between times and duration. */
 function timed(type: string, content: Buffer, before: number, duration: number): Buffer {
   const flags = content.readUInt32BE(0) & 0xffffff;
   const rest = content.subarray(12 + before + 4);
   return timedBox(type, flags, content.subarray(12, 12 + before), duration, rest);
 }
 
-/** @throws RangeError where there is none */
+/** @throws RangeError when it is missing */
 function child(content: Buffer, type: string): Child {
   const found = children(content).find((one) => one.type === type);
   if (found === undefined) throw new RangeError(`there is no ${type} box`);

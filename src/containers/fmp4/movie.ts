@@ -7,13 +7,13 @@ const MAX_U32 = 0xffff_ffff;
 
 export interface TrackPlace {
   readonly id: number;
-  /** In ticks of the movie, edits included. */
+  /** In ticks of the movie, including edits. */
   readonly duration: number;
   /** In ticks of the track. */
   readonly mediaDuration: number;
-  /** `edts`, where the track has one. */
+  /** Box `edts`. */
   readonly edits?: Buffer;
-  /** Boxes of `stbl` behind the sample description. */
+  /** Boxes of `stbl` after the sample description. */
   readonly tables: readonly Buffer[];
 }
 
@@ -64,7 +64,7 @@ function fixed(value: number): number {
   return fitting(Math.round(value * 0x10000), 32);
 }
 
-/** A box with creation and modification times, which are not told, and a duration that may need 64 bits. */
+/** Builds a box with creation and modification times, which are 0 (unknown), and a duration that may need 64 bits. */
 export function timedBox(type: string, flags: number, before: Buffer, duration: number, ...rest: Buffer[]): Buffer {
   return duration > MAX_U32
     ? fullBox(type, 1, flags, zeros(16), before, u64(duration), ...rest)

@@ -1,6 +1,6 @@
 const FIRST = 1024;
 
-/** A list of 32-bit numbers, of which there may be millions. Negative ones become their two's complement. */
+/** List of up to millions of 32-bit numbers. Negative ones become their two's complement. */
 export class Numbers {
   #values = new Uint32Array(FIRST);
   #length = 0;
@@ -23,12 +23,11 @@ export class Numbers {
     return this.#values[this.#length + index] as number;
   }
 
-  /** @param index as `at` takes it */
   set(index: number, value: number): void {
     this.#values[this.#length + index] = value;
   }
 
-  /** All of them, big-endian. */
+  /** Big-endian. */
   bytes(): Buffer {
     const bytes = Buffer.allocUnsafe(this.#length * 4);
     for (let i = 0; i < this.#length; i++) bytes.writeUInt32BE(this.#values[i] as number, i * 4);

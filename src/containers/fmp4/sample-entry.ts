@@ -3,7 +3,7 @@ import { isUsual } from '../../codecs/vui.ts';
 import type { AudioTrack, MediaTrack, VideoCodec, VideoTrack } from '../../core/track.ts';
 import { ascii, box, fitting, fullBox, u16, u32, u8, zeros } from './box.ts';
 
-/** A track that fragmented MP4 as this server writes it has no place for. */
+/** Error for a track that Kiln's fragmented MP4 does not support. */
 export class UnsupportedTrackError extends Error {
   constructor(message: string) {
     super(message);
@@ -11,7 +11,7 @@ export class UnsupportedTrackError extends Error {
   }
 }
 
-/** Sample entry and configuration box: parameter sets are in the entry alone. */
+/** Sample entry and configuration box, for samples without parameter sets. */
 const VIDEO_ENTRIES: Partial<Record<VideoCodec, readonly [entry: string, config: string]>> = {
   H264: ['avc1', 'avcC'],
   H265: ['hvc1', 'hvcC'],
@@ -35,7 +35,7 @@ export function isPackable({ codec }: { readonly codec: string }): boolean {
 }
 
 /**
- * The entry of `stsd` for a track.
+ * Builds the entry of `stsd` for a track.
  * @throws UnsupportedTrackError for a codec without a mapping, or without a decoder configuration
  */
 export function sampleEntry(track: MediaTrack): Buffer {
@@ -65,7 +65,7 @@ function videoEntry(track: VideoTrack): Buffer {
   );
 }
 
-/** `colr` and `pasp` (ISO/IEC 14496-12, 12.1.5 and 12.1.4) where a video is not what players assume without them. */
+/** Builds `colr` and `pasp` (ISO/IEC 14496-12, 12.1.5 and 12.1.4) where a video differs from the defaults of players. */
 function look({ codec, colour, sar }: VideoTrack): Buffer[] {
   const boxes: Buffer[] = [];
   // vpcC has it already
@@ -97,7 +97,7 @@ function esds(track: AudioTrack, objectType: number, ...specific: Buffer[]): Buf
   return fullBox('esds', 0, 0, descriptor(3, u16(0), u8(0), decoder, descriptor(6, u8(2))));
 }
 
-/** A descriptor with its size in one byte where that is enough, else in four of seven bits each. */
+/** Descriptor with its size in one byte if that suffices, else in four of seven bits each. */
 function descriptor(tag: number, ...content: Uint8Array[]): Buffer {
   const body = Buffer.concat(content);
   const { length } = body;

@@ -4,7 +4,7 @@ import type { Run, Sample } from './fragment.ts';
 import type { TrackPlace } from './movie.ts';
 import { Numbers } from './numbers.ts';
 
-/** Samples of one track in a fragment, whose data need not be there. */
+/** Samples of one track in a fragment, without their data. */
 export interface IndexedRun extends Pick<Run, 'baseTime'> {
   readonly samples: readonly (Omit<Sample, 'data'> & { readonly data: { readonly length: number } })[];
 }
@@ -17,16 +17,15 @@ export class SampleTable {
   readonly #durations = new Numbers();
   readonly #offsets = new Numbers();
   readonly #keys = new Numbers();
-  /** Pairs of the halves of an offset in the file. */
+  /** Pairs of the high and low half of an offset in the file. */
   readonly #chunks = new Numbers();
   /** Triples of first chunk, samples per chunk and sample description. */
   readonly #runs = new Numbers();
   #perChunk = 0;
   #isReordered = false;
-  /** Decode time of the first sample in the file. */
   #start: number | undefined;
   #end = 0;
-  /** The earliest composition time, from the first decode time on. */
+  /** Earliest composition time, relative to the first decode time. */
   #shown = Infinity;
 
   constructor(timebase: Timebase) {
@@ -37,7 +36,7 @@ export class SampleTable {
     return this.#sizes.length;
   }
 
-  /** @param at where the first sample's data are in the file */
+  /** @param at position of the first sample's data in the file */
   add({ baseTime, samples }: IndexedRun, at: number): void {
     const start = (this.#start ??= baseTime);
     if (this.samples === 0) this.#end = baseTime;
@@ -63,11 +62,11 @@ export class SampleTable {
     return this.#inMovie(this.#end + (this.#hasEdits(timescale) ? this.#lead : 0), timescale);
   }
 
-  /** What `trak` tells of it. @param timescale of the movie */
+  /** Values for `trak`. @param timescale of the movie */
   place(id: number, timescale: number): TrackPlace {
     const start = this.#start ?? 0;
     const mediaDuration = this.#end - start;
-    // where an edit begins before the first picture is shown, some readers show it at the beginning of the edit
+    // if an edit begins before the first picture is shown, some readers show that at the beginning of the edit
     const before = this.#inMovie(start + this.#lead, timescale);
     const own = this.#inMovie(mediaDuration, timescale);
     const edits = fullBox('elst', 1, 0, u32(2), u64(before), EMPTY, u64(own), u64(this.#lead), NORMAL_RATE);
@@ -80,12 +79,12 @@ export class SampleTable {
     };
   }
 
-  /** It begins later than the file. */
+  /** Whether the track begins later than the file. */
   #hasEdits(timescale: number): boolean {
     return this.#inMovie(this.#start ?? 0, timescale) > 0;
   }
 
-  /** From the first decode time until the first sample is shown. */
+  /** Time from the first decode time to the first presentation. */
   get #lead(): number {
     return Number.isFinite(this.#shown) ? Math.max(0, this.#shown) : 0;
   }

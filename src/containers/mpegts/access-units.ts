@@ -7,68 +7,71 @@ import { ticksBetween, wrapped } from './times.ts';
 /** A picture as length-prefixed NAL units with everything that came with it, in memory of its own. Times are on CLOCK. */
 export interface AccessUnit {
   readonly data: Buffer;
-  /** Of decoding. */
+  /** Decoding time. */
   readonly time: number;
-  /** From there to presentation; negative where the source tells it so. */
+  /** Offset from decoding to presentation; negative where the source sends it so. */
   readonly compositionTime: number;
 }
 
 export interface AccessUnitsEvents {
   unit(unit: AccessUnit): void;
-  /** A part of a picture is missing, or its time. */
+  /** Reports that a part of a picture, or its time, is missing. */
   damaged(reason: string): void;
 }
 
-/** Packets that tell so much may be continued in another one: 65,535 is the most that they can tell. */
+/** Announced length from which on a packet may be continued in another one: the most that it can announce is 65,535. */
 const MAY_CONTINUE_BYTES = 65_000;
-/** Pictures, behind one that was continued, of which the next is looked for: some senders continue key frames alone. */
+/**
+ * Number of pictures, after one that was continued, that are held to look for a continuation: some senders continue key
+ * frames alone.
+ */
 const MEMORY = 250;
-/** NAL units of a packet; a picture has a few, one with a slice for each row of blocks some hundred. */
+/** Most NAL units of a packet; a picture has a few, one with a slice for each row of blocks some hundred. */
 const MAX_NALS = 1024;
 const MAX_UNIT_BYTES = 8 * 1024 * 1024;
-/** Packets that a picture may be in: one for each slice, or for each transport packet. */
+/** Most packets of a picture: one for each slice, or for each transport packet. */
 const MAX_PIECES = 65_536;
-/** Ticks from one picture to the next, until it is seen. */
+/** Ticks between pictures, until measured. */
 const USUAL_STEP = 3600;
 const MAX_STEP = 90_000;
 
 const START_CODE = Buffer.of(0, 0, 1);
-/** Slice headers are read no further. */
+/** Bytes of a slice header that are read. */
 const HEAD_BYTES = 64;
 
-/** The beginning of a packet's first slice. */
 interface SliceHead {
   readonly nal: Buffer;
-  /** A delimiter is in front of it. */
+  /** Whether a delimiter precedes it. */
   readonly delimited: boolean;
 }
 
-/** What may be continued: bytes of one or several packets. */
+/** Bytes of one or several packets, which may continue. */
 interface Held {
-  /** Of the first packet with something of the picture itself, if that tells a time. */
+  /** Header of the first packet with a slice, if that has a time. */
   header: PesHeader;
   readonly pieces: Buffer[];
   bytes: number;
-  /** There is a picture in it, and not only what is in front of one. */
+  /** Whether a slice is among the NAL units. */
   hasSlice: boolean;
 }
 
 /**
- * Pictures of H.264 or H.265 out of PES packets. Nearly every packet holds one picture; one may be in several, for it is too
- * long for the length field, or each of its slices or fields has a packet of its own; and several pictures may be in one, with
- * access unit delimiters between them or without. A packet's time is that of the first picture that begins in it.
+ * Splits PES packets into pictures of H.264 or H.265. Nearly every packet holds one picture; but a picture may be in
+ * several packets, since it is too long for the length field, or each of its slices or fields has a packet of its own;
+ * and a packet may hold several pictures, with or without access unit delimiters between them. A packet's time is that
+ * of the first picture that begins in it.
  */
 export class AccessUnits {
   readonly #bounds: PictureBounds;
   readonly #events: AccessUnitsEvents;
   #held: Held | undefined;
-  /** Pictures that are still held back because this sender continued one of any length, or because they are the first. */
+  /** Number of pictures that are still to be held, because the sender continued one, or because they are the first. */
   #remembered = 1;
-  /** What goes on now may be of a picture that is missing. */
+  /** Whether a continuation may belong to a lost picture. */
   #lost = false;
-  /** Times of the last packet that told them. */
-  #told: Pick<PesHeader, 'pts' | 'dts'> | undefined;
-  /** Decoding time of the last packet that told one, and how many pictures began since then. */
+  /** Header of the last packet that began a picture. */
+  #beginning: Pick<PesHeader, 'pts' | 'dts'> | undefined;
+  /** Decoding time of the last packet that had one, and the number of pictures since then. */
   #since: { readonly time: number; pictures: number } | undefined;
   #last: number | undefined;
   #step = USUAL_STEP;
@@ -87,7 +90,7 @@ export class AccessUnits {
     }
     this.#flush(header.dts);
     this.#lost = false;
-    this.#told = header;
+    this.#beginning = header;
     if (this.#remembered > 0 || isLong(header) || first === undefined) {
       if (first !== undefined) this.#remembered = Math.max(0, this.#remembered - 1);
       this.#held = { header, pieces: [Buffer.from(payload)], bytes: payload.length, hasSlice: first !== undefined };
@@ -98,18 +101,17 @@ export class AccessUnits {
     }
   }
 
-  /** What is held is complete. */
+  /** Emits the held picture. */
   flush(): void {
     this.#flush(undefined);
   }
 
-  /** Notes that data before the next payload is missing. */
   lost(): void {
     this.#held = undefined;
     this.#lost = true;
   }
 
-  /** @param next decoding time of the packet behind, where that tells one */
+  /** @param next decoding time of the next packet, if it has one */
   #flush(next: number | undefined): void {
     const held = this.#held;
     this.#held = undefined;
@@ -121,7 +123,7 @@ export class AccessUnits {
     if (this.#held !== undefined && !this.#held.hasSlice) return true;
     if (first === undefined) return false;
     const belongs = this.#bounds.belongs(first.nal, first.delimited);
-    if (belongs === 'slice') return pts === undefined || (pts === this.#told?.pts && dts === this.#told?.dts);
+    if (belongs === 'slice') return pts === undefined || (pts === this.#beginning?.pts && dts === this.#beginning?.dts);
     return belongs === 'field';
   }
 
@@ -139,7 +141,7 @@ export class AccessUnits {
       this.#events.damaged('a video frame of too many bytes');
       return;
     }
-    if (hasSlice && !held.hasSlice && header.pts !== undefined) this.#told = held.header = header;
+    if (hasSlice && !held.hasSlice && header.pts !== undefined) this.#beginning = held.header = header;
     held.pieces.push(Buffer.from(payload));
     held.hasSlice ||= hasSlice;
     if (startsWithCode(payload)) this.#pictures(tolerant(() => splitAnnexB(payload, MAX_NALS)) ?? []);
@@ -154,7 +156,7 @@ export class AccessUnits {
     this.#bounds.restart();
     const pictures = this.#pictures(nals);
     this.#measure(header.dts, pictures.length, following);
-    // one without times follows the one before
+    // a packet without times follows the previous one
     const next = this.#last === undefined ? undefined : this.#last + this.#step;
     const { dts = next, pts = dts } = header;
     for (const [i, picture] of pictures.entries()) {
@@ -168,7 +170,7 @@ export class AccessUnits {
     }
   }
 
-  /** How far pictures are from each other, by the times that packets tell. */
+  /** Measures the interval of pictures by the times of packets. */
   #measure(time: number | undefined, pictures: number, following: number | undefined): void {
     if (time !== undefined) {
       if (this.#since !== undefined) this.#setStep(ticksBetween(this.#since.time, time) / this.#since.pictures);
@@ -186,7 +188,7 @@ export class AccessUnits {
     const bounds = this.#bounds;
     const pictures: Buffer[][] = [[]];
     let hasSlice = false;
-    /** What is behind a slice: of the picture before, or of the next. */
+    /** NAL units after a slice, of the same picture or the next. */
     let between: Buffer[] = [];
     for (const nal of nals) {
       if (bounds.isSlice(nal)) {
@@ -222,5 +224,5 @@ export class AccessUnits {
 }
 
 function isLong(header: PesHeader | undefined): boolean {
-  return header !== undefined && header.told >= MAY_CONTINUE_BYTES;
+  return header !== undefined && header.announcedBytes >= MAY_CONTINUE_BYTES;
 }

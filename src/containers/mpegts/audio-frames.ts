@@ -3,12 +3,12 @@ import type { AudioFrame, AudioSyntax } from './audio-syntax.ts';
 import { CLOCK } from './stream-types.ts';
 
 const EMPTY = Buffer.alloc(0);
-/** Largest frame of any form, LOAS'. */
+/** Largest frame of any form, which is that of LOAS. */
 const MAX_FRAME_BYTES = 8192 + 2;
 const TICKS_PER_SECOND = CLOCK.timebase.den;
-/** Places in a PES packet where a frame is looked for in vain; behind a loss, one byte in 256 looks like the first of one. */
+/** Most false starts of frames in a PES packet; after a loss, one byte in 256 looks like a start. */
 const MAX_FALSE_SYNCS = 1024;
-/** Frames taken in a second. There are 50 of them in a second of sound, or 400 of the shortest. */
+/** Most frames per second of arrival. A second of audio has 50, or 400 of the shortest. */
 const MAX_FRAMES = 2000;
 const FRAMES_WINDOW_MS = 1000;
 
@@ -19,16 +19,15 @@ export interface AudioFramesEvents {
 }
 
 /**
- * Cuts the payload of PES packets into frames of sound, whether a frame ends with its packet or in the next one. A PES
- * packet tells the time of the first frame that begins in it; those behind follow from how long each lasts.
+ * Splits the payload of PES packets into audio frames, which may continue in the next packet. The time of a PES packet
+ * is that of the first frame that begins in it; later ones follow from the durations.
  */
 export class AudioFrames {
   readonly #syntax: AudioSyntax;
   readonly #events: AudioFramesEvents;
   #rest: Buffer = EMPTY;
-  /** Whether frames follow each other without other bytes: what looks like one is one then. */
+  /** Whether frames follow each other without other bytes, so that a start needs no confirmation. */
   #inStep = false;
-  /** Where the next frame begins. */
   #time: number | undefined;
   #falseSyncs = 0;
   #frames = 0;
@@ -47,13 +46,13 @@ export class AudioFrames {
     const carried = this.#rest.length;
     const data = carried === 0 ? payload : Buffer.concat([this.#rest, payload]);
     this.#rest = EMPTY;
-    let told = pts;
+    let carriedTime = pts;
     this.#falseSyncs = 0;
     for (let at = 0; at < data.length;) {
       const bytes = this.#bytes(data, at);
-      if (bytes !== 0 && told !== undefined && at >= carried) {
-        this.#time = told;
-        told = undefined;
+      if (bytes !== 0 && carriedTime !== undefined && at >= carried) {
+        this.#time = carriedTime;
+        carriedTime = undefined;
       }
       if (bytes === undefined || at + bytes > data.length) {
         if (data.length - at <= MAX_FRAME_BYTES) this.#rest = Buffer.from(data.subarray(at));
@@ -72,7 +71,6 @@ export class AudioFrames {
     }
   }
 
-  /** Notes that data before the next payload is missing. */
   lost(): void {
     this.#rest = EMPTY;
     this.#inStep = false;
@@ -83,7 +81,7 @@ export class AudioFrames {
   #bytes(data: Buffer, at: number): number | undefined {
     const bytes = this.#syntax.bytes(data, at);
     if (bytes === undefined) return undefined;
-    // one that is found among other bytes is believed when another follows it, or nothing does
+    // a start among other bytes counts only if another frame, or the end, follows
     const isFrame =
       bytes > 0 && (this.#inStep || at + bytes >= data.length || this.#syntax.bytes(data, at + bytes) !== 0);
     if (!isFrame) {
@@ -94,11 +92,11 @@ export class AudioFrames {
     return isFrame ? bytes : 0;
   }
 
-  /** The rest of a packet is not worth what it would cost. */
+  /** Whether to skip the rest of a packet, to bound its cost. */
   #isTooMuch(): boolean {
-    const isNoSound = this.#falseSyncs > MAX_FALSE_SYNCS;
-    if (!isNoSound && !this.#isTooFast()) return false;
-    this.#events.fault(isNoSound ? 'audio frames among too many other bytes' : 'too many audio frames at once');
+    const isNoise = this.#falseSyncs > MAX_FALSE_SYNCS;
+    if (!isNoise && !this.#isTooFast()) return false;
+    this.#events.fault(isNoise ? 'audio frames among too many other bytes' : 'too many audio frames at once');
     this.lost();
     return true;
   }

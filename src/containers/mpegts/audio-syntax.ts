@@ -10,32 +10,32 @@ import type { AudioCodec } from '../../core/track.ts';
 import type { TsForm } from './elementary.ts';
 import { readOpusUnit } from './opus.ts';
 
-/** Some sound of one codec, in memory of its own. */
+/** Audio frame in memory of its own. */
 export interface AudioFrame {
   readonly codec: AudioCodec;
   readonly data: Buffer;
-  /** What a decoder must know; the same object as long as nothing changes. */
+  /** Decoder configuration; the same object as long as it does not change. */
   readonly header?: Buffer;
-  /** Seconds that it lasts. */
+  /** Duration in seconds. */
   readonly seconds: number;
 }
 
-/** How frames of one form follow each other. */
+/** Framing of one form of audio. */
 export interface AudioSyntax {
-  /** The first byte of each frame, by which one is searched for behind other bytes. */
+  /** First byte of each frame, to search for. */
   readonly sync: number;
   /**
-   * Bytes of the frame that starts at `at`; 0 when none starts there, undefined when more is needed to tell. It may be
-   * asked at every byte.
+   * Bytes of the frame at `at`; 0 if none starts there, undefined if more bytes are needed to decide. Called for any
+   * byte.
    */
   bytes(data: Buffer, at: number): number | undefined;
-  /** What is in a whole frame. @throws BitstreamError */
+  /** Unpacks a whole frame. @throws BitstreamError */
   frames(frame: Buffer): readonly AudioFrame[];
 }
 
 export type AudioForm = Extract<TsForm, 'ADTS' | 'LATM' | 'MPEG audio' | 'AC-3' | 'Opus'>;
 
-/** @param header of the stream, where its PMT tells one */
+/** @param header of the stream, if its PMT has one */
 export function audioSyntax(form: AudioForm, header: Buffer | undefined): AudioSyntax {
   switch (form) {
     case 'ADTS':
@@ -60,13 +60,13 @@ class Adts implements AudioSyntax {
   }
 
   frames(frame: Buffer): AudioFrame[] {
-    const told = parseAdtsHeader(frame);
-    if (told.blocks > 1) throw new BitstreamError('an ADTS frame holds several raw data blocks');
-    const data = Buffer.from(frame.subarray(told.headerLength));
+    const adts = parseAdtsHeader(frame);
+    if (adts.blocks > 1) throw new BitstreamError('an ADTS frame holds several raw data blocks');
+    const data = Buffer.from(frame.subarray(adts.headerLength));
     if (data.length === 0) return [];
-    // what a frame before it told of its channels holds
-    if (told.channelConfiguration !== 0 || this.#config === undefined) this.#follow(configOfAdts(told, data));
-    return [{ codec: 'AAC', data, header: this.#config as Buffer, seconds: 1024 / told.samplerate }];
+    // the channels of an earlier frame still hold
+    if (adts.channelConfiguration !== 0 || this.#config === undefined) this.#follow(configOfAdts(adts, data));
+    return [{ codec: 'AAC', data, header: this.#config as Buffer, seconds: 1024 / adts.samplerate }];
   }
 
   #follow(config: Buffer): void {

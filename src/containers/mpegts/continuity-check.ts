@@ -1,7 +1,7 @@
 import { PACKET_BYTES } from './stream-types.ts';
 import { continuityCounter, hasPayload, isDiscontinuity } from './transport-packet.ts';
 
-/** Meaning of a packet's counter: the next packet, a copy of the one before, or the next after missing ones. */
+/** Meaning of a packet's counter: the next packet, a copy of the previous one, or the next after missing ones. */
 export type Continuity = 'next' | 'repeated' | 'lost';
 
 /** Bytes at the end that identify a copy among packets with the same counter: the clock before them may differ. */

@@ -19,30 +19,28 @@ import {
   startsUnit,
 } from './transport-packet.ts';
 
-/** Streams of a program that are taken. */
 const MAX_STREAMS = 40;
 
 export interface DemuxerEvents {
   /**
-   * The streams of the program, and what else is in it that cannot be taken: at first, and after each change. Those
-   * that are the same as before are the same objects.
+   * Reports the supported and the other streams of the program: at first, and after each change. Unchanged streams stay
+   * the same objects.
    */
   streams(streams: readonly ElementaryStream[], unknown: readonly UnknownStream[]): void;
-  /** A whole PES packet. @param payload is valid until the call returns */
+  /** Reports a whole PES packet. @param payload is valid until the call returns */
   pes(stream: ElementaryStream, header: PesHeader, payload: Buffer): void;
-  /** A whole section with the right checksum, which is valid until the call returns. */
+  /** Reports a whole section with the right checksum, which is valid until the call returns. */
   section(stream: ElementaryStream, section: Buffer): void;
-  /** Something of a stream is missing before what comes next. */
+  /** Reports that data of a stream is missing. */
   lost(stream: ElementaryStream): void;
-  /** Transport packets of a PID are missing, by its continuity counter. */
+  /** Reports missing transport packets of a PID, by its continuity counter. */
   gap?(): void;
-  /** The clock of the program, on CLOCK. */
+  /** Reports the clock of the program, on CLOCK. */
   clock?(pcr: number): void;
-  /** Something in the bytes is wrong; they can be so with every packet. */
+  /** Reports malformed data, possibly for every packet. */
   fault(reason: string): void;
 }
 
-/** Receiver of the payloads of a PID. */
 interface PayloadReader {
   payload(data: Buffer, from: number, to: number, starts: boolean, filled: boolean): void;
   lost(): void;
@@ -52,13 +50,13 @@ interface PayloadReader {
 interface Lane {
   readonly reader: PayloadReader;
   readonly continuity: ContinuityCheck;
-  /** undefined of tables. */
+  /** undefined for tables. */
   readonly stream?: ElementaryStream;
 }
 
 /**
- * MPEG-TS (ISO/IEC 13818-1) to the streams of one program: the first in the PAT that has sound or pictures. Takes
- * any bytes and throws nothing; what is wrong is told as `fault`.
+ * Extracts the streams of one program from MPEG-TS (ISO/IEC 13818-1): the first in the PAT that has audio or video.
+ * Accepts any bytes without throwing; problems are reported as `fault`.
  */
 export class TsDemuxer {
   readonly #events: DemuxerEvents;
@@ -66,7 +64,7 @@ export class TsDemuxer {
   readonly #choice: ProgramChoice;
   readonly #lanes = new Map<number, Lane>();
   #streams: readonly ElementaryStream[] = [];
-  #told: string | undefined;
+  #reported: string | undefined;
   #pcrPid: number = PID.null;
 
   constructor(events: DemuxerEvents) {
@@ -82,17 +80,17 @@ export class TsDemuxer {
     );
   }
 
-  /** @param data any portion of the bytes; it is not kept: its memory may be used again */
+  /** @param data any portion of the bytes; not kept */
   push(data: Buffer): void {
     this.#packets.push(data);
   }
 
-  /** Nothing follows: what is complete but for the beginning of the next is given out. */
+  /** Emits units that are complete but for the beginning of the next, since nothing follows. */
   flush(): void {
     for (const { reader } of this.#lanes.values()) reader.flush?.();
   }
 
-  /** Bytes are missing here, maybe more packets than counters can tell. */
+  /** Notes that bytes are missing here, maybe more packets than counters show. */
   lost(): void {
     for (const lane of this.#lanes.values()) this.#lost(lane);
   }
@@ -116,7 +114,7 @@ export class TsDemuxer {
       this.#events.fault('transport packets were lost');
       this.#lost(lane);
     } else if (isDiscontinuity(data, at)) {
-      // what is behind it is of another origin
+      // later data has another origin
       lane.reader.flush?.();
     }
     if (!hasPayload(data, at)) return;
@@ -140,7 +138,6 @@ export class TsDemuxer {
     return { reader, continuity: new ContinuityCheck() };
   }
 
-  /** Reads the PMTs on these PIDs. */
   #follow(pids: ReadonlySet<number> | undefined): void {
     if (pids === undefined) return;
     for (const [pid, { stream }] of this.#lanes) {
@@ -159,12 +156,12 @@ export class TsDemuxer {
     this.#pcrPid = map.pcrPid;
     const all = elementaryStreams(map).filter(({ pid }, i, list) => list.findIndex((other) => other.pid === pid) === i);
     const streams = all
-      .flatMap((told) => ('form' in told && this.#isFree(told.pid) ? this.#known(told) : []))
+      .flatMap((stream) => ('form' in stream && this.#isFree(stream.pid) ? this.#known(stream) : []))
       .slice(0, MAX_STREAMS);
-    const unknown = all.flatMap((told) => ('unsupported' in told ? told : []));
+    const unknown = all.flatMap((stream) => ('unsupported' in stream ? stream : []));
     const text = JSON.stringify([streams, unknown]);
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#reported) return;
+    this.#reported = text;
     for (const { pid } of this.#streams) {
       if (streams.includes(this.#lanes.get(pid)?.stream as ElementaryStream)) continue;
       this.#lanes.get(pid)?.reader.flush?.();
@@ -180,7 +177,7 @@ export class TsDemuxer {
     return pid !== PID.null && (!this.#lanes.has(pid) || this.#lanes.get(pid)?.stream !== undefined);
   }
 
-  /** The object that is known already, when nothing of it is another. */
+  /** @returns the known object of an unchanged stream */
   #known(stream: ElementaryStream): ElementaryStream {
     const known = this.#lanes.get(stream.pid)?.stream;
     return known !== undefined && JSON.stringify(known) === JSON.stringify(stream) ? known : stream;

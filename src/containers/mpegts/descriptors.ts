@@ -1,6 +1,6 @@
 import type { Descriptor } from './stream-types.ts';
 
-/** The descriptors of a loop, as slices; one that is cut off ends it. */
+/** Descriptors of a loop, as slices; ends at one that is cut off. */
 export function readDescriptors(loop: Buffer): Descriptor[] {
   const found: Descriptor[] = [];
   for (let at = 0; at + 2 <= loop.length;) {
@@ -12,7 +12,7 @@ export function readDescriptors(loop: Buffer): Descriptor[] {
   return found;
 }
 
-/** A loop of descriptors, each of at most 255 bytes. */
+/** Builds a loop of descriptors, each of at most 255 bytes. */
 export function writeDescriptors(descriptors: readonly Descriptor[]): Buffer {
   return Buffer.concat(descriptors.flatMap(({ tag, data }) => [Buffer.of(tag, data.length), data]));
 }

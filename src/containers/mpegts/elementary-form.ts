@@ -9,30 +9,30 @@ import { nalForm } from './nal-form.ts';
 import { opusControlHeader } from './opus.ts';
 import { DESCRIPTOR, EXTENSION, FORMAT, STREAM_ID, STREAM_TYPE, type Descriptor } from './stream-types.ts';
 
-/** How a track is carried: in PES packets, or in sections that its data are. */
+/** Form in which a track is carried: in PES packets, or in sections that are its data. */
 export interface ElementaryForm {
   readonly streamType: number;
-  /** Of its PES packets; undefined where sections carry it. */
+  /** stream_id of its PES packets; undefined for sections. */
   readonly streamId: number | undefined;
   readonly descriptors: readonly Descriptor[];
-  /** Bytes of `payload`. @throws BitstreamError */
+  /** Size of `payload`. @throws BitstreamError */
   size(data: Buffer, key: Packet['key']): number;
-  /** Adds a packet's data as the stream has it to `pieces`: slices of it, and what stands between. @throws BitstreamError */
+  /** Adds the payload for a packet's data to `pieces`: slices of it, and bytes between them. @throws BitstreamError */
   payload(data: Buffer, key: Packet['key'], pieces: Buffer[]): void;
 }
 
-/** A track that MPEG-TS cannot carry. */
+/** Error for a track that MPEG-TS cannot carry. */
 export class NoPlaceError extends Error {
   override readonly name = 'NoPlaceError';
 }
 
-/** metadata_application_format and metadata_format of ID3, and how each names it. */
+/** metadata_application_format and metadata_format of ID3, each with its identifier. */
 const ID3 = Buffer.concat([Buffer.of(0xff, 0xff), Buffer.from(FORMAT.id3), Buffer.of(0xff), Buffer.from(FORMAT.id3)]);
 /** No decoder configuration, no DSM-CC. */
 const METADATA_FLAGS = 0x0f;
 const FIRST_HALF_RATE = 32_000;
 
-/** @throws NoPlaceError, BitstreamError for a configuration that cannot be read */
+/** @throws NoPlaceError, BitstreamError for a malformed configuration */
 export function formOf(track: Track): ElementaryForm {
   switch (track.codec) {
     case 'H264':
@@ -65,7 +65,7 @@ export function formOf(track: Track): ElementaryForm {
   }
 }
 
-/** Descriptors of the whole program, in the PMT, that its tracks need. */
+/** Descriptors of the whole program in the PMT that its tracks need. */
 export function programDescriptors(tracks: readonly Track[], program: number): Descriptor[] {
   const descriptors: Descriptor[] = [];
   const has = (codec: Track['codec']): boolean => tracks.some((track) => track.codec === codec);
@@ -93,7 +93,7 @@ function plain(
   };
 }
 
-/** Each frame with an ADTS header, which tells of the core alone: decoders find SBR and PS in the frames. */
+/** AAC with an ADTS header on each frame, which has the core only: decoders find SBR and PS in the frames. */
 function aac(track: AudioTrack): ElementaryForm {
   if (track.config === undefined) throw new NoPlaceError('AAC without configuration');
   const config = parseAudioSpecificConfig(track.config);
@@ -128,7 +128,7 @@ function languageOf({ type, language }: Track): Descriptor[] {
   return code === undefined ? [] : [{ tag: DESCRIPTOR.language, data: Buffer.from(`${code}\0`) }];
 }
 
-/** For callers that leave out what is not carried. */
+/** Whether an error only says that a track or a frame cannot be carried, and is left out. */
 export function isForeseen(error: unknown): error is NoPlaceError | BitstreamError {
   return error instanceof NoPlaceError || error instanceof BitstreamError;
 }

@@ -2,21 +2,21 @@ import { opusHeadOf } from './opus.ts';
 import { DESCRIPTOR, EXTENSION, FORMAT, STREAM_TYPE, type Descriptor } from './stream-types.ts';
 import type { ProgramMap, ProgramStream } from './tables.ts';
 
-/** How the payload of a stream is made up. */
+/** Form of a stream's payload. */
 export type TsForm = 'H264' | 'H265' | 'ADTS' | 'LATM' | 'MPEG audio' | 'AC-3' | 'Opus' | 'ID3' | 'SCTE-35';
 
-/** A stream of a program that can be taken. */
+/** Supported stream of a program. */
 export interface ElementaryStream {
   readonly pid: number;
   readonly kind: 'video' | 'audio' | 'data';
   readonly form: TsForm;
   /** ISO 639-2 code. */
   readonly language?: string;
-  /** Identification header of Opus, where the PMT tells the channels. */
+  /** Identification header of Opus, if the PMT gives the channels. */
   readonly header?: Buffer;
 }
 
-/** One that cannot, and what it is. */
+/** Unsupported stream, and its name. */
 export interface UnknownStream {
   readonly pid: number;
   readonly unsupported: string;
@@ -103,23 +103,23 @@ function formOf({ type, descriptors }: ProgramStream): TsForm | undefined {
 function nameOf({ type, descriptors }: ProgramStream): string {
   const name = NAMES.get(type);
   if (name !== undefined) return name;
-  const told = descriptors.flatMap(({ tag }) => PRIVATE_NAMES.get(tag) ?? [])[0] ?? registration(descriptors);
+  const privateName = descriptors.flatMap(({ tag }) => PRIVATE_NAMES.get(tag) ?? [])[0] ?? registration(descriptors);
   const number = `stream type 0x${type.toString(16).padStart(2, '0')}`;
-  return told === undefined ? number : `${told} (${number})`;
+  return privateName === undefined ? number : `${privateName} (${number})`;
 }
 
-/** format_identifier, where it is text (ISO/IEC 13818-1 2.6.8). */
+/** format_identifier, if it is text (ISO/IEC 13818-1 2.6.8). */
 function registration(descriptors: readonly Descriptor[]): string | undefined {
   const format = descriptors.find(({ tag }) => tag === DESCRIPTOR.registration)?.data.toString('latin1', 0, 4);
   return format !== undefined && /^[ -~]{4}$/.test(format) ? format : undefined;
 }
 
-/** The metadata descriptor names the format where its application and its own are told by an identifier (2.6.60). */
+/** Whether a metadata descriptor names ID3, by identifiers of application and format (2.6.60). */
 function isId3(descriptors: readonly Descriptor[]): boolean {
   return descriptors.some(({ tag, data }) => tag === DESCRIPTOR.metadata && data.includes(FORMAT.id3, 0, 'latin1'));
 }
 
-/** Of a language descriptor (2.6.18); codes that are no letters tell nothing, `und` is no language. */
+/** Language of a language descriptor (2.6.18); undefined for `und` and codes that are no letters. */
 function languageOf(descriptors: readonly Descriptor[]): string | undefined {
   const code = descriptors
     .find(({ tag }) => tag === DESCRIPTOR.language)
@@ -129,7 +129,7 @@ function languageOf(descriptors: readonly Descriptor[]): string | undefined {
 }
 
 function opusHeader(descriptors: readonly Descriptor[]): Buffer | undefined {
-  const told = descriptors.find(({ tag, data }) => tag === DESCRIPTOR.extension && data[0] === EXTENSION.opus);
-  const code = told?.data[1];
+  const extension = descriptors.find(({ tag, data }) => tag === DESCRIPTOR.extension && data[0] === EXTENSION.opus);
+  const code = extension?.data[1];
   return code === undefined ? undefined : opusHeadOf(code);
 }

@@ -1,4 +1,4 @@
-/** ISO 639-1, and behind each code that of ISO 639-2/T. */
+/** Codes of ISO 639-1, each followed by that of ISO 639-2/T. */
 const CODES = `
   aaaar ababk aeave afafr akaka amamh anarg arara asasm avava ayaym azaze babak bebel bgbul bibis bmbam bnben
   bobod brbre bsbos cacat ceche chcha cocos crcre csces cuchu cvchv cycym dadan dedeu dvdiv dzdzo eeewe elell
@@ -19,9 +19,9 @@ const THREE = new Map(
 );
 
 /**
- * A language in the three letters of ISO 639-2, as ISO_639_language_descriptor has it.
+ * Converts a language to the three letters of ISO 639-2, as in ISO_639_language_descriptor.
  * @param language a tag of RFC 5646, or three letters already
- * @returns undefined for what has none
+ * @returns undefined if it has no code
  */
 export function threeLetters(language: string): string | undefined {
   const [primary = ''] = language.toLowerCase().split(/[-_]/, 1);

@@ -5,8 +5,8 @@ const ID3_MAGIC = 'ID3';
 const ID3_HEADER_BYTES = 10;
 
 /**
- * The ID3 tags in a PES packet of timed metadata, as they are or in metadata access unit cells (ISO/IEC 13818-1 2.12.4).
- * @returns undefined for anything else
+ * Returns the ID3 tags in a PES packet of timed metadata, plain or in metadata access unit cells (ISO/IEC 13818-1
+ * 2.12.4); undefined for anything else.
  */
 export function id3Of(streamId: number, payload: Buffer): Buffer | undefined {
   const tags = streamId === STREAM_ID.metadata ? cellsOf(payload) : payload;

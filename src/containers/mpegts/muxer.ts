@@ -11,7 +11,7 @@ import { ProgramTables, writeTables } from './program-tables.ts';
 import { buildPmt, PROGRAM, sectionPackets, type ListedProgram } from './section-writer.ts';
 import { CLOCK, PACKET_BYTES, PID } from './stream-types.ts';
 
-/** A track that is not carried, and why. */
+/** Track that is not carried, with the reason. */
 export interface Omitted {
   readonly track: Track;
   readonly reason: string;
@@ -21,48 +21,48 @@ interface TsStream {
   readonly pid: number;
   readonly track: Track;
   readonly form: ElementaryForm;
-  /** Packets with payload so far. */
   packets: number;
 }
 
-/** Ticks of 90 kHz that all times are moved by: streams begin at 0, and the PCR in front of that would wrap at once. */
+/** Ticks of 90 kHz added to all times: streams begin at 0, and an earlier PCR would wrap at once. */
 const OFFSET = 90_000;
-/** Ticks of 90 kHz after which the tables come again. */
+/** Ticks of 90 kHz after which the tables are repeated. */
 const TABLES_INTERVAL = 22_500;
 
 /**
- * Packets of tracks into one program of MPEG-TS (ISO/IEC 13818-1). Times are those of the packets, and a second more. The
- * tables come with every key frame of a picture and four times a second, the PCR at least every 100 ms on the picture's
- * PID, else on the first sound's.
+ * Writes packets of tracks into one program of MPEG-TS (ISO/IEC 13818-1), at their times plus one second. The tables are
+ * written with every video key frame and four times a second, the PCR at least every 100 ms, on the PID of the video,
+ * else of the first audio.
  */
 export class TsMuxer {
   #tracks: readonly Track[] = [];
-  /** By id of the track; all tracks of events of a codec have one, for players read no more. */
+  /** Streams by track id; all event tracks of a codec share one, because players read no more. */
   #streams = new Map<number, TsStream>();
   #omitted: Omitted[] = [];
   #leader: TsStream | undefined;
   readonly #pids: Pids;
-  /** By PID: packets with payload so far of what is not carried now. */
+  /** Packets with payload so far of PIDs that are not in use now. */
   readonly #counts = new Map<number, number>();
   readonly #tables = new ProgramTables();
   readonly #clock = new ProgramClock();
-  /** Program time of the last tables. */
-  #toldAt: number | undefined;
-  /** The tables as they are were written. */
-  #told = false;
+  #tablesAt: number | undefined;
+  /** Whether the current tables were written. */
+  #hasTables = false;
 
-  /** @param pids of the tracks, where others write the same program */
+  /** @param pids of the tracks, shared by several writers of a program */
   constructor(tracks: readonly Track[], pids = new Pids()) {
     this.#pids = pids;
     this.setTracks(tracks);
   }
 
-  /** Tracks that have no place in it. */
   get omitted(): readonly Omitted[] {
     return this.#omitted;
   }
 
-  /** Sets or replaces the tracks. A PID stays that of its track, by id, or of events of their codec, also when they leave and return. */
+  /**
+   * Sets or replaces the tracks. A track keeps its PID, by its id or, for events, by codec, even if it leaves and
+   * returns.
+   */
   setTracks(tracks: readonly Track[]): void {
     const streams: TsStream[] = [];
     const byTrack = new Map<number, TsStream>();
@@ -88,22 +88,22 @@ export class TsMuxer {
     this.#streams = byTrack;
     for (const { pid, packets } of before) if (!used.has(pid)) this.#counts.set(pid, packets);
     this.#leader = leaderOf(streams);
-    if (this.#tables.set(programOf(streams)) !== false) this.#told = false;
+    if (this.#tables.set(programOf(streams)) !== false) this.#hasTables = false;
   }
 
-  /** Adds those tracks that it does not have; one of another codec replaces that with its id. */
+  /** Adds missing tracks; one of another codec replaces the track of the same id. */
   addTracks(tracks: readonly Track[]): void {
     const added = new Map(tracks.map((track) => [track.id, track]));
     for (const { id, codec } of this.#tracks) if (added.get(id)?.codec === codec) added.delete(id);
     if (added.size > 0) this.setTracks([...this.#tracks.filter(({ id }) => !added.has(id)), ...added.values()]);
   }
 
-  /** The tables come again with the next packet: what begins there can be read by itself. */
+  /** Writes the tables with the next packet, so that the output can be read from there. */
   repeatTables(): void {
-    this.#told = false;
+    this.#hasTables = false;
   }
 
-  /** PAT and PMT as transport packets, in their place in the stream. */
+  /** Writes PAT and PMT as the next transport packets of the stream. */
   tables(): Buffer {
     const tables = this.#tables.write();
     const out = Buffer.allocUnsafe(tables.bytes);
@@ -112,14 +112,14 @@ export class TsMuxer {
   }
 
   /**
-   * A packet as whole transport packets; empty for a track that is not carried.
+   * Writes a packet as whole transport packets; empty for a track that is not carried.
    * @throws BitstreamError for data that cannot be carried; nothing is written then
    */
   write({ track, dts, pts, key, data }: Packet): Buffer {
     return this.writeUnit({ track, dts, pts, key, data: [data] });
   }
 
-  /** The same of several frames of a sound. @throws BitstreamError */
+  /** Writes several audio frames as one PES packet. @throws BitstreamError */
   writeUnit(unit: TsUnit): Buffer {
     const planned = this.plan(unit);
     const out = Buffer.allocUnsafe(planned?.bytes ?? 0);
@@ -128,7 +128,7 @@ export class TsMuxer {
   }
 
   /**
-   * Gives a unit its place in the stream; it is written by `writePlanned`.
+   * Decides the place of a unit in the stream, for `writePlanned`.
    * @returns undefined for a track that is not carried
    * @throws BitstreamError for data that cannot be carried; it has no place then
    */
@@ -179,14 +179,16 @@ export class TsMuxer {
   #tablesDue(isKey: boolean): boolean {
     const { now } = this.#clock;
     const due =
-      !this.#told || isKey || (now !== undefined && Math.abs(now - (this.#toldAt ?? -Infinity)) >= TABLES_INTERVAL);
+      !this.#hasTables ||
+      isKey ||
+      (now !== undefined && Math.abs(now - (this.#tablesAt ?? -Infinity)) >= TABLES_INTERVAL);
     if (!due) return false;
-    this.#told = true;
-    this.#toldAt = now;
+    this.#hasTables = true;
+    this.#tablesAt = now;
     return true;
   }
 
-  /** The stream of a packet's track, whose configuration may be another than the one that was told. */
+  /** Stream of a packet's track, updated if its configuration has changed. */
   #streamFor(track: Track): TsStream | undefined {
     const known = this.#streams.get(track.id);
     if (known === undefined || known.track === track) return known;
@@ -212,7 +214,7 @@ export class TsMuxer {
   }
 }
 
-/** The stream with the PCR. */
+/** Stream that carries the PCR. */
 function leaderOf(streams: readonly TsStream[]): TsStream | undefined {
   return streams.find(({ track }) => track.type === 'video') ?? streams.find(({ track }) => track.type === 'audio');
 }

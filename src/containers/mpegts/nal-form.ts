@@ -6,18 +6,18 @@ import type { ElementaryForm } from './elementary-form.ts';
 import { STREAM_ID, STREAM_TYPE } from './stream-types.ts';
 
 const START_CODE = Buffer.of(0, 0, 0, 1);
-/** Access unit delimiters in front of pictures of any type, with their start codes (H.264 7.3.2.4, H.265 7.3.2.5). */
+/** Access unit delimiters for pictures of any type, with start codes (H.264 7.3.2.4, H.265 7.3.2.5). */
 const DELIMITER = { H264: Buffer.of(0, 0, 0, 1, 0x09, 0xf0), H265: Buffer.of(0, 0, 0, 1, 0x46, 0x01, 0x50) };
 
 /**
- * H.264 and H.265 as a byte stream (Annex B): a delimiter in front of every access unit, and all parameter sets in front
- * of key frames.
+ * H.264 and H.265 as a byte stream (Annex B), with a delimiter before every access unit, and all parameter sets before
+ * key frames.
  * @throws BitstreamError
  */
 export function nalForm(codec: 'H264' | 'H265', config: Buffer): ElementaryForm {
   const delimiter = DELIMITER[codec];
   const isSet = codec === 'H264' ? isAvcSet : isHevcSet;
-  // pictures may bring sets of their own, which are all that they need
+  // key frames with sets of their own have all that they need
   const head = (data: Buffer, key: Packet['key']): Buffer => (key && !isSet(data.subarray(4, 6)) ? keyHead : delimiter);
   const keyHead = Buffer.concat([delimiter, ...parameterSets(codec, config).flatMap((nal) => [START_CODE, nal])]);
   return {
@@ -41,7 +41,7 @@ function parameterSets(codec: 'H264' | 'H265', config: Buffer): readonly Buffer[
   return [...vps, ...sps, ...pps];
 }
 
-/** Start codes are as long as the lengths whose places they take. */
+/** Size as a byte stream: start codes replace lengths of the same size. */
 function byteStreamSize(data: Buffer): number {
   let size = 0;
   for (const nal of nalUnits(data)) size += START_CODE.length + nal.length;

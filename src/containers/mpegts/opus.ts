@@ -14,7 +14,7 @@ const EXTENSION = 0x04;
 const DUAL_MONO = 0;
 const DECODER_RATE = 48_000;
 
-/** Vorbis' order of the channels of up to 8, as channel_config_code 1 to 8 stands for: streams, coupled, channels. */
+/** Vorbis order of up to 8 channels for channel_config_code 1 to 8: streams, coupled, channels. */
 const MAPPINGS: readonly (readonly [streams: number, coupled: number, channels: readonly number[]])[] = [
   [1, 0, [0]],
   [1, 1, [0, 1]],
@@ -27,14 +27,14 @@ const MAPPINGS: readonly (readonly [streams: number, coupled: number, channels: 
 ];
 
 /**
- * What a channel_config_code tells, as an identification header.
- * @returns undefined for codes whose channels are told elsewhere, or that are reserved
+ * Builds the identification header for a channel_config_code.
+ * @returns undefined for reserved codes and those whose channels are described elsewhere
  */
 export function opusHeadOf(channelConfigCode: number): Buffer | undefined {
-  const told = { preSkip: 0, inputSamplerate: DECODER_RATE, outputGain: 0 };
+  const decoding = { preSkip: 0, inputSamplerate: DECODER_RATE, outputGain: 0 };
   if (channelConfigCode === DUAL_MONO) {
     return buildOpusHead({
-      ...told,
+      ...decoding,
       channels: 2,
       mappingFamily: 255,
       mapping: { streams: 2, coupled: 0, channels: Buffer.of(0, 1) },
@@ -44,16 +44,16 @@ export function opusHeadOf(channelConfigCode: number): Buffer | undefined {
   if (mapping === undefined) return undefined;
   const [streams, coupled, order] = mapping;
   const channels = order.length;
-  if (channels <= 2) return buildOpusHead({ ...told, channels, mappingFamily: 0, mapping: undefined });
+  if (channels <= 2) return buildOpusHead({ ...decoding, channels, mappingFamily: 0, mapping: undefined });
   return buildOpusHead({
-    ...told,
+    ...decoding,
     channels,
     mappingFamily: 1,
     mapping: { streams, coupled, channels: Buffer.from(order) },
   });
 }
 
-/** The control header in front of a packet of `bytes`. */
+/** Builds the control header of a packet with `bytes`. */
 export function opusControlHeader(bytes: number): Buffer {
   const sizes = Math.floor(bytes / 255);
   const header = Buffer.alloc(3 + sizes, 255);
@@ -63,8 +63,8 @@ export function opusControlHeader(bytes: number): Buffer {
 }
 
 /**
- * The packet behind a control header.
- * @returns undefined where the data ends before the packet does, 'none' where no control header is
+ * Reads the packet after a control header.
+ * @returns undefined if the data ends before the packet, 'none' where no control header is
  */
 export function readOpusUnit(
   data: Buffer,

@@ -1,37 +1,36 @@
 import { PACKET_BYTES, SYNC_BYTE } from './stream-types.ts';
 
-/** From one packet to the next: plain; with a time in front, as M2TS has it; with Reed-Solomon bytes behind. */
+/** Bytes from one packet to the next: plain; with a time before it, as in M2TS; with Reed-Solomon bytes after it. */
 const STRIDES = [PACKET_BYTES, 192, 204] as const;
 const EMPTY = Buffer.alloc(0);
 
 export interface PacketReaderEvents {
-  /** 188 bytes of `data`, from `at` on. */
+  /** Reports a packet: 188 bytes of `data`, from `at` on. */
   packet(data: Buffer, at: number): void;
-  /** Bytes that belong to no packet were passed over. */
+  /** Reports that bytes outside packets were skipped. */
   garbage(): void;
 }
 
 /**
- * Finds the transport packets in bytes that come in any portions, and finds back to them behind anything else
- * (ISO/IEC 13818-1 2.4.3.2). Keeps less than three packets.
+ * Finds transport packets in bytes of any portions, and resynchronises after anything else (ISO/IEC 13818-1 2.4.3.2).
+ * Keeps less than three packets.
  */
 export class PacketReader {
   readonly #events: PacketReaderEvents;
-  /** undefined as long as it is not known where packets begin. */
+  /** undefined while the position of packets is unknown. */
   #stride: number | undefined;
-  /** Bytes up to the next packet. */
   #skip = 0;
-  /** The beginning of a packet whose rest has not come. */
+  /** Beginning of an incomplete packet. */
   readonly #begun = Buffer.alloc(PACKET_BYTES);
   #have = 0;
-  /** What is searched for packets. */
+  /** Bytes to search for packets. */
   #unknown: Buffer = EMPTY;
 
   constructor(events: PacketReaderEvents) {
     this.#events = events;
   }
 
-  /** @param data is not kept: its memory may be used again */
+  /** @param data is not kept */
   push(data: Buffer): void {
     if (this.#stride === undefined) this.#search(data);
     else this.#read(data, this.#stride);
@@ -73,7 +72,7 @@ export class PacketReader {
     return at + copied;
   }
 
-  /** A packet begins where there is a sync byte, and behind it two more, each after a stride. */
+  /** Finds a sync byte that is followed by two more, each after a stride. */
   #search(more: Buffer): void {
     const data = this.#unknown.length === 0 ? more : Buffer.concat([this.#unknown, more]);
     this.#unknown = EMPTY;

@@ -3,29 +3,29 @@ import { wrapped } from './times.ts';
 
 /** Adaptation field of a packet, before its payload (ISO/IEC 13818-1 2.4.3.4). */
 export interface Adaptation {
-  /** Decoding can start here. */
+  /** Whether decoding can start here. */
   readonly random: boolean;
-  /** The PCR is of another timeline than the one before. */
+  /** Whether the PCR belongs to another timeline than the previous one. */
   readonly discontinuity: boolean;
-  /** In ticks of 90 kHz, without end. */
+  /** In ticks of 90 kHz, not wrapped. */
   readonly pcr: number | undefined;
 }
 
 const HEADER_BYTES = 4;
 const ROOM = PACKET_BYTES - HEADER_BYTES;
-/** Length and flags; with a PCR six bytes more. */
+/** Length and flags; a PCR takes six more bytes. */
 const FLAGS_BYTES = 2;
 const PCR_BYTES = 6;
 
-/** Transport packets that so many bytes take behind an adaptation field. */
+/** Number of transport packets for some bytes after an adaptation field. */
 export function packetCount(adaptation: Adaptation | undefined, bytes: number): number {
   return Math.max(1, Math.ceil((adaptationBytes(adaptation) + bytes) / ROOM));
 }
 
 /**
- * Writes bytes that belong together into transport packets; the last one is filled up.
+ * Writes one unit into transport packets, and fills the last one up.
  * @param counter continuity_counter of the first
- * @param bytes that the pieces have
+ * @param bytes of all pieces
  * @returns the end
  */
 export function writePackets(
@@ -69,7 +69,7 @@ export function writePackets(
   return at;
 }
 
-/** Writes a packet without payload. @param counter of the packet before it: such packets are not counted */
+/** Writes a packet without payload. @param counter of the previous packet: such packets are not counted */
 export function writeClock(out: Buffer, at: number, pid: number, counter: number, pcr: number): number {
   out[at] = SYNC_BYTE;
   out.writeUInt16BE(pid, at + 1);
@@ -83,7 +83,7 @@ function adaptationBytes(adaptation: Adaptation | undefined): number {
   return adaptation.pcr === undefined ? FLAGS_BYTES : FLAGS_BYTES + PCR_BYTES;
 }
 
-/** @param bytes of the whole field, which is filled up to that */
+/** @param bytes of the whole field, filling included */
 function writeAdaptation(out: Buffer, start: number, bytes: number, adaptation: Adaptation | undefined): void {
   out[start] = bytes - 1;
   if (bytes === 1) return;

@@ -4,12 +4,11 @@ import { STREAM_ID } from './stream-types.ts';
 export interface PesHeader {
   readonly streamId: number;
   readonly pts: number | undefined;
-  /** That of presentation, where no other is told. */
+  /** Equal to `pts` if the header has none. */
   readonly dts: number | undefined;
   readonly scrambled: boolean;
-  /** What the length field tells of the bytes behind it; 0 when it leaves that open. */
-  readonly told: number;
-  /** Where the payload begins. */
+  /** Bytes after the length field, as it says; 0 when it leaves that open. */
+  readonly announcedBytes: number;
   readonly length: number;
 }
 
@@ -17,7 +16,7 @@ const PREFIX_BYTES = 6;
 const FLAGS_BYTES = 9;
 const TIME_BYTES = 5;
 
-/** Ids whose packets have no more than a length in front (ISO/IEC 13818-1 2.4.3.7). */
+/** stream_ids of packets without a header after the length (ISO/IEC 13818-1 2.4.3.7). */
 const WITHOUT_HEADER: ReadonlySet<number> = new Set([
   STREAM_ID.programStreamMap,
   STREAM_ID.padding,
@@ -29,22 +28,22 @@ const WITHOUT_HEADER: ReadonlySet<number> = new Set([
   0xf8,
 ]);
 
-/** Whether a PES packet starts, and what its length field says of the whole packet; 0 when it leaves that open. */
+/**
+ * Bytes of the whole PES packet that starts here, by its length field; 0 when that leaves it open, undefined when none
+ * starts.
+ */
 export function pesBytes(data: Buffer): number | undefined {
   if (data.length < PREFIX_BYTES || data.readUIntBE(0, 3) !== 1) return undefined;
   const length = data.readUInt16BE(4);
   return length === 0 ? 0 : PREFIX_BYTES + length;
 }
 
-/** Whether a PES packet, which has its first bytes, is of a stream: filling and the like is not. */
+/** Whether a PES packet belongs to a stream, unlike padding. @param data has its first bytes */
 export function isOfStream(data: Buffer): boolean {
   return !WITHOUT_HEADER.has(data[3] as number);
 }
 
-/**
- * Reads the header that a whole PES packet of a stream begins with (2.4.3.6).
- * @returns undefined for one that is malformed
- */
+/** Reads the header of a whole PES packet of a stream (2.4.3.6); undefined if it is malformed. */
 export function readPesHeader(data: Buffer): PesHeader | undefined {
   const streamId = data[3] as number;
   if (data.length < FLAGS_BYTES) return undefined;
@@ -60,7 +59,7 @@ export function readPesHeader(data: Buffer): PesHeader | undefined {
     pts,
     dts: hasDts ? readTime(data, FLAGS_BYTES + TIME_BYTES) : pts,
     scrambled: (data.readUInt8(6) & 0x30) !== 0,
-    told: data.readUInt16BE(4),
+    announcedBytes: data.readUInt16BE(4),
     length,
   };
 }

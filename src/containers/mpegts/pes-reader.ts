@@ -2,25 +2,25 @@ import type { ElementaryStream } from './elementary.ts';
 import { isOfStream, pesBytes, readPesHeader, type PesHeader } from './pes-header.ts';
 
 const FIRST_BYTES = 16 * 1024;
-/** Largest packets that are taken: of pictures, where one of 50 Mbit/s takes a twentieth of it; of others, whose length is told in 16 bits. */
+/** Largest packets: for video, 20 times a frame of 50 Mbit/s; for others the 16-bit length is the limit. */
 const MAX_BYTES = Object.freeze({ video: 4 * 1024 * 1024, audio: 128 * 1024, data: 128 * 1024 });
-/** What is kept for the next packet. */
+/** Largest buffer kept for the next packet. */
 const USUAL_BYTES = 512 * 1024;
-/** Packets of open length that must have ended with filling, and none been filled before its end, to rely on it. */
+/** Packets of open length that must have ended with padding, with none padded earlier, before padding counts as their end. */
 const CONFIRMATIONS = 16;
 const PREFIX_BYTES = 6;
 
 export interface PesReaderEvents {
-  /** A whole PES packet. @param payload is valid until the call returns */
+  /** Reports a whole PES packet. @param payload is valid until the call returns */
   pes(header: PesHeader, payload: Buffer): void;
-  /** One is not whole, and has been dropped. */
+  /** Reports an incomplete packet, which is dropped. */
   damaged(reason: string): void;
 }
 
 /**
- * The PES packets of one PID (ISO/IEC 13818-1 2.4.3.6). One of known length is given on with its last byte. One of open
- * length, as pictures are sent, ends where the next one starts, a frame later; but as its end is moved to the end of a
- * transport packet by filling, that tells it at once, from when on it is seen that this sender fills at no other place.
+ * Extracts the PES packets of one PID (ISO/IEC 13818-1 2.4.3.6). A packet of known length is passed on with its last
+ * byte. One of open length, as video has, ends where the next one starts, a frame later. But padding, which moves its
+ * end to the end of a transport packet, shows the end at once, if this sender was seen to pad at no other place.
  */
 export class PesReader {
   readonly #maxBytes: number;
@@ -28,11 +28,11 @@ export class PesReader {
   #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #have = 0;
   #open = false;
-  /** Of the open packet; 0 when its header leaves that open, undefined before that came. */
+  /** Size of the open packet; 0 when its header leaves it open, undefined before the header arrives. */
   #wanted: number | undefined;
   #filled = false;
   #confirmations = 0;
-  /** The last packet was ended by its filling, and no other has started. */
+  /** Whether padding ended the last packet, and no other has started. */
   #endedEarly = false;
 
   constructor(kind: ElementaryStream['kind'], events: PesReaderEvents) {
@@ -41,9 +41,9 @@ export class PesReader {
   }
 
   /**
-   * Takes the payload of a transport packet, which is `data` between `from` and `to`.
-   * @param starts a PES packet starts in it
-   * @param filled the transport packet holds filling
+   * @param data holds the payload of a transport packet, between `from` and `to`
+   * @param starts whether a PES packet starts in it
+   * @param filled whether the transport packet has padding
    */
   payload(data: Buffer, from: number, to: number, starts: boolean, filled: boolean): void {
     if (starts) {
@@ -56,7 +56,7 @@ export class PesReader {
       if (this.#endedEarly) this.#mistaken();
       return;
     } else if (this.#filled) {
-      // what was filled before was not the end
+      // earlier padding was not the end
       this.#confirmations = -Infinity;
     }
     this.#filled = filled;
@@ -70,13 +70,12 @@ export class PesReader {
     }
   }
 
-  /** Notes that data before the next payload is missing. */
   lost(): void {
     this.#open = false;
     this.#endedEarly = false;
   }
 
-  /** Nothing follows. */
+  /** Ends the open packet, since nothing follows. */
   flush(): void {
     this.#end();
   }
@@ -104,7 +103,7 @@ export class PesReader {
     return end >= PREFIX_BYTES;
   }
 
-  /** The packet that is open ends here, whatever its length field says: bytes that are missing are told by `lost`. */
+  /** Ends the open packet, whatever its length field says: missing bytes are reported by `lost`. */
   #end(): void {
     if (!this.#open) return;
     if (this.#wanted === 0 && this.#filled) this.#confirmations++;
@@ -115,11 +114,11 @@ export class PesReader {
     this.#open = false;
     const whole = this.#buffer.subarray(0, bytes);
     if (whole.length < PREFIX_BYTES) this.#drop('a PES packet that is cut off');
-    else if (isOfStream(whole)) this.#tell(whole);
+    else if (isOfStream(whole)) this.#report(whole);
     if (this.#buffer.length > USUAL_BYTES) this.#buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   }
 
-  #tell(whole: Buffer): void {
+  #report(whole: Buffer): void {
     const header = readPesHeader(whole);
     if (header === undefined) this.#events.damaged('a malformed PES packet');
     else if (header.scrambled) this.#events.damaged('a scrambled PES packet');

@@ -3,7 +3,7 @@ import { STREAM_ID } from './stream-types.ts';
 import { wrapped } from './times.ts';
 
 const HEAD_BYTES = 9;
-/** In front of what PES_packet_length counts. */
+/** Bytes before those that PES_packet_length counts. */
 const UNCOUNTED_BYTES = 6;
 const TIME_BYTES = 5;
 const MAX_LENGTH = 0xffff;
@@ -15,16 +15,16 @@ export function pesHeaderBytes(pts: number, dts: number): number {
   return HEAD_BYTES + (pts === dts ? TIME_BYTES : 2 * TIME_BYTES);
 }
 
-/** Only a picture may be longer than a PES packet can tell. @throws BitstreamError */
+/** Only video may be longer than the length field can express. @throws BitstreamError */
 export function checkLength(streamId: number, pts: number, dts: number, payload: number): void {
   if (streamId === STREAM_ID.video || pesHeaderBytes(pts, dts) - UNCOUNTED_BYTES + payload <= MAX_LENGTH) return;
   throw new BitstreamError(`a frame of ${payload} bytes is too long for a PES packet`);
 }
 
 /**
- * The header of a PES packet (ISO/IEC 13818-1 2.4.3.6), whose payload begins with a frame.
- * @param pts and `dts` in ticks of 90 kHz, without end; they wrap in the header
- * @param payload bytes behind it
+ * Builds the header of a PES packet (ISO/IEC 13818-1 2.4.3.6), whose payload begins with a frame.
+ * @param pts and `dts` in ticks of 90 kHz, not wrapped
+ * @param payload bytes after it
  */
 export function pesHeader(streamId: number, pts: number, dts: number, payload: number): Buffer {
   const header = Buffer.allocUnsafe(pesHeaderBytes(pts, dts));

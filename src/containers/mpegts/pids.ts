@@ -4,14 +4,14 @@ import { PROGRAM } from './section-writer.ts';
 const FIRST = 0x100;
 
 /**
- * The PIDs of one program's tracks. A track has its own as long as the program lives, also when it leaves and returns; all
- * tracks of events of a codec have one.
+ * PIDs of one program's tracks. A track keeps its PID for the life of the program, even if it leaves and returns; all
+ * event tracks of a codec share one.
  */
 export class Pids {
   readonly #byTrack = new Map<number | string, number>();
   #last = FIRST - 1;
 
-  /** @param used those that others have now */
+  /** @param used PIDs of other tracks now */
   of({ id, type, codec }: Track, used: ReadonlySet<number>): number {
     const key = type === 'data' ? codec : id;
     const known = this.#byTrack.get(key);
@@ -21,7 +21,7 @@ export class Pids {
     return pid;
   }
 
-  /** One that nothing has or has had; when there is none left, one that nothing has. */
+  /** @returns a PID that was never used; when there is none left, one that is not used now */
   #free(used: ReadonlySet<number>): number {
     do this.#last = this.#last + 1 < PROGRAM.pid ? this.#last + 1 : FIRST;
     while (used.has(this.#last));

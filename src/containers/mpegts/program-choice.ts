@@ -29,9 +29,8 @@ interface KnownMap {
 export class ProgramChoice {
   readonly #events: ProgramChoiceEvents;
   #programs: readonly Program[] = [];
-  /** The PAT that `#programs` are of. */
   #pat = Buffer.alloc(0);
-  /** PMTs that came, by program number. Tables are repeated all the time: what can be kept of them is not made again. */
+  /** PMTs by program number. Tables repeat all the time: known ones are not parsed again. */
   readonly #maps = new Map<number, KnownMap>();
   #chosen: number | undefined;
   #repetitions = 0;
@@ -42,7 +41,7 @@ export class ProgramChoice {
     this.#events = events;
   }
 
-  /** @returns the PIDs of the PMTs, when they are others than before */
+  /** @returns the PIDs of the PMTs, if they have changed */
   pat(section: Buffer): ReadonlySet<number> | undefined {
     if (this.#pat.equals(section)) {
       this.#repetitions++;
@@ -61,7 +60,6 @@ export class ProgramChoice {
     return new Set(programs.map(({ pid }) => pid));
   }
 
-  /** @param pid of the packets that the section came in */
   pmt(pid: number, section: Buffer): void {
     const number = section.length > 4 ? section.readUInt16BE(3) : undefined;
     if (number === undefined || !this.#programs.some((program) => program.number === number && program.pid === pid))
@@ -76,7 +74,7 @@ export class ProgramChoice {
     else this.#choose();
   }
 
-  /** One table more changes. It is left out then, and counts when it is repeated. */
+  /** Counts a change of tables. @returns whether to ignore it: a repetition counts later */
   #isTooMuch(): boolean {
     const now = performance.now();
     if (now - this.#changesSince >= CHANGES_WINDOW_MS) {

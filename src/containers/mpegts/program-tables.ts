@@ -12,7 +12,7 @@ export interface WrittenTables {
 
 const PAT = buildPat();
 
-/** The tables of a program that has tracks come and go. */
+/** Tables of a program whose tracks come and go. */
 export class ProgramTables {
   #pmt: Buffer | undefined;
   #version = 0;
@@ -20,8 +20,8 @@ export class ProgramTables {
   #pmtPackets = 0;
 
   /**
-   * Tells what is in the program from now on.
-   * @returns whether that is anything else than before; undefined where there is no room for it, and nothing changes
+   * Sets the content of the program.
+   * @returns whether it has changed; undefined if it does not fit, and nothing changes
    */
   set(program: Omit<ListedProgram, 'version'>): boolean | undefined {
     const same = buildPmt({ ...program, version: this.#version });
@@ -32,7 +32,7 @@ export class ProgramTables {
     return true;
   }
 
-  /** Gives the tables their next place. */
+  /** Takes the next counters for the tables. */
   write(): WrittenTables {
     const pmt = this.#pmt as Buffer;
     const pmtPackets = sectionPackets(pmt);

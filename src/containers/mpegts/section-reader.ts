@@ -1,17 +1,17 @@
 import { sectionCrc } from './crc.ts';
 
-/** Up to the length field, and what that can tell at most (ISO/IEC 13818-1 2.4.4.1). */
+/** Bytes up to the length field, and its maximum (ISO/IEC 13818-1 2.4.4.1). */
 const HEADER_BYTES = 3;
 const MAX_SECTION_BYTES = HEADER_BYTES + 0xfff;
 const STUFFING = 0xff;
 
 export interface SectionReaderEvents {
-  /** A whole section with the right checksum, which is behind its last byte. Valid until the call returns. */
+  /** Reports a whole section with its checksum, which is right. Valid until the call returns. */
   section(data: Buffer): void;
   fault(reason: string): void;
 }
 
-/** The sections of one PID, each in one packet or in several (ISO/IEC 13818-1 2.4.4). */
+/** Extracts the sections of one PID, each in one packet or in several (ISO/IEC 13818-1 2.4.4). */
 export class SectionReader {
   readonly #events: SectionReaderEvents;
   readonly #buffer = Buffer.alloc(MAX_SECTION_BYTES);
@@ -22,8 +22,8 @@ export class SectionReader {
   }
 
   /**
-   * Takes the payload of a packet, which is `data` between `from` and `to`.
-   * @param starts a section starts in it
+   * @param data holds the payload of a packet, between `from` and `to`
+   * @param starts whether a section starts in it
    */
   payload(data: Buffer, from: number, to: number, starts: boolean): void {
     if (!starts) {
@@ -46,7 +46,7 @@ export class SectionReader {
     this.#have = 0;
   }
 
-  /** @returns where the section ends, or the data */
+  /** @returns the end of the section, or of the data */
   #take(data: Buffer, from: number, to: number): number {
     let at = from;
     while (at < to) {

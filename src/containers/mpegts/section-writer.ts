@@ -2,7 +2,7 @@ import { sectionCrc } from './crc.ts';
 import { writeDescriptors } from './descriptors.ts';
 import { PACKET_BYTES, SYNC_BYTE, TABLE_ID, type Descriptor } from './stream-types.ts';
 
-/** The only program, and the PID of its table. */
+/** The only program, and the PID of its PMT. */
 export const PROGRAM = { number: 1, pid: 0x1000 } as const;
 
 const TRANSPORT_STREAM_ID = 1;
@@ -12,23 +12,21 @@ const CRC_BYTES = 4;
 const MAX_LENGTH = 1021;
 const VERSIONS = 32;
 
-/** A stream in the PMT. */
 export interface ListedStream {
   readonly pid: number;
   readonly streamType: number;
   readonly descriptors: readonly Descriptor[];
 }
 
-/** Content of a PMT. */
 export interface ListedProgram {
-  /** Counted from 0, without end. */
+  /** Counted from 0, not wrapped. */
   readonly version: number;
   readonly pcrPid: number;
   readonly descriptors: readonly Descriptor[];
   readonly streams: readonly ListedStream[];
 }
 
-/** A program association section with the one program. */
+/** Builds a program association section with the one program. */
 export function buildPat(): Buffer {
   const body = Buffer.alloc(4);
   body.writeUInt16BE(PROGRAM.number, 0);
@@ -36,7 +34,7 @@ export function buildPat(): Buffer {
   return tableSection(TABLE_ID.pat, TRANSPORT_STREAM_ID, 0, body);
 }
 
-/** A program map section; undefined where there are too many streams for one. */
+/** Builds a program map section; undefined if there are too many streams for one. */
 export function buildPmt({ version, pcrPid, descriptors, streams }: ListedProgram): Buffer | undefined {
   const body = Buffer.concat([
     u16(0xe000 | pcrPid),
@@ -52,9 +50,8 @@ export function buildPmt({ version, pcrPid, descriptors, streams }: ListedProgra
     : tableSection(TABLE_ID.pmt, PROGRAM.number, version, body);
 }
 
-/** Transport packets that a section takes. */
 export function sectionPackets(section: Buffer): number {
-  // the pointer field is in front of the first
+  // the pointer field precedes the section
   return Math.ceil((1 + section.length) / (PACKET_BYTES - 4));
 }
 

@@ -2,11 +2,11 @@ import { BitReader, tolerant } from '../../codecs/bits.ts';
 
 /** Break in a splice_info_section. Times in seconds. */
 export interface SpliceInfo {
-  /** A break begins, one ends, or anything else is told. */
+  /** Begin of a break, its end, or anything else. */
   readonly kind: 'out' | 'in' | 'command';
   /** Id of a break, 32 bits, the same at its begin and end; undefined if absent. */
   readonly eventId: number | undefined;
-  /** How long a break that begins is to last. */
+  /** Duration of a break that begins. */
   readonly duration: number | undefined;
   /** Whether the break ends after that time without a further section. */
   readonly autoReturn: boolean;
@@ -20,12 +20,12 @@ const SEGMENTATION_DESCRIPTOR = 2;
 const CUEI = 0x43554549;
 const HEAD_BYTES = 14;
 const CLOCK_HZ = 90_000;
-/** Segmentation types that begin a break or an advertisement; each one's end is the next number (SCTE 35 10.3.3.1). */
+/** Segmentation types that begin a break or an advertisement; the type of the end is the next number (SCTE 35 10.3.3.1). */
 const STARTS: ReadonlySet<number> = new Set([0x22, 0x30, 0x32, 0x34, 0x36, 0x38, 0x3a, 0x44, 0x46]);
 
 /**
  * Reads a splice_info_section (SCTE 35 9.6, 9.7, 10.3.3).
- * @returns undefined for one that tells nothing (a null command, bandwidth reservation), is encrypted or malformed
+ * @returns undefined if it has no event (a null command, bandwidth reservation), is encrypted or malformed
  */
 export function spliceInfo(section: Buffer): SpliceInfo | undefined {
   return tolerant(() => {
@@ -44,12 +44,12 @@ export function spliceInfo(section: Buffer): SpliceInfo | undefined {
         // older senders leave the length out; that of a time signal follows from its first bit
         return readDescriptors(section, HEAD_BYTES + (length === 0xfff ? timeBytes(section) : length));
       default:
-        return told('command');
+        return spliceOf('command');
     }
   });
 }
 
-function told(kind: SpliceInfo['kind'], eventId?: number, duration?: number, autoReturn = false): SpliceInfo {
+function spliceOf(kind: SpliceInfo['kind'], eventId?: number, duration?: number, autoReturn = false): SpliceInfo {
   return { kind, eventId, duration, autoReturn };
 }
 
@@ -59,7 +59,7 @@ function timeBytes(section: Buffer): number {
 
 function readInsert(reader: BitReader): SpliceInfo {
   const eventId = reader.read(32);
-  if (reader.flag()) return told('command', eventId);
+  if (reader.flag()) return spliceOf('command', eventId);
   reader.skip(7);
   const isOut = reader.flag();
   const ofProgram = reader.flag();
@@ -74,20 +74,20 @@ function readInsert(reader: BitReader): SpliceInfo {
       if (!immediate) skipTime(reader);
     }
   }
-  if (!isOut) return told('in', eventId);
-  if (!hasDuration) return told('out', eventId);
+  if (!isOut) return spliceOf('in', eventId);
+  if (!hasDuration) return spliceOf('out', eventId);
   const autoReturn = reader.flag();
   reader.skip(6);
-  return told('out', eventId, (reader.read(1) * 2 ** 32 + reader.read(32)) / CLOCK_HZ, autoReturn);
+  return spliceOf('out', eventId, (reader.read(1) * 2 ** 32 + reader.read(32)) / CLOCK_HZ, autoReturn);
 }
 
 function skipTime(reader: BitReader): void {
   reader.skip(reader.flag() ? 6 + 33 : 7);
 }
 
-/** The first descriptor that begins or ends a break; else the first that tells of an event. */
+/** Reads the first descriptor that begins or ends a break, else the first with an event. */
 function readDescriptors(section: Buffer, at: number): SpliceInfo {
-  let found = told('command');
+  let found = spliceOf('command');
   if (at + 2 > section.length) return found;
   const end = Math.min(section.length, at + 2 + section.readUInt16BE(at));
   for (let next = at + 2; next + 6 <= end;) {
@@ -106,7 +106,7 @@ function readDescriptors(section: Buffer, at: number): SpliceInfo {
 function readSegmentation(reader: BitReader): SpliceInfo | undefined {
   if (reader.read(32) !== CUEI) return undefined;
   const eventId = reader.read(32);
-  if (reader.flag()) return told('command', eventId);
+  if (reader.flag()) return spliceOf('command', eventId);
   reader.skip(7);
   const ofProgram = reader.flag();
   const hasDuration = reader.flag();
@@ -116,6 +116,6 @@ function readSegmentation(reader: BitReader): SpliceInfo | undefined {
   reader.skip(8);
   reader.skip(8 * reader.read(8));
   const type = reader.read(8);
-  if (STARTS.has(type)) return told('out', eventId, duration);
-  return told(STARTS.has(type - 1) ? 'in' : 'command', eventId);
+  if (STARTS.has(type)) return spliceOf('out', eventId, duration);
+  return spliceOf(STARTS.has(type - 1) ? 'in' : 'command', eventId);
 }

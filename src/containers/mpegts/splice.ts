@@ -5,34 +5,34 @@ import { wrapped } from './times.ts';
 
 const SPLICE_INSERT = 5;
 const TIME_SIGNAL = 6;
-/** Where pts_adjustment begins, in the last bit. */
+/** Byte of pts_adjustment, which begins in its last bit. */
 const ADJUSTMENT_AT = 4;
 const CRC_BYTES = 4;
 const COMMAND_AT = 14;
-/** Of a splice_insert() without a time, and of its break_duration(). */
+/** Size of a splice_insert() without a time, and of its break_duration(). */
 const INSERT_BYTES = 10;
 const BREAK_BYTES = 5;
 
 /**
- * When a splice takes effect, on CLOCK (SCTE 35 9.6, 9.7.3, 9.7.4).
+ * Time at which a splice takes effect, on CLOCK (SCTE 35 9.6, 9.7.3, 9.7.4).
  * @param section splice_info_section
- * @returns undefined for one that takes effect at once, tells no time, is encrypted or malformed
+ * @returns undefined if it takes effect at once, has no time, is encrypted or malformed
  */
 export function spliceTime(section: Buffer): number | undefined {
   return tolerant(() => readTime(new BitReader(section)));
 }
 
 /**
- * A splice that takes effect at `pts` on CLOCK: the same section with another pts_adjustment (9.6), by which who changes
- * times on the way has to tell it. One that tells no time stays as it is.
+ * Changes a splice to take effect at `pts` on CLOCK, by its pts_adjustment (9.6), which must follow changes of times
+ * in transit. A splice without a time stays as it is.
  */
 export function withSpliceTime(section: Buffer, pts: number): Buffer {
-  const told = spliceTime(section);
-  if (told === undefined) return section;
+  const time = spliceTime(section);
+  if (time === undefined) return section;
   const adjusted = Buffer.from(section);
   const flags = adjusted.readUInt8(ADJUSTMENT_AT);
   const before = (flags & 1) * 2 ** 32 + adjusted.readUInt32BE(ADJUSTMENT_AT + 1);
-  const adjustment = wrapped(before + pts - told);
+  const adjustment = wrapped(before + pts - time);
   adjusted[ADJUSTMENT_AT] = (flags & 0xfe) | Math.floor(adjustment / 2 ** 32);
   adjusted.writeUInt32BE(adjustment % 2 ** 32, ADJUSTMENT_AT + 1);
   const end = adjusted.length - CRC_BYTES;
@@ -40,19 +40,19 @@ export function withSpliceTime(section: Buffer, pts: number): Buffer {
   return adjusted;
 }
 
-/** A splice that takes effect when it comes. */
+/** Splice that takes effect when it arrives. */
 export interface ImmediateSplice {
   /** splice_event_id, 32 bits. */
   readonly id: number;
-  /** Out of the network, or back into it. */
+  /** Whether the break leaves the network, or returns to it. */
   readonly out: boolean;
-  /** Of the break, in ticks of 90 kHz and 33 bits. */
+  /** Duration of the break, in ticks of 90 kHz and 33 bits. */
   readonly duration?: number;
-  /** The break ends by itself with its duration. */
+  /** Whether the break ends by itself after its duration. */
   readonly autoReturn: boolean;
 }
 
-/** A splice_info_section with a splice_insert() of the whole program (SCTE 35 9.6, 9.7.3, 9.8.2). */
+/** Builds a splice_info_section with a splice_insert() of the whole program (SCTE 35 9.6, 9.7.3, 9.8.2). */
 export function spliceInsert({ id, out, duration, autoReturn }: ImmediateSplice): Buffer {
   const command = Buffer.alloc(INSERT_BYTES + (duration === undefined ? 0 : BREAK_BYTES));
   command.writeUInt32BE(id, 0);
@@ -67,7 +67,7 @@ export function spliceInsert({ id, out, duration, autoReturn }: ImmediateSplice)
   section[0] = TABLE_ID.splice;
   // sap_type 3: not specified
   section.writeUInt16BE(0x3000 | (section.length - 3), 1);
-  // no encryption, no adjustment; the tier is everybody's
+  // no encryption, no adjustment, all tiers
   section.writeUIntBE(0xfff000 | command.length, 10, 3);
   section[13] = SPLICE_INSERT;
   command.copy(section, COMMAND_AT);

@@ -1,4 +1,4 @@
-/** Bytes of a transport packet, and its first byte (ISO/IEC 13818-1 2.4.3.2). */
+/** Size of a transport packet, and its first byte (ISO/IEC 13818-1 2.4.3.2). */
 export const PACKET_BYTES = 188;
 export const SYNC_BYTE = 0x47;
 
@@ -8,10 +8,10 @@ export const PID = Object.freeze({ pat: 0, null: 0x1fff });
 /** Kinds of sections (table 2-31; SCTE 35 9.6). */
 export const TABLE_ID = Object.freeze({ pat: 0, pmt: 2, splice: 0xfc });
 
-/** Times of PES headers: ticks a second, and their width in bits. */
+/** Clock of PES headers: ticks a second, and width in bits. */
 export const CLOCK = Object.freeze({ timebase: Object.freeze({ num: 1, den: 90_000 }), bits: 33 });
 
-/** How a PMT tells what a PID carries (ISO/IEC 13818-1 table 2-34; from 0x80 on ATSC A/53 and SCTE 35). */
+/** Types of streams in a PMT (ISO/IEC 13818-1 table 2-34; from 0x80 on ATSC A/53 and SCTE 35). */
 export const STREAM_TYPE = Object.freeze({
   mpeg1Video: 0x01,
   mpeg2Video: 0x02,
@@ -43,7 +43,7 @@ export const DESCRIPTOR = Object.freeze({
   extension: 0x7f,
 });
 
-/** DVB's extension descriptors, by their first byte; 0x80 is of user defined ones, as Opus in MPEG-TS has it. */
+/** DVB's extension descriptors, by their first byte; 0x80 is user defined, and used by Opus in MPEG-TS. */
 export const EXTENSION = Object.freeze({ opus: 0x80 });
 
 /** format_identifier of registration and metadata descriptors. */
@@ -70,7 +70,6 @@ export const STREAM_ID = Object.freeze({
   directory: 0xff,
 });
 
-/** A descriptor of a PMT. */
 export interface Descriptor {
   readonly tag: number;
   readonly data: Buffer;

@@ -1,14 +1,12 @@
 import { readDescriptors } from './descriptors.ts';
 import { TABLE_ID, type Descriptor } from './stream-types.ts';
 
-/** One program of a PAT. */
 export interface Program {
   readonly number: number;
   /** PID of its PMT. */
   readonly pid: number;
 }
 
-/** One stream of a PMT. */
 export interface ProgramStream {
   readonly pid: number;
   readonly type: number;
@@ -30,7 +28,7 @@ const NETWORK = 0;
 const CURRENT = 1;
 
 /**
- * The programs of a PAT, in order (ISO/IEC 13818-1 2.4.4.3). Of one in several sections, the first tells.
+ * Reads the programs of a PAT, in order (ISO/IEC 13818-1 2.4.4.3). Of a PAT in several sections, the first counts.
  * @param section with the right checksum
  * @returns undefined for another table, and one that is not in force yet
  */

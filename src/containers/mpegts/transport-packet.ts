@@ -12,12 +12,12 @@ export function pidOf(data: Buffer, at: number): number {
   return (((data[at + 1] as number) & 0x1f) << 8) | (data[at + 2] as number);
 }
 
-/** The sender, or what came between, knows that the packet is damaged. */
+/** Whether the packet is marked as damaged, by the sender or on the way. */
 export function hasError(data: Buffer, at: number): boolean {
   return ((data[at + 1] as number) & 0x80) !== 0;
 }
 
-/** A section or a PES packet starts in the payload. */
+/** Whether a section or a PES packet starts in the payload. */
 export function startsUnit(data: Buffer, at: number): boolean {
   return ((data[at + 1] as number) & 0x40) !== 0;
 }
@@ -38,26 +38,26 @@ export function continuityCounter(data: Buffer, at: number): number {
   return (data[at + 3] as number) & 0xf;
 }
 
-/** Where the payload begins; the end of the packet, or behind it, when there is none. */
+/** Start of the payload; the end of the packet, or more, when there is none. */
 export function payloadStart(data: Buffer, at: number): number {
   const start = at + HEADER_BYTES;
   if (!hasPayload(data, at)) return at + PACKET_BYTES;
   return hasAdaptation(data, at) ? start + 1 + (data[start] as number) : start;
 }
 
-/** Whether counters and clock go on from other values than they would. */
+/** Whether counters and clock continue from other values. */
 export function isDiscontinuity(data: Buffer, at: number): boolean {
   return (adaptationFlags(data, at) & 0x80) !== 0;
 }
 
-/** The program clock in ticks of 90 kHz, 33 bits wide; undefined when the packet tells none. */
+/** Program clock in ticks of 90 kHz, 33 bits wide; undefined when the packet has none. */
 export function pcrOf(data: Buffer, at: number): number | undefined {
   const length = hasAdaptation(data, at) ? (data[at + HEADER_BYTES] as number) : 0;
   if ((adaptationFlags(data, at) & 0x10) === 0 || length < 1 + PCR_BYTES) return undefined;
   return data.readUInt32BE(at + 6) * 2 + (data.readUInt8(at + 10) >> 7);
 }
 
-/** Whether the adaptation field is longer than what it tells: filling, which moves the payload to the packet's end. */
+/** Whether the adaptation field has padding, which moves the payload to the packet's end. */
 export function isFilled(data: Buffer, at: number): boolean {
   if (!hasAdaptation(data, at)) return false;
   const start = at + HEADER_BYTES;

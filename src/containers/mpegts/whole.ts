@@ -5,8 +5,8 @@ import { isFilled, startsUnit } from './transport-packet.ts';
 const BLOCK_BYTES = 1024 * PACKET_BYTES;
 
 /**
- * To the end of the last unit of a `TsMuxer` that is whole, as far as that can be told. Units follow each other there, and
- * the last packet of one is filled up, unless it is full by chance.
+ * Bytes up to the end of the last whole unit of a `TsMuxer`, as far as that can be known. Units follow each other, and
+ * the last packet of a unit has padding, unless it is full by chance.
  */
 export async function wholeTs(read: ReadAt, size: number): Promise<number> {
   let end = size - (size % PACKET_BYTES);

@@ -1,6 +1,6 @@
 import type { Timebase } from '../../core/timebase.ts';
 
-/** Converts a time to another timebase, rounded down and exact: what both ends of a NUT must agree on. */
+/** Converts a time to another timebase, rounded down and exact, as both ends of a NUT must. */
 export function rescaleDown(value: number, from: Timebase, to: Timebase): number {
   const multiply = from.num * to.den;
   const divide = from.den * to.num;

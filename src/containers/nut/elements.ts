@@ -1,17 +1,18 @@
 /**
- * Reads the element that begins at `at`. Answers where it ends; when that is beyond the data, the rest of it passes
- * by unread. Or, negative, how many bytes it must have for another try, at least one more than there are.
+ * Reads the element that begins at `at`.
+ * @returns its end; if that is beyond the data, the rest passes unread. Or, negative, the number of bytes needed for
+ * another try, at least one more than there are
  */
 export type ReadElement = (data: Buffer, at: number) => number;
 
 /** Finds elements in bytes that come in chunks of any size; copies only those that lie in several. */
 export class Elements {
   readonly #read: ReadElement;
-  /** The beginning of an element, and how many bytes of it are needed to go on. */
+  /** Beginning of an element, and the number of its bytes needed to continue. */
   #held: Buffer[] = [];
   #heldBytes = 0;
   #wanted = 0;
-  /** Bytes that are still to pass by unread. */
+  /** Bytes still to skip. */
   #skip = 0;
 
   constructor(read: ReadElement) {

@@ -1,4 +1,4 @@
-/** Bytes that are no NUT, or more of it than is taken. */
+/** Malformed NUT, or NUT beyond the limits. */
 export class NutError extends Error {
   constructor(message: string) {
     super(message);

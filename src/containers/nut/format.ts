@@ -1,10 +1,10 @@
 import type { Timebase } from '../../core/timebase.ts';
 
 interface StreamBase {
-  /** The four characters that name the codec, as AVI does, or for sound the two bytes of WAV and two that are 0. */
+  /** Four characters of the codec, as in AVI, or for audio the two bytes of WAV and two zeros. */
   readonly codecTag: string;
   readonly timebase: Timebase;
-  /** What the decoder is told in front of the first frame. */
+  /** Decoder configuration. */
   readonly extradata: Buffer;
   /** Frames that can precede another in decoding and follow it in output. */
   readonly decodeDelay: number;
@@ -14,7 +14,7 @@ interface VideoStream extends StreamBase {
   readonly kind: 'video';
   readonly width: number;
   readonly height: number;
-  /** Frames per second, for encoders that count by it. Told where it is given, never read. */
+  /** Frames per second, for encoders that need it. Written if given, never read. */
   readonly framerate?: number;
 }
 
@@ -24,12 +24,11 @@ interface AudioStream extends StreamBase {
   readonly channels: number;
 }
 
-/** What is neither, such as ID3 tags (`userdata` of the specification). */
+/** Data, such as ID3 tags (`userdata` of the specification). */
 interface DataStream extends StreamBase {
   readonly kind: 'data';
 }
 
-/** A NUT stream header. */
 export type NutStream = VideoStream | AudioStream | DataStream;
 
 export const ID = Buffer.from('nut/multimedia container\0', 'latin1');
@@ -49,7 +48,6 @@ export const START = Object.freeze({
 /** A packet longer than this has a checksum of its head. */
 export const LONG_PACKET = 4096;
 
-/** Classes of streams. */
 export const CLASS = Object.freeze({ video: 0, audio: 1, data: 3 });
 
 /** Flags of frame codes and frame heads. */

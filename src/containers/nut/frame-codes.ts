@@ -2,7 +2,6 @@ import { NutError } from './error.ts';
 import { FLAG, N } from './format.ts';
 import type { VlcReader } from './vlc.ts';
 
-/** Meaning of a frame code. */
 export interface FrameCode {
   readonly flags: number;
   readonly ptsDelta: number;

@@ -8,17 +8,17 @@ import type { VlcReader } from './vlc.ts';
 export interface FrameHead {
   readonly flags: number;
   readonly stream: number;
-  /** Undefined when the time is `ptsDelta` after the last one of the stream. */
+  /** undefined when the time is `ptsDelta` after the last one of the stream. */
   readonly codedPts: number | undefined;
   readonly ptsDelta: number;
-  /** Bytes of the frame, with those that the elision header stands for. */
+  /** Size of the frame, including the elision header. */
   readonly size: number;
   readonly headerIndex: number;
 }
 
 /**
- * Reads a frame head, whose frame code is the byte in front of the reader.
- * Answers undefined when the reader has come to its end.
+ * Reads a frame head, whose frame code is the byte before the reader.
+ * @returns undefined when the data ends within it
  * @throws NutError
  */
 export function readFrameHead(fields: VlcReader, code: FrameCode): FrameHead | undefined {

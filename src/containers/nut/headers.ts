@@ -15,20 +15,19 @@ const MAX_SIDE = 65_535;
 const MAX_SAMPLERATE = 10_000_000;
 const MAX_CHANNELS = 255;
 
-/** The main header. */
 export interface NutMain {
   readonly streams: number;
   readonly timebases: readonly Timebase[];
   readonly codes: readonly FrameCode[];
-  /** Bytes that frames begin with and do not hold; the first is empty. */
+  /** Elision headers: bytes that are left out at the beginning of frames; the first is empty. */
   readonly elided: readonly Buffer[];
 }
 
-/** A stream header, with what only its reader needs. */
+/** Stream header, with the values that only its reader needs. */
 export interface NutStreamHeader {
   readonly index: number;
   readonly stream: NutStream;
-  /** Times below two to this are the lowest bits of one. */
+  /** Times below two to the power of this are the lowest bits of a time. */
   readonly ptsShift: number;
 }
 
@@ -69,7 +68,7 @@ export function readStream(reader: VlcReader, main: NutMain): NutStreamHeader {
   const timebase = main.timebases[reader.v()];
   if (timebase === undefined) throw new NutError('a stream has no timebase');
   const ptsShift = reader.bounded(MAX_PTS_SHIFT, 'msb_pts_shift');
-  // max_pts_distance tells which frames have checksums
+  // max_pts_distance decides which frames have checksums
   reader.v();
   const decodeDelay = reader.bounded(MAX_DECODE_DELAY, 'the decode delay');
   reader.v();

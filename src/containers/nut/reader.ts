@@ -12,17 +12,16 @@ import { VlcReader } from './vlc.ts';
 const START_CODE_BYTES = 8;
 const CHECKSUM_BYTES = 4;
 const MAX_PACKET = 2 * 1024 * 1024;
-/** An index and other packets that nothing is read of pass without being kept. */
+/** Limit for an index and other unused packets, which are skipped without being kept. */
 const MAX_SKIPPED = 256 * 1024 * 1024;
 
-/** A frame; NUT tells no decode times. */
+/** Frame; NUT has no decode times. */
 export interface NutFrame {
-  /** Index of the stream. */
   readonly stream: number;
   /** In the stream's timebase. */
   readonly pts: number;
   readonly key: boolean;
-  /** In place of the stream's, from this frame on. */
+  /** New extradata of the stream, from this frame on. */
   readonly extradata?: Buffer;
   /** Owned by the receiver. */
   readonly data: Buffer;
@@ -31,18 +30,17 @@ export interface NutFrame {
 export interface NutHandler {
   /** Reports the streams, once, before the first frame. */
   streams(streams: readonly NutStream[]): void;
-  /** In decode order of each stream. */
+  /** Called in decode order of each stream. */
   frame(frame: NutFrame): void;
 }
 
-/** A stream as it is being read. */
 interface StreamState extends NutStreamHeader {
   lastPts: number;
 }
 
 /**
- * Reads NUT as it comes ("NUT Open Container Format", versions 3 and 4). Frames' data are slices of the chunks
- * where they lie in one. After an error it is of no use.
+ * Reads NUT from chunks ("NUT Open Container Format", versions 3 and 4). Frames' data are slices of the chunks where
+ * they lie in one. Unusable after an error.
  */
 export class NutReader {
   readonly #handler: NutHandler;
@@ -175,7 +173,7 @@ export class NutReader {
   }
 }
 
-/** coded_pts: the whole time behind 2^msb_pts_shift, or its lowest bits, which mean the time nearest to the last. */
+/** Decodes coded_pts: a whole time plus 2^msb_pts_shift, or the lowest bits of the time nearest to the last one. */
 function fullPts(coded: number, { ptsShift, lastPts }: StreamState): number {
   const range = 2 ** ptsShift;
   if (coded >= range) return coded - range;

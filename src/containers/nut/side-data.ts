@@ -10,8 +10,8 @@ const TIME = -4;
 const EXTRADATA = 'Extradata';
 
 /**
- * Goes on behind the side data and the metadata that a frame's data begins with (NUT version 4, FLAG_SM_DATA).
- * @returns what the decoder is told of this frame and those that follow, where that changes
+ * Reads the side data and the metadata that a frame's data begins with (NUT version 4, FLAG_SM_DATA).
+ * @returns the new decoder configuration from this frame on, if it changes
  * @throws NutError
  */
 export function readSideData(reader: VlcReader): Buffer | undefined {

@@ -1,11 +1,12 @@
 import { NutError } from './error.ts';
 
-/** Seven bits in each: more than 64 in all is nothing a writer means. */
+/** Most bytes of a number, with seven bits in each: 64 bits are enough for any. */
 const MAX_BYTES = 10;
 
 /**
- * Writes a number (`v`: seven bits a byte, highest first) and answers where it ends. It takes 8 bytes at most.
+ * Writes a number (`v`: seven bits a byte, highest first) of at most 8 bytes.
  * @param value an integer from 0 to 2^53 - 1
+ * @returns the end
  */
 export function writeV(data: Buffer, value: number, at: number): number {
   let size = 1;
@@ -26,14 +27,14 @@ export function v(...values: number[]): Buffer {
   return data.subarray(0, at);
 }
 
-/** Bytes behind their count (`vb`). */
+/** Bytes after their count (`vb`). */
 export function vb(data: Buffer): Buffer {
   return Buffer.concat([v(data.length), data]);
 }
 
 /**
- * Reads the fields of NUT. Past the end everything reads as 0 and `short` is set,
- * so that whoever reads what may not be there yet asks once, behind the last field.
+ * Reads the fields of NUT. Past the end everything reads as 0 and `short` is set, so that callers check for missing data
+ * once, after the last field.
  */
 export class VlcReader {
   data: Buffer = Buffer.alloc(0);
@@ -41,7 +42,7 @@ export class VlcReader {
   end = 0;
   short = false;
 
-  /** Goes on in `data`, from `at` to `end`. */
+  /** Continues in `data`, from `at` to `end`. */
   open(data: Buffer, at: number, end: number): this {
     this.data = data;
     this.at = at;
@@ -50,7 +51,7 @@ export class VlcReader {
     return this;
   }
 
-  /** An unsigned number. Above 2^53 it is not exact. @throws NutError when it is endless */
+  /** Reads an unsigned number, inexact above 2^53. @throws NutError when it is endless */
   v(): number {
     let value = 0;
     for (let i = 0; i < MAX_BYTES; i++) {
@@ -62,20 +63,20 @@ export class VlcReader {
     throw new NutError('a number is too long');
   }
 
-  /** A signed number. Beyond 2^53 it is not exact. @throws NutError when it is endless */
+  /** Reads a signed number, inexact beyond 2^53. @throws NutError when it is endless */
   s(): number {
     const value = this.v();
     return value % 2 === 0 ? 0 - value / 2 : (value + 1) / 2;
   }
 
-  /** An unsigned number that is `limit` at most. @param what names it in the error @throws NutError */
+  /** Reads an unsigned number of at most `limit`. @param what its name in the error @throws NutError */
   bounded(limit: number, what: string): number {
     const value = this.v();
     if (value > limit) throw new NutError(`${what} is ${value}, more than ${limit}`);
     return value;
   }
 
-  /** A slice of the bytes behind their count. @throws NutError when they are more than `limit` */
+  /** Reads bytes after their count, as a slice. @throws NutError for more than `limit` */
   vb(limit: number, what: string): Buffer {
     const length = this.bounded(limit, `the length of ${what}`);
     if (this.at + length > this.end) return this.data.subarray(0, this.#past());

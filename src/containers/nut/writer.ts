@@ -5,7 +5,7 @@ import { v, vb, writeV } from './vlc.ts';
 
 const VERSION = 4;
 const MINOR_VERSION = 0;
-/** Flag of the main header: there need not be syncpoints behind the first. */
+/** Flag of the main header: no syncpoints are needed after the first. */
 const PIPE_MODE = 2;
 const MAX_DISTANCE = 65_536;
 /** Times are written whole, never only their lowest bits. */
@@ -15,11 +15,11 @@ const FIELDS_UP_TO_COUNT = 6;
 /** In an info packet: the value that follows is text (-1, as a signed number is written). */
 const TEXT = 2;
 
-/** The two frame codes: what is the same for every frame is in the table, what is not in the frame's head. */
+/** The two frame codes: fields that all frames share are in the table, others in the frame's head. */
 const FRAME = 0;
 const KEY_FRAME = 1;
 const FRAME_FLAGS = FLAG.codedPts | FLAG.streamId | FLAG.sizeMsb | FLAG.checksum;
-/** All but the two above and the letter N, which is none by definition. */
+/** All but these two and the letter N, which is none by definition. */
 const UNUSED_CODES = 253;
 
 /** Frame code, stream, time, size and checksum. */
@@ -27,8 +27,8 @@ const MAX_HEAD = 1 + 3 * 8 + 4;
 const SLAB = 16_384;
 
 /**
- * Writes NUT for a pipe ("NUT Open Container Format", version 4, pipe mode): one syncpoint in front,
- * then frames and nothing else.
+ * Writes NUT for a pipe ("NUT Open Container Format", version 4, pipe mode): one syncpoint at the start, then only
+ * frames.
  */
 export class NutWriter {
   readonly #streams: readonly NutStream[];
@@ -39,7 +39,6 @@ export class NutWriter {
     this.#streams = streams;
   }
 
-  /** Builds the headers before the first frame. */
   header(): Buffer {
     const streams = this.#streams.map((stream, index) => packet(START.stream, streamHeader(stream, index)));
     const infos = this.#streams.flatMap((stream, index) => frameRateInfo(stream, index));
@@ -103,12 +102,12 @@ function streamHeader(stream: NutStream, index: number): Buffer {
 }
 
 function classFields(stream: NutStream): Buffer {
-  // sample aspect ratio and colour are left to the bitstream
+  // the bitstream has sample aspect ratio and colour
   if (stream.kind === 'video') return v(stream.width, stream.height, 0, 0, 0);
   return stream.kind === 'audio' ? v(stream.samplerate, 1, stream.channels) : v();
 }
 
-/** An info packet of a stream with the one name that ffmpeg reads a frame rate of. */
+/** Info packet of a stream with the name from which ffmpeg reads a frame rate. */
 function frameRateInfo(stream: NutStream, index: number): Buffer[] {
   if (stream.kind !== 'video' || stream.framerate === undefined) return [];
   const name = vb(Buffer.from('r_frame_rate'));

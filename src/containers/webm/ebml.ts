@@ -57,17 +57,14 @@ export const ID = {
 /** Size of an element that ends with its file, in eight bytes. */
 export const UNKNOWN_SIZE = Buffer.from('01ffffffffffffff', 'hex');
 
-/** An element with all that is in it. */
 export function element(id: number, ...content: readonly Buffer[]): Buffer {
   return Buffer.concat([elementHead(id, lengthOf(content)), ...content]);
 }
 
-/** Builds the head of an element with `size` bytes of content. */
 export function elementHead(id: number, size: number): Buffer {
   return Buffer.concat([number(id), vint(size)]);
 }
 
-/** An unsigned integer element. */
 export function uint(id: number, value: number): Buffer {
   return element(id, number(value));
 }
@@ -90,12 +87,12 @@ export function text(id: number, value: string): Buffer {
   return element(id, Buffer.from(value));
 }
 
-/** A `Void` element of so many bytes, at least two and at most 128. */
+/** Builds a `Void` element of 2 to 128 bytes. */
 export function filler(bytes: number): Buffer {
   return element(ID.Void, Buffer.alloc(bytes - 2));
 }
 
-/** A size of eight bytes (RFC 8794, 4). */
+/** Size as eight bytes (RFC 8794, 4). */
 export function size64(size: number): Buffer {
   const bytes = Buffer.alloc(8);
   bytes.writeBigUInt64BE(BigInt(size));
@@ -103,7 +100,7 @@ export function size64(size: number): Buffer {
   return bytes;
 }
 
-/** A variable-size integer in as few bytes as it needs; all ones mean that a size is unknown. */
+/** Variable-size integer of minimal size; all ones mean that a size is unknown. */
 export function vint(value: number): Buffer {
   let length = 1;
   while (value >= 2 ** (7 * length) - 1) length++;
@@ -117,7 +114,7 @@ export function vint(value: number): Buffer {
   return bytes;
 }
 
-/** Big-endian, without zeros in front. */
+/** Big-endian, without leading zeros. */
 function number(value: number): Buffer {
   const bytes: number[] = [];
   for (let rest = value; rest > 0 || bytes.length === 0; rest = Math.floor(rest / 256)) bytes.unshift(rest % 256);

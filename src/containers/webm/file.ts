@@ -7,7 +7,7 @@ import { trackEntry } from './tracks.ts';
 
 const TIMESTAMP_SCALE = 1_000_000;
 const CLUSTER_SECONDS = 1;
-/** Between the first block of a cluster and any other. */
+/** Longest time between the first block of a cluster and another. */
 const MAX_APART_SECONDS = 10;
 const CLUSTER_BYTES = 8 * 1024 * 1024;
 const MAX_CUES = 1024 * 1024;
@@ -21,8 +21,8 @@ interface Part {
 }
 
 /**
- * A WebM file (RFC 9559). It begins with a segment of unknown size and grows by whole clusters; at its end it gets its
- * size, its duration, cues, and where these are.
+ * WebM file (RFC 9559). It begins with a segment of unknown size and grows by whole clusters; its end adds size,
+ * duration, cues, and their positions.
  */
 export class WebmFile implements FileMuxer {
   readonly #parts: ReadonlyMap<number, Part>;
@@ -30,21 +30,21 @@ export class WebmFile implements FileMuxer {
   readonly #head: Buffer;
   readonly #segmentAt: number;
   readonly #durationAt: number;
-  /** Where Info and Tracks are in the segment. */
+  /** Positions of Info and Tracks in the segment. */
   readonly #places: readonly [info: number, tracks: number];
   #origin: Origin | undefined;
   #written = 0;
   #blocks: Packet[] = [];
   #bytes = 0;
-  /** Where clusters with a key frame at their start are: time, track and place in the segment. */
+  /** Time, track and position in the segment of clusters that begin with a key frame. */
   readonly #cues: (readonly [time: number, track: number, at: number])[] = [];
-  /** In milliseconds, of what was put out. */
+  /** In milliseconds. */
   #duration = 0;
 
   /**
    * @param tracks of codecs that `isWebm` knows
    * @param origin of an earlier file that this one continues; else the first packets are at 0
-   * @throws BitstreamError for a configuration that cannot be read
+   * @throws BitstreamError for a malformed configuration
    */
   constructor(tracks: readonly MediaTrack[], origin?: Origin) {
     this.#origin = origin;
@@ -124,12 +124,12 @@ export class WebmFile implements FileMuxer {
     return { tail: [...last, cues], patches: [...patches, { at: this.#segmentAt, data: seekHead }] };
   }
 
-  /** Where the first of the packets that wait is. */
+  /** Time of the first waiting packet. */
   #beginning(): Origin | undefined {
     return earliest(this.#blocks.map(({ pts, track: { timebase } }) => ({ time: pts, timebase })));
   }
 
-  /** A cluster of all packets that wait. */
+  /** Writes all waiting packets as a cluster. */
   #cut(): Buffer[] {
     const blocks = this.#blocks;
     if (blocks.length === 0) return [];
@@ -161,7 +161,7 @@ export class WebmFile implements FileMuxer {
     return out;
   }
 
-  /** Blocks have times of 16 bits, relative to their cluster. */
+  /** Whether a packet is too far from the cluster's time for the 16 bits of a block's time. */
   #isFarOff({ pts, track }: Packet): boolean {
     const [first] = this.#blocks;
     if (first === undefined) return false;
@@ -169,12 +169,12 @@ export class WebmFile implements FileMuxer {
     return Math.abs(apart) > MAX_APART_SECONDS;
   }
 
-  /** Milliseconds in the file. */
+  /** In milliseconds of the file. */
   #timeOf({ pts, track: { timebase } }: Packet): number {
     return Math.max(0, rescale(timeIn(this.#origin as Origin, pts, timebase), timebase, MILLISECONDS));
   }
 
-  /** Until the end of the last frame, as far as that is known. */
+  /** Extends the duration to the end of the last frame, if known. */
   #noteDuration(blocks: readonly Packet[], times: readonly number[]): void {
     for (const [index, { duration, track }] of blocks.entries()) {
       const end = (times[index] as number) + rescale(duration, track.timebase, MILLISECONDS);
@@ -183,7 +183,7 @@ export class WebmFile implements FileMuxer {
   }
 }
 
-/** Where an element of the first level is in the segment. */
+/** Position of an element of the first level in the segment. */
 function seek(id: number, at: number): Buffer {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(id);

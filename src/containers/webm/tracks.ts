@@ -9,16 +9,16 @@ const AUDIO = 2;
 const LIMITED_RANGE = 1;
 const FULL_RANGE = 2;
 const OPUS_RATE = 48_000;
-/** Decoders of Opus want 80 ms before the place that they begin at (RFC 9559, 28.5). */
+/** Opus decoders need the 80 ms before their starting point (RFC 9559, 28.5). */
 const OPUS_PREROLL_NS = 80_000_000;
 const NANOSECONDS = 1_000_000_000;
 
-/** Whether WebM has a place for tracks of a codec. */
+/** Whether WebM supports tracks of a codec. */
 export function isWebm(codec: Codec): boolean {
   return codec in CODEC_IDS;
 }
 
-/** A `TrackEntry` (RFC 9559, 5.1.4). @throws BitstreamError for a configuration that cannot be read */
+/** Builds a `TrackEntry` (RFC 9559, 5.1.4). @throws BitstreamError for a malformed configuration */
 export function trackEntry(track: MediaTrack, trackNumber: number): Buffer {
   return element(
     ID.TrackEntry,
@@ -37,7 +37,7 @@ export function trackEntry(track: MediaTrack, trackNumber: number): Buffer {
   );
 }
 
-/** Shown size and colour (RFC 9559, 5.1.4.1.28) where a video is not what players assume without them. */
+/** Builds the shown size and colour (RFC 9559, 5.1.4.1.28) where a video differs from the defaults of players. */
 function look(track: VideoTrack): Buffer[] {
   const elements: Buffer[] = [];
   const { colour } = track;

@@ -3,14 +3,14 @@ import { ID } from './ebml.ts';
 
 const HEAD_BYTES = 16;
 
-/** To the end of the last cluster of a `WebmFile` that is whole, or of its cues; 0 when there is none. */
+/** Bytes up to the end of the last whole cluster of a `WebmFile`, or of its cues; 0 when there is none. */
 export async function wholeWebm(read: ReadAt, size: number): Promise<number> {
   let whole = 0;
   for (let at = 0; at < size;) {
     const head = await read(at, HEAD_BYTES);
     const element = head.length < HEAD_BYTES && head.length < size - at ? undefined : elementAt(head);
     if (element === undefined) break;
-    // what is in a segment follows its head
+    // the content of a segment follows its head
     const end = at + element.head + (element.id === ID.Segment ? 0 : element.size);
     if (end > size) break;
     at = end;

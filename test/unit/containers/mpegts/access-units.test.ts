@@ -13,9 +13,10 @@ function setUp(codec: 'H264' | 'H265' = 'H264') {
     damaged: (reason) => damaged.push(reason),
   });
   const push = (payload: Buffer, pts?: number, dts = pts) =>
-    cutter.push({ pts, dts, told: payload.length + 8 } as PesHeader, payload);
+    cutter.push({ pts, dts, announcedBytes: payload.length + 8 } as PesHeader, payload);
   /** In a packet of open length. */
-  const pushOpen = (payload: Buffer, pts: number) => cutter.push({ pts, dts: pts, told: 0 } as PesHeader, payload);
+  const pushOpen = (payload: Buffer, pts: number) =>
+    cutter.push({ pts, dts: pts, announcedBytes: 0 } as PesHeader, payload);
   return { cutter, units, damaged, push, pushOpen };
 }
 
