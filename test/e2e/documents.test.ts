@@ -95,7 +95,7 @@ async function isLive(): Promise<boolean> {
   });
   if (!answer.ok) return false;
   // the viewer that a page disconnects
-  const viewer = await fetch(kiln.httpUrl('/app/mystream/llhls.m3u8?session=somebody'));
+  const viewer = await fetch(kiln.httpUrl('/app/mystream/llhls.m3u8?session=viewer-1'));
   return (await viewer.text()).includes('#EXT-X-STREAM-INF');
 }
 
