@@ -8,8 +8,8 @@ process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cach
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
 
 export default {
-  // with more at once, tests with real clients starve each other
-  concurrency: Math.max(2, availableParallelism()),
+  // Tests wait for half of their time. With still more at once, those with real clients starve each other.
+  concurrency: Math.max(3, Math.ceil(1.5 * availableParallelism())),
   extensions: ['ts'],
   // the long ones are for `npm run test:all`
   files: ['test/**/*.test.ts', ...(process.env.KILN_TESTS === 'all' ? [] : ['!test/**/*.long.test.ts'])],

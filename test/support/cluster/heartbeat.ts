@@ -25,7 +25,13 @@ export interface Answer extends Partial<Beat> {
 export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
   /** As Redis has them: the claim of each revision. */
   const claims = ['first'];
-  const asked = { pulls: 0, beats: 0, probes: 0, /** Revisions that pulls went on from. */ since: [] as number[] };
+  const asked = {
+    pulls: 0,
+    beats: 0,
+    answers: 0,
+    probes: 0,
+    /** Revisions that pulls went on from. */ since: [] as number[],
+  };
   /** What the node did, in order. */
   const log: string[] = [];
   const reported: unknown[] = [];
@@ -87,6 +93,8 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
       await answered(undefined);
       // others run in between, as they do while a socket is read
       await setImmediate();
+      // the rest of a beat follows in the same turn
+      asked.answers += 1;
       if (fails !== undefined) throw fails;
       nodes.draining = draining;
       return beat;

@@ -110,12 +110,12 @@ test('the progress of restoring claims is reported until it is known', async (t)
   });
   renewal.restored = 0;
   heartbeat.start();
-  await until('it is reported', () => asked.beats === 2);
+  await until('it is reported', () => asked.answers === 2);
   t.deepEqual(reported, [undefined, { recovery: 'r', state: 0 }]);
   t.false(done().includes('confirmed'), 'Redis lacks valid claims of this node');
   renewal.restored = 2;
   heartbeat.wake();
-  await until('it is reported', () => asked.beats === 4);
+  await until('it is reported', () => asked.answers === 4);
   t.deepEqual(reported.slice(2), [
     { recovery: 'r', state: 0 },
     { recovery: 'r', state: 2 },
@@ -123,7 +123,7 @@ test('the progress of restoring claims is reported until it is known', async (t)
   t.true(done().includes('confirmed'));
   redis.answer = { recovery: 'r', open: false, replaced: true };
   heartbeat.wake();
-  await until('it is reported', () => asked.beats === 6);
+  await until('it is reported', () => asked.answers === 6);
   t.deepEqual(reported[5], { recovery: 'r', state: 0 }, 'one whose id another process has cannot have restored any');
   t.false(done().includes('replaced'), 'Redis may remember an earlier life of this node');
   redis.answer = { fails: AWAY };
@@ -143,7 +143,7 @@ test('a node that was marked dead loses everything, and joins anew at once', asy
   done();
   redis.once = { markedDead: true };
   heartbeat.wake();
-  await until('it beats again', () => asked.beats === 3);
+  await until('it beats again', () => asked.answers === 3);
   await heartbeat.close();
   t.deepEqual(done().slice(0, 3), ['beat', 'loses all', 'marked dead']);
   t.is(asked.beats, 3);
