@@ -29,7 +29,7 @@ test('headers that ffmpeg writes, both times of 33 bits', (t) => {
     pts: 133_200,
     dts: 126_000,
     scrambled: false,
-    told: 0,
+    announcedBytes: 0,
     length: 19,
   });
   const last = 2 ** 33 - 1;
