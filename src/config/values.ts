@@ -107,7 +107,7 @@ export function parseListenAddress(text: string): string | undefined {
   return text === '*' || isIP(text) !== 0 ? text : undefined;
 }
 
-/** Parses bits per second, above 0: a number, or text with K (x1024) or M (x1024²) behind it. */
+/** Parses bits per second, above 0: a number, or text that ends with K (x1024) or M (x1024²). */
 export function parseBitrate(given: unknown): number | undefined {
   const match = /^(\d+(?:\.\d+)?)([km]?)$/i.exec(String(given).trim());
   if (match === null || (typeof given !== 'number' && typeof given !== 'string')) return undefined;

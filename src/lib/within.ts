@@ -1,3 +1,5 @@
+import { unlessAborted } from './unless-aborted.ts';
+
 /**
  * Waits for a promise up to a time limit. A later rejection is ignored.
  * @param signal ends the wait early
@@ -5,15 +7,11 @@
  * @throws what the promise rejects with in time
  */
 export async function within<T>(ms: number, promise: Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
-  const { promise: late, resolve } = Promise.withResolvers<undefined>();
-  const end = (): void => resolve(undefined);
-  const timer = setTimeout(end, ms);
-  if (signal?.aborted === true) end();
-  signal?.addEventListener('abort', end);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), ms);
   try {
-    return await Promise.race([promise, late]);
+    return await unlessAborted(promise, signal === undefined ? late.signal : AbortSignal.any([late.signal, signal]));
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener('abort', end);
   }
 }

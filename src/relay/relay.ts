@@ -1,10 +1,10 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { isSameIncarnation, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
 import type { Packet } from '../core/packet.ts';
 import type { Playlist } from '../core/playlist.ts';
 import type { OutputStream, RelayedRun } from '../core/stream.ts';
 import type { Track } from '../core/track.ts';
 import { BackOff } from '../lib/back-off.ts';
+import { pause } from '../lib/pause.ts';
 import type { Logger } from '../log/log.ts';
 import { RELAY_SILENCE_MS } from '../directory/relay-path.ts';
 import type { RelayTree } from '../directory/relay-tree.ts';
@@ -236,7 +236,7 @@ export class Relay implements OvtSink {
   /** Moves to the sender that the relay tree prefers, now and then, until `signal` is aborted. */
   async #lookForPlace(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await delay(this.#sender.lookInMs, undefined, { signal, ref: false }).catch(() => {});
+      await pause(this.#sender.lookInMs, signal);
       if (signal.aborted) return;
       const { node: present } = this.#sender.next;
       for (let asks = this.#sender.look(); asks;) asks = await this.#askForBetter(present, signal);

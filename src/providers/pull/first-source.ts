@@ -1,5 +1,6 @@
 import { BackOff } from '../../lib/back-off.ts';
 import { pause } from '../../lib/pause.ts';
+import { unlessAborted } from '../../lib/unless-aborted.ts';
 import { shownUrl } from '../../protocols/outbound/shown.ts';
 import { PullError } from './error.ts';
 import { LONGEST_PAUSE_MS } from './pull.ts';
@@ -29,7 +30,7 @@ export async function firstSource(
     const url = urls[at] as string;
     if (attempt > 0 && at === 0) await pause(backOff.next(), signal);
     try {
-      return { at, source: await unlessAborted(open(url), signal) };
+      return { at, source: await opened(open(url), signal) };
     } catch (error) {
       reasons.set(url, (error as Error).message);
     }
@@ -44,19 +45,13 @@ function joined(reasons: ReadonlyMap<string, string>): string {
   return Array.from(reasons, ([url, reason]) => `${shownUrl(url)}: ${reason}`).join('; ');
 }
 
-async function unlessAborted(opening: Promise<PullSource>, signal: AbortSignal): Promise<PullSource> {
-  const { promise: aborted, resolve } = Promise.withResolvers<undefined>();
-  const onAbort = (): void => resolve(undefined);
-  signal.addEventListener('abort', onAbort, { once: true });
-  try {
-    const source = signal.aborted ? undefined : await Promise.race([opening, aborted]);
-    if (source !== undefined) return source;
-    void opening.then(
-      (late) => late.close(),
-      () => undefined,
-    );
-    throw new PullError('the pull was ended');
-  } finally {
-    signal.removeEventListener('abort', onAbort);
-  }
+/** Waits for a source, and closes one that comes after the signal has aborted. @throws PullError then */
+async function opened(opening: Promise<PullSource>, signal: AbortSignal): Promise<PullSource> {
+  const source = await unlessAborted(opening, signal);
+  if (source !== undefined) return source;
+  void opening.then(
+    (late) => late.close(),
+    () => undefined,
+  );
+  throw new PullError('the pull was ended');
 }

@@ -209,7 +209,7 @@ export class Panel {
     this.#video.muted = true;
   }
 
-  /** Refreshes the figures and detects a video that stands still. Call it once a second. */
+  /** Refreshes the figures and detects a stalled video. Call it once a second. */
   tick() {
     if (this.#player === undefined) return;
     const now = performance.now();

@@ -93,7 +93,7 @@ export class WhepSession {
     return this.#peer.getStats();
   }
 
-  /** Number of media packets so far, without RTCP and ICE checks, which go on while a server stands still. */
+  /** Number of media packets so far, without RTCP and ICE checks, which continue while no media comes. */
   async received() {
     let received = 0;
     for (const entry of (await this.report()).values())

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -34,15 +34,11 @@ test('what is signed here is what the server takes', (t) => {
 });
 
 for (const [file, program] of Object.entries(RUNNERS)) {
-  test(`examples/sign/${file} prints a URL that the server takes`, async (t) => {
-    try {
-      const { stdout } = await run(program, [join(ROOT, 'examples/sign', file), URL, KEY, String(EXPIRE)]);
-      t.is(stdout, `${signUrl(URL, { url_expire: EXPIRE }, SIGNING)}\n`);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || program !== 'php') throw error;
-      t.pass();
-      t.log('there is no PHP on this machine: its example was not run');
-    }
+  // of the four languages, only PHP need not be installed
+  const isRun = program !== 'php' || spawnSync(program, ['--version']).error === undefined;
+  (isRun ? test : test.skip)(`examples/sign/${file} prints a URL that the server takes`, async (t) => {
+    const { stdout } = await run(program, [join(ROOT, 'examples/sign', file), URL, KEY, String(EXPIRE)]);
+    t.is(stdout, `${signUrl(URL, { url_expire: EXPIRE }, SIGNING)}\n`);
   });
 }
 

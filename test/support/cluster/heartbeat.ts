@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import type { ExecutionContext } from 'ava';
 import { ClaimTable } from '../../../cluster/redis/claim-table.ts';
 import { Heartbeat, type HeartbeatOptions } from '../../../cluster/redis/heartbeat.ts';
 import type { Beat } from '../../../cluster/redis/nodes.ts';
@@ -21,8 +22,8 @@ export interface Answer extends Partial<Beat> {
   readonly opens?: boolean;
 }
 
-/** A node before its first beat, and a Redis whose answers come when the test says. */
-export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
+/** A node before its first beat, and a Redis whose answers come when the test says. It is closed after the test. */
+export function openHeartbeat(t: Pick<ExecutionContext, 'teardown'>, { rank = 0, answer: first = {} as Answer } = {}) {
   /** As Redis has them: the claim of each revision. */
   const claims = ['first'];
   const asked = {
@@ -49,7 +50,7 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
     },
   };
   const redis = {
-    answer,
+    answer: first,
     /** Answer to the next beat alone. */ once: undefined as Answer | undefined,
     holds: false,
     pullFails: undefined as Error | undefined,
@@ -145,6 +146,14 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
   };
   const sync = new StoreSync(options as unknown as StoreSyncOptions);
   const heartbeat = new Heartbeat({ ...options, sync } as unknown as HeartbeatOptions);
+  const answer = (): void => {
+    redis.holds = false;
+    held.splice(0).forEach((resolve) => resolve());
+  };
+  t.teardown(() => {
+    answer();
+    return heartbeat.close();
+  });
   return {
     heartbeat,
     sync,
@@ -164,10 +173,7 @@ export function openHeartbeat({ rank = 0, answer = {} as Answer } = {}) {
     },
     /** Answers wait from now on, as they are when they are asked for. */
     hold: () => void (redis.holds = true),
-    answer(): void {
-      redis.holds = false;
-      held.splice(0).forEach((resolve) => resolve());
-    },
+    answer,
     /** @returns what the node did since the last call */
     done: (): string[] => log.splice(0),
   };

@@ -6,7 +6,7 @@ import { until } from '../../support/time/until.ts';
 const AWAY = new UnavailableError('Redis: no answer in time');
 
 test('a node is connected by an answered beat, and degraded by one that fails', async (t) => {
-  const { heartbeat, redis, done } = openHeartbeat();
+  const { heartbeat, redis, done } = openHeartbeat(t);
   t.is(heartbeat.state, 'degraded');
   await heartbeat.beat();
   t.deepEqual(done(), ['beat', 'confirmed', 'outage ends', 'state connected']);
@@ -21,7 +21,7 @@ test('a node is connected by an answered beat, and degraded by one that fails', 
 });
 
 test('a beat that was answered but could not be handled degrades the node', async (t) => {
-  const { heartbeat, redis, done } = openHeartbeat({ answer: { renewalFails: AWAY } });
+  const { heartbeat, redis, done } = openHeartbeat(t, { answer: { renewalFails: AWAY } });
   await heartbeat.beat();
   t.deepEqual(done(), ['beat', `outage: ${AWAY.message}`, `fault: ${AWAY.message}`]);
   redis.answer = {};
@@ -31,7 +31,7 @@ test('a beat that was answered but could not be handled degrades the node', asyn
 
 for (const isConnected of [true, false])
   test(`a connection lost while a beat is answered leaves a ${isConnected ? 'connected' : 'degraded'} node degraded`, async (t) => {
-    const { heartbeat, asked, hold, answer } = openHeartbeat();
+    const { heartbeat, asked, hold, answer } = openHeartbeat(t);
     if (isConnected) await heartbeat.beat();
     hold();
     const beats = asked.beats;
@@ -47,7 +47,7 @@ for (const isConnected of [true, false])
   });
 
 test('changes published to a degraded node wait for its next beat, and go with the connection', async (t) => {
-  const { heartbeat, redis, asked, keys, hear, claim } = openHeartbeat();
+  const { heartbeat, redis, asked, keys, hear, claim } = openHeartbeat(t);
   await heartbeat.beat();
   heartbeat.down('the connection was closed');
   hear(claim('second'));
@@ -66,7 +66,7 @@ test('changes published to a degraded node wait for its next beat, and go with t
 });
 
 test('of more changes than can wait for a beat, all are fetched', async (t) => {
-  const { heartbeat, asked, keys, hear, claim } = openHeartbeat();
+  const { heartbeat, asked, keys, hear, claim } = openHeartbeat(t);
   await heartbeat.beat();
   heartbeat.wake();
   for (let at = 2; at <= 1002; at++) hear(claim(`k/${at}`));
@@ -76,7 +76,7 @@ test('of more changes than can wait for a beat, all are fetched', async (t) => {
 });
 
 test('a beat wanted while another one is answered follows at once', async (t) => {
-  const { heartbeat, asked, hold, answer } = openHeartbeat();
+  const { heartbeat, asked, hold, answer } = openHeartbeat(t);
   heartbeat.start();
   await until('it beats', () => heartbeat.state === 'connected');
   const beats = asked.beats;
@@ -91,21 +91,21 @@ test('a beat wanted while another one is answered follows at once', async (t) =>
 });
 
 test('a node beats when the time of another one is over, sooner than usual', async (t) => {
-  const { heartbeat, asked } = openHeartbeat({ answer: { nextSilentMs: 5 } });
+  const { heartbeat, asked } = openHeartbeat(t, { answer: { nextSilentMs: 5 } });
   heartbeat.start();
   await until('it beats again', () => asked.beats >= 3);
   await heartbeat.close();
-  t.pass();
+  t.is(heartbeat.state, 'connected');
 });
 
 test('the connection for messages is checked with every twelfth beat', async (t) => {
-  const { heartbeat, asked } = openHeartbeat();
+  const { heartbeat, asked } = openHeartbeat(t);
   for (let at = 0; at < 25; at++) await heartbeat.beat();
   t.is(asked.probes, 3);
 });
 
 test('the progress of restoring claims is reported until it is known', async (t) => {
-  const { heartbeat, asked, renewal, redis, reported, done } = openHeartbeat({
+  const { heartbeat, asked, renewal, redis, reported, done } = openHeartbeat(t, {
     answer: { recovery: 'r', open: false },
   });
   renewal.restored = 0;
@@ -137,7 +137,7 @@ test('the progress of restoring claims is reported until it is known', async (t)
 });
 
 test('a node that was marked dead loses everything, and joins anew at once', async (t) => {
-  const { heartbeat, asked, redis, done } = openHeartbeat();
+  const { heartbeat, asked, redis, done } = openHeartbeat(t);
   heartbeat.start();
   await until('it beats', () => heartbeat.state === 'connected');
   done();
@@ -150,7 +150,7 @@ test('a node that was marked dead loses everything, and joins anew at once', asy
 });
 
 test('that another process uses the id of a node is announced once, and again when it happens again', async (t) => {
-  const { heartbeat, redis, done } = openHeartbeat({ answer: { replaced: true } });
+  const { heartbeat, redis, done } = openHeartbeat(t, { answer: { replaced: true } });
   await heartbeat.beat();
   await heartbeat.beat();
   t.is(done().filter((event) => event === 'replaced').length, 1);
@@ -162,7 +162,7 @@ test('that another process uses the id of a node is announced once, and again wh
 });
 
 test('news of nodes are announced when all is known, though the beat that brought them failed', async (t) => {
-  const { heartbeat, redis, done } = openHeartbeat({
+  const { heartbeat, redis, done } = openHeartbeat(t, {
     answer: { nodesChanged: true, draining: true, renewalFails: AWAY },
   });
   await heartbeat.beat();
@@ -181,7 +181,7 @@ test('news of nodes are announced when all is known, though the beat that brough
 });
 
 test('each beat says which nodes this one has to ask', async (t) => {
-  const { heartbeat, redis, done } = openHeartbeat({ answer: { asks: [{ id: 'b', incarnation: 'life' }] } });
+  const { heartbeat, redis, done } = openHeartbeat(t, { answer: { asks: [{ id: 'b', incarnation: 'life' }] } });
   await heartbeat.beat();
   t.deepEqual(done().slice(0, 2), ['beat', 'asks b']);
   redis.answer = { asks: [{ id: 'b', incarnation: 'life' }] };
@@ -190,7 +190,7 @@ test('each beat says which nodes this one has to ask', async (t) => {
 });
 
 test('the other nodes are asked while a lease is at stake, and Redis is unreachable', async (t) => {
-  const { heartbeat, leases, redis, done } = openHeartbeat();
+  const { heartbeat, leases, redis, done } = openHeartbeat(t);
   await heartbeat.beat();
   redis.answer = { fails: AWAY };
   await heartbeat.beat();
@@ -205,7 +205,7 @@ test('the other nodes are asked while a lease is at stake, and Redis is unreacha
 
 for (const isConnected of [true, false])
   test(`a closed node reports no loss of its connection, and stays ${isConnected ? 'connected' : 'degraded'}`, async (t) => {
-    const { heartbeat, asked, leases, redis, hold, answer, done } = openHeartbeat();
+    const { heartbeat, asked, leases, redis, hold, answer, done } = openHeartbeat(t);
     if (isConnected) await heartbeat.beat();
     const { state } = heartbeat;
     leases.atStake = true;
@@ -226,7 +226,7 @@ for (const isConnected of [true, false])
   });
 
 test('a node that is closed while it beats is not connected by that', async (t) => {
-  const { heartbeat, asked, hold, answer, done } = openHeartbeat();
+  const { heartbeat, asked, hold, answer, done } = openHeartbeat(t);
   hold();
   const beaten = heartbeat.beat();
   await until('Redis is asked', () => asked.beats === 1);
@@ -237,7 +237,7 @@ test('a node that is closed while it beats is not connected by that', async (t) 
 });
 
 test('another epoch says that Redis was emptied; the first one does not', async (t) => {
-  const { heartbeat, sync, redis, done } = openHeartbeat();
+  const { heartbeat, sync, redis, done } = openHeartbeat(t);
   await heartbeat.beat();
   t.false(done().includes('emptied'));
   redis.answer = { epoch: 2 };
@@ -247,7 +247,7 @@ test('another epoch says that Redis was emptied; the first one does not', async 
 });
 
 test('a caller that waits for a Redis that is being restored goes on as soon as it is open', async (t) => {
-  const { heartbeat, redis, opened } = openHeartbeat({ answer: { open: false } });
+  const { heartbeat, redis, opened } = openHeartbeat(t, { answer: { open: false } });
   await heartbeat.beat();
   for (const again of [false, true]) {
     let isOpen = false;
@@ -270,7 +270,7 @@ for (const [what, run, isSame] of [
   ['a run that it does not name', '', false],
 ] as const)
   test(`of a Redis that comes back as ${what}, ${isSame ? 'only changes are' : 'everything is'} read`, async (t) => {
-    const { heartbeat, redis, asked } = openHeartbeat({ answer: { run: run && 'run' } });
+    const { heartbeat, redis, asked } = openHeartbeat(t, { answer: { run: run && 'run' } });
     await heartbeat.beat();
     heartbeat.down('the connection was closed');
     redis.answer = { run };
@@ -281,7 +281,7 @@ for (const [what, run, isSame] of [
   });
 
 test('a pull that no caller waits for may fail: the next beat finds what it has missed', async (t) => {
-  const { heartbeat, sync, asked, redis, keys, hear, claim, done } = openHeartbeat();
+  const { heartbeat, sync, asked, redis, keys, hear, claim, done } = openHeartbeat(t);
   await heartbeat.beat();
   redis.pullFails = AWAY;
   claim('second');

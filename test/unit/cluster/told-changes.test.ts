@@ -1,24 +1,24 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { openHeartbeat } from '../../support/cluster/heartbeat.ts';
 import { until } from '../../support/time/until.ts';
 
 /** A connected node. */
-async function open(rank = 0) {
-  const opened = openHeartbeat({ rank });
+async function open(t: ExecutionContext, rank = 0) {
+  const opened = openHeartbeat(t, { rank });
   await opened.heartbeat.beat();
   opened.asked.pulls = 0;
   return opened;
 }
 
 test('a change that follows what is known is taken as it is', async (t) => {
-  const { asked, hear, keys, claim } = await open();
+  const { asked, hear, keys, claim } = await open(t);
   hear(claim('second'));
   t.deepEqual(keys(), ['first', 'second']);
   t.is(asked.pulls, 0);
 });
 
 test('what is told while an answer is on its way waits for it, and needs no other', async (t) => {
-  const { heartbeat, asked, pull, hear, keys, claim, hold, answer } = await open();
+  const { heartbeat, asked, pull, hear, keys, claim, hold, answer } = await open(t);
   hold();
   const included = claim('second');
   const pulled = pull();
@@ -34,7 +34,7 @@ test('what is told while an answer is on its way waits for it, and needs no othe
 });
 
 test('what is told before a beat that brings nodes is known after it', async (t) => {
-  const { heartbeat, asked, hear, keys, claim, hold, answer } = await open();
+  const { heartbeat, asked, hear, keys, claim, hold, answer } = await open(t);
   hold();
   heartbeat.wake();
   hear(claim('second'));
@@ -49,7 +49,7 @@ test('what is told before a beat that brings nodes is known after it', async (t)
 });
 
 test('what a message has missed is fetched, once for all messages after it', async (t) => {
-  const { heartbeat, asked, hear, keys, claim } = await open(20);
+  const { heartbeat, asked, hear, keys, claim } = await open(t, 20);
   claim('missed');
   hear(claim('third'));
   hear(claim('fourth'));
@@ -62,7 +62,7 @@ test('what a message has missed is fetched, once for all messages after it', asy
 });
 
 test('whoever waits for what was missed asks at once', async (t) => {
-  const { heartbeat, asked, pull, hear, keys, claim } = await open(1e9);
+  const { heartbeat, asked, pull, hear, keys, claim } = await open(t, 1e9);
   claim('missed');
   hear(claim('third'));
   await pull();
