@@ -12,7 +12,7 @@ import type { Addresses, PortPair } from './addresses.ts';
 import type { StreamServices } from './streams.ts';
 import type { ServedHere } from '../web/streams.ts';
 import type { WebrtcMedia } from './webrtc-media.ts';
-import type { Entrances } from '../webrtc/signalling/entrance.ts';
+import type { SignallingHandlers } from '../webrtc/signalling/handler.ts';
 
 /** Context for opening providers and publishers. */
 export interface ListenerContext {
@@ -41,7 +41,7 @@ export interface Listener {
     readonly ports: PortPair;
     readonly routes?: FastifyPluginAsync;
     /** Signalling of WebRTC peers on these ports. */
-    readonly entrances?: Entrances;
+    readonly handlers?: SignallingHandlers;
     /** Use by the pages on its ports. */
     readonly serves?: ServedHere;
   };

@@ -81,6 +81,6 @@ async function* openWebrtc({
   yield {
     component,
     addresses: { whip: ports },
-    http: { ports, entrances: { publish: component.entrance }, serves: 'whip' },
+    http: { ports, handlers: { publish: component.handler }, serves: 'whip' },
   };
 }

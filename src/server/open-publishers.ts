@@ -94,7 +94,7 @@ async function* openWebrtc({
   });
   const ports = portsOf(bind.signalling);
   const addresses = { webrtc: ports, ice: bind.iceCandidates.iceCandidate.map(shownCandidate) };
-  yield { component: publisher, addresses, http: { ports, entrances: { play: publisher.entrance }, serves: 'webrtc' } };
+  yield { component: publisher, addresses, http: { ports, handlers: { play: publisher.handler }, serves: 'webrtc' } };
 }
 
 async function* openThumbnail({

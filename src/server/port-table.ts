@@ -1,14 +1,14 @@
 import type { FastifyPluginAsync } from 'fastify';
 import type { Listener } from './listeners.ts';
 import type { ServedHere } from '../web/streams.ts';
-import type { Entrances } from '../webrtc/signalling/entrance.ts';
+import type { SignallingHandlers } from '../webrtc/signalling/handler.ts';
 
 export interface HttpEntry {
   readonly port: number;
   readonly secure: boolean;
   readonly routes: FastifyPluginAsync[];
   readonly serves: ServedHere[];
-  entrances: Entrances;
+  handlers: SignallingHandlers;
 }
 
 /** Routes and signalling of HTTP ports, by port. */
@@ -26,11 +26,11 @@ export class PortTable {
     return [...this.#ports.values()];
   }
 
-  #add(port: number, secure: boolean, { routes, entrances, serves }: NonNullable<Listener['http']>): void {
-    const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [], entrances: {} };
+  #add(port: number, secure: boolean, { routes, handlers, serves }: NonNullable<Listener['http']>): void {
+    const entry = this.#ports.get(port) ?? { port, secure, routes: [], serves: [], handlers: {} };
     if (routes !== undefined) entry.routes.push(routes);
     if (serves !== undefined) entry.serves.push(serves);
-    entry.entrances = { ...entry.entrances, ...entrances };
+    entry.handlers = { ...entry.handlers, ...handlers };
     this.#ports.set(port, entry);
   }
 }

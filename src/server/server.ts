@@ -316,10 +316,10 @@ export class Server {
       crossDomains: this.#config.defaults.crossDomains,
       redirects,
     };
-    for (const { port, secure, routes, serves, entrances } of ports.list()) {
+    for (const { port, secure, routes, serves, handlers } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;
       const peers =
-        Object.keys(entrances).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(entrances)] : [];
+        Object.keys(handlers).length > 0 && webrtc !== undefined ? [webrtc.signalling.routes(handlers)] : [];
       await http.listen(port, [...routes, ...peers, pagesRoutes({ ...pages, serves })], certificates);
     }
     const hasTls = ports.list().some(({ secure }) => secure) || this.#addresses.rtmp?.tlsPort !== undefined;

@@ -114,7 +114,7 @@ long('WebRTC over TLS: signalling by WSS, and WHEP in both versions of HTTP', as
   const { registry, publisher, signalling: routes } = await startWebrtc(t);
   const live = new LiveStream(registry, [await h264(), await opus()]);
   t.teardown(() => live.close());
-  const port = await openTlsPort(t, routes.routes({ play: publisher.entrance }));
+  const port = await openTlsPort(t, routes.routes({ play: publisher.handler }));
 
   const signalling = await SignallingClient.open(`wss://127.0.0.1:${port}/app/stream`);
   t.teardown(() => signalling.socket.terminate());

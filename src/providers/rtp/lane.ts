@@ -16,7 +16,7 @@ import type { MediaUnit } from '../intake/media-unit.ts';
 import type { VideoIntake } from '../intake/video-intake.ts';
 import { DecodeTimes } from './decode-times.ts';
 import type { Waiting } from './gap-timer.ts';
-import { FrameOrder, reorderedIn } from './picture-order.ts';
+import { FrameOrder, reorderedIn } from './frame-order.ts';
 
 /** Event of a stream, in order of arrival: a whole frame, a loss, or a restart of its timestamps. */
 export interface LaneEvent {

@@ -15,7 +15,7 @@ import { PullError } from '../pull/error.ts';
 import type { SourceSink } from '../pull/source.ts';
 import { areAligned } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
-import { FirstFrames } from '../rtp/first-pictures.ts';
+import { FirstFrames } from '../rtp/first-frames.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import type { LaneEvent } from '../rtp/lane.ts';
 import { AlignmentHold } from './alignment-hold.ts';

@@ -13,7 +13,7 @@ import { TrackWriter } from '../intake/track-writer.ts';
 import { VideoIntake } from '../intake/video-intake.ts';
 import { areAligned, SILENT_WAIT_MS } from '../rtp/alignment.ts';
 import { clockDrift } from '../rtp/clock-drift.ts';
-import { FirstFrames } from '../rtp/first-pictures.ts';
+import { FirstFrames } from '../rtp/first-frames.ts';
 import { GapTimer } from '../rtp/gap-timer.ts';
 import { RtpLane, type LaneEvent } from '../rtp/lane.ts';
 import type { IngestPlan } from './accepted.ts';

@@ -11,7 +11,7 @@ import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { connectTimeout } from '../../webrtc/pending-peers.ts';
 import type { PeerEnd, PeerLink } from '../../webrtc/peer-link.ts';
-import type { PeerSession, SessionEnd } from '../../webrtc/signalling/entrance.ts';
+import type { PeerSession, SessionEnd } from '../../webrtc/signalling/handler.ts';
 import { TransportMeter } from '../../webrtc/transport-meter.ts';
 import { streamTrackId } from '../intake/track-id.ts';
 import type { RtpLane } from '../rtp/lane.ts';

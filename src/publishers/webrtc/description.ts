@@ -13,7 +13,7 @@ import { demandBundled, negotiateCodec, negotiateExtensions } from '../../webrtc
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
 import { mapsExtensionIds } from '../../webrtc/worker-features.ts';
 import type { Agreement, EventPlan, MediaPlan } from './agreement.ts';
-import type { Playable } from './desk.ts';
+import type { Playable } from './play-sessions.ts';
 import type { Selection } from './selection.ts';
 import type { WebrtcSession } from './session.ts';
 

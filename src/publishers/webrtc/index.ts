@@ -5,11 +5,11 @@ import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
-import type { Entrance } from '../../webrtc/signalling/entrance.ts';
+import type { SignallingHandler } from '../../webrtc/signalling/handler.ts';
 import type { WorkerPool } from '../../webrtc/worker-pool.ts';
-import { ViewerDesk } from './desk.ts';
+import { PlaySessions } from './play-sessions.ts';
 import { StreamPublisher } from './stream-publisher.ts';
-import { ViewerEntrance } from './viewer-entrance.ts';
+import { PlayHandler } from './play-handler.ts';
 
 export interface WebrtcPublisherOptions {
   readonly registry: Registry;
@@ -23,10 +23,10 @@ export interface WebrtcPublisherOptions {
 
 const TICK_MS = 1000;
 
-/** Streams to browsers: mediasoup behind, WHEP and WebSocket signalling in front, at `entrance`. */
+/** Streams to browsers: mediasoup behind, WHEP and WebSocket signalling in front, at `handler`. */
 export class WebrtcPublisher {
   /** Where viewers come in. */
-  readonly entrance: Entrance;
+  readonly handler: SignallingHandler;
   readonly #registry: Registry;
   readonly #producers: LiveProducers;
   readonly #log: Logger;
@@ -38,8 +38,8 @@ export class WebrtcPublisher {
     this.#producers = producers;
     this.#log = log.child({ module: 'webrtc' });
     const { iceCandidates } = bind;
-    const desk = new ViewerDesk({ access, pool, iceCandidates, publishers: this.#streams });
-    this.entrance = new ViewerEntrance(registry, desk, bind);
+    const sessions = new PlaySessions({ access, pool, iceCandidates, publishers: this.#streams });
+    this.handler = new PlayHandler(registry, sessions, bind);
     registry.on('output', this.#onOutput);
   }
 

@@ -11,7 +11,7 @@ import type { DataChannelMedia, SendingMedia } from '../../webrtc/local-descript
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import { PeerLink, type PeerEnd } from '../../webrtc/peer-link.ts';
 import { TransportMeter } from '../../webrtc/transport-meter.ts';
-import type { SessionEnd } from '../../webrtc/signalling/entrance.ts';
+import type { SessionEnd } from '../../webrtc/signalling/handler.ts';
 import type { EventPlan, MediaPlan } from './agreement.ts';
 import type { EventOutlet } from './event-feed.ts';
 import { initialBitrate } from './layer-control.ts';

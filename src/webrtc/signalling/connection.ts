@@ -6,7 +6,7 @@ import { TokenBucket } from '../../lib/token-bucket.ts';
 import { candidateLine } from '../candidate.ts';
 import { iceServersFor, offerFields } from '../ice-servers.ts';
 import { parseRemoteDescription, SdpError } from '../remote-description.ts';
-import type { Entrance, Offered, SessionEnd } from './entrance.ts';
+import type { SignallingHandler, Offered, SessionEnd } from './handler.ts';
 import { parseMessage, SignallingError, type ClientMessage } from './messages.ts';
 import type { PeerRequest } from './request.ts';
 
@@ -14,8 +14,8 @@ export interface ConnectionOptions {
   readonly socket: WebSocket;
   readonly request: PeerRequest;
   /** Undefined where the port does not serve the requested direction: every offer is rejected. */
-  readonly entrance: Entrance | undefined;
-  /** Logs a peer rejected for lack of `entrance`. */
+  readonly handler: SignallingHandler | undefined;
+  /** Logs a peer rejected for lack of `handler`. */
   readonly onUnavailable: () => void;
   readonly log: Logger;
 }
@@ -95,14 +95,14 @@ export class SignallingConnection {
   }
 
   async #offer(): Promise<void> {
-    const { entrance, request, onUnavailable } = this.#options;
+    const { handler, request, onUnavailable } = this.#options;
     this.#drop('the peer asked for a new offer');
-    if (entrance === undefined) {
+    if (handler === undefined) {
       onUnavailable();
       throw new SignallingError(404, 'Cannot create offer');
     }
     let offered: Offered | undefined;
-    const made = await entrance.offer(
+    const made = await handler.offer(
       { ...request, signal: this.#gone.signal },
       {
         notify: (message) => this.#send({ command: 'notification', ...message }),
@@ -131,7 +131,7 @@ export class SignallingConnection {
         sdpMid: '0',
       })),
       code: 200,
-      ...offerFields(iceServersFor(entrance.bind, request)),
+      ...offerFields(iceServersFor(handler.bind, request)),
     });
   }
 

@@ -9,7 +9,7 @@ import { KilnError, kilnError } from '../../errors.ts';
 import { takeMeantTypes } from '../../lib/media-type.ts';
 import { iceServersFor, linkHeaders } from '../ice-servers.ts';
 import { addCorsHeaders } from './cors.ts';
-import type { Entrance, Entrances } from './entrance.ts';
+import type { SignallingHandler, SignallingHandlers } from './handler.ts';
 import { accessOf, directionOf, hasDirection, unavailable, type PeerRequest } from './request.ts';
 import { requireType, type Resources } from './resources.ts';
 import { FRAGMENT_TYPE } from './sdp-fragment.ts';
@@ -27,7 +27,7 @@ interface Path {
 }
 
 export interface HttpRoutesOptions {
-  readonly entrances: Entrances;
+  readonly handlers: SignallingHandlers;
   readonly resources: Resources;
   /** Logs peers that are rejected before their admission. */
   readonly access: Pick<Access, 'report'>;
@@ -44,7 +44,7 @@ const EVERYBODY: CrossDomainsConfig = { url: ['*'], header: [] };
  * 4.2): only the client knows the path below which a proxy has the server.
  */
 export function httpRoutes({
-  entrances,
+  handlers,
   resources,
   access,
   redirects,
@@ -57,7 +57,7 @@ export function httpRoutes({
     fastify.addContentTypeParser(types, { parseAs: 'string' }, (_request, body, done) => done(null, body));
     const arriving = (request: FastifyRequest): PeerRequest => peerRequest(request, redirects.arrival(request));
     const crossDomainsOf = (peer: PeerRequest): CrossDomainsConfig =>
-      entranceOf(entrances, peer)?.crossDomains(peer.hostName, peer.app) ?? crossDomains;
+      handlerOf(handlers, peer)?.crossDomains(peer.hostName, peer.app) ?? crossDomains;
     fastify.addHook('onRequest', async (request, reply) => {
       addCorsHeaders(crossDomainsOf(arriving(request)), request, reply);
     });
@@ -77,19 +77,19 @@ export function httpRoutes({
     const refuseUnread = (peer: PeerRequest, reason: string): void => {
       const { app, stream, client } = peer;
       const { realAddress: address } = client;
-      const direction = directionAt(entrances, peer);
+      const direction = directionAt(handlers, peer);
       access.report({ direction, protocol: 'webrtc', address, asked: `${app}/${stream}` }, reason);
     };
 
     /** Checks an offer before it is parsed. @throws webrtcIngestUnavailable, webrtcPlayUnavailable, unsupportedMediaType */
-    const demandOffer = (request: FastifyRequest, peer: PeerRequest): { entrance: Entrance; body: string } => {
-      const direction = directionAt(entrances, peer);
+    const demandOffer = (request: FastifyRequest, peer: PeerRequest): { handler: SignallingHandler; body: string } => {
+      const direction = directionAt(handlers, peer);
       try {
-        const entrance = entranceOf(entrances, peer);
-        if (entrance === undefined) throw unavailable(direction);
+        const handler = handlerOf(handlers, peer);
+        if (handler === undefined) throw unavailable(direction);
         const body = textOf(request);
         requireType(request.headers['content-type'], body, SDP_TYPE);
-        return { entrance, body };
+        return { handler, body };
       } catch (error) {
         access.report(accessOf(peer, direction), error);
         throw error;
@@ -98,7 +98,7 @@ export function httpRoutes({
 
     /** Redirect target for a viewer's offer. */
     const betterUrl = (request: FastifyRequest, arrival: Arrival, peer: PeerRequest): string | undefined => {
-      if (directionAt(entrances, peer) === 'incoming' || !followsRedirects(crossDomainsOf(peer))) return undefined;
+      if (directionAt(handlers, peer) === 'incoming' || !followsRedirects(crossDomainsOf(peer))) return undefined;
       const { app, stream } = peer;
       return redirects.better(arrival, { module: 'webrtc', app, stream, path: request.url });
     };
@@ -106,7 +106,7 @@ export function httpRoutes({
     const post = async (request: FastifyRequest, reply: FastifyReply): Promise<string> => {
       const arrival = redirects.arrival(request);
       const peer = peerRequest(request, arrival);
-      const { entrance, body } = demandOffer(request, peer);
+      const { handler, body } = demandOffer(request, peer);
       const better = betterUrl(request, arrival, peer);
       if (better !== undefined) {
         reply.code(307).header('location', better);
@@ -115,17 +115,17 @@ export function httpRoutes({
       const signal = goneSignal(reply.raw);
       const key = resources.newKey();
       const endpoint = endpointOf(peer.app, peer.stream);
-      const answered = await entrance.answer({ ...peer, signal }, body, () => resources.delete(key));
+      const answered = await handler.answer({ ...peer, signal }, body, () => resources.delete(key));
       const { session, sdp, remoteUfrag } = answered;
       if (signal.aborted) session.close('the peer left before it was answered');
       if (session.closed) throw kilnError('mediaUnavailable');
       const etag = resources.add(key, session, endpoint, remoteUfrag);
-      const links = linkHeaders(iceServersFor(entrance.bind, { hostName: request.hostname, query: peer.query }));
+      const links = linkHeaders(iceServersFor(handler.bind, { hostName: request.hostname, query: peer.query }));
       reply
         .code(201)
         .type(SDP_TYPE)
         .headers({
-          location: `${sessionUnder(request.url, peer.stream)}${key}?direction=${directionAt(entrances, peer) === 'incoming' ? 'whip' : 'whep'}`,
+          location: `${sessionUnder(request.url, peer.stream)}${key}?direction=${directionAt(handlers, peer) === 'incoming' ? 'whip' : 'whep'}`,
           etag,
           'accept-patch': FRAGMENT_TYPE,
         });
@@ -188,12 +188,12 @@ export function httpRoutes({
 }
 
 /** Direction of a request; without `direction` in its URL, outgoing where the port has playback. */
-function directionAt({ play }: Entrances, { query }: PeerRequest): AccessRequest['direction'] {
+function directionAt({ play }: SignallingHandlers, { query }: PeerRequest): AccessRequest['direction'] {
   return play === undefined && !hasDirection(query) ? 'incoming' : directionOf(query);
 }
 
-function entranceOf(entrances: Entrances, peer: PeerRequest): Entrance | undefined {
-  return directionAt(entrances, peer) === 'incoming' ? entrances.publish : entrances.play;
+function handlerOf(handlers: SignallingHandlers, peer: PeerRequest): SignallingHandler | undefined {
+  return directionAt(handlers, peer) === 'incoming' ? handlers.publish : handlers.play;
 }
 
 function endpointOf(app: string, stream: string): string {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { kilnError } from '../../errors.ts';
 import { mediaType } from '../../lib/media-type.ts';
 import { namesEtag } from '../../lib/etag.ts';
-import type { PeerSession } from './entrance.ts';
+import type { PeerSession } from './handler.ts';
 import type { ResourceAnswer, ResourceNeighbours, ResourceRequest } from './resource-neighbours.ts';
 import { FRAGMENT_TYPE, isFragment, parseFragment, writeFragment } from './sdp-fragment.ts';
 

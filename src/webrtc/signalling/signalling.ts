@@ -5,7 +5,7 @@ import type { Redirects } from '../../access/redirects.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Logger } from '../../log/log.ts';
 import { SignallingConnection } from './connection.ts';
-import type { Entrances } from './entrance.ts';
+import type { SignallingHandlers } from './handler.ts';
 import { httpRoutes } from './http-routes.ts';
 import { accessOf, directionOf, unavailable } from './request.ts';
 import type { ResourceNeighbours } from './resource-neighbours.ts';
@@ -37,15 +37,15 @@ export class Signalling {
   }
 
   /** Routes under `/:app/:stream` of one port, and the WebSocket upgrades of its HTTP server. */
-  routes(entrances: Entrances): FastifyPluginAsync {
+  routes(handlers: SignallingHandlers): FastifyPluginAsync {
     const { access, redirects, log, crossDomains } = this.#options;
-    const http = httpRoutes({ entrances, resources: this.#resources, access, redirects, crossDomains });
+    const http = httpRoutes({ handlers, resources: this.#resources, access, redirects, crossDomains });
     return async (fastify) => {
       this.#upgrades.attach(fastify.server, (socket, request) => {
         const direction = directionOf(request.query);
-        const entrance = direction === 'incoming' ? entrances.publish : entrances.play;
+        const handler = direction === 'incoming' ? handlers.publish : handlers.play;
         const onUnavailable = (): void => access.report(accessOf(request, direction), unavailable(direction));
-        new SignallingConnection({ socket, request, entrance, onUnavailable, log });
+        new SignallingConnection({ socket, request, handler, onUnavailable, log });
       });
       await fastify.register(http);
     };

@@ -87,7 +87,7 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     if (input.source.kind === 'webrtc') attachOutputs(input, application, { log, inventory, folder: '.' });
   });
   const app = Fastify({ forceCloseConnections: true });
-  await app.register(signalling.routes({ play: publisher.entrance, publish: provider.entrance }));
+  await app.register(signalling.routes({ play: publisher.handler, publish: provider.handler }));
   // a page that really comes from here: Chromium lets no other page reach loopback
   app.get('/page', (_request, reply) => reply.type('text/html').send('<!doctype html><div id=player></div>'));
   await app.listen({ host: '127.0.0.1', port: 0 });

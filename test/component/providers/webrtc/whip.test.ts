@@ -212,7 +212,7 @@ test.serial('what the media worker refuses is no fault of the server, and ends t
     query: new URLSearchParams(),
   };
   const error = await t.throwsAsync(
-    provider.entrance.answer(request, OFFER, () => {}),
+    provider.handler.answer(request, OFFER, () => {}),
     { instanceOf: KilnError },
   );
   t.is(error.code, 'notAcceptable');

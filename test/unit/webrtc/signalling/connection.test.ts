@@ -25,7 +25,7 @@ test('a player that asks and never reads is cut off', async (t) => {
   new SignallingConnection({
     socket,
     request,
-    entrance: undefined,
+    handler: undefined,
     onUnavailable: () => {},
     log: createLogger('silent'),
   });

@@ -4,22 +4,22 @@ import { isEstimated } from '../../webrtc/extensions.ts';
 import { readOffer } from '../../webrtc/negotiate.ts';
 import { peerRole } from '../../webrtc/peer-link.ts';
 import type { RemoteDescription, RemoteMedia } from '../../webrtc/remote-description.ts';
-import type { Answered, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
+import type { Answered, SignallingHandler, SessionObserver, Offered } from '../../webrtc/signalling/handler.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { answerTo, offerOf, planAnswer, planOffer } from './description.ts';
-import type { ViewerDesk } from './desk.ts';
+import type { PlaySessions } from './play-sessions.ts';
 import { playlistMessage } from './rendition-info.ts';
 import type { WebrtcSession } from './session.ts';
 
 /** Lets viewers in: WHEP and `direction=recv` of the WebSocket signalling. */
-export class ViewerEntrance implements Entrance {
+export class PlayHandler implements SignallingHandler {
   readonly bind: WebrtcBindConfig;
   readonly #registry: Registry;
-  readonly #desk: ViewerDesk;
+  readonly #sessions: PlaySessions;
 
-  constructor(registry: Registry, desk: ViewerDesk, bind: WebrtcBindConfig) {
+  constructor(registry: Registry, sessions: PlaySessions, bind: WebrtcBindConfig) {
     this.#registry = registry;
-    this.#desk = desk;
+    this.#sessions = sessions;
     this.bind = bind;
   }
 
@@ -27,9 +27,9 @@ export class ViewerEntrance implements Entrance {
     return this.#registry.resolve(hostName)?.applications.get(app)?.config.publishers.webrtc?.crossDomains;
   }
 
-  /** @throws what ViewerDesk does, sdpMalformed, nothingPlayable, mediaUnavailable */
+  /** @throws what PlaySessions does, sdpMalformed, nothingPlayable, mediaUnavailable */
   async answer(request: PeerRequest, sdp: string, onClose: () => void): Promise<Answered> {
-    const { session, agreement } = await this.#desk.open(request, (playable) => {
+    const { session, agreement } = await this.#sessions.open(request, (playable) => {
       const read = readOffer(sdp);
       return { ...planAnswer(playable, read), offer: read };
     });
@@ -46,16 +46,16 @@ export class ViewerEntrance implements Entrance {
     }
   }
 
-  /** @throws what ViewerDesk does, nothingPlayable, mediaUnavailable */
-  async offer(request: PeerRequest, hearer: Hearer): Promise<Offered> {
-    const { session } = await this.#desk.open(request, planOffer);
+  /** @throws what PlaySessions does, nothingPlayable, mediaUnavailable */
+  async offer(request: PeerRequest, observer: SessionObserver): Promise<Offered> {
+    const { session } = await this.#sessions.open(request, planOffer);
     session.once('connected', () => {
-      hearer.notify({ type: 'playlist', message: playlistMessage(session.stream, session.selection, session.auto) });
+      observer.notify({ type: 'playlist', message: playlistMessage(session.stream, session.selection, session.auto) });
     });
     session.on('rendition', ({ name }, auto) => {
-      hearer.notify({ type: 'rendition_changed', message: { rendition_name: name, auto } });
+      observer.notify({ type: 'rendition_changed', message: { rendition_name: name, auto } });
     });
-    session.once('close', (reason, end) => hearer.closed(reason, end));
+    session.once('close', (reason, end) => observer.closed(reason, end));
     return {
       session,
       sdp: offerOf(session),

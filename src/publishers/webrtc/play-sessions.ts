@@ -17,7 +17,7 @@ export interface Playable {
   readonly choices: readonly [Selection, ...Selection[]];
 }
 
-export interface ViewerDeskOptions {
+export interface PlaySessionsOptions {
   readonly access: Access;
   readonly pool: WorkerPool;
   readonly iceCandidates: WebrtcBindConfig['iceCandidates'];
@@ -25,11 +25,11 @@ export interface ViewerDeskOptions {
 }
 
 /** Where every viewer passes, whatever the signalling. */
-export class ViewerDesk {
-  readonly #options: ViewerDeskOptions;
+export class PlaySessions {
+  readonly #options: PlaySessionsOptions;
   readonly #pending = new PendingPeers();
 
-  constructor(options: ViewerDeskOptions) {
+  constructor(options: PlaySessionsOptions) {
     this.#options = options;
   }
 

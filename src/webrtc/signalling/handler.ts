@@ -33,7 +33,7 @@ export interface Answered extends Described {
 export type SessionEnd = 'over' | 'lost' | 'expired';
 
 /** Receives the events of an offered session. */
-export interface Hearer {
+export interface SessionObserver {
   /** Sends a message to the peer. */
   notify(message: object): void;
   closed(reason: string, end: SessionEnd): void;
@@ -48,7 +48,7 @@ export interface Offered extends Described {
 }
 
 /** Creates sessions for peers that signal: one implementation for viewers, one for publishers. */
-export interface Entrance {
+export interface SignallingHandler {
   /** Has the STUN and TURN servers for peers. */
   readonly bind: WebrtcBindConfig;
   /** CORS settings of an application; undefined if it has none. */
@@ -61,11 +61,11 @@ export interface Entrance {
    */
   answer(request: PeerRequest, sdp: string, onClose: () => void): Promise<Answered>;
   /** Makes an offer to a peer. @throws KilnError */
-  offer(request: PeerRequest, hearer: Hearer): Promise<Offered>;
+  offer(request: PeerRequest, observer: SessionObserver): Promise<Offered>;
 }
 
 /** Directions that one port serves: at least one. */
-export interface Entrances {
-  readonly play?: Entrance;
-  readonly publish?: Entrance;
+export interface SignallingHandlers {
+  readonly play?: SignallingHandler;
+  readonly publish?: SignallingHandler;
 }

@@ -3,14 +3,14 @@ import type { Registry } from '../../core/registry.ts';
 import { writeDescription, type ReceivingMedia, type UnusedMedia } from '../../webrtc/local-description.ts';
 import { readOffer } from '../../webrtc/negotiate.ts';
 import { peerRole } from '../../webrtc/peer-link.ts';
-import type { Answered, Entrance, Hearer, Offered } from '../../webrtc/signalling/entrance.ts';
+import type { Answered, SignallingHandler, SessionObserver, Offered } from '../../webrtc/signalling/handler.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';
 import { offeredMedia, planAnswered, planIngest, receivingMedia } from './accepted.ts';
 import type { PublishSessions } from './publish-sessions.ts';
 import type { IngestSession } from './session.ts';
 
 /** Handles signalling of publishers: WHIP and `direction=send` of the WebSocket signalling. */
-export class PublisherSignalling implements Entrance {
+export class PublishHandler implements SignallingHandler {
   readonly bind: WebrtcBindConfig;
   readonly #registry: Registry;
   readonly #publishers: PublishSessions;
@@ -51,7 +51,7 @@ export class PublisherSignalling implements Entrance {
   }
 
   /** @throws the errors of PublishSessions.open(), mediaUnavailable */
-  async offer(request: PeerRequest, observer: Hearer): Promise<Offered> {
+  async offer(request: PeerRequest, observer: SessionObserver): Promise<Offered> {
     const { session, plan: media } = await this.#publishers.open(request, ({ rtx }) => offeredMedia(rtx.enable));
     session.once('close', (reason, end) => observer.closed(reason, end));
     return {
