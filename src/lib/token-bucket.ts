@@ -1,3 +1,6 @@
+/** Sums of times between tokens are rounded by less. */
+const ROUNDING_MS = 0.001;
+
 /** Token bucket; full at first. Times are in milliseconds of any monotonic clock. */
 export class TokenBucket {
   readonly #size: number;
@@ -18,7 +21,8 @@ export class TokenBucket {
   }
 
   waitMs(now = performance.now()): number {
-    return Math.max(0, this.#fullAt - now - (this.#size - 1) * this.#refillMs);
+    const wait = this.#fullAt - now - (this.#size - 1) * this.#refillMs;
+    return wait < ROUNDING_MS ? 0 : wait;
   }
 
   isFull(now = performance.now()): boolean {

@@ -39,3 +39,12 @@ test('a clock that goes backwards adds no tokens', (t) => {
   t.is(takeAll(bucket, 50), 0);
   t.is(takeAll(bucket, 110), 1);
 });
+
+test('a full bucket has all of its tokens, whatever the clock says and the time between them is', (t) => {
+  for (let now = 0.1; now < 1e9; now *= 3.7) {
+    const bucket = new TokenBucket(30, 1000 / 30);
+    let taken = 0;
+    while (bucket.take(now)) taken++;
+    t.is(taken, 30, `at ${now}`);
+  }
+});
