@@ -16,6 +16,10 @@ export interface Picture {
   readonly gop?: number;
   readonly bitrate?: string;
   readonly codec?: readonly string[];
+  /** Source of ffmpeg for the video instead of a test pattern; `rate` is its frame rate. */
+  readonly source?: string;
+  /** Source of ffmpeg for the audio instead of a tone. */
+  readonly sound?: string;
 }
 
 /** Options of libvpx for small live pictures: more than one thread would spend its time on waiting for the others. */
@@ -23,9 +27,12 @@ export const VPX_REALTIME = ['-threads', '1', '-deadline', 'realtime', '-cpu-use
 
 const X264 = ['-c:v', 'libx264', '-preset', 'ultrafast', '-tune', 'zerolatency', '-pix_fmt', 'yuv420p'];
 
+const TONE = 'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo';
+
 /** Arguments of ffmpeg for a live test pattern with a tone. */
 export function patternArguments(picture: Picture = {}): string[] {
   const { size = '640x360', rate = 30, gop = rate, bitrate = '800k', codec = X264 } = picture;
+  const { source = `testsrc2=size=${size}:rate=${rate}`, sound = TONE } = picture;
   return [
     '-hide_banner',
     '-nostdin',
@@ -35,12 +42,12 @@ export function patternArguments(picture: Picture = {}): string[] {
     '-f',
     'lavfi',
     '-i',
-    `testsrc2=size=${size}:rate=${rate}`,
+    source,
     '-re',
     '-f',
     'lavfi',
     '-i',
-    'sine=frequency=440:sample_rate=48000,aformat=channel_layouts=stereo',
+    sound,
     ...codec,
     '-g',
     String(gop),
