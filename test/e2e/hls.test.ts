@@ -3,9 +3,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import HLS from 'hls-parser';
+import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/hls/browser.ts';
-import { publishPattern } from '../support/media/ffmpeg.ts';
+import { publishPattern, type Program } from '../support/media/ffmpeg.ts';
 import { hlsScripts } from '../support/hls/hls-scripts.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { until } from '../support/time/until.ts';
 
@@ -47,32 +49,71 @@ function run(command: string, args: readonly string[]): Promise<Told> {
   });
 }
 
-test('a live stream plays in ffmpeg and in hls.js, through a change of publishers, and its viewers are told of', async (t) => {
-  const kiln = await Kiln.start({ hls: CONFIG, llhls: CROSS_DOMAINS });
-  t.teardown(() => kiln.stop());
-  const publish = () => publishPattern(`rtmp://127.0.0.1:${kiln.ports.rtmp}/app/s`, { size: '320x180', gop: 15 });
-  let publisher = publish();
-  t.teardown(() => publisher.stop());
-  const url = `http://127.0.0.1:${kiln.ports.http}/app/s/ts:playlist.m3u8`;
-  await until('a master playlist', async () => (await fetch(url)).status === 200);
+const undo = new Teardown();
+test.after.always(() => undo.run());
 
+const STREAM = '/v1/vhosts/default/apps/app/streams/s';
+let kiln: Kiln;
+let publisher: Program;
+let url: string;
+let pages: { readonly hls: Page; readonly llhls: Page };
+
+function publish(): Program {
+  const program = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', gop: 15 });
+  undo.teardown(() => program.stop());
+  return program;
+}
+
+/** Serves the page with hls.js. @returns its URL */
+async function servePage(): Promise<string> {
+  const server = createServer(({ url: path = '' }, response) => {
+    const isScript = path === '/hls.js';
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+    response.end(isScript ? hlsScripts() : PAGE);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  undo.teardown(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+}
+
+test.before(async () => {
+  const start = async (): Promise<void> => {
+    kiln = await Kiln.start({ hls: CONFIG, llhls: CROSS_DOMAINS });
+    undo.teardown(() => kiln.stop());
+    publisher = publish();
+    url = kiln.httpUrl('/app/s/ts:playlist.m3u8');
+    await until('a master playlist', async () => (await fetch(url)).status === 200);
+  };
+  const launch = async (): Promise<Browser> => {
+    const browser = await launchBrowser();
+    undo.teardown(() => browser.close());
+    return browser;
+  };
+  const [browser, pageUrl] = await Promise.all([launch(), servePage(), start()]);
+  const open = async (source: string): Promise<Page> => {
+    const page = await browser.newPage();
+    await page.goto(`${pageUrl}?url=${encodeURIComponent(source)}`);
+    return page;
+  };
+  const [hls, llhls] = await Promise.all([open(`${url}?session=viewer`), open(kiln.httpUrl('/app/s/llhls.m3u8'))]);
+  pages = { hls, llhls };
+});
+
+let played: Promise<unknown> | undefined;
+/** The pages, once both play. Where one does not, all that wait for it fail at once. */
+async function players(): Promise<readonly Page[]> {
+  played ??= Promise.all([
+    pages.hls.waitForFunction('video.currentTime > 2 && video.videoWidth === 320'),
+    pages.llhls.waitForFunction('video.currentTime > 2'),
+  ]);
+  await played;
+  return [pages.hls, pages.llhls];
+}
+
+test.serial('ffmpeg decodes HLS without a complaint, and ffprobe finds its codecs', async (t) => {
+  const strict = ['-v', 'warning', '-xerror', '-err_detect', 'explode'];
   const [play, probe] = await Promise.all([
-    run('ffmpeg', [
-      '-v',
-      'warning',
-      '-xerror',
-      '-err_detect',
-      'explode',
-      '-t',
-      '5',
-      '-i',
-      url,
-      '-map',
-      '0',
-      '-f',
-      'null',
-      '-',
-    ]),
+    run('ffmpeg', [...strict, '-t', '5', '-i', url, '-map', '0', '-f', 'null', '-']),
     run('ffprobe', ['-v', 'warning', '-show_streams', '-of', 'json', url]),
   ]);
   t.deepEqual([play.status, play.stderr], [0, '']);
@@ -81,60 +122,57 @@ test('a live stream plays in ffmpeg and in hls.js, through a change of publisher
   );
   t.deepEqual([...new Set(streams)].sort(), ['aac', 'h264']);
   t.is(probe.stderr, '');
+});
 
-  const pages = createServer(({ url: path = '' }, response) => {
-    const isScript = path === '/hls.js';
-    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
-    response.end(isScript ? hlsScripts() : PAGE);
-  });
-  await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
-  const browser = await launchBrowser();
-  t.teardown(async () => {
-    await browser.close();
-    pages.close();
-  });
-  const { port } = pages.address() as AddressInfo;
-  const open = async (source: string) => {
-    const opened = await browser.newPage();
-    await opened.goto(`http://127.0.0.1:${port}/?url=${encodeURIComponent(source)}`);
-    return opened;
-  };
-  const page = await open(`${url}?session=viewer`);
-  const lowLatency = await open(kiln.httpUrl('/app/s/llhls.m3u8'));
-  await page.waitForFunction('video.currentTime > 2 && video.videoWidth === 320');
-  await lowLatency.waitForFunction('video.currentTime > 2');
+test.serial('hls.js plays HLS and LL-HLS', async (t) => {
+  await t.notThrowsAsync(players());
+});
 
-  const action = '/v1/vhosts/default/apps/app/streams/s:sendEvent';
+test.serial('ID3 tags sent by the API are cues of hls.js, in HLS and LL-HLS', async (t) => {
+  const playing = await players();
   const frames = [
     { frameType: 'TXXX', info: 'show', data: 'é' },
     { frameType: 'TIT2', data: 'On air' },
   ];
-  t.is((await kiln.api(action, 'POST', { eventFormat: 'id3v2', events: frames })).status, 200);
-  for (const player of [page, lowLatency]) {
+  t.is((await kiln.api(`${STREAM}:sendEvent`, 'POST', { eventFormat: 'id3v2', events: frames })).status, 200);
+  for (const player of playing) {
     await player.waitForFunction('cues.includes("TIT2==On air") && cues.includes("TXXX=show=é")');
   }
+});
+
+test.serial('SCTE-35 and CUE events sent by the API are date ranges of hls.js, in HLS and LL-HLS', async (t) => {
+  const playing = await players();
   const splice = { spliceCommand: 'spliceInsert', id: 77, type: 'out', duration: 1500, autoReturn: true };
   for (const body of [
     { eventFormat: 'scte35', events: [splice] },
     { eventFormat: 'cue', events: [{ cueType: 'out', duration: 1200 }] },
   ])
-    t.is((await kiln.api(action, 'POST', body)).status, 200);
-  for (const player of [page, lowLatency]) {
+    t.is((await kiln.api(`${STREAM}:sendEvent`, 'POST', body)).status, 200);
+  for (const player of playing) {
     await player.waitForFunction('ranges().filter(({ duration }) => duration !== null).length === 2');
     const ranges = (await player.evaluate('ranges()')) as Record<string, unknown>[];
     t.like(ranges[0], { id: '77', isValid: true, plannedDuration: 1.5, duration: 1.5 });
     t.like(ranges[1], { isValid: true, plannedDuration: 1.2, duration: 1.2 });
     t.regex(String(ranges[0]?.out), /^0xFC30/);
   }
-  t.deepEqual(await lowLatency.evaluate('faults'), []);
-  await lowLatency.close();
+});
 
-  const stream = '/v1/stats/current/vhosts/default/apps/app/streams/s';
-  const { body } = await kiln.api<{ connections: { hlsv3: number } }>(stream);
+test.serial('hls.js finds no fault in LL-HLS with events', async (t) => {
+  await players();
+  t.deepEqual(await pages.llhls.evaluate('faults'), []);
+  await pages.llhls.close();
+});
+
+test.serial('HLS viewers are counted, and their sessions listed by name', async (t) => {
+  await players();
+  const { body } = await kiln.api<{ connections: { hlsv3: number } }>(STREAM.replace('/v1/', '/v1/stats/current/'));
   t.true(body.response.connections.hlsv3 >= 1);
-  const sessions = await kiln.api<unknown>('/v1/vhosts/default/apps/app/streams/s/sessions');
+  const sessions = await kiln.api<unknown>(`${STREAM}/sessions`);
   t.true(JSON.stringify(sessions.body.response).includes('viewer'), JSON.stringify(sessions.body));
+});
 
+test.serial('hls.js plays HLS through a change of publishers, which is a discontinuity', async (t) => {
+  const [page] = (await players()) as [Page];
   await publisher.stop();
   publisher = publish();
   const list = await until('a discontinuity', async () => {
