@@ -6,6 +6,7 @@ import type { InputStream } from '../../src/core/stream.ts';
 import { toSeconds } from '../../src/core/timebase.ts';
 import type { MediaTrack, VideoTrack } from '../../src/core/track.ts';
 import { PublisherPeer } from '../support/webrtc/publisher-peer.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { relayedSdp, type Relayed } from '../support/webrtc/relayed-peer.ts';
 import { depacketizeH264 } from '../support/webrtc/rtp.ts';
 import { SignallingClient } from '../support/webrtc/signalling-client.ts';
@@ -20,7 +21,12 @@ const sound = await opus();
 
 type Test = import('ava').ExecutionContext;
 
-async function start(t: Test, options: WebrtcServerOptions = {}) {
+// Tests that wait for longer than they work are not serial: they run beside each other after those that are.
+
+const undo = new Teardown();
+test.after.always(() => undo.run());
+
+async function start(t: Pick<Test, 'teardown'>, options: WebrtcServerOptions = {}) {
   const server = await startWebrtc(t, options);
   const application = server.registry.vhost('default').application('app');
   const live = (name = 'stream') =>
@@ -41,7 +47,7 @@ function record(stream: { read(consumer: { packet(packet: Packet): void }): unkn
   return packets;
 }
 
-test.serial('media is told apart by payload types where neither SSRC nor MID tells', async (t) => {
+test.serial('WHIP media is told apart by payload types where neither SSRC nor MID tells', async (t) => {
   const { live, url } = await start(t);
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
@@ -56,18 +62,25 @@ test.serial('media is told apart by payload types where neither SSRC nor MID tel
   );
 });
 
-test.serial('what is published by WHIP is what was sent, frame by frame, and viewers get it', async (t) => {
-  const { live, publish, url, application } = await start(t);
+/** More than a second of a stream that is published by WHIP while a viewer plays it. */
+async function recordPublished() {
+  const { live, publish, url, application } = await start(undo);
   const { response, location } = await publish([picture, sound]);
-  t.is(response.headers.get('content-type'), 'application/sdp');
   const input = await live();
   const packets = record(input);
   const viewer = new ViewerPeer();
-  t.teardown(() => viewer.close());
+  undo.teardown(() => viewer.close());
   await viewer.play(`${url}/app/stream?direction=whep`);
-  await viewer.until(() => viewer.frames().length >= 40 && viewer.packets.audio.length >= 40);
   await until('a second of media', () => packets.length > 80);
+  return { url, application, response, location, input, packets, viewer };
+}
 
+let recorded: ReturnType<typeof recordPublished> | undefined;
+const published = () => (recorded ??= recordPublished());
+
+test.serial('WHIP answers with SDP, and its stream has the tracks that were offered', async (t) => {
+  const { response, input } = await published();
+  t.is(response.headers.get('content-type'), 'application/sdp');
   t.deepEqual(
     input.tracks.map(({ id, codec, name }) => [id, codec, name]),
     [
@@ -80,27 +93,42 @@ test.serial('what is published by WHIP is what was sent, frame by frame, and vie
     parseAvcConfig((input.tracks[0] as VideoTrack).config as Buffer).sps,
     parseAvcConfig(picture.track.config as Buffer).sps,
   );
-  for (const [media, id] of [
-    [picture, 0],
-    [sound, 1],
-  ] as const) {
-    const got = packets.filter(({ track }) => track.id === id);
-    const count = media.frames.length;
-    let place = media.frames.findIndex(({ data }) => data.equals(got[0]?.data as Buffer));
-    t.true(place >= 0, `${id}: the first frame was sent`);
-    const ahead = got.slice(1).map(({ data, key }, index) => {
-      const after = [...media.frames.slice(place + 1), ...media.frames.slice(0, place + 1)];
-      const frames = after.findIndex((sent) => sent.data.equals(data) && sent.key === key) + 1;
-      t.true(frames > 0, `${id}: frame ${index + 1} was sent`);
-      place = (place + frames) % count;
-      return frames;
-    });
+});
+
+test.serial('WHEP viewers receive video and audio that are published by WHIP', async (t) => {
+  const { viewer } = await published();
+  await t.notThrowsAsync(viewer.until(() => viewer.frames().length >= 40 && viewer.packets.audio.length >= 40));
+});
+
+/**
+ * By how many frames each packet is ahead of the one before it, in a loop of media.
+ * @throws Error when one is no frame of it
+ */
+function advances({ frames }: Media<MediaTrack>, packets: readonly Packet[]): number[] {
+  let place = frames.findIndex(({ data }) => data.equals(packets[0]?.data as Buffer));
+  if (place < 0) throw new Error('the first frame was not sent');
+  return packets.slice(1).map(({ data, key }, index) => {
+    const after = [...frames.slice(place + 1), ...frames.slice(0, place + 1)];
+    const ahead = after.findIndex((sent) => sent.data.equals(data) && sent.key === key) + 1;
+    if (ahead === 0) throw new Error(`frame ${index + 1} was not sent`);
+    place = (place + ahead) % frames.length;
+    return ahead;
+  });
+}
+
+for (const [media, id] of [
+  [picture, 0],
+  [sound, 1],
+] as const) {
+  test.serial(`${media.track.codec} frames published by WHIP arrive as they were sent, at their times`, async (t) => {
+    const got = (await published()).packets.filter(({ track }) => track.id === id);
+    const ahead = advances(media, got);
     // sound that is lost on its way is not sent again
-    t.true(ahead.reduce((sum, frames) => sum + frames, 0) < 1.5 * ahead.length, `${id}: ${ahead.join(' ')}`);
+    t.true(ahead.reduce((sum, frames) => sum + frames, 0) < 1.5 * ahead.length, ahead.join(' '));
     if (media === picture)
       t.true(
         ahead.every((frames) => frames === 1),
-        `${id}: ${ahead.join(' ')}`,
+        ahead.join(' '),
       );
     const steps = got
       .slice(1)
@@ -108,9 +136,13 @@ test.serial('what is published by WHIP is what was sent, frame by frame, and vie
     const step = toSeconds(media.frames[0]?.duration as number, media.track.timebase);
     t.true(
       steps.every((each, index) => Math.abs(each - (ahead[index] as number) * step) < 0.005),
-      `${id}: ${steps.join(' ')}`,
+      steps.join(' '),
     );
-  }
+  });
+}
+
+test.serial('WHIP publishers and their bytes are counted, and their addresses known', async (t) => {
+  const { input, application, url } = await published();
   t.like(input.source, { type: 'WebRTC', kind: 'webrtc', url: `${url}/app/stream` });
   t.like(input.source.connection?.(), {
     transport: 'UDP',
@@ -120,7 +152,10 @@ test.serial('what is published by WHIP is what was sent, frame by frame, and vie
   });
   t.is(application.counters.providers.webrtc, 1);
   await until('bytes are counted', () => input.counters.in.totalBytes > 10_000);
+});
 
+test.serial('DELETE of a WHIP resource ends its stream, and is answered by 404 from then on', async (t) => {
+  const { input, application, location } = await published();
   t.is((await fetch(location, { method: 'DELETE' })).status, 200);
   t.true(input.closed);
   t.is(application.counters.providers.webrtc, 0);
@@ -128,7 +163,7 @@ test.serial('what is published by WHIP is what was sent, frame by frame, and vie
 });
 
 for (const codec of ['VP8', 'VP9'] as const) {
-  test.serial(`${codec} comes through whole`, async (t) => {
+  test.serial(`${codec} frames published by WHIP arrive as they were sent`, async (t) => {
     const media = await ivf(codec);
     const { live, publish } = await start(t);
     await publish([media]);
@@ -142,7 +177,7 @@ for (const codec of ['VP8', 'VP9'] as const) {
   });
 }
 
-test.serial('the WebSocket signalling offers to take, and takes', async (t) => {
+test.serial('WebSocket signalling offers to receive, and receives', async (t) => {
   const { port, live, url } = await start(t);
   const client = await SignallingClient.open(`ws://127.0.0.1:${port}/app/stream?direction=send`);
   t.teardown(() => client.socket.terminate());
@@ -171,39 +206,42 @@ test.serial('the WebSocket signalling offers to take, and takes', async (t) => {
   t.true(input.closed);
 });
 
-test.serial('viewers get it past this process, whatever payload types they want, on any worker', async (t) => {
-  const { live, publish, url, application } = await start(t, { workers: 2 });
-  await publish([picture, sound]);
-  await live();
-  const output = application.output('stream');
-  const viewers = Array.from({ length: 4 }, () => new ViewerPeer());
-  t.teardown(() => viewers.forEach((viewer) => viewer.close()));
-  await Promise.all(viewers.map((viewer) => viewer.play(`${url}/app/stream?direction=whep`)));
-  const client = await SignallingClient.open(url.replace('http', 'ws') + '/app/stream');
-  t.teardown(() => client.socket.terminate());
-  client.send({ command: 'request_offer' });
-  const offer = await client.command('offer');
-  const [player] = viewers.splice(0, 1, new ViewerPeer()) as [ViewerPeer];
-  player.close();
-  const [oven] = viewers as [ViewerPeer];
-  const sdp = await oven.answerTo(offer?.sdp?.sdp ?? '');
-  client.send({ command: 'answer', id: offer?.id, peer_id: 0, sdp: { type: 'answer', sdp } });
-  const published = picture.frames.map(({ data }) => [...nalUnits(data)].at(-1) as Buffer);
-  for (const viewer of viewers) {
-    await viewer.until(() => viewer.frames().length >= 30 && viewer.packets.audio.length >= 30);
-    const frames = viewer.frames().map(({ payloads }) => depacketizeH264(payloads).at(-1) as Buffer);
-    const first = published.findIndex((nal) => nal.equals(frames[0] as Buffer));
-    t.true(picture.frames[first]?.key, 'it begins with a key frame');
-    frames.forEach((nal, index) =>
-      t.true(published[(first + index) % published.length]?.equals(nal), `frame ${index}`),
-    );
-  }
-  t.is(output?.readers, 0);
-  t.true((output?.sessions.size ?? 0) >= 4);
-  await until('what they got is counted', () => (output?.counters.out.totalBytes ?? 0) > 100_000);
-});
+test.serial(
+  'viewers receive packets from any worker, past this process, with whatever payload types they want',
+  async (t) => {
+    const { live, publish, url, application } = await start(t, { workers: 2 });
+    await publish([picture, sound]);
+    await live();
+    const output = application.output('stream');
+    const viewers = Array.from({ length: 4 }, () => new ViewerPeer());
+    t.teardown(() => viewers.forEach((viewer) => viewer.close()));
+    await Promise.all(viewers.map((viewer) => viewer.play(`${url}/app/stream?direction=whep`)));
+    const client = await SignallingClient.open(url.replace('http', 'ws') + '/app/stream');
+    t.teardown(() => client.socket.terminate());
+    client.send({ command: 'request_offer' });
+    const offer = await client.command('offer');
+    const [player] = viewers.splice(0, 1, new ViewerPeer()) as [ViewerPeer];
+    player.close();
+    const [oven] = viewers as [ViewerPeer];
+    const sdp = await oven.answerTo(offer?.sdp?.sdp ?? '');
+    client.send({ command: 'answer', id: offer?.id, peer_id: 0, sdp: { type: 'answer', sdp } });
+    const published = picture.frames.map(({ data }) => [...nalUnits(data)].at(-1) as Buffer);
+    for (const viewer of viewers) {
+      await viewer.until(() => viewer.frames().length >= 30 && viewer.packets.audio.length >= 30);
+      const frames = viewer.frames().map(({ payloads }) => depacketizeH264(payloads).at(-1) as Buffer);
+      const first = published.findIndex((nal) => nal.equals(frames[0] as Buffer));
+      t.true(picture.frames[first]?.key, 'it begins with a key frame');
+      frames.forEach((nal, index) =>
+        t.true(published[(first + index) % published.length]?.equals(nal), `frame ${index}`),
+      );
+    }
+    t.is(output?.readers, 0);
+    t.true((output?.sessions.size ?? 0) >= 4);
+    await until('what they got is counted', () => (output?.counters.out.totalBytes ?? 0) > 100_000);
+  },
+);
 
-test.serial('a playout delay is written into packets here', async (t) => {
+test.serial('playout delay is written into packets in this process', async (t) => {
   const { live, publish, url, application } = await start(t, { webrtc: { playoutDelay: { min: 100, max: 500 } } });
   await publish([picture, sound]);
   await live();
@@ -214,7 +252,7 @@ test.serial('a playout delay is written into packets here', async (t) => {
   t.is(application.output('stream')?.readers, 1);
 });
 
-test.serial('5 % loss and 100 ms of jitter leave nothing that cannot be decoded', async (t) => {
+test('5 % loss and 100 ms of jitter leave nothing that cannot be decoded', async (t) => {
   const { live, url } = await start(t);
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
@@ -245,36 +283,33 @@ test.serial('5 % loss and 100 ms of jitter leave nothing that cannot be decoded'
 });
 
 for (const rtcpBasedTimestamp of [false, true]) {
-  test.serial(
-    `sound that comes late is put where reports say that it belongs, ${rtcpBasedTimestamp ? 'from the beginning' : 'little by little'}`,
-    async (t) => {
-      const { live, url } = await start(t, { ingest: { rtcpBasedTimestamp } });
-      // both loops are of one length
-      const twoSeconds = { ...sound, frames: sound.frames.slice(0, 100) };
-      const peer = new PublisherPeer({ media: [picture, twoSeconds], lateSoundMs: 300 });
-      t.teardown(() => peer.close());
-      await peer.publish(`${url}/app/stream?direction=whip`);
-      const packets = record(await live());
-      /** How much later sound is than the picture that was taken with it, in seconds. */
-      const lag = (): number | undefined => {
-        const [video, audio] = [
-          [0, picture],
-          [1, sound],
-        ].map(([id, media]) => placeOf(packets, id as number, media as Media<MediaTrack>));
-        return video === undefined || audio === undefined
-          ? undefined
-          : ((audio - video + 1 + 2 * LOOP_SECONDS) % LOOP_SECONDS) - 1;
-      };
-      const first = await until('picture and sound', lag);
-      const last = rtcpBasedTimestamp
-        ? first
-        : await until('they are together', () => {
-            const now = lag();
-            return now !== undefined && Math.abs(now) < 0.03 && now;
-          });
-      t.true(Math.abs(last) < 0.03, `${last} s`);
-    },
-  );
+  test(`sound that comes late is put where reports say that it belongs, ${rtcpBasedTimestamp ? 'from the beginning' : 'little by little'}`, async (t) => {
+    const { live, url } = await start(t, { ingest: { rtcpBasedTimestamp } });
+    // both loops are of one length
+    const twoSeconds = { ...sound, frames: sound.frames.slice(0, 100) };
+    const peer = new PublisherPeer({ media: [picture, twoSeconds], lateSoundMs: 300 });
+    t.teardown(() => peer.close());
+    await peer.publish(`${url}/app/stream?direction=whip`);
+    const packets = record(await live());
+    /** How much later sound is than the picture that was taken with it, in seconds. */
+    const lag = (): number | undefined => {
+      const [video, audio] = [
+        [0, picture],
+        [1, sound],
+      ].map(([id, media]) => placeOf(packets, id as number, media as Media<MediaTrack>));
+      return video === undefined || audio === undefined
+        ? undefined
+        : ((audio - video + 1 + 2 * LOOP_SECONDS) % LOOP_SECONDS) - 1;
+    };
+    const first = await until('picture and sound', lag);
+    const last = rtcpBasedTimestamp
+      ? first
+      : await until('they are together', () => {
+          const now = lag();
+          return now !== undefined && Math.abs(now) < 0.03 && now;
+        });
+    t.true(Math.abs(last) < 0.03, `${last} s`);
+  });
 }
 
 const LOOP_SECONDS = 2;
@@ -288,14 +323,14 @@ function placeOf(packets: readonly Packet[], id: number, { frames, track }: Medi
   return toSeconds(packet.pts, (packet.track as MediaTrack).timebase) - toSeconds(place, track.timebase);
 }
 
-test.serial('over IPv6 as well', async (t) => {
+test.serial('WHIP over IPv6', async (t) => {
   const { live, publish } = await start(t, { ice: [{ address: '::1', protocol: 'udp' }] });
   await publish([picture]);
   const input = await live();
   t.like(input.source.connection?.(), { transport: 'UDP', localAddress: '::1', remoteAddress: '::1' });
 });
 
-test.serial('a dead worker ends every stream that it had, and the next one takes them', async (t) => {
+test.serial('a dead worker ends every stream that it had, and the next worker accepts them', async (t) => {
   const { live, publish, pool } = await start(t, { workers: 1, ingest: { timeout: 600_000 } });
   await publish([picture, sound], '/app/other?direction=whip');
   const other = await live('other');
@@ -306,7 +341,7 @@ test.serial('a dead worker ends every stream that it had, and the next one takes
   t.not(await live('other'), other);
 });
 
-test.serial('who went without a word gives way to who comes next, long before the timeout', async (t) => {
+test('a publisher that vanished gives way to the next one, long before the timeout', async (t) => {
   const { live, publish, url } = await start(t, { ingest: { timeout: 600_000 } });
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
@@ -331,7 +366,7 @@ test.serial('who went without a word gives way to who comes next, long before th
   t.not(await live(), input);
 });
 
-test.serial('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
+test('a publisher that is connected and sends nothing loses its stream after the timeout', async (t) => {
   const { application, publish, pool } = await start(t, { ingest: { timeout: 6000 } });
   const { peer } = await publish([
     { ...picture, frames: picture.frames.slice(0, 1).map((frame) => ({ ...frame, duration: 90_000 * 3600 })) },
@@ -342,7 +377,7 @@ test.serial('a publisher that is connected and sends nothing loses its stream af
   t.true(pool.workers.every(({ sessions }) => sessions === 0));
 });
 
-test.serial('a publisher that sends media stays, whatever becomes of its checks of the way', async (t) => {
+test('a publisher that sends media stays, whatever becomes of its checks of the way', async (t) => {
   const { live, url } = await start(t, { ingest: { timeout: 8000 } });
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
