@@ -24,7 +24,7 @@ import {
   type Verdict,
 } from '../sessions/wire.ts';
 
-/** For how long a segment that was put together for a node is kept for the others: they ask when it has just come. */
+/** Time for which a joined segment is kept: other nodes ask for it when it has just come. */
 const JOINED_MS = 10_000;
 const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
 
@@ -38,47 +38,52 @@ export type StreamHere = (
   query?: URLSearchParams,
 ) => OwnStream | undefined | Promise<OwnStream | undefined>;
 
-/** What counts the players of a stream that this node let in. */
+/** Counter of the players that this node admitted to a stream. */
 export interface PlayerCount {
   /** @throws as PlayedViewers.admit */
   admitHere(token: string, seen: number): Viewer | undefined;
   hasKicked(token: string): boolean;
-  /** Counts what the node that tells of it has sent. */
+  /** Counts bytes that the reporting node has sent. */
   sentElsewhere(bytes: number, viewer: Viewer | undefined, now: number): void;
 }
 
-/** What a node has from the owner of a stream, for others. Each throws AwayError where the owner itself may know more, and what that says. */
+/**
+ * Files of a stream that child nodes get from this node.
+ * @throws AwayError where the owner itself may know more; errors of the owner
+ */
 export interface Relayed {
-  /** As soon as there is one, or when `holdMs` are over. */
+  /** Waits for one, for `holdMs` at most. */
   readonly master: (file: string, holdMs: number) => Promise<MasterState | undefined>;
-  /** As soon as it is not as it is known, or when `holdMs` are over. */
+  /** Waits for a change from `wanted`, for `holdMs` at most. */
   readonly chunklist: (file: string, wanted: WantedChunklist, holdMs: number) => Promise<ChunklistState | undefined>;
-  /** @param fetches what is not here; otherwise it is not to be had */
+  /** @param fetches whether a file that is not cached is fetched; fileNotFound otherwise */
   readonly media: (file: string, fetches: boolean) => Promise<Media>;
 }
 
-/** A stream that another node has, and that is to be had from this one. */
+/** Stream of another node that this node relays. */
 interface RelayedStream {
   /**
-   * @param owner of the stream, as the node that asks knows it, by incarnation
-   * @param viewers of that node, where it tells them
+   * @param owner of the stream, as the asking node knows it, by incarnation
+   * @param viewers of that node, if it reports them
    * @throws AwayError
    */
   passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed;
 }
 
-/** What other nodes ask about. */
+/** Lookups of the streams that other nodes ask for. */
 export interface StreamsHere {
   readonly own: StreamHere;
-  /** Of whatever node, if it is played here. */
+  /** Finds a stream of any node if it is played here. */
   readonly played: (asked: StreamPath) => PlayerCount | undefined;
-  /** Of another node. */
   readonly remote: (asked: StreamPath) => Promise<RelayedStream | undefined>;
-  /** Whether a node is to have a stream of this one from another. @param watching how many nodes have it from this one */
+  /**
+   * Tests whether a node should get a stream of this node from another one.
+   * @param watching number of nodes that get it from this one
+   */
   readonly isAtCapacity: (asked: StreamPath, from: NodeIdentity, watching: number) => boolean;
 }
 
-/** Answers other nodes for the streams of this one, and those that it gets from their owners. @returns what feeds are made of */
+/** Answers other nodes about the streams of this node and those that it relays. @returns source of feeds */
 export function answerNodes(
   form: HlsForm,
   calls: PeerCalls,
@@ -140,7 +145,7 @@ export function answerNodes(
   return source;
 }
 
-/** @throws ownerUnreachable where who asks is to ask the owner itself */
+/** @throws ownerUnreachable where the asking node should ask the owner itself */
 function ofRelay<T>(promise: Promise<T>): Promise<T> {
   return promise.catch((error: unknown) => {
     throw error instanceof AwayError ? kilnError('ownerUnreachable') : error;
@@ -158,7 +163,7 @@ function master({ stream, viewers }: OwnStream, file: string, newcomer: Newcomer
   return { ...state, token };
 }
 
-/** The same of one that has nothing to play yet. */
+/** Waits up to `holdMs` for a stream that has nothing to play yet. */
 async function heldMaster(
   own: OwnStream,
   file: string,
@@ -207,10 +212,10 @@ function withBytes({ kind, type, body }: Media): WithBytes<Static<PlaylistCalls[
   return { answer: { kind, type }, bytes: joined(body) };
 }
 
-/** By the parts of a segment. */
+/** Joined segments by their parts. */
 const known = new WeakMap<readonly Buffer[], Buffer>();
 
-/** A file in one piece: made once for all nodes that ask for it at about the same time. */
+/** Joins the parts of a file, once for all nodes that ask at about the same time. */
 function joined(parts: readonly Buffer[]): Buffer {
   const [only] = parts;
   if (parts.length === 1 && only !== undefined) return only;
@@ -222,7 +227,6 @@ function joined(parts: readonly Buffer[]): Buffer {
   return whole;
 }
 
-/** Counts the players of another node. */
 function count(stream: PlayerCount, { players, bytes }: Report): Verdict[] {
   const now = Date.now();
   if (bytes > 0) stream.sentElsewhere(bytes, undefined, now);

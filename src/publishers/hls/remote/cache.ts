@@ -9,10 +9,10 @@ interface Entry {
   usedAt: number;
 }
 
-/** Media of streams that other nodes have: bounded in bytes, what was used least lately goes first. */
+/** Media of streams of other nodes, bounded in bytes: the least recently used goes first. */
 export class MediaCache {
   readonly #maxBytes: number;
-  /** The one used last at the end. */
+  /** Least recently used first. */
   readonly #entries = new Set<Entry>();
   readonly #streams = new Map<object, Map<string, Entry>>();
   #bytes = 0;
@@ -51,12 +51,11 @@ export class MediaCache {
     }
   }
 
-  /** Lets go of all that a stream has. */
   drop(stream: object): void {
     for (const entry of this.#streams.get(stream)?.values() ?? []) this.#remove(entry);
   }
 
-  /** Lets go of what was not used since a time, by the monotonic clock. */
+  /** Drops entries that were not used since a time, by the monotonic clock. */
   expire(before: number): void {
     for (const entry of this.#entries) {
       if (entry.usedAt >= before) break;

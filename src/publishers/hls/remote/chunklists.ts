@@ -11,28 +11,27 @@ import { AwayError, type OwnerLink } from './link.ts';
 import { RemoteRendition, type RemoteContext, type WantedChunklist } from './rendition.ts';
 import type { ChunklistState } from '../sessions/wire.ts';
 
-/** Of one stream. */
+/** Limit per stream. */
 const MAX_RENDITIONS = 256;
-/** Of one connection: caches in front of players ask for many at once. */
+/** Limit per connection: caches in front of players ask for many at once. */
 const MAX_LOADED_BY_ONE = 64;
 
-/** What chunklists are loaded by. */
 export interface RemoteChunklistsOptions {
   readonly link: OwnerLink;
   readonly feed: Pick<Feed, 'hold' | 'sends' | 'late' | 'heard'>;
-  /** How many players this node counts, and those that have the stream from it. */
+  /** Number of viewers of this node and of its child nodes. */
   readonly viewers: () => number;
-  /** Called with the run of the stream that the owner tells of. */
+  /** Called with the run of the stream that the owner reports. */
   readonly onRun: (run: string) => void;
   readonly log: Logger;
 }
 
-/** The chunklists of a stream that another node has, by name: those that the owner has told of. */
+/** Chunklists of a stream of another node, by name: those that the owner has. */
 export class RemoteChunklists implements RemoteContext {
   readonly link: OwnerLink;
   readonly #options: RemoteChunklistsOptions;
   readonly #renditions = new Map<string, RemoteRendition>();
-  /** Names that the owner is being asked about: anybody can invent some. */
+  /** Names that the owner has not confirmed yet: clients can invent some. */
   readonly #candidates = new Map<string, RemoteRendition>();
   #ended = false;
   #targetDuration: number | undefined;
@@ -46,7 +45,7 @@ export class RemoteChunklists implements RemoteContext {
     return this.#ended;
   }
 
-  /** In seconds, as the owner told last. */
+  /** Seconds, as last received from the owner. */
   get targetDuration(): number | undefined {
     return this.#targetDuration;
   }
@@ -71,8 +70,8 @@ export class RemoteChunklists implements RemoteContext {
   }
 
   /**
-   * For a node that has the stream from this one: a chunklist, when it is not as that node has it, or `holdMs` are over.
-   * @returns undefined as long as the owner has none
+   * Serves a node that relays from this one: waits for a chunklist to change from `wanted`, for `holdMs` at most.
+   * @returns undefined while the owner has none
    * @throws KilnError of the owner; AwayError where another node may know more
    */
   async state(name: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
@@ -101,13 +100,13 @@ export class RemoteChunklists implements RemoteContext {
     return this.#options.feed.late;
   }
 
-  /** The node that the stream comes from has sent it. */
+  /** Takes a chunklist that the source node has sent. */
   take(name: string, state: ChunklistState, owner: NodeIdentity): void {
     this.#note(state);
     this.#renditions.get(name)?.take(state, owner);
   }
 
-  /** Whether a file is the part that comes next, and is sent then. */
+  /** Tests whether a file is the next part, which the source node will send. */
   expects(file: string): boolean {
     for (const { hinted } of this.#renditions.values()) if (hinted === file) return true;
     return false;
@@ -127,7 +126,7 @@ export class RemoteChunklists implements RemoteContext {
     this.#options.log.error({ err: error }, 'a chunklist could not be loaded from the node that has the stream');
   }
 
-  /** Nobody has the stream now: who waits is not kept for long. */
+  /** Shortens the waits while no node has the stream. */
   interrupt(): void {
     for (const rendition of this.#renditions.values()) rendition.interrupt();
   }
@@ -137,13 +136,13 @@ export class RemoteChunklists implements RemoteContext {
     for (const { waiters } of this.#renditions.values()) waiters.expire(now);
   }
 
-  /** Ends every wait, those of requests that are on their way to one included. Idempotent. */
+  /** Ends all waits, also those of unconfirmed names. Idempotent. */
   close(outcome: Outcome): void {
     this.#ended = true;
     for (const { waiters } of [...this.#renditions.values(), ...this.#candidates.values()]) waiters.close(outcome);
   }
 
-  /** Any answer tells that the other node is there. */
+  /** Any answer shows that the other node is alive. */
   #heard<T>(call: Promise<T>): Promise<T> {
     const { feed } = this.#options;
     call.then(

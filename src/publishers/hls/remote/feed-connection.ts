@@ -9,35 +9,33 @@ import { isSameSource, type OwnerLink, type Source } from './link.ts';
 import type { WantedChunklist } from './rendition.ts';
 import type { ChunklistState, StreamPath } from '../sessions/wire.ts';
 
-/** The other node says something every second. */
+/** The other node sends something every second. */
 const SILENCE_MS = 2500;
-/** What nobody waits for in so long is not sent any more. */
+/** Time after which a chunklist that no player waits for is no longer followed. */
 const UNUSED_MS = 10_000;
 
-/** What a connection is for. */
 export interface FeedConnectionOptions {
   readonly link: OwnerLink;
   readonly path: StreamPath;
-  /** How many players this node counts, and those that have the stream from it. */
+  /** Number of viewers of this node and of its child nodes. */
   readonly viewers: () => number;
-  /** Whether players ask for parts. */
   readonly wantsParts: () => boolean;
   /** @param owner of the stream, whose chunklist it is */
   readonly onState: (file: string, state: ChunklistState, owner: NodeIdentity) => void;
   readonly onPart: (name: string, part: Media) => void;
-  /** Something came, or nothing more does. */
+  /** Called when something came, or nothing more will. */
   readonly onChange: () => void;
 }
 
 interface Followed {
-  /** What was asked for last. */
+  /** JSON of the last request. */
   readonly asked: string;
   readonly waiting: Set<(comes: boolean) => void>;
   /** By the monotonic clock. */
   usedAt: number;
 }
 
-/** One connection to a node that sends chunklists, and the parts that they tell of. */
+/** Connection to a node that sends chunklists and the parts that they announce. */
 export class FeedConnection {
   readonly #stream: Duplex;
   readonly #source: Source;
@@ -45,11 +43,11 @@ export class FeedConnection {
   readonly #followed = new Map<string, Followed>();
   readonly #watchdog: Watchdog;
   readonly #timer = setInterval(() => this.#send({ alive: true }), ALIVE_MS).unref();
-  /** When it was made, or used last, by the monotonic clock. */
+  /** When it was made or last used, by the monotonic clock. */
   #usedAt = performance.now();
   #closed = false;
 
-  /** @param on.onFailed called when the other end has closed it, is silent or sends what it should not */
+  /** @param on.onFailed called when the other end has closed it, is silent or sends malformed data */
   constructor(
     stream: Duplex,
     source: Source,
@@ -113,7 +111,7 @@ export class FeedConnection {
     return this.#followed.size > 0 || now - this.#usedAt < UNUSED_MS;
   }
 
-  /** Who waits makes a call. Idempotent. */
+  /** Lets waiting requests make calls instead. Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -153,7 +151,7 @@ export class FeedConnection {
     const { file, state, part } = news;
     const { link, onState, onPart, onChange } = this.#options;
     const { owner } = this.#source;
-    // what comes of an owner of the past counts no more
+    // a former owner no longer counts
     if (!isSameIncarnation(owner, link.owner)) return;
     if (part !== undefined) onPart(part.name, { kind: part.kind, type: part.type, body: [body] });
     if (state === undefined) return this.#leave(file);
@@ -162,7 +160,6 @@ export class FeedConnection {
     onChange();
   }
 
-  /** Nothing more comes of it. */
   #leave(file: string): void {
     const followed = this.#followed.get(file);
     this.#followed.delete(file);

@@ -11,16 +11,15 @@ import { markOf } from '../answer/chunklist-position.ts';
 import { ALIVE_MS, FeedRequest, hintOf, MAX_FOLLOWED, REQUEST_LIMITS, type FeedNews } from './feed-wire.ts';
 import type { ChunklistState, PlaylistCalls } from '../sessions/wire.ts';
 
-/** How long a chunklist is waited for at a time: whoever follows it is seen that often. */
+/** Longest wait for one change of a chunklist: the following node counts as watching that often. */
 const HOLD_MS = 1000;
-/** Bytes on their way beyond which the node that takes them is slow: it is told later, of what is there then. */
+/** Unsent bytes beyond which the receiving node is slow: the next state is loaded and sent after they drain. */
 const MAX_UNSENT_BYTES = 2 * 1024 * 1024;
-/** One that says nothing for so long is gone. */
 const SILENCE_MS = 5000;
 
 type Follow = Extract<FeedRequest, { forms: unknown }>;
 
-/** Whether a chunklist is as it was told, or at the mark that is known. Its end may move nothing else. */
+/** Tests whether a chunklist is as last sent, or at the known mark. An end of the stream need not change the mark. */
 function isSame(state: ChunklistState, before: ChunklistState | undefined, mark: string | undefined): boolean {
   if (before === undefined) return !state.interrupted && markOf(state.position) === mark;
   const { run, interrupted, texts } = state;
@@ -28,11 +27,10 @@ function isSame(state: ChunklistState, before: ChunklistState | undefined, mark:
 }
 
 interface Followed {
-  /** The last one. */
   request: Follow;
 }
 
-/** What calls for the same files are answered with. Each throws a KilnError. */
+/** Source of the files, shared with calls. Its methods throw a KilnError. */
 export interface FeedSource {
   chunklist(
     asked: Static<PlaylistCalls['chunklist']['request']>,
@@ -44,7 +42,7 @@ export interface FeedSource {
   ): Promise<WithBytes<Static<PlaylistCalls['media']['answer']>>>;
 }
 
-/** Sends another node the chunklists that it follows whenever they change, and with them the parts that they tell of. */
+/** Sends another node the chunklists that it follows whenever they change, and with them the parts that they announce. */
 export class FeedSession {
   readonly #stream: Duplex;
   readonly #from: NodeIdentity;
@@ -120,7 +118,7 @@ export class FeedSession {
     this.close();
   }
 
-  /** Sends a chunklist whenever it changes, until nobody wants it, or it cannot be had. It never throws. */
+  /** Sends a chunklist on every change until it is left or cannot be loaded. Never throws. */
   async #follow(followed: Followed): Promise<void> {
     const { file } = followed.request;
     const isOver = (): boolean => this.#followed.get(file) !== followed;
@@ -146,7 +144,7 @@ export class FeedSession {
     }
   }
 
-  /** @returns undefined where a call would be told why there is none */
+  /** @returns undefined where a call would be answered with the reason */
   async #load(asked: Static<PlaylistCalls['chunklist']['request']>): Promise<ChunklistState | undefined> {
     try {
       return (await this.#source.chunklist(asked, this.#from)) ?? undefined;
@@ -156,7 +154,7 @@ export class FeedSession {
     }
   }
 
-  /** What was hinted at; undefined where something else came. */
+  /** Loads the announced part; undefined where it did not come. */
   async #part({ vhost, app, stream, relayOf }: Follow, file: string) {
     try {
       return await this.#source.media(
@@ -181,7 +179,7 @@ export class FeedSession {
     if (!this.#closed) writeFrame(this.#stream, news, body && [body]);
   }
 
-  /** Resolves when what was written is on its way, or nothing more is sent. */
+  /** Resolves when the written bytes have drained or the session has closed. */
   #drained(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }

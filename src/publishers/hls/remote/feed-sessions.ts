@@ -7,7 +7,7 @@ import { feedPath } from './feed-wire.ts';
 /** Fewer than the connections that the cluster port takes, so that relays have room. */
 const MAX_SESSIONS = 4096;
 
-/** Other nodes that are sent what they follow of streams of this one, or of those that it has from their owners. */
+/** Sessions of other nodes that follow chunklists of streams that this node owns or relays. */
 export class FeedSessions {
   readonly #sessions = new Set<FeedSession>();
   readonly #faults: FaultLog;
@@ -16,7 +16,7 @@ export class FeedSessions {
   constructor(form: HlsForm, calls: PeerCalls, source: FeedSource, log: Logger) {
     this.#faults = new FaultLog(log);
     calls.addStreams(feedPath(form), (stream, _, from) => {
-      // who is not sent anything makes calls
+      // a node that gets no feed makes calls instead
       if (this.#closed || this.#sessions.size >= MAX_SESSIONS) return void stream.destroy();
       const session: FeedSession = new FeedSession(stream, from, {
         source,

@@ -7,30 +7,27 @@ import { isSameSource, type Source } from './link.ts';
 import type { WantedChunklist } from './rendition.ts';
 
 const CONNECT_TIMEOUT_MS = 1500;
-/** The other node says something every second, and is late then. */
 const LATE_MS = ALIVE_MS + 500;
-/** Of a node that did not send anything calls are made for so long. */
+/** Time for which calls replace a connection that failed. */
 const PAUSE_MS = 5000;
 
-/** What a feed is for. */
 export interface FeedOptions extends FeedConnectionOptions {
   readonly form: HlsForm;
   readonly cluster: Pick<Cluster, 'connect'>;
-  /** Takes an error that nothing foresees. */
   readonly onFault: (error: unknown) => void;
 }
 
 /**
- * What other nodes send of a stream without being asked each time: on one connection, chunklists that players wait for, and the parts
- * that these tell of. Where there is no such connection, calls are made instead, which also tell why.
+ * Receives chunklists that players wait for, and the parts that they announce, on one connection without a request for each.
+ * Where there is no such connection, calls are made instead, which also give the reason.
  */
 export class Feed {
   readonly #options: FeedOptions;
   #connection: FeedConnection | undefined;
   #opening = false;
-  /** Incarnation of a node that could not be connected to, or sent nothing, and until when it is left alone. */
+  /** Incarnation of a node that could not be connected to or sent nothing; `until` then no new attempt. */
   #failed: { readonly incarnation: string; readonly until: number } | undefined;
-  /** When the node that sends is late, by the monotonic clock. */
+  /** When the sending node is late, by the monotonic clock. */
   #expected: { readonly source: Source; readonly until: number } | undefined;
   #closed = false;
 
@@ -38,7 +35,7 @@ export class Feed {
     this.#options = options;
   }
 
-  /** The node that was sending is silent, and has answered no call since. */
+  /** True when the sending node is silent and has answered no call since. */
   get late(): boolean {
     const expected = this.#expected;
     return (
@@ -48,21 +45,21 @@ export class Feed {
     );
   }
 
-  /** A call was answered. */
+  /** Notes that a call was answered. */
   heard(): void {
     this.#expected = undefined;
   }
 
   /**
-   * Waits until something of a chunklist has come, as it does more than once in `holdMs`.
-   * @returns false where it is to be called for: it is not sent, not any more, or nothing came
+   * Waits for a chunklist to be sent, for `holdMs` or until the sender would be late, whichever is longer.
+   * @returns false where a call is needed: it is not followed, is no longer sent, or nothing came
    */
   async hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean> {
     const connection = this.#current();
     return connection !== undefined && (await connection.hold(file, wanted, Math.max(holdMs, LATE_MS)));
   }
 
-  /** Whether what comes of a chunklist is sent here. */
+  /** Tests whether the present source sends the changes of a chunklist. */
   sends(file: string): boolean {
     return this.#connection?.isFrom(this.#options.link.source) === true && this.#connection.sends(file);
   }
@@ -79,7 +76,7 @@ export class Feed {
     this.#drop();
   }
 
-  /** The connection to the node that the stream comes from; it is made when there is none. */
+  /** Connection to the present source. Where there is none, starts to open one. */
   #current(): FeedConnection | undefined {
     const { source } = this.#options.link;
     if (this.#connection?.isFrom(source) === true) return this.#connection;
@@ -92,7 +89,7 @@ export class Feed {
     return this.#failed?.incarnation === node.incarnation && performance.now() < this.#failed.until;
   }
 
-  /** It never throws: what cannot be sent is called for. */
+  /** Never throws: without a connection, calls are made. */
   async #open(source: Source): Promise<void> {
     const { cluster, form } = this.#options;
     this.#opening = true;

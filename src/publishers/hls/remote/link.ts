@@ -13,7 +13,7 @@ import { callsOf, type PlaylistCalls } from '../sessions/wire.ts';
 
 /** Limit of a call, beyond the time that it is held: players give up after 10 seconds. */
 const TIMEOUT_MS = 5000;
-/** The same for a parent, which itself waits for the owner. */
+/** Limit of a call of a parent, which itself waits for the owner. */
 const PARENT_TIMEOUT_MS = TIMEOUT_MS + 1000;
 /** Errors by which a parent refuses a stream, though it may be well. */
 const REFUSALS: ReadonlySet<string> = new Set<ErrorCode>(['callUnknown', 'streamNotFound', 'relayedEnough']);
@@ -213,7 +213,7 @@ export class OwnerLink {
       if (!(error instanceof KilnError)) throw error;
       const { code, cause } = error;
       if (code === 'fileNotFound' || code === 'playlistOverdue') throw error;
-      // the parent may be about to hear of the owner, or not reach it: the owner itself tells more
+      // the parent may not know the new owner yet, or not reach it: the owner itself knows more
       if (cause === undefined && !REFUSALS.has(code)) return 'waits';
       this.#sender.refused(parent, cause instanceof UnreachableError ? 'unreachable' : 'failed');
       return 'refused';

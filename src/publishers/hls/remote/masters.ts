@@ -11,44 +11,44 @@ import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import { HELD_MS, type MasterState, type Newcomer } from '../sessions/wire.ts';
 
 const MAX_MASTERS = 64;
-/** For so long the owner is not asked again for players whom it does not count. */
+/** Time for which the owner is not asked again about players that it does not count. */
 const FRESH_MS = 100;
 /** Requests that wait for an owner of one stream. */
 const MAX_HELD = 1000;
 
 interface Known {
   readonly state: MasterState;
-  /** When it was asked for, by the monotonic clock. */
+  /** When it was requested, by the monotonic clock. */
   readonly at: number;
 }
 
 /**
- * The master playlists of a stream that another node has. Each is asked for once for all who come at about the same time and
- * are nobody's but this node's to count; otherwise the owner says whether there is room, and whether a name is free.
+ * Master playlists of a stream of another node. Simultaneous requests of players that only this node counts share one call;
+ * otherwise the owner decides whether there is room, and whether a session name is free.
  */
 export class RemoteMasters {
   readonly #link: OwnerLink;
   readonly #onRun: (run: string) => void;
   readonly #asked = new Map<string, Promise<MasterState | undefined>>();
-  /** The last ones, for a moment and for when nobody answers. */
+  /** Last ones, used for a moment and while no node answers. */
   readonly #known = new Map<string, Known>();
   #held = 0;
-  /** Who waits for a playlist of which the owner has nothing to tell yet. */
+  /** Requests for playlists that the owner does not have yet. */
   readonly #waiting = new HeldMasters<string>();
 
-  /** @param onRun called with the run of the stream that the owner tells of */
+  /** @param onRun called with the run of the stream that the owner reports */
   constructor(link: OwnerLink, onRun: (run: string) => void) {
     this.#link = link;
     this.#onRun = onRun;
   }
 
   /**
-   * While nobody answers and nothing is known, the stream may be on its way to another node: the request is held.
-   * @param session of the player, for the owner to count; one with openings is the owner's to end
-   * @param ownerCounts the owner says whether there is room for it
+   * Gets a playlist. While no node answers and none is known, the stream may be moving to another node: the request is held.
+   * @param session of the player, for the owner to count; the owner ends one that has openings
+   * @param ownerCounts the owner decides whether there is room for it
    * @param signal aborted when the player leaves
-   * @returns undefined as long as there is nothing to play
-   * @throws what the owner says; streamInterrupted when nobody answers in time and nothing is known; clientGone
+   * @returns undefined while there is nothing to play
+   * @throws errors of the owner; streamInterrupted when no node answers in time and none is known; clientGone
    */
   async get(
     file: string,
@@ -67,7 +67,7 @@ export class RemoteMasters {
         if (!(error instanceof AwayError)) throw error;
         const last = isFinal ? undefined : this.#known.get(file);
         if (last !== undefined) return last.state;
-        // the owner may have it, and would end its openings
+        // the owner may have the session, and would end its openings
         const mayRepeat = !isFinal || !error.mayBeDone;
         if (!mayRepeat || performance.now() >= until || this.#held >= MAX_HELD) throw kilnError('streamInterrupted');
       }
@@ -80,8 +80,7 @@ export class RemoteMasters {
   }
 
   /**
-   * Resolves when the owner may have something to tell, of which it had nothing. One call waits for it over there, however many
-   * wait here.
+   * Resolves when the owner may have a playlist that it did not have. One call waits at the owner for all requests here.
    * @param since when the request came, in milliseconds since the epoch
    * @throws tooManyWaiting
    */
@@ -97,14 +96,13 @@ export class RemoteMasters {
     this.#waiting.expire(now);
   }
 
-  /** Ends every wait. */
   close(outcome: Outcome): void {
     this.#waiting.close(outcome);
   }
 
   /**
-   * For a node that has the stream from this one; undefined as long as there is nothing to play, for which that is waited.
-   * @throws AwayError, what the owner says
+   * Serves a node that relays from this one: waits for something to play, for `holdMs` at most; undefined when there is nothing.
+   * @throws AwayError, errors of the owner
    */
   async state(file: string, holdMs: number): Promise<MasterState | undefined> {
     if (this.#link.lost) throw new AwayError('no node has the stream');
@@ -114,7 +112,7 @@ export class RemoteMasters {
     return await this.#getOnce(file, false);
   }
 
-  /** What is known is of another stream. */
+  /** Forgets the playlists, which are of another run. */
   clear(): void {
     this.#known.clear();
   }
@@ -135,18 +133,18 @@ export class RemoteMasters {
     return asked;
   }
 
-  /** Waits for the beginning of a playlist as long as players do. It never throws. */
+  /** Waits for the start of a playlist while requests wait for it. Never throws. */
   async #follow(file: string): Promise<void> {
     while (this.#waiting.sizeOf(file) > 0) {
       const begun = performance.now();
       const state = await this.#link
         .unlessMoved(this.#load(file, undefined, false, HELD_MS))
         .catch((error: unknown) => {
-          // whoever waits hears of it when asking again
+          // waiting requests get the error when they ask again
           if (!(error instanceof AwayError)) this.#waiting.release(file, 'ready');
         });
       if (state !== undefined) this.#waiting.release(file, 'ready');
-      // who was asked may not hold the call
+      // the node that was asked may not hold the call
       const early = RETRY_MS - (performance.now() - begun);
       if (early > 0 && this.#waiting.sizeOf(file) > 0) await this.#link.unlessMoved(delay(early));
     }

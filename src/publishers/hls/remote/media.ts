@@ -6,49 +6,48 @@ import type { MediaCache } from './cache.ts';
 import { AwayError, type OwnerLink } from './link.ts';
 import { HELD_MS } from '../sessions/wire.ts';
 
-/** For so long a request for a part tells that players ask for them. */
+/** Time after a request for a part in which players are taken to want parts. */
 const PARTS_MS = 10_000;
-/** Files that are fetched at once; a player asks for a few, and the same as the others. */
+/** Simultaneous fetches; a player needs a few, mostly the same as others. */
 const MAX_FETCHED = 256;
 
-/** Parts, segments and initializations of a stream that another node has: each is fetched once for all who ask here. */
+/** Parts, segments and initializations of a stream of another node: each is fetched once for all requests here. */
 export class RemoteMedia {
   readonly #link: OwnerLink;
   readonly #cache: MediaCache;
   readonly #fetching = new Map<string, Promise<Media>>();
-  /** Changes when what is fetched is not to be kept any more. */
+  /** Changes when running fetches must no longer be cached. */
   #epoch = 0;
   readonly #expects: (file: string) => boolean;
-  /** Those who wait for a part that is to be sent. */
+  /** Requests for a part that is to be sent. */
   readonly #sent = new Waiters();
-  /** When a part was asked for, by the monotonic clock. */
+  /** When a part was last requested, by the monotonic clock. */
   #partsAt = -Infinity;
 
-  /** @param expects whether a file is the part that comes next, and is sent then without a call */
+  /** @param expects tests whether a file is the next part, which comes without a call */
   constructor(link: OwnerLink, cache: MediaCache, expects: (file: string) => boolean) {
     this.#link = link;
     this.#cache = cache;
     this.#expects = expects;
   }
 
-  /** Whether players have asked for parts of late. */
   get wantsParts(): boolean {
     return performance.now() - this.#partsAt < PARTS_MS;
   }
 
-  /** What is here already. */
+  /** Gets cached media. */
   get(file: string): Media | undefined {
     const media = this.#cache.get(this, file);
     if (media?.kind === 'part') this.#partsAt = performance.now();
     return media;
   }
 
-  /** The node that the stream comes from has sent a part. */
+  /** Takes a part that the source node has sent. */
   put(file: string, part: Media): void {
     this.#cache.put(this, file, part);
   }
 
-  /** Something may have come that is waited for, or does not come. */
+  /** Wakes requests whose part has come, or will not come. */
   check(): void {
     this.#sent.check();
   }
@@ -65,14 +64,14 @@ export class RemoteMedia {
     return fetching;
   }
 
-  /** Names mean other files from now on, or nothing. */
+  /** Forgets all files: their names mean other files from now on, or nothing. */
   clear(): void {
     this.#epoch++;
     this.#fetching.clear();
     this.#cache.drop(this);
   }
 
-  /** Undefined where it is not sent after all. */
+  /** Waits for the announced part; undefined where it is not sent after all. */
   async #whenSent(file: string): Promise<Media | undefined> {
     if (!this.#expects(file)) return undefined;
     this.#partsAt = performance.now();
@@ -87,7 +86,7 @@ export class RemoteMedia {
     if (sent !== undefined) return sent;
     const ask = () => this.#link.fetch(this.#link.calls.media, { file }, HELD_MS);
     try {
-      // what an owner of the past does not answer, the next one may
+      // the next owner may answer what the former one does not
       const { answer, bytes } = (await this.#link.unlessMoved(ask())) ?? (await ask());
       const media: Media = { ...answer, body: [bytes] };
       if (media.kind === 'part') this.#partsAt = performance.now();

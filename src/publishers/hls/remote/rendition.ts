@@ -15,47 +15,43 @@ import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import { hintOf } from './feed-wire.ts';
 import { FORMS, HELD_MS, type ChunklistState } from '../sessions/wire.ts';
 
-/** How old what is known may be for who asks for what is there now. */
+/** Age up to which the known state answers a request. */
 const FRESH_MS = 200;
-/** A form that nobody has asked for so long is not fetched any more. */
+/** Time without requests after which a form is no longer fetched. */
 const FORM_MS = 10_000;
-/** The same for the first answer: players give up after 10 seconds, and the owner may turn out to be silent. */
+/** Hold of the first load: players give up after 10 seconds, and the owner may turn out to be silent. */
 const FIRST_HELD_MS = 4000;
-/** An owner that has not answered so long after it was to is taken for silent. Less than players wait at least. */
+/** Delay after which an owner is taken for silent. Less than players wait at least. */
 const LATE_MS = 1000;
 
-/** What is to be loaded of a chunklist. */
+/** Request for a chunklist. */
 export interface WantedChunklist {
   readonly forms: ChunklistForm[];
-  /** The mark of the position that is known: what comes after it. */
+  /** Mark of the known position, for a later state. */
   readonly after?: string;
 }
 
-/** What a rendition needs of its stream. */
+/** Access of a rendition to its stream. */
 export interface RemoteContext {
   readonly link: OwnerLink;
-  /** Nothing comes of it any more; who asks again may find it elsewhere. */
+  /** True when nothing more comes; another request may find the stream elsewhere. */
   readonly ended: boolean;
   /**
-   * The chunklist as its owner has it; undefined when that has none yet.
-   * @param holdMs so long the owner may wait for it
+   * Loads the chunklist of the owner; undefined when that has none yet.
+   * @param holdMs time for which the owner may wait for it
    * @throws AwayError, KilnError
    */
   load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined>;
-  /**
-   * Waits for the chunklist to be sent, for `holdMs` at most.
-   * @returns false where it is to be loaded
-   */
+  /** Waits for the chunklist to be sent, for `holdMs` at most. @returns false where it is to be loaded */
   hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean>;
-  /** Whether it is sent whenever it changes. */
+  /** Tests whether it is sent on every change. */
   sends(file: string): boolean;
-  /** Who was sending is silent. */
+  /** True when the sending node is silent. */
   readonly late: boolean;
   /** @throws tooManyWaiting */
   countWaiting(): void;
-  /** The owner does not have it any more. */
+  /** Forgets a rendition that the owner no longer has. */
   drop(file: string, rendition: RemoteRendition): void;
-  /** Takes an error that nothing foresees. */
   onFault(error: unknown): void;
 }
 
@@ -67,13 +63,13 @@ interface Pending {
 }
 
 /**
- * A chunklist that another node makes. While players wait for more, one call waits for it over there, whatever they
- * wait for and however many they are. While that node is silent they get what is known, and soon.
+ * Chunklist of another node. One call waits at that node for all players that wait here. While the node is silent, players get
+ * the known state, and soon.
  */
 export class RemoteRendition implements Chunklist {
   readonly waiters = new Waiters();
   readonly repeats = new Repeats();
-  /** Who has the stream holds the first answer, where that is called for. */
+  /** False: the owner holds the first answer where that is needed. */
   readonly continues = false;
   position: Position | undefined;
   readonly #file: string;
@@ -81,9 +77,9 @@ export class RemoteRendition implements Chunklist {
   readonly #askedFor = new Map<ChunklistForm, number>();
   readonly #pending = new Set<Pending>();
   #texts: Partial<Record<ChunklistForm, Text>> = {};
-  #told: (ChunklistState & { readonly from: NodeIdentity; readonly at: number }) | undefined;
+  #last: (ChunklistState & { readonly from: NodeIdentity; readonly at: number }) | undefined;
   #hint: string | undefined;
-  /** Its new owner has nothing of it yet. */
+  /** The new owner has nothing of it yet. */
   #unbegun = false;
   #loading: Promise<void> | undefined;
   #following = false;
@@ -94,7 +90,7 @@ export class RemoteRendition implements Chunklist {
   }
 
   get targetDuration(): number {
-    return this.#told?.targetDuration ?? 1;
+    return this.#last?.targetDuration ?? 1;
   }
 
   get interrupted(): boolean {
@@ -102,25 +98,25 @@ export class RemoteRendition implements Chunklist {
       ended,
       link: { lost },
     } = this.#context;
-    return ended || lost || this.#silent || this.#unbegun || this.#told?.interrupted === true;
+    return ended || lost || this.#silent || this.#unbegun || this.#last?.interrupted === true;
   }
 
   /**
-   * Makes sure that what is known is what the owner has, unless that is silent; undefined where it is.
-   * @throws KilnError of the owner; streamInterrupted when nobody answers and nothing is known
+   * Makes the known state that of the owner, unless that is silent; undefined where it is.
+   * @throws KilnError of the owner; streamInterrupted when no node answers and nothing is known
    */
   refresh(form: ChunklistForm): Promise<void> | undefined {
     const now = performance.now();
     this.#askedFor.set(form, now);
     if (this.#texts[form] !== undefined) {
       const isFollowed = this.#following || this.#context.sends(this.#file);
-      if ((isFollowed && !this.#silent) || now - (this.#told?.at ?? -Infinity) < FRESH_MS) return undefined;
+      if ((isFollowed && !this.#silent) || now - (this.#last?.at ?? -Infinity) < FRESH_MS) return undefined;
     }
     const silent = this.#silent;
     const loading = this.#loadShared();
     if (this.position === undefined) return loading;
     if (!silent) return within(LATE_MS, loading);
-    // what comes of it is for those who ask next
+    // its result is for later requests
     loading.catch(() => {});
     return undefined;
   }
@@ -130,7 +126,7 @@ export class RemoteRendition implements Chunklist {
     return stated ?? this.#loadText(form);
   }
 
-  /** As RemoteChunklists.state, once what is known is what the owner has. */
+  /** As RemoteChunklists.state, after a refresh. */
   async state({ forms, after }: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
     const changed = (): boolean => this.position !== undefined && markOf(this.position) !== after;
     if (holdMs > 0 && !changed())
@@ -139,17 +135,17 @@ export class RemoteRendition implements Chunklist {
       this.#askedFor.set(form, performance.now());
       if (this.#texts[form] === undefined) await this.#loadText(form);
     }
-    const told = this.#told;
+    const last = this.#last;
     const { ended, link } = this.#context;
-    if (ended || link.lost || this.#silent || this.#unbegun || (told && !isSameIncarnation(told.from, link.owner)))
+    if (ended || link.lost || this.#silent || this.#unbegun || (last && !isSameIncarnation(last.from, link.owner)))
       throw new AwayError('what is known may not be what the owner has');
-    if (told === undefined) return undefined;
-    const { run, edition, interrupted, targetDuration, position } = told;
+    if (last === undefined) return undefined;
+    const { run, edition, interrupted, targetDuration, position } = last;
     const texts = forms.map((form) => [form, this.#texts[form]?.plain.toString()]);
     return { run, edition, interrupted, targetDuration, position, texts: Object.fromEntries(texts) };
   }
 
-  /** What comes next, as it was told; undefined where it is not sent. */
+  /** Name of the announced part; undefined where it is not sent. */
   get hinted(): string | undefined {
     return this.#context.sends(this.#file) ? this.#hint : undefined;
   }
@@ -161,12 +157,12 @@ export class RemoteRendition implements Chunklist {
     return outcome;
   }
 
-  /** Nobody answers for the stream: who waits is not kept for long. */
+  /** Shortens the waits while no node answers. */
   interrupt(): void {
     this.waiters.limit(Date.now() + this.#waitMs(true));
   }
 
-  /** Nobody answers, as far as is known, or not in time. */
+  /** True when the owner is known to be unreachable, or late. */
   get #silent(): boolean {
     const { link } = this.#context;
     if (link.away || this.#context.late) return true;
@@ -176,7 +172,7 @@ export class RemoteRendition implements Chunklist {
     return false;
   }
 
-  /** So short that an owner is found to be silent before those who wait are given up, who might be told what is known. */
+  /** Short enough to notice a silent owner before the waits end, so that players still get the known state. */
   get #holdMs(): number {
     return Math.max(RETRY_MS, Math.min(HELD_MS, this.#waitMs(false) / 2 - LATE_MS));
   }
@@ -185,7 +181,7 @@ export class RemoteRendition implements Chunklist {
     return waitMs(this.targetDuration, interrupted, what);
   }
 
-  /** Waits for what comes as long as players do. It never throws. */
+  /** Waits for changes while players do. Never throws. */
   async #follow(): Promise<void> {
     const { link } = this.#context;
     this.#following = true;
@@ -203,7 +199,7 @@ export class RemoteRendition implements Chunklist {
     this.#following = false;
   }
 
-  /** What is there now, once for all who ask at the same time. @throws as refresh */
+  /** Loads the present state, once for all simultaneous requests. @throws as refresh */
   #loadShared(): Promise<void> {
     this.#loading ??= this.#load(this.position === undefined ? FIRST_HELD_MS : 0)
       .catch((error: unknown) => {
@@ -215,7 +211,7 @@ export class RemoteRendition implements Chunklist {
     return this.#loading;
   }
 
-  /** A form that nobody had asked for when what is known was loaded. */
+  /** Loads a form that was not requested when the known state was loaded. */
   async #loadText(form: ChunklistForm): Promise<Text> {
     this.#askedFor.set(form, performance.now());
     // the load that is under way may have been sent without it
@@ -225,7 +221,6 @@ export class RemoteRendition implements Chunklist {
     return text;
   }
 
-  /** Takes what became of a call that failed. */
   #note(error: unknown): void {
     if (error instanceof KilnError) {
       if (error.code !== 'fileNotFound' && error.code !== 'streamNotFound') return;
@@ -238,8 +233,8 @@ export class RemoteRendition implements Chunklist {
   }
 
   /**
-   * @param holdMs so long the owner waits for the first part, where players expect one, or for what comes
-   * @param after that
+   * @param holdMs time for which the owner waits for the first part, where players expect one, or for a change
+   * @param after the known position
    */
   async #load(holdMs: number, after?: Position): Promise<void> {
     const { link } = this.#context;
@@ -255,14 +250,14 @@ export class RemoteRendition implements Chunklist {
     }
   }
 
-  /** @param state as the owner has told it; undefined where that has nothing yet */
+  /** @param state of the owner; undefined where that has none yet */
   take(state: ChunklistState | undefined, owner: NodeIdentity): void {
-    // what an owner of the past said, or an older call, counts no more
+    // a former owner, or an older call, no longer counts
     if (!isSameIncarnation(owner, this.#context.link.owner)) return;
     this.#unbegun = state === undefined;
     if (state === undefined) return;
-    const told = this.#told !== undefined && isSameIncarnation(this.#told.from, owner) ? this.#told : undefined;
-    if (told === undefined || state.edition >= told.edition) this.#apply(state, owner, told?.edition === state.edition);
+    const last = this.#last !== undefined && isSameIncarnation(this.#last.from, owner) ? this.#last : undefined;
+    if (last === undefined || state.edition >= last.edition) this.#apply(state, owner, last?.edition === state.edition);
   }
 
   async #loadState(wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined> {
@@ -286,7 +281,7 @@ export class RemoteRendition implements Chunklist {
       const text = state.texts[form];
       if (text !== undefined) this.#texts[form] ??= new Text(text);
     }
-    this.#told = { ...state, from, at: performance.now() };
+    this.#last = { ...state, from, at: performance.now() };
     this.#hint = hintOf(state.texts.full ?? '');
     this.position = state.position;
     this.waiters.check();

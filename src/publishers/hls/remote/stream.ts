@@ -44,12 +44,11 @@ import { RemoteMedia } from './media.ts';
 import { RemotePlayers } from '../sessions/remote-players.ts';
 import type { MasterState, Report, Verdict } from '../sessions/wire.ts';
 
-/** Files that are fetched at once for one connection: caches in front of players ask for many. */
+/** Simultaneous fetches per connection: caches in front of players ask for many. */
 const MAX_FETCHED_BY_ONE = 64;
-/** For the owner to tell who was thrown out: players that come wait for it. */
-const TOLD_MS = 1000;
+/** Timeout for the owner's list of kicked sessions, for which new players wait. */
+const KICKED_TIMEOUT_MS = 1000;
 
-/** What a stream of another node is played with. */
 export interface RemoteStreamOptions {
   readonly form: HlsForm;
   readonly cluster: Pick<Cluster, 'connect'>;
@@ -61,7 +60,7 @@ export interface RemoteStreamOptions {
   /** As viewers ask for it. */
   readonly name: string;
   readonly owner: NodeIdentity;
-  /** Name of the input stream there. */
+  /** Name of the input stream on the owner. */
   readonly input: string;
   readonly cache: MediaCache;
   readonly tokens: SessionTokens;
@@ -71,26 +70,26 @@ export interface RemoteStreamOptions {
 }
 
 /**
- * HLS of an output stream that another node has: each file is fetched once for all players here. While its publisher
- * is away, and while the node that had it does not answer, players get what is known here.
+ * HLS of an output stream of another node: each file is fetched once for all players here. While its publisher is away, and while
+ * its node does not answer, players get the state known here.
  */
 export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   readonly config: HlsPublisherConfig;
-  /** When somebody asked for it last, by the monotonic clock. */
+  /** When a client last asked for it, by the monotonic clock. */
   usedAt = performance.now();
   readonly #options: RemoteStreamOptions;
   readonly #link: OwnerLink;
   readonly #feed: Feed;
-  /** Nodes that have it from this one. */
+  /** Nodes that relay from this one. */
   readonly #children = new WatchingNodes(() => () => {});
   /** Players that the owner counts. */
   readonly #players: RemotePlayers;
-  /** Players that this node has let in, and counts. */
+  /** Players that this node has admitted and counts. */
   readonly #own: Players;
-  /** Since when this node hears of who is thrown out, in milliseconds since the epoch; the owner knows who was before. */
+  /** Since when this node learns of kicked sessions, in milliseconds since the epoch; the owner knows the earlier ones. */
   readonly #since = Date.now();
-  #toldKicked: Promise<void> | undefined;
-  /** What those are viewers of; undefined where none is counted. */
+  #kickedLearned: Promise<void> | undefined;
+  /** Output stream of the players counted here; undefined while none are. */
   #view: OutputStream | undefined;
   readonly #masters: RemoteMasters;
   readonly #chunklists: RemoteChunklists;
@@ -133,7 +132,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
       kind: form.kind,
       tokens,
       guarded,
-      // nobody is to hear the end of those
+      // ended openings need not be remembered here
       grants: new SessionGrants(new RecentSet<string>(0)),
       resume: (until, openings) => access.resume(until, openings),
     });
@@ -146,17 +145,17 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     });
   }
 
-  /** Nothing more comes of it: who asks again may find the stream elsewhere. */
+  /** True when nothing more comes; another request may find the stream elsewhere. */
   get ended(): boolean {
     return this.#chunklists.ended;
   }
 
-  /** Nobody has it, as far as is known: what is here is only kept. */
+  /** True while no owner is known: players get only the cached files. */
   get lost(): boolean {
     return this.#link.lost;
   }
 
-  /** Who has the stream by now, as the directory tells. */
+  /** Follows the stream to its present owner, as the directory has it. */
   follow(owner: NodeIdentity | undefined): void {
     this.#link.follow(owner);
     if (!this.lost) return;
@@ -179,7 +178,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }
 
-  /** Nothing more is known of it; idempotent. */
+  /** Forgets the stream. Idempotent. */
   close(): void {
     this.#feed.close();
     this.#masters.close('gone');
@@ -188,7 +187,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     this.#unview('the stream is played here no more');
   }
 
-  /** Players go on with the stream of this node, or ask again. */
+  /** Lets players go on with the stream of this node, or ask again. */
   handOver(): void {
     this.#masters.close('overdue');
     this.#chunklists.close('overdue');
@@ -210,7 +209,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     const id = sessionId(params);
     const home = homes.forNew(params, terms);
     const isOwn = home !== undefined;
-    // those the owner has to know at once
+    // the owner has to know these at once
     const introduced = params.has('session') || (plays && grant.openings.length > 0);
     const state = await (introduced
       ? this.#introduce(id, asked)
@@ -229,7 +228,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     const home = homes.of(token);
     if (home === 'owner') return this.#players.admit(token);
     if (home !== 'self') {
-      // nodes that play a stream hear of who is thrown out
+      // nodes that play a stream learn of kicked sessions
       this.#viewHere();
       if (this.#own.keepsOut(home.session)) throw kilnError('playlistSessionRefused');
       return homes.admit(home, token);
@@ -238,7 +237,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     return issued < this.#since ? this.#learnKicked().then(() => this.admitHere(token)) : this.admitHere(token);
   }
 
-  /** A player that this node has let in; another node may have served it. */
+  /** Counts a player that this node admitted; another node may have served it. */
   admitHere(token: string, seen = Date.now()): Viewer | undefined {
     this.usedAt = performance.now();
     this.#viewHere();
@@ -268,10 +267,11 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   }
 
   /**
-   * For a node that has the stream from this one.
+   * Serves a node that relays from this one.
    * @param owner of the stream, as that node knows it, by incarnation
-   * @param viewers of that node, where it tells them
-   * @throws AwayError where this node does not get from that owner what there is; streamNotFound, relayedEnough where another is to be asked
+   * @param viewers of that node, if it reports them
+   * @throws AwayError where this node does not get the stream from that owner; streamNotFound, relayedEnough where that node is
+   * to ask another
    */
   passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed {
     this.#use();
@@ -284,7 +284,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     return this.#relayed;
   }
 
-  /** From now on this node counts players, unless the stream has no publisher. */
+  /** Begins to count players here, unless the stream has no publisher. */
   #viewHere(): void {
     const { application, name, input } = this.#options;
     if (this.#view !== undefined || this.lost || this.ended || application.closed) return;
@@ -301,15 +301,15 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     this.#view?.input.close(reason);
   }
 
-  /** Learns who was thrown out before. Never rejects: who asks then is let in as far as this node knows. */
+  /** Learns of earlier kicked sessions. Never rejects: then players are admitted as far as this node knows. */
   #learnKicked(): Promise<void> {
     const { calls, application, name: stream } = this.#options;
     const names = { vhost: application.vhost.name, app: application.name, stream };
-    this.#toldKicked ??= calls.call(this.#link.owner, this.#link.calls.kicked, names, TOLD_MS).then(
+    this.#kickedLearned ??= calls.call(this.#link.owner, this.#link.calls.kicked, names, KICKED_TIMEOUT_MS).then(
       (kicked) => this.#own.keepOut(kicked),
-      () => (this.#toldKicked = undefined),
+      () => (this.#kickedLearned = undefined),
     );
-    return this.#toldKicked;
+    return this.#kickedLearned;
   }
 
   #use(): void {
@@ -318,7 +318,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     this.usedAt = performance.now();
   }
 
-  /** What somebody asks the owner for, held until there is something; undefined when there was nothing by the end of that. */
+  /** Loads a playlist, held until there is something to play; undefined when there was nothing by the end of that. */
   async #whenStarted(
     { file, since, hold, signal }: MasterRequest,
     load: () => Promise<MasterState | undefined>,
@@ -333,7 +333,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     }
   }
 
-  /** A master playlist for a player that the owner counts; with it goes the grant. @throws what the owner does */
+  /** Gets a master playlist for a player that the owner counts, and hands over the grant. @throws errors of the owner */
   async #introduce(id: string, asked: MasterRequest): Promise<MasterState | undefined> {
     const {
       file,
@@ -372,7 +372,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     }
   }
 
-  /** Files of another run may have the names of those that are known here. */
+  /** Clears the caches for a new run, whose files may have the same names. */
   #note(run: string): void {
     if (this.#run !== undefined && this.#run !== run) {
       this.#media.clear();

@@ -14,10 +14,9 @@ import { RemoteStream } from './stream.ts';
 
 const TICK_MS = 500;
 const MAX_CACHE_BYTES = 256 * 1024 * 1024;
-/** What nobody has asked for in so long is forgotten. */
+/** Time after which unused streams and files are dropped. */
 const IDLE_MS = 60_000;
 
-/** What streams of other nodes are played with. */
 export interface RemoteStreamsOptions {
   readonly form: HlsForm;
   readonly cluster: Pick<Cluster, 'connect'>;
@@ -43,7 +42,7 @@ export class RemoteStreams {
     this.#unlisten = options.directory.listen((name) => this.#follow(name));
   }
 
-  /** A stream by the name that viewers ask for, as far as this node has heard of it. */
+  /** Finds a stream by the name that viewers ask for, as far as this node knows. */
   find(application: Application, name: string): RemoteStream | undefined {
     const present = this.#streams.get(application)?.get(name);
     if (present !== undefined && !present.ended) return present;
@@ -51,14 +50,14 @@ export class RemoteStreams {
     return location && this.#open(application, name, location);
   }
 
-  /** The same, having asked the cluster. */
+  /** Finds a stream after asking the cluster. */
   async locate(application: Application, name: string): Promise<RemoteStream | undefined> {
     const location = await this.#options.directory.locate(application, name);
     if (location === undefined || application.closed) return undefined;
     return this.find(application, name) ?? this.#open(application, name, location);
   }
 
-  /** The stream is on this node now. */
+  /** Ends a stream that is on this node now. */
   handOver(application: Application, name: string): void {
     this.#streams.get(application)?.get(name)?.handOver();
     this.#streams.get(application)?.delete(name);
