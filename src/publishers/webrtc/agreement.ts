@@ -18,7 +18,6 @@ export interface EventPlan {
   readonly maxMessageSize: number;
 }
 
-/** What is agreed with a viewer. */
 export interface Agreement {
   readonly events?: EventPlan;
   readonly selection: Selection;

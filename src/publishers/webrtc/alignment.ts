@@ -2,17 +2,17 @@ import type { Packet } from '../../core/packet.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { MediaTrack } from '../../core/track.ts';
 
-/** What a layer waits for slower ones, at most. */
+/** Longest time that a layer waits for slower ones. */
 const MAX_HOLD_MS = 250;
-/** How long the arrival of the earliest layer is remembered, at least; twice that at most. */
+/** Time for which the arrival of the earliest layer is remembered, at least; twice that at most. */
 const WINDOW_MS = 1000;
-/** What one frame changes of the lag that is taken to be its layer's: a burst after a stall changes little. */
+/** Change of a layer's lag by one frame, at most: a burst after a stall changes little. */
 const RISE_MS = 2;
 const FALL_MS = 0.25;
-/** A layer may begin with what it missed: as long as it catches up, its lag is believed to shrink by this and more at once. */
+/** A layer may begin with frames that it missed: while it catches up, its lag may shrink by this and more at once. */
 const FRESH_MS = 5000;
 const CATCH_UP_MS = 50;
-/** What the slowest layer is waited for beyond its usual lag, from which its frames differ. */
+/** Wait beyond the usual lag of the slowest layer, from which its frames differ. */
 const GUARD_MS = 5;
 
 interface Held {
@@ -25,32 +25,31 @@ interface Held {
 }
 
 /**
- * Takes it upon itself that layers of one picture leave in step, though each came with a delay of its own: a source
- * at once, its encoded renditions some time later. Frames of one instant leave together, lowest layer first, as late
- * as the slowest layer usually is. A viewer who is switched from one layer to another sees time go on, and hears
- * what belongs to the picture.
+ * Sends the layers of one video in step, though each arrives with a delay of its own: a source at once, its encoded renditions
+ * some time later. Frames of one instant leave together, lowest layer first, as late as the slowest layer usually is. For a
+ * viewer who is switched to another layer time goes on, and the audio stays in sync.
  *
- * What a layer's delay is taken to be changes by little steps and is kept while nothing comes: an encoder that dies
- * or is behind for a moment holds up no other layer.
+ * The assumed delay of a layer changes by little steps and is kept while nothing comes: an encoder that dies or is behind for a
+ * moment holds up no other layer.
  */
 export class Alignment {
   readonly #send: (layer: number, packet: Packet, lateMs: number) => void;
-  /** How long each layer usually comes after the earliest one; undefined before its first packet. */
+  /** Usual delay of each layer after the earliest one; undefined before its first packet. */
   readonly #lags: (number | undefined)[];
-  /** Until when each layer is taken to catch up. */
+  /** Until when each layer may catch up. */
   readonly #freshUntil: number[];
   /** Arrival time minus media time of the earliest packets: of this window and of the one before it. */
   #earliest = Infinity;
   #earliestBefore = Infinity;
   #windowEnd = -Infinity;
-  /** In the order in which they leave. */
+  /** In sending order. */
   #held: Held[] = [];
   #timer: NodeJS.Timeout | undefined;
   #turn: NodeJS.Immediate | undefined;
 
   /**
    * @param layers how many, lowest first
-   * @param send called with what a layer lags behind the others in spite of all
+   * @param send called with the lag that remains behind the other layers
    */
   constructor(layers: number, send: (layer: number, packet: Packet, lateMs: number) => void) {
     this.#lags = Array.from({ length: layers }, () => undefined);
@@ -67,7 +66,6 @@ export class Alignment {
     this.#flushSoon();
   }
 
-  /** Drops what is held. */
   close(): void {
     clearTimeout(this.#timer);
     clearImmediate(this.#turn);
@@ -76,7 +74,7 @@ export class Alignment {
     this.#held = [];
   }
 
-  /** @returns how long packets of the layer usually come after those of the earliest one */
+  /** @returns usual delay of the layer after the earliest one */
   #note(layer: number, arrival: number, now: number): number {
     if (now > this.#windowEnd) {
       this.#earliestBefore = now > this.#windowEnd + WINDOW_MS ? Infinity : this.#earliest;
@@ -103,7 +101,7 @@ export class Alignment {
     return Math.min(this.#earliest, this.#earliestBefore);
   }
 
-  /** How long after the earliest layer's arrival everything leaves. */
+  /** Delay of all packets after the arrival of the earliest layer. */
   #hold(): number {
     let most = 0;
     for (const lag of this.#lags) if (lag !== undefined && lag > most) most = lag;
@@ -136,7 +134,7 @@ export class Alignment {
     if (count > 0) this.#held.splice(0, count);
   }
 
-  /** At the end of this turn: after a stall of this process all that came meanwhile is read first, and put in order. */
+  /** Runs at the end of this turn: after a stall of this process, all packets that arrived are read and put in order first. */
   readonly #flushSoon = (): void => {
     this.#turn ??= setImmediate(this.#onTurn);
   };

@@ -19,14 +19,14 @@ import type { WebrtcSession } from './session.ts';
 
 const KINDS = ['video', 'audio'] as const;
 const DATA_PROTOCOL = /^(UDP|TCP)\/DTLS\/SCTP$/;
-/** What mediasoup uses, and takes for the peer's. */
+/** The port that mediasoup uses, and assumes for the peer. */
 const SCTP_PORT = 5000;
-/** Of an event, in JSON. */
+/** Limit of an event, in JSON. */
 const MAX_MESSAGE_BYTES = 256 * 1024;
 
 /**
- * How to send a playlist to a peer that made the offer: the first video codec that it takes, each kind in its first
- * section that takes it.
+ * Plans how to send a playlist to a peer that made the offer: the first video codec that it accepts, each kind in its first
+ * section that accepts it.
  * @throws nothingPlayable, notAcceptable
  */
 export function planAnswer({ publisher, choices }: Playable, offer: RemoteDescription): Agreement {
@@ -55,7 +55,7 @@ export function planAnswer({ publisher, choices }: Playable, offer: RemoteDescri
   }
 }
 
-/** The first section for data channels that the transport of the media can carry. */
+/** Picks the first section for data channels that the transport of the media can carry. */
 function planEvents({ media, bundle }: RemoteDescription): EventPlan | undefined {
   for (const { mid, protocol, formats, sctp } of media) {
     if (formats !== DATA_CHANNEL || !DATA_PROTOCOL.test(protocol) || !bundle.includes(mid)) continue;
@@ -65,7 +65,7 @@ function planEvents({ media, bundle }: RemoteDescription): EventPlan | undefined
   return undefined;
 }
 
-/** How to send a playlist where this server makes the offer: in its first video codec. */
+/** Plans how to send a playlist where this server makes the offer: in its first video codec. */
 export function planOffer({ publisher, choices: [selection] }: Playable): Agreement {
   const { rtx, bandwidthEstimation } = publisher.config;
   const extensions = senderExtensions(publisher.config);

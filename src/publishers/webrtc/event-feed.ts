@@ -7,7 +7,7 @@ import type { Codec } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 
-/** What a viewer's data channel is fed from, until it is released. */
+/** Source of a viewer's data channel, until it is released. */
 export interface EventOutlet {
   readonly producer: types.DataProducer;
   release(): void;
@@ -20,19 +20,17 @@ interface Made {
 
 interface Fed {
   readonly made: Promise<Made>;
-  /** There once it is made. */
   producer: types.DataProducer | undefined;
   users: number;
 }
 
 const LABEL = 'events';
-/** Whose data are text. */
+/** Codecs whose data are text. */
 const TEXT: ReadonlySet<Codec> = new Set(['CUE']);
 
 /**
- * Events of one output stream as messages of data channels, in JSON: `type` (the codec), `time` (media time in seconds),
- * `date` (wall clock), `target`, `encoding` (`base64`, or `utf-8`) and `data`. It reads the stream while there are viewers
- * who want them.
+ * Events of one output stream as messages of data channels, in JSON: `type` (the codec), `time` (media time in seconds), `date`
+ * (wall clock), `target`, `encoding` (`base64`, or `utf-8`) and `data`. Reads the stream only while viewers want them.
  */
 export class EventFeed {
   readonly #stream: OutputStream;
@@ -40,13 +38,13 @@ export class EventFeed {
   readonly #fed = new Map<MediaWorker, Fed>();
   #reader: Reader | undefined;
 
-  /** @param source what is sent, of the stream */
+  /** @param source the stream as it is sent */
   constructor(stream: OutputStream, source: Stream) {
     this.#stream = stream;
     this.#source = source;
   }
 
-  /** One for a viewer more. @throws mediaUnavailable when the worker dies meanwhile */
+  /** Counts one more viewer. @throws mediaUnavailable when the worker dies before that */
   async outlet(worker: MediaWorker): Promise<EventOutlet> {
     const fed = this.#fed.get(worker) ?? this.#open(worker);
     fed.users++;
@@ -90,7 +88,7 @@ export class EventFeed {
     if (this.#fed.get(worker) !== fed) return;
     this.#fed.delete(worker);
     fed.producer = undefined;
-    // whoever waits for it gets the reason
+    // a caller that waits for it gets the reason
     fed.made.then(
       ({ transport }) => transport.close(),
       () => undefined,

@@ -23,9 +23,8 @@ export interface WebrtcPublisherOptions {
 
 const TICK_MS = 1000;
 
-/** Streams to browsers: mediasoup behind, WHEP and WebSocket signalling in front, at `handler`. */
+/** Streams to browsers through mediasoup, with WHEP and WebSocket signalling at `handler`. */
 export class WebrtcPublisher {
-  /** Where viewers come in. */
   readonly handler: SignallingHandler;
   readonly #registry: Registry;
   readonly #producers: LiveProducers;

@@ -1,20 +1,20 @@
 import type { Schedule } from '../../core/delayed-stream.ts';
 import { toSeconds } from '../../core/timebase.ts';
 
-/** Within these frames are held (docs/compatibility.md#configuration). */
+/** Limits of the hold (docs/compatibility.md#configuration). */
 const MIN_MS = 20;
 const MAX_MS = 500;
-/** How long the earliest arrival and the latest are remembered, at least; twice that at most. */
+/** Time for which the earliest and the latest arrival are remembered, at least; twice that at most. */
 const WINDOW_MS = 5000;
-/** A difference between arrival and media time that changes by more is a jump of the source. */
+/** A change of the difference between arrival and media time beyond this is a jump of the source. */
 const JUMP_MS = 2000;
-/** What the hold shrinks by with each frame, when less would do: nobody sees it. */
+/** Decrease of the hold with each frame, when a shorter one is enough: small enough to be invisible. */
 const STEP_MS = 0.5;
 
 /**
- * When frames leave that came unsteadily, so that viewers get them as evenly as they were taken: at the time of the frame, plus
- * the least difference of late between when frames came and their times, plus the hold, which is how far these differences
- * are apart. The hold grows at once and shrinks slowly. Events leave with what came before them.
+ * Schedules frames that arrived unsteadily, so that viewers get them as evenly as they were captured: at the time of the frame,
+ * plus the least recent difference between arrival and frame time, plus the hold, which is the range of these differences. The
+ * hold grows at once and shrinks slowly. Events leave with the media that arrived before them.
  */
 export function jitterBuffer(): Schedule {
   let windowEnd = -Infinity;

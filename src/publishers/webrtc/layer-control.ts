@@ -6,7 +6,7 @@ import { bitrateOf } from './ladder.ts';
 import { LayerTrials } from './layer-trials.ts';
 
 interface LayerEvents {
-  /** Another layer is sent, or none. */
+  /** Emitted when another layer is sent, or none. */
   layer: [];
   fault: [error: unknown];
 }
@@ -17,19 +17,19 @@ export interface Layered {
   readonly tracks: readonly MediaTrack[];
 }
 
-/** The least that mediasoup can be told. */
+/** Least value that mediasoup accepts. */
 const LEAST_BITRATE = 30_000;
-/** What a layer is allowed for, over its average: mediasoup takes its peaks for what it needs. */
+/** Allowance of a layer over its average bitrate: mediasoup takes its peaks for its need. */
 const MARGIN = 1.5;
 /**
- * A viewer begins with the best layer that needs no more than this, and gets better ones after a while: by then a way
- * that does not even carry this much is known. One that carries more would be found out slowly, and that of a viewer
- * who reports nothing never, which is why the best layer is taken to be carried (`initialBitrate`).
+ * A viewer begins with the best layer that needs no more than this, and gets better ones after a while: by then a network that
+ * does not even carry this much is known. To find out a faster network would take long, and never end for a viewer who reports
+ * nothing; so the best layer is assumed to be carried (`initialBitrate`).
  */
 const FIRST_BITRATE = 1_000_000;
 const FIRST_MS = 2000;
 
-/** What the way to a new viewer is taken to carry, in bits per second: any of the layers, where there are several. */
+/** Assumes the bits per second that the network to a new viewer carries: enough for any of several layers. */
 export function initialBitrate(stream: OutputStream, layers: readonly MediaTrack[]): number {
   if (layers.length < 2) return FIRST_BITRATE;
   const most = Math.max(...layers.map((track) => bitrateOf(stream, track)));
@@ -37,10 +37,10 @@ export function initialBitrate(stream: OutputStream, layers: readonly MediaTrack
 }
 
 /**
- * The layers of one viewer's video: which of them mediasoup may choose from, or has to send.
+ * Layers of one viewer's video: those that mediasoup may choose from, or has to send.
  *
- * mediasoup sends the best layer, up to the preferred one, that its estimate carries, and nothing where it carries none.
- * What is to be sent in any case is therefore told as what the way carries at least.
+ * mediasoup sends the best layer, up to the preferred one, that its estimate carries, and nothing where it carries none. A layer
+ * that is to be sent in any case is therefore set as the minimum of that estimate.
  */
 export class LayerControl extends EventEmitter<LayerEvents> {
   readonly #stream: OutputStream;
@@ -77,7 +77,7 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     return layer === undefined ? undefined : this.#tracks[layer];
   }
 
-  /** Nothing is sent any more: the way carries not even the lowest layer. */
+  /** True when nothing is sent any more: the network does not carry even the lowest layer. */
   get starved(): boolean {
     return this.#began && this.sent === undefined;
   }
@@ -87,17 +87,14 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     this.#started = Date.now();
   }
 
-  /**
-   * Leaves the choice to mediasoup.
-   * @param always the lowest layer is sent even where the way does not carry it
-   */
+  /** Leaves the choice to mediasoup. @param always the lowest layer is sent even where the network does not carry it */
   async follow(always: boolean): Promise<void> {
     this.#following = true;
     await this.#guarantee(always ? this.#tracks[0] : undefined);
     await this.#prefer();
   }
 
-  /** Sends one layer, or the next best while that one is not there, whatever the way carries. */
+  /** Sends one layer, or the next best while that one is missing, whatever the network carries. */
   async fix(track: MediaTrack): Promise<void> {
     this.#following = false;
     clearTimeout(this.#timer);
@@ -112,7 +109,7 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     this.removeAllListeners();
   }
 
-  /** Tells mediasoup the best layer that it may choose now, and what changes with time when it does. */
+  /** Sets the best layer that mediasoup may choose now, and again when time allows another. */
   async #prefer(): Promise<void> {
     clearTimeout(this.#timer);
     if (!this.#following || this.#closed) return;
@@ -130,7 +127,7 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     await this.#consumer.setPreferredLayers({ spatialLayer: best });
   }
 
-  /** When a new viewer can get a layer. */
+  /** Time from which a new viewer can get a layer. */
   #opens(track: MediaTrack): number {
     return bitrateOf(this.#stream, track) <= FIRST_BITRATE ? 0 : this.#started + FIRST_MS;
   }

@@ -1,13 +1,12 @@
-/** How long a layer that had to be left is not tried again; mediasoup itself waits as long for the first time. */
+/** Pause before a failed layer is tried again; mediasoup itself waits as long for the first time. */
 const FIRST_MS = 10_000;
 const LAST_MS = 120_000;
-/** A layer that was sent for so long was no failure. */
+/** A layer that was sent for so long did not fail. */
 const LASTED_MS = 30_000;
 
 /**
- * When the layers of one viewer's video may be tried: one that had to be left not for a while, each time for a longer
- * one. A link that lets short bursts through looks wide to mediasoup again and again, and every try ends in a frozen
- * picture.
+ * Times at which the layers of one viewer's video may be tried: one that failed is left out for a while, longer each time. A link
+ * that lets short bursts through looks wide to mediasoup again and again, and every try ends in a frozen video.
  *
  * Times are milliseconds since the Unix epoch.
  */
@@ -15,7 +14,6 @@ export class LayerTrials {
   readonly #from: number[];
   readonly #waits: number[];
   #layer = -1;
-  /** Since when it is sent. */
   #since = 0;
 
   constructor(layers: number) {
@@ -23,12 +21,12 @@ export class LayerTrials {
     this.#waits = Array.from({ length: layers }, () => 0);
   }
 
-  /** The one that is sent, -1 for none. */
+  /** The layer that is sent, -1 for none. */
   get layer(): number {
     return this.#layer;
   }
 
-  /** Another layer is sent. @param forced the link did not carry the one before, if that was a better one */
+  /** Notes another layer. @param forced the link did not carry the one before, if that was a better one */
   sent(layer: number, forced: boolean, now: number): void {
     const left = this.#layer;
     if (forced && layer < left) {

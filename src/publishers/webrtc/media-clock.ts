@@ -2,13 +2,13 @@ import { toSeconds, type Timebase } from '../../core/timebase.ts';
 
 /** A difference between media time and wall clock beyond this is a jump of the source, not jitter. */
 const JUMP_MS = 2000;
-/** How much earlier than the first packet tells everything is taken to be: sources send in bursts, and the first comes late in one. */
+/** Lead of all times over the arrival of the first packet: sources send in bursts, and the first packet may be late in one. */
 const LEAD_MS = 1000;
 
 /**
- * Gives every instant of a stream one wall-clock time, the same for all its tracks, so that they can be aligned: some time
- * in the past, for mediasoup takes what was taken later than it came for taken when it came, and parts it from other tracks.
- * A track that comes late, such as that of an encoder that catches up, does not move it while others are on time.
+ * Gives every instant of a stream one wall-clock time, the same for all its tracks, so that they can be aligned. The time lies in
+ * the past: mediasoup takes media dated after its arrival for captured on arrival, which would part it from other tracks. A late
+ * track, such as that of an encoder that catches up, does not move it while others are on time.
  */
 export class MediaClock {
   #offsetMs: number | undefined;

@@ -11,7 +11,7 @@ import type { PlaySessions } from './play-sessions.ts';
 import { playlistMessage } from './rendition-info.ts';
 import type { WebrtcSession } from './session.ts';
 
-/** Lets viewers in: WHEP and `direction=recv` of the WebSocket signalling. */
+/** Admits viewers: WHEP and `direction=recv` of the WebSocket signalling. */
 export class PlayHandler implements SignallingHandler {
   readonly bind: WebrtcBindConfig;
   readonly #registry: Registry;
@@ -27,7 +27,7 @@ export class PlayHandler implements SignallingHandler {
     return this.#registry.resolve(hostName)?.applications.get(app)?.config.publishers.webrtc?.crossDomains;
   }
 
-  /** @throws what PlaySessions does, sdpMalformed, nothingPlayable, mediaUnavailable */
+  /** @throws errors of PlaySessions, sdpMalformed, nothingPlayable, mediaUnavailable */
   async answer(request: PeerRequest, sdp: string, onClose: () => void): Promise<Answered> {
     const { session, agreement } = await this.#sessions.open(request, (playable) => {
       const read = readOffer(sdp);
@@ -46,7 +46,7 @@ export class PlayHandler implements SignallingHandler {
     }
   }
 
-  /** @throws what PlaySessions does, nothingPlayable, mediaUnavailable */
+  /** @throws errors of PlaySessions, nothingPlayable, mediaUnavailable */
   async offer(request: PeerRequest, observer: SessionObserver): Promise<Offered> {
     const { session } = await this.#sessions.open(request, planOffer);
     session.once('connected', () => {
@@ -65,7 +65,7 @@ export class PlayHandler implements SignallingHandler {
   }
 }
 
-/** Takes a viewer's answer: what it refuses is not sent. */
+/** Applies a viewer's answer: rejected media are not sent. */
 async function connect(session: WebrtcSession, answer: RemoteDescription): Promise<void> {
   let reports = false;
   for (const { mid, kind, rtpParameters } of session.media) {
@@ -78,7 +78,7 @@ async function connect(session: WebrtcSession, answer: RemoteDescription): Promi
   await session.connect({ fingerprint: answer.fingerprint, role: peerRole(answer.setup), reports });
 }
 
-/** Whether an answer keeps what the offer told of reports. */
+/** Tests whether an answer keeps the reports that were offered. */
 function isReported({ codecs, extensions }: RemoteMedia): boolean {
   return isEstimated({
     codecs: codecs.map(({ feedback }) => ({ rtcpFeedback: feedback })),

@@ -10,10 +10,9 @@ import type { Selection } from './selection.ts';
 import { WebrtcSession } from './session.ts';
 import type { StreamPublisher } from './stream-publisher.ts';
 
-/** What a viewer may get. */
 export interface Playable {
   readonly publisher: StreamPublisher;
-  /** What there is to agree on, the best first. */
+  /** Best first. */
   readonly choices: readonly [Selection, ...Selection[]];
 }
 
@@ -24,7 +23,7 @@ export interface PlaySessionsOptions {
   readonly publishers: ReadonlyMap<OutputStream, StreamPublisher>;
 }
 
-/** Where every viewer passes, whatever the signalling. */
+/** Opens the sessions of all viewers, whatever the signalling. */
 export class PlaySessions {
   readonly #options: PlaySessionsOptions;
   readonly #pending = new PendingPeers();
@@ -34,9 +33,9 @@ export class PlaySessions {
   }
 
   /**
-   * Opens a session of a viewer who may come in, that sends what is agreed on.
-   * @param agree finds out how it is sent, for one who is admitted; @throws KilnError
-   * @throws what Access.admitSession() and `agree` do, streamNotFound for a playlist, nothingPlayable, mediaUnavailable
+   * Opens a session for a viewer that is admitted.
+   * @param agree plans how media are sent, for a viewer that is admitted; @throws KilnError
+   * @throws errors of Access.admitSession() and `agree`, streamNotFound for a playlist, nothingPlayable, mediaUnavailable
    */
   async open<A extends Agreement>(
     request: PeerRequest,

@@ -17,42 +17,39 @@ interface ChoiceEvents {
 export interface SentMedia {
   readonly kind: 'video' | 'audio';
   readonly consumer: types.Consumer;
-  /** What can be sent. Of video, the consumer's layers, lowest first. */
+  /** Tracks that can be sent. For video, the consumer's layers, lowest first. */
   readonly tracks: readonly MediaTrack[];
-  /** Goes on with another track, where there are several of sound. */
+  /** Goes on with another track, where there are several audio tracks. */
   readonly select?: ((track: AudioTrack) => void) | undefined;
 }
 
-/** How a viewer is sent media. */
 export interface Sent {
   readonly transport: types.WebRtcTransport;
   readonly media: readonly SentMedia[];
-  /** The viewer's end reports what arrives. */
   readonly reports: boolean;
 }
 
 /**
- * Which rendition of a playlist one viewer gets. With `auto` mediasoup chooses the layer of the video by what it
- * estimates that the way carries, and the rendition follows it; without, the viewer's word counts whatever the way
- * carries. The sound is the one of the rendition, and among renditions with one and the same video that of the
- * rendition that was asked for.
+ * Chooses the rendition of a playlist for one viewer. With `auto`, mediasoup chooses the layer of the video by its estimate of
+ * the network, and the rendition follows it; without, the viewer's request counts whatever the network carries. The audio is that
+ * of the rendition; among renditions with the same video, that of the requested rendition.
  */
 export class RenditionChoice extends EventEmitter<ChoiceEvents> {
   readonly #selection: Selection;
   readonly #video: SentMedia | undefined;
   readonly #audio: SentMedia | undefined;
-  /** Where the video has several. */
+  /** Set where the video has several. */
   readonly #layers: LayerControl | undefined;
-  /** mediasoup knows what the way to the viewer carries. */
+  /** mediasoup has an estimate of the network to the viewer. */
   readonly #estimated: boolean;
   readonly #paused = new Map<types.Consumer, boolean>();
   readonly #pausing = new Set<types.Consumer>();
   #auto: boolean;
-  /** Asked for: without auto all of it, else its sound. */
+  /** The requested rendition; with auto only its audio counts. */
   #wanted: PlayableRendition;
   #current: PlayableRendition;
   #started = false;
-  /** The viewer waits to hear what has become of a request. */
+  /** The viewer waits for the result of a request. */
   #owed = false;
 
   constructor(stream: OutputStream, selection: Selection, { transport, media, reports }: Sent) {
@@ -75,7 +72,6 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
     return this.#auto;
   }
 
-  /** Begins to send. */
   async start(): Promise<void> {
     this.#started = true;
     this.#layers?.start();
@@ -83,8 +79,8 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
   }
 
   /**
-   * Does what a viewer asks; a name that is not there is as good as none. `rendition` tells when it is done.
-   * @param auto undefined: off with a name, else as it is
+   * Applies a viewer's request; an unknown name counts as none. The event `rendition` follows when it is done.
+   * @param auto undefined: off with a name, else unchanged
    */
   async request(name: string | undefined, auto: boolean | undefined): Promise<void> {
     const named = this.#selection.renditions.find((rendition) => rendition.name === name);
@@ -104,12 +100,12 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
     const { consumer } = this.#video ?? {};
     const { video } = this.#wanted;
     if (consumer !== undefined) this.#pause(consumer, !this.#auto && video === undefined);
-    if (this.#auto) await this.#layers?.follow(this.#soundAlone() === undefined);
+    if (this.#auto) await this.#layers?.follow(this.#audioOnly() === undefined);
     else if (video !== undefined) await this.#layers?.fix(video);
     this.#settle();
   }
 
-  /** Follows what is sent. */
+  /** Updates the rendition and the audio after a change of the video. */
   #settle(): void {
     const rendition = this.#sentRendition();
     if (rendition === undefined) return;
@@ -126,25 +122,25 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
     this.emit('rendition', rendition, this.#auto);
   }
 
-  /** The rendition whose video is sent; undefined while that is not known. */
+  /** The rendition whose video is sent; undefined while that is unknown. */
   #sentRendition(): PlayableRendition | undefined {
     if (this.#video === undefined || (!this.#auto && this.#wanted.video === undefined)) return this.#wanted;
     if (this.#layers === undefined) return this.#withVideo(this.#video.tracks[0]);
     const { sent } = this.#layers;
     if (sent !== undefined) return this.#withVideo(sent);
-    return this.#auto && this.#layers.starved ? this.#soundAlone() : undefined;
+    return this.#auto && this.#layers.starved ? this.#audioOnly() : undefined;
   }
 
   #withVideo(track: MediaTrack | undefined): PlayableRendition | undefined {
     return this.#best(this.#selection.renditions.filter(({ video }) => video?.id === track?.id));
   }
 
-  /** What is left where the way carries no video at all, if the playlist has it. */
-  #soundAlone(): PlayableRendition | undefined {
+  /** The rendition for a network that carries no video at all, if the playlist has one. */
+  #audioOnly(): PlayableRendition | undefined {
     return this.#best(this.#selection.renditions.filter(({ video }) => video === undefined));
   }
 
-  /** Of renditions with one video, the one that was asked for, or whose sound is most like it. */
+  /** Picks among renditions with the same video the requested one, or one with the most similar audio. */
   #best(renditions: readonly PlayableRendition[]): PlayableRendition | undefined {
     const { audio } = this.#wanted;
     return (
@@ -155,7 +151,7 @@ export class RenditionChoice extends EventEmitter<ChoiceEvents> {
     );
   }
 
-  /** Pauses or resumes, as soon as the worker has done what it was asked before. */
+  /** Pauses or resumes once the worker has done the request before. */
   #pause(consumer: types.Consumer, paused: boolean): void {
     this.#paused.set(consumer, paused);
     if (!this.#started || this.#pausing.has(consumer)) return;

@@ -6,8 +6,8 @@ const FIRST_INTERVAL_MS = 50;
 const INTERVAL_MS = 1000;
 
 /**
- * When the sender reports of streams are due that are fed together. They leave as one packet, so that a delay on their
- * way is the same for all of them: mediasoup reckons from it how the times of the streams compare.
+ * Times the sender reports of streams that are fed together. The reports leave as one packet, so that all have the same delay on
+ * the network: mediasoup calculates from it how the times of the streams compare.
  */
 export class Reports {
   readonly #feeds: readonly TrackFeed[];
@@ -20,7 +20,7 @@ export class Reports {
     this.#outlets = outlets;
   }
 
-  /** Sends the first ones again, for an outlet that knows none. */
+  /** Sends the first reports again, for an outlet that has none. */
   restart(): void {
     this.#count = 0;
     this.#next = 0;

@@ -9,10 +9,10 @@ export interface PlayableRendition {
   readonly audio?: AudioTrack;
 }
 
-/** What of a playlist can be sent over WebRTC to one viewer, whose video has one codec. */
+/** Renditions of a playlist that WebRTC can send to one viewer, with video of one codec. */
 export interface Selection {
   readonly playlist: Playlist;
-  /** At least one. No two have one name. */
+  /** At least one; names are unique. */
   readonly renditions: readonly PlayableRendition[];
   /** Each track of a rendition once, in the order of the playlist. */
   readonly video: readonly VideoTrack[];
@@ -41,31 +41,31 @@ export function defaultPlaylist(tracks: readonly Track[]): Playlist | undefined 
   };
 }
 
-/** The tracks that are there, or will be as soon as their encoders put something out. */
+/** Lists the present tracks and those that encoders are about to put out. */
 export function expectedTracks(stream: OutputStream): MediaTrack[] {
   const awaited = stream.awaited.filter(({ encoder }) => encoder?.status !== 'Failed');
   return [...stream.tracks, ...awaited].filter(isMedia).sort((one, other) => one.id - other.id);
 }
 
 /**
- * What can be sent of a playlist: one selection for each video codec, in the order of the playlist, of the renditions
- * that have video of that codec. A codec that cannot have layers has the renditions of its first track only.
+ * Selects the renditions of a playlist that can be sent: one selection for each video codec, in the order of the playlist. A
+ * codec that cannot have layers has the renditions of its first track only.
  *
- * Renditions without video are in it where the playlist has no others, or its options want them. Left out is what has
- * none of its tracks, what lacks one that other renditions have, and what has the name of another.
+ * Renditions without video are included where the playlist has no others, or its options want them. A rendition is left out if it
+ * has none of its tracks, lacks one that others have, or has the name of another.
  * @returns empty when nothing is left
  */
 export function selections(stream: OutputStream, playlist: Playlist): Selection[] {
   const found = playable(expectedTracks(stream), playlist);
   const codecs = new Set(found.flatMap(({ video }) => video?.codec ?? []));
   if (codecs.size === 0) return found.length === 0 ? [] : [selectionOf(playlist, found)];
-  const soundAlone = playlist.options.webrtcAudioOnlyFallback;
+  const audioOnly = playlist.options.webrtcAudioOnlyFallback;
   return [...codecs].map((codec) => {
     const single = hasLayers(codec) ? undefined : found.find(({ video }) => video?.codec === codec)?.video;
     const fits = (video: VideoTrack) => video.codec === codec && (single === undefined || video === single);
     return selectionOf(
       playlist,
-      found.filter(({ video }) => (video === undefined ? soundAlone : fits(video))),
+      found.filter(({ video }) => (video === undefined ? audioOnly : fits(video))),
     );
   });
 }
@@ -79,7 +79,7 @@ function selectionOf(playlist: Playlist, renditions: readonly PlayableRendition[
   };
 }
 
-/** The renditions that have tracks; those that lack one that they name only where no other with video is whole. */
+/** Finds renditions that have tracks; those that lack a named one only where no other with video is whole. */
 function playable(tracks: readonly MediaTrack[], playlist: Playlist): PlayableRendition[] {
   const found = new Map<string, { readonly rendition: PlayableRendition; readonly whole: boolean }>();
   for (const [index, rendition] of playlist.renditions.entries()) {

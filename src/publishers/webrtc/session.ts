@@ -23,12 +23,12 @@ import type { StreamPublisher } from './stream-publisher.ts';
 interface SessionEvents {
   /** DTLS is up: media flows. */
   connected: [];
-  /** @param auto it is chosen by what the way to the viewer carries */
+  /** @param auto it is chosen by the estimate of the network */
   rendition: [rendition: PlayableRendition, auto: boolean];
   close: [reason: string, end: SessionEnd];
 }
 
-/** Of a message from a viewer: there is nothing that is expected. */
+/** Limit of a message from a viewer, from which none is expected. */
 const MAX_RECEIVED_BYTES = 16 * 1024;
 
 interface Media extends SentMedia {
@@ -36,15 +36,14 @@ interface Media extends SentMedia {
   readonly outlet: ViewerOutlet;
 }
 
-/** The viewer's end, as it describes itself. */
 interface ViewerEnd extends PeerEnd {
-  /** It reports what arrives in the way that was agreed. */
+  /** True if it reports arrivals in the agreed way. */
   readonly reports: boolean;
 }
 
 /**
- * One viewer: a transport with up to one video and one audio consumer, and events for one who asks. Listed on its stream from construction
- * to close.
+ * Session of one viewer: a transport with up to one video and one audio consumer, and events if it asked for them. Listed on its
+ * stream from construction to close.
  */
 export class WebrtcSession extends EventEmitter<SessionEvents> implements Session {
   readonly id: string;
@@ -57,18 +56,18 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   readonly #way: TransportChoice;
   readonly #undo: () => void;
   readonly #media: Media[] = [];
-  /** What is, or is about to be, sent. */
+  /** Kinds that are sent, or are about to be. */
   readonly #kinds = new Set<MediaPlan['kind']>();
   #events: { readonly outlet: EventOutlet; readonly media: Omit<DataChannelMedia, 'sctpPort'> } | undefined;
   #link: PeerLink | undefined;
   #choice: RenditionChoice | undefined;
   #meter: TransportMeter | undefined;
   #connected = false;
-  /** Media was sent when it was looked last. */
+  /** Media was sent at the last check. */
   #flows = false;
   #closed = false;
 
-  /** @param way how the viewer is to be reached */
+  /** @param way how to reach the viewer */
   constructor(id: string, publisher: StreamPublisher, selection: Selection, worker: MediaWorker, way: TransportChoice) {
     super();
     this.id = id;
@@ -92,7 +91,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#publisher.stream;
   }
 
-  /** Whether the rendition is chosen by what the way to the viewer carries. */
+  /** True if the rendition is chosen by the estimate of the network. */
   get auto(): boolean {
     return this.#choice?.auto ?? false;
   }
@@ -101,7 +100,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#media.map(({ kind, mid, consumer }) => ({ kind, mid, rtpParameters: consumer.rtpParameters }));
   }
 
-  /** The section in which events are sent; undefined where none are. */
+  /** Section in which events are sent; undefined where none are. */
   get events(): Omit<DataChannelMedia, 'sctpPort'> | undefined {
     return this.#events?.media;
   }
@@ -120,7 +119,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
 
   /**
    * Makes the transport and its consumers, which wait for DTLS.
-   * @throws mediaUnavailable when the session or its worker has been closed meanwhile
+   * @throws mediaUnavailable when the session or its worker is closed before the end
    */
   async open(plans: readonly MediaPlan[], events?: EventPlan): Promise<void> {
     for (const { kind } of plans) this.#kinds.add(kind);
@@ -148,19 +147,19 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     }
   }
 
-  /** Tells the transport the viewer's end of DTLS. @throws mediaUnavailable when the session is closed */
+  /** Gives the transport the viewer's end of DTLS. @throws mediaUnavailable when the session is closed */
   async connect({ reports, ...end }: ViewerEnd): Promise<void> {
     const link = this.#open();
     this.#choice ??= this.#choose(link.transport, reports);
     await link.connect(end);
   }
 
-  /** New ICE credentials, for a viewer whose network changed. @throws mediaUnavailable when the session is closed */
+  /** Renews the ICE credentials, for a viewer whose network changed. @throws mediaUnavailable when the session is closed */
   async restartIce(): Promise<types.IceParameters> {
     return await this.#open().restartIce();
   }
 
-  /** Whether of every kind that this viewer is sent there is something among `tracks`, in the codec that was agreed on. */
+  /** Tests whether `tracks` has, for every kind that is sent, a selected track in the agreed codec. */
   isServedBy(tracks: readonly Track[]): boolean {
     return [...this.#kinds].every((kind) => {
       return this.selection[kind].some((sent) =>
@@ -169,7 +168,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     });
   }
 
-  /** Stops sending what the viewer's answer has refused. */
+  /** Stops sending a section that the viewer's answer has rejected. */
   drop(mid: string): void {
     const index = this.#media.findIndex((media) => media.mid === mid);
     const [dropped] = index < 0 ? [] : this.#media.splice(index, 1);
@@ -179,7 +178,7 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     dropped.outlet.release();
   }
 
-  /** Does what the viewer asks; the event `rendition` tells when it is done. Nothing is left to do for one who has gone. */
+  /** Applies a viewer's request; the event `rendition` follows when it is done. Has no effect after the viewer has left. */
   async changeRendition(name: string | undefined, auto: boolean | undefined): Promise<void> {
     try {
       await this.#choice?.request(name, auto);

@@ -3,16 +3,16 @@ import type { MediaTrack } from '../../core/track.ts';
 import type { MediaWorker } from '../../webrtc/media-worker.ts';
 import type { ViewerOutlet } from './viewer-outlet.ts';
 
-/** An outlet without viewers is kept so long, for players that reload. */
+/** Time for which an outlet without viewers is kept, for players that reload. */
 const LINGER_MS = 3000;
 
-/** What viewers consume, and what ends it. */
+/** Source of an outlet, which the outlet closes. */
 export interface OutletSource {
   readonly producer: types.Producer;
   close(): void;
 }
 
-/** One producer for any number of viewers. It ends with its source, and a while after its last viewer has gone. */
+/** One producer for any number of viewers. Ends with its source, and a while after its last viewer has left. */
 export class SharedOutlet {
   readonly tracks: readonly MediaTrack[];
   readonly worker: MediaWorker;
@@ -42,7 +42,7 @@ export class SharedOutlet {
     return this.#closed;
   }
 
-  /** Counts one more viewer, until it releases what it is given. @throws what kept the source from being made */
+  /** Counts one more viewer, until it releases its use. @throws the error that kept the source from being made */
   async use(): Promise<ViewerOutlet> {
     const { tracks, worker } = this;
     this.#users++;
@@ -68,7 +68,7 @@ export class SharedOutlet {
     if (this.#closed) return;
     this.#closed = true;
     clearTimeout(this.#linger);
-    // who waits for the source is told why there is none
+    // callers that wait for the source get the reason
     this.#source.then(
       (made) => made.close(),
       () => undefined,

@@ -4,15 +4,15 @@ import { Alignment } from './alignment.ts';
 import { Reports } from './reports.ts';
 import { TrackFeed, type FeedOptions, type Outlet } from './track-feed.ts';
 
-/** What a reader sees of two layers that are taken at one instant is so far apart: see `SourceFeed`. */
+/** Difference in time that a reader sees between two layers of one instant: see `SourceFeed`. */
 const LAYER_STEP_MS = 1;
 
 /**
- * The RTP of one track, or of several video tracks of one codec that show one picture: the layers of a simulcast.
+ * The RTP of one track, or of several video tracks of one codec with the same content: the layers of a simulcast.
  *
- * Where a switch to another layer would not make RTP time go on, mediasoup adds a frame's time, and with every further
- * switch another one. So the lower layer of one instant is sent first, and reports say of a higher one that it was
- * taken a little later: a switch down comes before the higher layer's frame of that instant, one up after the lower's.
+ * Where a switch to another layer would not make RTP time go on, mediasoup adds a frame's time, and with every further switch
+ * another one. So the lower layer of one instant is sent first, and reports date a higher one a little later: a switch down comes
+ * before the higher layer's frame of that instant, one up after the lower's.
  */
 export class SourceFeed {
   /** Lowest first. */
@@ -43,7 +43,7 @@ export class SourceFeed {
     return () => this.#outlets.delete(outlet);
   }
 
-  /** Sends a packet of one of the tracks; others are no concern of this feed. */
+  /** Sends a packet of one of the tracks; ignores others. */
   take(packet: Packet): void {
     if (this.#outlets.size === 0) return;
     const { id, codec } = packet.track;
@@ -56,7 +56,6 @@ export class SourceFeed {
     }
   }
 
-  /** Drops what waits to be sent. */
   close(): void {
     this.#alignment?.close();
   }

@@ -20,36 +20,36 @@ import { SharedOutlet, type OutletSource } from './shared-outlet.ts';
 import { SourceFeed } from './source-feed.ts';
 import { FEED_PAYLOAD_TYPE, type FeedOptions, type Outlet } from './track-feed.ts';
 import type { ViewerOutlet } from './viewer-outlet.ts';
-import { Voice } from './voice.ts';
+import { ViewerAudio } from './viewer-audio.ts';
 
-/** Different payload types for which a stream is fed at once, per set of tracks and worker: each costs what a stream costs. */
+/** Limit of payload types for which a stream is fed at once, per set of tracks and worker: each costs as much as a stream. */
 const MAX_OUTLETS = 12;
 
 type FeedConfig = Pick<WebrtcPublisherConfig, 'playoutDelay' | 'jitterBuffer' | 'delayBufferTimeMs'>;
 
 /**
- * The RTP of one output stream: reads it while there are outlets that need it, and releases everything when the last
- * has gone. What came over WebRTC and is bypassed goes past this process, from the publisher's producer.
+ * The RTP of one output stream: reads it while outlets need it, and releases everything when the last has gone. Bypassed WebRTC
+ * input goes past this process, from the publisher's producer.
  */
 export class StreamFeed {
   readonly events: EventFeed;
   readonly #stream: OutputStream;
-  /** What is sent. */
+  /** The stream as it is sent, after delays. */
   readonly #source: Stream;
   readonly #playoutDelay: WebrtcPublisherConfig['playoutDelay'];
   readonly #producers: LiveProducers;
   readonly #faults: FaultLog;
   readonly #cname = randomUUID();
   readonly #clock = new MediaClock();
-  /** One for each set of tracks and codec that an outlet is there for. */
+  /** One for each set of tracks and codec with an outlet. */
   readonly #feeds = new Map<string, SourceFeed>();
   readonly #shared = new Map<string, SharedOutlet>();
-  /** With what ends them. */
-  readonly #voices = new Map<Voice, () => void>();
+  /** With the function that ends each. */
+  readonly #viewerAudios = new Map<ViewerAudio, () => void>();
   #reader: Reader | undefined;
   #closed = false;
 
-  /** @param producers RTP that is there already */
+  /** @param producers RTP of publishers, for bypassed tracks */
   constructor(stream: OutputStream, config: FeedConfig, producers: LiveProducers, log: Logger) {
     const { playoutDelay, delayBufferTimeMs } = config;
     const steady = config.jitterBuffer ? new DelayedStream(stream, jitterBuffer()) : stream;
@@ -61,17 +61,17 @@ export class StreamFeed {
     this.#faults = new FaultLog(log);
   }
 
-  /** True where another viewer costs no further feeding. */
+  /** True if another viewer costs no further feeding. */
   isFedTo(worker: MediaWorker): boolean {
     return [...this.#shared.values()].some((outlet) => outlet.worker === worker);
   }
 
   get outlets(): number {
-    return this.#shared.size + this.#voices.size;
+    return this.#shared.size + this.#viewerAudios.size;
   }
 
   /**
-   * A producer of `tracks` on `worker` whose consumers use the payload types of `codec`; made when there is none.
+   * Gets a producer of `tracks` on `worker` whose consumers use the payload types of `codec`; makes one when there is none.
    * @param tracks one, or several of one codec that can be layers (`webrtc/codecs.ts`, `hasLayers`), in any order
    * @throws mediaUnavailable
    */
@@ -92,40 +92,39 @@ export class StreamFeed {
   }
 
   /**
-   * A producer of sound for one viewer alone, who can change among `tracks`.
-   * @param tracks of one codec; the first is what it begins with
+   * Makes a producer of audio for one viewer alone, who can change among `tracks`.
+   * @param tracks of one codec; the first is sent first
    * @throws mediaUnavailable
    */
   async ownOutlet(tracks: readonly AudioTrack[], worker: MediaWorker, codec: RtpCodec): Promise<ViewerOutlet> {
     if (this.#closed) throw kilnError('mediaUnavailable');
     const first = tracks[0] as AudioTrack;
-    const voice = new Voice(first, this.#options(first));
-    const outlet = await this.#produce(worker, codec, [voice.ssrc]);
+    const audio = new ViewerAudio(first, this.#options(first));
+    const outlet = await this.#produce(worker, codec, [audio.ssrc]);
     const release = (): void => {
       outlet.direct.close();
-      if (this.#voices.delete(voice)) this.#stopUnused();
+      if (this.#viewerAudios.delete(audio)) this.#stopUnused();
     };
     if (this.#closed || outlet.producer.closed) {
       release();
       throw kilnError('mediaUnavailable');
     }
     outlet.producer.observer.once('close', release);
-    this.#voices.set(voice, release);
-    voice.open(outlet);
+    this.#viewerAudios.set(audio, release);
+    audio.open(outlet);
     this.#read();
-    return { producer: outlet.producer, worker, tracks, select: (track) => voice.select(track), release };
+    return { producer: outlet.producer, worker, tracks, select: (track) => audio.select(track), release };
   }
 
   /** Ends all producers, and with them their consumers. Idempotent. */
   close(): void {
     this.#closed = true;
     for (const outlet of [...this.#shared.values()]) outlet.close();
-    for (const release of [...this.#voices.values()]) release();
+    for (const release of [...this.#viewerAudios.values()]) release();
     this.events.close();
     this.#faults.close();
   }
 
-  /** An outlet that is fed from here. */
   #openFed(key: string, feed: SourceFeed, worker: MediaWorker, codec: RtpCodec): SharedOutlet {
     let detach: (() => void) | undefined;
     const opened = this.#produce(worker, codec, feed.ssrcs);
@@ -178,7 +177,9 @@ export class StreamFeed {
     }
   }
 
-  /** RTP of the tracks that can go past this process: all of them, as and when they came, and nothing is to be told in their packets. */
+  /**
+   * Producers of the tracks if they can go past this process: all of them, without a delay or header extensions of this server.
+   */
   #live(tracks: readonly MediaTrack[]): LiveProducer[] | undefined {
     if (this.#source !== this.#stream) return undefined;
     if (this.#playoutDelay !== undefined && tracks[0]?.type === 'video') return undefined;
@@ -214,7 +215,7 @@ export class StreamFeed {
 
   #packet(packet: Packet): void {
     for (const feed of this.#feeds.values()) feed.take(packet);
-    for (const voice of this.#voices.keys()) voice.take(packet);
+    for (const audio of this.#viewerAudios.keys()) audio.take(packet);
   }
 
   #stopUnused(): void {
@@ -226,7 +227,7 @@ export class StreamFeed {
   }
 }
 
-/** Names a set of tracks, in whatever order they are. */
+/** Makes a key of a set of tracks, whatever their order. */
 function keyOf(tracks: readonly MediaTrack[]): string {
   return tracks
     .map(({ id, codec }) => `${id}:${codec}`)

@@ -10,7 +10,7 @@ import { defaultPlaylist, expectedTracks, isPlayable, selections, type Selection
 import type { WebrtcSession } from './session.ts';
 import { StreamFeed } from './stream-feed.ts';
 
-/** WebRTC's side of one output stream: its playlist, its RTP feed and its viewers. */
+/** WebRTC's part of one output stream: its playlist, its RTP feed and its viewers. */
 export class StreamPublisher {
   readonly stream: OutputStream;
   readonly application: Application;
@@ -41,7 +41,7 @@ export class StreamPublisher {
   }
 
   /**
-   * What a viewer who asks for a playlist can get, in the order of the playlist's video codecs.
+   * Lists the selections for a playlist, in the order of its video codecs.
    * @throws streamNotFound when there is no such playlist, nothingPlayable when WebRTC carries none of its tracks
    */
   choices(fileName: string | undefined): readonly [Selection, ...Selection[]] {
@@ -55,7 +55,7 @@ export class StreamPublisher {
     return [first, ...others];
   }
 
-  /** Lists and counts a session; call the answer when it has gone. */
+  /** Lists and counts a session. @returns the undo */
   list(session: WebrtcSession): () => void {
     this.sessions.add(session);
     session.once('close', (reason, end) => {
@@ -89,7 +89,7 @@ export class StreamPublisher {
     this.feed.close();
   }
 
-  /** Who is sent what is still there goes on; the others can come back for what there is now. */
+  /** Ends the sessions whose tracks are gone; their viewers can come back for the present ones. */
   readonly #onTracks = (): void => {
     const tracks = expectedTracks(this.stream);
     for (const session of [...this.sessions]) {
@@ -104,7 +104,7 @@ export class StreamPublisher {
   #tellUnplayable(): void {
     const media = expectedTracks(this.stream);
     const playable = media.filter(isPlayable);
-    // sound in another codec beside one that plays is for other publishers
+    // audio in another codec beside one that plays is for other publishers
     const missed = media.filter(({ type }) => !playable.some((track) => track.type === type)).map(({ codec }) => codec);
     if (missed.length === 0) return;
     const codecs = { codecs: missed };

@@ -11,7 +11,7 @@ import { formatOf } from '../../webrtc/codecs.ts';
 import { playoutDelayExtension } from '../../webrtc/extensions.ts';
 import type { MediaClock } from './media-clock.ts';
 
-/** What packets of a feed are handed to: one producer of one worker. */
+/** Target of a feed's packets: one producer of one worker. */
 export interface Outlet {
   readonly direct: types.DirectTransport;
   readonly producer: types.Producer;
@@ -20,7 +20,7 @@ export interface Outlet {
 /** Payload type between here and the worker, which gives each viewer the one it agreed on. */
 export const FEED_PAYLOAD_TYPE = 100;
 
-/** A stream that has sent nothing for so long has no time to tell. */
+/** A stream that has sent nothing for so long sends no reports. */
 const SILENT_MS = 2000;
 
 export interface FeedOptions {
@@ -42,7 +42,6 @@ export class TrackFeed {
   #lastLateMs = 0;
   #sentAt = 0;
 
-  /** @param outlets what every packet is handed to */
   constructor(codec: MediaTrack['codec'], outlets: ReadonlySet<Outlet>, options: FeedOptions) {
     const { playoutDelay } = options;
     this.#options = options;
@@ -68,7 +67,7 @@ export class TrackFeed {
   /**
    * Sends one frame to every outlet.
    * @param now milliseconds since the Unix epoch
-   * @param lateMs reports say that the frame was taken so much later than its time tells
+   * @param lateMs reports date the frame so much later than its own time
    */
   send(packet: Packet, now: number, lateMs = 0): void {
     const { timebase } = packet.track as MediaTrack;
@@ -85,8 +84,8 @@ export class TrackFeed {
   }
 
   /**
-   * A sender report. It tells the time of the media that is taken now, not of the frame sent last: mediasoup takes the
-   * way of a report to be as long for all streams, and would otherwise believe that late frames were taken late.
+   * Makes a sender report. It has the time of the media that is captured now, not of the frame sent last: mediasoup assumes the
+   * same network delay for the reports of all streams, and would otherwise believe that late frames were captured late.
    * @returns undefined when nothing is being sent
    */
   report(now: number): Buffer | undefined {

@@ -9,13 +9,13 @@ const TOLERANCE_SECONDS = 0.001;
 /** A step back beyond this is a jump of the source. */
 const JUMP_SECONDS = 2;
 
-/** The sound of one viewer, who can choose among several tracks: one RTP stream, whatever track it is of. */
-export class Voice {
+/** Audio of one viewer, who can choose among several tracks: one RTP stream, whatever the track. */
+export class ViewerAudio {
   readonly #outlets = new Set<Outlet>();
   readonly #feed: TrackFeed;
   readonly #reports: Reports;
   #track: AudioTrack;
-  /** Seconds at which what was sent ends. */
+  /** Seconds at which the media sent so far ends. */
   #end = -Infinity;
 
   constructor(track: AudioTrack, options: FeedOptions) {
@@ -38,7 +38,7 @@ export class Voice {
     this.#track = track;
   }
 
-  /** Sends a packet of the chosen track, unless a track that was chosen before has been sent up to there. */
+  /** Sends a packet of the chosen track, unless an earlier choice has been sent up to that time. */
   take(packet: Packet): void {
     const { id, codec } = packet.track;
     if (id !== this.#track.id || codec !== this.#track.codec) return;
