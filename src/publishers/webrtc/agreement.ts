@@ -2,7 +2,6 @@ import type { types } from 'mediasoup';
 import type { RtpCodec } from '../../webrtc/codecs.ts';
 import type { Selection } from './selection.ts';
 
-/** How a track is sent to a viewer. */
 export interface MediaPlan {
   readonly kind: 'video' | 'audio';
   readonly mid: string;
@@ -10,7 +9,6 @@ export interface MediaPlan {
   readonly extensions: readonly types.RtpHeaderExtension[];
 }
 
-/** How events are sent to a viewer who offers a data channel. */
 export interface EventPlan {
   readonly mid: string;
   readonly protocol: string;

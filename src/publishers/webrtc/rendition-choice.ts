@@ -13,7 +13,6 @@ interface ChoiceEvents {
   fault: [error: unknown];
 }
 
-/** One kind of media that a viewer is sent. */
 export interface SentMedia {
   readonly kind: 'video' | 'audio';
   readonly consumer: types.Consumer;

@@ -91,7 +91,6 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#publisher.stream;
   }
 
-  /** True if the rendition is chosen by the estimate of the network. */
   get auto(): boolean {
     return this.#choice?.auto ?? false;
   }

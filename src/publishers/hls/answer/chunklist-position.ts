@@ -1,4 +1,3 @@
-/** A segment with its number of parts. */
 export interface Counted {
   readonly msn: number;
   readonly parts: number;
@@ -41,7 +40,6 @@ export function endsWith({ newest, open }: Position, msn: number, part?: number)
   if (part === undefined) return newest?.msn === msn;
   if (open === undefined) return false;
   if (msn === open.msn) return part === open.parts - 1;
-  // beyond a segment's final part, part 0 of the next segment is meant
   return msn === newest?.msn && part >= newest.parts && newest.parts > 0 && open.parts === 1;
 }
 
@@ -55,7 +53,6 @@ export function tooFar(position: Position, msn: number, part: number | undefined
   return part > (msn === last.msn ? last.part : 0) + ahead;
 }
 
-/** Number and part index of the newest media. */
 export function lastOf({ newest, open }: Position): { readonly msn: number; readonly part: number } {
   const { msn, parts } = open ?? newest ?? { msn: 0, parts: 0 };
   return { msn, part: Math.max(0, parts - 1) };

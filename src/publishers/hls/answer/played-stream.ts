@@ -17,7 +17,6 @@ export interface Media {
 /** Response to a file request; `starting`: there is nothing to send yet. */
 export type FileAnswer = Media | ChunklistAnswer | typeof STARTING;
 
-/** A chunklist for one request. */
 export interface ChunklistAnswer {
   readonly kind: 'chunklist';
   readonly text: Text;
@@ -37,14 +36,12 @@ export type OnLeft = (cancel: () => void) => void;
  */
 export type Hold = <T>(wait: (onLeft: OnLeft) => Promise<T>, most?: number) => Promise<T>;
 
-/** A counted player. */
 export interface Viewer {
   /** Start of its session, in milliseconds since the epoch. */
   readonly createdTime: number;
   sent(bytes: number, now: number): void;
 }
 
-/** A master playlist for one player. */
 export interface Master {
   readonly text: Text;
   /** undefined when the player is not counted. */
@@ -88,7 +85,6 @@ export interface PlayedFiles {
   file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer>;
 }
 
-/** Viewers of a stream. */
 export interface PlayedViewers {
   /**
    * Answers with a master playlist for one player, and counts the player from then on. Holds the request until every rendition has

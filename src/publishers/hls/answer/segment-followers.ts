@@ -18,7 +18,6 @@ export interface FollowedSegment {
   readonly breaks: string;
   /** Playlist lines for ad breaks that began before it and last until this segment at least. */
   readonly breaksBefore: string;
-  /** Size of the media. */
   readonly bytes: number;
   /** Initialization of fragmented MP4. */
   readonly init?: { readonly name: string; readonly data: Buffer };

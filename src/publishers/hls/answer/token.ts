@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { WebhookSessionId } from '../../../access/webhook-session.ts';
 
-/** Terms on which a session was admitted. */
 export interface SessionTerms {
   /** Latest end, in milliseconds since the epoch; undefined: none. */
   readonly until?: number | undefined;
@@ -15,7 +14,6 @@ export interface SessionTerms {
   readonly openings: readonly WebhookSessionId[];
 }
 
-/** Contents of a session token. */
 export interface SessionClaims extends SessionTerms {
   readonly id: string;
   /** Milliseconds since the epoch. */
@@ -97,7 +95,6 @@ export class SessionTokens {
     return this.issue(NO_SESSION, { guarded: false, vhost, openings: [] }, 0);
   }
 
-  /** Tests for a token of `route`. */
   isRoute(token: string): boolean {
     const claims = this.verify(token);
     return claims?.id === NO_SESSION && claims.issued === 0;
@@ -130,9 +127,7 @@ export function namesVhost(text: string): boolean {
   return NAMES_VHOST.test(text);
 }
 
-/**
- * Virtual host that an unverified token names, if any: the key to verify it with depends on that name.
- */
+/** Virtual host that an unverified token names, if any: the key to verify it with depends on that name. */
 export function vhostOf(text: string): string | undefined {
   return namesVhost(text) ? claimsOf(text)?.vhost : undefined;
 }

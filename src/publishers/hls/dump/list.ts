@@ -22,9 +22,7 @@ export class DumpedList implements GrowingText {
   /** The next segment directly follows the last listed one. */
   #isContinued = true;
 
-  /**
-   * @param earlier text of an earlier dump of this playlist, which is continued
-   */
+  /** @param earlier text of an earlier dump of this playlist, which is continued */
   constructor(name: string, earlier?: string) {
     this.name = name;
     const [head, tags = ''] = HEAD.exec(earlier ?? '') ?? [];

@@ -4,7 +4,6 @@ import { PathError, partsBelow } from '../../../lib/files/paths.ts';
 export interface DumpPathValues {
   readonly vhost: string;
   readonly app: string;
-  /** Name of the output stream. */
   readonly stream: string;
   readonly start: Date;
 }

@@ -26,7 +26,6 @@ export interface DumpRequest {
 export interface DumpState extends DumpRequest {
   /** Absolute, without macros, as `infoFile`. */
   readonly outputPath: string;
-  /** Cause of a failure. */
   readonly reason: string | undefined;
 }
 

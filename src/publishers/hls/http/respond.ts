@@ -78,7 +78,6 @@ export function byteRange(header: string | undefined, length: number): ByteRange
   return first >= length ? 'unsatisfiable' : { first, last };
 }
 
-/** Slices successive buffers to a range of bytes. */
 export function sliceRange(body: readonly Buffer[], first: number, last: number): Buffer[] {
   const slices: Buffer[] = [];
   let at = 0;

@@ -259,7 +259,6 @@ function countRefusal(
   if (error instanceof KilnError && error.code === 'playlistOverdue') registry.counters.viewing.stalls[form.kind]++;
 }
 
-/** Kind of a file by its name, for failed requests. */
 function kindOf(form: HlsForm, file: string, token: string | undefined): FileKind {
   if (token === undefined && form.master(file) !== undefined) return 'master';
   if (file.endsWith(PLAYLIST)) return 'chunklist';

@@ -30,7 +30,6 @@ export interface OwnStreamsOptions {
   readonly log: Logger;
 }
 
-/** HLS of one output stream of this node. */
 export interface OwnStream extends PlayedStream {
   readonly stream: PackagedStream;
   readonly viewers: StreamViewers;
@@ -63,7 +62,6 @@ export class OwnStreams {
     return this.#streams.get(application)?.get(name);
   }
 
-  /** Number of requests that wait for media or playlists. */
   get waiting(): number {
     let waiting = 0;
     for (const streams of this.#streams.values())

@@ -53,7 +53,6 @@ export class PackagedStream implements PlayedFiles {
   readonly #faults: FaultLog;
   readonly #timer: NodeJS.Timeout;
   #output: OutputStream;
-  /** Stream that it reads. */
   #source: Stream;
   #reader: Reader | undefined;
   #saved: SavedPlaylistState | typeof CONCLUDED | undefined;
@@ -89,7 +88,6 @@ export class PackagedStream implements PlayedFiles {
     return this.#output;
   }
 
-  /** The publisher has left, and may return. */
   get interrupted(): boolean {
     return this.package.interrupted;
   }
@@ -194,7 +192,6 @@ export class PackagedStream implements PlayedFiles {
     return resource.write?.()?.then(() => resource) ?? resource;
   }
 
-  /** Finds a chunklist by name. */
   rendition(name: string): PackagedList | undefined {
     const resource = this.#resource(name);
     return resource?.kind === 'list' ? resource.rendition : undefined;

@@ -58,7 +58,6 @@ export class StreamViewers implements PlayedViewers {
     this.attach();
   }
 
-  /** Counts players as viewers of the present output stream. */
   attach(): void {
     this.#players.attach(this.#options.stream.output);
   }
@@ -76,12 +75,10 @@ export class StreamViewers implements PlayedViewers {
     this.#players.close(reason);
   }
 
-  /** Hands over the sessions to another node, without ending them. */
   handOver(): HandedSession[] {
     return this.#players.handOver(Date.now());
   }
 
-  /** Takes over sessions of another node. */
   takeOver(sessions: readonly HandedSession[]): void {
     this.#players.takeOver(sessions, Date.now());
   }
@@ -142,7 +139,6 @@ export class StreamViewers implements PlayedViewers {
     if (!interrupted && !closed) this.#watching.see(node, viewers);
   }
 
-  /** Number of nodes that relay it. */
   get watching(): number {
     return this.#watching.size;
   }
@@ -152,7 +148,6 @@ export class StreamViewers implements PlayedViewers {
     this.#watching.dismiss(node);
   }
 
-  /** Ids of sessions that the server ended. */
   get kicked(): Iterable<string> {
     return new Set([...this.#players.kicked, ...this.#options.stream.output.input.kicked.ids]);
   }

@@ -6,7 +6,6 @@ const MAX_BANDWIDTH = 1e9;
 /** Target durations over which a peak is measured (RFC 8216bis 4.4.6.2, BANDWIDTH). */
 const PEAK_TARGETS = { least: 0.5, most: 1.5 };
 
-/** Properties of a segment that its rate depends on. */
 export interface Weighed {
   readonly bytes: number;
   /** Seconds. */

@@ -2,7 +2,6 @@ import type { Playlist } from '../../../core/playlist.ts';
 import type { OutputStream } from '../../../core/stream.ts';
 import type { Track } from '../../../core/track.ts';
 
-/** Name and contents of a publisher module's default playlist. */
 export interface DefaultPlaylist {
   readonly name: string;
   readonly fileName: string;

@@ -7,7 +7,6 @@ import type { Rates } from './bandwidth.ts';
 const UNKNOWN_BANDWIDTH = 1_000_000;
 const UNKNOWN_FRAMERATE = 30;
 
-/** The first attributes of EXT-X-STREAM-INF. */
 export function bandwidthOf({ peak, average }: Rates): string {
   const line = `BANDWIDTH=${peak > 0 ? Math.max(peak, average) : UNKNOWN_BANDWIDTH}`;
   return average > 0 ? `${line},AVERAGE-BANDWIDTH=${average}` : line;

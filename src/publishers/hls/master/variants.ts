@@ -1,7 +1,6 @@
 import type { Playlist, Rendition as Wanted } from '../../../core/playlist.ts';
 import type { MediaTrack, Track } from '../../../core/track.ts';
 
-/** Packaged form of one track. */
 export interface Choosable {
   readonly track: MediaTrack;
 }

@@ -56,7 +56,6 @@ export class HeldMasters<Key> {
     for (const waiters of this.#waiters.values()) waiters.limit(until);
   }
 
-  /** As `Waiters.close`. */
   close(outcome: Outcome = 'gone'): void {
     this.#closed ??= outcome;
     for (const waiters of this.#waiters.values()) waiters.close(this.#closed);

@@ -45,9 +45,7 @@ export interface Package {
    * @param urgent now; otherwise at the end of the growing segments, or of the stream
    */
   conclude(urgent: boolean): void;
-  /**
-   * Passes on the segments of the window, oldest first, and then each one as it is completed.
-   */
+  /** Passes on the segments of the window, oldest first, and then each one as it is completed. */
   follow(follower: Follower): () => void;
   /** Completes the growing segments at the end of the stream. */
   close(): void;

@@ -4,9 +4,7 @@ import { HeldMasters } from './held-masters.ts';
 
 /** A rendition that players may have to wait for. */
 export interface Startable {
-  /** Players can start with it. */
   readonly started: boolean;
-  /** Has only just begun. */
   readonly fresh: boolean;
   /** Arrival of its newest media, in milliseconds since the epoch. */
   readonly newestAt: number;
@@ -35,7 +33,6 @@ export class Readiness {
     this.#onStarted = onStarted;
   }
 
-  /** Waits for new renditions. */
   expect(): void {
     this.#waitUntil = Date.now() + HOLD_MS;
   }

@@ -39,7 +39,6 @@ export class Waiters {
     });
   }
 
-  /** Ends the waits that are ready. */
   check(): void {
     for (const waiter of this.#waiters) if (waiter.ready()) waiter.settle('ready');
   }

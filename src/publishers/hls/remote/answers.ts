@@ -60,7 +60,6 @@ export interface Relayed {
   readonly media: (file: string, fetches: boolean) => Promise<Media>;
 }
 
-/** Stream of another node that this node relays. */
 interface RelayedStream {
   /**
    * @param owner of the stream, as the asking node knows it, by incarnation
@@ -70,7 +69,6 @@ interface RelayedStream {
   passOn(from: NodeIdentity, owner: string, viewers?: number): Relayed;
 }
 
-/** Lookups of the streams that other nodes ask for. */
 export interface StreamsHere {
   readonly own: StreamHere;
   /** Finds a stream of any node if it is played here. */
@@ -212,7 +210,6 @@ function withBytes({ kind, type, body }: Media): WithBytes<Static<PlaylistCalls[
   return { answer: { kind, type }, bytes: joined(body) };
 }
 
-/** Joined segments by their parts. */
 const known = new WeakMap<readonly Buffer[], Buffer>();
 
 /** Joins the parts of a file, once for all nodes that ask at about the same time. */

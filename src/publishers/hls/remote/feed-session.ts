@@ -50,7 +50,6 @@ export class FeedSession {
   readonly #faults: FaultLog;
   readonly #onClose: () => void;
   readonly #followed = new Map<string, Followed>();
-  /** Called when more may be written. */
   readonly #waiting: (() => void)[] = [];
   readonly #timer: NodeJS.Timeout;
   readonly #watchdog = new Watchdog(SILENCE_MS, () => this.#fail('it follows chunklists and says nothing')).unref();

@@ -45,7 +45,6 @@ export class Feed {
     );
   }
 
-  /** Notes that a call was answered. */
   heard(): void {
     this.#expected = undefined;
   }

@@ -33,7 +33,6 @@ export class AwayError extends Error {
   }
 }
 
-/** Answer of a node that does not have the stream. */
 class NotHereError extends Error {
   override readonly name = 'NotHereError';
 }
@@ -56,7 +55,6 @@ export interface OwnerLinkOptions {
   readonly calls: PeerCalls;
   readonly directory: Pick<StreamDirectory, 'locate' | 'mayMove'>;
   readonly application: Application;
-  /** Name of the output stream. */
   readonly name: string;
   readonly owner: NodeIdentity;
   readonly tree: Pick<RelayTree, 'self' | 'parent' | 'has' | 'unreachable'>;
@@ -99,7 +97,6 @@ export class OwnerLink {
     return this.#retryAt !== undefined;
   }
 
-  /** True while no owner is known. */
   get lost(): boolean {
     return this.#lostAt !== undefined;
   }

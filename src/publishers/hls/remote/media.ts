@@ -35,7 +35,6 @@ export class RemoteMedia {
     return performance.now() - this.#partsAt < PARTS_MS;
   }
 
-  /** Gets cached media. */
   get(file: string): Media | undefined {
     const media = this.#cache.get(this, file);
     if (media?.kind === 'part') this.#partsAt = performance.now();

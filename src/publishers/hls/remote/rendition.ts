@@ -24,7 +24,6 @@ const FIRST_HELD_MS = 4000;
 /** Delay after which an owner is taken for silent. Less than players wait at least. */
 const LATE_MS = 1000;
 
-/** Request for a chunklist. */
 export interface WantedChunklist {
   readonly forms: ChunklistForm[];
   /** Mark of the known position, for a later state. */
@@ -46,7 +45,6 @@ export interface RemoteContext {
   hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean>;
   /** Tests whether it is sent on every change. */
   sends(file: string): boolean;
-  /** True when the sending node is silent. */
   readonly late: boolean;
   /** @throws tooManyWaiting */
   countWaiting(): void;

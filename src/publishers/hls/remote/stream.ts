@@ -150,7 +150,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     return this.#chunklists.ended;
   }
 
-  /** True while no owner is known: players get only the cached files. */
+  /** True while no owner is known: the stream is only kept for its return. */
   get lost(): boolean {
     return this.#link.lost;
   }
@@ -178,7 +178,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     if (this.#link.lostFor(now) > CONTINUED_MS) this.close();
   }
 
-  /** Forgets the stream. Idempotent. */
+  /** Idempotent. */
   close(): void {
     this.#feed.close();
     this.#masters.close('gone');

@@ -29,7 +29,6 @@ export interface RemoteStreamsOptions {
   readonly log: Logger;
 }
 
-/** Streams of other nodes that are played here. */
 export class RemoteStreams {
   readonly #options: RemoteStreamsOptions;
   readonly #cache = new MediaCache(MAX_CACHE_BYTES);

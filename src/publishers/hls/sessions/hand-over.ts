@@ -17,7 +17,6 @@ export type HandOver = (
   sessions: readonly HandedSession[],
 ) => Promise<readonly HandedSession[]>;
 
-/** Hands sessions over by calls to other nodes. */
 export function handOverBy(form: HlsForm, calls: PeerCalls, log: Logger): HandOver {
   const { sessions: call } = callsOf(form);
   return async (application, stream, owner, sessions) => {

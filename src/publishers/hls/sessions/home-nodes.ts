@@ -13,13 +13,11 @@ import { callsOf, type Report, type Verdict } from './wire.ts';
 
 const TIMEOUT_MS = 2000;
 
-/** Context of the home nodes of one stream. */
 export interface HomeNodesOptions {
   readonly form: HlsForm;
   readonly cluster: Pick<Cluster, 'self' | 'nodes'>;
   readonly calls: PeerCalls;
   readonly application: Application;
-  /** Name of the output stream. */
   readonly name: string;
   readonly tokens: SessionTokens;
   readonly log: Logger;
@@ -41,9 +39,7 @@ interface Home {
   isAway: boolean;
 }
 
-/**
- * Reports players to their homes: other nodes that admitted them and count them, wherever a balancer sends their requests.
- */
+/** Reports players to their homes: other nodes that admitted and count them, wherever a balancer sends their requests. */
 export class HomeNodes {
   readonly #options: HomeNodesOptions;
   readonly #homes = new Map<string, Home>();

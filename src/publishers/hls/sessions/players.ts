@@ -61,7 +61,6 @@ const MAX_PLAYERS = 50_000;
 /** Oldest are forgotten first. */
 export const MAX_KICKED = 10_000;
 
-/** Conditions for the admission of a stream's players. */
 export interface PlayersOptions {
   readonly kind: HlsForm['kind'];
   readonly tokens: SessionTokens;
@@ -92,7 +91,6 @@ export class Players {
     this.#kicked = options.kicked ?? new RecentSet(MAX_KICKED);
   }
 
-  /** Ids of sessions that the server ended. */
   get kicked(): ReadonlySet<string> {
     return this.#kicked;
   }
@@ -102,7 +100,6 @@ export class Players {
     for (const id of ids) this.#kicked.add(id);
   }
 
-  /** Counts players as viewers of an output stream. */
   attach(output: OutputStream): void {
     this.#output = output;
   }
@@ -113,19 +110,17 @@ export class Players {
     for (const token of this.#players.keys()) this.#unlist(token);
   }
 
-  /** Ends all sessions. Idempotent. */
+  /** Idempotent. */
   close(reason: string): void {
     this.detach();
     this.#options.grants.endAll(reason);
   }
 
-  /** Hands over the sessions with openings to another node. */
   handOver(now: number): HandedSession[] {
     this.detach();
     return this.#options.grants.handOver(now);
   }
 
-  /** Takes over sessions of another node. */
   takeOver(sessions: readonly HandedSession[], now: number): void {
     const { grants, resume } = this.#options;
     for (const { id, idleMs, grants: handed } of sessions) {
@@ -146,12 +141,10 @@ export class Players {
     return this.#options.tokens.issue(id, terms);
   }
 
-  /** Tests whether the player of a token is counted. */
   knows(token: string): boolean {
     return this.#players.has(token);
   }
 
-  /** Tests whether the server ended the session of a token. */
   hasKicked(token: string): boolean {
     const claims = this.#options.tokens.verify(token);
     return claims !== undefined && this.keepsOut(claims.id);

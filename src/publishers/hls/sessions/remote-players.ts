@@ -26,7 +26,6 @@ class RemotePlayer implements Viewer {
   bytes = 0;
   /** By the monotonic clock. */
   lastSeen = performance.now();
-  /** There is something to report. */
   changed = true;
   /** The counting node has confirmed it. */
   known = false;
@@ -48,7 +47,6 @@ class RemotePlayer implements Viewer {
   }
 }
 
-/** Conditions for the admission of players that another node counts. */
 export interface RemotePlayersOptions {
   readonly tokens: SessionTokens;
   /** Access control is configured: only tokens of sessions count that it has admitted. */

@@ -27,10 +27,7 @@ interface Held {
   lastSeen: number;
 }
 
-/**
- * Grants with openings of a stream's sessions. They outlive an interruption of the stream, during which no session is
- * listed.
- */
+/** Grants with openings of the sessions of a stream. They outlive its interruption, during which no session is listed. */
 export class SessionGrants {
   readonly #ended: RecentSet<string>;
   readonly #sessions = new Map<string, Held>();
@@ -82,7 +79,7 @@ export class SessionGrants {
     this.#sessions.delete(id);
   }
 
-  /** Ends all grants. Idempotent. */
+  /** Idempotent. */
   endAll(reason: string): void {
     for (const id of [...this.#sessions.keys()]) this.end(id, reason);
   }

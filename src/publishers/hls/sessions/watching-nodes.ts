@@ -32,7 +32,6 @@ export class WatchingNodes {
     return this.#nodes.has(incarnation);
   }
 
-  /** Viewers of all nodes. */
   get viewers(): number {
     let count = 0;
     for (const { viewers } of this.#nodes.values()) count += viewers;

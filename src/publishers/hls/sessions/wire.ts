@@ -13,7 +13,6 @@ export const MAX_REPORTED = 1000;
 /** Forms of a chunklist, as `forms` of a call names them. */
 export const FORMS: readonly ChunklistForm[] = ['full', 'delta', 'legacy'];
 
-/** Names of an output stream and of what contains it. */
 export interface StreamPath {
   readonly vhost: string;
   readonly app: string;
@@ -23,7 +22,6 @@ export interface StreamPath {
 const Form = Type.Union([Type.Literal('full'), Type.Literal('delta'), Type.Literal('legacy')]);
 const Counted = Type.Object({ msn: Type.Integer(), parts: Type.Integer() });
 
-/** Present chunklist of the owner. */
 export const ChunklistState = Type.Object({
   run: Type.String(),
   edition: Type.Number(),
@@ -44,7 +42,6 @@ export const ChunklistState = Type.Object({
   /** The owner sends the stream to enough nodes: from now on the caller gets it from one of those. */
   atCapacity: Type.Optional(Type.Boolean()),
 });
-/** See its schema. */
 export type ChunklistState = Static<typeof ChunklistState>;
 
 /** Master playlist for any player, and the token of the player that the call names, if any. */
@@ -53,7 +50,6 @@ export const MasterState = Type.Object({
   template: Type.String(),
   token: Type.Optional(Type.String()),
 });
-/** See its schema. */
 export type MasterState = Static<typeof MasterState>;
 
 /** Players that a node serves: token, bytes since the last report, milliseconds since it was seen. */
@@ -67,7 +63,6 @@ export const Report = Type.Object({
   /** Bytes of players that are not counted. */
   bytes: Type.Number({ minimum: 0 }),
 });
-/** See its schema. */
 export type Report = Static<typeof Report>;
 
 const Verdict = Type.Union([
@@ -91,10 +86,8 @@ export const Newcomer = Type.Object({
   /** Passes to the owner of the stream if there is a master playlist and the player plays. */
   grant: GRANT_STATE,
 });
-/** See its schema. */
 export type Newcomer = Static<typeof Newcomer>;
 
-/** Sessions of a stream that another node takes over. */
 const HandedSessions = Type.Array(
   Type.Object({
     id: Type.String({ minLength: 1, maxLength: 128 }),
@@ -112,7 +105,6 @@ const HandedSessions = Type.Array(
 /** Answers about the players of a report, in order. */
 export const Verdicts = Type.Object({ players: Type.Array(Verdict) });
 
-/** File of an output stream. */
 const File = {
   ...STREAM_FIELDS,
   file: Type.String(),
@@ -122,7 +114,6 @@ const File = {
   relayOf: Type.Optional(Type.String()),
 };
 
-/** Request for a chunklist. */
 export const PlaylistRequest = {
   ...File,
   /** Mark of the known position: the answer is a later one. */
@@ -132,7 +123,6 @@ export const PlaylistRequest = {
   viewers: Type.Optional(Type.Integer({ minimum: 0 })),
 };
 
-/** Description of a media file. */
 export const MediaDescription = {
   kind: Type.Union([Type.Literal('part'), Type.Literal('segment'), Type.Literal('init')]),
   type: Type.Union([Type.Literal('video'), Type.Literal('audio'), Type.Literal('ts')]),
@@ -167,7 +157,6 @@ const VISITS = definePeerCall('visits', REPORT.request, Verdicts);
 const KICKED = definePeerCall('kicked', Type.Object(STREAM_FIELDS), Type.Array(Type.String()));
 const SESSIONS = definePeerCall('sessions', Type.Object({ ...STREAM_FIELDS, sessions: HandedSessions }), Type.Null());
 
-/** Names the calls for a kind of HLS. */
 export function callsOf({ kind }: HlsForm): PlaylistCalls {
   const named = <C extends PeerCall>(call: C): C => ({ ...call, name: `${kind}/${call.name}` });
   return {
