@@ -25,7 +25,6 @@ interface Fed {
 }
 
 const LABEL = 'events';
-/** Codecs whose data are text. */
 const TEXT: ReadonlySet<Codec> = new Set(['CUE']);
 
 /**

@@ -15,7 +15,6 @@ export interface WebrtcPublisherOptions {
   readonly registry: Registry;
   readonly access: Access;
   readonly pool: WorkerPool;
-  /** RTP of publishers over WebRTC. */
   readonly producers: LiveProducers;
   readonly bind: WebrtcBindConfig;
   readonly log: Logger;

@@ -71,7 +71,6 @@ export class LayerControl extends EventEmitter<LayerEvents> {
     });
   }
 
-  /** The track that is sent; undefined while none is. */
   get sent(): MediaTrack | undefined {
     const layer = this.#consumer.currentLayers?.spatialLayer;
     return layer === undefined ? undefined : this.#tracks[layer];

@@ -67,7 +67,6 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
   #flows = false;
   #closed = false;
 
-  /** @param way how to reach the viewer */
   constructor(id: string, publisher: StreamPublisher, selection: Selection, worker: MediaWorker, way: TransportChoice) {
     super();
     this.id = id;
@@ -99,7 +98,6 @@ export class WebrtcSession extends EventEmitter<SessionEvents> implements Sessio
     return this.#media.map(({ kind, mid, consumer }) => ({ kind, mid, rtpParameters: consumer.rtpParameters }));
   }
 
-  /** Section in which events are sent; undefined where none are. */
   get events(): Omit<DataChannelMedia, 'sctpPort'> | undefined {
     return this.#events?.media;
   }

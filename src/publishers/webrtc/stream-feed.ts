@@ -49,7 +49,6 @@ export class StreamFeed {
   #reader: Reader | undefined;
   #closed = false;
 
-  /** @param producers RTP of publishers, for bypassed tracks */
   constructor(stream: OutputStream, config: FeedConfig, producers: LiveProducers, log: Logger) {
     const { playoutDelay, delayBufferTimeMs } = config;
     const steady = config.jitterBuffer ? new DelayedStream(stream, jitterBuffer()) : stream;
@@ -177,9 +176,7 @@ export class StreamFeed {
     }
   }
 
-  /**
-   * Producers of the tracks if they can go past this process: all of them, without a delay or header extensions of this server.
-   */
+  /** Producers of the tracks, if all can go past this process: without a delay or header extensions of this server. */
   #live(tracks: readonly MediaTrack[]): LiveProducer[] | undefined {
     if (this.#source !== this.#stream) return undefined;
     if (this.#playoutDelay !== undefined && tracks[0]?.type === 'video') return undefined;

@@ -43,7 +43,6 @@ export function endsWith({ newest, open }: Position, msn: number, part?: number)
   return msn === newest?.msn && part >= newest.parts && newest.parts > 0 && open.parts === 1;
 }
 
-/** Tests whether a request is too far ahead of the chunklist. */
 export function tooFar(position: Position, msn: number, part: number | undefined): boolean {
   const { partTarget } = position;
   const last = lastOf(position);

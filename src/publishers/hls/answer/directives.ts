@@ -12,10 +12,7 @@ export interface Directives {
 const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false };
 const NUMBER = /^\d{1,15}$/;
 
-/**
- * @param query raw query of the request, without `?`
- * @throws playlistDirective
- */
+/** @param query raw query of the request, without `?` @throws playlistDirective */
 export function parseDirectives(query: string): Directives {
   if (!query.includes('_HLS_')) return NONE;
   const values = new URLSearchParams(query);

@@ -19,7 +19,6 @@ export interface FollowedSegment {
   /** Playlist lines for ad breaks that began before it and last until this segment at least. */
   readonly breaksBefore: string;
   readonly bytes: number;
-  /** Initialization of fragmented MP4. */
   readonly init?: { readonly name: string; readonly data: Buffer };
   body(): Promise<readonly Buffer[]> | readonly Buffer[];
 }

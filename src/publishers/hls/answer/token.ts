@@ -122,7 +122,6 @@ function parted(bytes: Buffer): { readonly claims: Buffer; readonly macs: readon
   return { claims: bytes.subarray(0, end), macs };
 }
 
-/** Tests whether a text looks like a token that names a virtual host. */
 export function namesVhost(text: string): boolean {
   return NAMES_VHOST.test(text);
 }

@@ -25,7 +25,6 @@ export interface DumpOptions {
   readonly stream: string;
   /** Keeps on-demand encoders and pulls running. @returns a function that ends this */
   readonly watch: () => () => void;
-  /** As `Package.follow`. */
   readonly follow: (follower: Follower) => () => void;
   /** Requested master playlists that can be played. */
   readonly masters: () => readonly DumpedMaster[];
@@ -89,10 +88,7 @@ export class Dump {
     return { outputPath, ...(infoFile !== undefined && { infoFile }) };
   }
 
-  /**
-   * Writes the window, then follows the stream.
-   * @throws DumpError, errors of the system; the dump has ended then
-   */
+  /** Writes the window, then follows the stream. @throws DumpError, errors of the system; the dump has ended then */
   async start(): Promise<void> {
     const { outputPath, watch, follow, onEnd } = this.#options;
     try {

@@ -35,7 +35,6 @@ export interface StreamDumpsOptions {
   readonly config: HlsPublisherConfig;
   /** Present output stream, which changes when the stream is continued. */
   readonly output: () => OutputStream;
-  /** As `PackagedStream.settled`. */
   readonly settled: () => Promise<void> | undefined;
   readonly log: Logger;
 }
@@ -90,11 +89,7 @@ export class StreamDumps {
     }
   }
 
-  /**
-   * Completes a dump, or all of them. Resolves within a few seconds.
-   * @returns their ids
-   * @throws dumpNotFound
-   */
+  /** Completes a dump, or all of them. Resolves within a few seconds. @returns their ids @throws dumpNotFound */
   async stop(id?: string): Promise<string[]> {
     const entry = id === undefined ? undefined : this.#dumps.get(id);
     if (id !== undefined && entry === undefined) throw kilnError('dumpNotFound', this.#path);

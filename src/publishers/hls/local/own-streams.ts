@@ -25,7 +25,6 @@ export interface OwnStreamsOptions {
   readonly access: Pick<Access, 'adopt' | 'resume'>;
   readonly homes: CreateHomeNodes;
   readonly handOver: HandOver;
-  /** As in `PackageOptions`. */
   readonly partDelay: Histogram;
   readonly log: Logger;
 }

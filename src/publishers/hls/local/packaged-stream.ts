@@ -33,7 +33,6 @@ export interface PackagedStreamOptions {
   readonly output: OutputStream;
   readonly application: Application;
   readonly config: HlsPublisherConfig;
-  /** As in `PackageOptions`. */
   readonly partDelay?: Histogram;
   readonly log: Logger;
 }

@@ -35,7 +35,6 @@ export function variants<R extends Choosable>(playlist: Playlist, renditions: re
   return all.filter((one, at) => all.findIndex((other) => isSame(one, other)) === at);
 }
 
-/** Renditions of some variants, each once. */
 export function renditionsOf<R extends Choosable>(all: readonly Variant<R>[]): R[] {
   return [...new Set(all.flatMap(({ video, audios }) => (video === undefined ? audios : [video, ...audios])))];
 }

@@ -4,7 +4,6 @@ import { waitMs, type Wait } from './wait.ts';
 import type { HeldMasters } from './held-masters.ts';
 import { MAX_WAITING, type Outcome, type Waiters } from './waiters.ts';
 
-/** A stream that requests wait for. */
 export interface Awaiting {
   readonly interrupted: boolean;
   /** Seconds. */

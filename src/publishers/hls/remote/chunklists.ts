@@ -21,7 +21,6 @@ export interface RemoteChunklistsOptions {
   readonly feed: Pick<Feed, 'hold' | 'sends' | 'late' | 'heard'>;
   /** Number of viewers of this node and of its child nodes. */
   readonly viewers: () => number;
-  /** Called with the run of the stream that the owner reports. */
   readonly onRun: (run: string) => void;
   readonly log: Logger;
 }
@@ -100,7 +99,6 @@ export class RemoteChunklists implements RemoteContext {
     return this.#options.feed.late;
   }
 
-  /** Takes a chunklist that the source node has sent. */
   take(name: string, state: ChunklistState, owner: NodeIdentity): void {
     this.#note(state);
     this.#renditions.get(name)?.take(state, owner);

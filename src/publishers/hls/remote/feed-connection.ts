@@ -17,7 +17,6 @@ const UNUSED_MS = 10_000;
 export interface FeedConnectionOptions {
   readonly link: OwnerLink;
   readonly path: StreamPath;
-  /** Number of viewers of this node and of its child nodes. */
   readonly viewers: () => number;
   readonly wantsParts: () => boolean;
   /** @param owner of the stream, whose chunklist it is */

@@ -58,7 +58,6 @@ export class Feed {
     return connection !== undefined && (await connection.hold(file, wanted, Math.max(holdMs, LATE_MS)));
   }
 
-  /** Tests whether the present source sends the changes of a chunklist. */
   sends(file: string): boolean {
     return this.#connection?.isFrom(this.#options.link.source) === true && this.#connection.sends(file);
   }

@@ -171,7 +171,6 @@ export class OwnerLink {
     return ownAnswer;
   }
 
-  /** Leaves a sender that is silent. */
   leave({ node }: Source): void {
     this.#sender.refused(node, 'failed');
   }

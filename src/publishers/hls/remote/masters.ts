@@ -36,7 +36,6 @@ export class RemoteMasters {
   /** Requests for playlists that the owner does not have yet. */
   readonly #waiting = new HeldMasters<string>();
 
-  /** @param onRun called with the run of the stream that the owner reports */
   constructor(link: OwnerLink, onRun: (run: string) => void) {
     this.#link = link;
     this.#onRun = onRun;

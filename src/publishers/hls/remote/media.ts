@@ -41,7 +41,6 @@ export class RemoteMedia {
     return media;
   }
 
-  /** Takes a part that the source node has sent. */
   put(file: string, part: Media): void {
     this.#cache.put(this, file, part);
   }

@@ -43,7 +43,6 @@ export interface RemoteContext {
   load(file: string, wanted: WantedChunklist, holdMs: number): Promise<ChunklistState | undefined>;
   /** Waits for the chunklist to be sent, for `holdMs` at most. @returns false where it is to be loaded */
   hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean>;
-  /** Tests whether it is sent on every change. */
   sends(file: string): boolean;
   readonly late: boolean;
   /** @throws tooManyWaiting */

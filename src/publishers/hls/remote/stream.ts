@@ -155,7 +155,6 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     return this.#link.lost;
   }
 
-  /** Follows the stream to its present owner, as the directory has it. */
   follow(owner: NodeIdentity | undefined): void {
     this.#link.follow(owner);
     if (!this.lost) return;

@@ -53,7 +53,7 @@ export interface RemotePlayersOptions {
   readonly guarded: boolean;
   /** Limit of the application, for all nodes. */
   readonly maxConnection: number;
-  /** Tests whether the counting node is known to be unreachable. */
+  /** The counting node is known to be unreachable. */
   readonly isAway: () => boolean;
   /** Sends a report; undefined if there was no answer, for any reason. Never rejects. */
   readonly report: (report: Report) => Promise<readonly Verdict[] | undefined>;

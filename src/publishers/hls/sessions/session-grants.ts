@@ -6,7 +6,6 @@ import { kilnError } from '../../../errors.ts';
 /** Grant that needs no more of its openings than their ids. */
 export type HlsSessionGrant = Pick<Grant<WebhookSessionId>, 'until' | 'openings' | 'end' | 'handOver'>;
 
-/** Session for the node that takes it over. */
 export interface HandedSession {
   readonly id: string;
   /** Milliseconds since its last request. */
