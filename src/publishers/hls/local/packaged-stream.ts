@@ -123,7 +123,7 @@ export class PackagedStream implements PlayedFiles {
     this.package.conclude(urgent);
   }
 
-  /** Ends the playlists and every wait. Idempotent. */
+  /** Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

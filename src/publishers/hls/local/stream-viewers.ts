@@ -143,7 +143,6 @@ export class StreamViewers implements PlayedViewers {
     return this.#watching.size;
   }
 
-  /** Notes that a node was sent to another one for the stream. */
   dismiss(node: NodeIdentity): void {
     this.#watching.dismiss(node);
   }
@@ -152,7 +151,6 @@ export class StreamViewers implements PlayedViewers {
     return new Set([...this.#players.kicked, ...this.#options.stream.output.input.kicked.ids]);
   }
 
-  /** Tests whether the server ended the session of a token, which stays rejected. */
   hasKicked(token: string): boolean {
     return this.#players.hasKicked(token);
   }

@@ -52,7 +52,6 @@ export interface RemoteContext {
   onFault(error: unknown): void;
 }
 
-/** A call that the owner has not answered. */
 interface Pending {
   readonly owner: NodeIdentity;
   /** When it is late, by the monotonic clock. */
@@ -208,7 +207,6 @@ export class RemoteRendition implements Chunklist {
     return this.#loading;
   }
 
-  /** Loads a form that was not requested when the known state was loaded. */
   async #loadText(form: ChunklistForm): Promise<Text> {
     this.#askedFor.set(form, performance.now());
     // the load that is under way may have been sent without it

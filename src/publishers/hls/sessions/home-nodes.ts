@@ -99,7 +99,6 @@ export class HomeNodes {
     return application.config.publishers.maxConnection > 0 || (form.config(application)?.maxConnection ?? 0) > 0;
   }
 
-  /** Finds a node that is not lost. */
   #find(id: string): NodeRow | undefined {
     return this.#options.cluster.nodes().find((node) => node.id === id && node.state !== 'lost');
   }

@@ -67,7 +67,6 @@ export interface PlayersOptions {
   /** Access control is configured: only tokens of sessions count that it has admitted. */
   readonly guarded: boolean;
   readonly grants: SessionGrants;
-  /** Resumes a session of another node. */
   readonly resume: (until: number | undefined, openings: readonly WebhookSessionId[]) => HlsSessionGrant;
   /** Ids of sessions that the server ended; new ones are added. */
   readonly kicked?: RecentSet<string>;
@@ -83,7 +82,6 @@ export class Players {
   readonly #options: PlayersOptions;
   readonly #players = new Map<string, Player>();
   readonly #kicked: RecentSet<string>;
-  /** Called when the server has ended a session. */
   onKick: () => void = () => {};
 
   constructor(options: PlayersOptions) {
