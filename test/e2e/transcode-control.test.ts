@@ -14,13 +14,17 @@ import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
 import { AAC, BYPASS, LONG_LLHLS, OPUS, ladderXml, video } from '../support/media/ladder-config.ts';
 import type { Recording } from '../support/hls/llhls-recording.ts';
 import { long } from '../support/runner/long.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { moreSegments, recordings, trackOf } from '../support/hls/renditions.ts';
 import { until } from '../support/time/until.ts';
 import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 
 const run = promisify(execFile);
 
-async function start(t: ExecutionContext, options: KilnOptions): Promise<Kiln> {
+const undo = new Teardown();
+test.after.always(() => undo.run());
+
+async function start(t: Pick<ExecutionContext, 'teardown'>, options: KilnOptions): Promise<Kiln> {
   const kiln = await Kiln.start({ llhls: LONG_LLHLS, ...options });
   t.teardown(() => kiln.stop());
   return kiln;
@@ -45,63 +49,60 @@ async function activeEncoders(kiln: Kiln): Promise<number> {
     .reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
 }
 
-test.serial(
-  'on demand, encoders rest while nobody watches and come back for a WebRTC viewer and for an LL-HLS player',
-  async (t) => {
-    const pictureAlone = `<OutputProfile><Name>picture</Name><OutputStreamName>\${OriginStreamName}_p</OutputStreamName><Encodes>${video(88, 100)}</Encodes></OutputProfile>`;
-    const kiln = await start(t, {
-      application: ladderXml([video(88, 100), AAC, OPUS], { options: '<OnDemand>true</OnDemand>', more: pictureAlone }),
-    });
-    publish(t, kiln);
-    // of this one, a profile never makes an output
-    const sound = new Program('ffmpeg', [
-      '-nostdin',
-      '-v',
-      'error',
-      '-re',
-      '-f',
-      'lavfi',
-      '-i',
-      'sine',
-      '-ac',
-      '2',
-      '-ar',
-      '48000',
-      '-c:a',
-      'aac',
-      '-f',
-      'flv',
-      kiln.rtmpUrl('sound'),
-    ]);
-    t.teardown(() => sound.stop());
-    await kiln.liveStream('live');
-    await kiln.liveStream('sound');
-    t.like((await trackOf(kiln, '88p'))?.video, { codecStatus: 'Ready', codecModule: 'x264' });
-    await until('the encoders rest', () => encodersOf(kiln.pid).length === 0);
-    await until('none is counted', async () => (await activeEncoders(kiln)) === 0);
+test('on demand, encoders rest while nobody watches and come back for a WebRTC viewer and for an LL-HLS player', async (t) => {
+  const pictureAlone = `<OutputProfile><Name>picture</Name><OutputStreamName>\${OriginStreamName}_p</OutputStreamName><Encodes>${video(88, 100)}</Encodes></OutputProfile>`;
+  const kiln = await start(t, {
+    application: ladderXml([video(88, 100), AAC, OPUS], { options: '<OnDemand>true</OnDemand>', more: pictureAlone }),
+  });
+  publish(t, kiln);
+  // of this one, a profile never makes an output
+  const sound = new Program('ffmpeg', [
+    '-nostdin',
+    '-v',
+    'error',
+    '-re',
+    '-f',
+    'lavfi',
+    '-i',
+    'sine',
+    '-ac',
+    '2',
+    '-ar',
+    '48000',
+    '-c:a',
+    'aac',
+    '-f',
+    'flv',
+    kiln.rtmpUrl('sound'),
+  ]);
+  t.teardown(() => sound.stop());
+  await kiln.liveStream('live');
+  await kiln.liveStream('sound');
+  t.like((await trackOf(kiln, '88p'))?.video, { codecStatus: 'Ready', codecModule: 'x264' });
+  await until('the encoders rest', () => encodersOf(kiln.pid).length === 0);
+  await until('none is counted', async () => (await activeEncoders(kiln)) === 0);
 
-    const peer = new ViewerPeer();
-    t.teardown(() => peer.close());
-    await peer.play(kiln.httpUrl('/app/live?direction=whep'));
-    await peer.until(() => peer.frames().length >= 30 && peer.packets.audio.length >= 30);
-    t.is(encodersOf(kiln.pid).length, 1, 'those of the other stream rest');
-    t.is(await activeEncoders(kiln), 1);
+  const peer = new ViewerPeer();
+  t.teardown(() => peer.close());
+  await peer.play(kiln.httpUrl('/app/live?direction=whep'));
+  await peer.until(() => peer.frames().length >= 30 && peer.packets.audio.length >= 30);
+  t.is(encodersOf(kiln.pid).length, 1, 'those of the other stream rest');
+  t.is(await activeEncoders(kiln), 1);
 
-    const player = { stream: 'sound' };
-    t.is(
-      (await fetch(kiln.httpUrl('/app/sound/llhls.m3u8'))).status,
-      200,
-      'who asks for a playlist wakes them, and waits',
-    );
-    const [old] = await until('the sound is back', () => recordings(kiln, ['aac'], player).catch(() => undefined));
-    const before = Math.max(...(old?.segments.map(({ msn }) => msn) ?? []));
-    const [tone] = (await moreSegments(kiln, ['aac'], 2, player)) as [Recording];
-    t.true(tone.segments.some(({ msn, gap, frames }) => msn > before && !gap && frames.length > 0));
-    t.is(encodersOf(kiln.pid).length, 2);
-  },
-);
+  const player = { stream: 'sound' };
+  t.is(
+    (await fetch(kiln.httpUrl('/app/sound/llhls.m3u8'))).status,
+    200,
+    'who asks for a playlist wakes them, and waits',
+  );
+  const [old] = await until('the sound is back', () => recordings(kiln, ['aac'], player).catch(() => undefined));
+  const before = Math.max(...(old?.segments.map(({ msn }) => msn) ?? []));
+  const [tone] = (await moreSegments(kiln, ['aac'], 2, player)) as [Recording];
+  t.true(tone.segments.some(({ msn, gap, frames }) => msn > before && !gap && frames.length > 0));
+  t.is(encodersOf(kiln.pid).length, 2);
+});
 
-long('without output profiles, audio is encoded for WebRTC while somebody plays by it, and not for HLS', async (t) => {
+long('without output profiles, audio is encoded for WebRTC while it has viewers, and not for HLS', async (t) => {
   const kiln = await start(t, {});
   publish(t, kiln);
   await kiln.liveStream('live');
@@ -134,7 +135,7 @@ const PROFILES = {
   ],
 };
 
-long('a control server names the output profiles; one that takes its time costs no picture', async (t) => {
+long('a control server names the output profiles; a slow one costs no frame', async (t) => {
   const { url, questions } = await controlServer(t, (response) => {
     setTimeout(() => json({ allowed: true, outputProfiles: PROFILES })(response), 1500);
   });
@@ -177,82 +178,70 @@ long(
   },
 );
 
-long('an overlay is drawn on what is encoded and not on the source', async (t) => {
+const [WIDTH, HEIGHT] = [160, 88];
+
+/** A folder with a white logo, and an overlay of it on the track `drawn`. @returns the path of OverlayInfo.xml */
+async function writeOverlay(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-overlay-'));
-  t.teardown(() => rm(folder, { recursive: true }));
-  const [width, height] = [160, 88];
-  await run('ffmpeg', [
-    '-v',
-    'error',
-    '-f',
-    'lavfi',
-    '-i',
-    'color=white:size=40x20',
-    '-frames:v',
-    '1',
-    '-pix_fmt',
-    'rgba',
-    join(folder, 'logo.png'),
-  ]);
+  undo.teardown(() => rm(folder, { recursive: true }));
+  const white = ['-f', 'lavfi', '-i', 'color=white:size=40x20', '-frames:v', '1', '-pix_fmt', 'rgba'];
+  await run('ffmpeg', ['-v', 'error', ...white, join(folder, 'logo.png')]);
+  const info = join(folder, 'OverlayInfo.xml');
   await writeFile(
-    join(folder, 'OverlayInfo.xml'),
+    info,
     '<?xml version="1.0"?><OverlayMap><OverlayInfo>' +
       '<OutputStreamName>live</OutputStreamName><VariantNames>drawn</VariantNames>' +
       '<Overlay><Url>logo.png</Url><Left>MAIN_W-60</Left><Top>20</Top></Overlay></OverlayInfo></OverlayMap>',
   );
+  return info;
+}
+
+/** The luma by place in two encoded tracks of a black source: of the one that has an overlay, and of another. */
+async function recordOverlay() {
   const encode = (name: string) =>
-    `<Video><Name>${name}</Name><Codec>h264</Codec><Width>${width}</Width><Height>${height}</Height><Bitrate>200000</Bitrate></Video>`;
-  const kiln = await start(t, {
+    `<Video><Name>${name}</Name><Codec>h264</Codec><Width>${WIDTH}</Width><Height>${HEIGHT}</Height><Bitrate>200000</Bitrate></Video>`;
+  const kiln = await start(undo, {
     application: ladderXml([encode('drawn'), encode('plain')], {
-      options: `<MediaOptions><Overlays><Enable>true</Enable><Path>${folder}/OverlayInfo.xml</Path></Overlays></MediaOptions>`,
+      options: `<MediaOptions><Overlays><Enable>true</Enable><Path>${await writeOverlay()}</Path></Overlays></MediaOptions>`,
     }),
   });
-  const publisher = new Program('ffmpeg', [
-    '-nostdin',
-    '-v',
-    'error',
-    '-re',
-    '-f',
-    'lavfi',
-    '-i',
-    'color=black:size=320x180:rate=15',
-    '-c:v',
-    'libx264',
-    '-preset',
-    'ultrafast',
-    '-tune',
-    'zerolatency',
-    '-pix_fmt',
-    'yuv420p',
-    '-g',
-    '15',
-    '-f',
-    'flv',
-    kiln.rtmpUrl('live'),
-  ]);
-  t.teardown(() => publisher.stop());
+  const publisher = publishPattern(kiln.rtmpUrl('live'), { source: 'color=black:size=320x180:rate=15', rate: 15 });
+  undo.teardown(() => publisher.stop());
   await kiln.liveStream('live');
-  const [drawn, plain] = (await moreSegments(kiln, ['drawn', 'plain'], 2)) as [Recording, Recording];
-  const [picture, without] = await Promise.all([drawn, plain].map(({ file }) => lastPicture(file, width, height)));
-  const luma = (of: Buffer | undefined, x: number, y: number) => of?.[y * width + x] ?? -1;
-  for (const [x, y] of [
-    [105, 25],
-    [120, 30],
-    [135, 35],
-  ] as const) {
-    t.true(luma(picture, x, y) > 200, `${x},${y}: ${luma(picture, x, y)}`);
-    t.true(luma(without, x, y) < 40);
-  }
+  const recorded = await moreSegments(kiln, ['drawn', 'plain'], 2);
+  await kiln.stop();
+  const [drawn, plain] = await Promise.all(recorded.map(({ file }) => lastPicture(file, WIDTH, HEIGHT)));
+  const lumaOf = (picture: Buffer | undefined) => (x: number, y: number) => picture?.[y * WIDTH + x] ?? -1;
+  return { drawn: lumaOf(drawn), plain: lumaOf(plain) };
+}
+
+let overlaid: ReturnType<typeof recordOverlay> | undefined;
+const recordedOverlay = () => (overlaid ??= recordOverlay());
+/** Points within the logo. */
+const COVERED = [
+  [105, 25],
+  [120, 30],
+  [135, 35],
+] as const;
+
+long('an overlay is drawn on the encoded track that it names, at its place', async (t) => {
+  const { drawn } = await recordedOverlay();
+  for (const [x, y] of COVERED) t.true(drawn(x, y) > 200, `${x},${y}: ${drawn(x, y)}`);
   for (const [x, y] of [
     [90, 30],
     [150, 30],
     [120, 10],
     [120, 50],
   ] as const)
-    t.true(luma(picture, x, y) < 40, `${x},${y}`);
+    t.true(drawn(x, y) < 40, `${x},${y}`);
 });
 
-test.serial('output profiles made, replaced and deleted by the API rule the next publish of the stream', async (t) => {
+long('an overlay is not drawn on the source, from which other tracks are encoded', async (t) => {
+  const { plain } = await recordedOverlay();
+  for (const [x, y] of COVERED) t.true(plain(x, y) < 40, `${x},${y}: ${plain(x, y)}`);
+});
+
+test('output profiles made, replaced and deleted by the API rule the next publish of the stream', async (t) => {
   const kiln = await start(t, { hostName: 'static.example.com' });
   const application = {
     name: 'app',
