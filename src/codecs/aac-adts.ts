@@ -6,14 +6,13 @@ export interface AdtsHeader {
   /** Audio object type, 1 to 4. */
   readonly objectType: number;
   readonly samplerate: number;
-  /** 0: told by a program config element in the frame. */
+  /** 0 where a program config element in the frame gives the channels. */
   readonly channelConfiguration: number;
   readonly channels: number;
   /** 7, or 9 with a checksum. */
   readonly headerLength: number;
   /** Header included. */
   readonly frameLength: number;
-  /** Raw data blocks in the frame. */
   readonly blocks: number;
 }
 
@@ -27,17 +26,14 @@ const VARIABLE_BITRATE = 0x7ff;
 export function adtsBytes(data: Buffer, at: number): number | undefined {
   if (at + HEADER_BYTES > data.length) return undefined;
   const flags = data[at + 1] as number;
-  // layer 0, in which a checksum or none does not matter
+  // the layer is 0; the checksum flag may be either
   if (data[at] !== 0xff || (flags & 0xf6) !== 0xf0 || SAMPLERATES[((data[at + 2] as number) >> 2) & 15] === undefined)
     return 0;
   const bytes = (data.readUIntBE(at + 3, 3) >> 5) & MAX_FRAME_LENGTH;
   return bytes < ((flags & 1) === 0 ? HEADER_BYTES + CHECKSUM_BYTES : HEADER_BYTES) ? 0 : bytes;
 }
 
-/**
- * Reads the header that `data` begins with.
- * @throws BitstreamError
- */
+/** Reads the header at the start of `data`. @throws BitstreamError */
 export function parseAdtsHeader(data: Buffer): AdtsHeader {
   const reader = new BitReader(data.subarray(0, HEADER_BYTES));
   if (reader.read(12) !== SYNC) throw new BitstreamError('not an ADTS header');
@@ -59,7 +55,7 @@ export function parseAdtsHeader(data: Buffer): AdtsHeader {
 }
 
 /**
- * The frames of whole ADTS data with their raw payload, as slices.
+ * Splits whole ADTS data into frames, each payload a slice.
  * @public
  * @throws BitstreamError when a frame is cut off or holds more than one raw data block
  */
@@ -74,7 +70,7 @@ export function* adtsFrames(data: Buffer): IterableIterator<{ header: AdtsHeader
   }
 }
 
-/** Bytes of a raw frame with its header. @throws BitstreamError when ADTS cannot tell so many */
+/** Bytes of a raw frame with its header. @throws BitstreamError when the length field is too small for it */
 export function adtsLength(payloadLength: number): number {
   const length = payloadLength + HEADER_BYTES;
   if (length > MAX_FRAME_LENGTH) throw new BitstreamError('ADTS cannot carry this AAC frame');
@@ -82,10 +78,10 @@ export function adtsLength(payloadLength: number): number {
 }
 
 /**
- * The 7 bytes in front of one raw frame.
+ * Builds the 7-byte header of one raw frame.
  * @public
  * @param payloadLength bytes of the raw frame
- * @throws BitstreamError when ADTS cannot tell the format or the length
+ * @throws BitstreamError when ADTS cannot express the format or the length
  */
 export function buildAdtsHeader(
   format: Pick<AdtsHeader, 'objectType' | 'samplerate' | 'channelConfiguration'>,

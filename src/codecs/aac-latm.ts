@@ -1,50 +1,49 @@
 import { parseAudioSpecificConfig, readAudioSpecificConfig } from './aac.ts';
 import { BitReader, BitstreamError, BitWriter, tolerant } from './bits.ts';
 
-/** The head of an AudioSyncStream's frame, LOAS (ISO/IEC 14496-3 1.7.2): sync word and length. */
+/** Sync word and length of an AudioSyncStream frame, LOAS (ISO/IEC 14496-3 1.7.2). */
 const LOAS_HEADER_BYTES = 3;
 const LOAS_SYNC = 0x2b7;
 const MAX_CONFIG_BITS = 8 * 256;
 
-/** What a StreamMuxConfig says of the frames. */
 interface MuxConfig {
   readonly config: Buffer;
   readonly subFrames: number;
 }
 
-/** Bytes of the LOAS frame that starts at `at`, its head included; 0 where none does, undefined when there is less than a head. */
+/** Bytes of the LOAS frame at `at`, header included; 0 when there is none, undefined when less than a header is left. */
 export function loasBytes(data: Buffer, at: number): number | undefined {
   if (at + LOAS_HEADER_BYTES > data.length) return undefined;
   const head = data.readUIntBE(at, LOAS_HEADER_BYTES);
   return head >> 13 === LOAS_SYNC ? LOAS_HEADER_BYTES + (head & 0x1fff) : 0;
 }
 
-/** AAC in LATM (ISO/IEC 14496-3 1.7.3), one program with one layer, as everybody sends it: to raw frames. */
+/** Reads raw AAC frames from LATM (ISO/IEC 14496-3 1.7.3) of one program with one layer; no known sender uses more. */
 export class LatmReader {
   #mux: MuxConfig | undefined;
 
-  /** AudioSpecificConfig of the frames that were read last. */
+  /** AudioSpecificConfig of the latest frames. */
   get config(): Buffer | undefined {
     return this.#mux?.config;
   }
 
-  /** Takes a StreamMuxConfig that comes apart from the frames. @throws BitstreamError */
+  /** Sets a StreamMuxConfig received apart from the frames. @throws BitstreamError */
   configure(muxConfig: Buffer): void {
     const read = tolerant(() => readMuxConfig(new BitReader(muxConfig), muxConfig, this.#mux));
     this.#mux = read ?? readOpenConfig(muxConfig);
   }
 
   /**
-   * The raw frames of one LOAS frame, in memory of their own; none before the configuration came.
-   * @throws BitstreamError when it is malformed, or holds what nobody sends
+   * Reads the raw frames of one LOAS frame, copied; none before the configuration is known.
+   * @throws BitstreamError when malformed, or of an unsupported form
    */
   frames(loas: Buffer): Buffer[] {
     return this.element(loas.subarray(LOAS_HEADER_BYTES), true);
   }
 
   /**
-   * The same of one AudioMuxElement.
-   * @param hasConfig it may bring the configuration: muxConfigPresent
+   * Reads the raw frames of one AudioMuxElement, as `frames` does.
+   * @param hasConfig muxConfigPresent: the element may carry the configuration
    * @throws BitstreamError
    */
   element(element: Buffer, hasConfig: boolean): Buffer[] {
@@ -77,8 +76,8 @@ function readMuxConfig(reader: BitReader, data: Buffer, known: MuxConfig | undef
 }
 
 /**
- * StreamMuxConfig of version 0 whose AudioSpecificConfig has extensions, which version 0 cannot tell the end of. GStreamer
- * sends it so; apart from the frames there is nothing behind it that matters.
+ * Reads a StreamMuxConfig of version 0 whose AudioSpecificConfig has extensions, as GStreamer sends it. Version 0 has no
+ * field for the end of those; apart from the frames, nothing of use follows them.
  */
 function readOpenConfig(data: Buffer): MuxConfig {
   const reader = new BitReader(data);
@@ -90,11 +89,11 @@ function readOpenConfig(data: Buffer): MuxConfig {
   return { subFrames, config };
 }
 
-/** @param told bits of it; undefined where it ends by itself */
-function readConfig(reader: BitReader, data: Buffer, told: number | undefined): Buffer {
+/** @param bits length of the AudioSpecificConfig; undefined to find its end by parsing it */
+function readConfig(reader: BitReader, data: Buffer, configBits: number | undefined): Buffer {
   const start = reader.position;
-  if (told === undefined) readAudioSpecificConfig(reader);
-  else reader.skip(told);
+  if (configBits === undefined) readAudioSpecificConfig(reader);
+  else reader.skip(configBits);
   const bits = reader.position - start;
   if (bits > MAX_CONFIG_BITS) throw new BitstreamError('LATM with a configuration of too many bits');
   const again = new BitReader(data);
@@ -132,7 +131,7 @@ function readLength(reader: BitReader): number {
   return bytes;
 }
 
-/** Bytes that begin at any bit. */
+/** Copies bytes that need not start at a byte boundary. */
 function bytesAt(data: Buffer, reader: BitReader, bytes: number): Buffer {
   const start = reader.position;
   reader.skip(8 * bytes);

@@ -7,10 +7,10 @@ import { BitReader, BitstreamError, BitWriter } from './bits.ts';
 const PROGRAM_CONFIG = 5;
 
 /**
- * AudioSpecificConfig of the frames behind an ADTS header. Where that leaves the channels to a program_config_element,
- * which then begins the frame, it becomes part of the configuration.
- * @param frame raw
- * @throws BitstreamError where they are told nowhere
+ * Builds the AudioSpecificConfig of frames with this ADTS header. When the header does not give the channels, it copies the
+ * program_config_element that begins the frame.
+ * @param frame raw, without the header
+ * @throws BitstreamError when neither gives the channels
  */
 export function configOfAdts(header: AdtsHeader, frame: Buffer): Buffer {
   if (header.channelConfiguration !== 0) return buildAudioSpecificConfig(header);
@@ -24,7 +24,7 @@ export function configOfAdts(header: AdtsHeader, frame: Buffer): Buffer {
   return writer.finish();
 }
 
-/** program_config_element() (4.4.1.1), whose comment is aligned to bytes of what it is in. */
+/** Copies a program_config_element (4.4.1.1); its comment is aligned to bytes of the enclosing data. */
 function copyProgramConfig(reader: BitReader, writer: BitWriter): void {
   const copy = (bits: number): number => {
     const value = reader.read(bits);

@@ -4,22 +4,22 @@ import { BitReader, BitstreamError, BitWriter } from './bits.ts';
 /** @public */
 export { adtsFrames, buildAdtsHeader } from './aac-adts.ts';
 
-/** What an AudioSpecificConfig tells (ISO/IEC 14496-3 1.6.2.1). */
+/** Content of an AudioSpecificConfig (ISO/IEC 14496-3 1.6.2.1). */
 export interface AacConfig {
   /** Audio object type of the coded stream: 2 is AAC LC, also inside HE-AAC. */
   readonly objectType: number;
   /** Sampling rate of the core, before any SBR. */
   readonly samplerate: number;
-  /** 0: told by a program config element. */
+  /** 0 where a program config element gives the channels. */
   readonly channelConfiguration: number;
   readonly channels: number;
   /** Samples of a frame at the core's rate. */
   readonly samplesPerFrame: 1024 | 960;
-  /** Spectral band replication, told explicitly: HE-AAC. */
+  /** Spectral band replication, signalled explicitly: HE-AAC. */
   readonly sbr: boolean;
-  /** Parametric stereo, told explicitly: HE-AAC v2. */
+  /** Parametric stereo, signalled explicitly: HE-AAC v2. */
   readonly ps: boolean;
-  /** What a decoder puts out: with SBR at the extension's rate, with PS in stereo. */
+  /** Rate of the decoder's output: with SBR, that of the extension; its channels: with PS, two. */
   readonly outputSamplerate: number;
   readonly outputChannels: number;
 }
@@ -35,28 +35,28 @@ const GENERAL_AUDIO = new Set([1, 2, 3, 4, 6]);
 const SCALABLE = 6;
 
 /**
- * Reads an AudioSpecificConfig, also with explicit SBR and PS, hierarchical or behind a sync word.
+ * Reads an AudioSpecificConfig, also with explicit SBR and PS, hierarchical or after a sync word.
  * @throws BitstreamError, also for object types that are not AAC
  */
 export function parseAudioSpecificConfig(config: Buffer): AacConfig {
   const reader = new BitReader(config);
-  const told = readAudioSpecificConfig(reader);
+  const core = readAudioSpecificConfig(reader);
   if (
-    told.sbr ||
+    core.sbr ||
     reader.bitsLeft < 16 ||
     reader.read(11) !== SYNC_SBR ||
     readObjectType(reader) !== SBR ||
     !reader.flag()
   )
-    return told;
+    return core;
   const outputSamplerate = readSamplerate(reader);
   const ps = reader.bitsLeft >= 12 && reader.read(11) === SYNC_PS && reader.flag();
-  return { ...told, sbr: true, ps, outputSamplerate, outputChannels: ps && told.channels === 1 ? 2 : told.channels };
+  return { ...core, sbr: true, ps, outputSamplerate, outputChannels: ps && core.channels === 1 ? 2 : core.channels };
 }
 
 /**
- * Reads an AudioSpecificConfig in the midst of other bits, and goes on behind it: SBR and PS behind a sync word, which
- * only the end of the data tells, are not looked for.
+ * Reads an AudioSpecificConfig within other bits, up to its end. It does not look for SBR and PS after a sync word: they can
+ * only be found by the end of the data.
  * @throws BitstreamError, also for object types that are not AAC
  */
 export function readAudioSpecificConfig(reader: BitReader): AacConfig {
@@ -82,8 +82,7 @@ export function readAudioSpecificConfig(reader: BitReader): AacConfig {
 }
 
 /**
- * Writes an AudioSpecificConfig of AAC frames with a standard channel configuration.
- * SBR and PS, when told, are told in the hierarchical form.
+ * Writes an AudioSpecificConfig with a standard channel configuration; SBR and PS are signalled hierarchically.
  * @public
  * @throws BitstreamError when no channel configuration has that many channels
  */
@@ -106,7 +105,7 @@ export function buildAudioSpecificConfig(
   return writer.finish();
 }
 
-/** RFC 6381: `mp4a.40.2`, or `.5` and `.29` where SBR and PS are told explicitly. */
+/** Codec of RFC 6381: `mp4a.40.2`, or `.5` and `.29` with explicit SBR and PS. */
 export function codecString({ objectType, sbr, ps }: Pick<AacConfig, 'objectType' | 'sbr' | 'ps'>): string {
   return `mp4a.40.${ps ? PS : sbr ? SBR : objectType}`;
 }
@@ -146,7 +145,7 @@ function readGeneralAudio(
   return { channels, samplesPerFrame };
 }
 
-/** The channels of a program_config_element (4.4.1.1); goes on behind it. */
+/** Counts the channels of a program_config_element (4.4.1.1), and reads to its end. */
 function readProgramChannels(reader: BitReader): number {
   reader.skip(10);
   const elements = [reader.read(4), reader.read(4), reader.read(4)];

@@ -1,12 +1,12 @@
 import { BitReader, BitstreamError } from './bits.ts';
 
-/** What the header of an AC-3 or Enhanced AC-3 frame tells. */
+/** Header of an AC-3 or Enhanced AC-3 frame. */
 export interface Ac3Frame {
   readonly codec: 'AC3' | 'EAC3';
   readonly samplerate: number;
   readonly channels: number;
   readonly samplesPerFrame: number;
-  /** Of the whole frame, header included. */
+  /** Size of the whole frame, header included. */
   readonly bytes: number;
 }
 
@@ -23,20 +23,14 @@ const SAMPLES_PER_BLOCK = 256;
 const MAX_AC3 = 10;
 const MAX_EAC3 = 16;
 
-/**
- * Reads the header that a frame begins with.
- * @throws BitstreamError
- */
+/** Reads the header at the start of a frame. @throws BitstreamError */
 export function parseAc3Frame(frame: Buffer): Ac3Frame {
-  const told = readAc3Frame(frame, 0);
-  if (told === undefined) throw new BitstreamError('not an AC-3 frame of a known version and rate');
-  return told;
+  const header = readAc3Frame(frame, 0);
+  if (header === undefined) throw new BitstreamError('not an AC-3 frame of a known version and rate');
+  return header;
 }
 
-/**
- * Reads the header of a frame (ETSI TS 102 366 clause 4.3 and annex E.1.2).
- * @returns undefined when none is at `at`
- */
+/** Reads a frame header (ETSI TS 102 366 clause 4.3 and annex E.1.2). @returns undefined when none is at `at` */
 export function readAc3Frame(data: Buffer, at: number): Ac3Frame | undefined {
   if (at + HEADER_BYTES > data.length || data.readUInt16BE(at) !== SYNC) return undefined;
   const bsid = (data[at + 5] as number) >> 3;

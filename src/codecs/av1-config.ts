@@ -10,17 +10,14 @@ type Format = Pick<
 
 /** AV1CodecConfigurationRecord (AV1 in ISOBMFF 2.3). */
 export interface Av1Config extends Format {
-  /** From the OBUs of the record; a record need not hold one. */
+  /** Undefined when the record holds none. */
   readonly sequenceHeader: Av1SequenceHeader | undefined;
 }
 
 const MARKER_AND_VERSION = 0x81;
 const HIGHEST_UNASSIGNED_COLOUR = 2;
 
-/**
- * Reads an av1C payload.
- * @throws BitstreamError
- */
+/** Reads an av1C payload. @throws BitstreamError */
 export function parseAv1Config(record: Buffer): Av1Config {
   const reader = new ByteReader(record);
   if (reader.u8() !== MARKER_AND_VERSION) throw new BitstreamError('not an AV1 configuration record');
@@ -40,10 +37,7 @@ export function parseAv1Config(record: Buffer): Av1Config {
   };
 }
 
-/**
- * Writes an av1C payload from OBUs among which is a sequence header: a temporal unit of a key frame, for one.
- * @throws BitstreamError when there is none, or it is malformed
- */
+/** Writes an av1C payload from OBUs that include a sequence header. @throws BitstreamError when it is missing or malformed */
 export function buildAv1Config(data: Buffer): Buffer {
   const obu = sequenceHeaderObu(data);
   if (obu === undefined) throw new BitstreamError('AV1 needs a sequence header');
@@ -66,10 +60,7 @@ export function buildAv1Config(data: Buffer): Buffer {
   ]);
 }
 
-/**
- * AV1 in ISOBMFF 5: `av01.P.LLT.DD`, and `.M.CCC.cp.tc.mc.F` behind it where one of those
- * is neither its default nor unspecified.
- */
+/** Codec by AV1 in ISOBMFF 5: `av01.P.LLT.DD`, with `.M.CCC.cp.tc.mc.F` when one of those is neither default nor unspecified. */
 export function codecString(config: Av1Config): string {
   const tier = config.tier === 0 ? 'M' : 'H';
   const short = `av01.${config.profile}.${two(config.level)}${tier}.${two(config.bitDepth)}`;

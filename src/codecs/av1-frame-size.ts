@@ -4,8 +4,8 @@ import { BitReader } from './bits.ts';
 import { renderedShape, type Ratio } from './vui.ts';
 
 /**
- * The shape of samples by the render size in the header of a shown key frame (AV1 5.9.2, 5.9.5, 5.9.6), counted for
- * frames of the sequence's own size, as a container tells it; undefined where they are square.
+ * Reads the sample aspect ratio by the render size of a shown key frame (AV1 5.9.2, 5.9.5, 5.9.6), for frames of the
+ * sequence's own size, the one that containers give; undefined for square samples.
  * @param obu the frame, or its frame header
  * @throws BitstreamError
  */

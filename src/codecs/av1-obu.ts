@@ -13,22 +13,19 @@ export const OBU = Object.freeze({
   padding: 15,
 });
 
-/** A temporal unit has a few hundred at most, one for each tile of each layer. */
+/** A temporal unit has a few hundred OBUs at most, one for each tile of each layer. */
 export const MAX_OBUS = 8192;
 
 export interface Obu {
   readonly type: number;
-  /** False when the OBU runs to the end of the data without telling its size. */
+  /** False when the OBU has no size field and runs to the end of the data. */
   readonly hasSize: boolean;
   /** Header, size and payload. */
   readonly data: Buffer;
   readonly payload: Buffer;
 }
 
-/**
- * The OBUs of low-overhead data (AV1 5.2), as slices. One without a size field is the last.
- * @throws BitstreamError
- */
+/** Splits low-overhead data into OBUs (AV1 5.2), as slices; one without a size is the last. @throws BitstreamError */
 export function* obus(data: Buffer): IterableIterator<Obu> {
   let count = 0;
   for (let at = 0; at < data.length;) {
@@ -49,7 +46,7 @@ export function* obus(data: Buffer): IterableIterator<Obu> {
   }
 }
 
-/** AV1 4.10.5; values take 32 bits at most. */
+/** AV1 4.10.5, limited to 32 bits. */
 function readLeb128(data: Buffer, at: number): { value: number; length: number } {
   let value = 0;
   for (let i = 0; i < 8; i++) {
@@ -64,7 +61,7 @@ function readLeb128(data: Buffer, at: number): { value: number; length: number }
   throw new BitstreamError('the size of an OBU is malformed');
 }
 
-/** A number in the fewest bytes of AV1 4.10.5. */
+/** Writes a number in the fewest bytes (AV1 4.10.5). */
 export function writeLeb128(value: number): Buffer {
   const bytes: number[] = [];
   for (let left = value; bytes.length === 0 || left > 0; left = Math.floor(left / 128)) {

@@ -23,32 +23,31 @@ export interface Av1SequenceHeader {
   readonly frames: Av1FrameSyntax;
 }
 
-/** What the headers of a sequence's frames are read by (AV1 5.9.2); of what is present, and lengths in bits. */
+/** Parameters needed to read the frame headers of a sequence (AV1 5.9.2); lengths in bits. */
 export interface Av1FrameSyntax {
   readonly widthBits: number;
   readonly heightBits: number;
   readonly superres: boolean;
-  /** 0 where frames have no number. */
+  /** 0 when frames have no id. */
   readonly frameIdBits: number;
-  /** 0 where there is none. */
   readonly orderHintBits: number;
   /** seq_force_screen_content_tools and seq_force_integer_mv. */
   readonly screenContent: number;
   readonly integerMotion: number;
-  /** 0 where shown frames have no presentation time. */
+  /** 0 when shown frames have no presentation time. */
   readonly presentationTimeBits: number;
-  /** 0 where there is no decoder model. */
+  /** 0 without a decoder model. */
   readonly removalTimeBits: number;
-  /** Of each operating point that has a decoder model: its operating_point_idc. */
+  /** operating_point_idc of each operating point with a decoder model. */
   readonly modelled: readonly number[];
 }
 
 const UNSPECIFIED = 2;
 const SRGB = { primaries: 1, transfer: 13, matrix: 0 };
-/** seq_level_idx from which on a tier bit follows. */
+/** Lowest seq_level_idx that has a tier bit. */
 const FIRST_LEVEL_WITH_TIER = 8;
 
-/** Of screenContent and integerMotion: each frame chooses. */
+/** Value of `screenContent` and `integerMotion` when each frame chooses. */
 export const FRAME_CHOOSES = 2;
 
 type Model = Pick<Av1FrameSyntax, 'presentationTimeBits' | 'removalTimeBits' | 'modelled'>;
@@ -62,10 +61,7 @@ interface Operating {
 
 const NO_MODEL: Model = { presentationTimeBits: 0, removalTimeBits: 0, modelled: [] };
 
-/**
- * Reads the payload of a sequence header OBU (AV1 5.5).
- * @throws BitstreamError
- */
+/** Reads the payload of a sequence header OBU (AV1 5.5). @throws BitstreamError */
 export function parseSequenceHeader(payload: Buffer): Av1SequenceHeader {
   const reader = new BitReader(payload);
   const profile = reader.read(3);
@@ -90,7 +86,7 @@ export function parseSequenceHeader(payload: Buffer): Av1SequenceHeader {
   return { profile, ...operating, stillPicture, reducedStillPicture, width, height, ...colour, frames };
 }
 
-/** From timing_info_present_flag to the last operating point. */
+/** Reads from timing_info_present_flag to the last operating point. */
 function readOperating(reader: BitReader): Operating {
   let framerate = 0;
   let delayBits = 0;
@@ -132,7 +128,7 @@ type Tools = Pick<Av1FrameSyntax, 'orderHintBits' | 'screenContent' | 'integerMo
 
 const NO_TOOLS: Tools = { orderHintBits: 0, screenContent: FRAME_CHOOSES, integerMotion: FRAME_CHOOSES };
 
-/** From enable_interintra_compound to order_hint_bits. */
+/** Reads from enable_interintra_compound to order_hint_bits. */
 function readTools(reader: BitReader): Tools {
   reader.skip(4);
   const orderHint = reader.flag();

@@ -11,8 +11,8 @@ export { parseSequenceHeader, type Av1SequenceHeader } from './av1-sequence.ts';
 const KEY_FRAME = 0;
 
 /**
- * Brings a temporal unit into the canonical form of `Packet`: without temporal delimiters and padding,
- * each OBU with its size. The bytes are copied only when a size is missing or what leaves is in the middle.
+ * Converts a temporal unit to the canonical form of `Packet`: no temporal delimiters or padding, and a size in each OBU.
+ * Copies only when a size is missing or a removed OBU is in the middle.
  * @throws BitstreamError
  */
 export function canonicalize(data: Buffer): Buffer {
@@ -57,9 +57,7 @@ export function isKeyUnit(data: Buffer): boolean {
   return false;
 }
 
-/**
- * The shape of samples by the first frame of a key unit; undefined where they are square, or where it cannot be read.
- */
+/** Sample aspect ratio by the first frame of a key unit; undefined when square or unreadable. */
 export function keyUnitShape(data: Buffer, sequence: Av1SequenceHeader): Ratio | undefined {
   for (const obu of obus(data)) {
     if (obu.type === OBU.frame || obu.type === OBU.frameHeader) return tolerant(() => keyFrameShape(obu, sequence));

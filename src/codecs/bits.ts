@@ -1,7 +1,4 @@
-/**
- * Bytes from outside that are not what their format says they are. It has no stack: whoever sends such bytes could have
- * one made for every few of them, and it costs more than all the rest.
- */
+/** Malformed data from outside. Has no stack trace: a client could force one every few bytes, which costs more than all parsing. */
 export class BitstreamError extends Error {
   constructor(message: string) {
     const limit = Error.stackTraceLimit;
@@ -13,8 +10,8 @@ export class BitstreamError extends Error {
 }
 
 /**
- * What `read` answers, or undefined when its data is malformed: for what only informs (VUI, SEI).
- * Decoders play streams whose senders get it wrong, and so they pass here.
+ * Calls `read`, and returns undefined when its data is malformed. For information that decoding does not need (VUI, SEI):
+ * decoders play streams in which it is wrong, so Kiln passes them on.
  */
 export function tolerant<Info>(read: () => Info): Info | undefined {
   try {
@@ -40,12 +37,11 @@ export class BitReader {
     return this.#end - this.#position;
   }
 
-  /** Bits read so far. */
   get position(): number {
     return this.#position;
   }
 
-  /** An unsigned number of `count` bits, 0 to 32. */
+  /** Reads an unsigned number of `count` bits, 0 to 32. */
   read(count: number): number {
     if (count > this.bitsLeft) throw new BitstreamError('the data ends too early');
     let value = 0;
@@ -70,30 +66,27 @@ export class BitReader {
     this.#position += count;
   }
 
-  /** Unsigned Exp-Golomb, up to 2^32 - 2 (H.264 9.1). */
+  /** Reads unsigned Exp-Golomb, up to 2^32 - 2 (H.264 9.1). */
   ue(): number {
     let zeros = 0;
     while (!this.flag()) if (++zeros > 31) throw new BitstreamError('an Exp-Golomb code is too long');
     return 2 ** zeros - 1 + this.read(zeros);
   }
 
-  /** Signed Exp-Golomb (H.264 9.1.1). */
+  /** Reads signed Exp-Golomb (H.264 9.1.1). */
   se(): number {
     const code = this.ue();
     return code % 2 === 1 ? (code + 1) / 2 : code === 0 ? 0 : -code / 2;
   }
 
-  /**
-   * Unsigned Exp-Golomb that the format bounds.
-   * @param what names the value in the error
-   */
+  /** Reads unsigned Exp-Golomb of at most `max`. @param what name of the value in the error */
   ueMax(max: number, what: string): number {
     const value = this.ue();
     if (value > max) throw new BitstreamError(`${what} is ${value}, more than ${max}`);
     return value;
   }
 
-  /** Goes on at the next byte boundary. */
+  /** Skips to the next byte boundary. */
   align(): void {
     this.#position = (this.#position + 7) & ~7;
   }
@@ -104,7 +97,7 @@ export class BitWriter {
   readonly #bytes: number[] = [];
   #bits = 0;
 
-  /** An unsigned number in `count` bits, 0 to 32. */
+  /** Writes an unsigned number in `count` bits, 0 to 32. */
   write(value: number, count: number): this {
     for (let bit = count - 1; bit >= 0; bit--) {
       const index = this.#bits >> 3;
@@ -120,24 +113,24 @@ export class BitWriter {
     return this.write(value ? 1 : 0, 1);
   }
 
-  /** Unsigned Exp-Golomb. */
+  /** Writes unsigned Exp-Golomb. */
   ue(value: number): this {
     const length = Math.floor(Math.log2(value + 1));
     return this.write(0, length).write(value + 1, length + 1);
   }
 
-  /** Signed Exp-Golomb. */
+  /** Writes signed Exp-Golomb. */
   se(value: number): this {
     return this.ue(value > 0 ? value * 2 - 1 : -value * 2);
   }
 
-  /** Fills up with zeros to the next byte boundary. */
+  /** Pads with zeros to the next byte boundary. */
   align(): this {
     this.#bits = this.#bytes.length * 8;
     return this;
   }
 
-  /** What was written, the last byte filled up with zeros. */
+  /** Returns the bytes, the last one padded with zeros. */
   finish(): Buffer {
     return Buffer.from(this.#bytes);
   }

@@ -25,7 +25,7 @@ export class ByteReader {
     return this.bytes(4).readUInt32BE();
   }
 
-  /** A slice of the next `count` bytes. */
+  /** Reads a slice of `count` bytes. */
   bytes(count: number): Buffer {
     if (count > this.left) throw new BitstreamError('the record ends too early');
     this.#at += count;

@@ -8,10 +8,7 @@ const CC_DATA = Buffer.from('b500314741393403', 'hex');
 /** metadata_type of ITU-T T.35 (AV1 6.7.1). */
 const ITUT_T35 = 4;
 
-/**
- * Whether a picture in canonical form carries closed captions (CEA-608, CEA-708), empty ones included. Other codecs than
- * H264, H265 and AV1 have none.
- */
+/** Whether a frame in canonical form of H264, H265 or AV1 carries closed captions (CEA-608, CEA-708), even empty ones. */
 export function carriesCaptions(codec: string, data: Buffer): boolean {
   switch (codec) {
     case 'H264':
@@ -27,7 +24,7 @@ export function carriesCaptions(codec: string, data: Buffer): boolean {
 
 type Sort = 'sei' | 'picture' | 'other';
 
-/** By the first byte of a NAL unit. */
+/** Sorts by the first byte of a NAL unit. */
 function sortH264(header: number): Sort {
   const type = header & 0x1f;
   if (type === H264.sei) return 'sei';
@@ -40,7 +37,7 @@ function sortH265(header: number): Sort {
   return type <= H265.lastVcl ? 'picture' : 'other';
 }
 
-/** Looks at what stands in front of the first slice: no more than some lengths, for nearly every picture. */
+/** Looks at the NAL units before the first slice. */
 function inSei(data: Buffer, sort: (header: number) => Sort): boolean {
   for (let at = 0; at + 5 <= data.length;) {
     const end = at + 4 + data.readUInt32BE(at);

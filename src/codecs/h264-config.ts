@@ -17,7 +17,7 @@ export interface AvcConfig {
   /** constraint_set flags, first one in the highest bit. */
   readonly constraints: number;
   readonly level: number;
-  /** Bytes of the length in front of each NAL unit. */
+  /** Bytes of each NAL unit's length field. */
   readonly lengthSize: LengthSize;
   readonly sps: readonly Buffer[];
   readonly pps: readonly Buffer[];
@@ -30,10 +30,7 @@ const SPS_EXTENSION = 13;
 const MAX_SPS = 31;
 const MAX_PPS = 255;
 
-/**
- * Reads an avcC payload. The fields behind the PPS are optional, for many writers leave them out.
- * @throws BitstreamError
- */
+/** Reads an avcC payload. The fields after the PPS are optional: many writers omit them. @throws BitstreamError */
 export function parseAvcConfig(record: Buffer): AvcConfig {
   const reader = new ByteReader(record);
   if (reader.u8() !== 1) throw new BitstreamError('not an AVC configuration record');
@@ -51,10 +48,7 @@ export function parseAvcConfig(record: Buffer): AvcConfig {
   return { profile, constraints, level, lengthSize, sps, pps, spsExtensions };
 }
 
-/**
- * Writes an avcC payload for 4-byte lengths.
- * @throws BitstreamError when there is no SPS or PPS, or the first SPS is malformed
- */
+/** Writes an avcC payload for 4-byte lengths. @throws BitstreamError without SPS or PPS, or with a malformed first SPS */
 export function buildAvcConfig({
   sps,
   pps,
@@ -79,7 +73,7 @@ export function buildAvcConfig({
   return Buffer.concat(parts);
 }
 
-/** Where a parameter set has its place. @throws BitstreamError when it is malformed */
+/** Kind and ids of a parameter set. @throws BitstreamError when malformed */
 export function placeOfSet(nal: Buffer): SetPlace {
   const kind = (nal[0] as number) & 0x1f;
   if (kind === SPS) return { kind, id: parseSps(nal).id, of: 0 };
@@ -92,8 +86,8 @@ export function placeOfSet(nal: Buffer): SetPlace {
 }
 
 /**
- * The sets that a picture with this PPS needs: it makes an SPS the active one (H.264 7.4.1.2.1), and pictures up to the next
- * IDR picture have no PPS of another. Undefined while one is missing.
+ * Returns the parameter sets that a picture with this PPS needs; undefined while one is missing. The PPS activates its SPS
+ * (H.264 7.4.1.2.1), and every picture before the next IDR picture refers to the same SPS.
  */
 export function activeSets(known: ParameterSets, ppsId: number): ActiveSets | undefined {
   const pps = known.get(PPS, ppsId);
@@ -110,7 +104,7 @@ export function activeSets(known: ParameterSets, ppsId: number): ActiveSets | un
   };
 }
 
-/** RFC 6381: `avc1.PPCCLL`. @param entry sample entry: `avc3` where parameter sets come in samples */
+/** Codec of RFC 6381: `avc1.PPCCLL`. @param entry sample entry: `avc3` when samples carry the parameter sets */
 export function codecString(
   config: Pick<AvcConfig, 'profile' | 'constraints' | 'level'>,
   entry: 'avc1' | 'avc3' = 'avc1',

@@ -9,10 +9,7 @@ export interface H264Pps {
 
 const PPS = 8;
 
-/**
- * Reads which ids a picture parameter set has, NAL header included (H.264 7.3.2.2).
- * @throws BitstreamError
- */
+/** Reads the ids of a picture parameter set with its NAL header (H.264 7.3.2.2). @throws BitstreamError */
 export function parsePps(nal: Buffer): H264Pps {
   if (((nal[0] ?? 0) & 0x1f) !== PPS) throw new BitstreamError('not an H.264 PPS');
   const reader = new BitReader(unescapeNal(nal.subarray(1, 16)));

@@ -2,12 +2,12 @@ import { BitReader, BitstreamError } from './bits.ts';
 import type { H264Sps } from './h264-sps.ts';
 import { unescapeNal } from './nal.ts';
 
-/** What slice_type says, without whether all slices of the picture are alike (H.264 table 7-6). */
+/** Values of slice_type modulo 5 (H.264 table 7-6); the rest says whether all slices of the picture are alike. */
 export const SLICE = Object.freeze({ p: 0, b: 1, i: 2, sp: 3, si: 4 });
 
-/** What a slice header says without its parameter sets. */
+/** Fields of a slice header that can be read without its parameter sets. */
 export interface H264SliceStart {
-  /** Address of its first macroblock; 0 in the first slice of a picture, where slices are in order. */
+  /** Address of the first macroblock; 0 in the first slice of a picture, when slices are in order. */
   readonly firstMb: number;
   /** One of SLICE. */
   readonly type: number;
@@ -18,28 +18,25 @@ export interface H264SliceStart {
 export interface H264SliceHead extends H264SliceStart {
   readonly frameNum: number;
   readonly field: 'frame' | 'top' | 'bottom';
-  /** idr_pic_id; undefined when the picture is not an IDR picture. */
+  /** idr_pic_id; undefined for other than IDR pictures. */
   readonly idrId: number | undefined;
-  /** pic_order_cnt_lsb; undefined when the SPS counts in another way. */
+  /** pic_order_cnt_lsb; undefined when the SPS uses another pic_order_cnt_type. */
   readonly pocLsb: number | undefined;
 }
 
 const IDR = 5;
 const MAX_MACROBLOCK = 139_263;
-/** All that is read takes at most 20 bytes; emulation prevention adds some. */
+/** The fields take at most 20 bytes; emulation prevention adds some. */
 const HEAD_BYTES = 32;
 
-/**
- * Reads the start of a slice, or of its partition A, NAL header included (H.264 7.3.3).
- * @throws BitstreamError
- */
+/** Reads the start of a slice or of its partition A, with NAL header (H.264 7.3.3). @throws BitstreamError */
 export function parseSliceStart(nal: Buffer): H264SliceStart {
   return readStart(headOf(nal));
 }
 
 /**
- * Reads a slice header up to pic_order_cnt_lsb, NAL header included (H.264 7.3.3).
- * @param sps the one that the slice's PPS names
+ * Reads a slice header up to pic_order_cnt_lsb, with NAL header (H.264 7.3.3).
+ * @param sps the SPS of the slice's PPS
  * @throws BitstreamError
  */
 export function parseSliceHead(nal: Buffer, sps: H264Sps): H264SliceHead {

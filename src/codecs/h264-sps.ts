@@ -18,11 +18,11 @@ export interface H264Sps {
   readonly width: number;
   readonly height: number;
   readonly interlaced: boolean;
-  /** The three colours are coded apart, each in slices of its own. */
+  /** separate_colour_plane_flag: each colour is coded in slices of its own. */
   readonly separatePlanes: boolean;
   /** Bits of frame_num in a slice header. */
   readonly frameNumBits: number;
-  /** Bits of pic_order_cnt_lsb in a slice header, 0 where it is not counted so. */
+  /** Bits of pic_order_cnt_lsb in a slice header; 0 for another pic_order_cnt_type. */
   readonly pocLsbBits: number;
   readonly sar: Ratio;
   readonly colour: Colour | undefined;
@@ -30,16 +30,16 @@ export interface H264Sps {
   readonly framerate: number;
   /** Frames that can precede another in decoding and follow it in output; undefined when not limited. */
   readonly maxReorderFrames: number | undefined;
-  /** Pictures may leave in another order than they come. */
+  /** Output order may differ from decoding order. */
   readonly mayHaveBFrames: boolean;
 }
 
-/** Profiles whose SPS tells of chroma format and scaling lists (H.264 7.3.2.1.1). */
+/** Profiles whose SPS has chroma format and scaling lists (H.264 7.3.2.1.1). */
 const HIGH_PROFILES = new Set([100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]);
 /** Profiles that constraint_set3 makes intra-only (E.2.1, max_num_reorder_frames). */
 const INTRA_CAPABLE = new Set([44, 86, 100, 110, 122, 244]);
 const BASELINE = 66;
-/** Bits in front of seq_parameter_set_id: the NAL header, profile, constraints and level. */
+/** Bits before seq_parameter_set_id: NAL header, profile, constraints and level. */
 const ID_AT = 32;
 const MAX_MACROBLOCKS_ACROSS = 1024;
 
@@ -47,10 +47,7 @@ export function hasChromaFormat(profile: number): boolean {
   return HIGH_PROFILES.has(profile);
 }
 
-/**
- * Reads a sequence parameter set, NAL header included (H.264 7.3.2.1.1 and E.1.1).
- * @throws BitstreamError
- */
+/** Reads a sequence parameter set with its NAL header (H.264 7.3.2.1.1 and E.1.1). @throws BitstreamError */
 export function parseSps(nal: Buffer): H264Sps {
   if (nal.length < 4 || ((nal[0] as number) & 0x1f) !== 7) throw new BitstreamError('not an H.264 SPS');
   const reader = new BitReader(unescapeNal(nal).subarray(1));
@@ -119,7 +116,7 @@ export function parseSps(nal: Buffer): H264Sps {
   };
 }
 
-/** What an SPS tells but for its id: two that tell the same set up decoders alike. @throws BitstreamError */
+/** Content of an SPS without its id: equal for those that set up decoders alike. @throws BitstreamError */
 export function spsMeaning(nal: Buffer): string {
   const reader = new BitReader(unescapeNal(nal));
   reader.skip(ID_AT);
@@ -167,7 +164,7 @@ function readVui(reader: BitReader): Vui {
     const unitsInTick = reader.read(32);
     const timeScale = reader.read(32);
     reader.skip(1);
-    // a tick is a field: two of them make a frame
+    // a tick is a field, and two fields make a frame
     if (unitsInTick > 0) framerate = timeScale / unitsInTick / 2;
   }
   const nalHrd = reader.flag();

@@ -25,7 +25,6 @@ export function nalType(nal: Buffer): number {
   return (nal[0] as number) & 0x1f;
 }
 
-/** A slice of an IDR picture. */
 export function isKeyNal(nal: Buffer): boolean {
   return nalType(nal) === NAL.idr;
 }
@@ -36,9 +35,9 @@ export function isParameterSet(nal: Buffer): boolean {
 }
 
 /**
- * How decoding can start at an access unit of 4-byte length-prefixed NAL units: at an IDR picture, or at a recovery point. That
- * is `open` where an intra picture recovers at once, and pictures behind it may be shown before it that cannot be decoded;
- * and `gradual` where pictures are whole only frames later. Undefined where it cannot.
+ * How decoding can start at an access unit of 4-byte length-prefixed NAL units; undefined when it cannot. `idr` is an IDR
+ * picture. `open` is a recovery point at an intra picture that recovers at once: pictures after it that are shown before it
+ * may not decode. `gradual` is a recovery point whose pictures are complete only frames later.
  * @throws BitstreamError when the unit is malformed up to its first slice
  */
 export function startOf(data: Buffer): StartKind | undefined {
@@ -57,8 +56,8 @@ export function startOf(data: Buffer): StartKind | undefined {
 }
 
 /**
- * Brings an access unit into the canonical form of `Packet`.
- * @param trusts slices are what they should be: no start codes are looked for in them
+ * Converts an access unit to the canonical form of `Packet`.
+ * @param trusts do not search slices for start codes
  * @throws BitstreamError
  */
 export function canonicalize(data: Buffer, lengthSize: LengthSize, trusts = false): CanonicalUnit {
@@ -66,9 +65,8 @@ export function canonicalize(data: Buffer, lengthSize: LengthSize, trusts = fals
 }
 
 /**
- * Id of the PPS that the picture in an access unit of 4-byte length-prefixed NAL units refers to; undefined when it has no
- * slice.
- * @throws BitstreamError when the unit is malformed up to the first one
+ * Id of the PPS of the first slice in an access unit of 4-byte length-prefixed NAL units; undefined without a slice.
+ * @throws BitstreamError when the unit is malformed up to that slice
  */
 export function pictureParameterSet(data: Buffer): number | undefined {
   for (const nal of nalUnits(data)) {
@@ -90,7 +88,7 @@ function isIntraSlice(nal: Buffer): boolean {
   return type === SLICE.i || type === SLICE.si;
 }
 
-/** How many frames behind a recovery point pictures are whole (H.264 D.1.8). One that is cut off tells nothing. */
+/** Frames from a recovery point to complete pictures (H.264 D.1.8); undefined when the message is cut off. */
 function recoveryFrames(nal: Buffer): number | undefined {
   const message = seiMessage(nal, 1, RECOVERY_POINT);
   return message && tolerant(() => new BitReader(message).ue());

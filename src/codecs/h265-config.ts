@@ -14,7 +14,7 @@ import {
 
 /** HEVCDecoderConfigurationRecord (ISO/IEC 14496-15 8.3.3.1.2). */
 export interface HevcConfig extends ProfileTierLevel {
-  /** Bytes of the length in front of each NAL unit. */
+  /** Bytes of each NAL unit's length field. */
   readonly lengthSize: LengthSize;
   readonly vps: readonly Buffer[];
   readonly sps: readonly Buffer[];
@@ -24,16 +24,13 @@ export interface HevcConfig extends ProfileTierLevel {
 const VPS = 32;
 const SPS = 33;
 const PPS = 34;
-/** Where a VPS has its id, in bits. */
+/** Bits of a VPS that hold its id. */
 const VPS_ID = [16, 20] as const;
-/** Bytes in front of the number of arrays. */
+/** Offset of the number of arrays, in bytes. */
 const ARRAYS_AT = 22;
 const MAX_ARRAYS = 64;
 
-/**
- * Reads an hvcC payload; arrays of other NAL units (SEI) are left out.
- * @throws BitstreamError
- */
+/** Reads an hvcC payload; ignores arrays of other NAL units (SEI). @throws BitstreamError */
 export function parseHevcConfig(record: Buffer): HevcConfig {
   const reader = new ByteReader(record);
   // version 0 is from writers older than the standard's final text
@@ -72,7 +69,7 @@ export function parseHevcConfig(record: Buffer): HevcConfig {
 
 /**
  * Writes an hvcC payload for 4-byte lengths and complete arrays (sample entry `hvc1`).
- * @throws BitstreamError when one kind is missing, or the first SPS is malformed
+ * @throws BitstreamError when a kind is missing or the first SPS is malformed
  */
 export function buildHevcConfig({ vps, sps, pps }: Pick<HevcConfig, 'vps' | 'sps' | 'pps'>): Buffer {
   const [first] = sps;
@@ -99,18 +96,18 @@ function recordHead(sps: H265Sps): Buffer {
   sps.constraints.copy(head, 6);
   head[12] = sps.level;
   head.writeUInt16BE(0xf000 | sps.minSpatialSegmentation, 13);
-  // parallelismType 0: not told
+  // parallelismType 0: unknown
   head[15] = 0xfc;
   head[16] = 0xfc | sps.chromaFormat;
   head[17] = 0xf8 | (sps.bitDepthLuma - 8);
   head[18] = 0xf8 | (sps.bitDepthChroma - 8);
-  // avgFrameRate 0 and constantFrameRate 0: not told; lengthSizeMinusOne 3
+  // avgFrameRate 0 and constantFrameRate 0: unknown; lengthSizeMinusOne 3
   head[21] = (sps.temporalLayers << 3) | (Number(sps.temporalIdNested) << 2) | 3;
   head[22] = 3;
   return head;
 }
 
-/** Where a parameter set has its place. @throws BitstreamError when it is malformed */
+/** Kind and ids of a parameter set. @throws BitstreamError when malformed */
 export function placeOfSet(nal: Buffer): SetPlace {
   const kind = ((nal[0] as number) >> 1) & 0x3f;
   if (kind === VPS) return { kind, id: fourBits(nal), of: 0 };
@@ -120,8 +117,8 @@ export function placeOfSet(nal: Buffer): SetPlace {
 }
 
 /**
- * The sets that a picture with this PPS needs: it makes an SPS and its VPS the active ones (H.265 7.4.2.4.2), and pictures
- * up to the next that starts a coded video sequence have no PPS of another. Undefined while one is missing.
+ * Returns the parameter sets that a picture with this PPS needs; undefined while one is missing. The PPS activates its SPS
+ * and VPS (H.265 7.4.2.4.2), and every picture of the coded video sequence refers to the same ones.
  */
 export function activeSets(known: ParameterSets, ppsId: number): ActiveSets | undefined {
   const pps = known.get(PPS, ppsId);
@@ -138,10 +135,7 @@ export function activeSets(known: ParameterSets, ppsId: number): ActiveSets | un
   };
 }
 
-/**
- * A record whose arrays do not hold all sets, for the others come in samples (sample entry `hev1`: array_completeness 0).
- * @throws BitstreamError when it is malformed
- */
+/** Marks the arrays of a record as incomplete, as samples carry sets too (sample entry `hev1`). @throws BitstreamError */
 export function withOpenArrays(record: Buffer): Buffer {
   const open = Buffer.from(record);
   const reader = new ByteReader(record);
@@ -156,8 +150,8 @@ export function withOpenArrays(record: Buffer): Buffer {
 }
 
 /**
- * ISO/IEC 14496-15 annex E.3: `hvc1.<profile>.<compatibility, reversed>.<tier and level>.<constraints>`.
- * @param entry sample entry: `hev1` where parameter sets come in samples
+ * Codec of ISO/IEC 14496-15 annex E.3: `hvc1.<profile>.<compatibility, reversed>.<tier and level>.<constraints>`.
+ * @param entry sample entry: `hev1` when samples carry the parameter sets
  */
 export function codecString(config: ProfileTierLevel, entry: 'hvc1' | 'hev1' = 'hvc1'): string {
   const space = ['', 'A', 'B', 'C'][config.profileSpace] ?? '';
@@ -174,7 +168,7 @@ function hex(value: number): string {
   return value.toString(16).toUpperCase();
 }
 
-/** Id of a VPS, or that of an SPS's VPS: both are the first four bits. */
+/** Id of a VPS, or id of an SPS's VPS: the first four bits in both. */
 function fourBits(nal: Buffer): number {
   return new BitReader(nal.subarray(2)).read(4);
 }

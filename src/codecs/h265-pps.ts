@@ -9,10 +9,7 @@ export interface H265Pps {
 
 const PPS = 34;
 
-/**
- * Reads the ids of a picture parameter set, NAL header included (H.265 7.3.2.3.1).
- * @throws BitstreamError
- */
+/** Reads the ids of a picture parameter set with its NAL header (H.265 7.3.2.3.1). @throws BitstreamError */
 export function parsePps(nal: Buffer): H265Pps {
   if (nal.length < 3 || (((nal[0] as number) >> 1) & 0x3f) !== PPS) throw new BitstreamError('not an H.265 PPS');
   const reader = new BitReader(unescapeNal(nal.subarray(2, 16)));

@@ -1,9 +1,9 @@
 import { BitReader, BitstreamError } from './bits.ts';
 import { unescapeNal } from './nal.ts';
 
-/** What a slice segment header says without its parameter sets. */
+/** Fields of a slice segment header that can be read without its parameter sets. */
 export interface H265SliceStart {
-  /** It is the first one of its picture. */
+  /** Whether this is the first segment of its picture. */
   readonly isFirst: boolean;
   /** Id of its PPS. */
   readonly pps: number;
@@ -12,13 +12,10 @@ export interface H265SliceStart {
 const FIRST_IRAP = 16;
 const LAST_IRAP = 23;
 const LAST_VCL = 31;
-/** All that is read takes at most 2 bytes; emulation prevention adds some. */
+/** The fields take at most 2 bytes; emulation prevention adds some. */
 const HEAD_BYTES = 8;
 
-/**
- * Reads the start of a slice segment, NAL header included (H.265 7.3.6.1).
- * @throws BitstreamError
- */
+/** Reads the start of a slice segment with its NAL header (H.265 7.3.6.1). @throws BitstreamError */
 export function parseSliceStart(nal: Buffer): H265SliceStart {
   const type = ((nal[0] ?? 0xff) >> 1) & 0x3f;
   if (type > LAST_VCL) throw new BitstreamError('not a slice of H.265');

@@ -10,7 +10,7 @@ export interface ProfileTierLevel {
   readonly profile: number;
   /** general_profile_compatibility_flag, the first one in the highest of 32 bits. */
   readonly compatibility: number;
-  /** The 6 bytes from general_progressive_source_flag on. */
+  /** 6 bytes from general_progressive_source_flag on. */
   readonly constraints: Buffer;
   /** 30 times the level. */
   readonly level: number;
@@ -33,9 +33,9 @@ export interface H265Sps extends ProfileTierLevel {
   readonly framerate: number;
   /** Pictures that can precede another in decoding and follow it in output. */
   readonly maxReorderFrames: number;
-  /** Pictures may leave in another order than they come. */
+  /** Output order may differ from decoding order. */
   readonly mayHaveBFrames: boolean;
-  /** min_spatial_segmentation_idc, 0 when not told. */
+  /** min_spatial_segmentation_idc; 0 when unknown. */
   readonly minSpatialSegmentation: number;
 }
 
@@ -43,10 +43,7 @@ const MAX_SIZE = 16_384;
 const MAX_PICTURES = 16;
 const NAL_HEADER_BYTES = 2;
 
-/**
- * Reads a sequence parameter set of the base layer, NAL header included (H.265 7.3.2.2 and E.2.1).
- * @throws BitstreamError
- */
+/** Reads a sequence parameter set of the base layer with its NAL header (H.265 7.3.2.2 and E.2.1). @throws BitstreamError */
 export function parseSps(nal: Buffer): H265Sps {
   if (nal.length < 4 || (((nal[0] as number) >> 1) & 0x3f) !== 33) throw new BitstreamError('not an H.265 SPS');
   const reader = new BitReader(unescapeNal(nal).subarray(NAL_HEADER_BYTES));
@@ -92,7 +89,7 @@ export function parseSps(nal: Buffer): H265Sps {
   };
 }
 
-/** What an SPS tells but for its own id and its VPS's: two that tell the same set up decoders alike. @throws BitstreamError */
+/** Content of an SPS without its id and its VPS's: equal for those that set up decoders alike. @throws BitstreamError */
 export function spsMeaning(nal: Buffer): string {
   const reader = new BitReader(unescapeNal(nal));
   reader.skip(NAL_HEADER_BYTES * 8 + 4);
@@ -134,7 +131,7 @@ function readReorder(reader: BitReader, subLayers: number): number {
   return reorder;
 }
 
-/** From log2_min_luma_coding_block_size_minus3 to strong_intra_smoothing_enabled_flag. */
+/** Skips from log2_min_luma_coding_block_size_minus3 to strong_intra_smoothing_enabled_flag. */
 function skipCodingTools(reader: BitReader, pocLsbBits: number): void {
   for (let i = 0; i < 6; i++) reader.ue();
   if (reader.flag() && reader.flag()) skipScalingLists(reader);
@@ -155,7 +152,7 @@ function skipCodingTools(reader: BitReader, pocLsbBits: number): void {
   reader.skip(2);
 }
 
-/** scaling_list_data(): 7.3.4. */
+/** Skips scaling_list_data() (7.3.4). */
 function skipScalingLists(reader: BitReader): void {
   for (let size = 0; size < 4; size++) {
     for (let matrix = 0; matrix < 6; matrix += size === 3 ? 3 : 1) {
@@ -171,8 +168,8 @@ function skipScalingLists(reader: BitReader): void {
 }
 
 /**
- * st_ref_pic_set(): 7.3.7, as it stands in an SPS.
- * @param previous pictures of the set before
+ * Skips st_ref_pic_set() of an SPS (7.3.7).
+ * @param previous pictures of the preceding set
  * @returns pictures of this set
  */
 function skipRefPicSet(reader: BitReader, index: number, previous: number): number {
@@ -221,7 +218,7 @@ function readVui(reader: BitReader, subLayers: number): Vui {
   return { ...head, framerate, minSpatialSegmentation };
 }
 
-/** hrd_parameters(1, subLayers): E.2.2. */
+/** Skips hrd_parameters(1, subLayers) (E.2.2). */
 function skipHrd(reader: BitReader, subLayers: number): void {
   const nal = reader.flag();
   const vcl = reader.flag();

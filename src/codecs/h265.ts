@@ -36,7 +36,7 @@ export function nalType(nal: Buffer): number {
   return ((nal[0] as number) >> 1) & 0x3f;
 }
 
-/** A slice of a picture that decoding can start at: IDR, BLA or CRA. */
+/** Whether a slice belongs to an IDR, BLA or CRA picture, where decoding can start. */
 export function isKeyNal(nal: Buffer): boolean {
   const type = nalType(nal);
   return type >= NAL.firstIrap && type <= NAL.lastIrap;
@@ -48,9 +48,9 @@ export function isParameterSet(nal: Buffer): boolean {
 }
 
 /**
- * How decoding can start at an access unit of 4-byte length-prefixed NAL units: at an IDR picture; `open` at a CRA or BLA
- * picture, where pictures behind it may be shown before it that cannot be decoded; and `gradual` at a recovery point of another
- * picture, behind which pictures become whole. Undefined where it cannot.
+ * How decoding can start at an access unit of 4-byte length-prefixed NAL units; undefined when it cannot. `idr` is an IDR
+ * picture. `open` is a CRA or BLA picture: pictures after it that are shown before it may not decode. `gradual` is a recovery
+ * point at another picture.
  * @throws BitstreamError when the unit is malformed before its first slice
  */
 export function startOf(data: Buffer): StartKind | undefined {
@@ -66,8 +66,8 @@ export function startOf(data: Buffer): StartKind | undefined {
 }
 
 /**
- * Brings an access unit into the canonical form of `Packet`.
- * @param trusts slices are what they should be: no start codes are looked for in them
+ * Converts an access unit to the canonical form of `Packet`.
+ * @param trusts do not search slices for start codes
  * @throws BitstreamError
  */
 export function canonicalize(data: Buffer, lengthSize: LengthSize, trusts = false): CanonicalUnit {
@@ -75,9 +75,8 @@ export function canonicalize(data: Buffer, lengthSize: LengthSize, trusts = fals
 }
 
 /**
- * Id of the PPS that the picture in an access unit of 4-byte length-prefixed NAL units refers to; undefined when it has no
- * slice.
- * @throws BitstreamError when the unit is malformed up to the first one
+ * Id of the PPS of the first slice in an access unit of 4-byte length-prefixed NAL units; undefined without a slice.
+ * @throws BitstreamError when the unit is malformed up to that slice
  */
 export function pictureParameterSet(data: Buffer): number | undefined {
   for (const nal of nalUnits(data)) if (nalType(nal) <= NAL.lastVcl) return parseSliceStart(nal).pps;
@@ -85,11 +84,11 @@ export function pictureParameterSet(data: Buffer): number | undefined {
 }
 
 function role(nal: Buffer): NalRole {
-  // other layers (depth, alpha, a second view) mean nothing to a decoder of the base layer
+  // decoders of the base layer ignore other layers (depth, alpha, a second view)
   if (layer(nal) > 0) return 'disposable';
   if (isParameterSet(nal)) return 'parameterSet';
   const type = nalType(nal);
-  // a temporal id of -1 is that of a start code
+  // a second header byte of 0, a temporal id of -1, is part of a start code
   if (type <= NAL.lastVcl && nal[1] !== 0) return 'slice';
   return type === NAL.delimiter || type === NAL.filler ? 'disposable' : 'media';
 }

@@ -1,17 +1,17 @@
 import { BitstreamError } from './bits.ts';
 
-/** What the header of an MPEG audio frame of layer II or III tells. */
+/** Header of an MPEG audio frame of layer II or III. */
 export interface MpegAudioFrame {
   readonly layer: 2 | 3;
   readonly samplerate: number;
   readonly channels: number;
   readonly samplesPerFrame: number;
-  /** Of the whole frame, header included. */
+  /** Size of the whole frame, header included. */
   readonly bytes: number;
 }
 
 const SAMPLERATES = [44_100, 48_000, 32_000];
-/** kbit/s by the number in the header; of 0, which leaves the size open, no frame is taken (ISO/IEC 11172-3 2.4.2.3, 13818-3 2.4.2.3). */
+/** kbit/s by bitrate_index; index 0 (free format) is not accepted (ISO/IEC 11172-3 2.4.2.3, 13818-3 2.4.2.3). */
 const BITRATES = {
   full: {
     2: [0, 32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384],
@@ -23,21 +23,18 @@ const MPEG1 = 3;
 const MPEG25 = 0;
 const RESERVED_VERSION = 1;
 const MONO = 3;
-/** Layers by the number in the header. */
+/** By the layer field. */
 const LAYERS = [undefined, 3, 2, undefined] as const;
 
-/**
- * Reads the frame header that `frame` begins with.
- * @throws BitstreamError
- */
+/** Reads the header at the start of a frame. @throws BitstreamError */
 export function parseMpegAudioFrame(frame: Buffer): MpegAudioFrame {
-  const told = readMpegAudioFrame(frame, 0);
-  if (told === undefined) throw new BitstreamError('not an MPEG audio frame of layer II or III with a bit rate');
-  return told;
+  const header = readMpegAudioFrame(frame, 0);
+  if (header === undefined) throw new BitstreamError('not an MPEG audio frame of layer II or III with a bit rate');
+  return header;
 }
 
 /**
- * Reads a frame header (ISO/IEC 11172-3 2.4.1.3; 13818-3 for the half rates, and their common extension to quarters).
+ * Reads a frame header (ISO/IEC 11172-3 2.4.1.3; 13818-3 for half rates, and their common extension to quarter rates).
  * @returns undefined when none is at `at`
  */
 export function readMpegAudioFrame(data: Buffer, at: number): MpegAudioFrame | undefined {

@@ -3,28 +3,25 @@ import { BitstreamError } from './bits.ts';
 const START_CODE = Buffer.of(0, 0, 1);
 const EMULATION_PREVENTION = Buffer.of(0, 0, 3);
 
-/** A picture has a few, or some thousand where each fits into a packet; empty ones by the million would cost seconds. */
+/** A picture has a few, or some thousand when each fits into a packet; millions of empty ones would take seconds to read. */
 export const MAX_NALS = 8192;
 const TOO_MANY = `more than ${MAX_NALS} NAL units in a frame`;
 
 export type LengthSize = 1 | 2 | 3 | 4;
 
-/** What an ingest adapter does with a NAL unit. */
+/** Treatment of a NAL unit by `canonicalizeNals`. */
 export type NalRole = 'slice' | 'media' | 'parameterSet' | 'disposable';
 
 export interface CanonicalUnit {
-  /** 4-byte length-prefixed NAL units without parameter sets; empty when nothing else was there. */
+  /** 4-byte length-prefixed NAL units without parameter sets; empty when there was nothing else. */
   readonly data: Buffer;
-  /** Parameter sets that came with the unit, in order. */
+  /** Parameter sets of the unit, in order. */
   readonly parameterSets: Buffer[];
-  /** A NAL unit of the source was several, with start codes between them. */
+  /** Set when a NAL unit of the source held start codes and was split at them. */
   readonly hadStartCodes?: true;
 }
 
-/**
- * The NAL units of length-prefixed data, as slices; empty ones are left out.
- * @throws BitstreamError when a length points past the end
- */
+/** Splits length-prefixed data into NAL units, as slices, without empty ones. @throws BitstreamError when a length is too large */
 export function* nalUnits(data: Buffer, lengthSize: LengthSize = 4): IterableIterator<Buffer> {
   for (let at = 0; at < data.length;) {
     const end = nalEnd(data, at, lengthSize);
@@ -34,8 +31,7 @@ export function* nalUnits(data: Buffer, lengthSize: LengthSize = 4): IterableIte
 }
 
 /**
- * The NAL units of an Annex B byte stream, as slices, without the zero bytes around them.
- * Bytes in front of the first start code are left out.
+ * Splits an Annex B byte stream into NAL units, as slices without surrounding zero bytes; drops bytes before the first start code.
  * @throws BitstreamError when there are more than `most`
  */
 export function splitAnnexB(data: Buffer, most = MAX_NALS): Buffer[] {
@@ -45,9 +41,9 @@ export function splitAnnexB(data: Buffer, most = MAX_NALS): Buffer[] {
 }
 
 /**
- * Adds the NAL units behind start codes to `nals`, but for empty ones.
- * @param code where the first start code is; below 0 when there is none
- * @returns how many start codes there are: many that are empty cost as much as others
+ * Adds the NAL units after start codes to `nals`, except empty ones.
+ * @param code offset of the first start code; negative when there is none
+ * @returns the number of start codes: empty units cost as much as others, so they count
  * @throws BitstreamError when there are more than `most`
  */
 function split(data: Buffer, code: number, most: number, nals: Buffer[]): number {
@@ -62,22 +58,21 @@ function split(data: Buffer, code: number, most: number, nals: Buffer[]): number
   return codes;
 }
 
-/** The end of what is from `start` to `end`, without the zero bytes there. */
+/** End of the range without its trailing zero bytes. */
 function trimmedEnd(data: Buffer, start: number, end: number): number {
   let trimmed = end;
   while (trimmed > start && data[trimmed - 1] === 0) trimmed--;
   return trimmed;
 }
 
-/** Whether a byte stream (Annex B) begins here. */
+/** Whether data starts with a start code (Annex B). */
 export function startsWithCode(data: Buffer): boolean {
   return data.length >= 4 && data[0] === 0 && data[1] === 0 && (data[2] === 1 || (data[2] === 0 && data[3] === 1));
 }
 
 /**
- * The NAL units of length-prefixed data, where what stands for one may be several: itself, and those of a byte stream without
- * its first start code. Empty ones are left out.
- * @throws BitstreamError when a length points past the end, or there are more than any picture has
+ * Splits length-prefixed data into NAL units without empty ones, and splits those that hold a byte stream at its start codes.
+ * @throws BitstreamError when a length is too large, or there are more than `MAX_NALS`
  */
 export function bareNals(data: Buffer, lengthSize: LengthSize = 4): Buffer[] {
   const bare: Buffer[] = [];
@@ -89,7 +84,7 @@ export function bareNals(data: Buffer, lengthSize: LengthSize = 4): Buffer[] {
   return bare;
 }
 
-/** @returns how many it adds, with empty ones */
+/** @returns the number of units, empty ones included */
 function addBareNals(nal: Buffer, most: number, bare: Buffer[]): number {
   const code = nal.indexOf(START_CODE);
   const end = code < 0 ? nal.length : trimmedEnd(nal, 0, code);
@@ -99,14 +94,14 @@ function addBareNals(nal: Buffer, most: number, bare: Buffer[]): number {
   return isAlone ? 1 + split(nal, code, most - 1, bare) : split(nal, code, most, bare);
 }
 
-/** Whether data can be NAL units behind lengths of 4 bytes. */
+/** Whether data can be NAL units with 4-byte lengths. */
 export function areLengths(data: Buffer): boolean {
   let at = 0;
   while (at + 4 <= data.length) at += 4 + data.readUInt32BE(at);
   return at === data.length;
 }
 
-/** One buffer of NAL units, each behind its length in 4 bytes. */
+/** Joins NAL units, each after its 4-byte length. */
 export function joinNals(nals: readonly Uint8Array[]): Buffer {
   let size = 0;
   for (const nal of nals) size += 4 + nal.length;
@@ -121,8 +116,8 @@ export function joinNals(nals: readonly Uint8Array[]): Buffer {
 }
 
 /**
- * An Annex B byte stream as length-prefixed data. Where every start code has 4 bytes the lengths take their places,
- * in the same memory, which must be the caller's own; else a copy is made.
+ * Converts an Annex B byte stream to length-prefixed data: in place when every start code has 4 bytes, so the caller must own
+ * the memory; otherwise in a copy.
  */
 export function annexBToLengths(data: Buffer): Buffer {
   const nals = splitAnnexB(data);
@@ -138,7 +133,7 @@ export function annexBToLengths(data: Buffer): Buffer {
   return data;
 }
 
-/** A NAL unit's payload bytes without emulation prevention; the same buffer when there is none. */
+/** Removes emulation prevention; returns the same buffer when there is none. */
 export function unescapeNal(nal: Buffer): Buffer {
   let at = nal.indexOf(EMULATION_PREVENTION);
   if (at < 0) return nal;
@@ -154,7 +149,7 @@ export function unescapeNal(nal: Buffer): Buffer {
   return clean.subarray(0, size);
 }
 
-/** A NAL unit's payload bytes with emulation prevention (H.264 7.4.1): 0 to 3 do not follow two zeros. */
+/** Adds emulation prevention (H.264 7.4.1): 0 to 3 do not follow two zeros. */
 export function escapeNal(payload: Buffer): Buffer {
   const out: number[] = [];
   let zeros = 0;
@@ -170,13 +165,12 @@ export function escapeNal(payload: Buffer): Buffer {
 }
 
 /**
- * Brings a length-prefixed access unit into the canonical form. The bytes stay where they are when
- * what must leave is at the ends and lengths are in 4 bytes, as nearly always; else they are copied once.
- * Disposable units (access unit delimiters, filler) leave when that costs no copy of its own.
- * Some senders put a whole byte stream where one NAL unit belongs: no NAL unit holds a start code (H.264 7.4.1, H.265
- * 7.4.2), so it is split at each.
- * @param trusts no start codes are looked for in slices
- * @throws BitstreamError when a length points past the end, or there are more than any picture has
+ * Converts a length-prefixed access unit to the canonical form. Returns a slice when lengths have 4 bytes and everything to
+ * remove is at the ends, which is nearly always so; otherwise copies once. Disposable units (access unit delimiters, filler)
+ * alone cause no copy. Some senders put a whole byte stream into one NAL unit: as none may hold a start code (H.264 7.4.1,
+ * H.265 7.4.2), it is split at each.
+ * @param trusts do not search slices for start codes
+ * @throws BitstreamError when a length is too large, or there are more than `MAX_NALS` units
  */
 export function canonicalizeNals(
   data: Buffer,

@@ -1,7 +1,7 @@
 import { BitstreamError } from './bits.ts';
 import { ByteReader } from './byte-reader.ts';
 
-/** What OpusHead and dOps tell. */
+/** Content of OpusHead and dOps. */
 export interface OpusConfig {
   readonly channels: number;
   /** Samples at 48 kHz to discard at the start. */
@@ -12,7 +12,7 @@ export interface OpusConfig {
   readonly outputGain: number;
   /** 0: mono or stereo in one stream. */
   readonly mappingFamily: number;
-  /** Streams, coupled streams and the channel mapping; for every family but 0. */
+  /** Undefined for family 0 only. */
   readonly mapping: OpusMapping | undefined;
 }
 
@@ -33,10 +33,7 @@ const FRAME_SAMPLES = [
 /** 120 ms (RFC 6716 section 3.2.5). */
 const MAX_PACKET_SAMPLES = 5760;
 
-/**
- * Reads an identification header (RFC 7845 section 5.1).
- * @throws BitstreamError
- */
+/** Reads an identification header (RFC 7845 section 5.1). @throws BitstreamError */
 export function parseOpusHead(head: Buffer): OpusConfig {
   const reader = new ByteReader(head);
   if (!reader.bytes(MAGIC.length).equals(MAGIC)) throw new BitstreamError('not an OpusHead');
@@ -48,10 +45,7 @@ export function parseOpusHead(head: Buffer): OpusConfig {
   return { channels, preSkip, inputSamplerate, outputGain, ...readMapping(reader, channels) };
 }
 
-/**
- * Writes an identification header (RFC 7845 section 5.1).
- * @public
- */
+/** Writes an identification header (RFC 7845 section 5.1). @public */
 export function buildOpusHead(config: OpusConfig): Buffer {
   const head = Buffer.alloc(MAGIC.length + 11);
   MAGIC.copy(head);

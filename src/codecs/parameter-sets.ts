@@ -2,12 +2,12 @@ import { BitReader, BitstreamError, BitWriter } from './bits.ts';
 import type { ByteReader } from './byte-reader.ts';
 import { unescapeNal } from './nal.ts';
 
-/** Where a parameter set has its place among those of a stream: it takes that of another with the same kind and id. */
+/** Kind and ids of a parameter set. A set replaces that with the same kind and id. */
 export interface SetPlace {
-  /** Its NAL unit type. */
+  /** NAL unit type. */
   readonly kind: number;
   readonly id: number;
-  /** Id of the set that it refers to: the SPS of a PPS, the VPS of an SPS. */
+  /** Id of the set that this one refers to: the SPS of a PPS, the VPS of an SPS. */
   readonly of: number;
 }
 
@@ -17,30 +17,30 @@ interface KnownSet extends SetPlace {
 }
 
 const IDS = 256;
-/** Longer than any parameter set: lists of scaling factors take some 3 kB, everything else some hundred bytes. */
+/** Longer than any parameter set: scaling lists take some 3 kB, the rest some hundred bytes. */
 export const MAX_SET_BYTES = 8192;
-/** A stream with every id in use has less; the one that has been there longest without a change leaves. */
+/** More than a stream that uses every id; above it, the set unchanged for longest is removed. */
 const MAX_BYTES = 64 * 1024;
 
-/** The parameter sets of a stream that are there to be referred to. */
+/** Parameter sets of a stream, for pictures to refer to. */
 export class ParameterSets {
   readonly #locate: (nal: Buffer) => SetPlace;
   readonly #byPlace = new Map<number, KnownSet>();
-  /** They are there with every key frame, and whoever sends them may have made them many. */
+  /** Finds repeats without parsing: sets come with every key frame, and a publisher may send many. */
   readonly #byText = new Map<string, KnownSet>();
   #bytes = 0;
-  /** Another number after each change. */
+  /** Grows with each change. */
   version = 0;
 
-  /** @param locate tells the place of a set, or throws a BitstreamError where it is malformed */
+  /** @param locate returns the kind and ids of a set, or throws a BitstreamError when malformed */
   constructor(locate: (nal: Buffer) => SetPlace) {
     this.#locate = locate;
   }
 
   /**
-   * Takes sets, each in the place of the one with its kind and id.
-   * @returns those that were not there already, byte for byte, as it keeps them
-   * @throws BitstreamError when one is malformed; those before it are taken
+   * Adds sets, each replacing that with its kind and id.
+   * @returns copies of the new ones, compared byte for byte
+   * @throws BitstreamError when one is malformed; those before it are added
    */
   add(nals: readonly Buffer[]): Buffer[] {
     const fresh: Buffer[] = [];
@@ -48,7 +48,7 @@ export class ParameterSets {
       if (nal.length > MAX_SET_BYTES) throw new BitstreamError('a parameter set is too long');
       const text = nal.toString('latin1');
       if (this.#byText.has(text)) continue;
-      // copied, for a slice would keep the whole buffer that it came in
+      // copied: a slice would keep the whole received buffer
       const known = { ...this.#locate(nal), nal: Buffer.from(nal), text };
       this.#put(known);
       fresh.push(known.nal);
@@ -60,7 +60,7 @@ export class ParameterSets {
     return this.#byPlace.get(kind * IDS + id)?.nal;
   }
 
-  /** The sets of a kind, in the order of their places' first use. @param of only those that refer to a set of this id */
+  /** Sets of a kind, in order of the first use of their ids. @param of id of the set that they refer to; any by default */
   all(kind: number, of?: number): readonly (SetPlace & { readonly nal: Buffer })[] {
     return [...this.#byPlace.values()].filter((set) => set.kind === kind && (of === undefined || set.of === of));
   }
@@ -86,21 +86,18 @@ export class ParameterSets {
   }
 }
 
-/** The sets that a coded video sequence needs. */
+/** Parameter sets of a coded video sequence. */
 export interface ActiveSets {
-  /** All of them, in the order in which they are sent. */
+  /** In sending order. */
   readonly nals: readonly Buffer[];
   readonly sps: Buffer;
-  /** Equal where decoders are set up alike: what VPS and SPS tell, but for their ids. */
+  /** Content of VPS and SPS without ids: equal where decoders are set up alike. */
   readonly meaning: string;
   /** Decoder configuration record for 4-byte lengths. */
   readonly record: Buffer;
 }
 
-/**
- * What a parameter set tells but for its ids.
- * @param ids bits from and to where they are, behind the emulation prevention
- */
+/** Content of a parameter set without its ids. @param ids their bits, counted without emulation prevention; `to` is exclusive */
 export function withoutIds(nal: Buffer, ids: readonly (readonly [from: number, to: number])[]): string {
   const data = unescapeNal(nal);
   let end = data.length * 8;
@@ -121,7 +118,7 @@ function isSet(data: Buffer, bit: number): boolean {
   return (((data[bit >> 3] as number) >> (7 - (bit & 7))) & 1) === 1;
 }
 
-/** Reads `count` NAL units, each behind its length in 2 bytes. */
+/** Reads `count` NAL units, each after its 2-byte length. */
 export function readParameterSets(reader: ByteReader, count: number): Buffer[] {
   const nals: Buffer[] = [];
   for (let i = 0; i < count; i++) {
@@ -132,7 +129,7 @@ export function readParameterSets(reader: ByteReader, count: number): Buffer[] {
   return nals;
 }
 
-/** Adds NAL units to `parts`, each behind its length in 2 bytes. */
+/** Adds NAL units to `parts`, each after its 2-byte length. */
 export function writeParameterSets(parts: Buffer[], nals: readonly Buffer[]): void {
   for (const nal of nals) {
     if (nal.length > 0xffff) throw new BitstreamError('a parameter set is too long');

@@ -5,38 +5,38 @@ import { NAL as H264, nalType as h264Type, parseSps, type H264Sps } from './h264
 import { NAL as H265, nalType as h265Type, parseSliceStart as parseH265Start } from './h265.ts';
 import { MAX_SET_BYTES } from './parameter-sets.ts';
 
-/** How a slice belongs to the picture before: not at all, or as another slice or the second field of it. */
+/** Relation of a slice to the preceding picture: none, another slice of it, or its second field. */
 export type Belonging = 'none' | 'slice' | 'field';
 
-/** Finds where pictures begin among NAL units in decoding order, with or without access unit delimiters between them. */
+/** Finds the first NAL unit of each picture in decoding order, with or without access unit delimiters. */
 export interface PictureBounds {
-  /** A slice of a picture, as those of other layers and views are not. */
+  /** Whether this is a slice of the base layer and base view. */
   isSlice(nal: Buffer): boolean;
-  /** Behind a slice it begins another picture. */
+  /** Whether this NAL unit begins another picture when it follows a slice. */
   isLeading(nal: Buffer): boolean;
   isDelimiter(nal: Buffer): boolean;
-  /** Takes what comes between slices: it may have to be known to read them. */
+  /** Records a NAL unit other than a slice: parameter sets are needed to read slices. */
   note(nal: Buffer): void;
-  /** How a slice would belong to the picture of the slice that was taken last. */
+  /** Relation of a slice to the picture of the latest slice. */
   belongs(nal: Buffer, delimited: boolean): Belonging;
-  /** Takes a slice. @param delimited a delimiter is between it and the slice before */
+  /** Records a slice. @param delimited a delimiter precedes it */
   take(nal: Buffer, delimited: boolean): Belonging;
-  /** What comes now has nothing to do with what came before. */
+  /** Forgets the preceding picture, at a discontinuity. */
   restart(): void;
 }
 
-/** What of a slice tells pictures apart (H.264 7.4.1.2.4). */
+/** Properties of a slice by which H.264 7.4.1.2.4 separates pictures. */
 interface Picture {
   readonly start: H264SliceStart;
-  /** undefined while the parameter sets that it needs are unknown. */
+  /** undefined while its parameter sets are unknown. */
   readonly head: H264SliceHead | undefined;
   readonly isReference: boolean;
-  /** Both fields are there. */
+  /** Both fields of the frame were seen. */
   readonly isPair: boolean;
 }
 
 export class H264Bounds implements PictureBounds {
-  /** By id, each with the bytes that it was read of. */
+  /** By id, with the bytes of the set. */
   readonly #sps = new Map<number, { readonly nal: Buffer; readonly sps: H264Sps }>();
   readonly #pps = new Map<number, number>();
   #last: Picture | undefined;
@@ -98,7 +98,7 @@ function belonging(
   next: Omit<Picture, 'isPair'> | undefined,
   delimited: boolean,
 ): Belonging {
-  // partitions B and C do not tell, and are of the picture of their partition A
+  // partitions B and C have no such header, and belong to the picture of their partition A
   if (next === undefined) return delimited ? 'none' : 'slice';
   if (last === undefined) return 'none';
   const { head } = next;
@@ -111,11 +111,11 @@ function belonging(
     head.idrId === last.head.idrId &&
     head.pocLsb === last.head.pocLsb &&
     next.isReference === last.isReference;
-  // what tells pictures apart where no order is counted is at the end of the header: the first macroblock comes but once
+  // without a picture order count in reach, only the first macroblock separates pictures: a picture has it once
   return isSame && (head.pocLsb !== undefined || head.firstMb !== 0) ? 'slice' : 'none';
 }
 
-/** The other field of a frame (H.264 3.30, complementary field pairs). */
+/** Whether `next` is the other field of a frame (H.264 3.30, complementary field pairs). */
 function isSecondField(
   last: Picture,
   before: H264SliceHead,
@@ -158,7 +158,7 @@ export class H265Bounds implements PictureBounds {
   }
 
   note(): void {
-    // the header of a slice segment begins with what tells
+    // a slice segment says itself whether it is the first
   }
 
   belongs(nal: Buffer, delimited: boolean): Belonging {

@@ -1,6 +1,6 @@
 import { escapeNal, joinNals, nalUnits, unescapeNal } from './nal.ts';
 
-/** How decoding can start at a picture. */
+/** How decoding can start at a picture: see `startOf` of each codec. */
 export type StartKind = 'idr' | 'open' | 'gradual';
 
 /** payloadType of a recovery point (H.264 and H.265, annex D). */
@@ -10,8 +10,8 @@ const H264_SEI = 6;
 const STOP_BIT = 0x80;
 
 /**
- * The payload of the first SEI message of a type in a NAL unit (H.264 7.3.2.3.1, H.265 7.3.5), without emulation prevention;
- * one that is cut off is as long as it is there.
+ * Payload of the first SEI message of a type in a NAL unit (H.264 7.3.2.3.1, H.265 7.3.5), without emulation prevention;
+ * shorter when cut off.
  * @param head bytes of the NAL unit's header
  */
 export function seiMessage(nal: Buffer, head: number, wanted: number): Buffer | undefined {
@@ -21,9 +21,9 @@ export function seiMessage(nal: Buffer, head: number, wanted: number): Buffer | 
 }
 
 /**
- * An access unit of H.264 in canonical form without the recovery points in it. Chromium 150 begins at every one of them, whatever the
- * container tells, and fails where pictures behind it need others from before (findings/chromium-mse-recovery-points.sh).
- * @throws BitstreamError when it is malformed
+ * Removes the recovery points from an H.264 access unit in canonical form. Chromium 150 starts decoding at every one, whatever
+ * the container says, and fails when pictures after it need earlier ones (findings/chromium-mse-recovery-points.sh).
+ * @throws BitstreamError when malformed
  */
 export function withoutRecoveryPoints(data: Buffer): Buffer {
   return joinNals(
@@ -44,7 +44,7 @@ function withoutMessages(nal: Buffer): Buffer | readonly Buffer[] {
   return Buffer.concat([nal.subarray(0, 1), escapeNal(Buffer.concat([...kept, Buffer.of(STOP_BIT)]))]);
 }
 
-/** The messages of a NAL unit without emulation prevention: from where on, and where the payload begins and ends. */
+/** Lists the SEI messages of a NAL unit without emulation prevention: `begin` and `end` bound the payload. */
 function* messages(data: Buffer, head: number) {
   let at = head;
   // the last byte holds the trailing bits: a message needs two more

@@ -2,12 +2,11 @@ import { NAL as H264 } from './h264.ts';
 import { NAL as H265 } from './h265.ts';
 import { escapeNal } from './nal.ts';
 
-/** Codecs whose access units take SEI messages. */
 export type SeiCodec = 'H264' | 'H265';
 
 const USER_DATA_UNREGISTERED = 5;
 const STOP_BIT = 0x80;
-/** nal_ref_idc 0; the layer 0 and the temporal layer 0. */
+/** nal_ref_idc 0 for H.264; layer 0 and temporal layer 0 for H.265. */
 const HEADERS: Readonly<Record<SeiCodec, Buffer>> = {
   H264: Buffer.of(H264.sei),
   H265: Buffer.of(H265.prefixSei << 1, 1),
@@ -17,10 +16,7 @@ export function takesSei(codec: string): codec is SeiCodec {
   return codec in HEADERS;
 }
 
-/**
- * A NAL unit with one SEI message of user data that nobody registered (H.264 D.1.7, H.265 D.2.7).
- * @param uuid 16 bytes that tell what the data are
- */
+/** Builds a NAL unit with one SEI message of user_data_unregistered (H.264 D.1.7, H.265 D.2.7). @param uuid 16 bytes */
 export function userDataSei(codec: SeiCodec, uuid: Buffer, data: Buffer): Buffer {
   const size = uuid.length + data.length;
   const sizes = [...Array.from({ length: Math.floor(size / 255) }, () => 255), size % 255];
@@ -28,10 +24,7 @@ export function userDataSei(codec: SeiCodec, uuid: Buffer, data: Buffer): Buffer
   return Buffer.concat([HEADERS[codec], escapeNal(Buffer.concat(message))]);
 }
 
-/**
- * An access unit in canonical form with one more NAL unit, in front of its first slice.
- * @param nal that belongs there, such as SEI
- */
+/** Inserts a NAL unit, such as SEI, before the first slice of an access unit in canonical form. */
 export function withNalBeforeSlices(codec: SeiCodec, data: Buffer, nal: Buffer): Buffer {
   const at = firstSlice(codec, data);
   const length = Buffer.allocUnsafe(4);

@@ -21,26 +21,25 @@ const ELEMENTS: Readonly<Record<number, readonly number[]>> = {
   12: [SCE, CPE, CPE, CPE, LFE],
   14: [SCE, CPE, CPE, LFE, CPE],
 };
-/** Main, LC and LTP: their frames have the same form as long as they predict nothing. */
+/** Main, LC and LTP: their frames have the same form while they predict nothing. */
 const PLAIN_TYPES = new Set([1, 2, 4]);
-/** What a packet of silent Opus lasts. */
+/** Duration of a packet by `silentPacket` for Opus. */
 export const OPUS_SILENCE_SECONDS = 0.02;
-/** 20 ms at full bandwidth in one frame (RFC 6716 3.1), mono; with the bit for stereo. */
+/** 20 ms at full bandwidth in one frame (RFC 6716 3.1), mono; and the bit for stereo. */
 const OPUS_TOC = 0xf8;
 const OPUS_STEREO = 0x04;
-/** A frame of CELT that begins with its flag of silence, and has nothing else (RFC 6716 4.3). */
+/** CELT frame with its silence flag and nothing else (RFC 6716 4.3). */
 const OPUS_SILENCE = [0xff, 0xfe];
 
-/** What of a track decides how its silence is coded. */
+/** Properties of a track that decide how its silence is coded. */
 export interface Silenceable {
   readonly codec: string;
   readonly config?: Buffer;
 }
 
 /**
- * A packet of a track's codec and configuration that is silent, in the canonical form of packets.
+ * Builds a silent packet in canonical form for a track's codec and configuration; undefined where that is not possible.
  * @param like the newest packet of the track
- * @returns undefined where none can be made
  */
 export function silentPacket({ codec, config }: Silenceable, like?: Buffer): Buffer | undefined {
   switch (codec) {
@@ -55,7 +54,7 @@ export function silentPacket({ codec, config }: Silenceable, like?: Buffer): Buf
   }
 }
 
-/** raw_data_block() (4.4.2.1) of channels that have no spectrum. */
+/** Writes raw_data_block() (4.4.2.1) of channels without a spectrum. */
 function silentAac(config: Buffer): Buffer | undefined {
   const { objectType, channelConfiguration } = parseAudioSpecificConfig(config);
   const elements = ELEMENTS[channelConfiguration];
@@ -75,7 +74,7 @@ function silentAac(config: Buffer): Buffer | undefined {
   return writer.write(END, 3).finish();
 }
 
-/** individual_channel_stream() (4.4.2.7) of one long window without scale factor bands, pulses, TNS and gain control. */
+/** Writes individual_channel_stream() (4.4.2.7): one long window, no scale factor bands, pulses, TNS or gain control. */
 function writeSilentChannel(writer: BitWriter): void {
   const globalGain = 0;
   // ics_reserved_bit, window_sequence, window_shape, max_sfb, predictor_data_present
@@ -83,7 +82,7 @@ function writeSilentChannel(writer: BitWriter): void {
   writer.write(0, 3);
 }
 
-/** One packet of 20 ms; all streams of several but the last are self-delimited (RFC 6716 appendix B, RFC 7845 5.1.1). */
+/** One packet of 20 ms; all of several streams but the last are self-delimited (RFC 6716 appendix B, RFC 7845 5.1.1). */
 function silentOpus(config: Buffer | undefined): Buffer {
   const { channels, mapping } = config === undefined ? { channels: 2 } : parseOpusConfig(config);
   const { streams, coupled } = mapping ?? { streams: 1, coupled: channels - 1 };
@@ -96,7 +95,7 @@ function silentOpus(config: Buffer | undefined): Buffer {
   return Buffer.from(bytes);
 }
 
-/** The same frame without a CRC and without anything behind its header: no granule has a bit of its own (ISO/IEC 11172-3 2.4.1.7). */
+/** Keeps the header without CRC and clears the rest: no granule has a bit of its own (ISO/IEC 11172-3 2.4.1.7). */
 function silentMp3(like: Buffer): Buffer | undefined {
   const frame = readMpegAudioFrame(like, 0);
   if (frame === undefined || frame.layer !== 3 || frame.bytes !== like.length) return undefined;

@@ -1,7 +1,7 @@
 import { BitstreamError } from './bits.ts';
 
 export interface Vp8KeyFrame {
-  /** Version number: selects reconstruction and loop filter, 0 to 3. */
+  /** Selects reconstruction and loop filter, 0 to 3. */
   readonly profile: number;
   readonly width: number;
   readonly height: number;
@@ -12,10 +12,7 @@ export function isKey(frame: Buffer): boolean {
   return frame.length > 0 && ((frame[0] as number) & 1) === 0;
 }
 
-/**
- * Reads the header of a key frame (RFC 6386 section 9.1).
- * @throws BitstreamError
- */
+/** Reads the header of a key frame (RFC 6386 section 9.1). @throws BitstreamError */
 export function parseKeyFrame(frame: Buffer): Vp8KeyFrame {
   if (frame.length < 10) throw new BitstreamError('a VP8 key frame is too short');
   if (!isKey(frame) || frame.readUIntBE(3, 3) !== 0x9d012a) throw new BitstreamError('not a VP8 key frame');

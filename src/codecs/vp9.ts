@@ -12,11 +12,11 @@ export interface Vp9KeyFrame {
   readonly subsamplingY: boolean;
   readonly width: number;
   readonly height: number;
-  /** Shape of its samples, by the size that it is to be shown in; absent where they are square. */
+  /** Sample aspect ratio by the render size; absent when square. */
   readonly sar?: Ratio;
 }
 
-/** VPCodecConfigurationRecord ("VP Codec ISO Media File Format Binding"), without the vpcC box's version and flags. */
+/** VPCodecConfigurationRecord ("VP Codec ISO Media File Format Binding"), without the version and flags of the vpcC box. */
 export interface VpcConfig extends Colour {
   readonly profile: number;
   /** Ten times the level; 0 unknown. */
@@ -55,15 +55,12 @@ export function isKey(frame: Buffer): boolean {
   if (frame.length === 0) return false;
   const first = frame[0] as number;
   if (first >> 6 !== 2) return false;
-  // profile 3 has one reserved bit more in front of show_existing_frame and frame_type
+  // profile 3 has one more reserved bit before show_existing_frame and frame_type
   const shift = (first & 0x30) === 0x30 ? 1 : 2;
   return ((first >> shift) & 3) === 0;
 }
 
-/**
- * Reads the uncompressed header of a key frame (VP9 6.2).
- * @throws BitstreamError
- */
+/** Reads the uncompressed header of a key frame (VP9 6.2). @throws BitstreamError */
 export function parseKeyFrame(frame: Buffer): Vp9KeyFrame {
   if (!isKey(frame)) throw new BitstreamError('not a VP9 key frame');
   const reader = new BitReader(frame);
@@ -78,10 +75,10 @@ export function parseKeyFrame(frame: Buffer): Vp9KeyFrame {
   let subsamplingY = false;
   if (colourSpace !== RGB) {
     fullRange = reader.flag();
-    const told = profile === 1 || profile === 3;
-    subsamplingX = told ? reader.flag() : true;
-    subsamplingY = told ? reader.flag() : true;
-    if (told) reader.skip(1);
+    const hasSubsampling = profile === 1 || profile === 3;
+    subsamplingX = hasSubsampling ? reader.flag() : true;
+    subsamplingY = hasSubsampling ? reader.flag() : true;
+    if (hasSubsampling) reader.skip(1);
   } else if (profile === 1 || profile === 3) {
     reader.skip(1);
   } else {
@@ -93,16 +90,13 @@ export function parseKeyFrame(frame: Buffer): Vp9KeyFrame {
   return { ...(sar && { sar }), profile, bitDepth, colourSpace, fullRange, subsamplingX, subsamplingY, width, height };
 }
 
-/** render_size(): VP9 6.2. */
+/** Reads render_size() (VP9 6.2). */
 function readShape(reader: BitReader, size: { width: number; height: number }): Ratio | undefined {
   if (!reader.flag()) return undefined;
   return renderedShape(size, { width: reader.read(16) + 1, height: reader.read(16) + 1 });
 }
 
-/**
- * Reads a configuration record, with or without the four bytes of box version and flags in front.
- * @throws BitstreamError
- */
+/** Reads a configuration record, with or without the four bytes of box version and flags before it. @throws BitstreamError */
 export function parseVpcConfig(record: Buffer): VpcConfig {
   const reader = new ByteReader(record);
   // a record's third byte begins with the bit depth, which is never 0
@@ -119,16 +113,13 @@ export function parseVpcConfig(record: Buffer): VpcConfig {
   return { profile, level, bitDepth, chromaSubsampling, fullRange: (format & 1) !== 0, primaries, transfer, matrix };
 }
 
-/** Writes a configuration record (8 bytes; a vpcC box puts version 1 and flags 0 in front). */
+/** Writes a configuration record of 8 bytes, without the version and flags of the vpcC box. */
 export function buildVpcConfig(config: VpcConfig): Buffer {
   const format = (config.bitDepth << 4) | (config.chromaSubsampling << 1) | Number(config.fullRange);
   return Buffer.of(config.profile, config.level, format, config.primaries, config.transfer, config.matrix, 0, 0);
 }
 
-/**
- * The configuration of a stream that did not bring one.
- * @param framerate frames per second, 0 when unknown
- */
+/** Builds the configuration of a stream that has none. @param framerate frames per second, 0 when unknown */
 export function vpcConfigOf(frame: Vp9KeyFrame, framerate: number): VpcConfig {
   const size = frame.width * frame.height;
   const rate = size * (framerate > 0 ? framerate : ASSUMED_FRAMERATE);
@@ -145,7 +136,7 @@ export function vpcConfigOf(frame: Vp9KeyFrame, framerate: number): VpcConfig {
   };
 }
 
-/** `vp09.PP.LL.DD` of the ISO binding; colour is left to its defaults, as players ask for no more. */
+/** Codec `vp09.PP.LL.DD` of the ISO binding, without colour: players ask for no more. */
 export function codecString({ profile, level, bitDepth }: Pick<VpcConfig, 'profile' | 'level' | 'bitDepth'>): string {
   const two = (value: number) => String(value).padStart(2, '0');
   return `vp09.${two(profile)}.${two(level)}.${two(bitDepth)}`;

@@ -19,14 +19,14 @@ const BT709 = 1;
 const PQ = 16;
 const HLG = 18;
 
-/** Widest samples that are believed, and the narrowest the other way: the most that a table of a codec has is 80:33. */
+/** Limit of the sample aspect ratio, and of its inverse: the highest in a table of a codec is 80:33. */
 const MAX_RATIO = 4;
-/** Samples that differ less from square ones are those of pictures whose sides were rounded. */
+/** A ratio this near to 1 comes from rounded sizes. */
 const ROUNDED = 0.05;
 
 /**
- * The shape of samples in lowest terms; undefined where they are square, or where their ratio is one that no camera
- * has: whoever makes pictures of the shown size would make huge ones.
+ * Reduces a sample aspect ratio to lowest terms; undefined for square samples, and for ratios that no camera has: scaling to
+ * them would make huge pictures.
  */
 export function sampleShape({ num, den }: Ratio): Ratio | undefined {
   const ratio = num / den;
@@ -40,47 +40,46 @@ interface Size {
   readonly height: number;
 }
 
-/** The shape of samples where a stream tells its coded size and the size that it is to be shown in (VP9, AV1). */
+/** Sample aspect ratio of a stream that gives its coded size and its render size (VP9, AV1). */
 export function renderedShape(coded: Size, shown: Size): Ratio | undefined {
   return sampleShape({ num: shown.width * coded.height, den: shown.height * coded.width });
 }
 
-/** Of two numbers above 0. */
+/** Both numbers are above 0. */
 function greatestDivisor(a: number, b: number): number {
   return b === 0 ? a : greatestDivisor(b, a % b);
 }
 
-/** Whether two shapes of samples are one; undefined for square ones. */
+/** Whether two sample aspect ratios are equal; undefined for square samples. */
 export function isSameShape(one: Ratio | undefined, other: Ratio | undefined): boolean {
   return one?.num === other?.num && one?.den === other?.den;
 }
 
-/** How pictures are to be shown, beside their size. */
+/** Display properties of video besides its size. */
 export interface Look {
-  /** Shape of the samples in lowest terms; absent where they are square, or nothing tells. */
+  /** In lowest terms; absent when square or unknown. */
   readonly sar?: Ratio;
-  /** Absent where nothing tells. */
   readonly colour?: Colour;
 }
 
-/** What of a look is told, and nothing else. */
+/** Keeps the known properties of a look, and nothing else. */
 export function lookOf({ sar, colour }: Partial<{ readonly [K in keyof Look]: Look[K] | undefined }>): Look {
   const shape = sar && { sar };
   if (colour === undefined) return { ...shape };
   const { primaries, transfer, matrix, fullRange } = colour;
-  const isTold = fullRange || [primaries, transfer, matrix].some((code) => code !== UNSPECIFIED);
-  return { ...shape, ...(isTold && { colour: { primaries, transfer, matrix, fullRange } }) };
+  const isSpecified = fullRange || [primaries, transfer, matrix].some((code) => code !== UNSPECIFIED);
+  return { ...shape, ...(isSpecified && { colour: { primaries, transfer, matrix, fullRange } }) };
 }
 
-/** The colour that players assume where a container tells none, BT.709 in limited range, as far as it is told at all. */
+/** Whether colour is what players assume by default, as far as it is specified: BT.709 in limited range. */
 export function isUsual({ primaries, transfer, matrix, fullRange }: Colour): boolean {
   return !fullRange && [primaries, transfer, matrix].every((code) => code === BT709 || code === UNSPECIFIED);
 }
 
-/** What HLS calls a range of video (draft-pantos-hls-rfc8216bis, 4.4.6.2, VIDEO-RANGE). */
+/** Value of VIDEO-RANGE in HLS (draft-pantos-hls-rfc8216bis, 4.4.6.2). */
 export type VideoRange = 'SDR' | 'HLG' | 'PQ';
 
-/** By transfer_characteristics; SDR where nothing is told. */
+/** Range by transfer_characteristics; SDR when unknown. */
 export function videoRange(colour: Colour | undefined): VideoRange {
   if (colour?.transfer === PQ) return 'PQ';
   return colour?.transfer === HLG ? 'HLG' : 'SDR';
@@ -108,7 +107,7 @@ const SAMPLE_ASPECT_RATIOS: readonly (readonly [number, number])[] = [
 ];
 const EXTENDED_SAR = 255;
 
-/** What the VUI of H.264 (E.1.1) and of H.265 (E.2.1) begin with. */
+/** First fields of the VUI of H.264 (E.1.1) and of H.265 (E.2.1). */
 export interface VuiHead {
   /** 1:1 when unspecified. */
   readonly sar: Ratio;
