@@ -13,7 +13,7 @@ export interface ThumbnailSource {
     application: Application,
     stream: string,
     extension: string,
-  ): Promise<{ readonly type: string; readonly picture: Buffer } | undefined>;
+  ): Promise<{ readonly type: string; readonly image: Buffer } | undefined>;
 }
 
 /** In order of preference. */
@@ -53,7 +53,7 @@ export function thumbnailRoutes(
       const formats = query.format === undefined ? FORMATS : [query.format];
       const found = await first(formats, (format) => thumbnails.newest(application, params.output, format));
       if (found === undefined) throw kilnError('thumbnailStreamNotFound');
-      return reply.header('content-type', found.type).header('cache-control', 'no-store').send(found.picture);
+      return reply.header('content-type', found.type).header('cache-control', 'no-store').send(found.image);
     });
   };
 }

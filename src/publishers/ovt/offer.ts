@@ -16,7 +16,7 @@ type TrackSet = OutputProfileConfig['tracksets'][number];
 
 const uuids = new WeakMap<OutputStream, string>();
 
-/** What a client can have of an output stream. */
+/** Tracks and description of an output stream for one OVT client. */
 export class Offer {
   readonly output: OutputStream;
   readonly #application: Application;
@@ -26,7 +26,7 @@ export class Offer {
 
   /**
    * @param trackset name of one in the stream's output profile; undefined for all tracks
-   * @throws ovtTracksetNotFound, for a strict one, too, that the stream has not all tracks of
+   * @throws ovtTracksetNotFound, also for a strict trackset when the stream lacks one of its tracks
    */
   constructor(application: Application, output: OutputStream, trackset: string | undefined, forms: WireForms) {
     this.output = output;
@@ -43,8 +43,8 @@ export class Offer {
   }
 
   /**
-   * The tracks of a stream as they are sent. Edges have one track of events, whatever there is of them, and from the
-   * beginning: OvenMediaEngine lists it so.
+   * Selects the tracks to send. Edges always get one event track, from the start and even without events: OvenMediaEngine lists
+   * it so.
    */
   select(tracks: readonly Track[]): readonly Track[] {
     const chosen = this.#trackset === undefined ? tracks : tracksOf(this.#trackset, tracks);
@@ -68,12 +68,12 @@ export class Offer {
     return this.#events;
   }
 
-  /** Names the run of the stream, on all nodes that have it. */
+  /** Id of the stream's run, the same on all nodes. */
   get run(): string {
     return this.output.run?.id ?? uuidOf(this.output);
   }
 
-  /** What the client is told of it. With a trackset there are no playlists: they may name other tracks. */
+  /** Description for the client. With a trackset it has no playlists: they may name other tracks. */
   describe(): WireDescription {
     const { output } = this;
     return descriptionOf({

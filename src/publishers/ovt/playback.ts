@@ -12,37 +12,36 @@ import { FrameWriter } from '../../protocols/ovt/media.ts';
 import { wireForm, type WireForm, type WireForms } from '../../protocols/ovt/wire-form.ts';
 
 export interface PlaybackOptions {
-  /** To another node, or to who asked by OVT. */
+  /** Receiver: another node, or an OVT client. */
   readonly kind: 'relay' | 'ovt';
-  /** Names the session in its packets. */
+  /** Session id in the packets. */
   readonly session: number;
-  /** By which everything is sent later than it comes, in milliseconds. */
+  /** Delay of everything sent, in milliseconds. */
   readonly delayMs: number;
   readonly forms: WireForms;
-  /** The stream's tracks as they are sent: the same objects as long as they are as before. */
+  /** Selects the tracks to send; returns the same objects while they are unchanged. */
   readonly select: (tracks: readonly Track[]) => readonly Track[];
   /**
-   * What is sent first: enough to decode everything from a time on, in seconds, which is Infinity for the last key frame. Of video that
-   * the cache has none of the next key frame is waited for.
+   * Cached packets to send first, enough to decode everything from a time on, in seconds; Infinity is the last key frame. Video
+   * that the cache lacks starts with its next key frame.
    */
   readonly start?: { readonly cache: GopCache; readonly from: number };
-  /** What follows is of other tracks than what came before. */
+  /** Called before the first packet of other tracks. */
   readonly onTracks: (tracks: readonly Track[]) => void;
   readonly onSent: (bytes: number) => void;
-  /** The stream has ended. */
   readonly onEnd: (reason: string) => void;
 }
 
-/** Bytes on their way to the receiver beyond which it is slow: what comes then waits in the reader, within its limits. */
+/** Above so many unsent bytes the receiver is slow, and packets wait in the reader within its limits. */
 const MAX_UNSENT_BYTES = 512 * 1024;
 
 interface Form {
   readonly track: Track;
-  /** The track that the receiver knows: of events it may be another. */
+  /** The track that the receiver knows: may differ for events. */
   readonly as: Track;
   /** Undefined for a track that is not sent. */
   readonly form: WireForm | undefined;
-  /** By how many ticks its times are sent earlier than they are here. */
+  /** Ticks subtracted from its timestamps. */
   readonly shift: number;
 }
 
@@ -50,7 +49,7 @@ interface Form {
 export class Playback implements Consumer {
   readonly #stream: Duplex;
   readonly #output: OutputStream;
-  /** The output, or what it was a while ago. */
+  /** The output, possibly delayed. */
   readonly #source: Stream;
   readonly #options: PlaybackOptions;
   readonly #writer: FrameWriter;
@@ -58,12 +57,11 @@ export class Playback implements Consumer {
   readonly #put = (bytes: Buffer): void => void this.#stream.write(bytes);
   readonly #onTracks = (): void => this.#tracksChanged();
   readonly #onDrain = (): void => this.#resume();
-  /** By id of the track. */
   readonly #forms = new Map<number, Form>();
   readonly #gate = new KeyGate();
   #selected: readonly Track[];
   #stalledSince: number | undefined;
-  /** The receiver is still to be told of other tracks. */
+  /** The receiver has yet to learn of other tracks. */
   #changed = false;
 
   constructor(stream: Duplex, output: OutputStream, options: PlaybackOptions) {
@@ -88,22 +86,22 @@ export class Playback implements Consumer {
     return keepsUp;
   }
 
-  /** For how long the receiver has taken too little for anything to be sent. */
+  /** Time since the receiver stopped reading, in milliseconds; 0 while it reads. */
   get stalledMs(): number {
     return this.#stalledSince === undefined ? 0 : performance.now() - this.#stalledSince;
   }
 
-  /** Packets that the receiver was too slow for. */
+  /** Packets dropped because the receiver was slow. */
   get dropped(): number {
     return this.#reader.dropped;
   }
 
-  /** The stream has ended, and nothing continues it. */
+  /** Whether the stream has ended for good. */
   get isOver(): boolean {
     return this.#output.closed && this.#output.input.continuity.over;
   }
 
-  /** Nothing of it comes to this node, which relays it, at present. */
+  /** Whether this node, which relays the stream, receives nothing of it at present. */
   get isInterrupted(): boolean {
     return this.#output.interrupted;
   }
@@ -155,7 +153,7 @@ export class Playback implements Consumer {
     const isEvents = track.type === 'data' && this.#options.forms === 'framed';
     const sent = this.#selected.find(({ id, type }) => (isEvents ? type === 'data' : id === track.id));
     const form = sent && wireForm(track, this.#options.forms);
-    // nodes have the times of the owner, by which a stream is the same whichever of them it comes by
+    // nodes get the owner's timestamps, so a stream is the same through whichever node it comes
     const shift = this.#options.forms === 'plain' ? (this.#output.run?.shift(track.timebase) ?? 0) : 0;
     const made = { track, as: isEvents ? (sent ?? track) : track, form, shift };
     this.#forms.set(track.id, made);
@@ -167,7 +165,7 @@ export class Playback implements Consumer {
     this.#reader.resume();
   }
 
-  /** What waits in the reader is of the tracks before: it is sent first. */
+  /** Packets in the reader belong to the previous tracks, and are sent first. */
   #tracksChanged(): void {
     this.#changed = true;
     if (this.#reader.queuedBytes === 0) this.#tell();
@@ -183,7 +181,7 @@ export class Playback implements Consumer {
   }
 }
 
-/** When a packet is decoded and shown, in ticks of another track. */
+/** Decoding and presentation time of a packet, in ticks of another track. */
 function timesIn({ timebase }: Track, { track, dts, pts }: Packet): readonly [dts: number, pts: number] {
   return [rescale(dts, track.timebase, timebase), rescale(pts, track.timebase, timebase)];
 }

@@ -20,14 +20,14 @@ export interface OvtServerOptions {
   /** 0 for any free port. */
   readonly port: number;
   readonly proxyNetworks?: BlockList;
-  /** Who may connect: OVT knows neither passwords nor encryption. */
+  /** Networks that may connect: OVT has neither passwords nor encryption. */
   readonly networks: BlockList;
 }
 
 const LIMITS = { sessions: 1024, waiting: 128, purpose: 'play' };
 const RANGE_32 = 2 ** 32;
 
-/** Gives streams to edges that speak OVT, on one port. */
+/** Serves streams to OVT edges on one port. */
 export class OvtServer {
   readonly #options: OvtServerOptions;
   readonly #log: Logger;
@@ -36,7 +36,7 @@ export class OvtServer {
   #lastId = 0;
   #closed: Promise<void> | undefined;
 
-  /** @throws the system's error when the address cannot be listened on */
+  /** @throws the system's error when it cannot listen on the address */
   static async listen(options: OvtServerOptions): Promise<OvtServer> {
     const server = new OvtServer(options);
     await server.#listen();
@@ -100,7 +100,7 @@ export class OvtServer {
 
   /** @throws ovtStreamNotFound, and what Access.admitSession() does */
   async #find(request: PlayRequest): Promise<Found> {
-    // nobody's session yet
+    // the request belongs to no session yet
     const query = new URLSearchParams(request.query);
     query.delete('session');
     const { found, end } = await this.#admit({ ...request, query });
@@ -161,5 +161,5 @@ function requestOf(
   };
 }
 
-/** What the protocol has words of its own for (docs/compatibility.md#ovt). */
+/** Errors for which the protocol has a code of its own (docs/compatibility.md#ovt). */
 const NOT_THERE: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);

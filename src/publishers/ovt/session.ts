@@ -24,53 +24,51 @@ import type { WireForms } from '../../protocols/ovt/wire-form.ts';
 import { Offer } from './offer.ts';
 import { Playback, type PlaybackOptions } from './playback.ts';
 
-/** The stream that a client asks for. */
+/** Stream that a client asked for. */
 export interface Found {
   readonly application: Application;
   readonly output: OutputStream;
-  /** By which it is played later than it comes, in milliseconds. */
+  /** Delay of playback, in milliseconds. */
   readonly delayMs: number;
 }
 
-/** A player that is counted. */
+/** Counts a playing client. */
 export interface Account {
   sent(bytes: number): void;
-  /** It has gone. */
   leave(reason: string): void;
 }
 
-/** The stream that a client plays. */
 export interface Played extends Found {
   readonly account: Account;
 }
 
 export interface OvtSessionOptions extends Pick<PlaybackOptions, 'kind'> {
   readonly log: Logger;
-  /** Names the session in its packets. */
+  /** Session id in the packets. */
   readonly id: number;
   readonly forms: WireForms;
-  /** The stream of a URL, to describe it; undefined when there is none. @throws KilnError when the client is refused */
+  /** Finds the stream of a URL to describe it; undefined when there is none. @throws KilnError when the client is rejected */
   readonly find: (url: OvtUrl) => Promise<Found | undefined>;
-  /** The same, to play it: who plays is counted from then on. */
+  /** Finds the stream of a URL to play it, as `find` does, and counts the player from then on. */
   readonly play: (url: OvtUrl, session: OvtSession) => Promise<Played | undefined>;
-  /** What a stream is started from; undefined: with its next packet. */
+  /** Cache to start a stream from; undefined to start with its next packet. */
   readonly start?: (output: OutputStream) => GopCache | undefined;
-  /** While it plays, something is sent every second, whatever there is of the stream, unless it is interrupted here. */
+  /** Send something every second during playback, even without media, unless the stream is interrupted here. */
   readonly keepAlive?: boolean;
   readonly onPlaying?: () => void;
   readonly onClose: () => void;
 }
 
 const LIMITS = { messageBytes: 64 * 1024, frameBytes: 0 };
-/** Requests of one connection, and how many of them wait for an answer at once. */
+/** Requests of one connection, and those that may wait for an answer at once. */
 const MAX_REQUESTS = 256;
 const MAX_PENDING = 8;
 const PLAY_TIMEOUT_MS = 20_000;
 const CHECK_MS = 1000;
-/** A player that takes nothing for so long is gone. */
+/** A player that reads nothing for this long is disconnected. */
 const MAX_STALLED_MS = 30_000;
 const MAX_UNREAD_ANSWER_BYTES = 1024 * 1024;
-/** After the last answer, how long the client may take to read it and hang up. */
+/** Time for the client to read the last answer and close. */
 const LINGER_MS = 1000;
 
 /** One client of OVT, from its first byte to its last (docs/compatibility.md#ovt). */
@@ -84,9 +82,9 @@ export class OvtSession {
   #answered = Promise.resolve();
   #playback: Playback | undefined;
   #account: Account | undefined;
-  /** The tracks in the last description that the client got. */
+  /** Tracks in the latest description sent to the client. */
   #described: readonly Track[] | undefined;
-  /** Until it plays: how long that may take. Then: looks after the player. */
+  /** Limits the time until playback; afterwards runs the periodic check. */
   #timer: NodeJS.Timeout;
   #linger: NodeJS.Timeout | undefined;
   #closed = false;
@@ -111,7 +109,7 @@ export class OvtSession {
   }
 
   /**
-   * Ends the session: who plays is told, then the connection ends.
+   * Ends the session: notifies a playing client, then ends the connection.
    * @param level how the reason is logged
    */
   close(reason: string, level: 'info' | 'warn' = 'info'): void {
@@ -144,7 +142,7 @@ export class OvtSession {
     }
   }
 
-  /** Requests are answered one after the other. */
+  /** Answers requests one after the other. */
   #onMessage(text: Buffer): void {
     if (this.#closed) return;
     if (++this.#requests > MAX_REQUESTS || ++this.#pending > MAX_PENDING) throw new OvtError('too many requests');
@@ -164,17 +162,17 @@ export class OvtSession {
       await action(message as Request);
     } catch (error) {
       if (!(error instanceof KilnError)) this.#log.error({ err: error }, 'the OVT request failed');
-      const { code, status, message: told } = error instanceof KilnError ? error : kilnError('ovtRequestMalformed');
+      const { code, status, message: reason } = error instanceof KilnError ? error : kilnError('ovtRequestMalformed');
       const isUnknown = code === 'ovtRequestIncomplete' || code === 'ovtRequestMalformed';
       this.#log.info(
         { code: status, request: String(message?.application).slice(0, 40) },
-        `OVT request refused: ${told}`,
+        `OVT request refused: ${reason}`,
       );
       this.#respond({
         id,
         application: isUnknown ? 'unknown' : String(message?.application),
         code: status,
-        message: told,
+        message: reason,
       });
     }
   }
@@ -264,7 +262,7 @@ export class OvtSession {
   }
 }
 
-/** Until when a client has a stream, in seconds as they are counted here; undefined when it has another run of it. */
+/** Position up to which a client has the stream, in seconds of this node's clock; undefined for another run of it. */
 function startAfter({ run, seconds }: Position, offer: Offer): number | undefined {
   if (run !== offer.run) return undefined;
   const shift = offer.output.run?.shift(VIDEO_TIMEBASE) ?? 0;

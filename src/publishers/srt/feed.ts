@@ -7,26 +7,26 @@ import type { FaultLog } from '../../log/log.ts';
 import { LiveTs } from '../../packaging/live-ts.ts';
 import { tracksOf } from './selection.ts';
 
-/** What a viewer who is slow may be behind; then it goes on at the next key frame. */
+/** Limits of a slow viewer's queue; above them it resumes at the next key frame. */
 const LIMITS: ReaderLimits = { bytes: 8 * 1024 * 1024, seconds: 3 };
 
 export interface TsFeedOptions {
-  /** Of the playlist. */
+  /** File name of the playlist. */
   readonly fileName: string;
-  /** By which it comes later than the output, in milliseconds. */
+  /** Delay after the output, in milliseconds. */
   readonly delayMs: number;
   readonly faults: FaultLog;
   readonly onEnd: () => void;
 }
 
 /**
- * The MPEG-TS of one playlist of an output stream, made once for all its viewers: a stream whose packets are those of the
- * output, several frames of a sound in one, with whole transport packets as their data. It ends with its last viewer.
+ * MPEG-TS of one playlist of an output stream, muxed once for all its viewers: a stream whose packets hold whole transport
+ * packets, with several audio frames in one. Closes with its last viewer.
  */
 export class TsFeed implements Consumer {
   readonly #output: OutputStream;
   readonly #options: TsFeedOptions;
-  /** The output, or what it was a while ago. */
+  /** The output, possibly delayed. */
   readonly #source: Stream;
   readonly #ts: LiveTs;
   readonly #stream: Stream;
@@ -48,12 +48,11 @@ export class TsFeed implements Consumer {
     this.#reader = this.#source.read(this);
   }
 
-  /** What is sent, now. */
   get tracks(): readonly Track[] {
     return this.#stream.tracks;
   }
 
-  /** A viewer comes; call the answer, once, when it has gone. */
+  /** Adds a viewer. The caller calls `detach` once, when the viewer leaves. */
   attach(viewer: Consumer): { reader: Reader; detach: () => void } {
     this.#viewers++;
     const queue = this.#output.queue('srt', { seconds: LIMITS.seconds / 2 });

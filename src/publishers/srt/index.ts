@@ -29,14 +29,14 @@ export interface SrtPublisherOptions {
 const LIMITS = { sessions: 1024, waiting: 256, purpose: 'play' };
 const CHECK_MS = 1000;
 
-/** Streams to viewers that call over SRT, as MPEG-TS. */
+/** Serves streams as MPEG-TS to viewers that call over SRT. */
 export class SrtPublisher {
   readonly #options: SrtPublisherOptions;
   readonly #log: Logger;
   readonly #faults: FaultLog;
   readonly #viewers = new SessionTable<SrtViewer>(LIMITS);
   readonly #playing = new Set<SrtViewer>();
-  /** By the name of their playlist. */
+  /** Inner key: file name of the playlist. */
   readonly #feeds = new Map<OutputStream, Map<string, TsFeed>>();
   readonly #timer = setInterval(() => this.#check(), CHECK_MS).unref();
   #ports: SrtPorts | undefined;
@@ -89,18 +89,18 @@ export class SrtPublisher {
     if (application.config.publishers.srt !== undefined && !output.closed) addDefaultPlaylist(output);
   };
 
-  /** Nobody else is asked here: the port stands still meanwhile. */
+  /** Rejects a caller by local state alone: the port serves no other caller until this returns. */
   #refuse(id: StreamId | undefined, { peer, streamId, port }: SrtCaller): number | undefined {
     const { access } = this.#options;
-    const told = (reason: string, code: number): number => {
+    const rejected = (reason: string, code: number): number => {
       const asked = askedBySrt(id, streamId);
       access.report({ direction: 'outgoing', protocol: 'srt', ...peer, asked }, reason);
       return code;
     };
     const objection = this.#closed === undefined ? this.#viewers.objection : 'the server is closing';
-    if (objection !== undefined) return told(objection, REJECTION.overload);
-    if (id === undefined) return told(UNREADABLE_STREAM_ID, REJECTION.badRequest);
-    if (id.mode === 'publish') return told('it asks to publish on a port for viewers', REJECTION.badMode);
+    if (objection !== undefined) return rejected(objection, REJECTION.overload);
+    if (id === undefined) return rejected(UNREADABLE_STREAM_ID, REJECTION.badRequest);
+    if (id.mode === 'publish') return rejected('it asks to publish on a port for viewers', REJECTION.badMode);
     try {
       access.duringHandshake.checkViewer(requestOf(id, peer, port), (output) => playlistOf(output, id.playlist));
     } catch (error) {

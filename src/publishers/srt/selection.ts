@@ -3,13 +3,13 @@ import type { OutputStream } from '../../core/stream.ts';
 import { eventsBeside, type Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 
-/** The playlist of a stream id that names none (docs/compatibility.md#urls). */
+/** Playlist for a stream id that names none (docs/compatibility.md#urls). */
 const DEFAULT_PLAYLIST = 'master';
 const DEFAULT_NAME = 'srt_default';
 
 /**
- * `master`: the first picture and one sound, AAC where there is any, for few players know Opus in MPEG-TS. One that was
- * configured under that name stays, and is the default where it is for MPEG-TS.
+ * Adds the playlist `master`: the first video track and one audio track, AAC if there is one, as few players support Opus in
+ * MPEG-TS. A playlist configured under that name stays, and is the default if it enables MPEG-TS.
  */
 export function addDefaultPlaylist(output: OutputStream): void {
   const configured = output.playlist(DEFAULT_PLAYLIST);
@@ -19,9 +19,9 @@ export function addDefaultPlaylist(output: OutputStream): void {
 }
 
 function defaultPlaylist(tracks: readonly Track[], fileName: string): Playlist | undefined {
-  const sounds = tracks.filter(({ type }) => type === 'audio');
+  const audioTracks = tracks.filter(({ type }) => type === 'audio');
   const videoVariantName = tracks.find(({ type }) => type === 'video')?.name;
-  const audioVariantName = (sounds.find(({ codec }) => codec === 'AAC') ?? sounds[0])?.name;
+  const audioVariantName = (audioTracks.find(({ codec }) => codec === 'AAC') ?? audioTracks[0])?.name;
   if (videoVariantName === undefined && audioVariantName === undefined) return undefined;
   return {
     name: DEFAULT_NAME,
@@ -36,7 +36,7 @@ function defaultPlaylist(tracks: readonly Track[], fileName: string): Playlist |
   };
 }
 
-/** @throws fileNotFound when there is none of that name, or it is not to be packaged as MPEG-TS */
+/** @throws fileNotFound when no such playlist exists or it does not enable MPEG-TS */
 export function playlistOf(output: OutputStream, fileName?: string): Playlist {
   const names = fileName === undefined ? [DEFAULT_PLAYLIST, DEFAULT_NAME] : [fileName];
   const playlist = names.map((name) => output.playlist(name)).find((one) => one?.options.enableTsPackaging === true);
@@ -44,7 +44,7 @@ export function playlistOf(output: OutputStream, fileName?: string): Playlist {
   return playlist;
 }
 
-/** The tracks of a playlist's first rendition, and those of events that belong beside them. */
+/** Tracks of a playlist's first rendition, with their event tracks. */
 export function tracksOf(tracks: readonly Track[], { renditions: [rendition] }: Playlist): Track[] {
   const { videoVariantName, videoIndex = 0, audioVariantName, audioIndex = 0 } = rendition ?? {};
   const variant = (type: Track['type'], name: string | undefined, index: number): Track[] =>

@@ -15,29 +15,29 @@ import { LossLog } from '../../protocols/srt/loss-log.ts';
 import type { StreamId } from '../../protocols/srt/stream-id.ts';
 import type { TsFeed } from './feed.ts';
 
-/** What a viewer gets. */
+/** Output stream and playlist that a viewer plays. */
 export interface Playable {
   readonly output: OutputStream;
   readonly playlist: Playlist;
-  /** By which it is played later than it comes, in milliseconds. */
+  /** Delay of playback, in milliseconds. */
   readonly delayMs: number;
 }
 
 export interface ViewerContext {
   readonly log: Logger;
-  /** @param signal aborted when the viewer goes away */
+  /** @param signal aborted when the viewer disconnects */
   readonly admit: (signal: AbortSignal) => Promise<SessionGrant<Playable>>;
   readonly feed: (playable: Playable) => TsFeed;
   readonly onPlaying: () => void;
   readonly onClose: () => void;
 }
 
-/** Seven transport packets: what SRT's live mode carries unless it is told otherwise. */
+/** Seven transport packets, the default payload of SRT's live mode. */
 const MESSAGE_BYTES = 7 * PACKET_BYTES;
-/** A viewer that takes nothing for so long is gone. */
+/** A viewer that receives nothing for this long is disconnected. */
 const MAX_STALLED_MS = 30_000;
 
-/** One viewer, from being accepted on. It begins with a key frame. Closing is idempotent and its reason is logged once. */
+/** Session of one accepted SRT viewer. Starts with a key frame. Closing is idempotent, and logs its reason once. */
 export class SrtViewer implements Session {
   readonly kind = 'srt';
   readonly byPlaylist = true;
@@ -55,7 +55,7 @@ export class SrtViewer implements Session {
   #undo: (() => void)[] = [];
   readonly #gone = new AbortController();
   #grant: SessionGrant<Playable> | undefined;
-  /** What of a packet is still to be sent when there is room. */
+  /** Unsent end of a packet. */
   #rest: Buffer | undefined;
   #stalledSince: number | undefined;
   #closed = false;
@@ -79,7 +79,7 @@ export class SrtViewer implements Session {
     return this.#id;
   }
 
-  /** Asks whether it may watch, which other nodes may be asked for, and plays. */
+  /** Waits for admission, possibly by other nodes, and plays. */
   async open(): Promise<void> {
     this.#connection.read();
     try {
@@ -113,7 +113,7 @@ export class SrtViewer implements Session {
     this.close('the viewer was disconnected by the management API');
   }
 
-  /** Looks after a viewer who takes nothing. */
+  /** Closes a viewer that has stalled. */
   check(now: number): void {
     if (this.#stalledSince !== undefined && now - this.#stalledSince > MAX_STALLED_MS)
       this.close('the viewer does not receive the stream', 'warn');
@@ -133,7 +133,7 @@ export class SrtViewer implements Session {
     this.#context.onClose();
   }
 
-  /** @throws streamNotFound when it has just ended, nothingPlayable */
+  /** @throws streamNotFound when the stream has just ended, nothingPlayable */
   #play(grant: SessionGrant<Playable>): void {
     const { id, found } = grant;
     const { output } = found;
@@ -160,7 +160,7 @@ export class SrtViewer implements Session {
     this.#log.info({ session: id }, 'the SRT viewer plays');
   }
 
-  /** The stream has ended: what was sent is got by the viewer, and played, before it is disconnected. */
+  /** Ends after the stream: disconnects once the viewer has received and played what was sent. */
   #finish(reason: string): void {
     if (this.#closed) return;
     this.#leave();
@@ -173,7 +173,7 @@ export class SrtViewer implements Session {
   }
 
   #passes(packet: Packet): boolean {
-    // there is no key frame to wait for where the picture has gone in the meantime
+    // without video any more there is no key frame to wait for
     if (this.#feed !== undefined && !hasVideo(this.#feed)) this.#gate = new KeyGate();
     return this.#gate.passes(packet);
   }

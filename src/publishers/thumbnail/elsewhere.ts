@@ -6,49 +6,49 @@ import { KilnError } from '../../errors.ts';
 import { definePeerCall, STREAM_FIELDS, type WithBytes } from '../../peers/peer-call.ts';
 import type { PeerCalls } from '../../peers/peer-calls.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
-import { formatOf, newestPicture, type PicturesOf } from './newest-picture.ts';
+import { formatOf, newestThumbnail, type ThumbnailsOf } from './newest-picture.ts';
 
-const Picture = Type.Object({ type: Type.String() });
-/** The newest picture of an output stream, and its media type. */
-const PICTURE = definePeerCall(
+const ThumbnailAnswer = Type.Object({ type: Type.String() });
+/** Newest thumbnail of an output stream, with its media type. */
+const NEWEST_THUMBNAIL = definePeerCall(
   'thumbnail/picture',
   Type.Object({ ...STREAM_FIELDS, extension: Type.String() }),
-  Picture,
+  ThumbnailAnswer,
 );
 const TIMEOUT_MS = 2000;
-/** How long a picture is good for whoever asks next. */
+/** Time for which an answer is reused for further requests. */
 const FRESH_MS = 500;
-/** With more than this nothing is kept: who asks at the same time shares a call all the same. */
+/** Above so many answers none is kept; simultaneous requests share a call all the same. */
 const MAX_KEPT = 500;
 
-export interface PicturesElsewhereOptions {
+export interface RemoteThumbnailsOptions {
   readonly registry: Registry;
   readonly directory: StreamDirectory;
   readonly calls: PeerCalls;
 }
 
 /**
- * Pictures of streams that another node has, fetched from there, once for all who ask at about the same time, and handed
- * to other nodes. Who gets one is counted where that is.
+ * Fetches thumbnails of streams on other nodes, once for simultaneous requests, and serves this node's to them. The node that
+ * the viewer is connected to counts it.
  */
-export class PicturesElsewhere {
-  readonly #options: PicturesElsewhereOptions;
+export class RemoteThumbnails {
+  readonly #options: RemoteThumbnailsOptions;
   /** By node, stream and format. */
-  readonly #asked = new Map<string, Promise<WithBytes<Static<typeof Picture>> | undefined>>();
+  readonly #asked = new Map<string, Promise<WithBytes<Static<typeof ThumbnailAnswer>> | undefined>>();
 
-  /** @param pictures of this node */
-  constructor(options: PicturesElsewhereOptions, pictures: PicturesOf) {
+  /** @param thumbnails those of this node */
+  constructor(options: RemoteThumbnailsOptions, thumbnails: ThumbnailsOf) {
     this.#options = options;
-    options.calls.answerBytes(PICTURE, ({ vhost, app, stream, extension }) => {
+    options.calls.answerBytes(NEWEST_THUMBNAIL, ({ vhost, app, stream, extension }) => {
       const application = options.registry.vhost(vhost).application(app);
-      const { type, picture } = newestPicture(pictures, application, stream, extension);
-      return { answer: { type }, bytes: picture };
+      const { type, image } = newestThumbnail(thumbnails, application, stream, extension);
+      return { answer: { type }, bytes: image };
     });
   }
 
   /**
-   * What the node answers that has an output stream; undefined when none has, or it cannot be reached.
-   * @throws what newestPicture does, here or there
+   * Asks the owner of an output stream; undefined when there is none, or it is unreachable.
+   * @throws as newestThumbnail, here or there
    */
   async ask(application: Application, stream: string, extension: string) {
     const location = await this.#options.directory.locate(application, stream);
@@ -59,7 +59,7 @@ export class PicturesElsewhere {
     const key = joinKey(owner.id, owner.incarnation, ...Object.values(request));
     const known = this.#asked.get(key);
     if (known !== undefined) return known;
-    const answer = this.#options.calls.callForBytes(owner, PICTURE, request, TIMEOUT_MS).catch(unlessAway);
+    const answer = this.#options.calls.callForBytes(owner, NEWEST_THUMBNAIL, request, TIMEOUT_MS).catch(unlessAway);
     this.#asked.set(key, answer);
     const forget = (): void => void this.#asked.delete(key);
     const keep = (): void => {
@@ -71,7 +71,7 @@ export class PicturesElsewhere {
   }
 }
 
-/** @throws what the other node did */
+/** @throws the error of the other node */
 function unlessAway(error: unknown): undefined {
   const away = ['ownerUnreachable', 'ownerSilent', 'callUnknown'];
   if (!(error instanceof KilnError) || !away.includes(error.code)) throw error;

@@ -5,71 +5,71 @@ import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import { CrossDomainRules } from '../hls/http/cors.ts';
-import { PicturesElsewhere, type PicturesElsewhereOptions } from './elsewhere.ts';
-import { newestPicture } from './newest-picture.ts';
-import { Pictures } from './pictures.ts';
+import { RemoteThumbnails, type RemoteThumbnailsOptions } from './elsewhere.ts';
+import { newestThumbnail } from './newest-picture.ts';
+import { Thumbnails } from './pictures.ts';
 import { thumbnailRoutes } from './routes.ts';
 
-export interface ThumbnailPublisherOptions extends PicturesElsewhereOptions {
+export interface ThumbnailPublisherOptions extends RemoteThumbnailsOptions {
   readonly access: Access;
-  /** What applications without CrossDomains of their own have. */
+  /** Rules for applications without CrossDomains of their own. */
   readonly crossDomains?: CrossDomainsConfig;
 }
 
-/** A picture as a whole file, and its MIME type. */
-interface ShownPicture {
+/** Image file with its MIME type. */
+interface ImageFile {
   readonly type: string;
-  readonly picture: Buffer;
+  readonly image: Buffer;
 }
 
-/** Keeps the newest pictures of every output stream here of applications with thumbnails, and serves them over HTTP. */
+/** Keeps the newest thumbnails of every local output stream whose application enables them, and serves them over HTTP. */
 export class ThumbnailPublisher {
   readonly routes: FastifyPluginAsync;
   readonly #registry: Registry;
-  readonly #elsewhere: PicturesElsewhere;
-  readonly #pictures = new Map<OutputStream, Pictures>();
+  readonly #elsewhere: RemoteThumbnails;
+  readonly #thumbnails = new Map<OutputStream, Thumbnails>();
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(options: ThumbnailPublisherOptions) {
     const { registry, access, crossDomains } = options;
     this.#registry = registry;
-    this.#elsewhere = new PicturesElsewhere(options, this.#pictures);
+    this.#elsewhere = new RemoteThumbnails(options, this.#thumbnails);
     registry.on('output', this.#attach);
     this.routes = thumbnailRoutes({
       registry,
       access,
-      pictures: this.#pictures,
+      thumbnails: this.#thumbnails,
       elsewhere: this.#elsewhere,
       crossDomains: new CrossDomainRules('thumbnail', crossDomains),
     });
   }
 
   /**
-   * The newest picture of an output stream, whichever node has that: for operators, who are no viewers and not counted.
-   * @returns undefined where there is no such stream
+   * Newest thumbnail of an output stream on any node, for operators: they are not counted as viewers.
+   * @returns undefined when there is no such stream
    * @throws thumbnailNotStarted, thumbnailExtension, thumbnailMissing
    */
-  async newest(application: Application, stream: string, extension: string): Promise<ShownPicture | undefined> {
-    if (application.outputs.has(stream)) return newestPicture(this.#pictures, application, stream, extension);
+  async newest(application: Application, stream: string, extension: string): Promise<ImageFile | undefined> {
+    if (application.outputs.has(stream)) return newestThumbnail(this.#thumbnails, application, stream, extension);
     const found = await this.#elsewhere.ask(application, stream, extension);
-    return found && { type: found.answer.type, picture: found.bytes };
+    return found && { type: found.answer.type, image: found.bytes };
   }
 
   /** Idempotent. */
   close(): void {
     this.#registry.off('output', this.#attach);
-    for (const pictures of this.#pictures.values()) pictures.close();
-    this.#pictures.clear();
+    for (const thumbnails of this.#thumbnails.values()) thumbnails.close();
+    this.#thumbnails.clear();
   }
 
   #open(output: OutputStream, application: Application): void {
     const { thumbnail } = application.config.publishers;
     if (thumbnail === undefined || output.closed || output.input.isRelay) return;
-    const pictures = new Pictures(output, thumbnail.delayBufferTimeMs);
-    this.#pictures.set(output, pictures);
+    const thumbnails = new Thumbnails(output, thumbnail.delayBufferTimeMs);
+    this.#thumbnails.set(output, thumbnails);
     output.once('close', () => {
-      this.#pictures.delete(output);
-      pictures.close();
+      this.#thumbnails.delete(output);
+      thumbnails.close();
     });
   }
 }

@@ -2,7 +2,7 @@ import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/stream.ts';
 import type { ImageCodec } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
-import type { Pictures } from './pictures.ts';
+import type { Thumbnails } from './pictures.ts';
 
 const FORMATS = new Map<string, readonly [codec: ImageCodec, type: string]>([
   ['jpg', ['JPEG', 'image/jpeg']],
@@ -12,40 +12,40 @@ const FORMATS = new Map<string, readonly [codec: ImageCodec, type: string]>([
   ['avif', ['AVIF', 'image/avif']],
 ]);
 
-/** The pictures that a publisher keeps, by output stream. */
-export type PicturesOf = ReadonlyMap<OutputStream, Pictures>;
+/** Thumbnails that a publisher keeps, by output stream. */
+export type ThumbnailsOf = ReadonlyMap<OutputStream, Thumbnails>;
 
-/** What a file extension names: codec and MIME type. @throws thumbnailExtension */
+/** Codec and MIME type of a file extension. @throws thumbnailExtension */
 export function formatOf(extension: string): readonly [codec: ImageCodec, type: string] {
   const format = FORMATS.get(extension);
   if (format === undefined) throw kilnError('thumbnailExtension');
   return format;
 }
 
-export interface FoundPicture {
+export interface FoundThumbnail {
   readonly output: OutputStream;
   /** MIME type. */
   readonly type: string;
-  readonly picture: Buffer;
+  readonly image: Buffer;
 }
 
 /**
- * The newest picture of an output stream of this node, in the format that a file extension names.
+ * Newest thumbnail of an output stream on this node, in the format of a file extension.
  * @throws thumbnailStreamNotFound, thumbnailNotStarted, thumbnailExtension, thumbnailMissing
  */
-export function newestPicture(
-  all: PicturesOf,
+export function newestThumbnail(
+  all: ThumbnailsOf,
   application: Application,
   stream: string,
   extension: string,
-): FoundPicture {
+): FoundThumbnail {
   const output = application.outputs.get(stream);
   if (output === undefined) throw kilnError('thumbnailStreamNotFound');
-  const pictures = all.get(output);
-  if (pictures === undefined) throw kilnError('thumbnailNotStarted');
+  const thumbnails = all.get(output);
+  if (thumbnails === undefined) throw kilnError('thumbnailNotStarted');
   const [codec, type] = formatOf(extension);
   if (output.resting) output.emit('wanted');
-  const picture = pictures.newest(codec);
-  if (picture === undefined) throw kilnError('thumbnailMissing');
-  return { output, type, picture };
+  const image = thumbnails.newest(codec);
+  if (image === undefined) throw kilnError('thumbnailMissing');
+  return { output, type, image };
 }

@@ -3,8 +3,8 @@ import type { Reader } from '../../core/reader.ts';
 import type { OutputStream, Stream } from '../../core/stream.ts';
 import type { ImageCodec } from '../../core/track.ts';
 
-/** The newest picture of every image track of an output stream. */
-export class Pictures {
+/** Newest image of every image track of an output stream. */
+export class Thumbnails {
   readonly #source: Stream;
   readonly #reader: Reader;
   readonly #newest = new Map<number, Buffer>();
@@ -13,7 +13,7 @@ export class Pictures {
       if (!this.#source.tracks.some((track) => track.id === id)) this.#newest.delete(id);
   };
 
-  /** @param delayMs by which pictures are shown later than they come */
+  /** @param delayMs delay after the output, in milliseconds */
   constructor(output: OutputStream, delayMs: number) {
     this.#source = delayed(output, delayMs);
     this.#reader = this.#source.read({
@@ -24,11 +24,11 @@ export class Pictures {
     this.#source.on('tracks', this.#forget);
   }
 
-  /** A whole file; of several tracks of that codec, the first that has put out one. Undefined when none has. */
+  /** Image file of the first track with that codec that has one; undefined when none has. */
   newest(codec: ImageCodec): Buffer | undefined {
     for (const track of this.#source.tracks) {
-      const picture = track.codec === codec ? this.#newest.get(track.id) : undefined;
-      if (picture !== undefined) return picture;
+      const image = track.codec === codec ? this.#newest.get(track.id) : undefined;
+      if (image !== undefined) return image;
     }
     return undefined;
   }

@@ -8,16 +8,16 @@ import { KilnError, kilnError } from '../../errors.ts';
 import type { CrossDomainRules } from '../hls/http/cors.ts';
 import { answerError } from '../hls/http/http-error.ts';
 import { cacheControl, respond } from '../hls/http/respond.ts';
-import type { PicturesElsewhere } from './elsewhere.ts';
-import { newestPicture, type PicturesOf } from './newest-picture.ts';
+import type { RemoteThumbnails } from './elsewhere.ts';
+import { newestThumbnail, type ThumbnailsOf } from './newest-picture.ts';
 
-/** What the routes ask the publisher for. */
+/** Services that the routes use. */
 export interface Gallery {
   readonly registry: Registry;
   readonly access: Access;
-  readonly pictures: PicturesOf;
+  readonly thumbnails: ThumbnailsOf;
   readonly crossDomains: CrossDomainRules;
-  readonly elsewhere: PicturesElsewhere;
+  readonly elsewhere: RemoteThumbnails;
 }
 
 interface Params {
@@ -28,10 +28,10 @@ interface Params {
 
 type Request = FastifyRequest<{ Params: Params }>;
 
-/** The port is shared with LL-HLS, whose playlists may be called so too. */
+/** Excludes the extensions of LL-HLS, which shares the port and may use the same name. */
 const FILE = 'thumb.:extension(^(?!m3u8$|m4s$).+$)';
 
-/** `/app/stream/thumb.jpg` and its like (docs/compatibility.md#hls): the newest picture, for nobody to keep. */
+/** Serves the newest thumbnail at `/app/stream/thumb.jpg` and its like (docs/compatibility.md#hls), not to be cached. */
 export function thumbnailRoutes(gallery: Gallery): FastifyPluginAsync {
   const url = `/:app/:stream/${FILE}`;
   return async (app) => {
@@ -59,15 +59,15 @@ function find({ registry }: Gallery, request: Request): Application | undefined 
   return application?.config.publishers.thumbnail === undefined ? undefined : application;
 }
 
-/** A picture, and whose bytes it counts as. */
+/** Thumbnail with the counters for its bytes. */
 interface Served {
   readonly counters: Counters;
-  /** Its media type. */
+  /** MIME type. */
   readonly type: string;
-  readonly picture: Buffer;
+  readonly image: Buffer;
 }
 
-/** @throws what `newestPicture` and Access.admitViewer() do */
+/** @throws as `newestThumbnail` and Access.admitViewer() */
 async function serve(gallery: Gallery, request: Request, reply: FastifyReply): Promise<void> {
   const { app, stream, extension } = request.params;
   reply.header('cache-control', cacheControl(0));
@@ -89,10 +89,10 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
       return look(gallery, owner, name, extension);
     });
     reply.raw.once('close', () => end('the thumbnail was sent'));
-    const { counters, type, picture } = found;
-    // a request is a connection as long as its answer is on the way: there is no session
+    const { counters, type, image } = found;
+    // a request is a connection until its response is sent: there is no session
     reply.raw.once('close', counters.viewer('thumbnail'));
-    respond(reply, { status: 200, headers: { 'content-type': type }, body: [picture] }, (bytes) =>
+    respond(reply, { status: 200, headers: { 'content-type': type }, body: [image] }, (bytes) =>
       counters.sentTo('thumbnail', bytes),
     );
   } catch (error) {
@@ -100,12 +100,12 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
   }
 }
 
-/** Where the interface has words of its own for it. */
+/** Errors for which the interface has one of its own. */
 const NOT_THERE: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);
 
-/** @returns undefined where there is no such stream, or it is starting @throws what `newestPicture` does */
+/** @returns undefined when there is no such stream or it is starting @throws as `newestThumbnail` */
 async function look(
-  { pictures, elsewhere }: Gallery,
+  { thumbnails, elsewhere }: Gallery,
   application: Application,
   stream: string,
   extension: string,
@@ -113,9 +113,9 @@ async function look(
   const here = application.outputs.get(stream);
   if (here === undefined) {
     const found = await elsewhere.ask(application, stream, extension);
-    return found && { counters: application.counters, type: found.answer.type, picture: found.bytes };
+    return found && { counters: application.counters, type: found.answer.type, image: found.bytes };
   }
-  if (!pictures.has(here)) return undefined;
-  const { output, type, picture } = newestPicture(pictures, application, stream, extension);
-  return { counters: output.counters, type, picture };
+  if (!thumbnails.has(here)) return undefined;
+  const { output, type, image } = newestThumbnail(thumbnails, application, stream, extension);
+  return { counters: output.counters, type, image };
 }
