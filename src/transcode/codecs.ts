@@ -24,7 +24,6 @@ export const CodecEntry = Type.Object({
 });
 export type CodecEntry = Static<typeof CodecEntry>;
 
-/** The fixed fields of an entry. */
 type Row = Omit<CodecEntry, 'metrics'>;
 type Direction = 'decoder' | 'encoder';
 

@@ -54,7 +54,6 @@ export function decideVideo(encode: VideoEncodeConfig, source: EncodeSource): De
   return { encoding };
 }
 
-/** Decides the encoding of an audio encode. */
 export function decideAudio(encode: AudioEncodeConfig, input: AudioTrack): Decision<AudioEncoding> {
   const { codec: name = '', samplerate, channel, bitrate = 0, modules } = encode;
   const named = audioCodec(name);

@@ -173,7 +173,6 @@ export class Encode {
     this.#timebase = timebase;
   }
 
-  /** Samples that the encoder inserts before the first one. */
   get #priming(): number {
     const { codec } = this.#job.encoding;
     const config = this.#format?.config;

@@ -76,7 +76,6 @@ export interface ImageEncoding extends FrameChoice {
 
 export type Encoding = VideoEncoding | AudioEncoding | ImageEncoding;
 
-/** One encode of one input track. */
 export interface EncodeJob {
   readonly from: VideoTrack | AudioTrack;
   readonly encoding: Encoding;

@@ -29,7 +29,6 @@ export class Group {
   readonly #backOff = new BackOff(LONGEST_PAUSE_MS);
   #encodes: readonly Encode[] = [];
   #run: Run | undefined;
-  /** Runs that were asked to end. */
   readonly #leaving = new Set<Run>();
   #failures: number;
   /** Consecutive ends without output, unless killed from outside. */
@@ -48,7 +47,6 @@ export class Group {
     return this.#encodes;
   }
 
-  /** Whether all its encodes work. */
   get healthy(): boolean {
     return this.#run?.healthy ?? false;
   }

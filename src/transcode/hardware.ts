@@ -177,7 +177,6 @@ async function renderDevices(root: string): Promise<Device[]> {
   return devices.flat();
 }
 
-/** Names in a folder; none if it does not exist. */
 async function entries(folder: string): Promise<string[]> {
   return readdir(folder).catch(() => []);
 }

@@ -6,7 +6,6 @@ import type { EncodeJob } from './encoding.ts';
 import { nutStreamOf } from './nut-stream.ts';
 import { canMapTones, isHdr } from './tone-filter.ts';
 
-/** Encoder and decoder of a job. */
 export interface CodecChoice {
   readonly encoder: Choice;
   readonly decoder: Choice;

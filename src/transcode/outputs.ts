@@ -145,7 +145,6 @@ class StreamOutputs {
     this.#arrange();
   }
 
-  /** Runs the encoders that are needed now. */
   #arrange(): void {
     const tasks = this.#outputs.flatMap((output) => output.tasks);
     if (tasks.length === 0 && this.#transcoder === undefined) return;

@@ -80,7 +80,6 @@ export class ProfileOutput {
     return this.#output;
   }
 
-  /** Encodes of this profile. */
   get tasks(): EncodeTask[] {
     return [...this.#entries.values()].flatMap(({ planned: { from, variantName, encoding }, encode }) => {
       if (encode === undefined || encoding === undefined) return [];
@@ -194,7 +193,6 @@ export class ProfileOutput {
     return entry;
   }
 
-  /** Adds the overlays to a video's encoding. */
   #drawn(variantName: string, encoding: Encoding): Encoding {
     const { overlays } = this.#options;
     if (overlays === undefined || encoding.type !== 'video') return encoding;

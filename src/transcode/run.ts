@@ -37,7 +37,6 @@ export interface RunEnd {
 
 /** Common settings of all runs of a stream. */
 export interface RunSetting {
-  /** Path of ffmpeg. */
   readonly path: string;
   readonly input: InputStream;
   readonly cache: GopCache;

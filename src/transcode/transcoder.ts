@@ -89,7 +89,6 @@ export class Transcoder {
     if (this.#opened !== undefined) this.#arrange(this.#opened);
   }
 
-  /** Process ids of the children. */
   get pids(): number[] {
     return this.#groups.flatMap(({ pids }) => pids);
   }

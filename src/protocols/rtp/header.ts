@@ -1,7 +1,7 @@
 /** Bytes of an RTP header without CSRCs and extension (RFC 3550 section 5.1). */
 export const RTP_HEADER_SIZE = 12;
 
-/** Bytes that `writePlayoutDelay` adds behind the header. */
+/** Bytes that `writePlayoutDelay` adds after the header. */
 export const PLAYOUT_DELAY_SIZE = 8;
 
 /** Largest payload put in one packet: with headers, SRTP and TURN it passes every usual path unfragmented. */

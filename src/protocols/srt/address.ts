@@ -2,7 +2,7 @@ import { isIP, isIPv6 } from 'node:net';
 import { canonicalAddress } from '../../lib/address.ts';
 import { SrtError } from './error.ts';
 
-/** Where one end of a connection is. */
+/** Address of one end of a connection. */
 export interface SrtAddress {
   readonly address: string;
   readonly port: number;
@@ -42,12 +42,12 @@ export function readAddress(sockaddr: Buffer): SrtAddress | undefined {
   return { address: canonicalAddress(groups.join(':')), port };
 }
 
-/** Whether it stands for every address of the machine. */
+/** Whether this is the wildcard address. */
 export function isUnspecified({ address }: SrtAddress): boolean {
   return address === '0.0.0.0' || address === '::';
 }
 
-/** The eight groups of an IPv6 address, whose zone is left out. */
+/** The eight groups of an IPv6 address, without its zone. */
 function groupsOf(text: string): number[] {
   const [address = ''] = text.split('%', 1);
   // one notation for all: lower case hexadecimal groups, with one gap at most

@@ -72,7 +72,7 @@ export interface Bucket {
 }
 
 export interface UploadTask {
-  /** The same at each try. */
+  /** Unchanged when the upload is retried. */
   readonly id: string;
   readonly path: string;
   /** Wanted key; gets a suffix where another object has it. */

@@ -15,14 +15,14 @@ export class Lateness {
     if (seconds < this.#least) this.#least = seconds;
   }
 
-  /** A span is over. */
+  /** Ends a span. */
   turn(): void {
     this.before = this.latest;
     this.latest = this.#least;
     this.#least = Infinity;
   }
 
-  /** Times to come have nothing to do with those before. */
+  /** Starts over: later times are unrelated to earlier ones. */
   restart(): void {
     this.#least = Infinity;
     this.latest = Infinity;

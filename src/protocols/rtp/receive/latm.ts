@@ -15,7 +15,7 @@ export class LatmAudio implements Depacketizer {
   readonly #reader = new LatmReader();
   readonly #isInBand: boolean;
   #config: Buffer | undefined;
-  /** From one frame to the next, in RTP time. */
+  /** Duration of a frame, in RTP time. */
   #step = 0;
   #parts: Buffer[] = [];
   #bytes = 0;

@@ -12,7 +12,7 @@ export class MpegAudio implements Depacketizer {
   readonly #clockRate: number;
   readonly #sink: FrameSink;
   #parts: Buffer[] = [];
-  /** Bytes that came of a frame in pieces, and how many it has. */
+  /** Received bytes of a fragmented frame, and its size. */
   #have = 0;
   #whole = 0;
   #timestamp = 0;

@@ -32,14 +32,14 @@ const MAX_UNIT_BYTES = 64 * 1024;
 export class Mpeg4Audio implements Depacketizer {
   readonly #sink: FrameSink;
   #fields: HeaderFields;
-  /** Packets may still show that they have headers. */
+  /** Whether packets have AU headers is still unknown. */
   #isUntold: boolean;
   readonly #isConfigured: boolean;
   readonly #auxiliaryBits: number;
-  /** From one access unit to the next, in RTP time. */
+  /** Duration of an access unit, in RTP time. */
   readonly #step: number;
   #sizes: number[] = [];
-  /** A unit of several packets: what came of it, and its size. */
+  /** Received parts of a fragmented unit, and its missing bytes. */
   #parts: Buffer[] = [];
   #missing = 0;
   #timestamp = 0;

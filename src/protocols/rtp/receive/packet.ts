@@ -54,7 +54,7 @@ export function parseRtp(data: Buffer): RtpPacket {
 const FIRST_RTCP = 192;
 const LAST_RTCP = 223;
 
-/** Whether what came where RTP and RTCP come together is RTCP. */
+/** Whether a packet is RTCP, on a transport that RTP and RTCP share. */
 export function isRtcp(data: Buffer): boolean {
   const type = data[1] ?? 0;
   return type >= FIRST_RTCP && type <= LAST_RTCP;

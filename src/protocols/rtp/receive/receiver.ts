@@ -28,7 +28,7 @@ export class RtpReceiver implements ReorderSink {
     this.#window = new ReorderWindow(waitMs, this);
   }
 
-  /** Whose packets it takes; undefined before the first. */
+  /** Source of the accepted packets; undefined before the first. */
   get ssrc(): number | undefined {
     return this.#window.ssrc;
   }

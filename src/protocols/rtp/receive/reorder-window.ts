@@ -21,7 +21,7 @@ const MAX_MISORDER = 512;
  * The caller drives the time, in milliseconds of any monotonic clock.
  */
 export class ReorderWindow {
-  /** Packets that came again, or when they were given up. */
+  /** Number of packets dropped as duplicate or too late. */
   dropped = 0;
   readonly #waitMs: number;
   readonly #sink: ReorderSink;
@@ -31,9 +31,9 @@ export class ReorderWindow {
   #count = 0;
   #ssrc: number | undefined;
   #next = 0;
-  /** Numbers that packets of no use had, modulo the capacity; undefined before the first of them. */
+  /** Sequence numbers of unusable packets, modulo the capacity; undefined before the first. */
   #others: Int32Array | undefined;
-  /** The first packet of what may be a new count or source. */
+  /** First packet of a possible new count or source. */
   #stray: RtpPacket | undefined;
 
   /** @param waitMs how long a gap is waited for; 0 where the transport keeps the order */
@@ -42,7 +42,7 @@ export class ReorderWindow {
     this.#sink = sink;
   }
 
-  /** Whose packets it takes; undefined before the first. */
+  /** Source of the accepted packets; undefined before the first. */
   get ssrc(): number | undefined {
     return this.#ssrc;
   }
@@ -83,12 +83,12 @@ export class ReorderWindow {
     while (this.#count > 0 && this.#oldest + this.#waitMs <= now) this.#giveUp();
   }
 
-  /** When `tick` has something to do; undefined when nothing is held up. */
+  /** Time at which to call `tick`; undefined when no packet is held. */
   get deadline(): number | undefined {
     return this.#count === 0 ? undefined : this.#oldest + this.#waitMs;
   }
 
-  /** Hands over all that is held up. */
+  /** Delivers all held packets. */
   flush(): void {
     while (this.#count > 0) this.#giveUp();
   }
@@ -211,7 +211,7 @@ function following(sequence: number): number {
   return (sequence + 1) & 0xffff;
 }
 
-/** From one sequence number to another, -2^15 to 2^15 - 1. */
+/** Distance of two sequence numbers, -2^15 to 2^15 - 1. */
 function distance(from: number, to: number): number {
   return ((to - from) << 16) >> 16;
 }

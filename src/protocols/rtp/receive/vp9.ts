@@ -43,8 +43,8 @@ function structureEnd(payload: Buffer, start: number): number {
   let at = start + 1;
   if ((structure & HAS_SIZES) !== 0) at += 4 * ((structure >> 5) + 1);
   if ((structure & HAS_GROUP) !== 0) {
-    const pictures = payload[at++] ?? 0;
-    for (let i = 0; i < pictures && at < payload.length; i++) at += 1 + (((payload[at] as number) >> 2) & 3);
+    const groupSize = payload[at++] ?? 0;
+    for (let i = 0; i < groupSize && at < payload.length; i++) at += 1 + (((payload[at] as number) >> 2) & 3);
   }
   return at;
 }
