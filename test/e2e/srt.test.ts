@@ -2,7 +2,9 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import test, { type ExecutionContext } from 'ava';
+import type { StreamInfo } from '../../src/stats/stream-schema.ts';
 import { patternArguments, Program } from '../support/media/ffmpeg.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
 import { long } from '../support/runner/long.ts';
 import { freePorts } from '../support/network/ports.ts';
@@ -13,7 +15,10 @@ const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const BAD_SECRET = 10;
 const run = promisify(execFile);
 
-async function start(t: ExecutionContext, options: KilnOptions = {}): Promise<Kiln> {
+const undo = new Teardown();
+test.after.always(() => undo.run());
+
+async function start(t: Pick<ExecutionContext, 'teardown'>, options: KilnOptions = {}): Promise<Kiln> {
   const kiln = await Kiln.start({ srt: {}, ...options });
   t.teardown(() => kiln.stop());
   return kiln;
@@ -67,7 +72,7 @@ const statistics = async (kiln: Kiln) => {
   return body.response;
 };
 
-test.serial('ffmpeg publishes H264 and AAC; the API tells of it; ffprobe and LL-HLS play it', async (t) => {
+test.serial('ffmpeg publishes H264 and AAC, which the API lists and ffprobe and LL-HLS play', async (t) => {
   const kiln = await start(t);
   const publisher = publish(t, kiln.srtUrl('talk'));
   const { input } = await kiln.liveStream('talk');
@@ -106,7 +111,7 @@ test.serial('ffmpeg publishes H264 and AAC; the API tells of it; ffprobe and LL-
   );
 });
 
-test.serial('callers who may not publish are told why', async (t) => {
+test.serial('callers that may not publish are told the reason', async (t) => {
   const kiln = await start(t, { srt: { provider: '<MaxConnection>2</MaxConnection>' } });
   const caller = new SrtCaller(t);
   const port = kiln.ports.srt as number;
@@ -129,7 +134,7 @@ test.serial('callers who may not publish are told why', async (t) => {
   await until('the log has the reasons', () => kiln.log.includes('SRT publisher refused: Stream already exists'));
 });
 
-long('one that takes over a name ends the other', async (t) => {
+long('a publisher that takes over the name of another ends that one', async (t) => {
   const kiln = await start(t, { srt: { provider: '<BlockDuplicateStreamName>false</BlockDuplicateStreamName>' } });
   const first = publish(t, kiln.srtUrl('talk'));
   const before = await kiln.liveStream('talk');
@@ -142,7 +147,7 @@ long('one that takes over a name ends the other', async (t) => {
   t.not(after.input.connection?.remotePort, before.input.connection?.remotePort);
 });
 
-test.serial('a passphrase, a stream by its port, and IPv6', async (t) => {
+test.serial('publishers are known by a passphrase or by their port, and over IPv6', async (t) => {
   const [mapped = 0] = freePorts(1);
   const secret = 'only-for-these';
   const kiln = await start(t, {
@@ -167,84 +172,52 @@ test.serial('a passphrase, a stream by its port, and IPv6', async (t) => {
   t.false(kiln.log.includes(secret) || kiln.stdout.includes(secret));
 });
 
-long('GStreamer publishes and plays; srt-live-transmit carries a stream from one to the other', async (t) => {
-  const kiln = await start(t);
-  const gst = new Program('gst-launch-1.0', [
-    '-q',
-    'mpegtsmux',
-    'name=mux',
-    'alignment=7',
-    '!',
-    'srtsink',
-    `uri=${kiln.srtUrl('gst')}`,
-    'wait-for-connection=false',
-    'videotestsrc',
-    'is-live=true',
-    '!',
-    'video/x-raw,width=160,height=90,framerate=15/1',
-    '!',
-    'x264enc',
-    'speed-preset=ultrafast',
-    'tune=zerolatency',
-    'key-int-max=15',
-    '!',
-    'h264parse',
-    '!',
-    'queue',
-    '!',
-    'mux.',
-    'audiotestsrc',
-    'is-live=true',
-    '!',
-    'audio/x-raw,rate=48000,channels=2',
-    '!',
-    'avenc_aac',
-    '!',
-    'aacparse',
-    '!',
-    'queue',
-    '!',
-    'mux.',
-  ]);
-  t.teardown(() => gst.stop());
-  const { input } = await kiln.liveStream('gst');
-  t.deepEqual(
-    input.tracks.map(({ video, audio }) => (video ?? audio)?.codec),
-    ['H264', 'AAC'],
-  );
+const GST_PUBLISHER =
+  'mpegtsmux name=mux alignment=7 ! srtsink uri=URI wait-for-connection=false ' +
+  'videotestsrc is-live=true ! video/x-raw,width=160,height=90,framerate=15/1 ! ' +
+  'x264enc speed-preset=ultrafast tune=zerolatency key-int-max=15 ! h264parse ! queue ! mux. ' +
+  'audiotestsrc is-live=true ! audio/x-raw,rate=48000,channels=2 ! avenc_aac ! aacparse ! queue ! mux.';
+/** Writes the luma of 20 frames. */
+const GST_PLAYER =
+  'srtsrc uri=URI ! tsdemux ! h264parse ! avdec_h264 ! videoconvert ! video/x-raw,format=GRAY8 ! ' +
+  'identity eos-after=20 ! fdsink';
 
+/** Arguments of gst-launch-1.0. */
+const gst = (pipeline: string, uri: string): string[] => ['-q', ...pipeline.replace('URI', uri).split(' ')];
+
+const codecsOf = ({ input }: StreamInfo) => input.tracks.map(({ video, audio }) => (video ?? audio)?.codec);
+
+/** A server with a stream of GStreamer, and the same as srt-live-transmit carries it from there back to the server. */
+async function carryGst() {
+  const kiln = await start(undo);
+  const publisher = new Program('gst-launch-1.0', gst(GST_PUBLISHER, kiln.srtUrl('gst')));
+  undo.teardown(() => publisher.stop());
+  const published = await kiln.liveStream('gst');
   const carrier = new Program('srt-live-transmit', ['-q', kiln.srtPlayUrl('gst'), kiln.srtUrl('carried')]);
-  t.teardown(() => carrier.stop());
-  const carried = await kiln.liveStream('carried');
-  t.deepEqual(
-    carried.input.tracks.map(({ video, audio }) => (video ?? audio)?.codec),
-    ['H264', 'AAC'],
-  );
+  undo.teardown(() => carrier.stop());
+  return { kiln, published };
+}
 
-  const { stdout } = await run(
-    'gst-launch-1.0',
-    [
-      '-q',
-      'srtsrc',
-      `uri=${kiln.srtPlayUrl('carried')}`,
-      '!',
-      'tsdemux',
-      '!',
-      'h264parse',
-      '!',
-      'avdec_h264',
-      '!',
-      'videoconvert',
-      '!',
-      'video/x-raw,format=GRAY8',
-      '!',
-      'identity',
-      'eos-after=20',
-      '!',
-      'fdsink',
-    ],
-    { timeout: 100_000, encoding: 'buffer' },
-  );
+let carrying: ReturnType<typeof carryGst> | undefined;
+const carriedGst = () => (carrying ??= carryGst());
+
+long('GStreamer publishes H264 and AAC over SRT', async (t) => {
+  const { published } = await carriedGst();
+  t.deepEqual(codecsOf(published), ['H264', 'AAC']);
+});
+
+long('srt-live-transmit plays a stream, and publishes it under another name', async (t) => {
+  const { kiln } = await carriedGst();
+  t.deepEqual(codecsOf(await kiln.liveStream('carried')), ['H264', 'AAC']);
+});
+
+long('GStreamer plays over SRT, and decodes its video', async (t) => {
+  const { kiln } = await carriedGst();
+  await kiln.liveStream('carried');
+  const { stdout } = await run('gst-launch-1.0', gst(GST_PLAYER, kiln.srtPlayUrl('carried')), {
+    timeout: 100_000,
+    encoding: 'buffer',
+  });
   t.is(stdout.length / (160 * 90), 20, 'frames of its picture');
   t.true(new Set(stdout).size > 5, 'which show something');
 });
@@ -291,7 +264,7 @@ test.serial(
   },
 );
 
-long('callers who come and go leave nothing behind', async (t) => {
+long('callers that come and go leave nothing behind', async (t) => {
   const kiln = await start(t);
   publish(t, kiln.srtUrl('talk'));
   await kiln.liveStream('talk');
