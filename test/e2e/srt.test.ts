@@ -15,6 +15,8 @@ const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const BAD_SECRET = 10;
 const run = promisify(execFile);
 
+// Tests have servers of their own, and wait more than they work: only the long ones are serial.
+
 const undo = new Teardown();
 test.after.always(() => undo.run());
 
@@ -72,7 +74,7 @@ const statistics = async (kiln: Kiln) => {
   return body.response;
 };
 
-test.serial('ffmpeg publishes H264 and AAC, which the API lists and ffprobe and LL-HLS play', async (t) => {
+test('ffmpeg publishes H264 and AAC, which the API lists and ffprobe and LL-HLS play', async (t) => {
   const kiln = await start(t);
   const publisher = publish(t, kiln.srtUrl('talk'));
   const { input } = await kiln.liveStream('talk');
@@ -111,7 +113,7 @@ test.serial('ffmpeg publishes H264 and AAC, which the API lists and ffprobe and 
   );
 });
 
-test.serial('callers that may not publish are told the reason', async (t) => {
+test('callers that may not publish are told the reason', async (t) => {
   const kiln = await start(t, { srt: { provider: '<MaxConnection>2</MaxConnection>' } });
   const caller = new SrtCaller(t);
   const port = kiln.ports.srt as number;
@@ -147,7 +149,7 @@ long('a publisher that takes over the name of another ends that one', async (t) 
   t.not(after.input.connection?.remotePort, before.input.connection?.remotePort);
 });
 
-test.serial('publishers are known by a passphrase or by their port, and over IPv6', async (t) => {
+test('publishers are known by a passphrase or by their port, and over IPv6', async (t) => {
   const [mapped = 0] = freePorts(1);
   const secret = 'only-for-these';
   const kiln = await start(t, {
@@ -222,47 +224,44 @@ long('GStreamer plays over SRT, and decodes its video', async (t) => {
   t.true(new Set(stdout).size > 5, 'which show something');
 });
 
-test.serial(
-  'viewers are listed under their names, kicked and kept out; a playlist has to be for MPEG-TS',
-  async (t) => {
-    const kiln = await start(t, {
-      application:
-        '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName>' +
-        '<Playlist><Name>ts</Name><FileName>ts</FileName><Options><EnableTsPackaging>true</EnableTsPackaging></Options>' +
-        '<Rendition><Name>sound</Name><Audio>a</Audio></Rendition><Rendition><Name>both</Name><Video>v</Video><Audio>a</Audio></Rendition></Playlist>' +
-        '<Playlist><Name>mp4</Name><FileName>mp4</FileName><Rendition><Name>v</Name><Video>v</Video></Rendition></Playlist>' +
-        '<Encodes><Video><Name>v</Name><Bypass>true</Bypass></Video><Audio><Name>a</Name><Bypass>true</Bypass></Audio></Encodes>' +
-        '</OutputProfile></OutputProfiles>',
-    });
-    publish(t, kiln.srtUrl('talk'));
-    const { outputs } = await kiln.liveStream('talk');
-    t.deepEqual(
-      outputs[0]?.playlists.map(({ fileName }) => fileName).filter((name) => name === 'master'),
-      ['master'],
-    );
-    const caller = new SrtCaller(t);
-    const port = kiln.ports.srtPlay as number;
-    t.is((await caller.call(port, { streamId: 'default/app/talk/mp4' })).refused, 1404);
-    t.is((await caller.call(port, { streamId: 'default/app/talk/none' })).refused, 1404);
-    const { streams } = await probe(`srt://127.0.0.1:${port}?streamid=default/app/talk/ts`);
-    t.deepEqual(
-      streams.map(({ codec_name }) => codec_name),
-      ['aac'],
-      'the first rendition alone',
-    );
+test('viewers are listed under their names, kicked and kept out; a playlist has to be for MPEG-TS', async (t) => {
+  const kiln = await start(t, {
+    application:
+      '<OutputProfiles><OutputProfile><Name>p</Name><OutputStreamName>${OriginStreamName}</OutputStreamName>' +
+      '<Playlist><Name>ts</Name><FileName>ts</FileName><Options><EnableTsPackaging>true</EnableTsPackaging></Options>' +
+      '<Rendition><Name>sound</Name><Audio>a</Audio></Rendition><Rendition><Name>both</Name><Video>v</Video><Audio>a</Audio></Rendition></Playlist>' +
+      '<Playlist><Name>mp4</Name><FileName>mp4</FileName><Rendition><Name>v</Name><Video>v</Video></Rendition></Playlist>' +
+      '<Encodes><Video><Name>v</Name><Bypass>true</Bypass></Video><Audio><Name>a</Name><Bypass>true</Bypass></Audio></Encodes>' +
+      '</OutputProfile></OutputProfiles>',
+  });
+  publish(t, kiln.srtUrl('talk'));
+  const { outputs } = await kiln.liveStream('talk');
+  t.deepEqual(
+    outputs[0]?.playlists.map(({ fileName }) => fileName).filter((name) => name === 'master'),
+    ['master'],
+  );
+  const caller = new SrtCaller(t);
+  const port = kiln.ports.srtPlay as number;
+  t.is((await caller.call(port, { streamId: 'default/app/talk/mp4' })).refused, 1404);
+  t.is((await caller.call(port, { streamId: 'default/app/talk/none' })).refused, 1404);
+  const { streams } = await probe(`srt://127.0.0.1:${port}?streamid=default/app/talk/ts`);
+  t.deepEqual(
+    streams.map(({ codec_name }) => codec_name),
+    ['aac'],
+    'the first rendition alone',
+  );
 
-    const viewer = await caller.call(port, { streamId: 'default/app/talk?session=me' });
-    await until('media comes', async () => (await viewer.receive()) > 0);
-    const path = '/v1/vhosts/default/apps/app/streams/talk/sessions';
-    await until('it alone is listed', async () => (await kiln.api<string[]>(path)).body.response.join() === 'me');
-    await until('it alone is counted', async () => (await statistics(kiln)).publishers.connections.srt === 1);
-    t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1409);
-    t.is((await kiln.api(`${path}/me`, 'DELETE')).status, 200);
-    await until('it is disconnected', async () => !(await viewer.connected()));
-    t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1403);
-    await until('nobody is counted', async () => (await statistics(kiln)).publishers.connections.srt === 0);
-  },
-);
+  const viewer = await caller.call(port, { streamId: 'default/app/talk?session=me' });
+  await until('media comes', async () => (await viewer.receive()) > 0);
+  const path = '/v1/vhosts/default/apps/app/streams/talk/sessions';
+  await until('it alone is listed', async () => (await kiln.api<string[]>(path)).body.response.join() === 'me');
+  await until('it alone is counted', async () => (await statistics(kiln)).publishers.connections.srt === 1);
+  t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1409);
+  t.is((await kiln.api(`${path}/me`, 'DELETE')).status, 200);
+  await until('it is disconnected', async () => !(await viewer.connected()));
+  t.is((await caller.call(port, { streamId: 'default/app/talk?session=me' })).refused, 1403);
+  await until('nobody is counted', async () => (await statistics(kiln)).publishers.connections.srt === 0);
+});
 
 long('callers that come and go leave nothing behind', async (t) => {
   const kiln = await start(t);
