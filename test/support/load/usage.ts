@@ -20,7 +20,7 @@ export function isRunning(pid: number): boolean {
   return /^State:\s+[^ZX]/m.test(read(`/proc/${pid}/status`));
 }
 
-/** Seconds of CPU time that a process and its children have used. */
+/** Seconds of CPU time that a process and its children have used, those included that have ended and were waited for. */
 export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + ticks(each), 0) / TICKS;
 }
@@ -38,6 +38,12 @@ export function residentBytes(pid: number): number {
   return residentBytesOfEach(pid).reduce((sum, bytes) => sum + bytes, 0);
 }
 
+/** Bytes of memory of a process and its children, where what several share is counted once (PSS). */
+export function proportionalBytes(pid: number): number {
+  const kib = processTree(pid).map((each) => /^Pss:\s+(\d+) kB/m.exec(read(`/proc/${each}/smaps_rollup`))?.[1]);
+  return kib.reduce((sum, text) => sum + Number(text ?? 0), 0) * KIB;
+}
+
 /** Open files and sockets of a process and its children. */
 export function openFiles(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + list(`/proc/${each}/fd`).length, 0);
@@ -48,8 +54,8 @@ function ticks(pid: number): number {
   const fields = read(`/proc/${pid}/stat`)
     .replace(/^.*\) /s, '')
     .split(' ');
-  const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
-  return user + system;
+  const [user = 0, system = 0, userOfEnded = 0, systemOfEnded = 0] = fields.slice(11, 15).map(Number);
+  return user + system + userOfEnded + systemOfEnded;
 }
 
 /** What is gone counts as nothing. */
