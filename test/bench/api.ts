@@ -11,7 +11,7 @@ import { installed, wrk } from './wrk.ts';
 const ROUNDS = 3;
 /** What bare fastify did where the budgets were set. */
 const BARE_THERE = 104_000;
-const AUTHORIZATION = `Authorization: ${basic(TOKEN)}`;
+export const AUTHORIZATION = `Authorization: ${basic(TOKEN)}`;
 
 const CALLS = [
   { what: 'version', path: '/v1/version', budget: 45_000 },
@@ -81,7 +81,7 @@ async function compareCounts(): Promise<Line> {
 }
 
 /** Starts a program of this folder that says its port. */
-async function startServer(file: string, ...args: string[]): Promise<{ port: string; stop(): void }> {
+export async function startServer(file: string, ...args: string[]): Promise<{ port: string; stop(): void }> {
   const child = spawn(process.execPath, [join(import.meta.dirname, file), ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -6,7 +7,8 @@ import { parseChunklist } from '../support/load/llhls-player.ts';
 import { median } from '../support/load/statistics.ts';
 import { freePorts } from '../support/network/ports.ts';
 import { until } from '../support/time/until.ts';
-import { number, type Measurement } from './measurement.ts';
+import type { KilnOptions } from '../support/server/kiln.ts';
+import { number, type BenchContext, type Measurement } from './measurement.ts';
 import { withServer } from './server.ts';
 import { installed, wrk } from './wrk.ts';
 
@@ -16,49 +18,69 @@ type Kind = (typeof KINDS)[number];
 const ROUNDS = 3;
 const SETTLE_MS = 3000;
 
+/** Answers per second and core, and bytes of an answer. */
+export interface Answers {
+  readonly kind: Kind;
+  readonly ours: number;
+  readonly nginx: number;
+  readonly bytes: number;
+}
+
 /** LL-HLS answers, beside nginx with one worker process serving the same bytes from files. */
 export const files: Measurement = {
   name: 'files',
-  run: async ({ clip, folder }) => {
-    const missing = ['wrk', 'nginx'].filter((program) => !installed(program));
+  run: async (context) => {
+    const missing = missingPrograms();
     if (missing.length > 0) {
       return [{ what: 'LL-HLS answers per second', measured: `skipped: ${missing.join(' and ')} not installed` }];
     }
-    const nginx = await startNginx(folder);
-    try {
-      return await withServer(async ({ kiln, publishers }) => {
-        await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
-        await kiln.liveStream('live');
-        await delay(SETTLE_MS);
-        const rates: Record<Kind, { ours: number[]; nginx: number[] }> = {
-          part: { ours: [], nginx: [] },
-          chunklist: { ours: [], nginx: [] },
-        };
-        const bytes = { part: 0, chunklist: 0 };
-        for (let round = 0; round < ROUNDS; round++) {
-          const urls = await liveFiles(kiln.httpUrl('/app/live/llhls.m3u8'));
-          for (const kind of KINDS) {
-            const body = Buffer.from(await (await fetch(urls[kind])).arrayBuffer());
-            bytes[kind] = body.length;
-            await writeFile(join(nginx.root, kind), body);
-            rates[kind].ours.push(await wrk(urls[kind]));
-            rates[kind].nginx.push(await wrk(`${nginx.url}/${kind}`));
-          }
-        }
-        return KINDS.map((kind) => {
-          const [ours, theirs] = [median(rates[kind].ours), median(rates[kind].nginx)];
-          return {
-            what: `LL-HLS answers per second and core: ${kind}, ${number(bytes[kind] / 1000, 1)} kB`,
-            measured: `${number(ours)} /s, ${number(ours / theirs, 2)} of nginx`,
-            reference: `nginx ${number(theirs)} /s`,
-          };
-        });
-      });
-    } finally {
-      nginx.stop();
-    }
+    return (await measureFiles(context)).map(({ kind, ours, nginx, bytes }) => ({
+      what: `LL-HLS answers per second and core: ${kind}, ${number(bytes / 1000, 1)} kB`,
+      measured: `${number(ours)} /s, ${number(ours / nginx, 2)} of nginx`,
+      reference: `nginx ${number(nginx)} /s`,
+    }));
   },
 };
+
+/** @returns programs that `measureFiles` needs and this machine lacks */
+export function missingPrograms(): string[] {
+  return ['wrk', 'nginx'].filter((program) => !installed(program));
+}
+
+/** Measures a server and nginx in turn. */
+export async function measureFiles({ clip, folder }: BenchContext, options?: KilnOptions): Promise<Answers[]> {
+  const nginx = await startNginx(folder);
+  try {
+    return await withServer(async ({ kiln, publishers }) => {
+      await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
+      await kiln.liveStream('live');
+      await delay(SETTLE_MS);
+      const rates: Record<Kind, { ours: number[]; nginx: number[] }> = {
+        part: { ours: [], nginx: [] },
+        chunklist: { ours: [], nginx: [] },
+      };
+      const bytes = { part: 0, chunklist: 0 };
+      for (let round = 0; round < ROUNDS; round++) {
+        const urls = await liveFiles(kiln.httpUrl('/app/live/llhls.m3u8'));
+        for (const kind of KINDS) {
+          const body = Buffer.from(await (await fetch(urls[kind])).arrayBuffer());
+          bytes[kind] = body.length;
+          await writeFile(join(nginx.root, kind), body);
+          rates[kind].ours.push(await wrk(urls[kind]));
+          rates[kind].nginx.push(await wrk(`${nginx.url}/${kind}`));
+        }
+      }
+      return KINDS.map((kind) => ({
+        kind,
+        ours: median(rates[kind].ours),
+        nginx: median(rates[kind].nginx),
+        bytes: bytes[kind],
+      }));
+    }, options);
+  } finally {
+    await nginx.stop();
+  }
+}
 
 /** URLs of the picture's chunklist and of its newest part. */
 async function liveFiles(master: string): Promise<Record<Kind, string>> {
@@ -96,5 +118,12 @@ http {
   const child = spawn('nginx', args, { stdio: ['ignore', 'ignore', 'inherit'] });
   const url = `http://127.0.0.1:${port}`;
   await until('nginx', async () => (await fetch(url).catch(() => undefined)) !== undefined);
-  return { root, url, stop: () => child.kill('SIGTERM') };
+  return {
+    root,
+    url,
+    stop: async () => {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    },
+  };
 }

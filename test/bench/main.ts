@@ -7,6 +7,7 @@ import { api } from './api.ts';
 import { cdn } from './cdn.ts';
 import { channel } from './channel.ts';
 import { cluster } from './cluster.ts';
+import { compare } from './compare/main.ts';
 import { doors } from './doors.ts';
 import { failover } from './failover.ts';
 import { files } from './files.ts';
@@ -48,6 +49,14 @@ const ALL: readonly Measurement[] = [
 const WIDTHS = [78, 26, 34, 28];
 
 const wanted = process.argv.slice(2);
+if (wanted[0] === 'compare') {
+  try {
+    process.exit((await compare(wanted.slice(1))) ? 0 : 1);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exit(2);
+  }
+}
 const unknown = wanted.filter((name) => !ALL.some((one) => one.name === name));
 if (unknown.length > 0) {
   const known = ALL.map(({ name }) => name).join(', ');

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { serverXml, TOKEN } from '../support/server/kiln.ts';
 import { median } from '../support/load/statistics.ts';
-import { residentBytes } from '../support/load/usage.ts';
+import { isRunning, processTree, residentBytes } from '../support/load/usage.ts';
+import { until } from '../support/time/until.ts';
 import { freePorts } from '../support/network/ports.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
 
@@ -61,17 +61,33 @@ export const start: Measurement = {
   },
 };
 
-async function timed(program: string, args: readonly string[], port: number) {
+interface Where {
+  readonly cwd?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+/** Starts a server and waits until a port takes a connection. @param cwd folder to start it in */
+export async function timed(program: string, args: readonly string[], port: number, { cwd, env }: Where = {}) {
+  if (await accepts(port)) throw new Error(`port ${port} is in use`);
   const begin = performance.now();
-  const child = spawn(program, args, { stdio: 'ignore', env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN } });
-  while (!(await accepts(port))) await delay(EVERY_MS);
+  const child = spawn(program, args, {
+    cwd,
+    stdio: 'ignore',
+    env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
+  });
+  while (!(await accepts(port))) {
+    if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`);
+    await delay(EVERY_MS);
+  }
   const ms = performance.now() - begin;
   return {
     ms,
     pid: child.pid as number,
+    // npm may end before the server that it has started, which would answer for the next one
     stop: async () => {
+      const tree = processTree(child.pid as number);
       child.kill('SIGTERM');
-      await once(child, 'exit');
+      await until('the server has ended', () => !tree.some(isRunning));
     },
   };
 }

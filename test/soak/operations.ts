@@ -97,7 +97,8 @@ export async function operations(clip: string, minutes: number, print: (text: st
       looks++;
       const figures = nodes.map(({ pid }) => `${(residentBytes(pid) / MIB).toFixed(0)} MiB`).join(' and ');
       print(`${((performance.now() - begun) / 60_000).toFixed(0).padStart(4)} min: ${figures}; ${costs.text}`);
-      for (const { llhls, webrtc } of loads) await Promise.all([llhls, webrtc].map((p) => p.ask('reset', undefined)));
+      for (const { llhls, webrtc } of loads)
+        await Promise.all([llhls.ask('reset', undefined), webrtc.ask('reset', undefined)]);
     }
 
     const sent = await Promise.all(loads.map(({ publishers }) => publishers.ask('count', undefined)));

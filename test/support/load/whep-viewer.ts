@@ -13,15 +13,19 @@ export class WhepViewer {
   readonly started = monotonic();
   /** When the first whole frame was there, which is a key frame, in milliseconds of the stamps' clock. */
   firstFrame = 0;
-  readonly #peer = new WhepPeer({ audio: false, onRtp: (_kind, packet) => this.#packet(packet) });
+  readonly #peer: WhepPeer;
   #sequence: number | undefined;
   #stamp: Stamp | undefined;
   /** A packet of the present frame is missing. */
   #broken = false;
 
-  /** @throws Error when the server does not take its offer */
-  static async start(url: string): Promise<WhepViewer> {
-    const viewer = new WhepViewer();
+  private constructor(audio: boolean) {
+    this.#peer = new WhepPeer({ audio, onRtp: (kind, packet) => kind === 'video' && this.#packet(packet) });
+  }
+
+  /** @param audio takes the stream's audio, too, and ignores it @throws Error when the server does not take its offer */
+  static async start(url: string, audio = false): Promise<WhepViewer> {
+    const viewer = new WhepViewer(audio);
     await viewer.#peer.play(url);
     return viewer;
   }

@@ -10,8 +10,7 @@ import { freePorts } from '../network/ports.ts';
 import { Limiter } from '../../../src/lib/limiter.ts';
 import { until } from '../time/until.ts';
 
-/** What `npm start` runs. */
-const START = join(import.meta.dirname, '../../../deploy/start');
+const ROOT = join(import.meta.dirname, '../../..');
 export const TOKEN = 'test-token';
 
 export interface KilnPorts {
@@ -73,6 +72,8 @@ export interface KilnOptions {
   readonly vhost?: string;
   /** Address of the ICE candidates. */
   readonly iceAddress?: string;
+  /** Checkout that it runs from; this one unless given. */
+  readonly root?: string;
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   /** Where it runs; on this machine unless given. */
@@ -228,8 +229,8 @@ export class Kiln {
   }
 
   #spawn(): ChildProcess {
-    const { args = [], env, ownGroup, host } = this.#options;
-    const [program = '', ...before] = [...(host?.command ?? []), START];
+    const { args = [], env, ownGroup, host, root = ROOT } = this.#options;
+    const [program = '', ...before] = [...(host?.command ?? []), join(root, 'deploy/start')];
     const child = spawn(program, [...before, '--config', join(this.#folder, 'Server.xml'), ...args], {
       detached: ownGroup,
       stdio: ['ignore', 'pipe', 'pipe'],

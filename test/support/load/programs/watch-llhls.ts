@@ -1,10 +1,12 @@
 import { until } from '../../time/until.ts';
 import { LlhlsPlayer, type LlhlsPlayerOptions } from '../llhls-player.ts';
+import { PartPoller } from '../part-poller.ts';
 import { serve } from '../program.ts';
 import { percentile } from '../statistics.ts';
 import { monotonic } from '../stamp.ts';
 
 let players: LlhlsPlayer[] = [];
+const pollers: PartPoller[] = [];
 
 const commands = {
   /** Starts players and waits until each has played something. */
@@ -46,6 +48,19 @@ const commands = {
   stop(_: undefined): void {
     for (const player of players) player.close();
     players = [];
+  },
+
+  /** Has the newest part of every rendition of some streams fetched once a second, from when each is there. */
+  async poll({ port, masters }: { port: number; masters: readonly string[] }): Promise<void> {
+    pollers.push(...(await Promise.all(masters.map((master) => PartPoller.start(port, master)))));
+  },
+
+  polled(_: undefined) {
+    return {
+      renditions: pollers.reduce((sum, { renditions }) => sum + renditions, 0),
+      parts: pollers.reduce((sum, { parts }) => sum + parts, 0),
+      failures: pollers.flatMap(({ failures }) => failures),
+    };
   },
 };
 

@@ -3,16 +3,28 @@ import { serve } from '../program.ts';
 import { percentile } from '../statistics.ts';
 import { WhepViewer } from '../whep-viewer.ts';
 
+interface WebrtcOptions {
+  readonly url: string;
+  readonly count: number;
+  /** They take audio, too. */
+  readonly audio?: boolean;
+  readonly atOnce?: number;
+}
+
 let viewers: WhepViewer[] = [];
 
 const commands = {
-  /** Opens viewers and waits until each has seen a frame. */
-  async start({ url, count }: { url: string; count: number }): Promise<void> {
-    for (let i = 0; i < count; i++) {
-      const viewer = await WhepViewer.start(url);
-      viewers.push(viewer);
-      await until('the first frame of a WebRTC viewer', () => viewer.firstFrame > 0);
-    }
+  /** Opens viewers, some at a time, and waits until each has seen a frame. */
+  async start({ url, count, audio = false, atOnce = 1 }: WebrtcOptions): Promise<void> {
+    let left = count;
+    const open = async (): Promise<void> => {
+      while (left-- > 0) {
+        const viewer = await WhepViewer.start(url, audio);
+        viewers.push(viewer);
+        await until('the first frame of a WebRTC viewer', () => viewer.firstFrame > 0);
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, open));
   },
 
   /** Opens one viewer, and closes it. @returns milliseconds to the first key frame */
