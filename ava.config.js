@@ -1,18 +1,37 @@
+import { createHash } from 'node:crypto';
+import { globSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { filesOfRoom } from './test/support/runner/rooms.ts';
 
 // Each file has a thread of its own, which would compile ava, strip the types of all that the file imports and compile
 // that anew. Threads, and processes that tests start, inherit the folder by the environment.
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/node');
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
 
+// `test/unit/<room>.room.ts` runs the files of its room in one thread, unless single files are asked for
+const asksForFiles = process.argv.some((argument) => /test\/unit\/[^*]/.test(argument));
+const rooms = asksForFiles ? [] : globSync('test/unit/*.room.ts', { cwd: import.meta.dirname });
+
+const shuffled = (file) =>
+  createHash('md5')
+    .update(file.slice(import.meta.dirname.length))
+    .digest('hex');
+
 export default {
-  // Tests wait for half of their time. With still more at once, those with real clients starve each other.
-  concurrency: Math.max(3, Math.ceil(1.5 * availableParallelism())),
+  // Tests wait for most of their time. With still more at once, those with real clients starve each other.
+  concurrency: Math.max(5, Math.ceil(2.5 * availableParallelism())),
+  // files of one kind run beside others, not beside each other: some compute, others wait
+  sortTestFiles: (one, other) => (shuffled(one) < shuffled(other) ? -1 : 1),
   extensions: ['ts'],
   // the long ones are for `npm run test:all`
-  files: ['test/**/*.test.ts', ...(process.env.KILN_TESTS === 'all' ? [] : ['!test/**/*.long.test.ts'])],
+  files: [
+    'test/**/*.test.ts',
+    ...rooms,
+    ...rooms.flatMap((file) => filesOfRoom(basename(file, '.room.ts'))).map((file) => `!test/${file}`),
+    ...(process.env.KILN_TESTS === 'all' ? [] : ['!test/**/*.long.test.ts']),
+  ],
   require: [
     './test/support/runner/quick-imports.js',
     './test/support/runner/fail-on-warning.ts',

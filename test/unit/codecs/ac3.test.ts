@@ -17,7 +17,7 @@ test('headers that ffmpeg writes', (t) => {
   ]);
 });
 
-test('what is no such frame is refused', (t) => {
+test('bytes that are no AC-3 frame are refused', (t) => {
   const cases = [
     '',
     '0b773e71104043',

@@ -104,7 +104,7 @@ const streams: Record<string, { sps: h264.H264Sps; codec: string }> = {
 };
 
 for (const [name, { sps, codec }] of Object.entries(streams)) {
-  test(`SPS and configuration record: ${name}`, (t) => {
+  test(`H.264 SPS and configuration record: ${name}`, (t) => {
     const record = box(vector(`h264-${name}.mp4`), 'avcC');
     const config = h264.parseAvcConfig(record);
     t.deepEqual(h264.parseSps(config.sps[0] as Buffer), sps);
@@ -209,7 +209,7 @@ test('SPS extensions survive a round', (t) => {
   t.deepEqual(h264.parseAvcConfig(buildAvcConfig({ sps, pps, spsExtensions })).spsExtensions, spsExtensions);
 });
 
-test('wrong records are refused', (t) => {
+test('wrong H.264 configuration records are refused', (t) => {
   const record = box(vector('h264-high-bframes.mp4'), 'avcC');
   for (let size = 0; size < record.length - 4; size++) {
     t.throws(() => h264.parseAvcConfig(record.subarray(0, size)), { instanceOf: BitstreamError }, `${size} bytes`);
@@ -256,7 +256,7 @@ test('cropping counts in chroma samples and leaves a picture', (t) => {
   t.throws(() => h264.parseSps(mainSps(type2, [16, 16, 0, 0])), { instanceOf: BitstreamError });
 });
 
-test('a VUI that is cut off says nothing', (t) => {
+test('a VUI of H.264 that is cut off says nothing', (t) => {
   const [sps] = h264.parseAvcConfig(box(vector('h264-high-bframes.mp4'), 'avcC')).sps as [Buffer];
   const cut = h264.parseSps(sps.subarray(0, -4));
   t.like(cut, { width: 1920, height: 1080, framerate: 0, colour: undefined, maxReorderFrames: undefined });

@@ -104,7 +104,7 @@ function withoutSegmentation(record: Buffer): Buffer {
 }
 
 for (const [name, { sps, codec }] of Object.entries(streams)) {
-  test(`SPS and configuration record: ${name}`, (t) => {
+  test(`H.265 SPS and configuration record: ${name}`, (t) => {
     const record = withoutSegmentation(box(vector(`h265-${name}.mp4`), 'hvcC'));
     const config = h265.parseHevcConfig(record);
     t.deepEqual(h265.parseSps(config.sps[0] as Buffer), sps);
@@ -203,7 +203,7 @@ test('arrays of other units and records of version 0 are read', (t) => {
   t.deepEqual([vps.length, sps.length, pps.length], [1, 1, 1]);
 });
 
-test('wrong records are refused', (t) => {
+test('wrong H.265 configuration records are refused', (t) => {
   const record = box(vector('h265-main.mp4'), 'hvcC');
   for (let size = 0; size < record.length; size++) {
     t.throws(() => h265.parseHevcConfig(record.subarray(0, size)), { instanceOf: BitstreamError }, `${size} bytes`);
@@ -236,7 +236,7 @@ test('the codec string of 14496-15 annex E', (t) => {
   t.is(of({ constraints: Buffer.from('900000000001', 'hex') }), 'hvc1.1.6.L93.90.0.0.0.0.1');
 });
 
-test('a VUI that is cut off says nothing', (t) => {
+test('a VUI of H.265 that is cut off says nothing', (t) => {
   const [sps] = h265.parseHevcConfig(box(vector('h265-main10-hdr.mp4'), 'hvcC')).sps as [Buffer];
   t.like(h265.parseSps(sps.subarray(0, -6)), { width: 100, height: 66, framerate: 0, maxReorderFrames: 0 });
   t.throws(() => h265.parseSps(sps.subarray(0, 20)), { instanceOf: BitstreamError });

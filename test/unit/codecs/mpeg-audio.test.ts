@@ -21,7 +21,7 @@ test('frame headers of layer II, with and without padding', (t) => {
   t.deepEqual(parseMpegAudioFrame(hex('fffde204')), { ...frame, samplerate: 44_100, bytes: 1254 });
 });
 
-test('what is no such frame is refused', (t) => {
+test('bytes that are no MPEG audio frame are refused', (t) => {
   for (const bytes of ['', 'fffb90', '00fb9064', 'ffff9064', 'fffb9c64', 'ffeb9064', 'fffb0064', 'fffbf064']) {
     t.throws(() => parseMpegAudioFrame(hex(bytes)), { instanceOf: BitstreamError }, bytes);
   }

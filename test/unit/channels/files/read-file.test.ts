@@ -113,7 +113,7 @@ test('what has no effect is told', (t) => {
   t.regex(warnings[0] ?? '', /^Schedule\/Program\[1\]\/Item\[1\].*Loop/);
 });
 
-test('each wrong value is told with its element', (t) => {
+test('each wrong value of a channel file is named by its element', (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['<Multiplex/>', /^file: the root element is Multiplex, not Schedule$/],
     ['<Schedule/>', /^file: Schedule\/Stream: is missing$/],

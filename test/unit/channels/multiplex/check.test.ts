@@ -11,7 +11,7 @@ function channel(changes: object = {}): object {
   return { outputStream: { name: 'mux' }, sourceStreams: [SOURCE], ...changes };
 }
 
-test('what is not given has its default', (t) => {
+test('elements of a multiplex channel that are not given have their defaults', (t) => {
   const checked = checkMultiplex(channel({ playlists: [PLAYLIST] }));
   t.deepEqual(checked, {
     ok: true,
@@ -49,7 +49,7 @@ test('options of playlists are kept', (t) => {
   t.like(right.ok && right.value.spec.playlists[0], { name: 'abr', options });
 });
 
-test('each wrong value is told with its element', (t) => {
+test('each wrong value of a multiplex channel is named by its element', (t) => {
   const cases: readonly (readonly [unknown, string])[] = [
     [
       channel({ outputStream: { name: '' } }),

@@ -23,7 +23,7 @@ function problems(checked: Checked<unknown>): string[] {
   return checked.ok ? [] : checked.problems.map(problemText);
 }
 
-test('what is not given has its default', (t) => {
+test('elements of a schedule that are not given have their defaults', (t) => {
   const checked = checkSchedule(channel({ fallbackProgram: { items: [FILE] } }), NOW);
   const plain = { url: 'file://sample.mp4', start: 0, duration: -1, fallbackOnErr: true, forwardData: false };
   t.deepEqual(checked, {
@@ -94,7 +94,7 @@ test('programs are sorted, and those that are over are dropped', (t) => {
   t.deepEqual(times([]), []);
 });
 
-test('each wrong value is told with its element', (t) => {
+test('each wrong value of a schedule is named by its element', (t) => {
   const cases: readonly (readonly [unknown, string])[] = [
     [[], 'a list is not an object'],
     [channel({ stream: undefined }), 'stream: undefined is not an object'],

@@ -27,7 +27,7 @@ const BOTH_WAYS: readonly (readonly [string, string, Omit<AudioTag, 'nanos'>])[]
 ];
 
 for (const [name, bytes, tag] of BOTH_WAYS) {
-  test(`${name}, both ways`, (t) => {
+  test(`FLV audio: ${name}, both ways`, (t) => {
     t.deepEqual(read(hex(bytes)), [{ trackId: 0, nanos: 0, ...tag }]);
     t.deepEqual(buildAudioTag(tag), hex(bytes));
   });
@@ -42,7 +42,7 @@ const READ_ONLY: readonly (readonly [string, string, Partial<AudioTag>])[] = [
 ];
 
 for (const [name, bytes, tag] of READ_ONLY) {
-  test(`read ${name}`, (t) => {
+  test(`read FLV audio: ${name}`, (t) => {
     t.like(read(hex(bytes))[0], tag);
   });
 }
@@ -73,7 +73,7 @@ const TRACKS: readonly (readonly [string, string, AudioTag['packet'], readonly T
 ];
 
 for (const [name, bytes, packet, tracks] of TRACKS) {
-  test(`${name}, both ways`, (t) => {
+  test(`FLV audio: ${name}, both ways`, (t) => {
     t.deepEqual(
       read(hex(bytes)),
       tracks.map((track) => ({ ...track, packet, nanos: 0 })),
@@ -82,7 +82,7 @@ for (const [name, bytes, packet, tracks] of TRACKS) {
   });
 }
 
-test('a modifier in front of several tracks goes for all of them', (t) => {
+test('a modifier in front of several audio tracks goes for all of them', (t) => {
   const tags = read(hex(`97 02 000064 05 11 ${OPUS} 00 000001 aa 01 000001 bb`));
   t.deepEqual(
     tags.map(({ trackId, nanos }) => [trackId, nanos]),
@@ -121,7 +121,7 @@ test('a speaker layout is passed over', (t) => {
     t.deepEqual(read(hex(bytes)), []);
 });
 
-test('the two forms are told apart', (t) => {
+test('legacy and enhanced audio tags are told apart', (t) => {
   t.true(isExtendedAudio(hex('91')));
   t.false(isExtendedAudio(hex('af')));
   t.false(isExtendedAudio(Buffer.alloc(0)));
@@ -143,7 +143,7 @@ for (const [name, bytes] of [
   ['an unknown kind of several tracks', `95 31 ${OPUS} 00`],
   ['a FourCC of a track that is cut off', '95 21 4f70'],
 ] as const) {
-  test(`refuse ${name}`, (t) => {
+  test(`refuse FLV audio: ${name}`, (t) => {
     t.throws(() => read(hex(bytes)), { instanceOf: FlvError });
   });
 }

@@ -78,7 +78,7 @@ const BOTH_WAYS: readonly (readonly [string, string, VideoTagOptions & { composi
 ];
 
 for (const [name, bytes, tag] of BOTH_WAYS) {
-  test(`${name}, both ways`, (t) => {
+  test(`FLV video: ${name}, both ways`, (t) => {
     const { codec, packet, compositionTime, data } = tag;
     t.deepEqual(read(hex(bytes)), [{ trackId: 0, codec, packet, compositionTime, nanos: 0, data }]);
     t.deepEqual(buildVideoTag(tag), hex(bytes));
@@ -111,7 +111,7 @@ const READ_ONLY: readonly (readonly [string, string, Partial<VideoTag>])[] = [
 ];
 
 for (const [name, bytes, tag] of READ_ONLY) {
-  test(`read ${name}`, (t) => {
+  test(`read FLV video: ${name}`, (t) => {
     t.like(read(hex(bytes))[0], tag);
   });
 }
@@ -176,7 +176,7 @@ const TRACKS: readonly (readonly [string, string, VideoTag['packet'], boolean, T
 ];
 
 for (const [name, bytes, packet, key, tracks] of TRACKS) {
-  test(`${name}, both ways`, (t) => {
+  test(`FLV video: ${name}, both ways`, (t) => {
     t.deepEqual(
       read(hex(bytes)),
       tracks.map((track) => ({ compositionTime: 0, ...track, packet, nanos: 0 })),
@@ -185,7 +185,7 @@ for (const [name, bytes, packet, key, tracks] of TRACKS) {
   });
 }
 
-test('a modifier in front of several tracks goes for all of them', (t) => {
+test('a modifier in front of several video tracks goes for all of them', (t) => {
   const tags = read(hex(`a7 02 000064 06 13 ${HVC1} 03 000001 aa 04 000001 bb`));
   t.deepEqual(
     tags.map(({ trackId, nanos }) => [trackId, nanos]),
@@ -202,7 +202,7 @@ test('what carries no picture is passed over', (t) => {
   }
 });
 
-test('the two forms are told apart', (t) => {
+test('legacy and enhanced video tags are told apart', (t) => {
   t.true(isExtendedVideo(hex('91')));
   t.false(isExtendedVideo(hex('17')));
   t.false(isExtendedVideo(Buffer.alloc(0)));
@@ -229,7 +229,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
 ];
 
 for (const [name, bytes] of REFUSED) {
-  test(`refuse ${name}`, (t) => {
+  test(`refuse FLV video: ${name}`, (t) => {
     t.throws(() => read(hex(bytes)), { instanceOf: FlvError });
   });
 }

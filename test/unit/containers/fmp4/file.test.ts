@@ -59,7 +59,7 @@ test('at its end a file has tables of all samples, in one mdat around the fragme
   );
 });
 
-test('nothing is put out for no packets', (t) => {
+test('no packets make no fMP4', (t) => {
   t.deepEqual(new Mp4File([VIDEO]).end(), { tail: [], patches: [] });
 });
 
@@ -157,7 +157,7 @@ for (const [what, offsets, from] of [
   });
 }
 
-test('payload is put out as it is, not as a copy', (t) => {
+test('fMP4 holds payloads themselves, not copies', (t) => {
   const sent = videoPackets(VIDEO, { to: 3 });
   const file = new Mp4File([VIDEO]);
   const out = new Set(sent.flatMap((one) => file.write(one)).concat(file.end().tail));

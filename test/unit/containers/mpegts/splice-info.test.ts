@@ -6,7 +6,7 @@ const base64 = (text: string) => Buffer.from(text, 'base64');
 const INSERT = base64('/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=');
 const SIGNAL = base64('/DA0AAAAAAAA///wBQb+cr0AUAAeAhxDVUVJSAAAjn/PAAGlmbAICAAAAAAsoKGKNAIAmsnRfg==');
 
-test('the examples of SCTE 35 (14.1, 14.2)', (t) => {
+test('splice information sections of the examples in SCTE 35 (14.1, 14.2)', (t) => {
   t.deepEqual(spliceInfo(INSERT), {
     kind: 'out',
     eventId: 0x4800008f,

@@ -5,7 +5,7 @@ import { isSplice, spliceInsert, spliceTime, withSpliceTime } from '../../../../
 
 const base64 = (text: string) => Buffer.from(text, 'base64');
 
-test('the examples of SCTE 35 (14.1, 14.2)', (t) => {
+test('splices of the examples in SCTE 35 (14.1, 14.2)', (t) => {
   const timeSignal = base64('/DA0AAAAAAAA///wBQb+cr0AUAAeAhxDVUVJSAAAjn/PAAGlmbAICAAAAAAsoKGKNAIAmsnRfg==');
   const insert = base64('/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=');
   for (const section of [timeSignal, insert]) {

@@ -58,11 +58,11 @@ test('a cluster of two frames, byte for byte, behind the head', (t) => {
   );
 });
 
-test('nothing is put out for no packets', (t) => {
+test('no packets make no WebM', (t) => {
   t.deepEqual(new WebmFile([TRACK]).end(), { tail: [], patches: [] });
 });
 
-test('payload is put out as it is, not as a copy', (t) => {
+test('WebM holds payloads themselves, not copies', (t) => {
   const sent = videoPackets(TRACK, { to: 3 });
   const file = new WebmFile([TRACK]);
   const out = new Set(sent.flatMap((one) => file.write(one)).concat(file.end().tail));

@@ -59,7 +59,7 @@ const READ_ONLY: readonly (readonly [string, string, AmfValue])[] = [
 ];
 
 for (const [name, bytes, value] of READ_ONLY) {
-  test(`read ${name}`, (t) => {
+  test(`read AMF: ${name}`, (t) => {
     t.deepEqual(decodeAmf0(hex(bytes)), [value]);
   });
 }
@@ -94,7 +94,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
 ];
 
 for (const [name, bytes] of REFUSED) {
-  test(`refuse ${name}`, (t) => {
+  test(`refuse AMF: ${name}`, (t) => {
     t.throws(() => decodeAmf0(hex(bytes)), { instanceOf: RtmpError });
   });
 }

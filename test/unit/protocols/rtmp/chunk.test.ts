@@ -251,7 +251,7 @@ const REFUSED: readonly (readonly [string, Buffer, RegExp])[] = [
 ];
 
 for (const [name, bytes, message] of REFUSED) {
-  test(`refuse ${name}`, (t) => {
+  test(`refuse chunks: ${name}`, (t) => {
     t.throws(() => read([bytes]), { instanceOf: RtmpError, message });
   });
 }

@@ -267,7 +267,7 @@ test('what costs much is limited', (t) => {
   t.regex(t.throws(excluding).message, /^line 5, column 1: the calendar has more than 10000 dates in EXDATE$/);
 });
 
-test('any text is read or refused with a place', (t) => {
+test('any text is read as iCalendar or refused with a place', (t) => {
   const random = seeded(5545);
   const below = (limit: number): number => Math.floor(random() * limit);
   const sample = calendar(

@@ -86,7 +86,7 @@ test('what is wrong is told with its line and column', (t) => {
   }
 });
 
-test('any text is read or refused with a place', (t) => {
+test('any text is read as CSV or refused with a place', (t) => {
   const random = seeded(4180);
   const below = (limit: number): number => Math.floor(random() * limit);
   const words = [',', '"', '\n', '\r\n', '""', '-1', 'true', '2999-01-01T00:00:00Z', 'file://', ' ', '\0', 'é'];

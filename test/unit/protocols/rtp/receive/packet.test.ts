@@ -20,7 +20,7 @@ test('contributing sources, an extension and padding are no payload', (t) => {
   t.is(parse('a0 60 0001 00000000 00000001 01').payload.length, 0);
 });
 
-test('what is malformed is refused', (t) => {
+test('malformed RTP packets are refused', (t) => {
   for (const hex of [
     '',
     '80',

@@ -26,7 +26,7 @@ test('a sender without a clock has no time; a source that leaves says so', (t) =
   t.deepEqual(parseRtcp(report), { senders: [{ ssrc: 7, ntpMs: undefined, compactNtp: 0, rtpTime: 5 }], byes: [7] });
 });
 
-test('what is malformed is refused', (t) => {
+test('malformed sender reports are refused', (t) => {
   for (const hex of ['80c8', '40c80000', '80c80001', '80c8000100000000', '81cb000500000000']) {
     t.throws(() => parseRtcp(Buffer.from(hex, 'hex')), { instanceOf: RtpError }, hex);
   }

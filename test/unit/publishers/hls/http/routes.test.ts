@@ -328,7 +328,7 @@ test('too far ahead, or nonsense: 400', async (t) => {
   }
 });
 
-test.serial('what does not come in three targets: 503', async (t) => {
+test.serial('requests that wait for longer than three target durations: 503', async (t) => {
   virtualTime(t);
   const { get, advance, children } = await live(t, { llhls: { segmentDuration: 0.5, chunkDuration: 0.5 } }, 30);
   advance(3.1);

@@ -210,7 +210,7 @@ test('on every node a playlist that has not changed is told to a session again a
   }
 });
 
-test('what does not come in three targets: 503', async (t) => {
+test('files of another node that do not come in three target durations: 503', async (t) => {
   const { b, advance } = await live(t, { llhls: { segmentDuration: 0.5 } }, 30);
   advance(3.1);
   const url = (await b.children())[1] as string;
