@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KilnOptions } from '../../support/server/kiln.ts';
+import { until } from '../../support/time/until.ts';
 import type { BenchContext } from '../measurement.ts';
 import { cpuPercent, withServer, type Rig } from '../server.ts';
 import type { Figure } from './figures.ts';
@@ -56,4 +57,17 @@ export async function coldAndWarm(
 export async function stillPublished({ publishers }: Rig, count: number): Promise<void> {
   const { connected } = await publishers.ask('count', undefined);
   if (connected !== count) throw new Error(`${connected} of ${count} publishers are connected`);
+}
+
+interface Counts {
+  readonly connections: Readonly<Record<string, number>>;
+}
+
+/** Ends the WebRTC viewers of a stream. Resolves when the server does not send to them any more, which takes its time limit. */
+export async function endWebrtcViewers({ kiln, webrtc }: Rig, stream: string): Promise<void> {
+  await webrtc.ask('stop', undefined);
+  await until('the server has noticed that WebRTC viewers left', async () => {
+    const { body } = await kiln.api<Counts>(`/v1/stats/current/vhosts/default/apps/app/streams/${stream}`);
+    return body.response.connections['webrtc'] === 0;
+  });
 }

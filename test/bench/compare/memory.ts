@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { proportionalBytes } from '../../support/load/usage.ts';
 import { cpuPercent } from '../server.ts';
-import { stillPublished, withServerOf, type Comparison } from './comparison.ts';
+import { endWebrtcViewers, stillPublished, withServerOf, type Comparison } from './comparison.ts';
 import { figure } from './figures.ts';
 
 const STREAMS = 10;
@@ -26,7 +26,7 @@ export const memory: Comparison = {
       await publishers.ask('start', { port, clip, streams: ['first'] });
       await kiln.liveStream('first');
       await webrtc.ask('start', { url: kiln.httpUrl('/app/first?direction=whep'), count: 1, audio: true });
-      await webrtc.ask('stop', undefined);
+      await endWebrtcViewers(rig, 'first');
       await publishers.ask('stop', ['first']);
       // encoders run for ten seconds after their last viewer
       await delay(2 * REST_MS);

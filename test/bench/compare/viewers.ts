@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { proportionalBytes } from '../../support/load/usage.ts';
 import { cpuPercent, type Rig } from '../server.ts';
-import { COLD, coldAndWarm, stillPublished, withServerOf, type Comparison } from './comparison.ts';
+import { COLD, coldAndWarm, endWebrtcViewers, stillPublished, withServerOf, type Comparison } from './comparison.ts';
 import { figure, type Figure } from './figures.ts';
 
 /** Viewers of one stream, by one protocol. */
@@ -12,6 +12,7 @@ interface Audience {
   readonly crowd: number;
   /** Resolves when each of so many more has played something. */
   join(rig: Rig, count: number): Promise<void>;
+  /** Resolves when they cost the server nothing any more. */
   leave(rig: Rig): Promise<void>;
   /** Forgets the delays so far. */
   reset(rig: Rig): Promise<void>;
@@ -36,7 +37,7 @@ const webrtc: Audience = {
       audio: true,
       atOnce: Math.min(AT_ONCE, count),
     }),
-  leave: ({ webrtc: viewers }) => viewers.ask('stop', undefined),
+  leave: (rig) => endWebrtcViewers(rig, STREAM),
   reset: ({ webrtc: viewers }) => viewers.ask('reset', undefined),
   delays: async ({ webrtc: viewers }) => {
     const { p50, p99, failed } = await viewers.ask('report', { lastFrame: 0 });
