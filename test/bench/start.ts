@@ -75,6 +75,9 @@ export async function timed(program: string, args: readonly string[], port: numb
     stdio: 'ignore',
     env: { ...process.env, KILN_ACCESS_TOKEN: TOKEN, ...env },
   });
+  const running = () => processTree(child.pid as number).filter(isRunning);
+  const kill = () => running().forEach((pid) => process.kill(pid, 'SIGKILL'));
+  process.once('exit', kill);
   while (!(await accepts(port))) {
     if (child.exitCode !== null) throw new Error(`${program} ended with ${child.exitCode}`);
     await delay(EVERY_MS);
@@ -88,6 +91,7 @@ export async function timed(program: string, args: readonly string[], port: numb
       const tree = processTree(child.pid as number);
       child.kill('SIGTERM');
       await until('the server has ended', () => !tree.some(isRunning));
+      process.off('exit', kill);
     },
   };
 }
