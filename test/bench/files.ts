@@ -65,9 +65,11 @@ export async function measureFiles({ clip, folder }: BenchContext, options?: Kil
         for (const kind of KINDS) {
           const body = Buffer.from(await (await fetch(urls[kind])).arrayBuffer());
           bytes[kind] = body.length;
-          await writeFile(join(nginx.root, kind), body);
+          // nginx keeps the size of a file that it has opened
+          const name = `${kind}-${round}`;
+          await writeFile(join(nginx.root, name), body);
           rates[kind].ours.push(await wrk(urls[kind]));
-          rates[kind].nginx.push(await wrk(`${nginx.url}/${kind}`));
+          rates[kind].nginx.push(await wrk(`${nginx.url}/${name}`));
         }
       }
       return KINDS.map((kind) => ({
