@@ -1,13 +1,5 @@
 import { kilnError } from '../../../errors.ts';
-
-/** Delivery directives of a chunklist request (RFC 8216bis 6.2.5, docs/compatibility.md#hls). */
-export interface Directives {
-  /** Hold the answer until this segment is there, or with `part` that part of it. */
-  readonly msn: number | undefined;
-  readonly part: number | undefined;
-  readonly skip: boolean;
-  readonly legacy: boolean;
-}
+import type { Directives } from './played-stream.ts';
 
 const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false };
 const NUMBER = /^\d{1,15}$/;

@@ -1,6 +1,5 @@
 import type { Grant } from '../../../access/grant.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
-import type { Directives } from './directives.ts';
 import type { Text } from './text.ts';
 import type { SessionTerms } from './token.ts';
 
@@ -66,6 +65,15 @@ export interface MasterRequest {
   /** Arrival of the request, in milliseconds since the epoch. */
   readonly since: number;
   readonly hold: Hold;
+}
+
+/** Delivery directives of a chunklist request (RFC 8216bis 6.2.5, docs/compatibility.md#hls). */
+export interface Directives {
+  /** Hold the answer until this segment is there, or with `part` that part of it. */
+  readonly msn: number | undefined;
+  readonly part: number | undefined;
+  readonly skip: boolean;
+  readonly legacy: boolean;
 }
 
 /** HLS of one output stream, packaged on any node. */

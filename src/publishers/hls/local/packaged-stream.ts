@@ -8,9 +8,8 @@ import { RecentSet } from '../../../lib/recent-set.ts';
 import type { OutputStream, Stream } from '../../../core/stream.ts';
 import { kilnError } from '../../../errors.ts';
 import { FaultLog, type Logger } from '../../../log/log.ts';
-import type { FileAnswer, Hold, Media, OnLeft, PlayedFiles, Viewer } from '../answer/played-stream.ts';
+import type { Directives, FileAnswer, Hold, Media, OnLeft, PlayedFiles, Viewer } from '../answer/played-stream.ts';
 import { answerChunklist } from '../package/chunklist.ts';
-import type { Directives } from '../answer/directives.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import {
   CONCLUDED,

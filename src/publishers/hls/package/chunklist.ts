@@ -3,12 +3,12 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import {
   STARTING,
   type ChunklistAnswer,
+  type Directives,
   type FileAnswer,
   type Hold,
   type OnLeft,
   type Viewer,
 } from '../answer/played-stream.ts';
-import type { Directives } from '../answer/directives.ts';
 import { holdFor } from './held-requests.ts';
 import type { Repeats } from './repeats.ts';
 import type { Wait } from './wait.ts';

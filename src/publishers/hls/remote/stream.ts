@@ -15,6 +15,7 @@ import { CONTINUED_MS } from '../../../directory/stream-names.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
 import type { RelayTree } from '../../../directory/relay-tree.ts';
 import type {
+  Directives,
   FileAnswer,
   Hold,
   Master,
@@ -23,7 +24,7 @@ import type {
   PlayedViewers,
   Viewer,
 } from '../answer/played-stream.ts';
-import { handedOn, type Directives } from '../answer/directives.ts';
+import { handedOn } from '../answer/directives.ts';
 import { Player, Players, toViewer } from '../sessions/players.ts';
 import { SessionGrants } from '../sessions/session-grants.ts';
 import { silenceMs } from '../package/wait.ts';
