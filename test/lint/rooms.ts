@@ -7,6 +7,7 @@ const HOUSES: readonly House[] = [
     folder: 'src/publishers/hls',
     rows: [
       ['answer'],
+      ['blocking-reload'],
       ['package'],
       ['dump', 'http', 'master', 'sessions'],
       ['local'],

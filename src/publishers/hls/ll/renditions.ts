@@ -18,7 +18,7 @@ import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
 import { defaultQuery } from '../answer/names.ts';
 import { nextEdition, type Package } from '../package/package.ts';
-import { Queue, type Awaiting } from '../package/queue.ts';
+import { Queue, type Awaiting } from '../blocking-reload/queue.ts';
 import { Readiness } from '../package/readiness.ts';
 import { namedTracks, renditionsOf, variants } from '../master/variants.ts';
 import { Files, type LlhlsResource } from './files.ts';

@@ -9,7 +9,7 @@ import type { OutputStream, Stream } from '../../../core/stream.ts';
 import { kilnError } from '../../../errors.ts';
 import { FaultLog, type Logger } from '../../../log/log.ts';
 import type { Directives, FileAnswer, Hold, Media, OnLeft, PlayedFiles, Viewer } from '../answer/played-stream.ts';
-import { answerChunklist } from '../package/chunklist.ts';
+import { answerChunklist } from '../blocking-reload/chunklist.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import {
   CONCLUDED,
@@ -22,7 +22,7 @@ import {
 import { MasterTemplate } from '../master/master-template.ts';
 import { childPrefix, nameHash, randomKey } from '../answer/names.ts';
 import type { Package, PackagedList, Resource } from '../package/package.ts';
-import type { Outcome } from '../package/waiters.ts';
+import type { Outcome } from '../blocking-reload/waiters.ts';
 import { MAX_KICKED } from '../sessions/players.ts';
 
 const TICK_MS = 500;

@@ -4,12 +4,12 @@ import type { Packet } from '../../../core/packet.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';
 import type { Media } from '../answer/played-stream.ts';
-import type { Chunklist } from './chunklist.ts';
+import type { Chunklist } from '../blocking-reload/chunklist.ts';
 import type { Follower } from '../answer/segment-followers.ts';
-import type { Queue } from './queue.ts';
+import type { Queue } from '../blocking-reload/queue.ts';
 import type { Readiness } from './readiness.ts';
 import type { Text } from '../answer/text.ts';
-import type { Waiters } from './waiters.ts';
+import type { Waiters } from '../blocking-reload/waiters.ts';
 
 export interface PackagedList extends Chunklist {
   readonly waiters: Waiters;

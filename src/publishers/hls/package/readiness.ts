@@ -1,6 +1,6 @@
 import { HOLD_MS } from '../../../access/starting.ts';
 import type { Playlist } from '../../../core/playlist.ts';
-import { HeldMasters } from './held-masters.ts';
+import { HeldMasters } from '../blocking-reload/held-masters.ts';
 
 /** A rendition that players may have to wait for. */
 export interface Startable {

@@ -7,7 +7,7 @@ import type { FaultLog } from '../../../log/log.ts';
 import { readJson } from '../../../lib/read-json.ts';
 import type { WithBytes } from '../../../peers/peer-call.ts';
 import { FrameError, FrameReader, writeFrame } from '../../../peers/peer-frames.ts';
-import { markOf } from '../answer/chunklist-position.ts';
+import { markOf } from '../blocking-reload/chunklist-position.ts';
 import { ALIVE_MS, FeedRequest, hintOf, MAX_FOLLOWED, REQUEST_LIMITS, type FeedNews } from './feed-wire.ts';
 import type { ChunklistState, PlaylistCalls } from '../sessions/wire.ts';
 

@@ -3,10 +3,10 @@ import { OWNER_HELD_MS } from '../../../directory/stream-sender.ts';
 import { checkPresent } from '../../../access/request.ts';
 import { kilnError } from '../../../errors.ts';
 import type { OnLeft } from '../answer/played-stream.ts';
-import { HeldMasters } from '../package/held-masters.ts';
-import { holdFor } from '../package/held-requests.ts';
-import { waitMs } from '../package/wait.ts';
-import type { Outcome } from '../package/waiters.ts';
+import { HeldMasters } from '../blocking-reload/held-masters.ts';
+import { holdFor } from '../blocking-reload/held-requests.ts';
+import { waitMs } from '../blocking-reload/wait.ts';
+import type { Outcome } from '../blocking-reload/waiters.ts';
 import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import { HELD_MS, type MasterState, type Newcomer } from '../sessions/wire.ts';
 

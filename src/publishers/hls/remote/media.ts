@@ -1,7 +1,7 @@
 import { kilnError } from '../../../errors.ts';
 import type { Media } from '../answer/played-stream.ts';
-import { holdFor } from '../package/held-requests.ts';
-import { Waiters } from '../package/waiters.ts';
+import { holdFor } from '../blocking-reload/held-requests.ts';
+import { Waiters } from '../blocking-reload/waiters.ts';
 import type { MediaCache } from './cache.ts';
 import { AwayError, type OwnerLink } from './link.ts';
 import { HELD_MS } from '../sessions/wire.ts';

@@ -24,15 +24,15 @@ import type {
   PlayedViewers,
   Viewer,
 } from '../answer/played-stream.ts';
-import { handedOn } from '../answer/directives.ts';
+import { handedOn } from '../blocking-reload/directives.ts';
 import { Player, Players, toViewer } from '../sessions/players.ts';
 import { SessionGrants } from '../sessions/session-grants.ts';
-import { silenceMs } from '../package/wait.ts';
+import { silenceMs } from '../blocking-reload/wait.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { MasterTemplate } from '../master/master-template.ts';
 import { Text } from '../answer/text.ts';
 import type { SessionTokens } from '../answer/token.ts';
-import type { Outcome } from '../package/waiters.ts';
+import type { Outcome } from '../blocking-reload/waiters.ts';
 import { WatchingNodes } from '../sessions/watching-nodes.ts';
 import type { PlayerCount, Relayed } from './answers.ts';
 import type { HomeNodes } from '../sessions/home-nodes.ts';

@@ -14,7 +14,7 @@ import { firstMsn } from '../package/first-msn.ts';
 import type { PackageOptions } from '../package/hls-form.ts';
 import { defaultQuery, nameHash } from '../answer/names.ts';
 import { nextEdition, type Package, type Resource } from '../package/package.ts';
-import { Queue, type Awaiting } from '../package/queue.ts';
+import { Queue, type Awaiting } from '../blocking-reload/queue.ts';
 import { Readiness } from '../package/readiness.ts';
 import { namedTracks, variants } from '../master/variants.ts';
 import { buildMaster } from './master.ts';

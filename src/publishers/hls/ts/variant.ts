@@ -10,13 +10,13 @@ import { TsSegment } from '../../../packaging/ts-segment.ts';
 import type { Media, OnLeft } from '../answer/played-stream.ts';
 import type { FollowedList, FollowedSegment } from '../answer/segment-followers.ts';
 import type { PackagedList } from '../package/package.ts';
-import type { Wait } from '../package/wait.ts';
-import type { Position } from '../answer/chunklist-position.ts';
-import type { Queue } from '../package/queue.ts';
+import type { Wait } from '../blocking-reload/wait.ts';
+import type { Position } from '../blocking-reload/chunklist-position.ts';
+import type { Queue } from '../blocking-reload/queue.ts';
 import type { Startable } from '../package/readiness.ts';
 import { Text } from '../answer/text.ts';
-import { Waiters, type Outcome } from '../package/waiters.ts';
-import { Repeats } from '../package/repeats.ts';
+import { Waiters, type Outcome } from '../blocking-reload/waiters.ts';
+import { Repeats } from '../blocking-reload/repeats.ts';
 import { buildMediaList } from './media-list.ts';
 import { listName, segmentName } from './names.ts';
 

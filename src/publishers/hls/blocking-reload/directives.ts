@@ -1,5 +1,5 @@
 import { kilnError } from '../../../errors.ts';
-import type { Directives } from './played-stream.ts';
+import type { Directives } from '../answer/played-stream.ts';
 
 const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false };
 const NUMBER = /^\d{1,15}$/;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Viewer } from '../../../../../src/publishers/hls/answer/played-stream.ts';
-import { Repeats } from '../../../../../src/publishers/hls/package/repeats.ts';
+import { Repeats } from '../../../../../src/publishers/hls/blocking-reload/repeats.ts';
 
 const viewer = (): Viewer => ({ createdTime: 0, sent: () => {} });
 

@@ -12,7 +12,7 @@ import {
 import { holdFor } from './held-requests.ts';
 import type { Repeats } from './repeats.ts';
 import type { Wait } from './wait.ts';
-import { endsWith, has, markOf, tooFar, type Position } from '../answer/chunklist-position.ts';
+import { endsWith, has, markOf, tooFar, type Position } from './chunklist-position.ts';
 import type { Text } from '../answer/text.ts';
 import type { Outcome } from './waiters.ts';
 

@@ -6,8 +6,8 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
 import { goneSignal } from '../../../../../src/access/http-request.ts';
 import { WaitingOfOne } from '../../../../../src/access/waiting-of-one.ts';
 import { KilnError } from '../../../../../src/errors.ts';
-import { holdNewOn, holdOn } from '../../../../../src/publishers/hls/package/held-requests.ts';
-import { Waiters } from '../../../../../src/publishers/hls/package/waiters.ts';
+import { holdNewOn, holdOn } from '../../../../../src/publishers/hls/blocking-reload/held-requests.ts';
+import { Waiters } from '../../../../../src/publishers/hls/blocking-reload/waiters.ts';
 
 const LEAVE = {
   'HTTP/1.1': (port: number) => {

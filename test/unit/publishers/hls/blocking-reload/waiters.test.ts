@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Waiters } from '../../../../../src/publishers/hls/package/waiters.ts';
+import { Waiters } from '../../../../../src/publishers/hls/blocking-reload/waiters.ts';
 
 const never = () => false;
 const stays = () => {};

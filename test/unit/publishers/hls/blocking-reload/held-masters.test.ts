@@ -1,7 +1,7 @@
 import test from 'ava';
 import { KilnError } from '../../../../../src/errors.ts';
-import { HeldMasters } from '../../../../../src/publishers/hls/package/held-masters.ts';
-import { MAX_WAITING } from '../../../../../src/publishers/hls/package/waiters.ts';
+import { HeldMasters } from '../../../../../src/publishers/hls/blocking-reload/held-masters.ts';
+import { MAX_WAITING } from '../../../../../src/publishers/hls/blocking-reload/waiters.ts';
 
 const stays = (): void => {};
 
