@@ -84,12 +84,18 @@ export async function measureFiles({ clip, folder }: BenchContext, options?: Kil
   }
 }
 
-/** URLs of the picture's chunklist and of its newest part. */
+/**
+ * URLs of the video's newest part and of its chunklist, as a player asks for it that has waited for a part which is there: without
+ * directives it would be held for a session that has it already.
+ */
 async function liveFiles(master: string): Promise<Record<Kind, string>> {
   const text = await (await fetch(master)).text();
   const chunklist = new URL(/^[^#\n].*$/m.exec(text)?.[0] ?? '', master).href;
-  const { parts } = parseChunklist(await (await fetch(chunklist)).text());
-  return { chunklist, part: new URL(parts.at(-1) ?? '', chunklist).href };
+  const { parts, msn } = parseChunklist(await (await fetch(chunklist)).text());
+  return {
+    chunklist: `${chunklist}?_HLS_msn=${msn - 1}&_HLS_part=0`,
+    part: new URL(parts.at(-1) ?? '', chunklist).href,
+  };
 }
 
 async function startNginx(folder: string) {
