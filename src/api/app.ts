@@ -14,10 +14,10 @@ import { addEtags } from './etag.ts';
 import { requireHostName } from './host-names.ts';
 import { hideSecrets } from './read-only.ts';
 import { ReadOnlyLinks } from './read-only-links.ts';
-import { readYourWrites } from './read-your-writes.ts';
+import { readYourWrites } from './forwarding/read-your-writes.ts';
 import { readOnlyLinkRoutes } from './routes/read-only-links.ts';
 import { addResources, speakJson, type ResourceOptions } from './resources.ts';
-import { answerAtOwner, type StreamOwners } from './stream-owner.ts';
+import { answerAtOwner, type StreamOwners } from './forwarding/stream-owner.ts';
 import { WrongCredentials } from './wrong-credentials.ts';
 
 export interface ApiOptions extends ResourceOptions {

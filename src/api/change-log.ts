@@ -3,7 +3,7 @@ import type { Logger } from '../log/log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
 import type { Patched } from '../management/dynamic-config.ts';
 import type { Caller } from './caller.ts';
-import { answeredBy } from './stream-owner.ts';
+import { answeredBy } from './forwarding/stream-owner.ts';
 
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 /** Actions that only list, although their method is POST. */

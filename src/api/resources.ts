@@ -18,7 +18,7 @@ import type { Queues } from '../stats/queues.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
 import type { Version } from '../version.ts';
-import { AllNodes } from './all-nodes.ts';
+import { AllNodes } from './forwarding/all-nodes.ts';
 import { answerError } from './envelope.ts';
 import { applicationRoutes } from './routes/applications.ts';
 import { certificateRoutes, type ReloadableCertificates } from './routes/certificates.ts';

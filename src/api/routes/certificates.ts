@@ -7,7 +7,7 @@ import { kilnError, type ErrorCode } from '../../errors.ts';
 import type { OtherNodes } from '../../peers/other-nodes.ts';
 import { done, noPayload } from '../envelope.ts';
 import { VhostPath } from '../lookup.ts';
-import { API_REQUEST } from '../peer-request.ts';
+import { API_REQUEST } from '../forwarding/peer-request.ts';
 
 /** Certificates that the API can reload. */
 export interface ReloadableCertificates {

@@ -8,7 +8,7 @@ import type { Channel, Channels } from '../../channels/channels.ts';
 import { Limiter } from '../../lib/limiter.ts';
 import { answers, ok } from '../envelope.ts';
 import { MultiplexChannel, multiplexChannel } from '../multiplex-channel.ts';
-import { markStale } from '../read-your-writes.ts';
+import { markStale } from '../forwarding/read-your-writes.ts';
 import { ScheduledChannel, scheduledChannel } from '../scheduled-channel.ts';
 
 /** Limit of channels that are looked up at a time, over all calls: each may take a question to another node. */

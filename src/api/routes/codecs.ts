@@ -2,7 +2,7 @@ import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { CodecEntry, type CodecInventory } from '../../transcode/codecs.ts';
 import { joinInventories } from '../../transcode/joined-codecs.ts';
-import type { AllNodes } from '../all-nodes.ts';
+import type { AllNodes } from '../forwarding/all-nodes.ts';
 import { answers, ok } from '../envelope.ts';
 
 /** Encoders and decoders on the machines of all nodes. */

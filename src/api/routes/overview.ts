@@ -3,7 +3,7 @@ import Type from 'typebox';
 import type { Registry } from '../../core/registry.ts';
 import { pageOf, SessionSummary, sessionSummaries } from '../../stats/session-summary.ts';
 import { joinSummaries, StreamSummary, streamSummaries } from '../../stats/stream-summary.ts';
-import type { AllNodes } from '../all-nodes.ts';
+import type { AllNodes } from '../forwarding/all-nodes.ts';
 import { answers, ok } from '../envelope.ts';
 
 const DEFAULT_COUNT = 100;

@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type from 'typebox';
 import { queueEntry, QueueEntry, type Queues } from '../../stats/queues.ts';
-import type { AllNodes } from '../all-nodes.ts';
+import type { AllNodes } from '../forwarding/all-nodes.ts';
 import { answers, ok } from '../envelope.ts';
 
 const INTERNALS = '/v1/stats/current/internals';

@@ -5,7 +5,7 @@ import { kilnError } from '../../errors.ts';
 import { SessionStatistics } from '../../stats/session.ts';
 import { answers, done, noPayload, noSession, ok } from '../envelope.ts';
 import { findStream, SessionPath, StreamPath } from '../lookup.ts';
-import { markStale } from '../read-your-writes.ts';
+import { markStale } from '../forwarding/read-your-writes.ts';
 import type { StreamSessions } from '../stream-sessions.ts';
 
 const STREAM = 'vhosts/:vhost/apps/:app/streams/:stream';

@@ -11,8 +11,8 @@ import { StatisticsV1, statisticsV1 } from '../../stats/v1.ts';
 import { StatisticsV2, statisticsV2 } from '../../stats/v2.ts';
 import { answers, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath, VhostPath } from '../lookup.ts';
-import { markStale } from '../read-your-writes.ts';
-import { ANSWERED_HERE } from '../stream-owner.ts';
+import { markStale } from '../forwarding/read-your-writes.ts';
+import { ANSWERED_HERE } from '../forwarding/stream-owner.ts';
 
 export interface StatisticsSources {
   readonly registry: Registry;

@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { CertificateStore } from '../../../src/tls/certificates.ts';
 import { apiRoutes, type ApiOptions } from '../../../src/api/app.ts';
-import { StreamOwners } from '../../../src/api/stream-owner.ts';
+import { StreamOwners } from '../../../src/api/forwarding/stream-owner.ts';
 import { StreamSessions } from '../../../src/api/stream-sessions.ts';
 import { VirtualHost } from '../../../src/config/elements/vhost.ts';
 import { readConfig } from '../../../src/config/read.ts';

@@ -5,8 +5,8 @@ import type { AuditLog } from '../management/audit/log.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
 import { CALLER_HEADERS, carriedCaller } from './caller.ts';
 import { auditChanges } from './change-log.ts';
-import { API_REQUEST, type ApiAnswer, type ApiRequest } from './peer-request.ts';
-import { isStale, markStale } from './read-your-writes.ts';
+import { API_REQUEST, type ApiAnswer, type ApiRequest } from './forwarding/peer-request.ts';
+import { isStale, markStale } from './forwarding/read-your-writes.ts';
 import { addResources, speakJson, type ResourceOptions } from './resources.ts';
 
 const POSITION = 'kiln-position';

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { definePeerCall } from '../peers/peer-call.ts';
+import { definePeerCall } from '../../peers/peer-call.ts';
 
 /** A call of the management API that one node forwards to another, which accepts it without credentials. */
 export const API_REQUEST = definePeerCall(

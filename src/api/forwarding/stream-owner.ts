@@ -1,12 +1,12 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { isSameIncarnation, type Cluster, type NodeIdentity } from '#cluster';
-import type { Registry } from '../core/registry.ts';
-import { KilnError, kilnError } from '../errors.ts';
-import type { Logger } from '../log/log.ts';
-import type { PeerCalls } from '../peers/peer-calls.ts';
-import type { StreamDirectory } from '../directory/stream-directory.ts';
-import type { StreamName } from '../directory/stream-key.ts';
-import type { StreamNames } from '../directory/stream-names.ts';
+import type { Registry } from '../../core/registry.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import type { Logger } from '../../log/log.ts';
+import type { PeerCalls } from '../../peers/peer-calls.ts';
+import type { StreamDirectory } from '../../directory/stream-directory.ts';
+import type { StreamName } from '../../directory/stream-key.ts';
+import type { StreamNames } from '../../directory/stream-names.ts';
 import { API_REQUEST, type ApiAnswer, type ApiRequest } from './peer-request.ts';
 import { markStale } from './read-your-writes.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import type { DynamicConfig } from '../management/dynamic-config.ts';
-import type { StreamDirectory } from '../directory/stream-directory.ts';
+import type { DynamicConfig } from '../../management/dynamic-config.ts';
+import type { StreamDirectory } from '../../directory/stream-directory.ts';
 
 /** Header of an answer that may lack changes of other nodes. */
 const STALE = 'x-kiln-stale';

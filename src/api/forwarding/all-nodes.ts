@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
 import type { ConfigStore } from '#cluster';
-import { readJson } from '../lib/read-json.ts';
-import type { OtherNodes } from '../peers/other-nodes.ts';
+import { readJson } from '../../lib/read-json.ts';
+import type { OtherNodes } from '../../peers/other-nodes.ts';
 import { API_REQUEST } from './peer-request.ts';
 import { markStale } from './read-your-writes.ts';
 
