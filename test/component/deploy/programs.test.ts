@@ -118,11 +118,12 @@ async function drain(t: ExecutionContext, status: number) {
   return { ...result, waited: existsSync(waited) && readFileSync(waited, 'utf8').trim() };
 }
 
-test('deploy/drain drains and waits', async (t) => {
+// alone: the script gives the API, which is this thread, five seconds
+test.serial('deploy/drain drains and waits', async (t) => {
   t.deepEqual(await drain(t, 200), { code: 0, stderr: '', waited: '7' });
 });
 
-test('deploy/drain waits for balancers when the node cannot be drained, and says so then', async (t) => {
+test.serial('deploy/drain waits for balancers when the node cannot be drained, and says so then', async (t) => {
   const { code, stderr, waited } = await drain(t, 503);
   t.is(waited, '7');
   t.is(code, 1);
