@@ -30,7 +30,7 @@ import type {
   StatsSum,
   StoreAddress,
 } from '../types.ts';
-import { markDead } from './mark-dead.ts';
+import { markDead } from './node-death/mark-dead.ts';
 import { ClaimTable } from './claim-table.ts';
 import { RedisConfig } from './config.ts';
 import { ClockWatch, type ClockReport } from './clock-watch.ts';
@@ -40,7 +40,7 @@ import { KnownPeers } from './known-peers.ts';
 import { createLeasing, type Leasing } from './leases/leasing.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
-import { DeathDetector } from './death-detector.ts';
+import { DeathDetector } from './node-death/death-detector.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';

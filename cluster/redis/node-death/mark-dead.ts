@@ -1,8 +1,8 @@
-import type { NodeIdentity } from '../types.ts';
-import type { Connection } from './connection.ts';
-import type { Leases } from './leases/leases.ts';
-import { SCRIPTS } from './scripts.ts';
-import type { Timing } from './timing.ts';
+import type { NodeIdentity } from '../../types.ts';
+import type { Connection } from '../connection.ts';
+import type { Leases } from '../leases/leases.ts';
+import { SCRIPTS } from '../scripts.ts';
+import type { Timing } from '../timing.ts';
 
 export interface MarkDeadOptions {
   readonly connection: Connection;

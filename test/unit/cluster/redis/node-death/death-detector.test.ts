@@ -1,9 +1,9 @@
 import { PassThrough, type Duplex } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { UnreachableError } from '../../../cluster/errors.ts';
-import { DeathDetector, watchedBy } from '../../../cluster/redis/death-detector.ts';
-import type { NodeIdentity, NodeRow } from '../../../cluster/types.ts';
-import { until } from '../../support/time/until.ts';
+import { UnreachableError } from '../../../../../cluster/errors.ts';
+import { DeathDetector, watchedBy } from '../../../../../cluster/redis/node-death/death-detector.ts';
+import type { NodeIdentity, NodeRow } from '../../../../../cluster/types.ts';
+import { until } from '../../../../support/time/until.ts';
 
 const row = (id: string, state: NodeRow['state'] = 'ready'): NodeRow => ({
   id,

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { UnavailableError, UnreachableError } from '../errors.ts';
-import type { PeerPort } from '../peer/port.ts';
-import { isRefusal } from '../peer/refusal.ts';
-import type { NodeIdentity, NodeRow } from '../types.ts';
+import { UnavailableError, UnreachableError } from '../../errors.ts';
+import type { PeerPort } from '../../peer/port.ts';
+import { isRefusal } from '../../peer/refusal.ts';
+import type { NodeIdentity, NodeRow } from '../../types.ts';
 
 /** Nodes that each node watches: with that many dead at once, each of them is still watched. */
 const WATCHED = 2;
