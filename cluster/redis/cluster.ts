@@ -41,6 +41,7 @@ import { createLeasing, type Leasing } from './leases/leasing.ts';
 import { RedisLocks } from './locks.ts';
 import { Nodes } from './nodes.ts';
 import { DeathDetector } from './node-death/death-detector.ts';
+import { SilentNodes } from './node-death/silent-nodes.ts';
 import { Outage, type StoreReport } from './outage.ts';
 import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
@@ -118,10 +119,9 @@ class RedisCluster implements Cluster {
   readonly #sync: StoreSync;
   readonly #heartbeat: Heartbeat;
   readonly #deathDetector: DeathDetector;
+  readonly #silentNodes: SilentNodes;
   readonly #onMarkedDead: (node: NodeIdentity) => void;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
-  /** Incarnations of nodes that are being asked whether they live. */
-  readonly #asked = new Set<string>();
   #settings: StoreSettings | undefined;
   #closed = false;
 
@@ -197,7 +197,7 @@ class RedisCluster implements Cluster {
       sync: this.#sync,
       outage: this.#outage,
       onAtStake: () => void this.#askPeers().catch(onFault),
-      onAsk: (node) => void this.#askSilent(node).catch(onFault),
+      onAsk: (node) => this.#silentNodes.ask(node),
       onConfirmed: () => void this.#peers.confirm().catch(onFault),
       onMarkedDead: () => onMarkedDead(this.self),
       onBeat,
@@ -235,6 +235,7 @@ class RedisCluster implements Cluster {
       holds: (key) => this.#knowsHolder(key),
       laterClaims: (held, by) => leases.laterClaims(held, by),
     });
+    this.#silentNodes = new SilentNodes({ peers: this.#peers, nodes: this.#nodes, onFault });
   }
 
   /** Resolves when Redis has answered once, or did not in time. */
@@ -363,6 +364,7 @@ class RedisCluster implements Cluster {
     if (this.#closed) return;
     this.#closed = true;
     this.#deathDetector.close();
+    this.#silentNodes.close();
     await this.#heartbeat.close();
     this.#table.close();
     // without Redis all that this node holds ends with its time to live
@@ -380,20 +382,6 @@ class RedisCluster implements Cluster {
     const asked = performance.now();
     const superseded = await this.#peers.allWithoutStore(this.#leasing.leases.held());
     if (superseded !== undefined) this.#leasing.leases.extendAll(asked, superseded);
-  }
-
-  /** Asks a silent node whether it lives, and reports that to Redis: while it lives it keeps what exists anyway. */
-  async #askSilent(node: NodeIdentity): Promise<void> {
-    const { incarnation } = node;
-    // every beat says so until Redis has the answer
-    if (this.#asked.has(incarnation)) return;
-    this.#asked.add(incarnation);
-    try {
-      const life = await this.#peers.ask(node);
-      if (!this.#closed) await this.#nodes.reportLife(node, life);
-    } finally {
-      this.#asked.delete(incarnation);
-    }
   }
 
   async #claimAmongPeers(key: string, meta: Json, options: ClaimOptions, cause: Error): Promise<Claim> {
