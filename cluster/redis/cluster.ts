@@ -1,6 +1,5 @@
 import { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { isDeepStrictEqual } from 'node:util';
 import { coalesced } from '../coalesce.ts';
 import { ConfigCopy, type ConfigCopyOptions } from '../config-copy.ts';
 import { Rejections, type Rejection } from '../rejections.ts';
@@ -47,7 +46,7 @@ import { Peers } from './peers.ts';
 import { RedisRecords } from './records.ts';
 import { Signatures } from './signatures.ts';
 import { StoreSync } from './store-sync.ts';
-import { settingsIn, type StoreSettings } from './settings.ts';
+import { settingsReport, type StoreSettings } from './settings.ts';
 import { RedisStats } from './stats.ts';
 import { timingOf, type Timing } from './timing.ts';
 
@@ -122,7 +121,6 @@ class RedisCluster implements Cluster {
   readonly #silentNodes: SilentNodes;
   readonly #onMarkedDead: (node: NodeIdentity) => void;
   readonly #askPeers = coalesced(() => this.#askPeersNow());
-  #settings: StoreSettings | undefined;
   #closed = false;
 
   constructor(
@@ -154,11 +152,12 @@ class RedisCluster implements Cluster {
     this.#rejections = new Rejections(onRejection);
     this.#outage = new Outage({ store: () => this.#connection.place, onReport: onStore });
     const onFault = (error: Error): void => this.#onFault(error);
+    const reportSettings = settingsReport(() => this.#connection.client.info(), onSettings);
     const own = `alive:${encodeURIComponent(id)}:${this.self.incarnation}`;
     const connection = new Connection(redis, { prefix, own }, this.#timing.command, {
       onUp: () => {
         this.#heartbeat.wake();
-        void this.#readSettings(onSettings);
+        void reportSettings();
       },
       onDown: (reason) => this.#heartbeat.down(reason),
       onMessage: (what) => this.#hear(what),
@@ -414,17 +413,6 @@ class RedisCluster implements Cluster {
     }
     // with it everybody sees what Redis has; one that lives learns that it has to stop
     this.#heartbeat.wake();
-  }
-
-  async #readSettings(onSettings: (settings: StoreSettings) => void): Promise<void> {
-    try {
-      const settings = settingsIn(await this.#connection.client.info());
-      if (isDeepStrictEqual(settings, this.#settings)) return;
-      this.#settings = settings;
-      onSettings(settings);
-    } catch {
-      // an ACL may forbid it, and a connection that has ended is reported elsewhere
-    }
   }
 
   #knowsHolder(key: string): boolean {

@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+
 /** Settings of Redis by which it may lose what nodes rely on. */
 export interface StoreSettings {
   /** `maxmemory-policy`; undefined when Redis does not say. With any but `noeviction` it drops keys when its memory is full. */
@@ -13,5 +15,26 @@ export function settingsIn(info: string): StoreSettings {
     evictionPolicy: value('maxmemory_policy'),
     // INFO has it only where a minimum is set
     writesAlone: Number(value('connected_slaves') ?? 0) > 0 && value('min_slaves_good_slaves') === undefined,
+  };
+}
+
+/**
+ * Reports the settings of Redis with the first call of the returned function, and when they differ at a later one.
+ * @param readInfo answer of Redis to INFO
+ */
+export function settingsReport(
+  readInfo: () => Promise<string>,
+  onSettings: (settings: StoreSettings) => void,
+): () => Promise<void> {
+  let reported: StoreSettings | undefined;
+  return async () => {
+    try {
+      const settings = settingsIn(await readInfo());
+      if (isDeepStrictEqual(settings, reported)) return;
+      reported = settings;
+      onSettings(settings);
+    } catch {
+      // an ACL may forbid it, and a connection that has ended is reported elsewhere
+    }
   };
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { settingsIn } from '../../../cluster/redis/settings.ts';
+import { settingsIn, settingsReport, type StoreSettings } from '../../../cluster/redis/settings.ts';
 
 const info = (...lines: string[]) => ['# Memory', ...lines, ''].join('\r\n');
 
@@ -15,4 +15,22 @@ test('settings of Redis are read from INFO', (t) => {
 
 test('a Redis that says nothing is blamed for nothing', (t) => {
   t.deepEqual(settingsIn(''), { evictionPolicy: undefined, writesAlone: false });
+});
+
+test('settings are reported at first, and again only when they differ; a refused INFO reports nothing', async (t) => {
+  const policies = ['noeviction', 'noeviction', undefined, 'allkeys-lru', 'noeviction'];
+  const reports: StoreSettings[] = [];
+  const report = settingsReport(
+    async () => {
+      const policy = policies.shift();
+      if (policy === undefined) throw new Error('NOPERM');
+      return info(`maxmemory_policy:${policy}`);
+    },
+    (settings) => reports.push(settings),
+  );
+  while (policies.length > 0) await report();
+  t.deepEqual(
+    reports.map(({ evictionPolicy }) => evictionPolicy),
+    ['noeviction', 'allkeys-lru', 'noeviction'],
+  );
 });
