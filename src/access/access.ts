@@ -2,7 +2,7 @@ import { internalName, type Application } from '../core/application.ts';
 import type { FindOutput } from '../core/find-output.ts';
 import type { Registry } from '../core/registry.ts';
 import { sessionId, sessionName } from '../core/session.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { KilnError, kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
 import { Denial } from './denial.ts';

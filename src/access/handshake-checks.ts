@@ -1,6 +1,6 @@
 import { isEnabled } from '../config/enables.ts';
 import { sessionName } from '../core/session.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { kilnError } from '../errors.ts';
 import { askGuardsNow, type Guard } from './guard.ts';
 import { checkRoom, demandProvider, type Place, type Places } from './places.ts';

@@ -2,7 +2,7 @@ import type { ApplicationConfig } from '../config/model.ts';
 import type { Application, PublishOptions } from '../core/application.ts';
 import { isStreamName } from '../core/names.ts';
 import type { Source } from '../core/source.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { kilnError } from '../errors.ts';
 import type { Grant } from './grant.ts';

@@ -1,7 +1,8 @@
 import type { Application } from '../core/application.ts';
 import type { Queue } from '../core/queue.ts';
 import type { Alert, AlertMessage, Registry } from '../core/registry.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { queueEntry, type Queues, type QueueState } from '../stats/queues.ts';
 import { ENDED, GOOD } from './recovery.ts';
 

@@ -1,5 +1,5 @@
 import { keyFrameSeconds } from '../core/meter.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { IngressSample } from './ingress-rules.ts';
 
 /** Minimum time for a rate. */

@@ -1,6 +1,6 @@
 import type { Application } from '../core/application.ts';
 import type { Alert, AlertMessage, Registry } from '../core/registry.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import { IngressMeter } from './ingress-meter.ts';
 import { brokenRules, type IngressRules } from './ingress-rules.ts';
 import { ENDED, GOOD } from './recovery.ts';

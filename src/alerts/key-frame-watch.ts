@@ -1,6 +1,6 @@
 import type { Application } from '../core/application.ts';
 import type { AlertMessage, Registry } from '../core/registry.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import { ENDED, GOOD } from './recovery.ts';
 
 /** Interval between looks at all streams. */

@@ -1,6 +1,7 @@
 import { hostname, networkInterfaces } from 'node:os';
 import type { AlertMessage, Alert } from '../core/registry.ts';
-import { InputStream, type OutputStream } from '../core/stream.ts';
+import { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { inputInfo, outputInfo } from '../stats/stream-info.ts';
 
 export interface Sender {

@@ -1,7 +1,8 @@
 import type { Application } from '../core/application.ts';
 import type { PublisherKind } from '../core/counters.ts';
 import type { AlertMessage, Registry } from '../core/registry.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { AlertRulesConfig } from '../config/model.ts';
 import type { Subject } from './notification.ts';
 

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import { kilnError } from '../errors.ts';
 
 export const VhostPath = Type.Object({ vhost: Type.String() });

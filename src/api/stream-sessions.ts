@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Registry } from '../core/registry.ts';
 import type { Session } from '../core/session.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { OtherNodes, Reply } from '../peers/other-nodes.ts';
 import { definePeerCall, STREAM_FIELDS } from '../peers/peer-call.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';

@@ -5,7 +5,8 @@ import { kilnError } from '../errors.ts';
 import { Counters } from './counters.ts';
 import type { AlertMessage } from './registry.ts';
 import type { Source } from './source.ts';
-import { InputStream, type InputOptions, type OutputStream } from './stream.ts';
+import { InputStream, type InputOptions } from './input-stream.ts';
+import type { OutputStream } from './output-stream.ts';
 import type { VirtualHost } from './vhost.ts';
 
 export interface PublishOptions extends Omit<InputOptions, 'isRelay'> {

@@ -1,5 +1,5 @@
 import type { Application } from './application.ts';
-import type { OutputStream } from './stream.ts';
+import type { OutputStream } from './output-stream.ts';
 
 /**
  * Finds the output stream that a viewer asks for, wherever it is: here, on another node, or with an origin that it is

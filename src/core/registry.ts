@@ -3,7 +3,8 @@ import type { VirtualHostConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
 import type { Application } from './application.ts';
 import { Counters, type PublisherKind } from './counters.ts';
-import type { InputStream, OutputStream } from './stream.ts';
+import type { InputStream } from './input-stream.ts';
+import type { OutputStream } from './output-stream.ts';
 import { VirtualHost } from './vhost.ts';
 
 interface RegistryEvents {

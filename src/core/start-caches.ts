@@ -2,7 +2,7 @@ import type { Application } from './application.ts';
 import { GopCache } from './gop-cache.ts';
 import type { Reader } from './reader.ts';
 import type { Registry } from './registry.ts';
-import type { OutputStream } from './stream.ts';
+import type { OutputStream } from './output-stream.ts';
 import { isMedia, type Track } from './track.ts';
 
 /** Readers of a stream with longer GOPs start at the next key frame. */

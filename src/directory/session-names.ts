@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { joinKey, type Cluster, type NodeIdentity } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { kilnError } from '../errors.ts';
 import { FaultLog, type Logger } from '../log/log.ts';
 import type { OtherNodes } from '../peers/other-nodes.ts';

@@ -1,4 +1,4 @@
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import { encodeAmf0 } from '../protocols/rtmp/amf0.ts';
 import type { GeneratedEvent } from './event-file.ts';
 

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { Logger } from '../log/log.ts';
 import type { RepeatedEvent } from './event-file.ts';
 import { FollowedFile } from './followed-file.ts';

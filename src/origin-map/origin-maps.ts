@@ -1,5 +1,6 @@
 import type { Application } from '../core/application.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { hostInUrl } from '../lib/address.ts';

@@ -6,7 +6,7 @@ import { KeyGate } from '../core/key-gate.ts';
 import type { Packet } from '../core/packet.ts';
 import { Reader, type ReaderLimits } from '../core/reader.ts';
 import type { Session } from '../core/session.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { Track } from '../core/track.ts';
 import type { FaultLog } from '../log/log.ts';
 import { preferred, selectTracks, type TrackChoice } from '../tasks/track-selection.ts';

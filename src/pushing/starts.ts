@@ -1,7 +1,7 @@
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import type { StartCaches } from '../core/start-caches.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { TaskDefinitions } from '../tasks/definitions.ts';
 import { PUSH } from './kind.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Json } from '#cluster';
 import type { GopCache } from '../core/gop-cache.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { FaultLog, type Logger } from '../log/log.ts';
 import type { TaskName } from '../tasks/definition.ts';
 import type { StreamKind, StreamTask } from '../tasks/kind.ts';

@@ -2,7 +2,7 @@ import type { Application } from '../core/application.ts';
 import type { GopCache } from '../core/gop-cache.ts';
 import type { Registry } from '../core/registry.ts';
 import { StartCaches } from '../core/start-caches.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { TaskName } from '../tasks/definition.ts';
 import type { TaskDefinitions } from '../tasks/definitions.ts';
 import { RECORD } from './kind.ts';

@@ -1,4 +1,4 @@
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { RelayPrefix } from '../directory/relay-path.ts';
 
 /** One connection by which a node gets a stream. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { RelayedRun } from '../core/stream.ts';
+import type { RelayedRun } from '../core/output-stream.ts';
 import { toSeconds, type Timebase } from '../core/timebase.ts';
 import { LEAD_SECONDS, PassedTime } from '../providers/intake/passed-time.ts';
 import type { IntakeClock } from '../providers/ovt/intake.ts';

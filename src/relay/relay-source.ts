@@ -3,7 +3,7 @@ import type { NodeIdentity } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
 import { StartCaches } from '../core/start-caches.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';

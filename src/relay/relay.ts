@@ -1,7 +1,7 @@
 import { isSameIncarnation, UnreachableError, type Cluster, type NodeIdentity } from '#cluster';
 import type { Packet } from '../core/packet.ts';
 import type { Playlist } from '../core/playlist.ts';
-import type { OutputStream, RelayedRun } from '../core/stream.ts';
+import type { OutputStream, RelayedRun } from '../core/output-stream.ts';
 import type { Track } from '../core/track.ts';
 import { BackOff } from '../lib/back-off.ts';
 import { pause } from '../lib/pause.ts';

@@ -1,6 +1,6 @@
 import { UnreachableError, type Cluster } from '#cluster';
 import type { Application } from '../core/application.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { kilnError } from '../errors.ts';
 import type { Logger } from '../log/log.ts';
 import { relayKey } from '../directory/relay-path.ts';

@@ -1,6 +1,7 @@
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { Track } from '../core/track.ts';
 import type { Logger } from '../log/log.ts';
 import { shownUrl } from '../protocols/outbound/shown.ts';

@@ -2,7 +2,7 @@ import type { StatsRow } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Counters } from '../core/counters.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import { added } from './counted.ts';
 import { places, streamPlace, type Place } from './places.ts';
 import { hasConnections, lastRowOf, rowOf, type Carried } from './row.ts';

@@ -2,7 +2,8 @@ import Type, { type Static } from 'typebox';
 import type { Application } from '../core/application.ts';
 import type { Queue, QueueKind } from '../core/queue.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 
 const EVERY_MS = 1000;
 

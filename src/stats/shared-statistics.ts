@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { UnavailableError, type Cluster, type NodeRow, type StatsSum } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { Counted } from './counted.ts';
 import { NodeCounts } from './node-counts.ts';
 import type { Place } from './places.ts';

@@ -1,6 +1,7 @@
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 
 /** Calls a listener for each input stream of this node whose tracks are known, and for each relay of another node's stream. */
 export function onStreamBegins(

@@ -1,6 +1,7 @@
 import { masked } from '../core/privacy.ts';
 import type { Connection, Source } from '../core/source.ts';
-import type { InputStream, OutputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import { localTime } from '../lib/local-time.ts';
 import { trackInfo, tracksInfo } from './track-info.ts';
 import type { ConnectionInfo, InputInfo, OutputInfo, StreamInfo } from './stream-schema.ts';

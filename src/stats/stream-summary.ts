@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { Flow } from '../core/counters.ts';
 import { keyFrameSeconds } from '../core/meter.ts';
 import type { Registry } from '../core/registry.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import { localTime } from '../lib/local-time.ts';
 
 const Video = Type.Object({

@@ -1,7 +1,7 @@
 import type { Json } from '#cluster';
 import type { ApplicationConfig } from '../config/model.ts';
 import type { Application } from '../core/application.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { TaskName } from './definition.ts';
 
 /** Why a run of a task stops. */

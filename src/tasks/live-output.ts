@@ -1,7 +1,7 @@
 import type { Cluster } from '#cluster';
 import type { Application } from '../core/application.ts';
 import type { Registry } from '../core/registry.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { TaskDefinition, TaskName, TaskOrigin } from './definition.ts';
 import { isStreamKind, type TaskKind } from './kind.ts';
 

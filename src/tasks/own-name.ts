@@ -1,4 +1,4 @@
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { Source } from '../core/source.ts';
 import { KilnError } from '../errors.ts';
 import type { StreamChanges } from '../directory/stream-changes.ts';

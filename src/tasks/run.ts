@@ -1,6 +1,6 @@
 import type { Json, Lease } from '#cluster';
 import type { Application } from '../core/application.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { TaskDefinition, TaskName } from './definition.ts';
 import { TaskEnd, type Task } from './kind.ts';
 import type { OwnedProgress } from './owned-progress.ts';

@@ -2,7 +2,7 @@ import type { Cluster, Json } from '#cluster';
 import { BackOff } from '../lib/back-off.ts';
 import { pause } from '../lib/pause.ts';
 import type { Registry } from '../core/registry.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { KindCounts } from './counts.ts';
 import { isSameButSpec, isSameTask, type TaskDefinition } from './definition.ts';
 import { isStreamKind, TaskEnd, type Task } from './kind.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { ConflictError, joinKey, type Cluster, type Json, type NodeRow, type Owner } from '#cluster';
 import type { Application } from '../core/application.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';

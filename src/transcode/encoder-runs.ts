@@ -1,4 +1,4 @@
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 
 /** A running ffmpeg, for statistics. */
 export interface EncoderRun {

@@ -1,4 +1,4 @@
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { VideoTrack } from '../core/track.ts';
 import type { VideoEncoding } from './encoding.ts';
 import { isSameRate } from './picture.ts';

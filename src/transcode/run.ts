@@ -1,6 +1,6 @@
 import type { GopCache } from '../core/gop-cache.ts';
 import type { Reader } from '../core/reader.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import { sameFormat, type MediaTrack } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log/log.ts';
 import { FfmpegChild } from '../media-child/child.ts';

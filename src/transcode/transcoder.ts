@@ -1,6 +1,6 @@
 import { GopCache } from '../core/gop-cache.ts';
 import type { Reader } from '../core/reader.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { Track } from '../core/track.ts';
 import { FaultLog, type Logger } from '../log/log.ts';
 import type { Offer } from './choice.ts';

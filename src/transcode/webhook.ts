@@ -7,7 +7,7 @@ import { problemText } from '../config/names.ts';
 import { readConfig } from '../config/read.ts';
 import { explicit } from '../config/resolve.ts';
 import type { Application } from '../core/application.ts';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { Logger } from '../log/log.ts';
 import { localTime } from '../lib/local-time.ts';
 import { tracksInfo } from '../stats/track-info.ts';

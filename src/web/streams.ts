@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Application } from '../core/application.ts';
-import type { OutputStream } from '../core/stream.ts';
+import type { OutputStream } from '../core/output-stream.ts';
 import type { Track } from '../core/track.ts';
 import type { VirtualHost } from '../core/vhost.ts';
 import { isGuarded } from '../config/enables.ts';

@@ -1,5 +1,5 @@
 import type { types } from 'mediasoup';
-import type { InputStream } from '../core/stream.ts';
+import type { InputStream } from '../core/input-stream.ts';
 import type { MediaWorker } from './media-worker.ts';
 
 /** Producer of one track, with the publisher's RTP. */

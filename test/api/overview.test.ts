@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Flow, type PublisherKind } from '../../src/core/counters.ts';
-import type { OutputStream } from '../../src/core/stream.ts';
+import type { OutputStream } from '../../src/core/output-stream.ts';
 import type { SessionSummary } from '../../src/stats/session-summary.ts';
 import { joinSummaries, type StreamSummary } from '../../src/stats/stream-summary.ts';
 import { openApi } from '../support/api/api.ts';

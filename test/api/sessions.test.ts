@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Application } from '../../src/core/application.ts';
 import { Flow } from '../../src/core/counters.ts';
-import type { InputStream } from '../../src/core/stream.ts';
+import type { InputStream } from '../../src/core/input-stream.ts';
 import { LLHLS as FORM } from '../../src/publishers/hls/ll/index.ts';
 import { PlaylistPublisher } from '../../src/publishers/hls/publisher.ts';
 import { aloneWith } from '../support/cluster/alone.ts';

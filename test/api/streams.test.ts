@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { buildAudioSpecificConfig } from '../../src/codecs/aac.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import type { Connection, Source } from '../../src/core/source.ts';
-import type { InputStream } from '../../src/core/stream.ts';
+import type { InputStream } from '../../src/core/input-stream.ts';
 import type { AudioTrack, DataTrack, Track, VideoTrack } from '../../src/core/track.ts';
 import { VIDEO_TIMEBASE } from '../../src/core/timebase.ts';
 import { apiRoutes } from '../../src/api/app.ts';

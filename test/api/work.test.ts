@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Registry } from '../../src/core/registry.ts';
-import type { InputStream } from '../../src/core/stream.ts';
+import type { InputStream } from '../../src/core/input-stream.ts';
 import { openApi, sampleRegistry } from '../support/api/api.ts';
 import { videoTrack } from '../support/media/packets.ts';
 

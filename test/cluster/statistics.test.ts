@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Cluster } from '#cluster';
 import type { Application } from '../../src/core/application.ts';
 import { Registry } from '../../src/core/registry.ts';
-import type { InputStream } from '../../src/core/stream.ts';
+import type { InputStream } from '../../src/core/input-stream.ts';
 import { applicationPlace, serverPlace, streamPlace } from '../../src/stats/places.ts';
 import type { SharedStatistics } from '../../src/stats/shared-statistics.ts';
 import { Random } from '../soak/random.ts';

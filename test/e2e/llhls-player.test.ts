@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import type { Packet } from '../../src/core/packet.ts';
-import type { OutputStream } from '../../src/core/stream.ts';
+import type { OutputStream } from '../../src/core/output-stream.ts';
 import type { MediaTrack } from '../../src/core/track.ts';
 import { launchBrowser } from '../support/hls/browser.ts';
 import { encode } from '../support/rtmp/flv-source.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Packet } from '../../src/core/packet.ts';
-import type { OutputStream } from '../../src/core/stream.ts';
+import type { OutputStream } from '../../src/core/output-stream.ts';
 import { sameFormat, type Track } from '../../src/core/track.ts';
 import type { Registry } from '../../src/core/registry.ts';
 import type { Relays } from '../../src/relay/relays.ts';

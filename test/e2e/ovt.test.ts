@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../src/core/packet.ts';
-import type { OutputStream } from '../../src/core/stream.ts';
+import type { OutputStream } from '../../src/core/output-stream.ts';
 import { sameFormat, type DataTrack, type Track } from '../../src/core/track.ts';
 import type { WireDescription } from '../../src/protocols/ovt/description.ts';
 import { aac } from '../support/media/aac.ts';

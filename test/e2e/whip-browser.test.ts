@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import type { Page } from 'playwright-core';
-import type { OutputStream } from '../../src/core/stream.ts';
+import type { OutputStream } from '../../src/core/output-stream.ts';
 import type { VideoTrack } from '../../src/core/track.ts';
 import { WebrtcSession } from '../../src/publishers/webrtc/session.ts';
 import { launchBrowser } from '../support/hls/browser.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import { parseAvcConfig } from '../../src/codecs/h264.ts';
 import { nalUnits } from '../../src/codecs/nal.ts';
 import type { Packet } from '../../src/core/packet.ts';
-import type { InputStream } from '../../src/core/stream.ts';
+import type { InputStream } from '../../src/core/input-stream.ts';
 import { toSeconds } from '../../src/core/timebase.ts';
 import type { MediaTrack, VideoTrack } from '../../src/core/track.ts';
 import { PublisherPeer } from '../support/webrtc/publisher-peer.ts';

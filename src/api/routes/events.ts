@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
 import type { Registry } from '../../core/registry.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { batchAnswers, sendBatch } from '../batch.ts';
 import { shown } from '../config-schema.ts';

@@ -1,6 +1,6 @@
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';

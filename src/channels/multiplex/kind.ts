@@ -1,5 +1,5 @@
 import type { Json } from '#cluster';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import type { PlacedKind, Standby, Task } from '../../tasks/kind.ts';
 import { Departure } from '../sources/departure.ts';

@@ -6,7 +6,7 @@ import type { Json } from '#cluster';
 import type { ApplicationConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import type { PlacedKind, Standby, Task } from '../../tasks/kind.ts';
 import { Passthrough } from '../../providers/intake/passthrough.ts';

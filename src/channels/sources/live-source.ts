@@ -2,7 +2,7 @@ import type { GopCache } from '../../core/gop-cache.ts';
 import { KeyGate } from '../../core/key-gate.ts';
 import type { Packet } from '../../core/packet.ts';
 import { DEFAULT_LIMITS, Reader } from '../../core/reader.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { Track } from '../../core/track.ts';
 
 /** Consumer of a live source. */

@@ -2,7 +2,7 @@ import type { Application } from '../../core/application.ts';
 import type { FindOutput } from '../../core/find-output.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { StartCaches } from '../../core/start-caches.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { KilnError } from '../../errors.ts';
 import type { StreamChanges } from '../../directory/stream-changes.ts';
 import { pause } from '../../lib/pause.ts';

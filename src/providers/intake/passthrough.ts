@@ -1,7 +1,8 @@
 import type { Application } from '../../core/application.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
-import type { InputStream, OutputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { Track } from '../../core/track.ts';
 import { KilnError } from '../../errors.ts';
 

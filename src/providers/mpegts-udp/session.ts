@@ -2,7 +2,7 @@ import type { Access } from '../../access/access.ts';
 import type { PublisherGrant } from '../../access/publisher-grant.ts';
 import type { Application } from '../../core/application.ts';
 import type { Connection } from '../../core/source.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import { TsSource } from '../mpegts-intake/source.ts';

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import Value from 'typebox/value';
 import type { Json } from '#cluster';
 import type { Source } from '../../core/source.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import type { StreamChanges } from '../../directory/stream-changes.ts';
 import type { StreamNames } from '../../directory/stream-names.ts';

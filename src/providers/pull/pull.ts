@@ -1,6 +1,6 @@
 import { BackOff } from '../../lib/back-off.ts';
 import type { Application } from '../../core/application.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import { pause } from '../../lib/pause.ts';
 import { shownReason, shownUrl } from '../../protocols/outbound/shown.ts';

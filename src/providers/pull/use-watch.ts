@@ -1,4 +1,4 @@
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 
 const CHECKS = 8;
 const LONGEST_MS = 1000;

@@ -1,7 +1,7 @@
 import type { RtmpProviderConfig } from '../../config/model.ts';
 import { id3Tag, type Id3Frame } from '../../containers/id3.ts';
 import { eventRate, MAX_EVENT_BYTES } from '../../core/event-limits.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { decodeAmf0, encodeAmf0Within } from '../../protocols/rtmp/amf0.ts';
 import { isAmfObject, type AmfValue } from '../../protocols/rtmp/amf-value.ts';

@@ -6,7 +6,7 @@ import { FlvError } from '../../containers/flv/error.ts';
 import type { TrackPart } from '../../containers/flv/extended.ts';
 import { isExtendedVideo, videoParts } from '../../containers/flv/video.ts';
 import type { Source } from '../../core/source.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { MILLISECONDS } from '../../core/timebase.ts';
 import { Timeline } from '../../core/timeline.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';

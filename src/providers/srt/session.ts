@@ -2,7 +2,7 @@ import type { Access } from '../../access/access.ts';
 import { srtAccess } from '../../access/srt-request.ts';
 import type { SrtProviderConfig } from '../../config/model.ts';
 import type { Connection } from '../../core/source.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { KilnError } from '../../errors.ts';
 import { hostInUrl } from '../../lib/address.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';

@@ -1,5 +1,5 @@
 import { Timeline } from '../../core/timeline.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { RTP_CLOCK, RtpClock } from '../../protocols/rtp/receive/clock.ts';

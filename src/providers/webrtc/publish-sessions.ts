@@ -4,7 +4,7 @@ import type { WebrtcBindConfig, WebrtcProviderConfig } from '../../config/model.
 import { internalName } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Connection } from '../../core/source.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { types } from 'mediasoup';
 import type { PublisherGrant } from '../../access/publisher-grant.ts';
 import type { WebrtcProviderConfig } from '../../config/model.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import { kilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import type { HostCandidate } from '../../webrtc/candidate.ts';

@@ -6,7 +6,7 @@ import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import { sessionName } from '../../core/session.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import type { PeerCalls } from '../../peers/peer-calls.ts';
 import type { RelayTree } from '../../directory/relay-tree.ts';

@@ -3,7 +3,7 @@ import type { OutputProfileConfig } from '../../config/model.ts';
 import { outputName } from '../../config/output-name.ts';
 import type { Application } from '../../core/application.ts';
 import { EVENT_TRACK_NAME } from '../../core/event-tracks.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { DataTrack, Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';

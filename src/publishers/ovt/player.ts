@@ -1,6 +1,6 @@
 import { Flow } from '../../core/counters.ts';
 import type { Session } from '../../core/session.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { Account } from './session.ts';
 
 /** A player of OVT, listed and counted until it leaves. */

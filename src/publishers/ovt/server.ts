@@ -3,7 +3,7 @@ import type { Access, SessionGrant } from '../../access/access.ts';
 import { urlWithPort, type PlayRequest } from '../../access/request.ts';
 import { internalName, type Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { OvtUrl } from '../../protocols/ovt/url.ts';

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Application } from '../../core/application.ts';
 import type { GopCache } from '../../core/gop-cache.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { toSeconds, VIDEO_TIMEBASE } from '../../core/timebase.ts';
 import type { Track } from '../../core/track.ts';
 import { KilnError, kilnError } from '../../errors.ts';

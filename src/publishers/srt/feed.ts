@@ -1,7 +1,8 @@
 import { delayed } from '../../core/delayed-stream.ts';
 import type { Packet } from '../../core/packet.ts';
 import type { Consumer, Reader, ReaderLimits } from '../../core/reader.ts';
-import { Stream, type OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
+import { Stream } from '../../core/stream.ts';
 import type { Track } from '../../core/track.ts';
 import type { FaultLog } from '../../log/log.ts';
 import { LiveTs } from '../../packaging/live-ts.ts';

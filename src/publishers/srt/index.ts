@@ -4,7 +4,7 @@ import { askedBySrt, srtAccess } from '../../access/srt-request.ts';
 import type { SrtBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { KilnError } from '../../errors.ts';
 import { FaultLog, type Logger } from '../../log/log.ts';
 import { SessionTable } from '../../lib/session-table.ts';

@@ -1,5 +1,5 @@
 import type { Playlist } from '../../core/playlist.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { eventsBeside, type Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 

@@ -6,7 +6,7 @@ import type { Packet } from '../../core/packet.ts';
 import type { Playlist } from '../../core/playlist.ts';
 import type { Reader } from '../../core/reader.ts';
 import type { Session } from '../../core/session.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { KilnError, kilnError } from '../../errors.ts';
 import { hostInUrl } from '../../lib/address.ts';
 import type { Logger } from '../../log/log.ts';

@@ -3,7 +3,7 @@ import type { Access } from '../../access/access.ts';
 import type { CrossDomainsConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { CrossDomainRules } from '../hls/http/cors.ts';
 import { RemoteThumbnails, type RemoteThumbnailsOptions } from './elsewhere.ts';
 import { newestThumbnail } from './newest-picture.ts';

@@ -1,5 +1,5 @@
 import type { Application } from '../../core/application.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { ImageCodec } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { Thumbnails } from './pictures.ts';

@@ -1,6 +1,7 @@
 import { delayed } from '../../core/delayed-stream.ts';
 import type { Reader } from '../../core/reader.ts';
-import type { OutputStream, Stream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
+import type { Stream } from '../../core/stream.ts';
 import type { ImageCodec } from '../../core/track.ts';
 
 /** Newest image of every image track of an output stream. */

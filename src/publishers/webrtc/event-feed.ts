@@ -1,7 +1,8 @@
 import type { types } from 'mediasoup';
 import type { Packet } from '../../core/packet.ts';
 import type { Reader } from '../../core/reader.ts';
-import type { OutputStream, Stream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
+import type { Stream } from '../../core/stream.ts';
 import { toSeconds } from '../../core/timebase.ts';
 import type { Codec } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';

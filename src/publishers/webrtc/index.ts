@@ -2,7 +2,7 @@ import type { Access } from '../../access/access.ts';
 import type { WebrtcBindConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';
 import type { SignallingHandler } from '../../webrtc/signalling/handler.ts';

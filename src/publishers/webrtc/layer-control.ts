@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { types } from 'mediasoup';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { MediaTrack } from '../../core/track.ts';
 import { bitrateOf } from './ladder.ts';
 import { LayerTrials } from './layer-trials.ts';

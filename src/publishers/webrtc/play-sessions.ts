@@ -1,6 +1,6 @@
 import type { Access } from '../../access/access.ts';
 import type { WebrtcBindConfig } from '../../config/model.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { kilnError } from '../../errors.ts';
 import { PendingPeers } from '../../webrtc/pending-peers.ts';
 import type { PeerRequest } from '../../webrtc/signalling/request.ts';

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import type { types } from 'mediasoup';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { AudioTrack, MediaTrack } from '../../core/track.ts';
 import { isEstimated } from '../../webrtc/extensions.ts';
 import { LayerControl } from './layer-control.ts';

@@ -1,4 +1,4 @@
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { trackInfo } from '../../stats/track-info.ts';
 import type { PlayableRendition, Selection } from './selection.ts';
 

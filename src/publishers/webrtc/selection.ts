@@ -1,5 +1,5 @@
 import { WEBRTC_DEFAULT, type Playlist } from '../../core/playlist.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { isMedia, type AudioTrack, type MediaTrack, type Track, type VideoTrack } from '../../core/track.ts';
 import { hasLayers, isRoutable } from '../../webrtc/codecs.ts';
 

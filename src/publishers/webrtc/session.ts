@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { types } from 'mediasoup';
 import { Flow } from '../../core/counters.ts';
 import type { Session } from '../../core/session.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { Track } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
 import type { HostCandidate, TransportChoice } from '../../webrtc/candidate.ts';

@@ -1,7 +1,7 @@
 import type { WebrtcPublisherConfig } from '../../config/model.ts';
 import type { Application } from '../../core/application.ts';
 import { WEBRTC_DEFAULT } from '../../core/playlist.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { kilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import type { LiveProducers } from '../../webrtc/live-producers.ts';

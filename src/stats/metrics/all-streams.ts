@@ -1,7 +1,7 @@
 import type { Application } from '../../core/application.ts';
 import { PUBLISHER_KINDS, type Counters, type PublisherKind } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import type { Track } from '../../core/track.ts';
 import { onStreamBegins } from '../stream-begins.ts';
 import type { Labels } from './family.ts';

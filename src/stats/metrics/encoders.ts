@@ -1,5 +1,5 @@
 import { usageOf } from '../../lib/process-usage.ts';
-import type { InputStream } from '../../core/stream.ts';
+import type { InputStream } from '../../core/input-stream.ts';
 import type { AllStreams } from './all-streams.ts';
 import { counter, gauge, type Family, type Labels, type Sample } from './family.ts';
 

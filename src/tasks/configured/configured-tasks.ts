@@ -1,7 +1,7 @@
 import type { Cluster, ClusterState } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import type { Logger } from '../../log/log.ts';
 import { pause } from '../../lib/pause.ts';
 import type { Tasks } from '../tasks.ts';

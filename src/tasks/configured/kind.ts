@@ -1,6 +1,6 @@
 import type { Json } from '#cluster';
 import type { Application } from '../../core/application.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 
 /** A task that the configuration asks for, for each stream that it names. */
 export interface ConfiguredEntry {

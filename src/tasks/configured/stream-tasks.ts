@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isSameIncarnation, ConflictError, StorageError, UnavailableError, type Cluster } from '#cluster';
 import type { Application } from '../../core/application.ts';
 import { BackOff } from '../../lib/back-off.ts';
-import type { OutputStream } from '../../core/stream.ts';
+import type { OutputStream } from '../../core/output-stream.ts';
 import { KilnError } from '../../errors.ts';
 import type { Logger } from '../../log/log.ts';
 import { streamKey } from '../../directory/stream-key.ts';

@@ -5,7 +5,7 @@ import type { ApplicationConfig } from '../../../src/config/model.ts';
 import { TsMuxer } from '../../../src/containers/mpegts/muxer.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import type { InputStream } from '../../../src/core/stream.ts';
+import type { InputStream } from '../../../src/core/input-stream.ts';
 import { SrtProvider } from '../../../src/providers/srt/index.ts';
 import { SrtPublisher } from '../../../src/publishers/srt/index.ts';
 import { askedByHand, denied, notedSessions, WEBHOOK_SESSION } from '../../support/access/access.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { createLogger } from '../../../src/log/log.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';
 import type { DataTrack } from '../../../src/core/track.ts';

@@ -4,7 +4,7 @@ import type { Json } from '#cluster';
 import { Registry } from '../../../src/core/registry.ts';
 import { StartCaches } from '../../../src/core/start-caches.ts';
 import type { Packet } from '../../../src/core/packet.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { StreamChanges } from '../../../src/directory/stream-changes.ts';
 import type { StreamNames } from '../../../src/directory/stream-names.ts';
 import { LiveSources } from '../../../src/channels/sources/live-sources.ts';

@@ -2,7 +2,7 @@ import type { ExecutionContext } from 'ava';
 import type { PeerRequest } from '#cluster';
 import type { Application } from '../../../src/core/application.ts';
 import type { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { openNode } from './cluster.ts';
 import { nodeParts } from './node-parts.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionContext } from 'ava';
 import Fastify from 'fastify';
 import type { PeerRequest } from '#cluster';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { RelayTree } from '../../../src/directory/relay-tree.ts';
 import { HLS } from '../../../src/publishers/hls/ts/index.ts';

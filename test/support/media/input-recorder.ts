@@ -4,7 +4,7 @@ import type { Continuity } from '../../../src/core/continuity.ts';
 import { Counters } from '../../../src/core/counters.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import type { Source } from '../../../src/core/source.ts';
-import { InputStream } from '../../../src/core/stream.ts';
+import { InputStream } from '../../../src/core/input-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { FaultLog } from '../../../src/log/log.ts';
 

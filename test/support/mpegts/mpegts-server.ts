@@ -6,7 +6,7 @@ import type { MpegtsProviderConfig, VirtualHostConfig } from '../../../src/confi
 import type { UdpPorts } from '../../../src/config/udp-ports.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { Packet } from '../../../src/core/packet.ts';
-import type { InputStream } from '../../../src/core/stream.ts';
+import type { InputStream } from '../../../src/core/input-stream.ts';
 import type { AccessOptions } from '../../../src/access/access.ts';
 import type { Names } from '../../../src/access/publisher-grant.ts';
 import { MpegtsServer } from '../../../src/providers/mpegts-udp/server.ts';

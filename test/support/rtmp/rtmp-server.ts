@@ -5,7 +5,7 @@ import type { CertificateStore } from '../../../src/tls/certificates.ts';
 import type { VirtualHostConfig, RtmpProviderConfig } from '../../../src/config/model.ts';
 import { Registry } from '../../../src/core/registry.ts';
 import type { Packet } from '../../../src/core/packet.ts';
-import type { InputStream } from '../../../src/core/stream.ts';
+import type { InputStream } from '../../../src/core/input-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { RtmpServer } from '../../../src/providers/rtmp/server.ts';
 import { aloneWith } from '../cluster/alone.ts';

@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core';
 import { apiRoutes } from '../../../src/api/app.ts';
 import { Flow, type PublisherKind } from '../../../src/core/counters.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { apiHomeRoutes } from '../../../src/web/api-home.ts';
 import { AUDIO, RTMP, VIDEO, video } from '../../unit/core/support.ts';
 import { apiOptions, createVhost, TOKEN } from '../api/api.ts';

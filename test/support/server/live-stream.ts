@@ -1,4 +1,4 @@
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Registry } from '../../../src/core/registry.ts';
 import { toSeconds } from '../../../src/core/timebase.ts';
 import type { MediaTrack } from '../../../src/core/track.ts';

@@ -1,5 +1,5 @@
 import type { ApplicationConfig, VirtualHostConfig } from '../../../src/config/model.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import type { Registry } from '../../../src/core/registry.ts';
 import { VIDEO_TIMEBASE } from '../../../src/core/timebase.ts';

@@ -3,7 +3,7 @@
  * a step: `publish <stream>`, `write <packets>`. Says `ready`, `running <task>`, `counted <total>` and `wrote <packets>`.
  */
 import { createInterface } from 'node:readline';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { openNode } from '../cluster/cluster.ts';
 import { CountingKind, publish, write, type Count } from './counting-task.ts';
 import { openTasks } from './fake-task.ts';

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import Value from 'typebox/value';
 import type { Json } from '#cluster';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { StreamKind, StreamTask } from '../../../src/tasks/kind.ts';
 import type { openTasks } from './fake-task.ts';
 import { VIDEO } from '../server/live.ts';

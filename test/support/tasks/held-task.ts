@@ -1,6 +1,6 @@
 import type { Json, Lease } from '#cluster';
 import type { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { PlacedKind, Standby, StreamKind, Task } from '../../../src/tasks/kind.ts';
 import { VIDEO } from '../server/live.ts';
 

@@ -7,7 +7,7 @@ import type { PlayRequest } from '../../../src/access/request.ts';
 import type { ApplicationConfig } from '../../../src/config/model.ts';
 import type { FindOutput } from '../../../src/core/find-output.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { kilnError } from '../../../src/errors.ts';
 import { CLIENT, notedSessions, WEBHOOK_SESSION, playRequest, publishRequest } from '../../support/access/access.ts';
 import { aloneWith } from '../../support/cluster/alone.ts';

@@ -5,7 +5,7 @@ import { Starting, type StartingElsewhere } from '../../../src/access/starting.t
 import type { Application } from '../../../src/core/application.ts';
 import { WaitingOfOne } from '../../../src/access/waiting-of-one.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import type { InputStream } from '../../../src/core/stream.ts';
+import type { InputStream } from '../../../src/core/input-stream.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { attachOutputs } from '../../../src/transcode/outputs.ts';
 import { CLIENT, playRequest } from '../../support/access/access.ts';

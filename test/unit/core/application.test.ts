@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { RTMP, Sink, SRT, VIDEO, vhostConfig, video } from './support.ts';
 
 const ANY = { replace: false, maxConnections: 0 };

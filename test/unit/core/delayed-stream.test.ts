@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
 import { Counters } from '../../../src/core/counters.ts';
 import { delayed } from '../../../src/core/delayed-stream.ts';
-import { InputStream } from '../../../src/core/stream.ts';
+import { InputStream } from '../../../src/core/input-stream.ts';
 import { until } from '../../support/time/until.ts';
 import { virtualTime } from '../../support/time/virtual-time.ts';
 import { AUDIO, audio, RTMP, Sink, VIDEO, video } from './support.ts';

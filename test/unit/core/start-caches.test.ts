@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { Continuity } from '../../../src/core/continuity.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { StartCaches } from '../../../src/core/start-caches.ts';
 import { addVhost, goLive } from '../../support/server/live.ts';
 import { dataTrack, videoPackets, videoTrack } from '../../support/media/packets.ts';

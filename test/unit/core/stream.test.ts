@@ -2,7 +2,8 @@ import test from 'ava';
 import { Counters, Flow } from '../../../src/core/counters.ts';
 import type { Reader } from '../../../src/core/reader.ts';
 import type { Session } from '../../../src/core/session.ts';
-import { InputStream, type OutputStream } from '../../../src/core/stream.ts';
+import { InputStream } from '../../../src/core/input-stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { AUDIO, audio, RTMP, Sink, VIDEO, video } from './support.ts';
 

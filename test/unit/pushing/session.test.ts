@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { BitstreamError } from '../../../src/codecs/bits.ts';
 import type { Packet } from '../../../src/core/packet.ts';
 import { Registry } from '../../../src/core/registry.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { FaultLog } from '../../../src/log/log.ts';
 import { PushSession } from '../../../src/pushing/session.ts';

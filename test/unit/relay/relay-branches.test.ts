@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { joinKey, weighing } from '#cluster';
 import type { Packet } from '../../../src/core/packet.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { goLive, VIDEO } from '../../support/server/live.ts';
 import { Recorder } from '../../support/ovt/ovt.ts';

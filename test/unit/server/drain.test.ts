@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Registry } from '../../../src/core/registry.ts';
 import { emptied, HandedOver } from '../../../src/server/drain.ts';
-import type { OutputStream } from '../../../src/core/stream.ts';
+import type { OutputStream } from '../../../src/core/output-stream.ts';
 import { addVhost, goLive } from '../../support/server/live.ts';
 import { videoTrack } from '../../support/media/packets.ts';
 

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import type { Packet } from '../../../src/core/packet.ts';
-import type { InputStream } from '../../../src/core/stream.ts';
+import type { InputStream } from '../../../src/core/input-stream.ts';
 import { CodecInventory } from '../../../src/transcode/codecs.ts';
 import { Transcoder } from '../../../src/transcode/transcoder.ts';
 import { until } from '../../support/time/until.ts';

@@ -1,6 +1,6 @@
 import { Counters } from '../../../src/core/counters.ts';
 import type { Packet } from '../../../src/core/packet.ts';
-import { InputStream } from '../../../src/core/stream.ts';
+import { InputStream } from '../../../src/core/input-stream.ts';
 import { rescale, toSeconds, VIDEO_TIMEBASE, type Timebase } from '../../../src/core/timebase.ts';
 import type { AudioTrack, MediaTrack, VideoTrack } from '../../../src/core/track.ts';
 import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../../../src/media-child/bitstream.ts';

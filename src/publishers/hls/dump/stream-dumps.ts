@@ -1,6 +1,6 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import { wildcard } from '../../../lib/wildcard.ts';
 import { within } from '../../../lib/within.ts';
 import { KilnError, kilnError } from '../../../errors.ts';

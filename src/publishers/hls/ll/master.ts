@@ -1,4 +1,4 @@
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import type { AudioTrack, VideoTrack } from '../../../core/track.ts';
 import { bitrates, type Rates } from '../master/bandwidth.ts';
 import { bandwidthOf, videoAttributesOf, rangeOf } from '../master/stream-inf.ts';

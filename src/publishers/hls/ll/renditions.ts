@@ -1,7 +1,7 @@
 import { carriesCaptions } from '../../../codecs/captions.ts';
 import type { LlhlsPublisherConfig } from '../../../config/model.ts';
 import { isShared, type Playlist } from '../../../core/playlist.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import type { Packet } from '../../../core/packet.ts';
 import { isPackable } from '../../../containers/fmp4/sample-entry.ts';
 import { kilnError } from '../../../errors.ts';

@@ -4,7 +4,7 @@ import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import type { Logger } from '../../../log/log.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
 import type { StreamName } from '../../../directory/stream-key.ts';

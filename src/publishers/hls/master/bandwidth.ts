@@ -1,4 +1,4 @@
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import type { MediaTrack } from '../../../core/track.ts';
 
 /** Bits per second above which a declared rate is ignored. */

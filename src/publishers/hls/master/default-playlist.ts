@@ -1,5 +1,5 @@
 import type { Playlist } from '../../../core/playlist.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import type { Track } from '../../../core/track.ts';
 
 export interface DefaultPlaylist {

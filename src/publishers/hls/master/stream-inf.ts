@@ -1,5 +1,5 @@
 import { videoRange } from '../../../codecs/vui.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import { shownSize, type VideoTrack } from '../../../core/track.ts';
 import type { Rates } from './bandwidth.ts';
 

@@ -1,6 +1,6 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { Resumption } from '../../../packaging/playlist-position.ts';
 import type { Histogram } from '../../../lib/histogram.ts';

@@ -1,5 +1,5 @@
 import type { Playlist } from '../../../core/playlist.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import type { Packet } from '../../../core/packet.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { PlaylistPosition } from '../../../packaging/playlist-position.ts';

@@ -2,7 +2,7 @@ import type { Cluster, NodeIdentity } from '#cluster';
 import type { Access } from '../../../access/access.ts';
 import type { GrantState } from '../../../access/grant.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import { checkPresent } from '../../../access/request.ts';
 import { isGuarded } from '../../../config/enables.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';

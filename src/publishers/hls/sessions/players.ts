@@ -2,7 +2,7 @@ import type { WebhookSessionId } from '../../../access/webhook-session.ts';
 import { Flow } from '../../../core/counters.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
 import type { Session } from '../../../core/session.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Viewer } from '../answer/played-stream.ts';
 import type { HlsForm } from '../package/hls-form.ts';

@@ -1,7 +1,7 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Packet } from '../../../core/packet.ts';
 import type { Playlist } from '../../../core/playlist.ts';
-import type { OutputStream } from '../../../core/stream.ts';
+import type { OutputStream } from '../../../core/output-stream.ts';
 import { kilnError } from '../../../errors.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
 import { RUNS, type FrameRun } from '../../../packaging/frame-run.ts';

@@ -4,7 +4,7 @@ import type { SrtProviderConfig } from '../../../../src/config/model.ts';
 import { TsMuxer } from '../../../../src/containers/mpegts/muxer.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
-import type { InputStream } from '../../../../src/core/stream.ts';
+import type { InputStream } from '../../../../src/core/input-stream.ts';
 import { SrtProvider } from '../../../../src/providers/srt/index.ts';
 import { aloneWith } from '../../../support/cluster/alone.ts';
 import { codedPackets, tracksOf } from '../../../support/media/coded-packets.ts';

@@ -1,6 +1,7 @@
 import { mock } from 'node:test';
 import test from 'ava';
-import { InputStream, OutputStream } from '../../../../src/core/stream.ts';
+import { InputStream } from '../../../../src/core/input-stream.ts';
+import { OutputStream } from '../../../../src/core/output-stream.ts';
 import { Counters } from '../../../../src/core/counters.ts';
 import { createLogger } from '../../../../src/log/log.ts';
 import { StreamFeed } from '../../../../src/publishers/webrtc/stream-feed.ts';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { StartCaches } from '../../../../src/core/start-caches.ts';
-import type { OutputStream } from '../../../../src/core/stream.ts';
+import type { OutputStream } from '../../../../src/core/output-stream.ts';
 import { toSeconds } from '../../../../src/core/timebase.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { StreamChanges } from '../../../../src/directory/stream-changes.ts';

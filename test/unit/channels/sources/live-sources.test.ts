@@ -4,7 +4,7 @@ import type { FindOutput } from '../../../../src/core/find-output.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
 import { Registry } from '../../../../src/core/registry.ts';
 import { StartCaches } from '../../../../src/core/start-caches.ts';
-import type { OutputStream } from '../../../../src/core/stream.ts';
+import type { OutputStream } from '../../../../src/core/output-stream.ts';
 import type { Track } from '../../../../src/core/track.ts';
 import { kilnError } from '../../../../src/errors.ts';
 import { StreamChanges } from '../../../../src/directory/stream-changes.ts';

@@ -6,7 +6,7 @@ import * as h264 from '../../../../src/codecs/h264.ts';
 import type { WebrtcProviderConfig } from '../../../../src/config/model.ts';
 import { Counters } from '../../../../src/core/counters.ts';
 import type { Packet } from '../../../../src/core/packet.ts';
-import { InputStream } from '../../../../src/core/stream.ts';
+import { InputStream } from '../../../../src/core/input-stream.ts';
 import { FaultLog } from '../../../../src/log/log.ts';
 import { createPacketizer } from '../../../../src/protocols/rtp/packetizer.ts';
 import { RtpSender } from '../../../../src/protocols/rtp/sender.ts';

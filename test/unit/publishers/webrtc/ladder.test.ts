@@ -1,6 +1,6 @@
 import test from 'ava';
 import { Counters } from '../../../../src/core/counters.ts';
-import { InputStream } from '../../../../src/core/stream.ts';
+import { InputStream } from '../../../../src/core/input-stream.ts';
 import { lowestFirst } from '../../../../src/publishers/webrtc/ladder.ts';
 import { videoPackets, videoTrack } from '../../../support/media/packets.ts';
 

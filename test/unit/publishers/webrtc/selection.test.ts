@@ -1,7 +1,8 @@
 import test from 'ava';
 import { Counters } from '../../../../src/core/counters.ts';
 import type { Rendition } from '../../../../src/core/playlist.ts';
-import { InputStream, OutputStream } from '../../../../src/core/stream.ts';
+import { InputStream } from '../../../../src/core/input-stream.ts';
+import { OutputStream } from '../../../../src/core/output-stream.ts';
 import type { Encoder, Track } from '../../../../src/core/track.ts';
 import { selections } from '../../../../src/publishers/webrtc/selection.ts';
 import { ladderPlaylist } from '../../../support/media/ladder.ts';

@@ -2,7 +2,7 @@ import test from 'ava';
 import { pino } from 'pino';
 import { Counters, Flow } from '../../../../src/core/counters.ts';
 import { Histogram } from '../../../../src/lib/histogram.ts';
-import { InputStream } from '../../../../src/core/stream.ts';
+import { InputStream } from '../../../../src/core/input-stream.ts';
 import { FaultLog, jsonLogger, logCounts, LogCounts } from '../../../../src/log/log.ts';
 import { PlaylistCounts } from '../../../../src/publishers/hls/answer/counts.ts';
 import { AllStreams } from '../../../../src/stats/metrics/all-streams.ts';

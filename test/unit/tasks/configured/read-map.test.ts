@@ -1,7 +1,7 @@
 import test from 'ava';
 import type { Application } from '../../../../src/core/application.ts';
 import { Registry } from '../../../../src/core/registry.ts';
-import type { OutputStream } from '../../../../src/core/stream.ts';
+import type { OutputStream } from '../../../../src/core/output-stream.ts';
 import type { MapEntry, MapFormat } from '../../../../src/tasks/configured/map-format.ts';
 import { readMap } from '../../../../src/tasks/configured/read-map.ts';
 import type { PushSpec } from '../../../../src/pushing/spec.ts';

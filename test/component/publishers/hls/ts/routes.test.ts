@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import type { Packet } from '../../../../../src/core/packet.ts';
 import type { Playlist } from '../../../../../src/core/playlist.ts';
-import type { OutputStream } from '../../../../../src/core/stream.ts';
+import type { OutputStream } from '../../../../../src/core/output-stream.ts';
 import type { Track } from '../../../../../src/core/track.ts';
 import { codedPackets, tracksOf } from '../../../../support/media/coded-packets.ts';
 import { decode } from '../../../../support/media/decoder.ts';

@@ -7,7 +7,7 @@ import { gunzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import { Flow } from '../../../../../src/core/counters.ts';
-import type { OutputStream } from '../../../../../src/core/stream.ts';
+import type { OutputStream } from '../../../../../src/core/output-stream.ts';
 import type { Playlist } from '../../../../../src/core/playlist.ts';
 import { parseFragment } from '../../../../support/media/boxes.ts';
 import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';

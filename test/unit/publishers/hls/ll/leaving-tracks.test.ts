@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { OutputStream } from '../../../../../src/core/stream.ts';
+import type { OutputStream } from '../../../../../src/core/output-stream.ts';
 import type { MediaTrack } from '../../../../../src/core/track.ts';
 import { openLlhls } from '../../../../support/hls/llhls.ts';
 import {

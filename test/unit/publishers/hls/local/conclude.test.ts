@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { OutputStream } from '../../../../../src/core/stream.ts';
+import type { OutputStream } from '../../../../../src/core/output-stream.ts';
 import { feeder, openLlhlsNode, untilKnown } from '../../../../support/hls/llhls-nodes.ts';
 import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';

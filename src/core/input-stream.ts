@@ -1,0 +1,145 @@
+import { ArrivalClock } from './arrival-clock.ts';
+import { Continuity } from './continuity.ts';
+import { Counters } from './counters.ts';
+import { EventTracks } from './event-tracks.ts';
+import { KickedSessions } from './kicked-sessions.ts';
+import type { Packet } from './packet.ts';
+import type { UserData } from './sei-insertion.ts';
+import type { Session } from './session.ts';
+import type { Source } from './source.ts';
+import { VIDEO_TIMEBASE } from './timebase.ts';
+import type { DataCodec, DataTrack, Track } from './track.ts';
+import { Stream } from './stream.ts';
+import { OutputStream } from './output-stream.ts';
+
+export interface InputOptions {
+  /** State from the stream before, and for the next one. */
+  readonly continuity?: Continuity;
+  /** Another node has the stream; viewers of this one get it through here. */
+  readonly isRelay?: boolean;
+  /** The provider makes its output stream, as the origin describes it, without output profiles. */
+  readonly isPassthrough?: boolean;
+  /** The management API lists it before its tracks are known. */
+  readonly isListed?: boolean;
+}
+
+/** A stream that a provider writes into. The provider must disconnect on `close`, with which others end the stream. */
+export class InputStream extends Stream {
+  readonly source: Source;
+  readonly continuity: Continuity;
+  readonly arrival = new ArrivalClock();
+  /** Viewers who stay out, of this stream and of the one that continues it. */
+  readonly kicked: KickedSessions;
+  readonly isRelay: boolean;
+  readonly isPassthrough: boolean;
+  /** Its output streams are made: no other is to come. Set through `Application.outputsMade`. */
+  hasOutputs = false;
+  readonly #isListed: boolean;
+  #handsOver = false;
+  readonly #events = new EventTracks();
+  readonly #outputs = new Map<string, OutputStream>();
+
+  constructor(name: string, source: Source, parent: Counters, options: InputOptions = {}) {
+    const { continuity = new Continuity(), isRelay = false, isPassthrough = false, isListed = false } = options;
+    super(name, new Counters(parent));
+    this.source = source;
+    this.continuity = continuity;
+    this.kicked = new KickedSessions(continuity);
+    this.isRelay = isRelay;
+    this.isPassthrough = isPassthrough;
+    this.#isListed = isListed;
+  }
+
+  /** The stream moves to another node: its publisher was asked to reconnect there, or its task has left. That node may take the name. */
+  get handsOver(): boolean {
+    return this.#handsOver;
+  }
+
+  set handsOver(handsOver: boolean) {
+    if (handsOver === this.#handsOver) return;
+    this.#handsOver = handsOver;
+    this.emit('handsOver');
+  }
+
+  /** Whether the management API shows it. */
+  get listed(): boolean {
+    return this.#isListed || this.tracks.length > 0;
+  }
+
+  get outputs(): ReadonlyMap<string, OutputStream> {
+    return this.#outputs;
+  }
+
+  /** Viewers of every output. */
+  *sessions(): IterableIterator<Session> {
+    for (const output of this.#outputs.values()) yield* output.sessions.values();
+  }
+
+  /** The viewer of an output under this id. */
+  session(id: string): Session | undefined {
+    for (const output of this.#outputs.values()) {
+      const session = output.sessions.get(id);
+      if (session !== undefined) return session;
+    }
+    return undefined;
+  }
+
+  /** Makes an output stream; it ends with this stream. Called through `Application.addOutput`. */
+  addOutput(name: string): OutputStream {
+    const output = new OutputStream(name, this);
+    this.#outputs.set(name, output);
+    output.once('close', () => this.#outputs.delete(name));
+    return output;
+  }
+
+  override setTracks(tracks: readonly Track[]): void {
+    super.setTracks(this.#events.after(tracks));
+  }
+
+  /**
+   * Writes an event at the time of the media that arrived last. The first of its kind adds a data track to the stream.
+   * @param data in the codec's form; must not change afterwards
+   * @param target the only tracks that it belongs beside; all of them where there is none
+   * @returns false when there is no media yet, or none any more, that it could belong to
+   */
+  inject(codec: DataCodec, data: Buffer, target?: DataTrack['target']): boolean {
+    const { newest } = this.arrival;
+    if (this.closed || newest === undefined) return false;
+    const { track, isNew } = this.#events.of(codec, target, this.tracks);
+    if (isNew) this.setTracks(this.tracks);
+    const pts = Math.round((newest * VIDEO_TIMEBASE.den) / VIDEO_TIMEBASE.num);
+    this.write({ track, dts: pts, pts, duration: 0, key: true, data });
+    return true;
+  }
+
+  /**
+   * Puts user data into the H.264 and H.265 video of every output stream, into a frame of each track that is no older than
+   * the media that arrived last. Where packets go past the output stream, from WebRTC to WebRTC, it is not there.
+   * @returns false when there is no media yet, or none any more
+   */
+  insertUserData(userData: UserData): boolean {
+    const { newest } = this.arrival;
+    if (this.closed || newest === undefined) return false;
+    for (const output of this.#outputs.values()) output.insertUserData(userData, newest);
+    return true;
+  }
+
+  override write(packet: Packet): void {
+    this.arrival.note(packet);
+    super.write(packet);
+  }
+
+  override wantKey(): void {
+    this.emit('keyWanted');
+  }
+
+  /** Ends it for good: nothing continues it, or, where the name was `taken`, something does already. */
+  end(reason: string, how?: { readonly taken: boolean }): void {
+    this.continuity.end(how);
+    this.close(reason);
+  }
+
+  protected override closeChildren(reason: string): void {
+    for (const output of [...this.#outputs.values()]) output.close(reason);
+  }
+}
