@@ -5,14 +5,14 @@ import { VirtualHost } from '../config/elements/vhost.ts';
 import { describe } from '../config/descriptions.ts';
 import { elementName } from '../config/names.ts';
 import { isListSchema, isObjectSchema, type Described } from '../config/resolve.ts';
-import { DumpChoice, DumpCreation, HlsConclusion } from './hls-request.ts';
-import { StreamEvent } from './event-request.ts';
-import { PullCreation } from './pull-request.ts';
-import { PushCreation } from './push-request.ts';
+import { DumpChoice, DumpCreation, HlsConclusion } from './requests/hls-request.ts';
+import { StreamEvent } from './requests/event-request.ts';
+import { PullCreation } from './requests/pull-request.ts';
+import { PushCreation } from './requests/push-request.ts';
 import { MultiplexChannelCreation } from './multiplex-channel.ts';
-import { RecordCreation } from './record-request.ts';
+import { RecordCreation } from './requests/record-request.ts';
 import { ScheduledChannelChange, ScheduledChannelCreation } from './scheduled-channel.ts';
-import { TaskChoice, TaskId } from './task-actions.ts';
+import { TaskChoice, TaskId } from './requests/task-actions.ts';
 
 const ELEMENTS: Readonly<Record<string, Described>> = { Application, OutputProfile, VirtualHost };
 

@@ -6,7 +6,7 @@ import { KilnError, kilnError } from '../../errors.ts';
 import { batchAnswers, sendBatch } from '../batch.ts';
 import { shown } from '../config-schema.ts';
 import { done, noPayload } from '../envelope.ts';
-import { eventBodies, readEvent } from '../event-request.ts';
+import { eventBodies, readEvent } from '../requests/event-request.ts';
 import { findApplication, StreamPath } from '../lookup.ts';
 
 const STREAM = '/v1/vhosts/:vhost/apps/:app/streams/:stream(^[^:]+$)';

@@ -6,7 +6,7 @@ import type { DumpState, StreamDumps } from '../../publishers/hls/dump/stream-du
 import type { PlaylistPublisher } from '../../publishers/hls/publisher.ts';
 import { shown } from '../config-schema.ts';
 import { answers, done, noPayload, ok } from '../envelope.ts';
-import { readConclusion, readDumpChoice, readDumpRequest } from '../hls-request.ts';
+import { readConclusion, readDumpChoice, readDumpRequest } from '../requests/hls-request.ts';
 import { findStream, StreamPath } from '../lookup.ts';
 
 const STREAM = '/v1/vhosts/:vhost/apps/:app/streams/:stream(^[^:]+$)';

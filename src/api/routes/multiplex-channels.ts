@@ -6,7 +6,7 @@ import { MULTIPLEX } from '../../channels/channel-kind.ts';
 import type { Channels } from '../../channels/channels.ts';
 import { checkMultiplex } from '../../channels/multiplex/check.ts';
 import { ChannelPath, demandChannels, findForChannels, findOfChannel } from '../channel-path.ts';
-import { checkedChannel } from '../channel-request.ts';
+import { checkedChannel } from '../requests/channel-request.ts';
 import { shown } from '../config-schema.ts';
 import { answers, created, done, ErrorBody, noPayload, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath } from '../lookup.ts';

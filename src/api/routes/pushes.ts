@@ -12,8 +12,8 @@ import { TaskExistsError } from '../../tasks/tasks.ts';
 import { shown } from '../config-schema.ts';
 import { answers, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
-import { PushTask, pushTask } from '../push-request.ts';
-import { creationOf, namedTask } from '../task-actions.ts';
+import { PushTask, pushTask } from '../requests/push-request.ts';
+import { creationOf, namedTask } from '../requests/task-actions.ts';
 
 const BASE = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
 /** A push is defined in the store, and begins on the node of its stream: no step takes longer. */

@@ -10,7 +10,7 @@ import { TrackStream } from '../../tasks/track-selection.ts';
 import { shown } from '../config-schema.ts';
 import { answers, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication } from '../lookup.ts';
-import { creationOf, namedTask } from '../task-actions.ts';
+import { creationOf, namedTask } from '../requests/task-actions.ts';
 
 const APP = '/v1/vhosts/:vhost/apps/:app(^[^:]+$)';
 

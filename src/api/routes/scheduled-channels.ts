@@ -11,11 +11,11 @@ import { checkSchedule, checkSchedulePatch } from '../../channels/scheduled/chec
 import type { GuideProblem } from '../../channels/scheduled/guide-problems.ts';
 import { readGuideSpan } from '../../channels/scheduled/guide.ts';
 import { ChannelPath, demandChannels, findForChannels, findOfChannel } from '../channel-path.ts';
-import { checkedChannel } from '../channel-request.ts';
+import { checkedChannel } from '../requests/channel-request.ts';
 import { shown } from '../config-schema.ts';
 import { answers, created, done, ErrorBody, noPayload, objectOf, ok } from '../envelope.ts';
 import { ApplicationPath } from '../lookup.ts';
-import { readScheduleChange, UPLOAD_TYPES } from '../schedule-change.ts';
+import { readScheduleChange, UPLOAD_TYPES } from '../requests/schedule-change.ts';
 import {
   AcceptedQuery,
   GuideQuery,

@@ -9,7 +9,7 @@ import type { PulledStreams } from '../../providers/pull/pulled-streams.ts';
 import { shown } from '../config-schema.ts';
 import { answers, created, done, ErrorBody, noPayload, ok } from '../envelope.ts';
 import { ApplicationPath, findApplication, findStream, StreamPath } from '../lookup.ts';
-import { orderOf, readPullRequest } from '../pull-request.ts';
+import { orderOf, readPullRequest } from '../requests/pull-request.ts';
 import { streamInfo } from '../../stats/stream-info.ts';
 import { StreamInfo } from '../../stats/stream-schema.ts';
 

@@ -2,7 +2,7 @@ import test from 'ava';
 import type { Static } from 'typebox';
 import type * as Answers from '../../../../src/web/pages/answers.ts';
 import type { MultiplexChannel } from '../../../../src/api/multiplex-channel.ts';
-import type { PushTask } from '../../../../src/api/push-request.ts';
+import type { PushTask } from '../../../../src/api/requests/push-request.ts';
 import type { ChannelRow } from '../../../../src/api/routes/channels.ts';
 import type { NodeInfo } from '../../../../src/api/routes/nodes.ts';
 import type { LoggedEvent } from '../../../../src/api/routes/overview.ts';

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { SEGMENTATION_RULES } from '../recording/request.ts';
+import { SEGMENTATION_RULES } from '../../recording/request.ts';
 import { TaskStreamBody } from './task-actions.ts';
 
 /** Body in the description of the API; `readRecord` checks it, with texts of its own. */

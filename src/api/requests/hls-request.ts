@@ -1,9 +1,9 @@
 import Type from 'typebox';
-import { kilnError } from '../errors.ts';
-import type { Document } from '../management/documents.ts';
-import type { DumpRequest } from '../publishers/hls/dump/stream-dumps.ts';
-import { objectOf } from './envelope.ts';
-import { readTaskId, readText } from '../tasks/request.ts';
+import { kilnError } from '../../errors.ts';
+import type { Document } from '../../management/documents.ts';
+import type { DumpRequest } from '../../publishers/hls/dump/stream-dumps.ts';
+import { objectOf } from '../envelope.ts';
+import { readTaskId, readText } from '../../tasks/request.ts';
 
 const MAX_PLAYLISTS = 64;
 

@@ -1,7 +1,7 @@
 import test from 'ava';
-import { pushTask } from '../../../src/api/push-request.ts';
-import { asJson } from '../../../src/lib/as-json.ts';
-import type { TaskRow } from '../../../src/tasks/cluster-tasks.ts';
+import { pushTask } from '../../../../src/api/requests/push-request.ts';
+import { asJson } from '../../../../src/lib/as-json.ts';
+import type { TaskRow } from '../../../../src/tasks/cluster-tasks.ts';
 
 const SPEC = {
   stream: { name: 'live', trackIds: [], variantNames: [] },

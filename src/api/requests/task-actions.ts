@@ -1,7 +1,7 @@
 import Type from 'typebox';
-import type { Document } from '../management/documents.ts';
-import { demandParameters, readTaskId } from '../tasks/request.ts';
-import { objectOf } from './envelope.ts';
+import type { Document } from '../../management/documents.ts';
+import { demandParameters, readTaskId } from '../../tasks/request.ts';
+import { objectOf } from '../envelope.ts';
 
 /** Task of an action. */
 export const TaskId = Type.Object({ id: Type.String() });

@@ -1,9 +1,9 @@
 import Type, { type Static } from 'typebox';
-import { localTime } from '../lib/local-time.ts';
-import type { TaskRow } from '../tasks/cluster-tasks.ts';
-import { readPushProgress, readPushReport } from '../pushing/progress.ts';
-import { readPushSpec } from '../pushing/spec.ts';
-import { TrackStream } from '../tasks/track-selection.ts';
+import { localTime } from '../../lib/local-time.ts';
+import type { TaskRow } from '../../tasks/cluster-tasks.ts';
+import { readPushProgress, readPushReport } from '../../pushing/progress.ts';
+import { readPushSpec } from '../../pushing/spec.ts';
+import { TrackStream } from '../../tasks/track-selection.ts';
 import { TaskStreamBody } from './task-actions.ts';
 
 /** Body in the description of the API; `readPush` checks it, with texts of its own. */

@@ -1,6 +1,6 @@
-import { problemText } from '../config/names.ts';
-import { kilnError } from '../errors.ts';
-import type { Checked } from '../channels/sources/definition-form.ts';
+import { problemText } from '../../config/names.ts';
+import { kilnError } from '../../errors.ts';
+import type { Checked } from '../../channels/sources/definition-form.ts';
 
 /** Definition of a channel from a body. @throws channelInvalid, which names the element at fault */
 export function checkedChannel<T>(checked: Checked<T>): T {

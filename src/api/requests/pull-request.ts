@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox';
-import type { VirtualHostConfig } from '../config/model.ts';
-import { nameObjection } from '../core/names.ts';
-import { kilnError } from '../errors.ts';
-import { isDocument } from '../management/documents.ts';
-import { cutsCredentials, FRAGMENT_FAULT } from '../protocols/outbound/fragment.ts';
-import { shownUrl } from '../protocols/outbound/shown.ts';
-import type { PullOrder } from '../providers/pull/spec.ts';
-import { objectOf } from './envelope.ts';
+import type { VirtualHostConfig } from '../../config/model.ts';
+import { nameObjection } from '../../core/names.ts';
+import { kilnError } from '../../errors.ts';
+import { isDocument } from '../../management/documents.ts';
+import { cutsCredentials, FRAGMENT_FAULT } from '../../protocols/outbound/fragment.ts';
+import { shownUrl } from '../../protocols/outbound/shown.ts';
+import type { PullOrder } from '../../providers/pull/spec.ts';
+import { objectOf } from '../envelope.ts';
 
 const PROPERTIES = {
   persistent: Type.Boolean(),

@@ -1,10 +1,10 @@
-import { kilnError } from '../errors.ts';
-import type { Document } from '../management/documents.ts';
-import { mediaType } from '../lib/media-type.ts';
-import { readCalendarPrograms, type CalendarReading } from '../channels/scheduled/upload/calendar.ts';
-import { readCsvPrograms } from '../channels/scheduled/upload/csv.ts';
-import { UploadError } from '../channels/scheduled/upload/upload-error.ts';
-import { objectOf } from './envelope.ts';
+import { kilnError } from '../../errors.ts';
+import type { Document } from '../../management/documents.ts';
+import { mediaType } from '../../lib/media-type.ts';
+import { readCalendarPrograms, type CalendarReading } from '../../channels/scheduled/upload/calendar.ts';
+import { readCsvPrograms } from '../../channels/scheduled/upload/csv.ts';
+import { UploadError } from '../../channels/scheduled/upload/upload-error.ts';
+import { objectOf } from '../envelope.ts';
 
 /** Formats of programs besides JSON, by media type. */
 const UPLOADS: Readonly<Record<string, (text: string) => CalendarReading>> = {

@@ -1,12 +1,12 @@
 import Type from 'typebox';
-import { id3Tag, type Id3Frame } from '../containers/id3.ts';
-import { spliceInsert } from '../containers/mpegts/splice.ts';
-import { MAX_BREAK_MS } from '../core/cue.ts';
-import { MAX_EVENT_BYTES } from '../core/event-limits.ts';
-import type { DataCodec, DataTrack } from '../core/track.ts';
-import { kilnError } from '../errors.ts';
-import { isDocument, type Document } from '../management/documents.ts';
-import { objectOf } from './envelope.ts';
+import { id3Tag, type Id3Frame } from '../../containers/id3.ts';
+import { spliceInsert } from '../../containers/mpegts/splice.ts';
+import { MAX_BREAK_MS } from '../../core/cue.ts';
+import { MAX_EVENT_BYTES } from '../../core/event-limits.ts';
+import type { DataCodec, DataTrack } from '../../core/track.ts';
+import { kilnError } from '../../errors.ts';
+import { isDocument, type Document } from '../../management/documents.ts';
+import { objectOf } from '../envelope.ts';
 
 /** Events to inject into a stream, from one body. */
 export interface EventOrder {
