@@ -3,11 +3,13 @@ import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import test from 'ava';
+import type { Page } from 'playwright-core';
 import { launchBrowser } from '../support/hls/browser.ts';
 import { patternArguments, Program } from '../support/media/ffmpeg.ts';
 import { openClient, openTls, PROTOCOLS, shownName, type Client } from '../support/network/http-client.ts';
 import { Kiln, serverXml, TOKEN } from '../support/server/kiln.ts';
 import { LiveStream } from '../support/server/live-stream.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { long } from '../support/runner/long.ts';
 import { SignallingClient } from '../support/webrtc/signalling-client.ts';
 import { openTlsPort } from '../support/network/tls-port.ts';
@@ -21,41 +23,74 @@ import { CertificateFolder, issue } from '../support/network/x509.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const authorization = `Basic ${Buffer.from(TOKEN).toString('base64')}`;
 
-test('a whole server: ffmpeg publishes over TLS, browser and ffmpeg watch over it, the API renews certificates while they do', async (t) => {
-  const folder = new CertificateFolder(t);
-  const root = issue('root', { authority: true });
-  writeFileSync(`${folder.path}/root.crt`, root.cert);
-  const tls = folder.write('kiln', issue('localhost', { issuer: root }));
-  const kiln = await Kiln.start({
+const teardown = new Teardown();
+const folder = new CertificateFolder(teardown);
+const root = issue('root', { authority: true });
+writeFileSync(`${folder.path}/root.crt`, root.cert);
+const tls = folder.write('kiln', issue('localhost', { issuer: root }));
+// a judge of certificates that is not Node
+const verified = ['-tls_verify', '1', '-ca_file', `${folder.path}/root.crt`];
+
+let kiln: Kiln;
+let ports: { readonly https: number; readonly apiTls: number; readonly rtmps: number };
+let publisher: Program;
+/** Has both players. */
+let page: Page;
+/** A connection to the management API that outlives each certificate. */
+let kept: Client;
+
+test.before(async () => {
+  const launching = launchBrowser();
+  teardown.teardown(async () => (await launching).close());
+  const [browser] = await Promise.all([launching, startPublished()]);
+  page = await browser.newPage({ ignoreHTTPSErrors: true });
+  kept = await openClient(teardown, 'h2', ports.apiTls);
+});
+test.after.always(() => teardown.run());
+
+/** Starts a server, and a publisher over TLS. */
+async function startPublished(): Promise<void> {
+  kiln = await Kiln.start({
     tls,
     llhls: '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>1</SegmentDuration>',
   });
-  t.teardown(() => kiln.stop());
-  const { https, apiTls, rtmps } = kiln.ports as { https: number; apiTls: number; rtmps: number };
+  teardown.teardown(() => kiln.stop());
+  ports = kiln.ports as typeof ports;
   // it is ready a moment before it says so
-  const urls = [https, apiTls].map((port) => `https://127.0.0.1:${port}`);
+  const urls = [ports.https, ports.apiTls].map((port) => `https://127.0.0.1:${port}`);
   await until('the secure ports are told', () => urls.every((url) => kiln.stdout.includes(url)));
-  // a judge of certificates that is not Node
-  const verified = ['-tls_verify', '1', '-ca_file', `${folder.path}/root.crt`];
-  const target = `rtmps://localhost:${rtmps}/app/live`;
-  const publisher = new Program('ffmpeg', [...patternArguments(), '-f', 'flv', ...verified, target]);
-  t.teardown(() => publisher.stop());
+  publisher = new Program('ffmpeg', [...patternArguments(), '-f', 'flv', ...verified, rtmpsUrl()]);
+  teardown.teardown(() => publisher.stop());
+}
+
+const rtmpsUrl = () => `rtmps://localhost:${ports.rtmps}/app/live`;
+const bothPlay = () =>
+  until('both players play', async () => (await page.locator('.figures dd', { hasText: '640×360' }).count()) === 2);
+const call = async (client: Client, path: string, method = 'GET') =>
+  (await client.call(path, { method, headers: { authorization } })).status;
+
+test.serial('ffmpeg publishes over RTMPS, and ffprobe takes the certificate and the stream', async (t) => {
   const { input } = await kiln.liveStream('live');
-  t.is(input.sourceUrl, target);
-  t.like(input.connection, { transport: 'TCP', localPort: rtmps });
+  t.is(input.sourceUrl, rtmpsUrl());
+  t.like(input.connection, { transport: 'TCP', localPort: ports.rtmps });
   await until('ffprobe takes the certificate and the stream', async () => {
-    const url = `https://localhost:${https}/app/live/llhls.m3u8`;
+    const url = `https://localhost:${ports.https}/app/live/llhls.m3u8`;
     const args = ['-v', 'error', ...verified, '-show_entries', 'stream=codec_name', '-of', 'csv=p=0', url];
     const { stdout } = await promisify(execFile)('ffprobe', args).catch(() => ({ stdout: '' }));
     return stdout.includes('h264') && stdout.includes('aac');
   });
+});
 
-  const browser = await launchBrowser();
-  t.teardown(() => browser.close());
-  const page = await browser.newPage({ ignoreHTTPSErrors: true });
-  await page.goto(`https://localhost:${https}/app/live?mode=both`);
-  const playing = () => page.locator('.figures dd', { hasText: '640×360' }).count();
-  await until('both players play', async () => (await playing()) === 2);
+let watched: Promise<void> | undefined;
+/** Plays in the browser, by LL-HLS and by WebRTC. */
+const watch = () =>
+  (watched ??= (async () => {
+    await page.goto(`https://localhost:${ports.https}/app/live?mode=both`);
+    await bothPlay();
+  })());
+
+test.serial('a browser plays LL-HLS over HTTP/2, and WebRTC beside it', async (t) => {
+  await watch();
   const protocols = (await page.evaluate(
     'performance.getEntriesByType("resource").filter(({ name, responseStatus }) => name.includes(".m4s") && responseStatus === 200).map((entry) => entry.nextHopProtocol)',
   )) as string[];
@@ -64,27 +99,32 @@ test('a whole server: ffmpeg publishes over TLS, browser and ffmpeg watch over i
     protocols.every((protocol) => protocol === 'h2'),
     protocols.join(),
   );
+});
 
-  const kept = await openClient(t, 'h2', apiTls);
-  const call = async (client: Client, path: string, method = 'GET') =>
-    (await client.call(path, { method, headers: { authorization } })).status;
-  for (const [round, protocol] of PROTOCOLS.entries()) {
-    folder.write('kiln', issue(`renewed-${round}`, { issuer: root }));
-    const client = await openClient(t, protocol, apiTls);
+for (const [round, protocol] of PROTOCOLS.entries()) {
+  const name = `renewed-${round}`;
+  test.serial(`the API renews certificates of all ports, asked over ${protocol}, and keeps connections`, async (t) => {
+    await watch();
+    folder.write('kiln', issue(name, { issuer: root }));
+    const client = await openClient(t, protocol, ports.apiTls);
     t.is(await call(client, '/v1/vhosts:reloadAllCertificates', 'POST'), 200);
     t.is(await call(client, '/v1/managers/api:reloadCertificate', 'POST'), 200);
     t.is(await call(client, '/v1/vhosts/default:reloadCertificate', 'POST'), 200);
-    for (const port of [https, apiTls, rtmps])
-      t.is(shownName(await openTls(t, port, { servername: 'localhost' })), `renewed-${round}`);
+    for (const port of [ports.https, ports.apiTls, ports.rtmps])
+      t.is(shownName(await openTls(t, port, { servername: 'localhost' })), name);
     t.is(await call(kept, '/v1/vhosts'), 200);
-  }
+  });
+}
+
+test.serial('a renewed certificate that cannot be used is told of and not taken, and players play on', async (t) => {
+  await watch();
   writeFileSync(tls.certPath, 'nonsense');
   t.is(await call(kept, '/v1/vhosts:reloadAllCertificates', 'POST'), 500);
-  t.is(shownName(await openTls(t, https, { servername: 'localhost' })), 'renewed-1');
+  t.is(shownName(await openTls(t, ports.https, { servername: 'localhost' })), 'renewed-1');
   await until('the log has it', () =>
     /the certificate was not reloaded: .*kiln\.crt.* holds no certificate in PEM form/.test(kiln.log),
   );
-  await until('both still play', async () => (await playing()) === 2);
+  await bothPlay();
   t.true(publisher.running);
   t.is((await kiln.stream('live')).status, 200);
 });

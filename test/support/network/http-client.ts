@@ -28,7 +28,7 @@ export const PROTOCOLS = ['h1', 'h2'] as const;
 
 /** Opens a connection for one of the versions of HTTP; ends with the test. */
 export async function openClient(
-  t: ExecutionContext,
+  t: Pick<ExecutionContext, 'teardown'>,
   protocol: 'h1' | 'h2',
   port: number,
   servername = 'localhost',
@@ -39,7 +39,7 @@ export async function openClient(
 
 /** A TLS connection with the handshake done. */
 export async function openTls(
-  t: ExecutionContext,
+  t: Pick<ExecutionContext, 'teardown'>,
   port: number,
   options: { servername?: string; ALPNProtocols?: string[]; session?: Buffer } = {},
 ): Promise<TLSSocket> {
@@ -55,7 +55,7 @@ export function shownName(socket: TLSSocket): string {
   return socket.getPeerCertificate().subject.CN as string;
 }
 
-function http1Client(t: ExecutionContext, socket: TLSSocket, host: string): Client {
+function http1Client(t: Pick<ExecutionContext, 'teardown'>, socket: TLSSocket, host: string): Client {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   agent.createConnection = () => socket;
   t.teardown(() => agent.destroy());
@@ -70,7 +70,7 @@ function http1Client(t: ExecutionContext, socket: TLSSocket, host: string): Clie
   };
 }
 
-function http2Client(t: ExecutionContext, socket: TLSSocket, host: string): Client {
+function http2Client(t: Pick<ExecutionContext, 'teardown'>, socket: TLSSocket, host: string): Client {
   const session = openSession(t, socket, host);
   return {
     protocol: 'h2',
@@ -89,7 +89,7 @@ function http2Client(t: ExecutionContext, socket: TLSSocket, host: string): Clie
 
 /** HTTP/2 on a connection that agreed on it. */
 export function openSession(
-  t: ExecutionContext,
+  t: Pick<ExecutionContext, 'teardown'>,
   socket: TLSSocket,
   host = 'localhost',
   settings: Settings = {},

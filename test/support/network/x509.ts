@@ -75,7 +75,7 @@ export function issue(name: string, options: IssueOptions = {}): Issued {
 export class CertificateFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'kiln-tls-'));
 
-  constructor(t: ExecutionContext) {
+  constructor(t: Pick<ExecutionContext, 'teardown'>) {
     t.teardown(() => rmSync(this.path, { recursive: true, force: true }));
   }
 
