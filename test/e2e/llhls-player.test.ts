@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
+import type { Page } from 'playwright-core';
 import type { Packet } from '../../src/core/packet.ts';
 import type { OutputStream } from '../../src/core/output-stream.ts';
 import type { MediaTrack } from '../../src/core/track.ts';
@@ -7,6 +8,7 @@ import { launchBrowser } from '../support/hls/browser.ts';
 import { encode } from '../support/rtmp/flv-source.ts';
 import { hlsScripts } from '../support/hls/hls-scripts.ts';
 import { openLlhls } from '../support/hls/llhls.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { until } from '../support/time/until.ts';
 
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
@@ -44,61 +46,61 @@ function play(output: OutputStream, clip: () => readonly Packet[]): () => void {
   return () => clearInterval(timer);
 }
 
-test('hls.js in Chromium plays at the live edge by parts, through a change of configuration', async (t) => {
-  const coding = [
-    '-c:v',
-    'libx264',
-    '-preset',
-    'veryfast',
-    '-bf',
-    '0',
-    '-g',
-    '30',
-    '-sc_threshold',
-    '0',
-    '-pix_fmt',
-    'yuv420p',
-    '-c:a',
-    'aac',
-  ];
-  const source = (size: string) =>
-    encode([
-      '-f',
-      'lavfi',
-      '-i',
-      `testsrc2=size=${size}:rate=30`,
-      '-f',
-      'lavfi',
-      '-i',
-      'sine=sample_rate=48000',
-      ...coding,
-      '-t',
-      `${CLIP_SECONDS}`,
-    ]);
+/** A test picture and a tone of CLIP_SECONDS. */
+function source(size: string) {
+  const inputs = ['-f', 'lavfi', '-i', `testsrc2=size=${size}:rate=30`, '-f', 'lavfi', '-i', 'sine=sample_rate=48000'];
+  const video = ['-c:v', 'libx264', '-preset', 'veryfast', '-bf', '0', '-g', '30', '-sc_threshold', '0'];
+  return encode([...inputs, ...video, '-pix_fmt', 'yuv420p', '-c:a', 'aac', '-t', `${CLIP_SECONDS}`]);
+}
+
+const teardown = new Teardown();
+/** Plays with hls.js what is published. */
+let page: Page;
+let clip: readonly Packet[];
+let large: readonly Packet[];
+
+test.before(async () => {
+  const launching = launchBrowser();
+  teardown.teardown(async () => (await launching).close());
+  // these block, and the browser starts meanwhile
   const small = source('320x180');
-  const large = source('640x360');
-  const { app, goLive, get, children } = await openLlhls(t, {
+  large = source('640x360').packets;
+  const { app, goLive, get, children } = await openLlhls(teardown, {
     llhls: { segmentDuration: 2, segmentCount: 10, chunkDuration: 0.5 },
   });
   app.get('/page', (_request, reply) => reply.type('text/html').send(PAGE));
   app.get('/hls.js', (_request, reply) => reply.type('text/javascript').send(hlsScripts()));
   await app.listen({ host: '127.0.0.1', port: 0 });
-  const { port } = app.server.address() as AddressInfo;
-  const browser = await launchBrowser();
-  const page = await browser.newPage();
-  const { output } = goLive(small.tracks);
-  let clip = small.packets;
-  const stop = play(output, () => clip);
-  t.teardown(async () => {
-    stop();
-    await browser.close();
-  });
+  clip = small.packets;
+  teardown.teardown(play(goLive(small.tracks).output, () => clip));
+  page = await (await launching).newPage();
   // a player that comes with the stream has too little to hold back from the edge
   await until('two segments', async () => (await get((await children())[1] ?? '/')).body.split('#EXTINF').length > 2);
-  await page.goto(`http://127.0.0.1:${port}/page`);
-  await page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320');
-  clip = large.packets;
-  await page.waitForFunction('video.videoWidth === 640');
+  await page.goto(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/page`);
+});
+test.after.always(() => teardown.run());
+
+let played: Promise<unknown> | undefined;
+const plays = () => (played ??= page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320'));
+
+let changed: Promise<unknown> | undefined;
+/** Changes the size of the picture, and waits until the player shows it. */
+const change = () =>
+  (changed ??= plays().then(() => {
+    clip = large;
+    return page.waitForFunction('video.videoWidth === 640');
+  }));
+
+test.serial('hls.js in Chromium plays LL-HLS', async (t) => {
+  await t.notThrowsAsync(plays);
+});
+
+test.serial('hls.js in Chromium plays on when the size of the picture changes', async (t) => {
+  await t.notThrowsAsync(change);
+});
+
+test.serial('hls.js in Chromium plays at the live edge by parts, through a change of configuration', async (t) => {
+  await change();
   const parts = await page.evaluate(
     "performance.getEntriesByType('resource').filter(({ name }) => name.includes('/part_')).length",
   );

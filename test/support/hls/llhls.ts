@@ -52,7 +52,7 @@ function vhostConfig(name: string, names: readonly string[], { llhls = {}, hls }
 }
 
 /** One application `app` with LL-HLS, and HLS with MPEG-TS where that is on, behind HTTP that does not listen yet. */
-export async function openLlhls(t: ExecutionContext, setup: LlhlsSetup = {}) {
+export async function openLlhls(t: Pick<ExecutionContext, 'teardown'>, setup: LlhlsSetup = {}) {
   const { registry, vhost } = llhlsRegistry(setup);
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
