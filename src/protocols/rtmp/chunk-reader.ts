@@ -39,8 +39,8 @@ interface ChunkStreamState {
 
 /**
  * Puts messages together from chunks (RTMP specification section 5.3), whatever the pieces the bytes
- * come in; the work is linear in the bytes. A message that makes up most of one piece is a slice of it,
- * any other is copied once into its own buffer. SetChunkSize and Abort are obeyed here and not passed on.
+ * come in; the work is linear in the bytes. Each message is copied once, into its own buffer: the pieces
+ * may be read into again. SetChunkSize and Abort are obeyed here and not passed on.
  */
 export class ChunkReader {
   readonly #onMessage: (message: RtmpMessage) => void;
@@ -207,12 +207,6 @@ export class ChunkReader {
     const state = this.#current as ChunkStreamState;
     const count = Math.min(this.#missing, data.length - at);
     const end = at + count;
-    // A slice keeps all of `data` in memory, so one is given only when it is most of that.
-    if (state.partial === undefined && count === state.length && count * 2 >= data.length) {
-      this.#current = undefined;
-      this.#deliver(state, data.subarray(at, end));
-      return end;
-    }
     if (state.partial === undefined) {
       state.partial = Buffer.allocUnsafe(state.length);
       this.#partialBytes += state.length;

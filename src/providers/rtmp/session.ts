@@ -7,6 +7,7 @@ import type { ChunkLimits } from '../../protocols/rtmp/chunk-reader.ts';
 import { statusInfo, type Command } from '../../protocols/rtmp/command.ts';
 import { RtmpError } from '../../protocols/rtmp/error.ts';
 import { ServerConnection, type ServerConnectionEvents } from '../../protocols/rtmp/server-connection.ts';
+import { withReusedReads } from '../../protocols/reused-reads.ts';
 import type { Peer } from '../../protocols/tcp.ts';
 import { limitUnacknowledged } from '../../protocols/unacknowledged.ts';
 import { connectionProperties } from './capabilities.ts';
@@ -105,19 +106,18 @@ export class RtmpSession implements ServerConnectionEvents {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(socket: Socket, peer: Peer, context: SessionContext) {
-    this.#socket = socket;
+    this.#socket = withReusedReads(socket, (data) => this.#receive(data));
     this.#peer = peer;
     this.#context = context;
     this.#share = new PartialShare(context.partial);
     this.#clientLog = context.log.child({ remote: `${peer.remoteAddress}:${peer.remotePort}` });
     this.#log = this.#clientLog;
     this.#wire = new ServerConnection(BEFORE_PUBLISH, (pieces) => this.#write(pieces), this);
-    socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    socket.setTimeout(SILENT_MS, () => this.#silent());
-    socket.on('data', (data) => this.#receive(data));
-    socket.on('error', (error) => this.close(`connection lost: ${error.message}`));
-    socket.on('end', () => this.close('the client closed the connection'));
-    socket.on('close', () => this.#gone());
+    this.#socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    this.#socket.setTimeout(SILENT_MS, () => this.#silent());
+    this.#socket.on('error', (error) => this.close(`connection lost: ${error.message}`));
+    this.#socket.on('end', () => this.close('the client closed the connection'));
+    this.#socket.on('close', () => this.#gone());
     this.#giveTime(HANDSHAKE_TIMEOUT_MS);
   }
 
@@ -365,7 +365,7 @@ export class RtmpSession implements ServerConnectionEvents {
   }
 
   #hold(admission: Admission, data: Buffer): void {
-    admission.held.push(data);
+    admission.held.push(Buffer.from(data));
     admission.heldBytes += data.length;
     if (admission.heldBytes >= MAX_HELD_BYTES) this.#socket.pause();
   }

@@ -178,18 +178,16 @@ test('any chunk size, whatever the pieces', (t) => {
   }
 });
 
-test('a message that is most of a piece is not copied; a small one does not keep the piece', (t) => {
+test('messages stay as they came when their piece is read into again', (t) => {
   const bytes = Buffer.concat([
     hex('06 000000 000064 09 01000000'),
     pattern(100),
     hex('04 000000 000003 08 01000000 aabbcc'),
   ]);
   const [large, small] = read([bytes]);
-  t.is(large?.payload.buffer, bytes.buffer);
-  t.is(large?.payload.byteOffset, bytes.byteOffset + 12);
+  bytes.fill(0);
+  t.deepEqual(large?.payload, pattern(100));
   t.deepEqual(small?.payload, hex('aabbcc'));
-  small?.payload.fill(0);
-  t.deepEqual(bytes.subarray(-3), hex('aabbcc'));
 });
 
 test('an abort drops what came of a message', (t) => {

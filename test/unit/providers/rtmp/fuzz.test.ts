@@ -133,7 +133,7 @@ test('half-open clients do not pile up: the oldest that wait give way', async (t
   const server = await startRtmp();
   t.teardown(() => server.close());
   const publisher = await RtmpClient.publish('live', server);
-  const sockets = Array.from({ length: 520 }, () =>
+  const sockets = Array.from({ length: 560 }, () =>
     connect(server.port, '127.0.0.1')
       .on('error', () => {})
       .resume(),
