@@ -21,7 +21,7 @@ const shuffled = (file) =>
 
 export default {
   // Tests wait for most of their time. With still more at once, those with real clients starve each other.
-  concurrency: Math.max(5, Math.ceil(2.5 * availableParallelism())),
+  concurrency: Math.max(4, 2 * availableParallelism()),
   // files of one kind run beside others, not beside each other: some compute, others wait
   sortTestFiles: (one, other) => (shuffled(one) < shuffled(other) ? -1 : 1),
   extensions: ['ts'],
