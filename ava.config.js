@@ -10,8 +10,8 @@ import { filesOfRoom } from './test/support/runner/rooms.ts';
 process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, 'node_modules/.cache/node');
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
 
-// `test/unit/<room>.room.ts` runs the files of its room in one thread, unless single files are asked for
-const asksForFiles = process.argv.some((argument) => /test\/unit\/[^*]/.test(argument));
+// `test/unit/<room>.room.ts` runs the files of its room in one thread, unless some files are asked for
+const asksForFiles = process.argv.slice(2).some((argument) => !argument.startsWith('-') && argument !== 'test/unit/**');
 const rooms = asksForFiles ? [] : globSync('test/unit/*.room.ts', { cwd: import.meta.dirname });
 
 const shuffled = (file) =>

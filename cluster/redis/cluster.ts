@@ -157,7 +157,7 @@ class RedisCluster implements Cluster {
     const connection = new Connection(redis, { prefix, own }, this.#timing.command, {
       onUp: () => {
         this.#heartbeat.wake();
-        void reportSettings();
+        void reportSettings().catch(onFault);
       },
       onDown: (reason) => this.#heartbeat.down(reason),
       onMessage: (what) => this.#hear(what),

@@ -19,8 +19,10 @@ export function settingsIn(info: string): StoreSettings {
 }
 
 /**
- * Reports the settings of Redis with the first call of the returned function, and when they differ at a later one.
+ * Reports the settings of Redis with the first call of the returned function, and when they differ at a later one. Without an
+ * answer nothing is reported: an ACL may forbid INFO, and a connection that has ended is reported elsewhere.
  * @param readInfo answer of Redis to INFO
+ * @returns rejects with what `onSettings` throws
  */
 export function settingsReport(
   readInfo: () => Promise<string>,
@@ -28,13 +30,11 @@ export function settingsReport(
 ): () => Promise<void> {
   let reported: StoreSettings | undefined;
   return async () => {
-    try {
-      const settings = settingsIn(await readInfo());
-      if (isDeepStrictEqual(settings, reported)) return;
-      reported = settings;
-      onSettings(settings);
-    } catch {
-      // an ACL may forbid it, and a connection that has ended is reported elsewhere
-    }
+    const info = await readInfo().catch(() => undefined);
+    if (info === undefined) return;
+    const settings = settingsIn(info);
+    if (isDeepStrictEqual(settings, reported)) return;
+    reported = settings;
+    onSettings(settings);
   };
 }

@@ -10,6 +10,7 @@ import { hlsScripts } from '../support/hls/hls-scripts.ts';
 import { Teardown } from '../support/programs/teardown.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { until } from '../support/time/until.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const CROSS_DOMAINS = '<CrossDomains><Url>*</Url></CrossDomains>';
 const CONFIG = `<SegmentDuration>1</SegmentDuration><SegmentCount>20</SegmentCount>${CROSS_DOMAINS}`;
@@ -99,16 +100,14 @@ test.before(async () => {
   pages = { hls, llhls };
 });
 
-let played: Promise<unknown> | undefined;
-/** The pages, once both play. Where one does not, all that wait for it fail at once. */
-async function players(): Promise<readonly Page[]> {
-  played ??= Promise.all([
+/** The pages, once both play. */
+const players = shared(async (): Promise<readonly Page[]> => {
+  await Promise.all([
     pages.hls.waitForFunction('video.currentTime > 2 && video.videoWidth === 320'),
     pages.llhls.waitForFunction('video.currentTime > 2'),
   ]);
-  await played;
   return [pages.hls, pages.llhls];
-}
+});
 
 test.serial('ffmpeg decodes HLS without a complaint, and ffprobe finds its codecs', async (t) => {
   const strict = ['-v', 'warning', '-xerror', '-err_detect', 'explode'];

@@ -10,6 +10,7 @@ import { hlsScripts } from '../support/hls/hls-scripts.ts';
 import { openLlhls } from '../support/hls/llhls.ts';
 import { Teardown } from '../support/programs/teardown.ts';
 import { until } from '../support/time/until.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const PAGE = `<!doctype html><video id="video" muted autoplay></video><script src="/hls.js"></script><script>
   const video = document.getElementById('video');
@@ -80,16 +81,13 @@ test.before(async () => {
 });
 test.after.always(() => teardown.run());
 
-let played: Promise<unknown> | undefined;
-const plays = () => (played ??= page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320'));
-
-let changed: Promise<unknown> | undefined;
+const plays = shared(() => page.waitForFunction('video.currentTime > 0 && video.videoWidth === 320'));
 /** Changes the size of the picture, and waits until the player shows it. */
-const change = () =>
-  (changed ??= plays().then(() => {
-    clip = large;
-    return page.waitForFunction('video.videoWidth === 640');
-  }));
+const change = shared(async () => {
+  await plays();
+  clip = large;
+  await page.waitForFunction('video.videoWidth === 640');
+});
 
 test.serial('hls.js in Chromium plays LL-HLS', async (t) => {
   await t.notThrowsAsync(plays);

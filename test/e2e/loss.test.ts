@@ -14,6 +14,7 @@ import { faulty, UdpRelay } from '../support/network/udp-relay.ts';
 import { until, untilWorks } from '../support/time/until.ts';
 import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 import { h264, opus } from '../support/webrtc/webrtc-media.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const BAD = { loss: 0.05, delayMs: 10, jitterMs: 100 };
 /** Enough for a datagram, a report that it is missing, and another try that is lost, too, on a machine that stands still meanwhile. */
@@ -84,8 +85,7 @@ async function receive() {
   return { kiln, good, bad, faults: relay.counts.toServer };
 }
 
-let receiving: ReturnType<typeof receive> | undefined;
-const received = () => (receiving ??= receive());
+const received = shared(receive);
 
 test.serial('LL-HLS plays a stream that SRT receives through 5 % loss and 100 ms of jitter, in step', async (t) => {
   const { kiln } = await received();

@@ -10,6 +10,7 @@ import { long } from '../support/runner/long.ts';
 import { freePorts } from '../support/network/ports.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
 import { until } from '../support/time/until.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const BAD_SECRET = 10;
@@ -200,8 +201,7 @@ async function carryGst() {
   return { kiln, published };
 }
 
-let carrying: ReturnType<typeof carryGst> | undefined;
-const carriedGst = () => (carrying ??= carryGst());
+const carriedGst = shared(carryGst);
 
 long('GStreamer publishes H264 and AAC over SRT', async (t) => {
   const { published } = await carriedGst();

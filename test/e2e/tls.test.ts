@@ -19,6 +19,7 @@ import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 import { h264, opus } from '../support/webrtc/webrtc-media.ts';
 import { startWebrtc } from '../support/webrtc/webrtc-server.ts';
 import { CertificateFolder, issue } from '../support/network/x509.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const authorization = `Basic ${Buffer.from(TOKEN).toString('base64')}`;
@@ -58,7 +59,7 @@ async function startPublished(): Promise<void> {
   ports = kiln.ports as typeof ports;
   // it is ready a moment before it says so
   const urls = [ports.https, ports.apiTls].map((port) => `https://127.0.0.1:${port}`);
-  await until('the secure ports are told', () => urls.every((url) => kiln.stdout.includes(url)));
+  await until('the secure ports are printed', () => urls.every((url) => kiln.stdout.includes(url)));
   publisher = new Program('ffmpeg', [...patternArguments(), '-f', 'flv', ...verified, rtmpsUrl()]);
   teardown.teardown(() => publisher.stop());
 }
@@ -81,13 +82,11 @@ test.serial('ffmpeg publishes over RTMPS, and ffprobe takes the certificate and 
   });
 });
 
-let watched: Promise<void> | undefined;
 /** Plays in the browser, by LL-HLS and by WebRTC. */
-const watch = () =>
-  (watched ??= (async () => {
-    await page.goto(`https://localhost:${ports.https}/app/live?mode=both`);
-    await bothPlay();
-  })());
+const watch = shared(async () => {
+  await page.goto(`https://localhost:${ports.https}/app/live?mode=both`);
+  await bothPlay();
+});
 
 test.serial('a browser plays LL-HLS over HTTP/2, and WebRTC beside it', async (t) => {
   await watch();
@@ -116,7 +115,7 @@ for (const [round, protocol] of PROTOCOLS.entries()) {
   });
 }
 
-test.serial('a renewed certificate that cannot be used is told of and not taken, and players play on', async (t) => {
+test.serial('an unusable renewed certificate is logged and not used, and players play on', async (t) => {
   await watch();
   writeFileSync(tls.certPath, 'nonsense');
   t.is(await call(kept, '/v1/vhosts:reloadAllCertificates', 'POST'), 500);

@@ -16,8 +16,9 @@ import type { Recording } from '../support/hls/llhls-recording.ts';
 import { long } from '../support/runner/long.ts';
 import { Teardown } from '../support/programs/teardown.ts';
 import { moreSegments, recordings, trackOf } from '../support/hls/renditions.ts';
-import { until } from '../support/time/until.ts';
+import { until, untilWorks } from '../support/time/until.ts';
 import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const run = promisify(execFile);
 
@@ -95,7 +96,7 @@ test('on demand, encoders rest while nobody watches and come back for a WebRTC v
     200,
     'who asks for a playlist wakes them, and waits',
   );
-  const [old] = await until('the sound is back', () => recordings(kiln, ['aac'], player).catch(() => undefined));
+  const [old] = await untilWorks('the sound is back', () => recordings(kiln, ['aac'], player));
   const before = Math.max(...(old?.segments.map(({ msn }) => msn) ?? []));
   const [tone] = (await moreSegments(kiln, ['aac'], 2, player)) as [Recording];
   t.true(tone.segments.some(({ msn, gap, frames }) => msn > before && !gap && frames.length > 0));
@@ -215,8 +216,8 @@ async function recordOverlay() {
   return { drawn: lumaOf(drawn), plain: lumaOf(plain) };
 }
 
-let overlaid: ReturnType<typeof recordOverlay> | undefined;
-const recordedOverlay = () => (overlaid ??= recordOverlay());
+const recordedOverlay = shared(recordOverlay);
+
 /** Points within the logo. */
 const COVERED = [
   [105, 25],

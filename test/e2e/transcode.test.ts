@@ -11,6 +11,7 @@ import { Teardown } from '../support/programs/teardown.ts';
 import { moreSegments, playFaults } from '../support/hls/renditions.ts';
 import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 import { h264, opus } from '../support/webrtc/webrtc-media.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const OPUS_SAMPLES = 960;
 const OPUS_TRACK: AudioTrack = {
@@ -144,8 +145,7 @@ async function recordLadder() {
   return { names, recorded, tracks, log: kiln.log };
 }
 
-let ladder: ReturnType<typeof recordLadder> | undefined;
-const recordedLadder = () => (ladder ??= recordLadder());
+const recordedLadder = shared(recordLadder);
 
 test('API: tracks of a ladder are listed in the order of its profile', async (t) => {
   const { names } = await recordedLadder();

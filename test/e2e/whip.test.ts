@@ -15,6 +15,7 @@ import { until } from '../support/time/until.ts';
 import { ViewerPeer } from '../support/webrtc/viewer-peer.ts';
 import { h264, ivf, opus, type Media } from '../support/webrtc/webrtc-media.ts';
 import { startWebrtc, type WebrtcServerOptions } from '../support/webrtc/webrtc-server.ts';
+import { shared } from '../support/runner/shared.ts';
 
 const picture = await h264();
 const sound = await opus();
@@ -75,8 +76,7 @@ async function recordPublished() {
   return { url, application, response, location, input, packets, viewer };
 }
 
-let recorded: ReturnType<typeof recordPublished> | undefined;
-const published = () => (recorded ??= recordPublished());
+const published = shared(recordPublished);
 
 test.serial('WHIP answers with SDP, and its stream has the tracks that were offered', async (t) => {
   const { response, input } = await published();

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { proportionalBytes } from '../../support/load/usage.ts';
 import type { KilnOptions } from '../../support/server/kiln.ts';
 import { until } from '../../support/time/until.ts';
 import type { BenchContext } from '../measurement.ts';
@@ -34,6 +35,11 @@ export function withServerOf<T>(root: string, measure: (rig: Rig) => Promise<T>)
 export async function idleCpu(pid: number): Promise<number> {
   await delay(STARTED_MS);
   return cpuPercent(pid, { times: 1 });
+}
+
+/** @returns memory (PSS) of a server and its children, in MiB */
+export function memoryOf(pid: number): number {
+  return proportionalBytes(pid) / 1024 ** 2;
 }
 
 /**

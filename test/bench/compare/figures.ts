@@ -1,4 +1,3 @@
-import { median } from '../../support/load/statistics.ts';
 import { number } from '../measurement.ts';
 
 /** One value of one run of one server. */
@@ -54,10 +53,11 @@ export function rowsOf(pairs: readonly Pair[]): Row[] {
   });
 }
 
-/** The middle one, or the mean of the two in the middle. */
+/** The median is the middle one, or the mean of the two in the middle. */
 function spreadOf(values: readonly number[]): Spread {
-  const middle = (median(values) - median(values.map((value) => -value))) / 2;
-  return { median: middle, min: Math.min(...values), max: Math.max(...values) };
+  const sorted = values.toSorted((one, other) => one - other);
+  const at = (place: number) => sorted[Math.floor(place)] ?? Number.NaN;
+  return { median: (at((sorted.length - 1) / 2) + at(sorted.length / 2)) / 2, min: at(0), max: at(sorted.length - 1) };
 }
 
 function valueOf(figures: readonly Figure[], what: string): number {

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { proportionalBytes } from '../../support/load/usage.ts';
 import { cpuPercent } from '../server.ts';
-import { endWebrtcViewers, stillPublished, withServerOf, type Comparison } from './comparison.ts';
+import { endWebrtcViewers, memoryOf, stillPublished, withServerOf, type Comparison } from './comparison.ts';
 import { figure } from './figures.ts';
 
 const STREAMS = 10;
@@ -9,7 +8,6 @@ const STREAMS = 10;
 const REST_MS = 10_000;
 const IDLE_SECONDS = 20;
 const WARM_MS = 40_000;
-const MIB = 1024 * 1024;
 
 /** Memory of a server and its children at rest, before and after the first WebRTC viewer, and with streams. */
 export const memory: Comparison = {
@@ -18,7 +16,7 @@ export const memory: Comparison = {
     withServerOf(root, async (rig) => {
       const { kiln, publishers, webrtc } = rig;
       const port = kiln.ports.rtmp;
-      const mib = () => proportionalBytes(kiln.pid) / MIB;
+      const mib = () => memoryOf(kiln.pid);
       await delay(REST_MS);
       const cpu = await cpuPercent(kiln.pid, { times: 1, seconds: IDLE_SECONDS });
       const idle = mib();

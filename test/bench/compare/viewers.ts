@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { proportionalBytes } from '../../support/load/usage.ts';
 import { cpuPercent, type Rig } from '../server.ts';
-import { COLD, coldAndWarm, endWebrtcViewers, stillPublished, withServerOf, type Comparison } from './comparison.ts';
+import {
+  COLD,
+  coldAndWarm,
+  endWebrtcViewers,
+  memoryOf,
+  stillPublished,
+  withServerOf,
+  type Comparison,
+} from './comparison.ts';
 import { figure, type Figure } from './figures.ts';
 
 /** Viewers of one stream, by one protocol. */
@@ -24,7 +31,6 @@ const STREAM = 'live';
 const AT_ONCE = 10;
 /** Seconds of one viewer after the crowd, on a server that has been at work for long. */
 const WARM_ONE = { settle: 8, seconds: 12 };
-const MIB = 1024 * 1024;
 
 const webrtc: Audience = {
   kind: 'WebRTC',
@@ -89,7 +95,7 @@ function crowdOf(name: string, audience: Audience): Comparison {
           const what = `${audience.delay}, ${crowd} viewers, ${state}`;
           return [figure(`${what}, p50`, 'ms', 1, p50), figure(`${what}, p99`, 'ms', 1, p99)];
         });
-        const memory = proportionalBytes(pid) / MIB;
+        const memory = memoryOf(pid);
         await audience.leave(rig);
 
         await audience.join(rig, 1);

@@ -11,7 +11,7 @@ const NEEDS_A_THREAD = /\b(?:async|await|mock|serial)\b/;
  * each file takes longer than its tests.
  */
 export function filesOfRoom(room: string): string[] {
-  const files = globSync(`unit/${room}/**/*.test.ts`, { cwd: TESTS }).toSorted();
+  const files = globSync(`unit/${room}/**/*.test.ts`, { cwd: TESTS, exclude: ['**/*.long.test.ts'] }).toSorted();
   return files.filter((file) => !NEEDS_A_THREAD.test(readFileSync(join(TESTS, file), 'utf8')));
 }
 

@@ -34,3 +34,13 @@ test('settings are reported at first, and again only when they differ; a refused
     ['noeviction', 'allkeys-lru', 'noeviction'],
   );
 });
+
+test('an error of the one that hears of settings is not taken for a refused INFO', async (t) => {
+  const report = settingsReport(
+    async () => info('maxmemory_policy:noeviction'),
+    () => {
+      throw new Error('nobody listens');
+    },
+  );
+  await t.throwsAsync(report, { message: 'nobody listens' });
+});
