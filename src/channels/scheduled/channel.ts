@@ -364,11 +364,13 @@ export class Channel {
 
   #fail(failed: OpenItem, reason: string, now: number): void {
     failed.close();
+    // skipping it would insert what followed it in the former schedule
+    const isOutdated = this.#phase.kind === 'outdated' && this.#phase.item === failed;
     this.#phase = ended(this.#phase, failed);
     this.#ready.remove(failed);
     const { program, item } = failed.planned;
     // an item that is tried repeatedly is logged once
-    const isKnown = this.#schedule.upcoming.failed(failed, this.#wall.at(now));
+    const isKnown = !isOutdated && this.#schedule.upcoming.failed(failed, this.#wall.at(now));
     const fields = { program: program.name, url: item.url, reason };
     this.#options.log[isKnown ? 'debug' : 'warn'](fields, 'an item of the channel cannot be played');
   }

@@ -39,11 +39,13 @@ export class ReadyItems {
       this.#main.close();
       this.#main = main && this.#open(main, false, true, now);
     }
-    // a changed schedule may have given it another end
+    if (!isOpen(this.#fallback, fallback)) {
+      this.#fallback?.close();
+      this.#fallback = fallback && this.#open(fallback, true, false, now);
+    }
+    // a changed schedule may have given them other ends and other items after them
     if (this.#main !== undefined && main !== undefined) this.#main.planned = main;
-    if (isOpen(this.#fallback, fallback)) return;
-    this.#fallback?.close();
-    this.#fallback = fallback && this.#open(fallback, true, false, now);
+    if (this.#fallback !== undefined && fallback !== undefined) this.#fallback.planned = fallback;
   }
 
   /** Removes an item without closing it. */

@@ -57,14 +57,9 @@ export class Timetable {
   }
 
   /** Skips a failed item: the next one of its program begins in its place, at once if that time has passed. */
-  pass({ program, index, begins }: Planned, wall: number): void {
-    const rest = program.items.slice(index + 1);
-    const items = program.repeat ? [...rest, ...program.items.slice(0, index + 1)] : rest;
-    const next: Program = { ...program, scheduled: Math.ceil(Math.max(begins, wall)), items };
-    if (this.#fallback === program) {
-      this.#fallback = next;
-      return;
-    }
+  pass(failed: Planned, wall: number): void {
+    const { program } = failed;
+    const next = programAfter(failed, wall);
     this.#defined.set(next, this.definition(program));
     const others = this.#programs.filter((one) => one !== program || one.scheduled < next.scheduled);
     const at = others.findIndex(({ scheduled }) => scheduled >= next.scheduled);
@@ -72,8 +67,20 @@ export class Timetable {
     this.#programs = at < 0 ? [...others, next] : others.toSpliced(at, 0, next);
   }
 
+  /** Skips a failed item of the fallback program in the same way. */
+  passFallback(failed: Planned, wall: number): void {
+    this.#fallback = programAfter(failed, wall);
+  }
+
   /** Original program that the given one is, or continues. */
   definition(program: Program): Program {
     return this.#defined.get(program) ?? program;
   }
+}
+
+/** The rest of a program after a failed item. */
+function programAfter({ program, index, begins }: Planned, wall: number): Program {
+  const rest = program.items.slice(index + 1);
+  const items = program.repeat ? [...rest, ...program.items.slice(0, index + 1)] : rest;
+  return { ...program, scheduled: Math.ceil(Math.max(begins, wall)), items };
 }

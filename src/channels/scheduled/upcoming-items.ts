@@ -80,13 +80,14 @@ export class UpcomingItems {
     this.timetable.endFallback();
   }
 
-  /** Records that an item cannot play or continue. @returns whether it had failed before */
+  /** Records that an item of this schedule cannot play or continue. @returns whether it had failed before */
   failed({ planned, isFallback }: OnAir, wall: number): boolean {
     const { program, item } = planned;
     const isKnown = !isFallback && this.#isBlocked(planned);
     const isHopeless = ++this.#failures >= program.items.length;
     if (isFallback && isHopeless) this.#fallbackRetryAt = wall + RETRY_MS;
-    if (!isFallback && (item.fallbackOnErr || isHopeless)) this.#blocked = { planned, retryAt: wall + RETRY_MS };
+    if (isFallback) this.timetable.passFallback(planned, wall);
+    else if (item.fallbackOnErr || isHopeless) this.#blocked = { planned, retryAt: wall + RETRY_MS };
     else this.timetable.pass(planned, wall);
     return isKnown;
   }

@@ -797,6 +797,86 @@ test('an item that is no longer scheduled and fails leaves the stream silent unt
   t.is(v.open, 0);
 });
 
+for (const [what, isFallback] of [
+  ['an item of the programs', false],
+  ['the fallback program', true],
+] as const) {
+  test(`${what} that a change of the schedule has removed does not come back when it ends too early`, async (t) => {
+    const once = { fallbackOnErr: false };
+    const program = (...urls: string[]) => [
+      { name: 'p', scheduled: T0, repeat: true, items: urls.map((url) => item(url, once)) },
+    ];
+    const files: Record<string, FakeFile> = {
+      old: { length: 6000, told: 60_000 },
+      fallback: { length: 6000 },
+      present: { length: 60_000, opensInMs: 4000 },
+    };
+    const spec = isFallback ? schedule(program('missing'), [item('fallback')]) : schedule(program('old', 'old'));
+    const v = await playing(spec, files, T0);
+    v.clock.run(5000);
+    const before = v.channel.report();
+    t.is(before.fallback, isFallback);
+    await v.channel.change(schedule(program('present')));
+    const seen = new Set<string>();
+    for (let at = 0; at < 10_000; at += 100) {
+      v.clock.run(100);
+      const { item: playing, fallback } = v.channel.report();
+      seen.add(`${playing?.url} ${fallback}`);
+    }
+    t.deepEqual([...seen], [`${before.item?.url} ${isFallback}`, 'undefined false', 'present false']);
+    assertContinuous(t, v.written);
+    v.channel.close();
+    t.is(v.open, 0);
+  });
+}
+
+test('the fallback program is never one of the programs, whichever of its items fail', async (t) => {
+  const files: Record<string, FakeFile> = {
+    f: { length: 5000, failsAt: 4000 },
+    missing: { length: 5000, failure: 'it is missing' },
+  };
+  const v = await playing(schedule([], [item('f'), item('missing')]), files, T0);
+  for (let at = 0; at < 30_000; at += 100) {
+    if (at === 4500) files.f = { length: 5000 };
+    v.clock.run(100);
+    const report = v.channel.report();
+    t.is(report.fallback, report.item !== undefined, `${at}`);
+  }
+  t.is(v.channel.report().item?.url, 'f');
+  v.channel.close();
+  t.is(v.open, 0);
+});
+
+test('an item of the fallback program that was made ready is followed as a change of the schedule says', async (t) => {
+  const files: Record<string, FakeFile> = {
+    ...{ f: { length: 5000 }, old: { length: 60_000 }, g: { length: 60_000 } },
+    broken: { length: 5000, failure: 'it is missing', opensInMs: 2000 },
+  };
+  const v = await playing(
+    schedule(
+      [],
+      ['f', 'broken', 'old'].map((url) => item(url)),
+    ),
+    files,
+    T0,
+  );
+  v.clock.run(3000);
+  t.is(v.open, 2);
+  await v.channel.change(
+    schedule(
+      [],
+      ['f', 'broken', 'g'].map((url) => item(url)),
+    ),
+  );
+  v.clock.run(10_000);
+  t.deepEqual(
+    runs(v.written).map(({ url }) => url),
+    ['f', 'g'],
+  );
+  assertContinuous(t, v.written);
+  v.channel.close();
+});
+
 test('a fallback program that was made ready is closed when the next item begins', async (t) => {
   const files: Record<string, FakeFile> = {
     a: { length: 10_000, stallsAt: 9700 },
