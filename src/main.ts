@@ -10,7 +10,7 @@ import { RecentEvents } from './log/recent-events.ts';
 import type { Server as RunningServer } from './server/server.ts';
 import { startFailure } from './server/start-failure.ts';
 import { summary, wantsColor } from './server/summary.ts';
-import { readVersion } from './version.ts';
+import { readGitVersion, readNumber, readVersion } from './version.ts';
 
 /** Name of the stream that `--demo` publishes. */
 const DEMO_STREAM = 'demo';
@@ -53,11 +53,9 @@ if (options.help) {
   print(USAGE);
   process.exit(0);
 }
-// git runs while the rest is read and loaded
-const reading = readVersion();
 if (options.version) {
-  const version = await reading;
-  print(`Kiln ${version.version} (${version.gitVersion})`);
+  const { version, gitVersion } = await readVersion();
+  print(`Kiln ${version} (${gitVersion})`);
   process.exit(0);
 }
 const { level, format } = ask(() => logSettings(process.env, process.stderr.isTTY, options['log-format']));
@@ -88,23 +86,31 @@ process.on('SIGINT', stop);
 const planned = options.demo ? await planDemo() : undefined;
 // what only answers or finds a fault does not wait for all of this to be loaded
 const loaded = await import('./server/server.ts');
-const version = await reading;
-log.debug({ version: version.version, config: options.config }, 'starting');
-server = await loaded.Server.start(config, { version, log, recentEvents, folder, storageFile, onReplaced }).catch(
-  (error: unknown) => {
-    const failure = startFailure(error, config);
-    if (failure === undefined) log.fatal({ err: error }, 'could not start');
-    else process.stderr.write(`Kiln could not start: ${failure}\n`);
-    return exit(EXIT_FAILED);
-  },
-);
+const version = readNumber();
+const gitVersion = Promise.withResolvers<string>();
+log.debug({ version, config: options.config }, 'starting');
+server = await loaded.Server.start(config, {
+  version: { version, gitVersion: gitVersion.promise },
+  log,
+  recentEvents,
+  folder,
+  storageFile,
+  onReplaced,
+}).catch((error: unknown) => {
+  const failure = startFailure(error, config);
+  if (failure === undefined) log.fatal({ err: error }, 'could not start');
+  else process.stderr.write(`Kiln could not start: ${failure}\n`);
+  return exit(EXIT_FAILED);
+});
+// the processes of git would take time of the start
+gitVersion.resolve(readGitVersion(version));
 phase = 'running';
 log.info({ event: 'server.started' }, 'started');
 if (planned !== undefined) demo = await startDemo({ ...planned, log });
 if (isRunning()) {
   print(
     summary(config, server.addresses, {
-      version: version.version,
+      version,
       token: generatedAccessToken,
       demo: planned,
       color: wantsColor(process.stdout, process.env),

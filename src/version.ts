@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 export interface Version {
   /** `major.minor.patch` */
   readonly version: string;
-  /** `v<version>-<count>-g<hash>` */
-  readonly gitVersion: string;
+  /** `v<version>-<count>-g<hash>`; a promise while git is being asked. */
+  readonly gitVersion: string | Promise<string>;
 }
 
 const ROOT = join(import.meta.dirname, '..');
@@ -18,12 +18,19 @@ const GIT_TIMEOUT_MS = 2000;
 const VERSION_LINE = '^  "version": "';
 
 /** The version of this copy of the server: of its checkout, or as noted at packaging. */
-export async function readVersion(root = ROOT): Promise<Version> {
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  return {
-    version,
-    gitVersion: (await fromGit(root, version)) ?? (await packaged(root, version)) ?? `v${version}-0-g0000000`,
-  };
+export async function readVersion(root = ROOT): Promise<{ version: string; gitVersion: string }> {
+  const version = readNumber(root);
+  return { version, gitVersion: await readGitVersion(version, root) };
+}
+
+/** Its `major.minor.patch` alone. */
+export function readNumber(root = ROOT): string {
+  return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+/** Asks git, which takes some processes of its own. */
+export async function readGitVersion(version: string, root = ROOT): Promise<string> {
+  return (await fromGit(root, version)) ?? (await packaged(root, version)) ?? `v${version}-0-g0000000`;
 }
 
 /** Commits are counted from the version's tag, where there is none from the commit that wrote the version into package.json. */

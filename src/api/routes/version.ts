@@ -8,6 +8,6 @@ const VersionInfo = Type.Object({ gitVersion: Type.String(), version: Type.Strin
 export function versionRoutes(version: Version): FastifyPluginAsyncTypebox {
   return async (app) => {
     const schema = { response: answers(VersionInfo), summary: 'Show the version' };
-    app.get('/v1/version', { schema }, () => ok(version));
+    app.get('/v1/version', { schema }, async () => ok({ ...version, gitVersion: await version.gitVersion }));
   };
 }
