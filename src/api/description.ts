@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import swagger from '@fastify/swagger';
-import type { FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance, type RouteOptions } from 'fastify';
+import { goBySchemas } from '../lib/by-schema.ts';
 import type { Version } from '../version.ts';
 import { configSchemas, showReferences, type SchemaName } from './config-schema.ts';
 import { docsPage } from './docs-page.ts';
@@ -54,9 +54,21 @@ interface Document {
 
 /**
  * Serves `/openapi.json`, made of the schemas of the routes that are registered after it, and `/docs`, a page that shows it.
- * Both require the token, which a browser asks its user for.
+ * Both require the token, which a browser asks its user for. The document is made at the first request.
  */
 export async function describeApi(app: FastifyInstance, { version }: Version): Promise<void> {
+  const routes: RouteOptions[] = [];
+  let made: Promise<object> | undefined;
+  const document = (): Promise<object> => (made ??= describe(routes, version));
+  app.get('/openapi.json', { schema: { hide: true } }, document);
+  await app.register(docsPage(TITLE, document));
+  app.addHook('onRoute', (route) => void (route.method !== 'HEAD' && routes.push(route)));
+}
+
+async function describe(routes: readonly RouteOptions[], version: string): Promise<object> {
+  const { default: swagger } = await import('@fastify/swagger');
+  const app = Fastify({ exposeHeadRoutes: false });
+  goBySchemas(app);
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -69,16 +81,17 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
       // swagger takes an action behind a name for another parameter
       url: url.replace(/:(\w+)(?=::)/g, '{$1}'),
     }),
-    transformObject: (made) => {
-      if (!('openapiObject' in made)) return made.swaggerObject;
-      const document = showReferences(made.openapiObject) as Document;
+    transformObject: (described) => {
+      if (!('openapiObject' in described)) return described.swaggerObject;
+      const document = showReferences(described.openapiObject) as Document;
       describeAnswers(document);
       giveExamples(document);
       return document;
     },
   });
-  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());
-  await app.register(docsPage(TITLE, () => app.swagger()));
+  for (const { method, url, schema } of routes) app.route({ method, url, schema, handler: () => undefined });
+  await app.ready();
+  return app.swagger();
 }
 
 /** Adds the errors of checks that precede every route, and a text for each status. */

@@ -18,12 +18,12 @@ const POLICY = [
  * Serves `/docs`, a page that shows an OpenAPI document. Its parts are loaded at the first request: that takes a tenth of a
  * start, and most nodes never get one.
  */
-export function docsPage(title: string, document: () => object): FastifyPluginAsync {
+export function docsPage(title: string, document: () => Promise<object>): FastifyPluginAsync {
   return async (app) => {
     let opened: ReturnType<typeof open> | undefined;
     const opening = async (): ReturnType<typeof open> => {
       try {
-        return await (opened ??= open(title, document(), app.log));
+        return await (opened ??= document().then((made) => open(title, made, app.log)));
       } catch (error) {
         // the next request tries again
         opened = undefined;
