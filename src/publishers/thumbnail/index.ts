@@ -5,9 +5,9 @@ import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { OutputStream } from '../../core/output-stream.ts';
 import { CrossDomainRules } from '../hls/http/cors.ts';
-import { RemoteThumbnails, type RemoteThumbnailsOptions } from './elsewhere.ts';
-import { newestThumbnail } from './newest-picture.ts';
-import { Thumbnails } from './pictures.ts';
+import { RemoteThumbnails, type RemoteThumbnailsOptions } from './remote-thumbnails.ts';
+import { newestThumbnail } from './newest-thumbnail.ts';
+import { Thumbnails } from './thumbnails.ts';
 import { thumbnailRoutes } from './routes.ts';
 
 export interface ThumbnailPublisherOptions extends RemoteThumbnailsOptions {
@@ -26,20 +26,20 @@ interface ImageFile {
 export class ThumbnailPublisher {
   readonly routes: FastifyPluginAsync;
   readonly #registry: Registry;
-  readonly #elsewhere: RemoteThumbnails;
+  readonly #remote: RemoteThumbnails;
   readonly #thumbnails = new Map<OutputStream, Thumbnails>();
   readonly #attach = (output: OutputStream, application: Application) => this.#open(output, application);
 
   constructor(options: ThumbnailPublisherOptions) {
     const { registry, access, crossDomains } = options;
     this.#registry = registry;
-    this.#elsewhere = new RemoteThumbnails(options, this.#thumbnails);
+    this.#remote = new RemoteThumbnails(options, this.#thumbnails);
     registry.on('output', this.#attach);
     this.routes = thumbnailRoutes({
       registry,
       access,
       thumbnails: this.#thumbnails,
-      elsewhere: this.#elsewhere,
+      remote: this.#remote,
       crossDomains: new CrossDomainRules('thumbnail', crossDomains),
     });
   }
@@ -51,7 +51,7 @@ export class ThumbnailPublisher {
    */
   async newest(application: Application, stream: string, extension: string): Promise<ImageFile | undefined> {
     if (application.outputs.has(stream)) return newestThumbnail(this.#thumbnails, application, stream, extension);
-    const found = await this.#elsewhere.ask(application, stream, extension);
+    const found = await this.#remote.newest(application, stream, extension);
     return found && { type: found.answer.type, image: found.bytes };
   }
 

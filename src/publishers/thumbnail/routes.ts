@@ -8,16 +8,16 @@ import { KilnError, kilnError } from '../../errors.ts';
 import type { CrossDomainRules } from '../hls/http/cors.ts';
 import { answerError } from '../hls/http/http-error.ts';
 import { cacheControl, respond } from '../hls/http/respond.ts';
-import type { RemoteThumbnails } from './elsewhere.ts';
-import { newestThumbnail, type ThumbnailsOf } from './newest-picture.ts';
+import type { RemoteThumbnails } from './remote-thumbnails.ts';
+import { newestThumbnail, type ThumbnailsOf } from './newest-thumbnail.ts';
 
 /** Services that the routes use. */
-export interface Gallery {
+export interface ThumbnailServices {
   readonly registry: Registry;
   readonly access: Access;
   readonly thumbnails: ThumbnailsOf;
   readonly crossDomains: CrossDomainRules;
-  readonly elsewhere: RemoteThumbnails;
+  readonly remote: RemoteThumbnails;
 }
 
 interface Params {
@@ -32,7 +32,7 @@ type Request = FastifyRequest<{ Params: Params }>;
 const FILE = 'thumb.:extension(^(?!m3u8$|m4s$).+$)';
 
 /** Serves the newest thumbnail at `/app/stream/thumb.jpg` and its like (docs/compatibility.md#hls), not to be cached. */
-export function thumbnailRoutes(gallery: Gallery): FastifyPluginAsync {
+export function thumbnailRoutes(services: ThumbnailServices): FastifyPluginAsync {
   const url = `/:app/:stream/${FILE}`;
   return async (app) => {
     app.setErrorHandler(answerError);
@@ -40,27 +40,27 @@ export function thumbnailRoutes(gallery: Gallery): FastifyPluginAsync {
       method: ['GET', 'HEAD'],
       url,
       exposeHeadRoute: false,
-      handler: (request, reply) => serve(gallery, request, reply),
+      handler: (request, reply) => serve(services, request, reply),
     });
     app.route<{ Params: Params }>({
       method: 'OPTIONS',
       url,
       handler: (request, reply) => {
-        const application = find(gallery, request);
-        if (application !== undefined) gallery.crossDomains.apply(application, request, reply);
+        const application = findApplication(services, request);
+        if (application !== undefined) services.crossDomains.apply(application, request, reply);
         respond(reply, { status: 200, headers: { 'access-control-allow-private-network': 'true' }, body: [] });
       },
     });
   };
 }
 
-function find({ registry }: Gallery, request: Request): Application | undefined {
+function findApplication({ registry }: ThumbnailServices, request: Request): Application | undefined {
   const application = registry.resolve(request.hostname)?.applications.get(request.params.app);
   return application?.config.publishers.thumbnail === undefined ? undefined : application;
 }
 
 /** Thumbnail with the counters for its bytes. */
-interface Served {
+interface ServedThumbnail {
   readonly counters: Counters;
   /** MIME type. */
   readonly type: string;
@@ -68,11 +68,11 @@ interface Served {
 }
 
 /** @throws as `newestThumbnail` and Access.admitViewer() */
-async function serve(gallery: Gallery, request: Request, reply: FastifyReply): Promise<void> {
+async function serve(services: ThumbnailServices, request: Request, reply: FastifyReply): Promise<void> {
   const { app, stream, extension } = request.params;
   reply.header('cache-control', cacheControl(0));
-  const present = find(gallery, request);
-  if (present !== undefined) gallery.crossDomains.apply(present, request, reply);
+  const present = findApplication(services, request);
+  if (present !== undefined) services.crossDomains.apply(present, request, reply);
   const viewer = {
     direction: 'outgoing',
     protocol: 'thumbnail',
@@ -84,9 +84,9 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
     signal: goneSignal(reply.raw),
   } as const;
   try {
-    const { found, end } = await gallery.access.admitViewer(viewer, (owner, name) => {
-      gallery.crossDomains.apply(owner, request, reply);
-      return look(gallery, owner, name, extension);
+    const { found, end } = await services.access.admitViewer(viewer, (owner, name) => {
+      services.crossDomains.apply(owner, request, reply);
+      return findThumbnail(services, owner, name, extension);
     });
     reply.raw.once('close', () => end('the thumbnail was sent'));
     const { counters, type, image } = found;
@@ -96,23 +96,23 @@ async function serve(gallery: Gallery, request: Request, reply: FastifyReply): P
       counters.sentTo('thumbnail', bytes),
     );
   } catch (error) {
-    throw error instanceof KilnError && NOT_THERE.has(error.code) ? kilnError('thumbnailStreamNotFound') : error;
+    throw error instanceof KilnError && NOT_FOUND.has(error.code) ? kilnError('thumbnailStreamNotFound') : error;
   }
 }
 
 /** Errors for which the interface has one of its own. */
-const NOT_THERE: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);
+const NOT_FOUND: ReadonlySet<string> = new Set(['vhostNotFound', 'applicationNotFound', 'streamNotFound']);
 
 /** @returns undefined when there is no such stream or it is starting @throws as `newestThumbnail` */
-async function look(
-  { thumbnails, elsewhere }: Gallery,
+async function findThumbnail(
+  { thumbnails, remote }: ThumbnailServices,
   application: Application,
   stream: string,
   extension: string,
-): Promise<Served | undefined> {
+): Promise<ServedThumbnail | undefined> {
   const here = application.outputs.get(stream);
   if (here === undefined) {
-    const found = await elsewhere.ask(application, stream, extension);
+    const found = await remote.newest(application, stream, extension);
     return found && { counters: application.counters, type: found.answer.type, image: found.bytes };
   }
   if (!thumbnails.has(here)) return undefined;

@@ -2,7 +2,7 @@ import type { Application } from '../../core/application.ts';
 import type { OutputStream } from '../../core/output-stream.ts';
 import type { ImageCodec } from '../../core/track.ts';
 import { kilnError } from '../../errors.ts';
-import type { Thumbnails } from './pictures.ts';
+import type { Thumbnails } from './thumbnails.ts';
 
 const FORMATS = new Map<string, readonly [codec: ImageCodec, type: string]>([
   ['jpg', ['JPEG', 'image/jpeg']],

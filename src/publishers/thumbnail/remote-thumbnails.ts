@@ -6,7 +6,7 @@ import { KilnError } from '../../errors.ts';
 import { definePeerCall, STREAM_FIELDS, type WithBytes } from '../../peers/peer-call.ts';
 import type { PeerCalls } from '../../peers/peer-calls.ts';
 import type { StreamDirectory } from '../../directory/stream-directory.ts';
-import { formatOf, newestThumbnail, type ThumbnailsOf } from './newest-picture.ts';
+import { formatOf, newestThumbnail, type ThumbnailsOf } from './newest-thumbnail.ts';
 
 const ThumbnailAnswer = Type.Object({ type: Type.String() });
 /** Newest thumbnail of an output stream, with its media type. */
@@ -50,7 +50,7 @@ export class RemoteThumbnails {
    * Asks the owner of an output stream; undefined when there is none, or it is unreachable.
    * @throws as newestThumbnail, here or there
    */
-  async ask(application: Application, stream: string, extension: string) {
+  async newest(application: Application, stream: string, extension: string) {
     const location = await this.#options.directory.locate(application, stream);
     if (location === undefined) return undefined;
     formatOf(extension);
@@ -59,7 +59,9 @@ export class RemoteThumbnails {
     const key = joinKey(owner.id, owner.incarnation, ...Object.values(request));
     const known = this.#asked.get(key);
     if (known !== undefined) return known;
-    const answer = this.#options.calls.callForBytes(owner, NEWEST_THUMBNAIL, request, TIMEOUT_MS).catch(unlessAway);
+    const answer = this.#options.calls
+      .callForBytes(owner, NEWEST_THUMBNAIL, request, TIMEOUT_MS)
+      .catch(unlessUnreachable);
     this.#asked.set(key, answer);
     const forget = (): void => void this.#asked.delete(key);
     const keep = (): void => {
@@ -72,7 +74,7 @@ export class RemoteThumbnails {
 }
 
 /** @throws the error of the other node */
-function unlessAway(error: unknown): undefined {
-  const away = ['ownerUnreachable', 'ownerSilent', 'callUnknown'];
-  if (!(error instanceof KilnError) || !away.includes(error.code)) throw error;
+function unlessUnreachable(error: unknown): undefined {
+  const unreachable = ['ownerUnreachable', 'ownerSilent', 'callUnknown'];
+  if (!(error instanceof KilnError) || !unreachable.includes(error.code)) throw error;
 }
