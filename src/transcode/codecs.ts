@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { findFfmpeg } from '../ffmpeg.ts';
-import type { Offer } from './choice.ts';
+import type { Offer } from './module-choice.ts';
 import type { Logger } from '../log/log.ts';
 import { EncoderRuns } from './encoder-runs.ts';
 import { tryDevices, type UsableDevice } from './hardware.ts';

@@ -1,6 +1,6 @@
 import type { MediaTrack } from '../core/track.ts';
 import { FIRST_OUTPUT } from '../media-child/child.ts';
-import type { Choice, ChosenJob } from './choice.ts';
+import type { Choice, ChosenJob } from './module-choice.ts';
 import { audioOptions } from './encoders/audio.ts';
 import { imageForm } from './encoders/image.ts';
 import { videoOptions } from './encoders/video.ts';

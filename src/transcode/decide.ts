@@ -2,7 +2,7 @@ import type { AudioEncodeConfig, ImageEncodeConfig, VideoEncodeConfig } from '..
 import type { AudioTrack, ImageCodec, VideoCodec, VideoTrack } from '../core/track.ts';
 import { audioCodec, videoCodec } from './codec-name.ts';
 import type { AudioEncoding, ImageEncoding, VideoEncoding } from './encoding.ts';
-import { isSameRate, frameSize, sourceFramerate, squareSize } from './picture.ts';
+import { isSameRate, frameSize, sourceFramerate, squareSize } from './frame-parameters.ts';
 
 /** An encoding, or the reason why there can be none. */
 export type Decision<E> = { readonly encoding: E } | { readonly problem: string };

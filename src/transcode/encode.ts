@@ -3,8 +3,8 @@ import { parseOpusConfig } from '../codecs/opus.ts';
 import { rescale, toSeconds, VIDEO_TIMEBASE, type Timebase } from '../core/timebase.ts';
 import type { BitstreamFormat, EncodedPacket } from '../media-child/bitstream.ts';
 import type { EncodeJob } from './encoding.ts';
-import type { CodecChoice } from './means.ts';
-import { EncoderSpan } from './turn.ts';
+import type { CodecChoice } from './codec-choice.ts';
+import { EncoderSpan } from './encoder-span.ts';
 
 /** Format of encoded packets, reported when their encoder has started. */
 export interface EncodedFormat extends BitstreamFormat {
@@ -36,7 +36,7 @@ export class Encode {
   /** Consecutive failures without a packet. */
   strikes = 0;
   #job: EncodeJob;
-  #means: CodecChoice;
+  #codecs: CodecChoice;
   #sinks = new Map<EncodeSink, { waitsForKey: boolean }>();
   #format: EncodedFormat | undefined;
   #failed = false;
@@ -49,9 +49,9 @@ export class Encode {
   /** In ticks of the format. */
   #lastDts = -1;
 
-  constructor(job: EncodeJob, means: CodecChoice) {
+  constructor(job: EncodeJob, codecs: CodecChoice) {
     this.#job = job;
-    this.#means = means;
+    this.#codecs = codecs;
     this.#timebase = timebaseOf(job);
   }
 
@@ -59,8 +59,8 @@ export class Encode {
     return this.#job;
   }
 
-  get means(): CodecChoice {
-    return this.#means;
+  get codecs(): CodecChoice {
+    return this.#codecs;
   }
 
   get sinks(): readonly EncodeSink[] {
@@ -78,9 +78,9 @@ export class Encode {
   }
 
   /** Sets the job of the next encoder, after a change of the input's configuration or of the encoding. */
-  follow(job: EncodeJob, means: CodecChoice): void {
+  follow(job: EncodeJob, codecs: CodecChoice): void {
     this.#job = job;
-    this.#means = means;
+    this.#codecs = codecs;
   }
 
   /** Skips input before a time, in seconds. */
@@ -177,12 +177,12 @@ export class Encode {
     const { codec } = this.#job.encoding;
     const config = this.#format?.config;
     if (codec === 'OPUS' && config !== undefined) return parseOpusConfig(config).preSkip;
-    return AAC_PRIMING[this.#means.encoder.module] ?? 0;
+    return AAC_PRIMING[this.#codecs.encoder.module] ?? 0;
   }
 
   #deliver(item: BitstreamFormat | EncodedPacket): void {
     if ('data' in item) this.#deliverPacket(item);
-    else this.#deliverFormat({ ...item, module: this.#means.encoder.module });
+    else this.#deliverFormat({ ...item, module: this.#codecs.encoder.module });
   }
 
   #deliverFormat(format: EncodedFormat): void {

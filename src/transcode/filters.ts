@@ -1,5 +1,5 @@
 import type { VideoTrack } from '../core/track.ts';
-import type { Choice, ChosenJob } from './choice.ts';
+import type { Choice, ChosenJob } from './module-choice.ts';
 import { imageForm } from './encoders/image.ts';
 import type { AudioEncoding, ImageEncoding, VideoEncoding } from './encoding.ts';
 import { frameFilters, leaveOut, resumeFilter } from './frame-grid.ts';

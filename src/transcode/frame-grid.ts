@@ -1,6 +1,6 @@
 import type { VideoTrack } from '../core/track.ts';
 import type { ImageEncoding, VideoEncoding } from './encoding.ts';
-import { isSameRate } from './picture.ts';
+import { isSameRate } from './frame-parameters.ts';
 
 /**
  * Added to every time before ffmpeg and subtracted after it: the first packets of an audio encoder have times before the

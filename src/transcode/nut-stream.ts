@@ -1,7 +1,7 @@
 import { buildOpusHead, parseOpusConfig } from '../codecs/opus.ts';
 import type { NutStream } from '../containers/nut/format.ts';
 import type { AudioCodec, AudioTrack, MediaTrack, VideoCodec } from '../core/track.ts';
-import { sourceFramerate } from './picture.ts';
+import { sourceFramerate } from './frame-parameters.ts';
 import { reorderedFrames } from '../core/reordering.ts';
 
 /** Codec tags that ffmpeg knows in NUT: those of AVI and WAV, and a few of its own. */

@@ -6,15 +6,15 @@ import { OutputAdapter, type BitstreamFormat, type EncodedPacket } from '../medi
 import type { Encode } from './encode.ts';
 import type { EncodeJob } from './encoding.ts';
 import { OFFSET_SECONDS } from './frame-grid.ts';
-import type { CodecChoice } from './means.ts';
-import type { EncoderSpan } from './turn.ts';
+import type { CodecChoice } from './codec-choice.ts';
+import type { EncoderSpan } from './encoder-span.ts';
 
 /** Output of a child for one encode: turns the bytes of a pipe into packets of a span. */
 export class Output {
   readonly encode: Encode;
   /** The job as it was when the encoder began. */
   readonly job: EncodeJob;
-  readonly means: CodecChoice;
+  readonly codecs: CodecChoice;
   readonly resumeAt: number | undefined;
   readonly #span: EncoderSpan;
   readonly #reader: NutReader;
@@ -32,7 +32,7 @@ export class Output {
     const { span, resumeAt } = encode.begin();
     this.encode = encode;
     this.job = encode.job;
-    this.means = encode.means;
+    this.codecs = encode.codecs;
     this.resumeAt = resumeAt;
     this.#span = span;
     this.#reader = new NutReader({

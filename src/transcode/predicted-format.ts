@@ -1,7 +1,7 @@
 import { buildOpusConfig } from '../codecs/opus.ts';
 import type { EncodedFormat } from './encode.ts';
 import type { EncodeJob } from './encoding.ts';
-import type { CodecChoice } from './means.ts';
+import type { CodecChoice } from './codec-choice.ts';
 
 const OPUS_RATE = 48_000;
 /** Samples that libopus looks ahead with `-application audio` (encoders/audio.ts): 2.5 ms of its codec and 4 ms of its own. */

@@ -1,7 +1,7 @@
 import type { InputStream } from '../core/input-stream.ts';
 import type { VideoTrack } from '../core/track.ts';
 import type { VideoEncoding } from './encoding.ts';
-import { isSameRate } from './picture.ts';
+import { isSameRate } from './frame-parameters.ts';
 
 const EVERY_MS = 5000;
 /** Share by which the measured rate may exceed the expected one. */

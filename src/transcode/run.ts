@@ -4,7 +4,7 @@ import type { InputStream } from '../core/input-stream.ts';
 import { sameFormat, type MediaTrack } from '../core/track.ts';
 import type { FaultLog, Logger } from '../log/log.ts';
 import { FfmpegChild } from '../media-child/child.ts';
-import type { Choice } from './choice.ts';
+import type { Choice } from './module-choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import { ffmpegArguments, type Command } from './command.ts';
 import type { Encode } from './encode.ts';
@@ -76,11 +76,11 @@ export class Run implements EncoderRun {
     this.#setting = setting;
     this.#handler = handler;
     this.#outputs = encodes.map((encode) => new Output(encode));
-    const decoding = new Map(this.#outputs.map(({ job, means }) => [job.from, means.decoder]));
+    const decoding = new Map(this.#outputs.map(({ job, codecs }) => [job.from, codecs.decoder]));
     const tracks = [...decoding.keys()];
     const decoders = [...decoding.values()];
-    const jobs = this.#outputs.map(({ job, means, resumeAt }) => {
-      return { job, choice: means.encoder, resumeAt, mapsTones: means.mapsTones };
+    const jobs = this.#outputs.map(({ job, codecs, resumeAt }) => {
+      return { job, choice: codecs.encoder, resumeAt, mapsTones: codecs.mapsTones };
     });
     this.#child = new FfmpegChild({
       path,
@@ -182,7 +182,9 @@ export class Run implements EncoderRun {
     const { inventory } = this.#setting;
     return [
       ...[...decoding].map(([{ type }, decoder]) => inventory.started(entryOf(type, decoder), 'decoder')),
-      ...this.#outputs.map(({ job, means }) => inventory.started(entryOf(job.encoding.type, means.encoder), 'encoder')),
+      ...this.#outputs.map(({ job, codecs }) =>
+        inventory.started(entryOf(job.encoding.type, codecs.encoder), 'encoder'),
+      ),
       inventory.runs.begin(this),
     ];
   }

@@ -3,14 +3,14 @@ import type { Reader } from '../core/reader.ts';
 import type { InputStream } from '../core/input-stream.ts';
 import type { Track } from '../core/track.ts';
 import { FaultLog, type Logger } from '../log/log.ts';
-import type { Offer } from './choice.ts';
+import type { Offer } from './module-choice.ts';
 import type { CodecInventory } from './codecs.ts';
 import type { Command } from './command.ts';
 import { Encode, type EncodedFormat, type EncodeSink } from './encode.ts';
 import { isSameEncode, isSameJob, type EncodeJob } from './encoding.ts';
 import { predictedFormat } from './predicted-format.ts';
 import { Group } from './group.ts';
-import { findMeans, type CodecChoice } from './means.ts';
+import { chooseCodecs, type CodecChoice } from './codec-choice.ts';
 import type { RunSetting } from './run.ts';
 
 /** A job and the receiver of its output. */
@@ -139,18 +139,18 @@ export class Transcoder {
     const { newest } = this.#input.arrival;
     for (const [i, { job, sink }] of tasks.entries()) {
       const same = found[i] ?? [...wanted.keys()].find((encode) => isSameEncode(encode.job, job));
-      const means =
-        same !== undefined && isSameJob(same.job, job) ? same.means : this.#means(job, refusals, offer, sink);
-      if (means === undefined) continue;
+      const codecs =
+        same !== undefined && isSameJob(same.job, job) ? same.codecs : this.#chooseCodecs(job, refusals, offer, sink);
+      if (codecs === undefined) continue;
       // a sink may have another job now: its encode continues where it was
       const latest = this.#latest.get(sink);
-      const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, means) : latest);
+      const encode = same ?? (latest === undefined || taken.has(latest) ? new Encode(job, codecs) : latest);
       const hasRested = !before.includes(encode) && (encode === latest || this.#predicted.has(sink));
       // without video to encode, audio begins at the newest input, not at the last key frame
       if (hasRested && isAudioAlone && newest !== undefined) encode.skipTo(newest);
       this.#latest.set(sink, encode);
       taken.add(encode);
-      if (same?.job.from !== job.from) encode.follow(job, means);
+      if (same?.job.from !== job.from) encode.follow(job, codecs);
       wanted.set(encode, [...(wanted.get(encode) ?? []), sink]);
     }
     // jobs that cannot be done stay refused while resting
@@ -171,9 +171,9 @@ export class Transcoder {
     const predicted = new Map<EncodeSink, EncodedFormat>();
     for (const { job, sink } of this.#tasks) {
       if (this.#latest.get(sink)?.hasFormat === true || this.#predicted.has(sink)) continue;
-      const means = this.#means(job, refusals, offer, sink);
-      if (means === undefined) continue;
-      const format = predictedFormat(job, means);
+      const codecs = this.#chooseCodecs(job, refusals, offer, sink);
+      if (codecs === undefined) continue;
+      const format = predictedFormat(job, codecs);
       if (format === undefined) return undefined;
       predicted.set(sink, format);
     }
@@ -181,12 +181,17 @@ export class Transcoder {
   }
 
   /** Encoder and decoder of a job; undefined if there are none, which is reported once to each sink. */
-  #means(job: EncodeJob, refusals: Refusal[], offer: Offer | undefined, sink: EncodeSink): CodecChoice | undefined {
+  #chooseCodecs(
+    job: EncodeJob,
+    refusals: Refusal[],
+    offer: Offer | undefined,
+    sink: EncodeSink,
+  ): CodecChoice | undefined {
     const isSame = (refusal: Refusal) => isSameJob(refusal.job, job);
     const known = refusals.find(isSame) ?? this.#refusals.find(isSame);
-    const means = known?.reason ?? findMeans(job, offer, this.#options.log);
-    if (typeof means !== 'string') return means;
-    const refusal = known ?? { job, reason: means, notified: new Set() };
+    const codecs = known?.reason ?? chooseCodecs(job, offer, this.#options.log);
+    if (typeof codecs !== 'string') return codecs;
+    const refusal = known ?? { job, reason: codecs, notified: new Set() };
     if (!refusals.includes(refusal)) refusals.push(refusal);
     if (!refusal.notified.has(sink)) {
       refusal.notified.add(sink);

@@ -1,6 +1,6 @@
 import type { VideoTrack } from '../../core/track.ts';
 import type { VideoEncoding } from '../encoding.ts';
-import { sourceFramerate } from '../picture.ts';
+import { sourceFramerate } from '../frame-parameters.ts';
 
 /** GOP in frames, longer than any configured interval: key frames are forced instead. */
 export const LONG_GOP = '9999';

@@ -1,5 +1,5 @@
 import type { VideoTrack } from '../../core/track.ts';
-import type { Choice } from '../choice.ts';
+import type { Choice } from '../module-choice.ts';
 import type { VideoEncoding } from '../encoding.ts';
 import { readExtraOptions, type ExtraOptions } from './extra-options.ts';
 import { openh264, x264, x265 } from './h26x.ts';

@@ -5,10 +5,10 @@ import type { NutStream } from '../../../src/containers/nut/format.ts';
 import { NutReader, type NutFrame } from '../../../src/containers/nut/reader.ts';
 import { NutWriter } from '../../../src/containers/nut/writer.ts';
 import type { MediaTrack } from '../../../src/core/track.ts';
-import { chooseDecoder, chooseEncoder, type ChosenJob } from '../../../src/transcode/choice.ts';
+import { chooseDecoder, chooseEncoder, type ChosenJob } from '../../../src/transcode/module-choice.ts';
 import { ffmpegArguments, type Command } from '../../../src/transcode/command.ts';
 import type { EncodeJob } from '../../../src/transcode/encoding.ts';
-import { sourceFramerate } from '../../../src/transcode/picture.ts';
+import { sourceFramerate } from '../../../src/transcode/frame-parameters.ts';
 import { probeFfmpeg, type Capabilities } from '../../../src/transcode/probe.ts';
 import { canMapTones } from '../../../src/transcode/tone-filter.ts';
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import test from 'ava';
-import type { Choice } from '../../../../src/transcode/choice.ts';
+import type { Choice } from '../../../../src/transcode/module-choice.ts';
 import { ffmpegArguments } from '../../../../src/transcode/command.ts';
 import type { Device } from '../../../../src/transcode/hardware.ts';
 import { FFMPEGS } from '../../../support/media/ffmpeg.ts';

@@ -1,6 +1,6 @@
 import { BitstreamError } from '../codecs/bits.ts';
 import type { Logger } from '../log/log.ts';
-import { chooseDecoder, chooseEncoder, type Choice, type Offer } from './choice.ts';
+import { chooseDecoder, chooseEncoder, type Choice, type Offer } from './module-choice.ts';
 import { readExtraOptions } from './encoders/extra-options.ts';
 import type { EncodeJob } from './encoding.ts';
 import { nutStreamOf } from './nut-stream.ts';
@@ -18,7 +18,11 @@ export interface CodecChoice {
  * @param offer undefined without an ffmpeg
  * @returns the choice, or the reason why there is none
  */
-export function findMeans({ from, encoding }: EncodeJob, offer: Offer | undefined, log: Logger): CodecChoice | string {
+export function chooseCodecs(
+  { from, encoding }: EncodeJob,
+  offer: Offer | undefined,
+  log: Logger,
+): CodecChoice | string {
   if (offer === undefined) return 'ffmpeg was not found';
   const decoding = chooseDecoder(from.codec, offer);
   if ('reason' in decoding) return decoding.reason;

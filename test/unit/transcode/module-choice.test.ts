@@ -1,5 +1,5 @@
 import test from 'ava';
-import { chooseDecoder, chooseEncoder, type Offer } from '../../../src/transcode/choice.ts';
+import { chooseDecoder, chooseEncoder, type Offer } from '../../../src/transcode/module-choice.ts';
 import type { Device } from '../../../src/transcode/hardware.ts';
 
 const ENCODERS = ['libopenh264', 'libx264', 'libvpx', 'aac', 'libopus', 'mjpeg', 'libsvtav1', 'h264_nvenc'];
