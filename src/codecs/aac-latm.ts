@@ -30,7 +30,7 @@ export class LatmReader {
   /** Sets a StreamMuxConfig received apart from the frames. @throws BitstreamError */
   configure(muxConfig: Buffer): void {
     const read = tolerant(() => readMuxConfig(new BitReader(muxConfig), muxConfig, this.#mux));
-    this.#mux = read ?? readOpenConfig(muxConfig);
+    this.#mux = read ?? readUnboundedConfig(muxConfig);
   }
 
   /**
@@ -79,11 +79,11 @@ function readMuxConfig(reader: BitReader, data: Buffer, known: MuxConfig | undef
  * Reads a StreamMuxConfig of version 0 whose AudioSpecificConfig has extensions, as GStreamer sends it. Version 0 has no
  * field for the end of those; apart from the frames, nothing of use follows them.
  */
-function readOpenConfig(data: Buffer): MuxConfig {
+function readUnboundedConfig(data: Buffer): MuxConfig {
   const reader = new BitReader(data);
   if (reader.read(2) !== 1) throw new BitstreamError('LATM of an unknown form');
   const subFrames = reader.read(6) + 1;
-  if (reader.read(7) !== 0) throw new BitstreamError('LATM of several programmes or layers');
+  if (reader.read(7) !== 0) throw new BitstreamError('LATM of several programs or layers');
   const config = readConfig(reader, data, reader.bitsLeft);
   parseAudioSpecificConfig(config);
   return { subFrames, config };

@@ -61,12 +61,12 @@ function videoEntry(track: VideoTrack): Buffer {
     configBox === 'vpcC'
       ? fullBox(configBox, 1, 0, configuration(track))
       : box(configBox, entry === 'hev1' ? withOpenArrays(configuration(track)) : configuration(track)),
-    ...look(track),
+    ...displayBoxes(track),
   );
 }
 
 /** Builds `colr` and `pasp` (ISO/IEC 14496-12, 12.1.5 and 12.1.4) where a video differs from the defaults of players. */
-function look({ codec, colour, sar }: VideoTrack): Buffer[] {
+function displayBoxes({ codec, colour, sar }: VideoTrack): Buffer[] {
   const boxes: Buffer[] = [];
   // vpcC has it already
   if (codec !== 'VP9' && colour !== undefined && !isUsual(colour)) {

@@ -2,7 +2,7 @@ import { elementaryStreams } from './elementary.ts';
 import { readPat, readPmt, type Program, type ProgramMap } from './tables.ts';
 
 /** Programs of a PAT whose PMTs are read. */
-const MAX_PROGRAMMES = 32;
+const MAX_PROGRAMS = 32;
 /** Repetitions of the PAT after which a missing PMT is no longer waited for. */
 const MAX_REPETITIONS = 4;
 /** Limit of changed tables per second: real ones change rarely, and a change is expensive. */
@@ -49,7 +49,7 @@ export class ProgramChoice {
       return undefined;
     }
     if (this.#isTooMuch()) return undefined;
-    const programs = readPat(section)?.slice(0, MAX_PROGRAMMES);
+    const programs = readPat(section)?.slice(0, MAX_PROGRAMS);
     if (programs === undefined) return undefined;
     this.#pat = Buffer.from(section);
     this.#programs = programs;

@@ -31,14 +31,19 @@ export function trackEntry(track: MediaTrack, trackNumber: number): Buffer {
     ...(track.type === 'video'
       ? [
           ...(track.codec === 'AV1' && track.config !== undefined ? [element(ID.CodecPrivate, track.config)] : []),
-          element(ID.Video, uint(ID.PixelWidth, track.width), uint(ID.PixelHeight, track.height), ...look(track)),
+          element(
+            ID.Video,
+            uint(ID.PixelWidth, track.width),
+            uint(ID.PixelHeight, track.height),
+            ...displayElements(track),
+          ),
         ]
       : opus(track)),
   );
 }
 
 /** Builds the shown size and colour (RFC 9559, 5.1.4.1.28) where a video differs from the defaults of players. */
-function look(track: VideoTrack): Buffer[] {
+function displayElements(track: VideoTrack): Buffer[] {
   const elements: Buffer[] = [];
   const { colour } = track;
   if (track.sar !== undefined) {

@@ -153,7 +153,7 @@ export class RtspClient {
       rtp: (track, data) => began && !this.#closed && sink.rtp(track, data),
       rtcp: (track, data) => began && !this.#closed && sink.rtcp(track, data),
       received: (bytes) => !this.#closed && sink.received(bytes),
-      stranger: () => sink.stranger(),
+      unexpectedSource: () => sink.unexpectedSource(),
     });
     this.#setup = setup;
     connection.sink = {

@@ -16,7 +16,7 @@ export interface DatagramSink {
   rtp(data: Buffer): void;
   rtcp(data: Buffer): void;
   /** A packet came from another address. */
-  stranger(): void;
+  unexpectedSource(): void;
 }
 
 /** Two UDP ports, an even one for RTP and the next for RTCP, that accept packets of one server alone (RFC 3550 section 11). */
@@ -51,8 +51,8 @@ export class DatagramPair {
     this.port = port;
     this.#address = address;
     const [rtp, rtcp] = sockets;
-    rtp.on('message', (data, from) => (this.#isServer(0, from) ? sink.rtp(data) : sink.stranger()));
-    rtcp.on('message', (data, from) => (this.#isServer(1, from) ? sink.rtcp(data) : sink.stranger()));
+    rtp.on('message', (data, from) => (this.#isServer(0, from) ? sink.rtp(data) : sink.unexpectedSource()));
+    rtcp.on('message', (data, from) => (this.#isServer(1, from) ? sink.rtcp(data) : sink.unexpectedSource()));
     // an error of one sent packet means nothing: the requests' connection shows whether the server is there
     for (const socket of sockets) socket.on('error', () => {});
   }

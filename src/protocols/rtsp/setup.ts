@@ -13,7 +13,7 @@ export interface MediaSink {
   rtp(track: number, data: Buffer): void;
   rtcp(track: number, data: Buffer): void;
   /** A datagram came from another address than the server's. */
-  stranger(): void;
+  unexpectedSource(): void;
   /** Number of received bytes, all of the protocol included. */
   received(bytes: number): void;
 }
@@ -158,7 +158,7 @@ export class Setup {
     const pair = await DatagramPair.open(localAddress, remoteAddress, {
       rtp: (data) => this.#datagram(track, false, data),
       rtcp: (data) => this.#datagram(track, true, data),
-      stranger: () => this.#sink.stranger(),
+      unexpectedSource: () => this.#sink.unexpectedSource(),
     });
     try {
       const response = await this.#ask(media, datagrams(pair.port));

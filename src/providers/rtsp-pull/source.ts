@@ -88,7 +88,7 @@ class RtspSource implements PullSource {
       rtp: (track, data) => this.#ingest?.rtp(track, data),
       rtcp: (track, data) => this.#ingest?.rtcp(track, data),
       received: (bytes) => sink.received(bytes),
-      stranger: () => this.#faults.count('ignored datagrams that do not come from the RTSP server'),
+      unexpectedSource: () => this.#faults.count('ignored datagrams that do not come from the RTSP server'),
       garbage: () => this.#faults.count('skipped bytes between RTSP packets'),
       fault: (error) => log.error({ err: error }, 'receiving a stream over RTSP failed'),
       end,

@@ -33,7 +33,7 @@ export class Mpeg4Audio implements Depacketizer {
   readonly #sink: FrameSink;
   #fields: HeaderFields;
   /** Whether packets have AU headers is still unknown. */
-  #isUntold: boolean;
+  #mustDetectHeaders: boolean;
   readonly #isConfigured: boolean;
   readonly #auxiliaryBits: number;
   /** Duration of an access unit, in RTP time. */
@@ -49,7 +49,7 @@ export class Mpeg4Audio implements Depacketizer {
     this.#sink = sink;
     this.#fields = headerFields(format);
     const { mode, sizelength, config } = format.parameters;
-    this.#isUntold = mode === undefined && sizelength === undefined;
+    this.#mustDetectHeaders = mode === undefined && sizelength === undefined;
     this.#isConfigured = (config ?? '') !== '';
     this.#auxiliaryBits = numberOf(format, 'auxiliarydatasizelength') ?? 0;
     this.#step = unitStep(format);
@@ -58,7 +58,7 @@ export class Mpeg4Audio implements Depacketizer {
   push({ payload, timestamp, marker }: RtpPacket): void {
     if (payload.length === 0) return;
     try {
-      if (this.#isUntold) this.#tell(payload, marker);
+      if (this.#mustDetectHeaders) this.#detectHeaders(payload, marker);
       this.#take(payload, timestamp, marker);
     } catch (error) {
       if (!(error instanceof RtpError || error instanceof BitstreamError)) throw error;
@@ -72,10 +72,10 @@ export class Mpeg4Audio implements Depacketizer {
     this.#sink.damaged('packets were lost');
   }
 
-  #tell(payload: Buffer, marker: boolean): void {
+  #detectHeaders(payload: Buffer, marker: boolean): void {
     if (hasHbrHeaders(payload, marker)) {
       this.#fields = { ...this.#fields, ...HBR };
-      this.#isUntold = false;
+      this.#mustDetectHeaders = false;
       return;
     }
     // what has a configuration may have nothing else (RFC 3640 section 4.1: without `sizeLength` there are no headers)

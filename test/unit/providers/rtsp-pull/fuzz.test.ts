@@ -59,7 +59,7 @@ async function converse(
       rtp: (track, data) => ingest?.rtp(track, data),
       rtcp: (track, data) => ingest?.rtcp(track, data),
       received: () => {},
-      stranger: () => {},
+      unexpectedSource: () => {},
       garbage: () => {},
       end: () => {},
       fault: (error) => internal.push(error),
