@@ -100,7 +100,7 @@ export class PeerServer {
     const { secrets, handler, onFault } = this.#options;
     const call = unseal(secrets, 'call', request.headers);
     if (call === undefined) return reject(response, 403);
-    const refused = this.#stranger(call, request.socket) ?? this.#objection(call, request.socket);
+    const refused = this.#certificateRefusal(call, request.socket) ?? this.#objection(call, request.socket);
     if (refused !== undefined) return this.#answer(response, call, NOTHING, refused);
     const body = await read(request);
     if (body === undefined || bodyHash(body) !== call.bodyHash) return reject(response, 400);
@@ -119,7 +119,7 @@ export class PeerServer {
     const call = unseal(this.#options.secrets, 'call', headers);
     if (call === undefined) return part(socket, 'HTTP/1.1 403 Forbidden\r\nconnection: close\r\n\r\n');
     const refused =
-      this.#stranger(call, connection) ??
+      this.#certificateRefusal(call, connection) ??
       this.#objection(call, { remoteAddress, remotePort }) ??
       (this.#streams.size >= MAX_STREAMS && call.path !== HELD ? 'busy' : undefined);
     const handler = call.path === HELD ? hold : this.#takesStreams;
@@ -149,7 +149,7 @@ export class PeerServer {
   }
 
   /** Checks that the certificate names the calling node, where nodes show certificates. */
-  #stranger({ from }: Call, socket: Socket): Refusal | undefined {
+  #certificateRefusal({ from }: Call, socket: Socket): Refusal | undefined {
     const { tls, rejections } = this.#options;
     if (tls?.ca === undefined) return undefined;
     const reason = this.#callers.objection(socket, from.id);

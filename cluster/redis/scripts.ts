@@ -10,11 +10,11 @@ const load = (...names: string[]) => script([prelude, ...names.map(read)].join('
 /** Every step that Redis does for us; each is one, whatever others do at the same time. */
 export const SCRIPTS = {
   beat: load('presence', 'recovery', 'beat'),
-  bury: load('presence', 'bury'),
   claim: load('claim'),
   confirm: load('confirm'),
   drain: load('drain'),
   leave: load('leave'),
+  markDead: load('presence', 'mark-dead'),
   offer: load('offer'),
   pull: load('pull'),
   recordFinish: load('record-finish'),

@@ -49,11 +49,11 @@ end
 local status = 'present'
 local present = redis.call('HGET', P .. 'nodes', node)
 local known, joined = string.match(present or '', '^(%S+) (%S+)')
-local was_buried = is_buried(node, incarnation)
-if was_buried and not joining then
+local was_marked_dead = is_marked_dead(node, incarnation)
+if was_marked_dead and not joining then
   -- it lives after all, and stops what it has before it joins anew
   status = 'buried'
-elseif known ~= incarnation or was_buried then
+elseif known ~= incarnation or was_marked_dead then
   if is_replaced() then
     status = 'replaced'
   else

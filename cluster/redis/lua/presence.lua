@@ -36,6 +36,6 @@ local function is_succeeded(node, row, by)
   return is_literal and had == address(by) and has_unsubscribed(node, incarnation)
 end
 
-local function is_buried(node, incarnation)
+local function is_marked_dead(node, incarnation)
   return redis.call('HGET', P .. 'nodes:buried', node) == incarnation
 end

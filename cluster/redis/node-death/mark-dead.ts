@@ -22,7 +22,7 @@ export async function markDead(
   { id, incarnation }: NodeIdentity,
 ): Promise<boolean> {
   const node = encodeURIComponent(id);
-  const outcome = await connection.run(SCRIPTS.bury, [node, incarnation, timing.ttl, leases.highest]);
-  if (outcome === 'buried') onMarkedDead({ id, incarnation });
+  const outcome = await connection.run(SCRIPTS.markDead, [node, incarnation, timing.ttl, leases.highest]);
+  if (outcome === 'dead') onMarkedDead({ id, incarnation });
   return outcome !== 'alive';
 }

@@ -157,7 +157,7 @@ export class MemoryStore {
     if (this.#replaced.has(self.incarnation)) return { replaced: true, claims: new Map(), view: this.view() };
     if (before !== undefined && before.incarnation !== self.incarnation) {
       this.#replaced.add(before.incarnation);
-      this.#bury(before);
+      this.#markDead(before);
     }
     const since = before?.incarnation === self.incarnation ? before.since : now;
     const drained = before?.drained ?? false;
@@ -242,7 +242,7 @@ export class MemoryStore {
   leave(self: NodeIdentity): void {
     const entry = this.#nodes.get(self.id);
     if (entry?.incarnation !== self.incarnation) return;
-    this.#bury(entry);
+    this.#markDead(entry);
     this.#nodes.delete(self.id);
     this.#changed();
   }
@@ -289,7 +289,7 @@ export class MemoryStore {
     for (const node of this.#nodes.values()) {
       if (node.until > now || node.lost) continue;
       this.#nodes.set(node.id, { ...node, lost: true });
-      this.#bury(node);
+      this.#markDead(node);
       this.#changed();
     }
 
@@ -321,8 +321,8 @@ export class MemoryStore {
     this.#changed();
   }
 
-  /** What a life of a node held is free. */
-  #bury({ incarnation }: NodeIdentity): void {
+  /** Frees the claims of one incarnation of a node. */
+  #markDead({ incarnation }: NodeIdentity): void {
     this.#stats.forget(incarnation);
     for (const held of [...this.#claims.values()]) if (held.owner.incarnation === incarnation) this.#free(held);
   }

@@ -105,7 +105,7 @@ class ModelRun {
         const script = SCRIPT_NAMES.get(hash) ?? hash;
         const line = onLine === undefined ? undefined : log.line(name, script, args, reply);
         if (line !== undefined) this.#say(line);
-        if (script === 'bury' && reply === 'buried') this.#onMarkedDead(args[1] as string);
+        if (script === 'markDead' && reply === 'dead') this.#onMarkedDead(args[1] as string);
       },
     });
     const { scheduler } = this.world;

@@ -4,7 +4,7 @@ local node, incarnation = ARGV[1], ARGV[2]
 local ttl, highest = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 if incarnation_of(node) ~= incarnation then return 'gone' end
-if not is_buried(node, incarnation) then
+if not is_marked_dead(node, incarnation) then
   if not is_open(highest) or not has_unsubscribed(node, incarnation) then return 'alive' end
   redis.call('HSET', P .. 'nodes:buried', node, incarnation)
   redis.call('ZADD', P .. 'nodes:heard', whole(now - ttl - 1), node)
@@ -14,4 +14,4 @@ if not is_buried(node, incarnation) then
   tell(table.concat({ 'buried', node, incarnation }, ' '))
 end
 reap_claims()
-return 'buried'
+return 'dead'
