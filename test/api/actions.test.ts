@@ -134,7 +134,7 @@ test('sessions have any name that their viewers chose: a colon begins no action 
   t.deepEqual((await call('GET', `${sessions}:x`)).body, UNKNOWN);
 });
 
-test('who may not ask is not told which actions there are', async (t) => {
+test('a client without the right credentials does not learn which actions there are', async (t) => {
   const { app } = await openApi(t);
   for (const url of ['/v1/vhosts:reloadAllCertificates', '/v1/vhosts/default/apps/app:records']) {
     const { statusCode, headers } = await app.inject({

@@ -30,7 +30,7 @@ const refused: Record<string, [header: string | undefined, text: string]> = {
 };
 
 for (const [name, [header, text]] of Object.entries(refused)) {
-  test(`401: ${name}`, async (t) => {
+  test(`a request without the right token is answered 401: ${name}`, async (t) => {
     const { app } = await openApi(t);
     for (const method of ['GET', 'POST', 'DELETE'] as const) {
       for (const url of ['/v1/version', '/v1/vhosts/default/apps/app/streams/s', '/nothing', '/openapi.json']) {
@@ -55,7 +55,7 @@ test('the token is taken with any case of the scheme', async (t) => {
   }
 });
 
-test('tokens of every shape', async (t) => {
+test('access tokens of every shape are accepted', async (t) => {
   for (const accessToken of ['no-colon', ':', 'a:b:c', 'ключ', ' spaced out ', 'x'.repeat(2000)]) {
     const { call } = await openApi(t, { accessToken });
     t.is((await call('GET', '/v1/version', { authorization: basic(accessToken) })).status, 200, accessToken);

@@ -81,7 +81,7 @@ test('a virtual host that is unknown, or has no TLS', async (t) => {
   t.deepEqual(await post('/v1/vhosts/plain:reloadCertificate', {}), { status: 500, body: FAILED });
 });
 
-test('all certificates are loaded again, each for itself', async (t) => {
+test('all certificates are loaded again, each by itself', async (t) => {
   const { folder, vhosts, post } = await open(t);
   const url = '/v1/vhosts:reloadAllCertificates';
   const before = [keyOf(vhosts, 'first'), keyOf(vhosts, 'second')];
@@ -94,7 +94,7 @@ test('all certificates are loaded again, each for itself', async (t) => {
   t.not(keyOf(vhosts, 'second'), after[1]);
 });
 
-test('other actions are unknown, other methods not allowed', async (t) => {
+test('unknown actions are rejected, and other methods than POST not allowed', async (t) => {
   const { port, post } = await open(t);
   const NOT_FOUND = { message: '[HTTP] Controller not found (404)', statusCode: 404 };
   for (const url of [

@@ -28,7 +28,7 @@ async function open(t: ExecutionContext) {
   };
 }
 
-test('what changes something is logged with who asked for it; reads and refused calls are not', async (t) => {
+test('a change is logged with the client that asked for it; reads and rejected calls are not', async (t) => {
   const { call, logged } = await open(t);
   t.is((await call('POST', '/v1/vhosts?secret=x', [VHOST])).statusCode, 200);
   t.is((await call('GET', '/v1/vhosts')).statusCode, 200);
@@ -121,7 +121,7 @@ test('the audit log has each admitted call that may have changed something, with
   t.notRegex(JSON.stringify(audited), new RegExp(`secret=x|${TOKEN.split(':')[1]}`));
 });
 
-test('what makes a channel is noted with the name of its stream', async (t) => {
+test('the creation of a channel is noted with the name of its stream', async (t) => {
   const { call, audited } = await open(t);
   const app = '/v1/vhosts/default/apps/app';
   await call('POST', `${app}/scheduledChannels`, { stream: { name: 'tv' } });
@@ -138,7 +138,7 @@ test('what makes a channel is noted with the name of its stream', async (t) => {
 /** What of the API's calls is left out: what only lists, and events that are sent with a stream, many a second. */
 const LEFT_OUT = /:(?:records|pushes|hlsDumps|sendEvent|sendEvents)$/;
 
-test('every call of the API that may change something is sealed with who called, from where, and the id of the request', async (t) => {
+test("every call of the API that may change something is sealed with its caller, the caller's address, and the id of the request", async (t) => {
   const { call, audited } = await open(t);
   const { paths } = (await call('GET', '/openapi.json')).json<{ readonly paths: Readonly<Record<string, object>> }>();
   const samples: Readonly<Record<string, string>> = { vhost: 'made', app: 'app', session: 'own:records', node: 'kiln' };

@@ -26,7 +26,7 @@ test('entries of the inventory, whole, with what is at work', async (t) => {
   t.notRegex((await read()).body, /"encoder":1/);
 });
 
-test('without an ffmpeg there is nothing to list, which is no error', async (t) => {
+test('the list of codecs without an ffmpeg is empty, which is no error', async (t) => {
   const { call } = await openApi(t);
   const { status, body } = await call('GET', PATH);
   t.is(status, 200);

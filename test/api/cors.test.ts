@@ -61,7 +61,7 @@ test('OPTIONS is 204 on every path, without credentials and whatever the host', 
   }
 });
 
-test('without CrossDomains the methods alone are told', async (t) => {
+test('an API without CrossDomains answers with its methods alone', async (t) => {
   const { call } = await openApi(t);
   const { headers } = await call('GET', '/v1/version', { origin: 'http://a.example' });
   t.is(headers['access-control-allow-methods'], METHODS);

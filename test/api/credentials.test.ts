@@ -36,7 +36,7 @@ async function listen(t: ExecutionContext) {
   return { call, guess, lines };
 }
 
-test('after so many wrong credentials, 429 with Retry-After at once and the end of the connection', async (t) => {
+test('a client with too many wrong credentials gets 429 with Retry-After at once and the end of the connection', async (t) => {
   const { call, guess, lines } = await listen(t);
   const first = await guess('203.0.113.1', BURST);
   t.deepEqual(
@@ -89,7 +89,7 @@ test('missing, malformed and right credentials are never counted', async (t) => 
   t.is((await call(WRONG, '203.0.113.1')).status, 401);
 });
 
-test('a wrong credential waits for its answer; who hangs up meanwhile leaves the server as it was', async (t) => {
+test('a wrong credential waits for its answer; a client that hangs up before leaves the server as it was', async (t) => {
   const { call } = await listen(t);
   const answered: string[] = [];
   const wrong = call(WRONG, '203.0.113.1').then(() => answered.push('wrong'));

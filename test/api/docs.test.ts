@@ -75,7 +75,7 @@ test('the document is OpenAPI 3.1', async (t) => {
   t.true(valid);
 });
 
-test('it tells of every route, and of nothing else', (t) => {
+test('the OpenAPI document describes every route and no other', (t) => {
   t.true(routes.size > 20);
   t.deepEqual(operations.map(({ name }) => name).sort(), [...routes].sort());
 });
@@ -118,7 +118,7 @@ test('every body has an example, which its schema takes', (t) => {
   }
 });
 
-test('every answer is told of, errors too, each with what it means', (t) => {
+test('every answer of the API is described, errors too, each with its meaning', (t) => {
   for (const { name, operation } of operations) {
     const statuses = Object.keys(operation.responses);
     t.true(
@@ -161,7 +161,7 @@ test('bodies and payloads of configuration are described by what the configurati
   t.false(/"(shows|xml|is|aliases)":/.test(text), 'no keyword of our own');
 });
 
-test('the page and the document are for the bearer of the token, whom a browser is told to ask', async (t) => {
+test('the page and the document of the API need the token, for which a browser asks', async (t) => {
   const { app } = await openApi(t);
   for (const url of [
     '/docs',

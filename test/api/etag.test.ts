@@ -4,7 +4,7 @@ import { basic, openApi, TOKEN } from '../support/api/api.ts';
 
 const PATH = '/v1/vhosts/default/apps/app';
 
-test('an entity tag is the hash and the size of the answer; who has it already gets 304', async (t) => {
+test('an entity tag is the hash and the size of the answer; a client that has it already gets 304', async (t) => {
   const { call } = await openApi(t, { etag: true });
   const { status, headers, text } = await call('GET', PATH);
   t.is(status, 200);
@@ -45,7 +45,7 @@ test('the page of the documentation has tags, too', async (t) => {
   }
 });
 
-test('what has changed is told anew', async (t) => {
+test('a resource that has changed is sent again, despite its earlier ETag', async (t) => {
   const { call } = await openApi(t, { etag: true });
   const { headers } = await call('GET', '/v1/vhosts');
   const made = await call('POST', '/v1/vhosts', {}, JSON.stringify([{ name: 'made', host: { names: ['made'] } }]));

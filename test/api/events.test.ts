@@ -113,7 +113,7 @@ const REFUSED: readonly (readonly [what: string, body: unknown, text: string])[]
   ['a return that is no answer', splice({ autoReturn: 'yes' }), UNUSABLE],
 ];
 
-test('what cannot be sent is rejected with the reason, and nothing of it is injected', async (t) => {
+test('an event that cannot be sent is rejected with the reason, and no part of it is injected', async (t) => {
   const { send, events } = await open(t);
   for (const [what, body, text] of REFUSED) {
     const answer = await send(body);

@@ -108,7 +108,7 @@ test('a dump is started, listed and stopped', async (t) => {
   t.deepEqual((await act('hlsDumps', { outputStreamName: 'live_out' })).body, ok([]));
 });
 
-test('dumps that cannot be', async (t) => {
+test('a dump that is not possible is rejected by the API', async (t) => {
   const { act, asked, folder } = await open(t);
   const required = 'id, outputStreamName and outputPath are required';
   await writeFile(`${folder}/info.xml`, 'mine');

@@ -10,7 +10,7 @@ import { apiOptions, basic, TOKEN } from '../support/api/api.ts';
 const routes = metricsRoutes(new Exposition([gauge('kiln_level', 'The level.', () => 1)]));
 const TEXT = '# HELP kiln_level The level.\n# TYPE kiln_level gauge\nkiln_level 1\n';
 
-test('the port of the API tells the bearer of the token', async (t) => {
+test('the metrics on the port of the API need the token', async (t) => {
   const app = Fastify();
   t.teardown(() => app.close());
   await app.register(apiRoutes({ ...(await apiOptions({ etag: true })), beside: routes }));
@@ -30,7 +30,7 @@ test('the port of the API tells the bearer of the token', async (t) => {
   );
 });
 
-test('a port of its own tells everybody', async (t) => {
+test('the metrics on a port of their own need no token', async (t) => {
   const app = Fastify();
   t.teardown(() => app.close());
   await app.register(routes);

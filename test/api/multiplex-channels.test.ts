@@ -62,7 +62,7 @@ test('a channel is created, listed, shown and deleted', async (t) => {
   t.deepEqual((await call('DELETE', ONE)).body, MISSING);
 });
 
-test('its state is what the node tells that runs it', async (t) => {
+test('the state of a multiplex channel is the one that its node reports', async (t) => {
   const { call, multiplex } = await openChannelApi(t);
   await call('POST', LIST, CHANNEL);
   await until('it runs', () => multiplex.running.has('mux'));
@@ -79,7 +79,7 @@ test('a channel cannot be patched', async (t) => {
   t.deepEqual((await call('PATCH', ONE, { playlists: [] })).body, error(404, 'Controller not found'));
 });
 
-test('what is shown of a channel creates one like it', async (t) => {
+test('the answer that describes a multiplex channel creates one like it', async (t) => {
   const { call } = await openChannelApi(t);
   await call('POST', LIST, CHANNEL);
   const { response } = (await call('GET', ONE)).body as { response: typeof DETAIL };

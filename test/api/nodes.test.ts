@@ -33,7 +33,7 @@ async function open(t: ExecutionContext, cluster?: Cluster) {
   return { registry, report, node, call };
 }
 
-test('a node that is alone is the only one, and tells what it has', async (t) => {
+test('a node that is alone is the only one, and reports what it has', async (t) => {
   const { registry, report, node, call } = await open(t);
   const application = registry.vhost('default').application('app');
   const input = application.publish('live', RTMP, { replace: false, maxConnections: 0 });
@@ -73,7 +73,7 @@ test('a node is drained and taken back by its id; others are not there', async (
   t.is((await call('POST', `${NODES}/kiln:explode`)).status, 404);
 });
 
-test('without Redis nothing is drained', async (t) => {
+test('a node without Redis cannot be drained', async (t) => {
   const [redis, port = 0] = freePorts(2);
   const cluster = await openRedis({
     name: 'test',

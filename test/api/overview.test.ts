@@ -38,7 +38,7 @@ test('live streams at a glance', async (t) => {
     t.deepEqual(await named(query), [], query);
 });
 
-test('a stream is one row with the viewers of all nodes, whichever node tells first', (t) => {
+test('a stream is one row with the viewers of all nodes, whichever node answers first', (t) => {
   const row = {
     vhost: 'v',
     app: 'a',

@@ -71,7 +71,7 @@ test('a push is created before its stream exists, listed, and stopped', async (t
   t.is((await act('startPush', PUSH)).status, 200);
 });
 
-test('one of concurrent creations of an id succeeds', async (t) => {
+test('of concurrent creations of a push with one id, one succeeds', async (t) => {
   const { act } = await open(t);
   const answers = await Promise.all(Array.from({ length: 5 }, () => act('startPush', PUSH)));
   t.deepEqual(answers.map(({ status }) => status).sort(), [200, 409, 409, 409, 409]);
@@ -133,7 +133,7 @@ test('a push that a file asks for is listed as such, and can be stopped', async 
   t.deepEqual((await act('pushes')).response, [] as never);
 });
 
-test('what cannot be stopped is told', async (t) => {
+test('a push that cannot be stopped is reported with the reason', async (t) => {
   const { act } = await open(t);
   const unknown = await act('stopPush', { id: 'x' });
   t.is(unknown.status, 404);

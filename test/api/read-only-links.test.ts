@@ -49,7 +49,7 @@ test('a link opens the console, holds no token, and lets its bearer look at what
     t.is((await look('GET', url)).body?.message, '[HTTP] A read-only link does not allow this (403)', url);
 });
 
-test('no call that is not for looking is answered with a link, whatever it is about', async (t) => {
+test('a read-only link answers no call that changes something, whatever it is about', async (t) => {
   const { call, authorization, registry } = await linked(t);
   const { paths } = JSON.parse((await call('GET', '/openapi.json')).text) as { paths: Record<string, object> };
   const before = JSON.stringify([...registry.vhosts.keys()]);
@@ -90,7 +90,7 @@ test('a link ends when it expires, when it is altered, and when the access token
   t.is(await statusOf(credential, twin), 200, 'another node with the same token');
 });
 
-test('how long a link may be valid has limits', async (t) => {
+test('the time for which a read-only link is valid has limits', async (t) => {
   const { call } = await openApi(t);
   const statusOf = async (body?: string) => (await call('POST', '/v1/readOnlyLinks', {}, body)).status;
   t.is(await statusOf(), 200);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { openApi, VERSION } from '../support/api/api.ts';
 
-test('version', async (t) => {
+test('the API tells its version and that of the server', async (t) => {
   const { call } = await openApi(t);
   const { status, body, headers, text } = await call('GET', '/v1/version');
   t.is(status, 200);
@@ -69,7 +69,7 @@ const PROFILE = {
   encodes: { videos: [{ name: 'v', bypass: true }], audios: [{ name: 'a', bypass: true }], images: [], data: [] },
 };
 
-test('output profiles', async (t) => {
+test('output profiles of an application are listed and shown', async (t) => {
   const { call } = await openApi(t);
   const base = '/v1/vhosts/default/apps/app/outputProfiles';
   t.deepEqual((await call('GET', base)).body?.response, ['bypass']);
@@ -82,7 +82,7 @@ test('output profiles', async (t) => {
   });
 });
 
-test('what is not there is told of in order: virtual host, application, then the rest', async (t) => {
+test('a missing resource is reported in order: virtual host, application, then the rest', async (t) => {
   const { call } = await openApi(t);
   const cases: [path: string, text: string][] = [
     ['/v1/vhosts/x', 'Could not find the virtual host: [x]'],
@@ -141,7 +141,7 @@ test('every GET answers HEAD with the same headers and no body', async (t) => {
   }
 });
 
-test('a malformed body is told of in the envelope', async (t) => {
+test('a malformed body is answered in the envelope', async (t) => {
   const { call } = await openApi(t);
   const { status, body } = await call('POST', '/v1/version', { 'content-type': 'application/json' }, '{"a":');
   t.is(status, 400);
@@ -157,7 +157,7 @@ test('a body is read whose type is empty, sent twice or lacks a semicolon', asyn
   for (const type of ['json', 'application/json, text/plain']) t.is((await post(type)).status, 415, type);
 });
 
-test('request ids come back', async (t) => {
+test('the request id of a call comes back with its answer', async (t) => {
   const { call } = await openApi(t);
   t.truthy((await call('GET', '/v1/version')).headers['x-request-id']);
 });

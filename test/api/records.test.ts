@@ -151,7 +151,7 @@ test('a recording that is asked for wrongly is answered 400', async (t) => {
   t.deepEqual((await act('records', {})).body?.response, []);
 });
 
-test('what is missing is 404, for each action', async (t) => {
+test('a missing recording or stream is answered 404 by each action', async (t) => {
   const { act } = await open(t);
   for (const [action, body] of [
     ['startRecord', { id: 'r', stream: STREAM }],
@@ -173,7 +173,7 @@ test('what is missing is 404, for each action', async (t) => {
   }
 });
 
-test('stopping needs an id', async (t) => {
+test('stopping a recording needs an id', async (t) => {
   const { act } = await open(t);
   t.deepEqual((await act('stopRecord', {})).body, error(400, 'There is no required parameter [ id]'));
 });

@@ -70,7 +70,7 @@ test('a channel is created, listed, shown, changed and deleted', async (t) => {
   }
 });
 
-test('what is shown of a channel creates one like it', async (t) => {
+test('the answer that describes a scheduled channel creates one like it', async (t) => {
   const { call } = await openChannelApi(t);
   await call('POST', LIST, { ...CHANNEL, stream: { ...STREAM, audioMap: [{ name: 'en', language: 'eng' }] } });
   const { response } = (await call('GET', ONE)).body as { response: typeof CHANNEL };
@@ -256,7 +256,7 @@ test('paths that lead nowhere', async (t) => {
     t.deepEqual((await raw('GET', `/v1/vhosts/none/apps/app/scheduledChannels${path}`)).body, noVhost);
 });
 
-test('without the provider of its kind an application has no channels', async (t) => {
+test('an application without a channel provider has no channels of its kind', async (t) => {
   const { call, tasks } = await openChannelApi(t);
   const calls = [
     ['GET', ''],
@@ -357,7 +357,7 @@ test('a schedule without a fault is answered exactly as the API has it', async (
   t.deepEqual((await call('PATCH', ONE, { programs })).body, CREATED);
 });
 
-test('gaps, overlaps and unreadable files of the next day are told with the answer where that is asked for', async (t) => {
+test('gaps, overlaps and unreadable files of the next day are in the answer where that is asked for', async (t) => {
   const { call } = await openChannelApi(t);
   const at = (ms: number) => new Date(Math.ceil(Date.now() / 1000) * 1000 + ms).toISOString();
   const items = [{ url: 'file://none.mp4', duration: 7_200_000 }];
@@ -393,7 +393,7 @@ test('gaps, overlaps and unreadable files of the next day are told with the answ
   t.regex(problems[2]?.description ?? '', /^the program "one" is cut at .*: its items last until .*$/);
 });
 
-test('a guide tells what will play', async (t) => {
+test('a guide shows what will play', async (t) => {
   const { call } = await openChannelApi(t);
   const items = [
     { url: 'stream://default/app/one', duration: 60_000 },

@@ -184,7 +184,7 @@ test('statistics of a session: its own bytes, throughputs and times', async (t) 
   t.true((idle.totalBytesOut ?? Infinity) < (totalBytesOut ?? 0));
 });
 
-test('what is missing is told of in order; a session in a form of its own', async (t) => {
+test('a missing virtual host, application or stream is reported in order; a missing session in a form of its own', async (t) => {
   const { call } = await start(t);
   const vhost = '/vhosts/x/apps/app/streams/s/sessions';
   const application = '/vhosts/default/apps/x/streams/s/sessions';

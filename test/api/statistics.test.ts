@@ -89,7 +89,7 @@ test('v2 statistics of a stream roll up to its application and virtual host', as
   }
 });
 
-test('v2: what is missing is told of in order; there is none of the server', async (t) => {
+test('statistics of version 2 report what is missing in order; there are none of the server', async (t) => {
   const { call } = await openApi(t);
   const texts: [path: string, text: string][] = [
     ['/vhosts/x', 'Could not find the virtual host: [x]'],

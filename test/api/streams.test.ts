@@ -211,7 +211,7 @@ test('the connection is asked for at every call; an address and its port go toge
   });
 });
 
-test('with PrivacyProtection nobody is told where a publisher is', async (t) => {
+test("no publisher's address is shown with PrivacyProtection", async (t) => {
   const registry = sampleRegistry();
   const app = Fastify();
   await app.register(apiRoutes({ ...(await apiOptions({}, registry)), hidesClients: true }));
@@ -226,7 +226,7 @@ test('with PrivacyProtection nobody is told where a publisher is', async (t) => 
   t.deepEqual(response.input.connection, { ...here, remoteAddress: 'xxx.xxx.xxx.xxx', remotePort: 0 });
 });
 
-test('of what is pulled no connection is told', async (t) => {
+test('no connection of a pulled stream is shown', async (t) => {
   const { call, registry } = await openApi(t);
   const connection = () => ({ transport: 'TCP', protocol: 'TCP' }) as const;
   publish(registry, 'camera', [VIDEO], { type: 'RtspPull', kind: 'rtsppull', url: 'rtsp://a/live', connection });

@@ -267,7 +267,7 @@ test('PATCH merges objects, replaces lists and values, restarts the application,
   );
 });
 
-test('a PATCH, of an application or a profile, that changes nothing disconnects nobody and stores nothing', async (t) => {
+test('a PATCH, of an application or a profile, that changes nothing disconnects no client and stores nothing', async (t) => {
   const { send, registry, options } = await open(t);
   const encode = { name: 'v', codec: 'h264', bitrate: 131_072, width: 640, height: 360, preset: 'fast' };
   const profile = { ...PROFILE, encodes: { videos: [encode] } };
@@ -393,7 +393,7 @@ test('an output profile needs an encode', async (t) => {
   }
 });
 
-test('what Server.xml declares is read-only, before anything else is looked at', async (t) => {
+test('a resource that Server.xml declares is read-only, before the rest of a call is checked', async (t) => {
   const { send, registry } = await open(t);
   const expected = { statusCode: 403, message: '[HTTP] The VirtualHost is read-only: [default] (403)' };
   const base = '/v1/vhosts/default';
@@ -419,7 +419,7 @@ test('what Server.xml declares is read-only, before anything else is looked at',
   t.is((await send('PUT', '/v1/vhosts/made', {})).status, 404);
 });
 
-test('everything comes back after a restart: what was created, changed and deleted', async (t) => {
+test('all resources that were created, changed or deleted are restored by a restart', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-api-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const file = join(folder, 'config.json');
@@ -457,7 +457,7 @@ test('everything comes back after a restart: what was created, changed and delet
   t.is(made.template?.name, '*');
 });
 
-test('what cannot be stored is not made, item by item, and can be tried again', async (t) => {
+test('a resource that cannot be stored is not created, item by item, and can be tried again', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-api-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const registry = new Registry();

@@ -174,7 +174,7 @@ test.serial('a signed master playlist covers its children on every node, and end
 });
 
 long(
-  'a virtual host made on one node asks on all, and the ends are told when it is gone; a drain tells once',
+  'a virtual host made on one node asks its webhook on all, and ends are reported when it is gone; a drain reports once',
   async (t) => {
     t.timeout(300_000);
     const {

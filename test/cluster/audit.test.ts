@@ -19,7 +19,7 @@ interface Line {
   readonly answeredBy?: string;
 }
 
-test('a call that is forwarded is sealed on both nodes, with who called and where from', async (t) => {
+test("a call that is forwarded is sealed on both nodes, with its caller and the caller's address", async (t) => {
   const redis = await usedRedis(t);
   const folder = mkdtempSync(join(tmpdir(), 'kiln-audit-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));

@@ -70,7 +70,7 @@ async function publishes(balancer: Balancer): Promise<boolean> {
 const change = async (balancer: Balancer, path: string): Promise<number> =>
   (await call(balancer, `/v1/cluster/nodes/${path}`, { method: 'POST' })).status;
 
-test('calls and publishers are spread over the nodes, which know who the client is', async (t) => {
+test("calls and publishers are spread over the nodes, which know the client's address", async (t) => {
   const { nodes, balancer } = await start(t);
   await until('all are in the rotation', async () => (await answering(t, balancer)) === 'abc');
   await until(
@@ -87,7 +87,7 @@ test('calls and publishers are spread over the nodes, which know who the client 
   t.is((await call(balancer, '/v1/vhosts')).status, 200);
 });
 
-test('nodes that are killed or drained get nobody new; the last of them carries playlists and WebSockets', async (t) => {
+test('nodes that are killed or drained get no new client; the last of them carries playlists and WebSockets', async (t) => {
   const {
     nodes: [a, b, c],
     balancer,

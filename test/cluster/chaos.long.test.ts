@@ -12,7 +12,7 @@ const EXPECTED = [
   /a call was forwarded to the node that has the stream, which did not answer/,
 ];
 
-test('whatever is killed, stands still or is cut off: afterwards the API of every node, Redis and who publishes agree', async (t) => {
+test('the API of every node, Redis and the publishers agree after nodes were killed, suspended or cut off', async (t) => {
   t.timeout(600_000);
   const cluster = await ChaosCluster.start(t, { ids: ['a', 'b', 'c'], pushed: 4, pulled: 2 });
   const random = new Random(5);

@@ -30,27 +30,30 @@ async function readiness(node: Kiln): Promise<{ readonly status: number; readonl
 
 const shared = sharedNodes(['a', 'b', 'c']);
 
-test.serial('what any node created, changed or deleted the next call finds on any other', async (t) => {
-  const nodes = shared();
-  const before = await vhosts(nodes[0]);
-  for (let round = 0; round < 6; round++) {
-    const [first, second, third] = [0, 1, 2].map((at) => nodes[(round + at) % 3]) as [Kiln, Kiln, Kiln];
-    const name = `made${round}`;
-    const app = `/v1/vhosts/${name}/apps/app`;
-    t.is(await status(first, '/v1/vhosts', 'POST', [vhost(name)]), 200);
-    t.deepEqual(await Promise.all(nodes.map((node) => status(node, app))), [200, 200, 200]);
-    t.is(await status(second, app, 'PATCH', { publishers: { llhls: { segmentCount: 7 } } }), 200);
-    const changed = await third.api<{ publishers: { llhls: { segmentCount: number } } }>(app);
-    t.is(changed.body.response.publishers.llhls.segmentCount, 7);
-    t.is(await status(third, `${app}/outputProfiles`, 'POST', [PROFILE]), 200);
-    t.is(await status(first, `${app}/outputProfiles/p`), 200);
-    t.is(await status(second, app, 'DELETE'), 200);
-    t.deepEqual(await Promise.all(nodes.map((node) => status(node, app))), [404, 404, 404]);
-    t.is(await status(third, `/v1/vhosts/${name}/apps`, 'POST', [{ name: 'other', type: 'live' }]), 200);
-    t.is(await status(first, `/v1/vhosts/${name}`, 'DELETE'), 200);
-    t.deepEqual(await Promise.all(nodes.map(vhosts)), [before, before, before]);
-  }
-});
+test.serial(
+  'a resource that any node created, changed or deleted is found so by the next call on any other',
+  async (t) => {
+    const nodes = shared();
+    const before = await vhosts(nodes[0]);
+    for (let round = 0; round < 6; round++) {
+      const [first, second, third] = [0, 1, 2].map((at) => nodes[(round + at) % 3]) as [Kiln, Kiln, Kiln];
+      const name = `made${round}`;
+      const app = `/v1/vhosts/${name}/apps/app`;
+      t.is(await status(first, '/v1/vhosts', 'POST', [vhost(name)]), 200);
+      t.deepEqual(await Promise.all(nodes.map((node) => status(node, app))), [200, 200, 200]);
+      t.is(await status(second, app, 'PATCH', { publishers: { llhls: { segmentCount: 7 } } }), 200);
+      const changed = await third.api<{ publishers: { llhls: { segmentCount: number } } }>(app);
+      t.is(changed.body.response.publishers.llhls.segmentCount, 7);
+      t.is(await status(third, `${app}/outputProfiles`, 'POST', [PROFILE]), 200);
+      t.is(await status(first, `${app}/outputProfiles/p`), 200);
+      t.is(await status(second, app, 'DELETE'), 200);
+      t.deepEqual(await Promise.all(nodes.map((node) => status(node, app))), [404, 404, 404]);
+      t.is(await status(third, `/v1/vhosts/${name}/apps`, 'POST', [{ name: 'other', type: 'live' }]), 200);
+      t.is(await status(first, `/v1/vhosts/${name}`, 'DELETE'), 200);
+      t.deepEqual(await Promise.all(nodes.map(vhosts)), [before, before, before]);
+    }
+  },
+);
 
 long('a change of an application on one node restarts it on the others, too', async (t) => {
   const redis = await usedRedis(t);

@@ -23,7 +23,7 @@ function sendTs(t: import('ava').ExecutionContext, port: number): void {
   t.teardown(() => sender.stop());
 }
 
-test('a node that is drained takes nobody in, by whatever door, tells who asks, and takes all again when it is not', async (t) => {
+test('a node that is drained admits no client of any protocol, says so to those that ask, and admits all again when it is not', async (t) => {
   const redis = await usedRedis(t);
   const [port = 0] = freePorts(1);
   const node = await startNode(t, redis, 'a', {

@@ -44,7 +44,7 @@ test.serial('a node that is to stop waits for its streams to leave, and takes no
   t.notRegex(node.log, /"level":"(error|fatal)"/);
 });
 
-long('who publishes or watches over WebRTC stays until the node is stopping', async (t) => {
+long('a WebRTC publisher or viewer stays on a draining node until that stops', async (t) => {
   const node = await startNode(t, await usedRedis(t), 'a', { ...LONG, whip: true, ownGroup: true });
   const peer = new PublisherPeer({ media: [await h264()] });
   t.teardown(() => peer.close());

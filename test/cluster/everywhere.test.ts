@@ -142,7 +142,7 @@ long('the inventory of codecs is of all nodes: software once, with what is at wo
   await until('what a dead node did is gone', async () => encoders(await codecs(a)) === 1);
 });
 
-long('what an owner that is cut off from Redis tells is marked, whoever is asked', async (t) => {
+long('the answer of an owner that is cut off from Redis is marked, whichever node is asked', async (t) => {
   const redis = await usedRedis(t);
   const way = await TcpProxy.open(t, redis.port);
   const [a, b] = await Promise.all([

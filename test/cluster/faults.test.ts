@@ -32,7 +32,7 @@ async function publish(t: ExecutionContext, node: Kiln, name: string): Promise<P
   return publisher;
 }
 
-test('Redis goes and comes back empty: what is pushed goes on, names stay with who has them, and all is known again', async (t) => {
+test('pushed streams go on, names stay with their holders, and all is known again when Redis comes back empty', async (t) => {
   const redis = await RedisServer.start(t);
   const nodes = (await Promise.all(['a', 'b', 'c'].map((id) => startNode(t, redis, id)))) as [Kiln, Kiln, Kiln];
   const [a, b, c] = nodes;

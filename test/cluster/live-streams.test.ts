@@ -54,7 +54,7 @@ test('a stream is asked for where it is alone; many at once are one call, and mo
   t.deepEqual([a.asked.length, b.asked.length, c.asked.length], [1, 0, 1]);
 });
 
-test('what the owner tells is told for a while, and asked again then', async (t) => {
+test('the viewer count of a remote stream is cached for a while, and then asked of its owner again', async (t) => {
   const [a, b] = await openThree(t);
   const output = await a.goLive('one');
   await b.knows('one');
@@ -67,7 +67,7 @@ test('what the owner tells is told for a while, and asked again then', async (t)
   await until('b tells of none', async () => (await b.one('one')).length === 0);
 });
 
-test('the list of all nodes costs each of them one call, whoever asks', async (t) => {
+test('the list of all nodes costs each of them one call, whichever node is asked', async (t) => {
   const [a, b, c] = await openThree(t);
   await Promise.all([a.goLive('one'), b.goLive('two'), c.goLive('three')]);
   await Promise.all([b.knows('one'), b.knows('three')]);

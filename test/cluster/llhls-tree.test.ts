@@ -109,7 +109,7 @@ test.serial('a named player at the end of a chain is listed, has its name for it
 });
 
 test.serial(
-  'with OriginMode a chain of nodes has the same files at the same addresses, and counts nobody',
+  'a chain of nodes with OriginMode has the same files at the same addresses, and counts no viewer',
   async (t) => {
     const { owner, edges, publisher } = await chain(t, '<OriginMode>true</OriginMode>');
     const players = await Promise.all(edges.map((node) => play(t, node, true)));

@@ -29,7 +29,7 @@ function run(
   return { child, output: () => output };
 }
 
-test('a cluster with a stream, which goes when it is told to, with all its files', async (t) => {
+test('a local cluster has a stream, and goes when it is stopped, with all its files', async (t) => {
   const { child, output } = run(t, ['2', '--free-ports', '--turn']);
   await until('it tells its addresses', () => {
     if (child.exitCode !== null) throw new Error(output());
@@ -88,7 +88,7 @@ test('a cluster with a stream, which goes when it is told to, with all its files
   for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
 });
 
-test('what is wrong is told in one line', async (t) => {
+test('wrong arguments of the local cluster are reported in one line', async (t) => {
   for (const args of [['many'], ['0'], ['2', '3'], ['--address', 'here'], ['--address', '0.0.0.0'], ['--nonsense']]) {
     const { child, output } = run(t, args);
     const [code] = await once(child, 'close');
@@ -106,7 +106,7 @@ test('deploy/haproxy.cfg is what it is for three nodes, and has lines for any nu
   t.notRegex(balancerConfig(text, 1), /server node-2|NODE_2/);
 });
 
-test('no two listen on one port', (t) => {
+test('no two nodes of a local cluster listen on one port', (t) => {
   const { redis, turn, balancer, nodes } = fixedPorts(9);
   const all = [redis, turn, ...[balancer, ...nodes].flatMap((one) => Object.values(one))];
   t.is(new Set(all).size, all.length);

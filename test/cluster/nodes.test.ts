@@ -93,7 +93,7 @@ long('a node whose id another process takes ends, and that one has its place', a
   t.deepEqual(now.addresses.rtmp, [`rtmp://127.0.0.1:${second.ports.rtmp}`]);
 });
 
-long('of processes that start by one id at once one stays; the others say why they end', async (t) => {
+long('one of several processes that start with one node id at once stays; the others say why they end', async (t) => {
   const redis = await usedRedis(t);
   const started = await Promise.allSettled([1, 2, 3].map(() => startNode(t, redis, 'a')));
   const ended = started.flatMap((one) => (one.status === 'rejected' ? [(one.reason as Error).message] : []));

@@ -97,7 +97,7 @@ long(
 const storeXml = (redis: RedisServer, more = '') =>
   `<OriginMapStore><RedisServer><Host>127.0.0.1:${redis.port}</Host><Auth>secret</Auth></RedisServer>${more}</OriginMapStore>`;
 
-long('origins tell each other of their streams in a Redis, and pull what they have not', async (t) => {
+long('origins share their streams in a Redis, and pull those that they do not have', async (t) => {
   const redis = await RedisServer.start(t, { args: ['--requirepass', 'secret'] });
   const raw = new Redis({ port: redis.port, password: 'secret' });
   raw.on('error', () => {});

@@ -72,7 +72,7 @@ test.serial('a stream that is pulled through one node is on all', async (t) => {
 });
 
 long(
-  'what a node pulled that is killed or drained goes on elsewhere, and persistent streams come back after everything',
+  'streams that a killed or drained node pulled go on elsewhere, and persistent ones come back after all nodes',
   async (t) => {
     const origin = await Origin.start(t, 'src');
     const {
@@ -129,7 +129,7 @@ long(
 );
 
 long(
-  'a stream goes on from another URL when its origin dies or is silent, is ended when nobody watches it, and by its end',
+  'a stream goes on from another URL when its origin dies or is silent, and ends with its viewers or its source',
   async (t) => {
     const [one, two] = await Promise.all([Origin.start(t, 'src'), Origin.start(t, 'src')]);
     const {

@@ -13,7 +13,7 @@ const total = (counts: Counts): number => [...counts.values()].reduce((sum, coun
 const of = (counts: Counts, name: string): number => counts.get(name) ?? 0;
 
 long(
-  'what nodes ask of Redis: once for a call of the management API, whichever node has the stream, and little beside that',
+  'nodes ask Redis once for a call of the management API, whichever node has the stream, and little beside that',
   async (t) => {
     const redis = await usedRedis(t);
     const [a, b] = await Promise.all([startNode(t, redis, 'a'), startNode(t, redis, 'b')]);

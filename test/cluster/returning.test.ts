@@ -126,7 +126,7 @@ long('an encoder that gives up each attempt soon, and begins another, is not kep
   t.log(`${attempts} attempts`);
 });
 
-long('the node of pulled streams is killed: those who ask for one meanwhile are held', async (t) => {
+long('viewers that request pulled streams of a node while it is killed are held', async (t) => {
   const origin = await Origin.start(t);
   await origin.publish('far', 25);
   const redis = await usedRedis(t);

@@ -70,7 +70,7 @@ function streamOf(name: string) {
 }
 
 test.serial(
-  'a name is one session of its stream on all nodes, and who is kicked by any of them stays out of all',
+  'a name is one session of its stream on all nodes, and a viewer that any of them kicks stays out of all',
   async (t) => {
     const nodes = shared();
     const { publish, whep, statuses, named, kick } = streamOf('names');
@@ -103,7 +103,7 @@ test.serial(
 );
 
 test.serial(
-  'who leaves can come back on another node, and players of LL-HLS and OVT have their names for themselves',
+  'viewers that left can come back on another node, and players of LL-HLS and OVT have their session names for themselves',
   async (t) => {
     const nodes = shared();
     const { publish, whep, statuses, llhls, named, kick } = streamOf('protocols');
@@ -165,7 +165,7 @@ long('viewers behind a relay on the node that the publisher came to are listed, 
   t.deepEqual(await statuses(nodes, 'stays'), [403, 403, 403]);
 });
 
-long('while the node that has the stream does not answer, the others admit by what they know', async (t) => {
+long('nodes admit by what they know while the node that has the stream does not answer', async (t) => {
   const nodes = shared();
   const { publish, whep, statuses, kick } = streamOf('silent');
   const [a, b, c] = nodes;

@@ -76,7 +76,7 @@ async function openCounting(
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 for (const seed of [1, 2, 3, 10, 13]) {
-  test(`whatever streams, relays and viewers do, every node counts them all, each once (seed ${seed})`, async (t) => {
+  test(`every node counts all streams, relays and viewers, each once, whatever these do (seed ${seed})`, async (t) => {
     const random = new Random(seed);
     const redis = await usedRedis(t);
     const nodes = await Promise.all(['a', 'b', 'c'].map((id) => openCounting(t, redis, id)));
@@ -212,7 +212,7 @@ test('totals go on when a stream moves; the most viewers there were are of the s
   }
 });
 
-test('without Redis a node tells what it counts itself, and that others are missing; nothing is lost meanwhile', async (t) => {
+test('a node without Redis reports what it counts itself, and that others are missing; nothing is lost in the meantime', async (t) => {
   const redis = await usedRedis(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const [a, b] = await Promise.all([openCounting(t, redis, 'a', proxy.port), openCounting(t, redis, 'b')]);

@@ -40,7 +40,7 @@ const shared = sharedNodes(['a', 'b', 'c'], {
   publishers: `<FILE><RootPath>${RECORDS}</RootPath></FILE><Push/>`,
 });
 
-test.serial('what is published on any node is listed, shown and ended by any other', async (t) => {
+test.serial('a stream that is published on any node is listed, shown and ended by any other', async (t) => {
   const nodes = shared();
   const [a, b, c] = nodes;
   const clients = await Promise.all([publish(a, 'one'), publish(b, 'two ä')]);
@@ -136,7 +136,7 @@ interface TaskRow {
 }
 
 test.serial(
-  'of a node that is killed the streams are gone, and a recording and a push go on where the publisher returns',
+  'streams of a killed node are gone, and a recording and a push go on where the publisher returns',
   async (t) => {
     const [a, b, c] = shared();
     const sink = await ByteSink.open(t);
@@ -210,7 +210,7 @@ test.serial(
   },
 );
 
-long('where newcomers replace, the one on another node is ended', async (t) => {
+long('an earlier publisher on another node is ended where newcomers replace it', async (t) => {
   const redis = await usedRedis(t);
   const [a, b] = await Promise.all([
     startNode(t, redis, 'a', { rtmp: REPLACING }),

@@ -30,7 +30,7 @@ async function takenOver(from: number, watcher: Kiln, owner: string, viewers: re
   return `counted there after ${Math.round(known)} ms; gaps: median ${gaps[gaps.length >> 1]} ms, longest ${gaps.at(-1)} ms`;
 }
 
-test('what an owner of many streams pulls goes on elsewhere when it is drained, stands still and wakes, or is killed', async (t) => {
+test('the pulled streams of a node with many go on elsewhere when it is drained, is suspended and wakes, or is killed', async (t) => {
   t.timeout(600_000);
   const origin = await Origin.start(t);
   await origin.publish('src', SECOND);

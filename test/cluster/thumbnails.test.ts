@@ -62,7 +62,7 @@ async function openTwo(t: ExecutionContext, { maxConnection = 0 } = {}) {
 
 type Node = Awaited<ReturnType<typeof open>>;
 
-test('who asks at about the same time shares one call, and the next picture comes soon', async (t) => {
+test('requests for a remote thumbnail at about the same time share one call, and the next image comes soon', async (t) => {
   const { owner, other, output } = await openTwo(t);
   const answers = await Promise.all(Array.from({ length: 30 }, () => other.get('/app/stream/thumb.png')));
   for (const { statusCode, body, headers } of answers) {
@@ -81,7 +81,7 @@ test('who asks at about the same time shares one call, and the next picture come
   t.is(owner.asked.length, 3, 'which needs nobody else');
 });
 
-test('it is counted where it is served, and as much as was sent', async (t) => {
+test('a remote thumbnail is counted where it is served, with the bytes that were sent', async (t) => {
   const { owner, other } = await openTwo(t);
   t.like(await other.get('/app/stream/thumb.png', 'HEAD'), { statusCode: 200, body: '' });
   t.is(other.application.counters.out.totalBytes, 0);

@@ -40,7 +40,7 @@ function streams(questions: readonly Question[], status: string): string[] {
     .sort();
 }
 
-test('each session that was opened is closed once: of a node that is killed, that stops, and that goes on', async (t) => {
+test('each opened session is closed once: of a node that is killed, that stops, and that goes on', async (t) => {
   t.timeout(300_000);
   const control = await controlServer(t, json({ allowed: true }));
   const redis = await usedRedis(t);
@@ -73,7 +73,7 @@ test('each session that was opened is closed once: of a node that is killed, tha
   t.deepEqual(streams(control.questions, 'opening'), [...NAMES].sort());
 });
 
-long('a node that has lost Redis alone keeps its sessions, and the end of each is told once', async (t) => {
+long('a node that has lost Redis alone keeps its sessions, and the end of each is reported once', async (t) => {
   t.timeout(300_000);
   const control = await controlServer(t, json({ allowed: true }));
   const redis = await usedRedis(t);

@@ -29,7 +29,7 @@ test('a named one that does not run, or is something else, is refused and not pa
   await refused(program('broken', 'echo "ffmpeg version 5.1"; exit 1'), /KILN_FFMPEG/);
 });
 
-test('without any, the error says what to do', async (t) => {
+test('the error without any ffmpeg says what to do', async (t) => {
   const found = await findFfmpeg({ PATH: folder }).catch((error: unknown) => error);
   if (!(found instanceof FfmpegError)) return t.regex((found as { path: string }).path, /ffmpeg-static/);
   t.regex(found.message, /apt install ffmpeg/);

@@ -30,7 +30,7 @@ test('a checkout counts its commits, from the tag of the version on when there i
   t.is((await readVersion(path)).gitVersion, `v3.2.1-1-g${hash()}`);
 });
 
-test('without a tag commits are counted from the one that wrote the version', async (t) => {
+test('the version of a tree without a tag counts commits from the one that wrote the version', async (t) => {
   const path = folder(t);
   const write = (fields: object) => {
     writeFileSync(join(path, 'package.json'), JSON.stringify({ ...fields, type: 'module' }, undefined, 2));
@@ -46,7 +46,7 @@ test('without a tag commits are counted from the one that wrote the version', as
   t.is((await readVersion(path)).gitVersion, `v3.2.1-2-g${git(path, 'rev-parse', '--short=7', 'HEAD')}`);
 });
 
-test('a packaged copy tells what was noted, another nothing', async (t) => {
+test('the version of a packaged copy is the one that was noted, and that of another copy is unknown', async (t) => {
   const path = folder(t);
   t.is((await readVersion(path)).gitVersion, 'v3.2.1-0-g0000000');
   writeFileSync(join(path, 'GIT_VERSION'), 'v3.2.1-9-gabcdef0\n');
@@ -55,7 +55,7 @@ test('a packaged copy tells what was noted, another nothing', async (t) => {
   t.is((await readVersion(path)).gitVersion, 'v3.2.1-0-gabcdef0', 'of a checkout without tags');
 });
 
-test('of this tree', async (t) => {
+test('the version of this tree is known', async (t) => {
   const { version, gitVersion } = await readVersion();
   t.regex(version, /^\d+\.\d+\.\d+$/);
   t.regex(gitVersion, /^v\d+\.\d+\.\d+-\d+-g[0-9a-f]{7,}$/);

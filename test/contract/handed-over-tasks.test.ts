@@ -91,7 +91,7 @@ test('a task goes on until another node stands by and its own moment has come', 
   t.false(owner.kind.running.has('one'));
 });
 
-test('a task that nothing interrupts is handed over at once, by whoever takes it', async (t) => {
+test('a task that nothing interrupts is handed over at once, to any node that takes it', async (t) => {
   const nodes = await open(t);
   for (const { kind } of nodes) kind.isInterruptible = false;
   await (nodes[0] as Node).everywhere.define(ONE, SPEC, KEPT);
@@ -128,7 +128,7 @@ test('a task that runs where something is missing goes on where that is, when it
   t.deepEqual(next.kind.stoodIn, ['one']);
 });
 
-test('what no node has is no reason to stay', async (t) => {
+test('a task that no node offers is no reason for a drained node to stay', async (t) => {
   const { nodes, owner } = await running(t);
   for (const { kind } of nodes) kind.suited = false;
   await drain(owner);

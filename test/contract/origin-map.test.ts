@@ -42,7 +42,7 @@ async function commands(raw: Redis): Promise<Record<string, number>> {
 
 const URL = 'ovt://[::1]:9000/app/s';
 
-test('a stream is told of as long as it is there, unless another tells of it or it came from there itself', async (t) => {
+test('a stream is in the origin map as long as it exists, unless another entry is there or it came from there itself', async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis({ port: redis.port });
   raw.on('error', () => {});
@@ -114,7 +114,7 @@ test('a thousand questions at once for one stream are one', async (t) => {
   t.is(await gets(), before + 1);
 });
 
-test('thousands of streams are told of with few commands, and candidates with one for many', async (t) => {
+test('thousands of streams are written to the origin map with few commands, and candidates with one for many', async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis({ port: redis.port });
   raw.on('error', () => {});

@@ -168,7 +168,7 @@ test('while some nodes have TLS and others not yet, a call goes through or is kn
   await t.throwsAsync(plain.forward(secure.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
 });
 
-test('who does not know the secret calls nobody, and nobody answers for a node', async (t) => {
+test('a node without the secret can neither call others nor answer for one', async (t) => {
   const port = { host: '127.0.0.1', port: 0, secrets: ['another'] };
   const {
     nodes: [a, b],
@@ -220,7 +220,7 @@ test('the secret is changed node by node, while all call each other', async (t) 
   await t.throwsAsync(after.forward(before.self, CALL, TIMEOUT), { instanceOf: UnreachableError });
 });
 
-test('what was heard on the way can be neither repeated nor changed', async (t) => {
+test('recorded calls between nodes can be neither repeated nor changed', async (t) => {
   const {
     nodes: [a, b],
   } = await open(t);
@@ -404,7 +404,7 @@ test.serial('a node that stood still hears what was answered meanwhile', async (
   await answers[1];
 });
 
-test('a node opens a stream of bytes to another, who knows whose it is', async (t) => {
+test('a node opens a stream of bytes to another, which knows its caller', async (t) => {
   for (const options of [[{}, {}], ['node 0', 'node 1'].map((name) => secured(name))]) {
     const {
       nodes: [a, b],
@@ -457,7 +457,7 @@ test('a stranger opens no stream', async (t) => {
   t.false(taken);
 });
 
-test('who is refused a stream is gone, though it does not leave', async (t) => {
+test('a stream between nodes that is refused is closed, though the caller does not close it', async (t) => {
   const {
     nodes: [a],
   } = await open(t, [{}]);
@@ -476,7 +476,7 @@ test('who is refused a stream is gone, though it does not leave', async (t) => {
   }
 });
 
-test('what is signed and of another shape harms nobody', async (t) => {
+test('signed messages of an unexpected shape do no harm', async (t) => {
   const {
     nodes: [a, b],
   } = await open(t);
@@ -522,7 +522,7 @@ test('a call with a path as long as HTTP ports take it is carried', async (t) =>
   });
 });
 
-test('what a handler throws is told of here', async (t) => {
+test('an error that a handler of calls throws is reported on its node', async (t) => {
   const faults: string[] = [];
   const {
     nodes: [a, b],

@@ -71,7 +71,7 @@ test('a task that is created on one node runs on one that has room, and every no
   t.deepEqual(await a.everywhere.list('fake', application), []);
 });
 
-test('why a task could not be created on another node is told where it was asked for, and nothing of it is left', async (t) => {
+test('the reason why another node could not create a task is returned to the caller, and no part of the task is left', async (t) => {
   const redis = await RedisServer.start(t);
   const [a, b] = await open(t, redis, { a: false, b: true });
   const create = (does: string, options = KEPT) => a.everywhere.create(fakeName('one'), { does }, options);

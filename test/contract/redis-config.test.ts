@@ -156,7 +156,7 @@ test('the copy of a later life of Redis counts more than a longer one of an earl
   t.is(values(a2).x, 'later');
 });
 
-test("what one node alone had stored becomes the cluster's", async (t) => {
+test("the configuration that one node alone had stored becomes the cluster's", async (t) => {
   const file = join(folder(t), 'config.json');
   writeFileSync(file, JSON.stringify({ version: 1, revision: 7, entries: { v: { value: 'old', revision: 5 } } }));
   const redis = await RedisServer.start(t);
@@ -193,7 +193,7 @@ for (const [later, title] of [
   [1, 'fewer changes than it'],
   [5, 'more'],
 ] as const)
-  test(`what a node alone knew and Redis has lost gives way to what the others wrote since, ${title}`, async (t) => {
+  test(`the configuration that a node alone knew and Redis has lost gives way to later writes of other nodes, ${title}`, async (t) => {
     const file = join(folder(t), 'config.json');
     const redis = await RedisServer.start(t);
     const proxy = await TcpProxy.open(t, redis.port);
@@ -297,7 +297,7 @@ test('a node that starts without Redis has what it knew, and follows when it com
   t.false(again.config.stale);
 });
 
-test('a write that Redis does not answer may be done, one that it does not get is not; the API tells one from the other', async (t) => {
+test('a write that Redis does not answer may be done, one that it does not get is not; the API distinguishes them', async (t) => {
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const cluster = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` });
@@ -401,7 +401,7 @@ test('removing much at once looks through the configuration once, in few steps',
     t.true(calls(command) < 100, `${command}: ${calls(command)}`);
 });
 
-test.serial('a disk that takes its time holds up nobody, and is given the last state, not each', async (t) => {
+test.serial('a slow disk holds up no write, and is given the last state, not each', async (t) => {
   const redis = await RedisServer.start(t);
   const file = join(folder(t), 'config.json');
   const disk = Promise.withResolvers<void>();

@@ -137,7 +137,7 @@ test('Sentinel: nodes follow the master to where it is', async (t) => {
   await until('held as before', () => 'lease' in claim && claim.lease.valid);
 });
 
-test('Sentinel: a new master is told of while the old one is still asked for', async (t) => {
+test('a new master is announced by Sentinel while the old one is still asked for', async (t) => {
   const [old, next] = await Promise.all([RedisServer.start(t), RedisServer.start(t)]);
   const sentinel = await FakeSentinel.listen(t, old.port);
   const node = await openNode(t, 'a', { sentinels: [sentinel.url], master: 'mymaster' });
@@ -252,7 +252,7 @@ test('a Redis that swallows everything costs a bounded time, and is left for one
   t.is(lost?.reachable === false && lost.reason, 'no answer in time');
 });
 
-test('one report when Redis goes and one when it is back, however often it is tried', async (t) => {
+test('a Redis outage is reported once, and its end once, however often Redis is tried', async (t) => {
   const redis = await RedisServer.start(t);
   const faults: Error[] = [];
   const reports: StoreReport[] = [];
@@ -285,7 +285,7 @@ test('one report when Redis goes and one when it is back, however often it is tr
   t.deepEqual(faults, []);
 });
 
-test('a Redis that is not there at the start, and then lets nobody in, is reported with what an operator has to mend', async (t) => {
+test('a Redis that is not there at the start, and then rejects all, is reported with what an operator has to mend', async (t) => {
   const [port = 0] = freePorts(1);
   const reports: StoreReport[] = [];
   const onStore = (report: StoreReport): void => void reports.push(report);
@@ -306,7 +306,7 @@ test('a Redis that is not there at the start, and then lets nobody in, is report
   t.false(JSON.stringify(reports).includes('of-this-test'));
 });
 
-test.serial('what Redis answered while this process stood still is no answer that came too late', async (t) => {
+test.serial('an answer of Redis that came while this process stood still is not late', async (t) => {
   const redis = await RedisServer.start(t);
   const node = await openNode(t, 'a', { url: redis.url });
   t.true('lease' in (await node.claim('before', 1, STOP)));

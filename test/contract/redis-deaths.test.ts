@@ -74,7 +74,7 @@ const met = (from: Cluster, { self: to }: Pick<Cluster, 'self'>) =>
     return (await from.forward(to, call, 1000).catch(() => undefined)) !== undefined;
   });
 
-test('what a killed process held is free at once, and nodes that had nothing to do with it hear of it', async (t) => {
+test('the claims of a killed process are free at once, and nodes that were not involved are notified', async (t) => {
   const redis = await RedisServer.start(t);
   const { open, names } = witnesses();
   const nodes = await Promise.all(['a', 'b', 'd', 'e'].map((id) => open(t, id, { url: redis.url })));
@@ -183,7 +183,7 @@ test('a node that is cut off from Redis alone is not buried, nor one whose port 
   t.false(leases.some(({ signal }) => signal.aborted));
 });
 
-test('one that is buried and lives stops what it has at once, and joins anew', async (t) => {
+test('a node that was marked dead and lives stops what it has at once, and joins anew', async (t) => {
   const redis = await RedisServer.start(t);
   const { open, names } = witnesses();
   const a = await open(t, 'a', { url: redis.url });
@@ -249,7 +249,7 @@ test('a process that takes the id of another gets nothing that a subscription or
   }
 });
 
-test('in a Redis Cluster, where a subscription may be counted elsewhere, nobody alive is buried', async (t) => {
+test('in a Redis Cluster, where a subscription may be counted elsewhere, no living node is marked dead', async (t) => {
   const { redis } = await openRedisCluster(t);
   const { open, names } = witnesses();
   const parts = await Promise.all(['a', 'b', 'c'].map((id) => openBehindForwarder(t, open, id, redis)));

@@ -129,7 +129,7 @@ test('a Redis that comes back with what it had goes on', async (t) => {
   t.is((await b.ownerOf('k'))?.fence, lease.fence);
 });
 
-test('while nobody has a Redis holders go on, for longer than the time to live, and nobody takes over when it is back', async (t) => {
+test('claim holders without any Redis go on, for longer than the time to live, and no node takes over when it is back', async (t) => {
   // its holder asks the others before the time to live is over: also where all of them are slow
   const timing = { ...TIMING, ttl: 3 * TIMING.ttl, grace: 3 * TIMING.grace, forget: 3 * TIMING.forget };
   const {
@@ -183,7 +183,7 @@ test('a node that alone is cut off stops what may run once only; others take ove
   }
 });
 
-test('one that cannot reach a node that was alive does not go on without Redis', async (t) => {
+test('a node that cannot reach one that was alive does not go on without Redis', async (t) => {
   const {
     redis,
     nodes: [a],
@@ -225,7 +225,7 @@ test('a process that was stopped for longer than its lease sees its loss before 
   await once(child, 'exit');
 });
 
-test('who watches misses nothing though messages are lost', async (t) => {
+test('a watcher of claims misses nothing though messages are lost', async (t) => {
   const {
     redis,
     nodes: [a, b],
@@ -247,7 +247,7 @@ test('who watches misses nothing though messages are lost', async (t) => {
   );
 });
 
-test('a claim of a node that died is told of as gone when its time is over', async (t) => {
+test('a claim of a node that died is reported as gone when its time is over', async (t) => {
   const {
     redis,
     nodes: [a],
@@ -321,7 +321,7 @@ test('nodes hear of a new one at once, so that they can ask it when Redis is gon
   t.true(await until('it is known', () => a.nodes().some(({ id }) => id === 'b')));
 });
 
-test('a node that starts without Redis asks who was there last before it lets anybody have a key', async (t) => {
+test('a node that starts without Redis asks those that were there last before it gives a key to any', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const nodesFile = join(folder, 'nodes.json');
@@ -351,7 +351,7 @@ test('a node that starts without Redis asks who was there last before it lets an
   t.true((await again.ownerOf('s/x'))!.fence >= fence);
 });
 
-test('nothing is placed on a node before it has told of itself', async (t) => {
+test('a node that has not described itself yet is given nothing', async (t) => {
   const {
     redis,
     nodes: [a],
@@ -389,7 +389,7 @@ test('a node that retires while Redis is away drains when it is back', async (t)
   t.is(place(b.nodes())?.id, 'b');
 });
 
-test('what a node knows of the others last survives a file that is damaged, and lives of theirs', async (t) => {
+test('the last known state of other nodes survives a damaged file, and new incarnations', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const nodesFile = join(folder, 'nodes.json');
@@ -436,7 +436,7 @@ test('another process with the same id takes its place, and the one before hears
   t.not(again.self.incarnation, a.self.incarnation);
 });
 
-test('in a Redis that came back empty nobody gets what another has held, though that one comes later', async (t) => {
+test('in a Redis that came back empty no node gets what another has held, though that one comes later', async (t) => {
   // however long it takes here until that one is back
   const timing = { ...TIMING, grace: 10_000 };
   const {
@@ -460,7 +460,7 @@ test('in a Redis that came back empty nobody gets what another has held, though 
   t.false(pushed.signal.aborted);
 });
 
-test('what a holder keeps while Redis is away is there for the next; a claim whose answer is late loses nothing of it', async (t) => {
+test('a value that a holder keeps while Redis is away is inherited; a claim with a late answer loses nothing of it', async (t) => {
   const {
     redis,
     nodes: [a, b],
@@ -488,7 +488,7 @@ test('what a holder keeps while Redis is away is there for the next; a claim who
   t.is(next.inherited, 'written meanwhile');
 });
 
-test('what is malformed in Redis is passed over and told of; everything else goes on', async (t) => {
+test('malformed entries in Redis are skipped and reported; the rest goes on', async (t) => {
   const redis = await RedisServer.start(t);
   const faults: string[] = [];
   const [a, b] = (await Promise.all(

@@ -71,7 +71,7 @@ test('a beat costs Redis the same, whatever its node holds', async (t) => {
   t.true(leases.every(({ valid }) => valid));
 });
 
-test('what is kept stays as long as the claim, however short it is kept after it', async (t) => {
+test('a kept value stays as long as its claim, however short it is kept after that', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url });
   const keeping = { ...STOP, keepMs: 500 };
@@ -85,7 +85,7 @@ test('what is kept stays as long as the claim, however short it is kept after it
   t.true(left <= 500, 'it ends with its time');
 });
 
-test('all claims of a node that died are dropped, more than one step takes among them, and told of', async (t) => {
+test('all claims of a node that died are dropped, more than one step takes among them, and reported', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url });
   const raw = admin(t, redis);
@@ -154,7 +154,7 @@ test('a node that hears that another has its id holds nothing any more when its 
   t.true(next.valid);
 });
 
-test('a key that was taken for nobody is free when the time of its former owner is over', async (t) => {
+test('a key that was taken over without a new holder is free when the time of its former owner is over', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url });
   const b = await openNode(t, 'b', { url: redis.url });
@@ -252,7 +252,7 @@ test('a process that stands still for less than its time to live and the time to
   t.false(lines.includes('lost'));
 });
 
-test('what may run only once is free when the time of its node is over, before it is known what became of that', async (t) => {
+test("a claim that may run only once is free when the time of its node is over, before that node's fate is known", async (t) => {
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url });
   const raw = admin(t, redis);
@@ -285,7 +285,7 @@ for (const [what, asker] of [
   ['was started anew since', async (a: Cluster) => `${a.self.id} before`],
   ['has not heard that it is to', async (a: Cluster) => `${a.self.id} ${a.self.incarnation}`],
 ] as const)
-  test(`a node that is to ask another one and ${what} holds up nobody`, async (t) => {
+  test(`a node that is to ask another one and ${what} holds up no claim`, async (t) => {
     const redis = await RedisServer.start(t);
     const a = await openNode(t, 'a', { url: redis.url });
     const { process: child } = await startChild(t, redis.url, 'child', 'k', CONTINUE);
@@ -297,7 +297,7 @@ for (const [what, asker] of [
     await until('free', async () => 'lease' in (await a.claim('k', 2, STOP)));
   });
 
-test('who asked a node and says what it heard when others ask is not believed', async (t) => {
+test('the verdict of an earlier asker about a silent node is rejected', async (t) => {
   const redis = await RedisServer.start(t);
   const { node: a, proxy } = await openOnProxy(t, redis, 'a');
   const b = await openNode(t, 'b', { url: redis.url });
@@ -311,7 +311,7 @@ test('who asked a node and says what it heard when others ask is not believed', 
   t.like(await b.claim('pushed', 2, STOP), { owner: { id: 'a' } });
 });
 
-test('nothing is left of what a process had lost when another one has its id', async (t) => {
+test('the note about dropped claims of a dead process is removed when another one has its id', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await openNode(t, 'a', { url: redis.url });
   const raw = admin(t, redis);

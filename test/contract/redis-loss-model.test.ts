@@ -102,7 +102,7 @@ async function act(random: Random, member: Member, model: Model, written: Set<st
 }
 
 for (const seed of ALL ? [1, 2, 3, 4] : [1])
-  test(`whatever Redis loses, no holder loses its key and no key has two (seed ${seed})`, async (t) => {
+  test(`no holder loses its key and no key has two holders, whatever Redis loses (seed ${seed})`, async (t) => {
     const random = new Random(seed);
     const model = new Model();
     const redis = await RedisServer.start(t);

@@ -81,7 +81,7 @@ test('a node that has lost its connections reads only what has changed since, as
   t.true(leases.every(({ signal }) => !signal.aborted));
 });
 
-test('a change of one claim is told to all nodes, which need not ask for it', async (t) => {
+test('a change of one claim is sent to all nodes, which need not ask for it', async (t) => {
   const { redis } = await open(t);
   const a = await openNode(t, 'a', { url: redis.url });
   const counts = { commands: 0, beats: 0 };

@@ -4,7 +4,7 @@ import { openNode } from '../support/cluster/cluster.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { until } from '../support/time/until.ts';
 
-test('that Redis has lost everything is told', async (t) => {
+test('the loss of all data of Redis is reported', async (t) => {
   const redis = await RedisServer.start(t);
   const node = await openNode(t, 'a', { url: redis.url });
   await node.records.put([{ id: 'one', value: 1 }]);

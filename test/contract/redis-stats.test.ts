@@ -163,7 +163,7 @@ test('a thousand rows of a node that left go in steps, also when it is back befo
   t.is(await total(), 10);
 });
 
-test('of a thousand rows only what changed is told, in steps that are over soon', async (t) => {
+test('of a thousand rows only what changed is sent, in steps that are over soon', async (t) => {
   const redis = await RedisServer.start(t);
   // of the scripts that are counted few are beats
   const timing = { ...TIMING, beat: 2000, ttl: 6000 };
@@ -192,7 +192,7 @@ test('of a thousand rows only what changed is told, in steps that are over soon'
   );
 });
 
-test('nothing names a node any more that is gone for good, and what it counted stays', async (t) => {
+test('no statistics name a node that is gone for good, and what it counted stays', async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis(redis.url);
   t.teardown(() => raw.disconnect());
@@ -235,7 +235,7 @@ test('a node that has left and is back counts what it counts, once', async (t) =
   t.deepEqual((await sum(a))?.counters, { bytes: 27 });
 });
 
-test('what is in the sums counts once when Redis loses something else, or comes back older', async (t) => {
+test("bytes in the cluster's sums count once when Redis loses other data, or comes back older", async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis(redis.url);
   raw.on('error', () => {});
@@ -263,7 +263,7 @@ test('what is in the sums counts once when Redis loses something else, or comes 
   t.deepEqual(await report(), expected);
 });
 
-test('in a Redis that comes back older nothing counts that a node has no longer', async (t) => {
+test('statistics that a node no longer has are not counted when Redis comes back older', async (t) => {
   const redis = await RedisServer.start(t);
   const [a, b] = [await openNode(t, 'a', { url: redis.url }), await openNode(t, 'b', { url: redis.url })];
   const moved: StatsRow = { ...row(5, 1), key: 'moved' };

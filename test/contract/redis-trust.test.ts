@@ -170,7 +170,7 @@ test('writes of two nodes at the same time are all signed for the revision that 
   t.deepEqual(reports, []);
 });
 
-test('what a node brings back into an emptied Redis is signed', async (t) => {
+test('entries that a node brings back into an emptied Redis are signed', async (t) => {
   const { node, raw, stored } = await open(t);
   const { cluster: a, reports } = await node('a');
   await change(a, 'x', 1);
@@ -183,7 +183,7 @@ test('what a node brings back into an emptied Redis is signed', async (t) => {
   t.deepEqual([...reports, ...ofB], []);
 });
 
-test('while the secret is changed everybody takes entries and rows, and afterwards those written before', async (t) => {
+test('while the secret is changed all nodes take entries and rows, and afterwards those written before', async (t) => {
   const { node, stored } = await open(t);
   const old = await node('old', at('former'));
   await change(old.cluster, 'first', 1);
@@ -241,7 +241,7 @@ test('a node that cannot ask one that is silent does not judge it: its streams s
   t.like(await b.claim('pushed', 2, { silence: 'continue' }), { owner: { id: 'a' } });
 });
 
-test('what a node has that nobody can ask is free when it would be forgotten', async (t) => {
+test('the claim of a node that cannot be asked is free when the node would be forgotten', async (t) => {
   const { redis, node } = await open(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const timing = { timing: { ...TIMING, forget: 1.5 * TIMING.ttl } };
@@ -253,7 +253,7 @@ test('what a node has that nobody can ask is free when it would be forgotten', a
   await until('it is free', async () => 'lease' in (await a.claim('k', 2, { silence: 'continue' })));
 });
 
-test('an earlier row of a node changes nothing for who has seen a later one', async (t) => {
+test('an earlier row of a node changes nothing for nodes that have seen a later one', async (t) => {
   const { node, raw, redis } = await open(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const a = await node('a');
@@ -279,7 +279,7 @@ test('an earlier row of a node changes nothing for who has seen a later one', as
   t.deepEqual([...a.reports, ...late.reports], []);
 });
 
-test('of a row that was changed the last that the node has said stays', async (t) => {
+test('the last row that a node wrote stays when Redis has a changed one', async (t) => {
   const { node, raw } = await open(t);
   const [a, b] = [await node('a'), await node('b')];
   b.cluster.describe({ load: 0.5, full: false, info: { version: 'true' } });

@@ -89,7 +89,7 @@ test('a Redis that has followed another one for a moment gets back what that one
   t.true(held.valid);
 });
 
-test('in a Redis that comes back older a node that knew nothing of it gets no name that is in use', async (t) => {
+test('a node that knew nothing gets no name that is in use when Redis comes back older', async (t) => {
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` }, { timing: ENDLESS });
@@ -123,7 +123,7 @@ for (const lost of [
   'config',
   'config:log',
 ])
-  test(`when Redis loses ${lost} alone, nothing ends and nothing is given away`, async (t) => {
+  test(`no claim ends or is given away when Redis loses ${lost} alone`, async (t) => {
     const redis = await RedisServer.start(t);
     const a = await openNode(t, 'a', { url: redis.url }, { timing: ENDLESS });
     const b = await openNode(t, 'b', { url: redis.url }, { timing: ENDLESS });
@@ -165,7 +165,7 @@ test('an emptied Redis serves again as soon as all nodes have said what they hav
   t.false(held.signal.aborted);
 });
 
-test('what was cut off for long claims again before strangers may', async (t) => {
+test('a claim of a node that was cut off for long is confirmed before other nodes may take it', async (t) => {
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` }, { timing: ENDLESS });
@@ -182,7 +182,7 @@ test('what was cut off for long claims again before strangers may', async (t) =>
   t.is('owner' in claim && claim.owner.id, 'a');
 });
 
-test('a node tells which settings of Redis endanger what is in it', async (t) => {
+test('a node reports which settings of Redis endanger its data', async (t) => {
   const redis = await RedisServer.start(t, { args: ['--maxmemory-policy', 'allkeys-lru'] });
   const reports: StoreSettings[] = [];
   await openNode(t, 'a', { url: redis.url }, { onSettings: (settings) => reports.push(settings) });
@@ -190,7 +190,7 @@ test('a node tells which settings of Redis endanger what is in it', async (t) =>
   t.deepEqual(reports, [{ evictionPolicy: 'allkeys-lru', writesAlone: false }]);
 });
 
-test('a node that knows nobody does not open an emptied Redis before others have claimed again', async (t) => {
+test('a node that knows no other does not open an emptied Redis before others have claimed again', async (t) => {
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const a = await openNode(t, 'a', { url: `redis://127.0.0.1:${proxy.port}` }, { timing: ENDLESS });
@@ -209,7 +209,7 @@ test('a node that knows nobody does not open an emptied Redis before others have
   t.false(pushed.signal.aborted);
 });
 
-test('what has changed hands since the state that came back stays with its last holder', async (t) => {
+test('a claim that changed hands after the restored state of Redis stays with its last holder', async (t) => {
   const redis = await RedisServer.start(t);
   const proxy = await TcpProxy.open(t, redis.port);
   const url = `redis://127.0.0.1:${proxy.port}`;
@@ -258,7 +258,7 @@ test('a restart during a recovery loses no configuration', async (t) => {
   t.deepEqual([...late.config.entries().keys()].sort(), ['x', 'y']);
 });
 
-test('what was removed stays removed on every node when Redis comes back as it was before', async (t) => {
+test('an entry that was removed stays removed on every node when Redis comes back as it was before', async (t) => {
   const redis = await RedisServer.start(t);
   const open = async (id: string) => {
     const proxy = await TcpProxy.open(t, redis.port);
@@ -330,7 +330,7 @@ test('a state of an earlier epoch is not taken for the present one', async (t) =
 });
 
 for (const lost of ['staged', 'epoch:nodes'])
-  test(`when Redis loses ${lost} during a recovery, no configuration is lost`, async (t) => {
+  test(`no configuration is lost when Redis loses ${lost} during a recovery`, async (t) => {
     const redis = await RedisServer.start(t);
     const raw = admin(t, redis);
     const proxy = await TcpProxy.open(t, redis.port);

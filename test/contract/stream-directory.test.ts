@@ -30,7 +30,7 @@ async function publish({ application, names, cluster }: Node, name: string) {
   return input;
 }
 
-test('what another node has is found, listed and forgotten with it', async (t) => {
+test('the stream of another node is found, listed and forgotten with that node', async (t) => {
   const redis = await RedisServer.start(t);
   const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
   t.is(await a.directory.locate(a.application, 'one-out'), undefined);
@@ -51,7 +51,7 @@ test('what another node has is found, listed and forgotten with it', async (t) =
   t.is(await a.directory.locate(a.application, 'one-out'), undefined);
 });
 
-test('who asks again and again for what nobody has asks Redis now and then only', async (t) => {
+test('repeated requests for a stream that no node has ask Redis now and then only', async (t) => {
   const redis = await RedisServer.start(t);
   const raw = new Redis({ port: redis.port });
   t.teardown(() => raw.disconnect());
@@ -64,7 +64,7 @@ test('who asks again and again for what nobody has asks Redis now and then only'
   t.true(count < 250, `${count}`);
 });
 
-test('what nobody had is found as soon as somebody has it', async (t) => {
+test('a stream that no node had is found as soon as one has it', async (t) => {
   const redis = await RedisServer.start(t);
   const [a, b] = [await open(t, redis, 'a'), await open(t, redis, 'b')];
   const publishing = publish(b, 'one');

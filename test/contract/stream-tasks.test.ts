@@ -71,7 +71,7 @@ function faults(counts: readonly Count[]): string[] {
   });
 }
 
-test('who deletes a task is told how it was at its end, on whichever node that was', async (t) => {
+test('the caller that deletes a task receives its last state, on whichever node that was', async (t) => {
   const redis = await RedisServer.start(t);
   const { nodes } = await open(t, redis, ['a', 'b']);
   const [a, b] = nodes;
@@ -118,7 +118,7 @@ test('a task waits for its stream, runs where that appears, and hands on what it
   t.false(await b.everywhere.remove(ONE));
 });
 
-test('of many who create a task of one id at once one does', async (t) => {
+test('of many nodes that create a task of one id at once one does', async (t) => {
   const redis = await RedisServer.start(t);
   const { nodes } = await open(t, redis, ['a', 'b', 'c']);
   const outcomes = await Promise.allSettled(
@@ -208,7 +208,7 @@ test('a drained node keeps the tasks of its streams, and the node where they ret
   t.deepEqual(faults(counts), []);
 });
 
-test('what a waiting task has outlives the claims in Redis, and Redis itself', async (t) => {
+test('the progress of a waiting task outlives the claims in Redis, and Redis itself', async (t) => {
   const redis = await RedisServer.start(t);
   const { nodes } = await open(t, redis, ['a', 'b']);
   const [a, b] = nodes;
@@ -377,7 +377,7 @@ test('an owner whose process stood still counts nothing any more', async (t) => 
   await waits(30, a, b);
 });
 
-test('what an earlier owner keeps late does not take the place of what its successor has', async (t) => {
+test('the late progress of an earlier owner does not replace that of its successor', async (t) => {
   const redis = await RedisServer.start(t);
   const { nodes } = await open(t, redis, ['a', 'b']);
   const [a, b] = nodes;

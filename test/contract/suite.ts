@@ -45,7 +45,7 @@ export function contract(name: string, open: Open): void {
     test(`${name}: ${title}`, async (t) => run(t, await open(t, count)));
   };
 
-  clause('of many who claim a key at once one gets it, and the others hear who', 5, async (t, clients) => {
+  clause('of many that claim a key at once one gets it, and the others learn its owner', 5, async (t, clients) => {
     for (let round = 0; round < 10; round++) {
       const claims = await Promise.all(
         clients.map(async (client) => {
@@ -74,7 +74,7 @@ export function contract(name: string, open: Open): void {
     t.is(await clients[0]?.ownerOf('k'), undefined);
   });
 
-  clause('taking a key ends the lease of who had it', 2, async (t, [a, b]) => {
+  clause('taking over a key ends the lease of its former holder', 2, async (t, [a, b]) => {
     const old = leaseOf(await (a as Cluster).claim('k', 'old', STOP));
     const lost = new Promise((resolve) => old.signal.addEventListener('abort', resolve));
     const taken = leaseOf(await (b as Cluster).claim('k', 'new', { ...STOP, take: true }));
@@ -113,7 +113,7 @@ export function contract(name: string, open: Open): void {
   });
 
   clause(
-    'what a holder keeps is for the next, until that one keeps something else; nobody is told of it',
+    'a value that a holder keeps is for the next, until that one keeps another; watchers are not notified of it',
     2,
     async (t, [a, b]) => {
       const keeping = { ...STOP, keepMs: 60_000 };
@@ -148,22 +148,26 @@ export function contract(name: string, open: Open): void {
     },
   );
 
-  clause('what a holder keeps right before it changes or releases the claim is for the next', 2, async (t, [a, b]) => {
-    const keeping = { ...STOP, keepMs: 60_000 };
-    for (const changes of [false, true]) {
-      const lease = leaseOf(await (a as Cluster).claim('k', null, keeping));
-      // what comes of the call itself does not matter: it may be over after the claim
-      const kept = lease.keep(`of the last: ${changes}`).catch(() => undefined);
-      if (changes) await lease.update('changed');
-      await lease.release();
-      await kept;
-      const next = leaseOf(await (b as Cluster).claim('k', null, keeping));
-      t.is(next.inherited, `of the last: ${changes}`);
-      await next.release();
-    }
-  });
+  clause(
+    'a value that a holder keeps right before it changes or releases the claim is for the next',
+    2,
+    async (t, [a, b]) => {
+      const keeping = { ...STOP, keepMs: 60_000 };
+      for (const changes of [false, true]) {
+        const lease = leaseOf(await (a as Cluster).claim('k', null, keeping));
+        // what comes of the call itself does not matter: it may be over after the claim
+        const kept = lease.keep(`of the last: ${changes}`).catch(() => undefined);
+        if (changes) await lease.update('changed');
+        await lease.release();
+        await kept;
+        const next = leaseOf(await (b as Cluster).claim('k', null, keeping));
+        t.is(next.inherited, `of the last: ${changes}`);
+        await next.release();
+      }
+    },
+  );
 
-  clause('what is kept by one whose claim was taken meanwhile does not bring the claim back', 2, async (t, [a, b]) => {
+  clause('a value kept by a holder whose claim was taken over does not bring the claim back', 2, async (t, [a, b]) => {
     const keeping = { ...STOP, keepMs: 60_000 };
     const first = leaseOf(await (a as Cluster).claim('k', null, keeping));
     // it may come before the claim is taken, or fail
@@ -175,7 +179,7 @@ export function contract(name: string, open: Open): void {
     await until('nobody has it', async () => (await (a as Cluster).ownerOf('k')) === undefined);
   });
 
-  clause('what is kept is gone when its time is over, and at once where none was asked for', 2, async (t, [a, b]) => {
+  clause('a kept value is gone when its time is over, and at once where none was asked for', 2, async (t, [a, b]) => {
     const plain = leaseOf(await (a as Cluster).claim('plain', null, STOP));
     await plain.keep('not kept');
     await plain.release();
@@ -200,7 +204,7 @@ export function contract(name: string, open: Open): void {
     for (const [key, owner] of await (b as Cluster).list('')) t.is(owner.meta, key);
   });
 
-  clause('who watches a path is told everything that is there and everything that changes', 3, async (t, [a, b, c]) => {
+  clause('a watcher of a path is notified of every claim that exists and every change', 3, async (t, [a, b, c]) => {
     await (a as Cluster).claim('w/before', 0, STOP);
     await (b as Cluster).list('');
     const { owners, calls, undo } = mirrored(b as Cluster, 'w');
@@ -227,7 +231,7 @@ export function contract(name: string, open: Open): void {
     t.is(calls.length, count);
   });
 
-  clause('what was written on one node is there on every other after sync', 3, async (t, clients) => {
+  clause('an entry that was written on one node is there on every other after sync', 3, async (t, clients) => {
     const [a, b] = clients as [Cluster, Cluster, Cluster];
     for (let n = 1; n <= 15; n++) {
       const writer = clients[n % 3] as Cluster;
@@ -251,7 +255,7 @@ export function contract(name: string, open: Open): void {
     values.forEach((value, n) => t.deepEqual((b as Cluster).config.entries().get(`v/${n}`)?.value, value));
   });
 
-  clause('removing what is not there is told, too', 2, async (t, [a, b]) => {
+  clause('the removal of an entry that does not exist is announced', 2, async (t, [a, b]) => {
     const heard: string[] = [];
     await (a as Cluster).config.write([{ key: 'vhost', value: 1, seen: 0 }]);
     await (b as Cluster).config.sync();
@@ -363,7 +367,7 @@ export function contract(name: string, open: Open): void {
     },
   );
 
-  clause('what has seen a position of another node has every entry that it had', 2, async (t, [a, b]) => {
+  clause('a client that has seen a position of another node has every entry that it had', 2, async (t, [a, b]) => {
     const [one, other] = [(a as Cluster).config, (b as Cluster).config];
     for (let n = 0; n < 20; n++) {
       await one.write([{ key: `k/${n}`, value: n, seen: 0 }]);
@@ -475,7 +479,7 @@ export function contract(name: string, open: Open): void {
     t.is(await asker.lives({ id: 'unknown', incarnation: '1' }), undefined);
   });
 
-  clause('nodes know each other, with what they tell of themselves', 2, async (t, [a, b]) => {
+  clause('nodes know each other, with what they publish of themselves', 2, async (t, [a, b]) => {
     (a as Cluster).describe({ load: 0.25, full: true, info: { version: '1', streams: 3 } });
     const row = await until('what a says', () =>
       (b as Cluster).nodes().find(({ id, load }) => id === (a as Cluster).self.id && load === 0.25),
@@ -500,7 +504,7 @@ export function contract(name: string, open: Open): void {
     await t.throwsAsync((b as Cluster).drain('nobody'), { instanceOf: NoNodeError });
   });
 
-  clause('an event tells that nodes say something else of themselves, or drain', 2, async (t, [a, b]) => {
+  clause('an event reports that nodes change their description, or drain', 2, async (t, [a, b]) => {
     const [node, other] = [a as Cluster, b as Cluster];
     const row = () => other.nodes().find(({ id }) => id === node.self.id);
     const heard: string[] = [];
@@ -516,7 +520,7 @@ export function contract(name: string, open: Open): void {
     t.is(new Set(heard).size, 3);
   });
 
-  clause('a node that retires drains, and nobody can undo it', 2, async (t, [a, b]) => {
+  clause('a node that retires drains, and no call can undo it', 2, async (t, [a, b]) => {
     const node = a as Cluster;
     const heard: boolean[] = [];
     node.events.on('drain', (draining) => heard.push(draining));
@@ -532,7 +536,7 @@ export function contract(name: string, open: Open): void {
     t.deepEqual(heard, [true]);
   });
 
-  clause('a record is finished once, whoever tries, and never put again', 3, async (t, clients) => {
+  clause('a record is finished once, whichever node tries, and never put again', 3, async (t, clients) => {
     const [a, b] = clients as [Cluster, Cluster, Cluster];
     const value = { text: 'ü "quoted" \n line', list: [1, null, {}] };
     t.deepEqual(await a.records.put([{ id: 'one', value }]), [true]);

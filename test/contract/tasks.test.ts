@@ -114,7 +114,7 @@ test('of two that create the same task at once one does', async (t) => {
   t.is(runner('one', ...nodes).length, 1);
 });
 
-test('one that fails at its creation leaves nothing; later it is tried again by its owner; one that is over is deleted', async (t) => {
+test('a task that fails at its creation leaves nothing; later its owner tries it again; one that is over is deleted', async (t) => {
   const redis = await RedisServer.start(t);
   const a = await open(t, redis, 'a');
   await t.throwsAsync(a.tasks.createHere(fakeName('bad'), { does: 'fail' }, KEPT), { message: 'it fails' });

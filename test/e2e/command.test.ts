@@ -25,7 +25,7 @@ function run(args: readonly string[], env: NodeJS.ProcessEnv = {}, uid?: number)
   });
 }
 
-test.serial('--version and --help tell and end', async (t) => {
+test.serial('--version and --help print and end', async (t) => {
   const version = await run(['--version']);
   t.is(version.code, 0);
   t.regex(version.stdout, /^Kiln \d+\.\d+\.\d+ \(v\d+\.\d+\.\d+-\d+-g[0-9a-f]{7,}\)\n$/);
@@ -159,7 +159,7 @@ test.serial(
   },
 );
 
-test.serial('a second server on the same files says which file, and who uses it', async (t) => {
+test.serial('a second server on the same files says which file, and which process uses it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-second-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const first = await Kiln.start({ storage: folder });
@@ -188,7 +188,7 @@ test.serial('--check counts warnings and names what was probably meant', async (
   t.is(lines.at(-1), `${file} is valid, 2 warnings`);
 });
 
-test.serial('a generated token is told once and works; a given one is never printed', async (t) => {
+test.serial('a generated token is printed once and works; a given one is never printed', async (t) => {
   const generated = await Kiln.start({ env: { KILN_ACCESS_TOKEN: undefined } });
   t.teardown(() => generated.stop());
   const token = await until('the token is told', () => /kiln:[0-9a-f]{32}/.exec(generated.stdout)?.[0]);
@@ -211,16 +211,19 @@ test.serial('SIGTERM ends it with 0 and frees its ports', async (t) => {
   await kiln.stop();
 });
 
-test.serial('SIGTERM tells viewers on a WebSocket that the server goes away, and does not wait for them', async (t) => {
-  const kiln = await Kiln.start();
-  t.teardown(() => kiln.stop());
-  const socket = new WebSocket(kiln.httpUrl('/app/stream').replace('http', 'ws'));
-  await new Promise((resolve, reject) => {
-    socket.addEventListener('open', resolve);
-    socket.addEventListener('error', reject);
-  });
-  const closed = new Promise<number>((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)));
-  kiln.signal('SIGTERM');
-  t.is(await closed, 1001);
-  t.is(await kiln.exited(), 0);
-});
+test.serial(
+  'SIGTERM notifies viewers on a WebSocket that the server goes away, and does not wait for them',
+  async (t) => {
+    const kiln = await Kiln.start();
+    t.teardown(() => kiln.stop());
+    const socket = new WebSocket(kiln.httpUrl('/app/stream').replace('http', 'ws'));
+    await new Promise((resolve, reject) => {
+      socket.addEventListener('open', resolve);
+      socket.addEventListener('error', reject);
+    });
+    const closed = new Promise<number>((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)));
+    kiln.signal('SIGTERM');
+    t.is(await closed, 1001);
+    t.is(await kiln.exited(), 0);
+  },
+);

@@ -17,7 +17,7 @@ async function open(t: ExecutionContext, view: string) {
   return { ...console, press };
 }
 
-test('a push starts to each kind of address, with a key that nobody reads on the screen', async (t) => {
+test('a push starts to each kind of address, with a key that the screen hides', async (t) => {
   const { page, app, press } = await open(t, STREAM_VIEW);
   const [url, key] = [page.getByLabel('URL'), page.getByLabel('Stream key')];
   t.is(await key.getAttribute('type'), 'password');

@@ -84,7 +84,7 @@ test('a stream is found, looked at and disconnected; what strangers send is text
   t.deepEqual(errors, []);
 });
 
-test('a stream tells its viewers by protocol, its playlists, and addresses of every output', async (t) => {
+test('the console shows viewers of a stream by protocol, its playlists, and addresses of every output', async (t) => {
   const { page, output, errors } = await open(t);
   for (let at = 10; at < 35; at++) addViewer(output, `viewer-${at}`, at === 10 ? 'webrtc' : 'llhls');
   await signIn(page);
@@ -143,7 +143,7 @@ test('the busiest streams are on top, with viewers and bitrate on a telephone, a
   t.is(await year.count(), 1);
 });
 
-test('of many streams the first ones are shown, and the others are found by order and filter', async (t) => {
+test('the first ones of many streams are shown, and the others are found by order and filter', async (t) => {
   const { page, registry } = await open(t);
   const application = registry.vhost('default').application('app');
   for (let n = 0; n < 250; n++) {
@@ -167,7 +167,7 @@ test('of many streams the first ones are shown, and the others are found by orde
   t.false(await page.getByText('are shown.').isVisible());
 });
 
-test('what is not known yet is not said to be missing, and an address that is no view is none', async (t) => {
+test('the console does not call unknown data missing, and an unknown address shows no view', async (t) => {
   const { page, errors } = await open(t);
   const { promise: held, resolve: release } = Promise.withResolvers<void>();
   await page.route('**/v1/cluster/nodes', async (route) => {
@@ -187,7 +187,7 @@ test('what is not known yet is not said to be missing, and an address that is no
   t.deepEqual(errors, []);
 });
 
-test('a server that is away, late, out of order or not whole is told apart from a fault of the page', async (t) => {
+test('a server that is away, late, out of order or not whole is distinguished from a fault of the page', async (t) => {
   const { page, errors } = await open(t);
   const trouble = async (text: string | RegExp) => {
     await page.locator('#trouble').filter({ hasText: text }).waitFor();

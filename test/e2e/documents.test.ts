@@ -114,7 +114,7 @@ for (const page of pages.filter((one) => commandsOf(one) !== '')) {
   });
 }
 
-test('every page that calls the API is run, or told why not', (t) => {
+test('every documentation page that calls the API is run, or has a reason not to be', (t) => {
   const calling = pages.filter((page) => /^curl -u \$token/m.test(text(page)));
   t.true(calling.length > 8);
   for (const page of calling) t.not(commandsOf(page) === '', NOT_RUN[page] === undefined, page);

@@ -65,7 +65,7 @@ test('the webhook server admits encoders with the token, and hls.js plays them i
   t.regex(heard, /^opening outgoing \w+ 127\.0\.0\.1 \/app\/live\/llhls\.m3u8$/m);
 });
 
-test('the webhook server rejects an encoder without the token, and whoever cannot sign', async (t) => {
+test('the webhook server rejects an encoder without the token, and a call without a valid signature', async (t) => {
   const publisher = publish('other', 'wrong');
   t.teardown(() => publisher.stop());
   await until('the webhook is asked', () => /^opening incoming RTMP 127\.0\.0\.1 \/app\/other$/m.test(heard));

@@ -26,7 +26,7 @@ async function decode(t: ExecutionContext, master: string): Promise<number> {
   return Number(stdout.split('\n', 1)[0]);
 }
 
-test.serial('what is dumped decodes without errors and has every frame, also when the server is killed', async (t) => {
+test.serial('a dump of HLS decodes without errors and has every frame, also when the server is killed', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'kiln-dump-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const dump = `<Dump><TargetStreamName>auto</TargetStreamName><OutputPath>${root}/\${StreamName}</OutputPath></Dump>`;

@@ -8,7 +8,7 @@ const SCRIPT = fileURLToPath(new URL('../support/webrtc/whip-publisher.js', impo
 /** Of the fake camera, what Chromium sends at least of its 30 a second while a machine is busy. */
 const PICTURES_PER_SECOND = 4;
 
-test('what Chromium publishes by WHIP is decoded by every player', async (t) => {
+test('a stream that Chromium publishes by WHIP is decoded by every player', async (t) => {
   t.timeout(300_000);
   // Chromium sends a key frame when it is asked to, every three seconds: segments are longer than configured
   const matrix = await Matrix.open();

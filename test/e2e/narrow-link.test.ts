@@ -50,42 +50,45 @@ async function plays(page: Page): Promise<void> {
   await until('the picture moves', async () => (await frames(page)) > before + 15);
 }
 
-test.serial('OvenPlayer steps down on a link that gets narrow and up when it is free again, and is told', async (t) => {
-  const { port, page, throttle } = await start(t, ladderPlaylist(['high', 'low']));
-  const signalling = await NarrowSignalling.open(port, throttle);
-  t.teardown(() => signalling.close());
-  await page.addScriptTag({ path: OVENPLAYER });
-  await page.evaluate(`playOven('${signalling.url}/app/stream/ladder')`);
-  await until('the best rendition', async () => (await width(page)) === 640, PATIENCE_MS);
-  throttle.link.bitsPerSecond = 600_000;
-  const told = async (name: string, level: number): Promise<boolean> =>
-    signalling.renditions.at(-1) === name && (await page.evaluate('player.getCurrentQuality()')) === level;
-  await until('a lower one', async () => (await width(page)) === 320 && told('low', 1), PATIENCE_MS);
-  t.true(await page.evaluate('player.isAutoQuality()'));
-  await plays(page);
-  throttle.link.bitsPerSecond = Infinity;
-  await until('the best one again', async () => (await width(page)) === 640 && told('high', 0), PATIENCE_MS);
-  t.true(signalling.notifications.slice(1).every(({ message }) => message?.auto === true));
+test.serial(
+  'OvenPlayer steps down on a link that gets narrow and up when it is free again, and is notified',
+  async (t) => {
+    const { port, page, throttle } = await start(t, ladderPlaylist(['high', 'low']));
+    const signalling = await NarrowSignalling.open(port, throttle);
+    t.teardown(() => signalling.close());
+    await page.addScriptTag({ path: OVENPLAYER });
+    await page.evaluate(`playOven('${signalling.url}/app/stream/ladder')`);
+    await until('the best rendition', async () => (await width(page)) === 640, PATIENCE_MS);
+    throttle.link.bitsPerSecond = 600_000;
+    const told = async (name: string, level: number): Promise<boolean> =>
+      signalling.renditions.at(-1) === name && (await page.evaluate('player.getCurrentQuality()')) === level;
+    await until('a lower one', async () => (await width(page)) === 320 && told('low', 1), PATIENCE_MS);
+    t.true(await page.evaluate('player.isAutoQuality()'));
+    await plays(page);
+    throttle.link.bitsPerSecond = Infinity;
+    await until('the best one again', async () => (await width(page)) === 640 && told('high', 0), PATIENCE_MS);
+    t.true(signalling.notifications.slice(1).every(({ message }) => message?.auto === true));
 
-  // what the viewer chooses stays, whatever the link
-  await page.evaluate('player.setCurrentQuality(1)');
-  await until(
-    'the chosen one',
-    async () => (await width(page)) === 320 && signalling.notifications.at(-1)?.message?.auto === false,
-    PATIENCE_MS,
-  );
-  t.deepEqual(signalling.notifications.at(-1)?.message as unknown, { rendition_name: 'low', auto: false });
-  await plays(page);
-  await page.evaluate('player.setAutoQuality(true)');
-  await until(
-    'the best one by itself',
-    async () => (await width(page)) === 640 && signalling.renditions.at(-1) === 'high',
-    PATIENCE_MS,
-  );
-  t.deepEqual(signalling.notifications.at(-1)?.message as unknown, { rendition_name: 'high', auto: true });
-});
+    // what the viewer chooses stays, whatever the link
+    await page.evaluate('player.setCurrentQuality(1)');
+    await until(
+      'the chosen one',
+      async () => (await width(page)) === 320 && signalling.notifications.at(-1)?.message?.auto === false,
+      PATIENCE_MS,
+    );
+    t.deepEqual(signalling.notifications.at(-1)?.message as unknown, { rendition_name: 'low', auto: false });
+    await plays(page);
+    await page.evaluate('player.setAutoQuality(true)');
+    await until(
+      'the best one by itself',
+      async () => (await width(page)) === 640 && signalling.renditions.at(-1) === 'high',
+      PATIENCE_MS,
+    );
+    t.deepEqual(signalling.notifications.at(-1)?.message as unknown, { rendition_name: 'high', auto: true });
+  },
+);
 
-long('where not even the lowest rendition fits the link, sound alone goes on', async (t) => {
+long('audio alone goes on where not even the lowest rendition fits the link', async (t) => {
   const playlist = ladderPlaylist(['high', 'low'], { webrtcAudioOnlyFallback: true });
   const { port, page, throttle } = await start(t, {
     ...playlist,

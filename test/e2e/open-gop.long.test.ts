@@ -15,7 +15,7 @@ function publish(url: string, args: readonly string[]): Program {
   return new Program(FFMPEG7, [...`${input} ${coding}`.split(' '), ...args, '-c:a', 'aac', '-f', 'flv', url]);
 }
 
-test('Chromium that joins a stream of open GOPs late plays where it has IDR pictures; where not, an alert tells why', async (t) => {
+test('Chromium that joins a stream of open GOPs late plays where it has IDR pictures; where not, an alert says why', async (t) => {
   const kiln = await Kiln.start({ llhls: '<SegmentDuration>2</SegmentDuration>' });
   t.teardown(() => kiln.stop());
   const open = publish(kiln.rtmpUrl('open'), []);

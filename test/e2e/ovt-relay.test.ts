@@ -160,7 +160,7 @@ test('the first relay of a stream begins with its next key frame, the next with 
   await came(1, 30, 40);
 });
 
-test('it goes on with another owner, on the same times, and its viewers stay', async (t) => {
+test('a relay goes on with another owner, with continuous timestamps, and its viewers stay', async (t) => {
   const { far, application, relays, add } = relayNodes(t);
   const media = await h264({ seconds: 1 });
   const other = await h264({ seconds: 1, width: 160, height: 90 });
@@ -185,7 +185,7 @@ test('it goes on with another owner, on the same times, and its viewers stay', a
   await until('it ends with the stream', () => output.closed);
 });
 
-test('what no node has is not found, and a node that is gone is none', async (t) => {
+test('a relay of a stream that no node has, or of a node that is gone, is not found', async (t) => {
   const { application, relays } = relayNodes(t);
   t.is(await relays.find(application, 'none'), undefined);
   await t.throwsAsync(relays.open(application, 'gone', { owner: { id: 'nobody', incarnation: '1' }, input: 'gone' }));

@@ -94,7 +94,7 @@ test.serial('requests that are none are answered, and the connection goes on', a
   await until('the end', () => edge.closed);
 });
 
-test.serial('who asks for a stream that is starting is answered when it has started', async (t) => {
+test.serial('a request for an OVT stream that is starting is answered when it has started', async (t) => {
   const ovt = await start(t);
   const application = ovt.registry.vhost('default').application('app');
   const input = application.publish('late', { type: 'Rtmp', kind: 'rtmp' }, { replace: false, maxConnections: 0 });
@@ -145,34 +145,37 @@ test.serial('a trackset has its tracks alone', async (t) => {
   );
 });
 
-test.serial('only some networks, as many as are allowed, and nobody whom access control guards against', async (t) => {
-  const closed = await start(t, { networks: networks(['10.0.0.0', 8]) });
-  goLive(closed.registry, 'app', 'talk');
-  t.regex(await refusal(closed, 'app/talk'), /^undefined: /);
-  await closed.close();
-  t.true(closed.lines.some(({ msg }) => /none of the networks/.test(String(msg))));
-  const guarded = await start(t, { signedPolicy: { enables: { providers: '', publishers: 'ovt' } } as never });
-  goLive(guarded.registry, 'app', 'talk');
-  t.regex(await refusal(guarded, 'app/talk'), /^401: /);
-  const off = await start(t, { publishers: {} });
-  goLive(off.registry, 'app', 'talk');
-  t.regex(await refusal(off, 'app/talk'), /^404: /);
-  const narrow = await start(t, { publishers: { ovt: { maxConnection: 1 } as never } });
-  goLive(narrow.registry, 'app', 'talk');
-  const { client } = await playOvt(narrow.url('app/talk'));
-  await t.throwsAsync(playOvt(narrow.url('app/talk')), {
-    message: /\(503\): Too many connections: at most 1 are allowed/,
-  });
-  client.close();
-  await until('there is room', async () =>
-    playOvt(narrow.url('app/talk')).then(
-      () => true,
-      () => false,
-    ),
-  );
-});
+test.serial(
+  'only clients of some networks, up to a limit, and none that access control rejects, use OVT',
+  async (t) => {
+    const closed = await start(t, { networks: networks(['10.0.0.0', 8]) });
+    goLive(closed.registry, 'app', 'talk');
+    t.regex(await refusal(closed, 'app/talk'), /^undefined: /);
+    await closed.close();
+    t.true(closed.lines.some(({ msg }) => /none of the networks/.test(String(msg))));
+    const guarded = await start(t, { signedPolicy: { enables: { providers: '', publishers: 'ovt' } } as never });
+    goLive(guarded.registry, 'app', 'talk');
+    t.regex(await refusal(guarded, 'app/talk'), /^401: /);
+    const off = await start(t, { publishers: {} });
+    goLive(off.registry, 'app', 'talk');
+    t.regex(await refusal(off, 'app/talk'), /^404: /);
+    const narrow = await start(t, { publishers: { ovt: { maxConnection: 1 } as never } });
+    goLive(narrow.registry, 'app', 'talk');
+    const { client } = await playOvt(narrow.url('app/talk'));
+    await t.throwsAsync(playOvt(narrow.url('app/talk')), {
+      message: /\(503\): Too many connections: at most 1 are allowed/,
+    });
+    client.close();
+    await until('there is room', async () =>
+      playOvt(narrow.url('app/talk')).then(
+        () => true,
+        () => false,
+      ),
+    );
+  },
+);
 
-test.serial('who reads too slowly goes on at a key frame, and holds up nobody', async (t) => {
+test.serial('an OVT reader that is too slow goes on at a key frame, and holds up no other', async (t) => {
   const ovt = await start(t);
   const track = videoTrack();
   const output = goLive(ovt.registry, 'app', 'talk', [track]);
@@ -200,7 +203,7 @@ test.serial('who reads too slowly goes on at a key frame, and holds up nobody', 
   t.is(startOf(unit(true, 1)), 'idr');
 });
 
-test.serial('a client that sends anything else costs nobody but itself', async (t) => {
+test.serial('a client that sends anything else costs no other anything', async (t) => {
   const ovt = await start(t);
   const output = goLive(ovt.registry, 'app', 'talk', TRACKS);
   const { recorder } = await playOvt(ovt.url('app/talk'));
@@ -248,7 +251,7 @@ test.serial('DelayBufferTimeMs: everything is sent later', async (t) => {
   t.deepEqual(recorder.packets[0]?.data, KEY_FRAME.data);
 });
 
-test.serial('a player whose time is over is told, and the guard hears of each end once', async (t) => {
+test.serial('a player whose time is over is notified, and so is the guard, of each end once', async (t) => {
   const ends: string[] = [];
   const guard: Guard = () => async () => ({ until: Date.now() + 1500, session: WEBHOOK_SESSION });
   const ovt = await start(t, { access: { guards: [guard], webhookSessions: notedSessions(ends) } });

@@ -132,7 +132,7 @@ test('an edge that is no Kiln gets all ID3 tags in one track, which is there fro
   t.is((await edge.notice()).application, 'stop', 'there was nothing to tell of the tracks');
 });
 
-test('what an edge gets is decoded by ffmpeg, every frame of it', async (t) => {
+test('every frame that an OVT edge receives is decoded by ffmpeg', async (t) => {
   const media = [await h264({ seconds: 1 }), await h265(2), await aac(440, {}, 1)];
   const ovt = await startOvt();
   t.teardown(() => ovt.close());
@@ -184,7 +184,7 @@ test('a change of tracks in mid-stream', async (t) => {
   );
 });
 
-test('the stream ends: the player is told, and whether it goes on', async (t) => {
+test('an OVT player is notified when the stream ends, and whether it goes on', async (t) => {
   for (const forGood of [false, true]) {
     const { track } = await h264({ seconds: 0.1 });
     const { output, recorder } = await playing(t, [track]);

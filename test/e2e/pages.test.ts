@@ -403,7 +403,7 @@ test('the page explains a rejection in words and does not try again', async (t) 
   t.is(asked.filter((line) => line === 'POST /app/secret').length, 1);
 });
 
-test('what the page was opened with goes on to the stream', async (t) => {
+test('the query of the player page is passed on to the stream', async (t) => {
   const { registry, origin, page } = await open(t);
   goLive(registry, 'app', 'news');
   const playlist = page.waitForRequest(/llhls\.m3u8/);
@@ -461,7 +461,7 @@ test('quality and sound are chosen by keyboard, and stay chosen when the player 
   t.deepEqual(errors, []);
 });
 
-test('what gives no choice shows no menu', async (t) => {
+test('the player page shows no menu where there is no choice', async (t) => {
   const { registry, origin, page } = await open(t);
   goLive(registry, 'app', 'news');
   await page.goto(`${origin}/app/news`);
@@ -470,7 +470,7 @@ test('what gives no choice shows no menu', async (t) => {
   t.true(await page.locator('.choices').isHidden());
 });
 
-test('everything fits a phone', async (t) => {
+test('all pages fit a phone', async (t) => {
   const { registry, origin, page } = await open(t, { width: 360 });
   const name = 'a_name_without_a_space_that_is_longer_than_the_screen_of_any_phone';
   goLive(registry, 'app', name);

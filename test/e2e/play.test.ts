@@ -49,7 +49,7 @@ async function pictureOf(stream: string): Promise<TrackInfo['video']> {
   return (await kiln.stream(stream)).body.response.input.tracks[0]?.video;
 }
 
-test('ffmpeg publishes H264 and AAC; the API tells the truth; LL-HLS decodes without a warning', async (t) => {
+test('ffmpeg publishes H264 and AAC; the API shows both; LL-HLS decodes without a warning', async (t) => {
   const publisher = publishPattern(kiln.rtmpUrl('main'), { size: '640x360', rate: 30, gop: 30 });
   t.teardown(() => publisher.stop());
   const { input, outputs, name } = await kiln.liveStream('main');

@@ -119,7 +119,7 @@ test.serial('a stream of OvenMediaEngine is pulled, on request and on demand', a
   }
 });
 
-test.serial('what a viewer asks for and no origin has is logged once for each failure', async (t) => {
+test.serial('a stream that a viewer requests and no origin has is logged once for each failure', async (t) => {
   const [closed] = freePorts(1);
   const origins =
     `<Origins><Origin><Location>/app/</Location><Pass><Scheme>ovt</Scheme>` +

@@ -88,7 +88,7 @@ const WATCH = `
   }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
 `;
 
-test('while its node is silent the page asks others, plays the first session that it gets, and ends the rest', async (t) => {
+test('the player page asks other nodes while its node is silent, plays the first session that it gets, and ends the rest', async (t) => {
   const { page, of, came, silence, errors } = await play(t);
   await page.evaluate(WATCH);
   // what is listed is asked of the same node
@@ -130,7 +130,7 @@ long('a session that its node confirms late is kept, and the spare one is ended'
   t.deepEqual(errors, []);
 });
 
-test('a player that reconnects goes on with that while nobody says what is live', async (t) => {
+test('a player that reconnects goes on with that while no node says what is live', async (t) => {
   const { page, came, silence, errors } = await play(t);
   await page.evaluate(WATCH);
   await page.route('**/streams.json*', (route) => route.abort());

@@ -244,7 +244,7 @@ test.serial('a viewer who goes before the worker has done what was asked is no f
 });
 
 test.serial(
-  'a rendition that goes leaves its viewers another, one that comes later is there for who came before',
+  'a rendition that goes leaves its viewers another, and one that comes later is there for earlier viewers',
   async (t) => {
     const { play, live } = await start(
       t,

@@ -134,7 +134,7 @@ test.serial('a viewer gets a camera of Origins; without the provider nothing is 
   t.is((await without.api(STREAMS, 'POST', { name: 'cam', urls: [server.url('/cams/one')] })).status, 502);
 });
 
-long('without BlockDuplicateStreamName a camera takes the name over from who has it', async (t) => {
+long('without BlockDuplicateStreamName a camera takes the name over from its holder', async (t) => {
   const server = await startGst(t, { mounts: { '/live': `( ${GST.h264()} )` } });
   const kiln = await start(t, {
     providers: '<RTSPPull><BlockDuplicateStreamName>false</BlockDuplicateStreamName></RTSPPull>',

@@ -224,7 +224,7 @@ test.serial('every fault has its message, and ends the connection and its sessio
   }
 });
 
-test.serial('who publishes, names no live stream or is behind access control gets no offer', async (t) => {
+test.serial('a WebRTC client that publishes, names no live stream or lacks authorization gets no offer', async (t) => {
   const { open } = await start(t);
   for (const path of ['/app/stream?direction=send', '/app/other', '/none/stream', '/off/stream', '/app/stream/other']) {
     const client = await open(path);
@@ -251,26 +251,23 @@ test.serial('who publishes, names no live stream or is behind access control get
   t.deepEqual(await client.next(({ error }) => error !== undefined), { code: 404, error: 'Cannot create offer' });
 });
 
-test.serial(
-  "other paths are no signalling; large messages and floods end the connection, and nobody else's",
-  async (t) => {
-    const { open, port, live } = await start(t);
-    for (const path of ['/', '/app', '/app/stream/a/b', '/app//x', '/%zz/stream']) {
-      await t.throwsAsync(SignallingClient.open(`ws://127.0.0.1:${port}${path}`), { message: /404/ }, path);
-    }
-    const viewer = await open();
-    const { peer } = await play(t, viewer);
-    const large = await open();
-    large.send(JSON.stringify({ command: 'request_offer', filler: 'x'.repeat(200_000) }));
-    await large.end();
-    const flood = await open();
-    for (let i = 0; i < 1000; i++) flood.send({ command: 'candidate', candidates: [] });
-    await flood.end();
-    t.is(live.output.sessions.size, 1);
-    await peer.until(() => peer.frames().length >= 5);
-    t.false(viewer.closed);
-  },
-);
+test.serial('other paths are no signalling; large messages and floods end their own connection alone', async (t) => {
+  const { open, port, live } = await start(t);
+  for (const path of ['/', '/app', '/app/stream/a/b', '/app//x', '/%zz/stream']) {
+    await t.throwsAsync(SignallingClient.open(`ws://127.0.0.1:${port}${path}`), { message: /404/ }, path);
+  }
+  const viewer = await open();
+  const { peer } = await play(t, viewer);
+  const large = await open();
+  large.send(JSON.stringify({ command: 'request_offer', filler: 'x'.repeat(200_000) }));
+  await large.end();
+  const flood = await open();
+  for (let i = 0; i < 1000; i++) flood.send({ command: 'candidate', candidates: [] });
+  await flood.end();
+  t.is(live.output.sessions.size, 1);
+  await peer.until(() => peer.frames().length >= 5);
+  t.false(viewer.closed);
+});
 
 test.serial('random messages never do harm', async (t) => {
   const { open, live } = await start(t);
@@ -321,7 +318,7 @@ test.serial('random messages never do harm', async (t) => {
 });
 
 for (const when of ['before the answer comes', 'while it is worked on']) {
-  test.serial(`a media worker that dies after its offer, ${when}: the player is told to ask again`, async (t) => {
+  test.serial(`a media worker that dies after its offer, ${when}: the player is notified to ask again`, async (t) => {
     const { pool, open } = await start(t);
     const client = await open();
     client.send({ command: 'request_offer' });

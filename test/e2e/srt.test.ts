@@ -114,7 +114,7 @@ test('ffmpeg publishes H264 and AAC, which the API lists and ffprobe and LL-HLS 
   );
 });
 
-test('callers that may not publish are told the reason', async (t) => {
+test('callers that may not publish receive the reason', async (t) => {
   const kiln = await start(t, { srt: { provider: '<MaxConnection>2</MaxConnection>' } });
   const caller = new SrtCaller(t);
   const port = kiln.ports.srt as number;
@@ -297,7 +297,7 @@ long('callers that come and go leave nothing behind', async (t) => {
 });
 
 long(
-  'a caller that vanishes is seen, one that is silent ends where that is configured, a stop waits for nobody',
+  'a caller that vanishes is noticed, one that is silent ends where that is configured, a stop waits for none',
   async (t) => {
     const kiln = await start(t, { srt: { provider: '<PacketSilenceTimeoutMs>8000</PacketSilenceTimeoutMs>' } });
     publish(t, kiln.srtUrl('talk'));

@@ -41,7 +41,7 @@ async function start(t: ExecutionContext) {
 
 const SDP = { method: 'POST', headers: { 'content-type': 'application/sdp' }, body: offerOf([OPUS_AUDIO, H264_VIDEO]) };
 
-test('viewers of every protocol who come while encoders start are held, and get the stream when it is there', async (t) => {
+test('viewers of every protocol that come while encoders start are held, and get the stream when it is there', async (t) => {
   const { kiln, release } = await start(t);
   const settled: string[] = [];
   const watch = <T>(name: string, answer: Promise<T>): Promise<T> => answer.finally(() => settled.push(name));

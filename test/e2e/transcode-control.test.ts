@@ -50,7 +50,7 @@ async function activeEncoders(kiln: Kiln): Promise<number> {
     .reduce((sum, { metrics }) => sum + metrics.active.encoder, 0);
 }
 
-test('on demand, encoders rest while nobody watches and come back for a WebRTC viewer and for an LL-HLS player', async (t) => {
+test('on demand, encoders rest without viewers and come back for a WebRTC viewer and for an LL-HLS player', async (t) => {
   const pictureAlone = `<OutputProfile><Name>picture</Name><OutputStreamName>\${OriginStreamName}_p</OutputStreamName><Encodes>${video(88, 100)}</Encodes></OutputProfile>`;
   const kiln = await start(t, {
     application: ladderXml([video(88, 100), AAC, OPUS], { options: '<OnDemand>true</OnDemand>', more: pictureAlone }),

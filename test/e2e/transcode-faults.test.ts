@@ -60,7 +60,7 @@ const beginTogether = (one: Recording, other: Recording) =>
   });
 
 test.serial(
-  'encoders that are killed come back and lose nothing; who watches the source as it is notices nothing',
+  'encoders that are killed come back and lose nothing; viewers of the source as it is notice nothing',
   async (t) => {
     const { path, halt } = await haltedFfmpeg(t);
     const kiln = await start(t, { env: { KILN_FFMPEG: path } });
@@ -101,7 +101,7 @@ test.serial(
   },
 );
 
-long('an encoder that stands still is found out; who watches the source as it is notices nothing', async (t) => {
+long('an encoder that stands still is detected; viewers of the source as it is notice nothing', async (t) => {
   const kiln = await start(t);
   publish(t, kiln);
   await kiln.liveStream('live');

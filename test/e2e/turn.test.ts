@@ -41,7 +41,7 @@ async function start(t: ExecutionContext, { peers = '127.0.0.1', secret = SECRET
 }
 
 test.serial(
-  'who asks for the relay plays through it: by WHEP, by OvenPlayer, and on the page of the player',
+  'viewers that ask for the TURN relay play through it: by WHEP, by OvenPlayer, and on the page of the player',
   async (t) => {
     const { url, port, page, plays, way } = await start(t);
     await page.evaluate(`playRelayed('${url}/app/stream?direction=whep&transport=relay')`);
@@ -63,7 +63,7 @@ test.serial(
   },
 );
 
-long('who publishes through the relay is told apart', async (t) => {
+long('a publisher through the TURN relay is recognized as such', async (t) => {
   const { url, page, registry, way } = await start(t);
   await addOwn(page, 'WhipSession');
   await page.evaluate('relayOnly()');

@@ -112,7 +112,7 @@ test('20 viewers get every frame, one of them leaves, the others go on', async (
   }
 });
 
-test('a killed media worker costs its viewers their session and nobody else anything', async (t) => {
+test('a killed media worker costs its viewers their session and no others anything', async (t) => {
   const { registry, url, pool } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());
@@ -151,7 +151,7 @@ test('a hung media worker is killed and replaced', async (t) => {
   t.true(pool.workers.every(({ pid }) => pid !== worker?.pid));
 });
 
-test('nothing is read from a stream that nobody watches', async (t) => {
+test('a stream without viewers is not read for WebRTC', async (t) => {
   const { registry, url } = await startWebrtc(t);
   const live = new LiveStream(registry, [video, audio]);
   t.teardown(() => live.close());

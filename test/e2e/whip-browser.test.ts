@@ -162,52 +162,55 @@ test.serial('a simulcast by rid is several tracks of one name, and the qualities
   t.is(output.readers, 0);
 });
 
-test.serial('who mutes in Chromium keeps the stream, and when that is over viewers get pictures again', async (t) => {
-  const { url, openPage, live, application } = await start(t);
-  const page = await openPage();
-  await page.evaluate(`publishWhip('${url}/app/stream?direction=whip', { codec: 'H264', width: 320, height: 180 })`);
-  const input = await live();
-  const viewer = await openPage();
-  await watch(viewer, `${url}/app/stream?direction=whep`);
-  const framesOf = async () => ((await viewer.evaluate('received()')) as Received).frames;
-  const brightness = async () => (await viewer.evaluate('brightness()')) as number;
-  const arrived = { video: 0, audio: 0, data: 0, image: 0 };
-  let soundAlone = 0;
-  input.read({
-    packet: ({ track }) => {
-      arrived[track.type]++;
-      soundAlone = track.type === 'audio' ? soundAlone + 1 : 0;
-    },
-  });
-  await until('a picture', async () => (await brightness()) > SOME_LIGHT);
+test.serial(
+  'a publisher that mutes in Chromium keeps the stream, and viewers get video again afterwards',
+  async (t) => {
+    const { url, openPage, live, application } = await start(t);
+    const page = await openPage();
+    await page.evaluate(`publishWhip('${url}/app/stream?direction=whip', { codec: 'H264', width: 320, height: 180 })`);
+    const input = await live();
+    const viewer = await openPage();
+    await watch(viewer, `${url}/app/stream?direction=whep`);
+    const framesOf = async () => ((await viewer.evaluate('received()')) as Received).frames;
+    const brightness = async () => (await viewer.evaluate('brightness()')) as number;
+    const arrived = { video: 0, audio: 0, data: 0, image: 0 };
+    let soundAlone = 0;
+    input.read({
+      packet: ({ track }) => {
+        arrived[track.type]++;
+        soundAlone = track.type === 'audio' ? soundAlone + 1 : 0;
+      },
+    });
+    await until('a picture', async () => (await brightness()) > SOME_LIGHT);
 
-  await page.evaluate('disable(true)');
-  await until('the picture is black', async () => (await brightness()) < SOME_LIGHT / 2);
-  await page.evaluate('disable(false)');
-  await until('there is light', async () => (await brightness()) > SOME_LIGHT);
+    await page.evaluate('disable(true)');
+    await until('the picture is black', async () => (await brightness()) < SOME_LIGHT / 2);
+    await page.evaluate('disable(false)');
+    await until('there is light', async () => (await brightness()) > SOME_LIGHT);
 
-  await page.evaluate('sendNothing("video")');
-  await until('sound goes on without pictures', () => soundAlone > 100);
-  const stopped = await framesOf();
-  await page.evaluate('sendAgain("video")');
-  await until('pictures go on', async () => (await framesOf()) > stopped + 30);
-  t.true((await brightness()) > SOME_LIGHT);
+    await page.evaluate('sendNothing("video")');
+    await until('sound goes on without pictures', () => soundAlone > 100);
+    const stopped = await framesOf();
+    await page.evaluate('sendAgain("video")');
+    await until('pictures go on', async () => (await framesOf()) > stopped + 30);
+    t.true((await brightness()) > SOME_LIGHT);
 
-  await page.evaluate('sendNothing("video", "audio")');
-  const silent = await until('nothing comes', async () => {
-    const count = arrived.video + arrived.audio;
-    await page.evaluate('new Promise((done) => setTimeout(done, 500))');
-    return arrived.video + arrived.audio === count && { ...arrived };
-  });
-  await page.evaluate('sendAgain("video", "audio")');
-  const seen = await framesOf();
-  await until(
-    'picture and sound go on',
-    async () => arrived.audio > silent.audio + 30 && (await framesOf()) > seen + 30,
-  );
-  t.is(application.stream('stream'), input);
-  t.is(application.output('stream')?.sessions.size, 1);
-});
+    await page.evaluate('sendNothing("video", "audio")');
+    const silent = await until('nothing comes', async () => {
+      const count = arrived.video + arrived.audio;
+      await page.evaluate('new Promise((done) => setTimeout(done, 500))');
+      return arrived.video + arrived.audio === count && { ...arrived };
+    });
+    await page.evaluate('sendAgain("video", "audio")');
+    const seen = await framesOf();
+    await until(
+      'picture and sound go on',
+      async () => arrived.audio > silent.audio + 30 && (await framesOf()) > seen + 30,
+    );
+    t.is(application.stream('stream'), input);
+    t.is(application.output('stream')?.sessions.size, 1);
+  },
+);
 
 long('an ICE restart goes on with the stream', async (t) => {
   const { url, openPage, live } = await start(t, { ingest: { timeout: 600_000 } });

@@ -48,7 +48,7 @@ function record(stream: { read(consumer: { packet(packet: Packet): void }): unkn
   return packets;
 }
 
-test.serial('WHIP media is told apart by payload types where neither SSRC nor MID tells', async (t) => {
+test.serial('WHIP media is distinguished by payload types where neither SSRC nor MID do so', async (t) => {
   const { live, url } = await start(t);
   const peer = new PublisherPeer({ media: [picture, sound] });
   t.teardown(() => peer.close());
@@ -323,7 +323,7 @@ function placeOf(packets: readonly Packet[], id: number, { frames, track }: Medi
   return toSeconds(packet.pts, (packet.track as MediaTrack).timebase) - toSeconds(place, track.timebase);
 }
 
-test.serial('WHIP over IPv6', async (t) => {
+test.serial('a stream is published by WHIP over IPv6', async (t) => {
   const { live, publish } = await start(t, { ice: [{ address: '::1', protocol: 'udp' }] });
   await publish([picture]);
   const input = await live();

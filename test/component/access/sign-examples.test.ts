@@ -27,7 +27,7 @@ const RUNNERS: Readonly<Record<string, string>> = {
   'sign.php': 'php',
 };
 
-test('what is signed here is what the server takes', (t) => {
+test('a URL that the examples sign is accepted by the server', (t) => {
   const url = signUrl(URL, { url_expire: EXPIRE }, SIGNING);
   t.true(url.startsWith(SIGNED));
   t.is(checkSignature(url, SIGNING).urlExpire, EXPIRE);

@@ -66,7 +66,7 @@ async function start(t: ExecutionContext, guard: Guard) {
   };
 }
 
-test.serial('what can be decided here is decided in the handshake', async (t) => {
+test.serial('an SRT request that can be decided at once is decided in the handshake', async (t) => {
   const { publish, play, ends, refusals } = await start(t, () => {
     throw denied();
   });
@@ -93,40 +93,46 @@ test.serial('a publisher is accepted before the answer, and what it sends meanwh
   await until('its guard is told', () => ends.length === 1);
 });
 
-test.serial('who is refused after it was accepted is disconnected, and logged', async (t) => {
-  const { guard, questions } = askedByHand();
-  const { publish, play, ends, refusals, output, inputs } = await start(t, guard);
-  for (const begin of [publish, play]) {
-    const call = await begin();
-    t.is(call.refused, 0);
-    (await until('the question', () => questions.pop())).refuse();
-    await until('it is disconnected', async () => !(await call.connected()));
-  }
-  t.deepEqual(ends, []);
-  t.is(refusals(), 2);
-  t.is(output.sessions.size, 0);
-  t.deepEqual(inputs, []);
-});
-
-test.serial('who leaves before the answer is noticed, and what is opened later is closed', async (t) => {
-  const { guard, questions } = askedByHand();
-  const { publish, play, ends, output, provider } = await start(t, guard);
-  for (const begin of [publish, play]) {
-    const call = await begin();
-    await until('the question', () => questions.length > 0);
-    await call.close();
-    const question = await until('its question ends', () => questions.find(({ signal }) => signal?.aborted));
+test.serial(
+  'an SRT client that is rejected after its connection was accepted is disconnected, and logged',
+  async (t) => {
+    const { guard, questions } = askedByHand();
+    const { publish, play, ends, refusals, output, inputs } = await start(t, guard);
+    for (const begin of [publish, play]) {
+      const call = await begin();
+      t.is(call.refused, 0);
+      (await until('the question', () => questions.pop())).refuse();
+      await until('it is disconnected', async () => !(await call.connected()));
+    }
     t.deepEqual(ends, []);
-    question.admit();
-    await until('what it opened is closed', () => ends.length === 1);
-    questions.length = 0;
-    ends.length = 0;
-  }
-  t.is(provider.sessions, 0);
-  t.is(output.sessions.size, 0);
-});
+    t.is(refusals(), 2);
+    t.is(output.sessions.size, 0);
+    t.deepEqual(inputs, []);
+  },
+);
 
-test.serial('whose time is over is disconnected, and its guard hears of that once', async (t) => {
+test.serial(
+  'an SRT client that leaves before guards answer is noticed, and what they open later is closed',
+  async (t) => {
+    const { guard, questions } = askedByHand();
+    const { publish, play, ends, output, provider } = await start(t, guard);
+    for (const begin of [publish, play]) {
+      const call = await begin();
+      await until('the question', () => questions.length > 0);
+      await call.close();
+      const question = await until('its question ends', () => questions.find(({ signal }) => signal?.aborted));
+      t.deepEqual(ends, []);
+      question.admit();
+      await until('what it opened is closed', () => ends.length === 1);
+      questions.length = 0;
+      ends.length = 0;
+    }
+    t.is(provider.sessions, 0);
+    t.is(output.sessions.size, 0);
+  },
+);
+
+test.serial('an SRT client whose time is over is disconnected, and its guard is notified once', async (t) => {
   const guard: Guard = () => async () => ({ until: Date.now() + 1000, session: WEBHOOK_SESSION });
   const { publish, play, ends, inputs, ts, output } = await start(t, guard);
   const publisher = await publish();

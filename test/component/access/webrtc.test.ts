@@ -72,7 +72,7 @@ test("a stranger's offer is not read, and whose is malformed has ended for the g
   }
 });
 
-test('a peer on the signalling whom a guard refuses hears what everybody hears who gets no offer', async (t) => {
+test('a peer on the signalling that a guard rejects gets the message of all that get no offer', async (t) => {
   const { signal, ends, refusals } = await start(t, () => () => Promise.reject(denied()));
   for (const path of ['/app/stream', '/app/new?direction=send']) {
     const client = await signal(path);
@@ -142,7 +142,7 @@ test('peers are sent to other streams', async (t) => {
   t.is(output.sessions.size, 2);
 });
 
-test('who asks a port for what it has not is refused and logged', async (t) => {
+test('a WebRTC client that asks for what its port does not offer is rejected and logged', async (t) => {
   const { signalling, refusals } = await start(t, () => undefined);
   const app = Fastify({ forceCloseConnections: true });
   await app.register(signalling.routes({}));

@@ -44,7 +44,7 @@ test('keys keep names apart whatever characters they have', (t) => {
   t.not(joinKey('a/b', 'c'), joinKey('a', 'b/c'));
 });
 
-test('what is written is there after a restart, in a file for its owner alone', async (t) => {
+test('values that were written are there after a restart, in a file that only its owner can read', async (t) => {
   const file = place(t);
   const { cluster } = await open(t, file);
   await cluster.config.write([...put('v', { a: [1, null, 'ü'] }), ...put('v/app', true)]);
@@ -104,7 +104,7 @@ for (const [what, text] of Object.entries({
   'with a malformed key': '{"version":1,"revision":1,"entries":{"100%":{"value":{},"revision":1}}}',
   'without a revision': '{"version":1,"entries":{}}',
 })) {
-  test(`a file that is ${what} is kept aside and told of; writing goes on`, async (t) => {
+  test(`a file that is ${what} is kept aside and reported; writing goes on`, async (t) => {
     const file = place(t);
     const first = await open(t, file);
     await first.cluster.close();
@@ -161,7 +161,7 @@ test('of several that find the lock of a dead process exactly one takes it', asy
   }
 });
 
-test('what a process left that died while it wrote is removed', async (t) => {
+test('temporary files of a process that died while it wrote are removed', async (t) => {
   const file = place(t);
   mkdirSync(join(file, '..'));
   for (const name of [`${file}.123.abcdef01.tmp`, `${file}.damaged-1`]) writeFileSync(name, '{');
@@ -196,7 +196,7 @@ test('a write that fails leaves the old file, no other file, and the old entries
   t.deepEqual(values({ config }), { a: 1, b: 2 });
 });
 
-test('a server that was killed has no lock, though nobody has waited for it', async (t) => {
+test('a killed server leaves no lock, though no process has waited for it', async (t) => {
   const file = place(t);
   const { pid, stat } = await zombie(t);
   const lock = `${pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`;

@@ -84,7 +84,7 @@ test('LATM that is cut off, or of several programs, is refused', (t) => {
   }
 });
 
-test('channels that only a program config element tells', async (t) => {
+test('AAC channels of a program config element are read', async (t) => {
   const adts = await encode([...TONE, '-af', 'pan=6.1|c0=c0|c1=c0|c2=c0|c3=c0|c4=c0|c5=c0|c6=c0', '-f', 'adts']);
   const [first] = adtsFrames(adts);
   t.is(first?.header.channelConfiguration, 0);

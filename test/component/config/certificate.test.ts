@@ -36,7 +36,7 @@ test('relative paths start from the folder', async (t) => {
   t.is(leaf.subject, 'CN=a.example');
 });
 
-test('dates that clients refuse are told of', async (t) => {
+test('dates that clients reject are reported', async (t) => {
   const folder = new CertificateFolder(t);
   const now = new Date();
   const load = (from: number, until: number) =>
@@ -49,7 +49,7 @@ test('dates that clients refuse are told of', async (t) => {
   t.regex(untimely(await load(10_000, YEAR_MS), now) ?? '', /^is not valid before \d{4}-/);
 });
 
-test('what cannot be used is refused with the setting, the file and the reason', async (t) => {
+test('a certificate that cannot be used is rejected with the setting, the file and the reason', async (t) => {
   const folder = new CertificateFolder(t);
   const good = folder.write('good', issue('good'));
   const other = folder.write('other', issue('other'));

@@ -15,7 +15,7 @@ const run = promisify(execFile);
 const unit = (name: string) => av1.canonicalize(samples(vector(name))[0] as Buffer);
 const file = (url: string) => new URL(`../../vectors/codecs/${url}`, import.meta.url).pathname;
 
-test('the boxes tell what the bitstream tells', (t) => {
+test('AVIF boxes agree with the bitstream', (t) => {
   const data = unit('av1-aom-444.mp4');
   const avif = avifFile(data);
   t.is(box(avif, 'ispe').toString('hex'), '000000000000004200000032');

@@ -43,7 +43,7 @@ ofSystemd('systemd takes the unit of the relay', async (t) => {
   t.is(stderr, '');
 });
 
-test('the relay says what it is not told', async (t) => {
+test('the TURN relay says which settings it lacks', async (t) => {
   const env = { PATH: process.env.PATH };
   const start = (more: object) => run(join(ROOT, 'deploy/coturn/start'), [], { env: { ...env, ...more } });
   await t.throwsAsync(start({ KILN_TURN_PEERS: '192.0.2.1' }), { message: /KILN_TURN_SECRET: the secret/ });
@@ -211,7 +211,7 @@ test('the image is made of what there is, by a user without rights', (t) => {
   t.regex(DOCKERFILE, /^HEALTHCHECK /m);
 });
 
-test('what the image leaves out of the packages is there, as is what it keeps of them', (t) => {
+test('files that the image removes from packages exist, and none that it needs is among them', (t) => {
   const [, removed = ''] = /^RUN npm prune [^]*?rm -rf ([^&]*)&&/m.exec(DOCKERFILE) ?? [];
   const patterns = removed.split(/[\s\\]+/).filter((pattern) => pattern !== '');
   t.true(patterns.length > 3);
@@ -237,7 +237,7 @@ test('the samples keep in the image what they keep, wherever they are', async (t
   }
 });
 
-test('the image tells the ports of its configuration', async (t) => {
+test('the image exposes the ports of its configuration', async (t) => {
   const { bind, cluster } = await configOf(t, LEAST);
   const { first, last } = bind.publishers.webrtc?.iceCandidates.iceCandidate[0] ?? {};
   const [, exposed] = /^EXPOSE (.*)$/m.exec(DOCKERFILE) ?? [];

@@ -82,7 +82,7 @@ test('--dry-run changes nothing', (t) => {
   t.is(git('rev-list', '--count', 'HEAD'), '1');
 });
 
-test('without a green check nothing is released, and nothing stays changed', (t) => {
+test('a release without a green check is refused, and leaves nothing changed', (t) => {
   const { git, release } = repository(t, 'false');
   for (const args of [[NEXT], [NEXT, '--dry-run']]) {
     const { status, stderr } = release(...args);
@@ -93,7 +93,7 @@ test('without a green check nothing is released, and nothing stays changed', (t)
   }
 });
 
-test('what cannot be released is told in a line', (t) => {
+test('a release that cannot be made is refused in one line', (t) => {
   const { path, git, release } = repository(t);
   const refused = (...args: string[]) => {
     const { status, stderr } = release(...args);

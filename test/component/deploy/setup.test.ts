@@ -76,7 +76,7 @@ setup: Then start this again.
   );
 });
 
-test('so is a library that Kiln can run without', async (t) => {
+test('a library that Kiln can run without is named if it cannot be installed', async (t) => {
   t.is(
     await withoutRights(t, "get_library srt libsrt1.5-gnutls 'SRT is off'"),
     'setup: srt       libsrt1.5-gnutls is not installed, and installing packages needs root or sudo: Kiln runs without it, ' +

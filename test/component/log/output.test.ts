@@ -84,7 +84,7 @@ for (const format of ['text', 'json'] as const) {
     t.is(child.lines.filter((line) => line.includes('xxx')).length + dropped, 3001);
   });
 
-  test(`a process whose log in ${format} nobody reads can end`, async (t) => {
+  test(`a process whose log in ${format} has no reader can end`, async (t) => {
     const child = start(t, format);
     await child.log('info', 2000);
     child.command('exit');

@@ -5,7 +5,7 @@ import { LoadMeter } from '../../../src/management/own-load.ts';
 import { cpuSeconds } from '../../support/load/usage.ts';
 import { until } from '../../support/time/until.ts';
 
-test('what a node does not do itself is not its load, and what its children do is', async (t) => {
+test('the load of a node includes its child processes, and no others', async (t) => {
   const meter = new LoadMeter();
   meter.measure();
   const begin = performance.now();

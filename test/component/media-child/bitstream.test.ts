@@ -262,7 +262,7 @@ test('length-prefixed packets pass as they are where the extradata are a record'
   t.like(formats[0], { width: 66, height: 50 });
 });
 
-test('parameter sets that change in mid-stream are told in front of their frame', (t) => {
+test('parameter sets that change in mid-stream are announced before their frame', (t) => {
   const events: string[] = [];
   const adapter = new OutputAdapter(
     'H264',

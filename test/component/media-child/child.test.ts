@@ -40,7 +40,7 @@ const exists = async (pid: number) =>
     () => false,
   );
 
-test('what is written comes to its input, what it writes comes by output, then it is gone', async (t) => {
+test('bytes written to a media child come to its input, its output is received, then it is gone', async (t) => {
   const { child, got, ended, gone, reasons } = start('got=$(cat); printf %s "$got" >&3; printf %s "$got" >&4', 2);
   child.write(Buffer.from('head '), Buffer.from('data'));
   child.write(Buffer.from(' more'));
@@ -55,7 +55,7 @@ test('what is written comes to its input, what it writes comes by output, then i
   t.is(reasons.length, 1);
 });
 
-test('one that cannot be started is gone once, with the reason, and leaves nothing open', async (t) => {
+test('a media child that cannot be started is gone once, with the reason, and leaves nothing open', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-child-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const file = join(folder, 'ffmpeg');
@@ -81,7 +81,7 @@ test('one that cannot be started is gone once, with the reason, and leaves nothi
   t.regex(await start('', 1, file, []).gone(), /ENOEXEC|code \d+/);
 });
 
-test('the reason tells the signal, or the last errors', async (t) => {
+test("the reason of a child's end is its signal, or the last errors", async (t) => {
   t.is(await start('kill -9 $$').gone(), 'ffmpeg was ended by SIGKILL');
   const errors = [1, 2, 3, 4, 5, 6].map((n) => `echo '[libx264 @ 0x55d${n}] number ${n}' >&2`).join(';');
   const { gone, child } = start(`echo 'x265 [warning]: hm' >&2; ${errors}; exit 7`);
@@ -92,7 +92,7 @@ test('the reason tells the signal, or the last errors', async (t) => {
   t.deepEqual([...child.diagnostics.blamed], []);
 });
 
-test('the outputs that errors name, as ffmpeg 5 and 7 tell them', async (t) => {
+test('outputs are found in the errors of ffmpeg 5 and 7', async (t) => {
   const says = [
     'Error initializing output stream 1:0 -- Error while opening encoder for output stream #1:0 - maybe',
     '[vost#4:0/libx264 @ 0x557] Error while opening encoder - maybe incorrect parameters such as bit_rate',
@@ -118,7 +118,7 @@ test('floods and endless lines on standard error are counted, not kept', async (
   t.true(lines.every(({ msg }) => msg.length < 500));
 });
 
-test('one that does not read is full, and tells when it reads again', async (t) => {
+test('a media child that does not read is full, and signals when it reads again', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-child-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const flag = join(folder, 'read');
@@ -141,7 +141,7 @@ test('one that does not read is full, and tells when it reads again', async (t) 
   t.is(Number(got[0]), (written + 1) * frame.length);
 });
 
-test('one that does not end with its input is killed, one that closes its input too', async (t) => {
+test('a media child that does not end with its input is killed, and so is one that closes its input', async (t) => {
   const deaf = start('trap "" TERM; while :; do sleep 0.1; done');
   deaf.child.end();
   const shut = start('exec 0<&-; echo up >&3; while :; do sleep 0.1; done');
@@ -152,7 +152,7 @@ test('one that does not end with its input is killed, one that closes its input 
   for (const { child } of [deaf, shut]) t.false(await exists(child.pid as number));
 });
 
-test('one that goes on when its input has ended has its time, whatever this process does meanwhile', async (t) => {
+test('a media child that goes on after its input has ended has its time, even if this process stands still', async (t) => {
   const { child, got, gone } = start('cat >/dev/null; sleep 1; printf one >&3; sleep 2.8; printf two >&3');
   child.end();
   await standStillBeforeTimers(3500);
@@ -160,7 +160,7 @@ test('one that goes on when its input has ended has its time, whatever this proc
   t.deepEqual(got, ['onetwo']);
 });
 
-test('it inherits no files and no secrets', async (t) => {
+test('a media child inherits no files and no secrets', async (t) => {
   process.env.KILN_ACCESS_TOKEN = 'kept from children';
   const file = await open(new URL(import.meta.url));
   t.teardown(() => file.close());
@@ -173,7 +173,7 @@ test('it inherits no files and no secrets', async (t) => {
   t.notRegex(got[1] as string, /child\.test/);
 });
 
-test('when this process is killed, the child ends by itself', async (t) => {
+test('a media child ends by itself when this process is killed', async (t) => {
   const program = `
     import { FfmpegChild } from '${new URL('../../../src/media-child/child.ts', import.meta.url)}';
     const handler = { output() {}, outputEnd() {}, drain() {}, gone() {} };

@@ -96,7 +96,7 @@ for (const [what, credentials, reason] of [
   ['an unknown user', 'other:123456@', /^the server rejected the user or the password$/],
   ['no password', '', /^the server asks for a user and a password/],
 ] as const)
-  test(`${what} is an error that names the reason`, async (t) => {
+  test(`a push with ${what} ends in an error that names the reason`, async (t) => {
     const { port } = await rtmpServer(t, authenticating([]));
     const { node } = await live(t);
     await startPush(node, port, { url: `rtmp://${credentials}127.0.0.1:${port}/app` });

@@ -213,7 +213,7 @@ test('a codec that changes in mid-stream changes at the server, from a key frame
   t.is(reportOf(node)?.sequence, 1);
 });
 
-test('a track that the server does not take is left out, which lists tell', async (t) => {
+test('a track that the server does not take is left out, as lists show', async (t) => {
   const server = await startRtmp({ extended: false });
   t.teardown(() => server.close());
   const node = await pushing(t);

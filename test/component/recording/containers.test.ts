@@ -130,7 +130,7 @@ test.serial('mp4 of AV1 is decoded whole, with its duration', (t) => {
 });
 
 for (const extension of ['mp4', 'ts', 'webm']) {
-  test.serial(`a ${extension} that nobody has ended can be played`, (t) => {
+  test.serial(`a ${extension} recording without an end can be played`, (t) => {
     const packets =
       extension === 'webm'
         ? later(ivfPackets('VP8', { seconds: SECONDS }))

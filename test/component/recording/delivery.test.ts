@@ -136,7 +136,7 @@ test('a webhook that fails gets each announcement again with its id, also after 
   t.deepEqual(ids, new Set(['a.ts-finished', 'a.ts-uploaded']));
 });
 
-test('what is not wanted any more is given up, and what belongs to no application waits', async (t) => {
+test('a delivery that is no longer wanted is given up, and one of no application waits', async (t) => {
   let settings: DeliverySettings | undefined;
   const node = openNode(t, () => settings);
   await node.finish('a.ts', Buffer.from('a'));

@@ -398,7 +398,7 @@ test.serial('names with dots, Unicode and the root itself are fine', async (t) =
 });
 
 for (const extension of ['mp4', 'ts']) {
-  test.serial(`what a killed process has left of a ${extension} is finished at the next start`, async (t) => {
+  test.serial(`a ${extension} recording of a killed process is finished at the next start`, async (t) => {
     const { journal, root, log, files } = await openRecords(t);
     mkdirSync(root);
     const muxer = containerOf(`a.${extension}`).open(TRACKS, (fault) => t.fail(fault), undefined);

@@ -34,7 +34,7 @@ test('schedules are due when they should be, however clocks change', (t) => {
   t.true(changes >= 50, `${changes} changes`);
 });
 
-long('so they are in all time zones', (t) => t.deepEqual(goThrough(ZONES).wrong, []));
+long('local times of recording schedules are right in all time zones', (t) => t.deepEqual(goThrough(ZONES).wrong, []));
 
 test('a day that a place has left out has no times', (t) => {
   const source = new URL('../../../src/recording/schedule.ts', import.meta.url).href;

@@ -52,7 +52,7 @@ async function addRenderNode(folder: string): Promise<void> {
 
 const ACTIVE_NONE = { active: { decoder: 0, encoder: 0 } };
 
-test('what this ffmpeg was built with, in the shape of the API; the first module of a codec is the default', async (t) => {
+test('the codec inventory lists what this ffmpeg was built with; the first module of a codec is the default', async (t) => {
   const { inventory } = await fakeFfmpeg(t, {
     encoders: ['libx264', 'libopenh264', 'libsvtav1', 'png', 'h264_nvenc', 'h264_vaapi'],
     decoders: ['h264', 'libdav1d', 'av1', 'mp3float'],

@@ -59,7 +59,7 @@ for (const [name, ffmpeg] of FFMPEGS) {
     }
   });
 
-  test.serial(`${name}: HDR is mapped where a container alone tells of it`, async (t) => {
+  test.serial(`${name}: HDR is mapped where a container alone declares it`, async (t) => {
     const source = await flat(572, ['-c:v', 'libvpx-vp9', '-deadline', 'realtime', '-cpu-used', '8']);
     const track: VideoTrack = { ...PICTURE, codec: 'VP9', config: undefined, framerate: 10, colour: hdr(16) };
     const jobs = [videoJob({ modules: 'x264' }, track)];

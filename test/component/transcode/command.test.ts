@@ -178,7 +178,7 @@ for (const [name, ffmpeg] of FFMPEGS) {
     });
   });
 
-  test.serial(`${name}: an output that is resumed begins with a key frame where it is told to`, async (t) => {
+  test.serial(`${name}: an output that is resumed begins with a key frame at the given time`, async (t) => {
     const jobs = [
       { ...videoJob(), resumeAt: 1.5 },
       { ...videoJob({ framerate: 10 }), resumeAt: 1.5 },

@@ -102,7 +102,7 @@ async function stuckFfmpeg(t: ExecutionContext): Promise<NodeJS.ProcessEnv> {
 }
 
 test.serial(
-  'audio that only WebRTC asks for is encoded while somebody takes it: from when they come, not from the last key frame',
+  'audio that only WebRTC uses is encoded while it has viewers: from when they come, not from the last key frame',
   async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     t.teardown(() => mock.timers.reset());
@@ -141,7 +141,7 @@ test.serial(
 );
 
 for (const channel of [1, 2])
-  test.serial(`the encoder of Opus tells the format that was predicted (${channel} channels)`, async (t) => {
+  test.serial(`the encoder of Opus reports the format that was predicted (${channel} channels)`, async (t) => {
     const { input, inventory, announced, output, of } = open(t, profile([PASSED], [{ ...OPUS, channel }]));
     await feed(input, 1);
     await until('it is announced', () => announced.length > 0);
@@ -155,21 +155,18 @@ for (const channel of [1, 2])
     t.like(predicted?.encoder, { module: 'libopus', status: 'Ready' });
   });
 
-test.serial(
-  'where only an encoder can tell its format it runs until then, and for who comes right after',
-  async (t) => {
-    mock.timers.enable({ apis: ['setTimeout'] });
-    t.teardown(() => mock.timers.reset());
-    const { input, inventory, announced, of } = open(t, profile([PASSED], [{ ...OPUS, name: 'aac', codec: 'aac' }]));
-    await feed(input, 1);
-    await until('it is announced', () => announced.length > 0);
-    await until('audio comes', () => of('aac').length > 10);
-    mock.timers.tick(9000);
-    t.is(inventory.runs.running.size, 1);
-    mock.timers.tick(1000);
-    await until('no encoder runs', () => inventory.runs.running.size === 0);
-  },
-);
+test.serial('an encoder whose format only it can report runs until then, and for a viewer right after', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.teardown(() => mock.timers.reset());
+  const { input, inventory, announced, of } = open(t, profile([PASSED], [{ ...OPUS, name: 'aac', codec: 'aac' }]));
+  await feed(input, 1);
+  await until('it is announced', () => announced.length > 0);
+  await until('audio comes', () => of('aac').length > 10);
+  mock.timers.tick(9000);
+  t.is(inventory.runs.running.size, 1);
+  mock.timers.tick(1000);
+  await until('no encoder runs', () => inventory.runs.running.size === 0);
+});
 
 test.serial(
   "sound that a publisher's own playlist names, made when the output is announced, is encoded all the time",
@@ -187,7 +184,7 @@ test.serial(
   },
 );
 
-test.serial('a track that comes late keeps no encoder busy when it has told its format', async (t) => {
+test.serial('a track that comes late keeps no encoder busy when it has reported its format', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const { input, inventory, announced, output } = open(t, profile([PASSED], [{ ...OPUS, name: 'aac', codec: 'aac' }]));
@@ -202,7 +199,7 @@ test.serial('a track that comes late keeps no encoder busy when it has told its 
   t.is(output().tracks.length, 2);
 });
 
-test.serial('on demand no encoder waits for a track of which nothing comes', async (t) => {
+test.serial('an encoder on demand waits for no track of which nothing comes', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const audios = [{ ...OPUS, name: 'aac', codec: 'aac' }];
@@ -230,7 +227,7 @@ test.serial('audio that a playlist names is encoded all the time', async (t) => 
 });
 
 test.serial(
-  'an output is held back until its encoders have told their formats; then all of it is there, from the first key frame',
+  'an output is held back until its encoders have reported their formats; then all of it is there, from the first key frame',
   async (t) => {
     // however long they take
     mock.timers.enable({ apis: ['setTimeout'] });
@@ -262,7 +259,7 @@ test.serial(
   },
 );
 
-test('an encoder that tells nothing holds up the others for some seconds and no longer', async (t) => {
+test('an encoder that reports nothing holds up the others for some seconds and no longer', async (t) => {
   const { input, announced, output, of, alerts } = open(t, profile([PASSED, SMALL]), await stuckFfmpeg(t));
   const fed = await feed(input, 2);
   await until('it is announced', () => announced.length > 0);
@@ -272,7 +269,7 @@ test('an encoder that tells nothing holds up the others for some seconds and no 
   t.deepEqual(alerts, []);
 });
 
-test('what is held back is bounded', async (t) => {
+test('packets that are held back until outputs start are bounded', async (t) => {
   const { input, announced, sink } = open(t, profile([PASSED, SMALL]), await stuckFfmpeg(t));
   const first = (await feed(input, 0.01)).find(({ track }) => track.type === 'video') as Packet;
   const data = Buffer.alloc(4 * 1024 * 1024);
@@ -285,7 +282,7 @@ test('what is held back is bounded', async (t) => {
   t.is(sink.packets.length, count + 1);
 });
 
-test('what is encoded of a sound is in the language that the sound is said to be in', async (t) => {
+test('an encoded audio track has the language of its source, also when that changes', async (t) => {
   const { input, announced, output, alerts } = open(t, profile([PASSED], [OPUS]));
   await feed(input, 1);
   await until('both are there', () => announced.length > 0 && output().tracks.length === 2);
@@ -300,7 +297,7 @@ test('what is encoded of a sound is in the language that the sound is said to be
   t.deepEqual(alerts, []);
 });
 
-test('an encode that is impossible has failed, which is told once, and the others go on', async (t) => {
+test('an encode that is impossible has failed, which is reported once, and the others go on', async (t) => {
   const { input, announced, output, alerts } = open(
     t,
     profile([PASSED, SMALL, { ...SMALL, name: 'bad', codec: 'foo' }]),
@@ -337,7 +334,7 @@ test('without an ffmpeg every encode has failed and the source is put out at onc
   );
 });
 
-test('what one failing encoder interrupts is told of together, and then which it is and why', async (t) => {
+test('an interruption of all encodes by a failing encoder is reported once, and then which one failed and why', async (t) => {
   const large = { name: 'large', codec: 'vp8', width: 16_384, height: 8, bitrate: 50_000 };
   const { input, announced, output, alerts } = open(t, profile([PASSED, SMALL, large], [OPUS]));
   await feed(input, 2);

@@ -108,7 +108,7 @@ test('an output begins when the first track that it can carry comes', (t) => {
   );
 });
 
-test('an output whose tracks all went and came back is told of once', (t) => {
+test('an output whose tracks all went and came back is announced once', (t) => {
   const encode = { name: 'v', codec: 'h264', bitrate: 1_000_000, bypassIfMatch: { codec: 'eq' } };
   const { outputs, publish } = start([{ name: 'p', outputStreamName: 'o', encodes: { videos: [encode] } }]);
   const input = publish();

@@ -294,7 +294,7 @@ test('images come from URLs, are copied, and go when the stream does', async (t)
   await until('the copies are gone', () => !files.some((one) => existsSync(one)));
 });
 
-test('what is no image that is drawn', async (t) => {
+test('overlay files that are no images are not drawn', async (t) => {
   const folder = await workFolder(t);
   await writeFile(join(folder, 'list.png'), 'ffconcat version 1.0\nfile /etc/passwd\n');
   await writeFile(join(folder, 'empty.png'), '');
@@ -335,7 +335,7 @@ const WRONG: Record<string, [xml: string, message: RegExp]> = {
 };
 
 for (const [name, [xml, message]] of Object.entries(WRONG)) {
-  test(`a wrong overlay file draws nothing and is told of: ${name}`, async (t) => {
+  test(`a wrong overlay file draws nothing and is reported: ${name}`, async (t) => {
     const { overlays, lines } = await load(t, await workFolder(t), xml);
     t.deepEqual(overlays.of('live', 'v', PICTURE), []);
     t.is(lines.length, 1);

@@ -14,7 +14,7 @@ import { looped, makeClip, secondsOf, videoEncoding } from '../../unit/transcode
 const log = createLogger('silent');
 const EVERY_MS = 5000;
 
-test('what is expected is raised where more comes, never lowered, and not where the configuration chooses the frames', (t) => {
+test('the expected frame rate is raised where more frames come, never lowered, and not where the configuration decides', (t) => {
   const from = videoTrack({ framerate: 30 });
   const rates = (shape: object, measured: number) =>
     raisedRate(from, videoEncoding({ expectedFramerate: 30, ...shape }), measured).expectedFramerate;
@@ -29,7 +29,7 @@ test('what is expected is raised where more comes, never lowered, and not where 
   t.is(raisedRate(from, encoding, 31), encoding);
 });
 
-test.serial('a source of twice the frames that it told does not get twice the bitrate', async (t) => {
+test.serial('a source of twice the declared frame rate does not get twice the bitrate', async (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const source = await makeClip({ width: 160, height: 90, rate: 60 });

@@ -21,7 +21,7 @@ function open(t: ExecutionContext, source: Clip, hangMs?: number) {
   return opened;
 }
 
-test.serial('what is only said of a track starts nothing again, nor what was given up', async (t) => {
+test.serial('new metadata of a track restarts no encoder, nor tries again one that was given up', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source);
   const [video, aac] = pictureAndSound(source);
@@ -55,7 +55,7 @@ test.serial('what is only said of a track starts nothing again, nor what was giv
   t.deepEqual(soundFaults(aac), []);
 });
 
-test.serial('what was given up is not tried again when encoders have rested', async (t) => {
+test.serial('an encode that was given up is not tried again after encoders have rested', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source);
   const [video, aac] = pictureAndSound(source);
@@ -102,7 +102,7 @@ test.serial('an encoder that puts out nothing, not even alone, is given up', asy
   );
 });
 
-test.serial('encoders that stay behind go on at a key frame, and it is told', async (t) => {
+test.serial('encoders that stay behind go on at a key frame, with a warning', async (t) => {
   const source = await clip;
   const { input, transcoder, lines } = open(t, source, 60_000);
   const [video, aac] = pictureAndSound(source);

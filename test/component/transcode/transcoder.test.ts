@@ -88,7 +88,7 @@ test.serial('sound stays where its timestamps are, whatever they do', async (t) 
   }
 });
 
-test.serial('one that stands still is found out, killed and started again, and nothing is missing', async (t) => {
+test.serial('an encoder that stands still is detected, killed and restarted, and no frame is missing', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source, 1500);
   const [video, aac] = pictureAndSound(source);
@@ -124,7 +124,7 @@ long('when this process stands still its encoders are not taken for hung', async
   isContinuous(t, aac);
 });
 
-long('one that takes its time to go after its outputs have ended is started again as one', async (t) => {
+long('an encoder that exits long after its outputs have ended is restarted as one', async (t) => {
   const source = await clip;
   const folder = await mkdtemp(join(tmpdir(), 'kiln-transcoder-'));
   t.teardown(() => rm(folder, { recursive: true }));
@@ -159,7 +159,7 @@ sleep 1.5`,
 });
 
 test.serial(
-  'other jobs: what was and still is goes on, what is new begins with a key frame, what is gone gets nothing',
+  'changed encoder jobs: those that stay go on, new ones begin with a key frame, and former ones get nothing',
   async (t) => {
     const source = await clip;
     const { input, transcoder } = open(t, source);
@@ -243,7 +243,7 @@ test.serial('jobs that are asked for again go on where they were', async (t) => 
   t.is(Math.floor((resumed?.pts ?? 0) / 90_000), 10, 'from the last key frame on');
 });
 
-test.serial('another configuration of the input in mid-stream: no picture is lost, decode times grow', async (t) => {
+test.serial('a new configuration of the input in mid-stream loses no frame, and decode times grow', async (t) => {
   // the last pictures are decoded before others that are shown earlier
   const source = await makeClip({ seconds: 8, width: 96, height: 64, bFrames: 2 });
   const second = await makeClip({ seconds: 8, width: 160, height: 90, rate: 20, samplerate: 44_100 });
@@ -366,7 +366,7 @@ for (const [name, ffmpeg] of FFMPEGS) {
 }
 
 test.serial(
-  'a codec that this machine has not is told at once, once for each who asks, and holds up nobody',
+  'a codec that this machine does not have fails at once, once for each sink, and holds up no other',
   async (t) => {
     const source = await clip;
     const { input, transcoder } = open(t, source);
@@ -417,7 +417,7 @@ long('an ffmpeg that is away for a while, as during its upgrade, is tried until 
   isContinuous(t, aac);
 });
 
-test.serial('what is at work is counted, and nothing is left when the input ends', async (t) => {
+test.serial('active encoders and decoders are counted, and none is left when the input ends', async (t) => {
   const source = await clip;
   const counted = new CodecInventory({ log: pino({ level: 'silent' }) });
   await counted.read();

@@ -66,7 +66,7 @@ test('a publisher is asked for one key frame a second at most, however often vie
 const BURST = 130;
 const PACKET_BYTES = 1200;
 
-test('what comes in a burst waits for a worker that is held up', async (t) => {
+test('a burst of datagrams waits for a media worker that is held up', async (t) => {
   const worker = await start(t);
   const port = worker.candidates[0]?.port as number;
   const socket = createSocket('udp4');

@@ -66,7 +66,7 @@ test('a publisher whose time is over when it has got its name is refused, and no
   t.is(lines.at(-1)?.msg, 'RTMP publisher refused: The stream was ended before it began');
 });
 
-test('a publisher is refused for each reason; guards that let it in are told, and it is logged', async (t) => {
+test('a publisher is rejected for each reason; guards that admitted it are notified, and it is logged', async (t) => {
   const ends: string[] = [];
   const { access, registry, lines } = await open(t, told(ends));
   const refuse = async (code: string, more: Partial<ReturnType<typeof publishRequest>>, isAsked = true) => {
@@ -90,7 +90,7 @@ test('a publisher is refused for each reason; guards that let it in are told, an
   await refuse('nodeDraining', { stream: 'fourth', client }, false);
 });
 
-test('in a handshake a publisher is told what this node knows, and nothing is made', async (t) => {
+test('a publisher is checked in a handshake against what this node knows, and nothing is made', async (t) => {
   const { access, registry } = await open(t);
   const check = (more: Partial<ReturnType<typeof publishRequest>>) =>
     access.duringHandshake.checkPublisher(publishRequest(more));
@@ -140,7 +140,7 @@ test('a redirect of a viewer: host, application, stream and playlist', async (t)
   await t.throwsAsync(nowhere.watch(), { code: 'vhostNotFound' });
 });
 
-test('a viewer is refused for each reason; guards that let it in are told', async (t) => {
+test('a viewer is rejected for each reason; guards that admitted it are notified', async (t) => {
   const ends: string[] = [];
   const { registry, watch, lines } = await open(t, told(ends));
   const output = goLive(registry, 'app', 'stream');
@@ -208,7 +208,7 @@ test('a viewer who leaves while others are counted is not looked for', async (t)
   t.is(looks, 0);
 });
 
-test('in a handshake a viewer is told what this node knows', async (t) => {
+test('a viewer is checked in a handshake against what this node knows', async (t) => {
   const { registry, access } = await open(t);
   const output = goLive(registry, 'app', 'stream');
   const check = (more: Partial<PlayRequest>, look = () => {}) =>
@@ -228,7 +228,7 @@ test('in a handshake a viewer is told what this node knows', async (t) => {
   t.notThrows(() => check({}));
 });
 
-test('who comes in while another is let in is refused when its session is listed', async (t) => {
+test('a viewer that enters while another is admitted is rejected when its session is listed', async (t) => {
   const ends: string[] = [];
   const { registry, watch } = await open(t, told(ends));
   const output = goLive(registry, 'app', 'stream');
@@ -251,7 +251,7 @@ test("a publisher's stream ends when its time is over", async (t) => {
   t.deepEqual(ends, ['its allowed time is over']);
 });
 
-test('what access control of today guards is refused to everybody, before anything is told of it', async (t) => {
+test('a viewer without a required signature is rejected before it learns what exists', async (t) => {
   const registry = new Registry();
   addVhost(registry, { signedPolicy: { enables: { publishers: 'webrtc' } } as never });
   const { access, cluster } = await aloneWith(registry);

@@ -61,7 +61,7 @@ test('ClusterMaxConnection of all publishers together; what is pushed or recorde
   await t.throwsAsync(watch(), { code: 'tooManyConnections' });
 });
 
-test('while the other nodes cannot be counted each counts alone', async (t) => {
+test('a node counts connections alone while the other nodes cannot be counted', async (t) => {
   const { watch, elsewhere } = await open(t, { webrtc: { clusterMaxConnection: 1 } });
   elsewhere.count = undefined;
   await t.notThrowsAsync(watch());

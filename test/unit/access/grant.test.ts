@@ -22,14 +22,14 @@ function opened() {
   return { ends, grant: new Grant(combined(verdicts), { ...NO_WEBHOOK_SESSIONS, close }) };
 }
 
-test.serial('everything that guards have opened is closed, exactly once', (t) => {
+test.serial('all openings of guards are closed by the end of a grant, exactly once', (t) => {
   const { ends, grant } = opened();
   grant.end('it left');
   grant.end('it left again');
   t.deepEqual(ends, ['one: it left', 'two: it left']);
 });
 
-test.serial('what is handed over is not closed here', (t) => {
+test.serial('openings that are handed over are not closed here', (t) => {
   const { ends, grant } = opened();
   t.deepEqual(grant.handOver().openings, [WEBHOOK_SESSION, { ...WEBHOOK_SESSION, id: 'two' }]);
   grant.end('it left');
@@ -58,7 +58,7 @@ test.serial('a clock that is set forward ends a session within a minute', (t) =>
   t.deepEqual(closed, ['its allowed time is over']);
 });
 
-test.serial('one whose time is over already is closed at once', (t) => {
+test.serial('a grant whose time is over already is closed at once', (t) => {
   const closed: string[] = [];
   new Grant({ until: Date.now() - 1, openings: [] }, NO_WEBHOOK_SESSIONS).limit((reason) => void closed.push(reason));
   t.deepEqual(closed, ['its allowed time is over']);

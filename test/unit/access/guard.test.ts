@@ -31,7 +31,7 @@ test('guards are asked one after the other, in their order, and all of their ver
   t.deepEqual(verdicts, [{ until: 7 }, { until: 5 }, { target: { app: 'other' } }]);
 });
 
-test('where one refuses, or fails, none behind it is asked, and those before it are told', async (t) => {
+test('no guard after one that rejects, or fails, is asked, and those before it are notified', async (t) => {
   const refusals: readonly (readonly [Guard, RegExp])[] = [
     [
       () => {
@@ -79,14 +79,14 @@ test('a guard that hangs lets go of a client that goes away, and its late verdic
   t.deepEqual(ends, ['The client has gone']);
 });
 
-test('who has gone already is not asked about', async (t) => {
+test('a client that has already left is not asked about', async (t) => {
   const turns: string[] = [];
   const request = playRequest({ signal: AbortSignal.abort() });
   await t.throwsAsync(askGuards([asking(turns, 'one')], request, VHOST, NO_WEBHOOK_SESSIONS), { code: 'clientGone' });
   t.deepEqual(turns, []);
 });
 
-test('what can be told at once: until a guard has to ask somebody', (t) => {
+test('guards are asked in turn until one has to ask a server', (t) => {
   const turns: string[] = [];
   const local: Guard = () => {
     turns.push('local');

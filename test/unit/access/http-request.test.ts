@@ -25,7 +25,7 @@ const TOLD = {
   'x-forwarded-port': '8443',
 };
 
-test('a proxy that is believed tells scheme, host and port', (t) => {
+test('a trusted proxy gives scheme, host and port', (t) => {
   t.deepEqual(httpAccess(request(TOLD), PROXY), {
     url: 'https://live.example:8443/app/s?a=%20b',
     client: { address: '10.0.0.1', port: 5000, realAddress: '198.51.100.7', userAgent: undefined, localPort: 3333 },
@@ -37,7 +37,7 @@ test('a proxy that is believed tells scheme, host and port', (t) => {
   t.is(httpAccess(request({ host: 'h', 'x-forwarded-port': 'x' }), PROXY).url, 'http://h:3333/app/s?a=%20b');
 });
 
-test('nobody else is believed', (t) => {
+test('addresses in headers are believed from trusted proxies only', (t) => {
   const { url, client } = httpAccess(request({ ...TOLD, 'x-real-ip': '192.0.2.9' }), DIRECT);
   t.is(url, 'http://inner:3333/app/s?a=%20b');
   t.is(client.realAddress, '10.0.0.1');

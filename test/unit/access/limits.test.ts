@@ -67,7 +67,7 @@ test('a list of denied networks alone lets all others in', async (t) => {
   await t.throwsAsync(watch('192.0.2.200'), { code: 'networkForbidden' });
 });
 
-test('so many connections of an address a minute, an IPv6 network of 64 bits being one', async (t) => {
+test('the connections of an address in a minute are limited, and an IPv6 network of 64 bits counts as one', async (t) => {
   const { watch, publish } = await open(t, { connectionsPerMinute: 2, publishesPerMinute: 1 });
   for (const address of ['192.0.2.1', '192.0.2.1', '2001:db8::1', '2001:db8:0:0:ffff::1', '2001:db8:1::'])
     await t.notThrowsAsync(watch(address), address);
@@ -92,7 +92,7 @@ test('thumbnails are pictures and no connections', async (t) => {
   for (let i = 0; i < 3; i++) await t.notThrowsAsync(ask());
 });
 
-test('what a handshake checks does not count', async (t) => {
+test('checks during a handshake do not count against limits', async (t) => {
   const { access, watch, from } = await open(t, { connectionsPerMinute: 1, deny: '198.51.100.0/24' });
   const check = (address: string) => access.duringHandshake.checkViewer(playRequest(from(address)), () => {});
   for (let i = 0; i < 3; i++) check('192.0.2.1');
@@ -101,7 +101,7 @@ test('what a handshake checks does not count', async (t) => {
   t.throws(() => check('198.51.100.1'), { code: 'networkForbidden' });
 });
 
-test('whom a guard sends to another application is subject to the limits of both', async (t) => {
+test('a client that a guard sends to another application is subject to the limits of both', async (t) => {
   const { watch } = await open(t, { deny: '192.0.2.7', connectionsPerMinute: 1 }, 'live.example');
   const there = { hostName: 'open.example' };
   await t.throwsAsync(watch('192.0.2.7', there), { code: 'networkForbidden' });

@@ -12,7 +12,7 @@ function rates() {
   return { counted, pass: (seconds: number) => void (now += seconds * 1000) };
 }
 
-test.serial('what came counts whole for a minute, and less and less in the next', (t) => {
+test.serial('connections count in full for a minute, and less and less in the next', (t) => {
   const { counted, pass } = rates();
   for (let i = 0; i < 10; i++) counted.add('a');
   counted.add('b');
@@ -30,7 +30,7 @@ test.serial('what came counts whole for a minute, and less and less in the next'
   t.is(counted.of('b'), 0);
 });
 
-test.serial('of keys without end no more than a bound is remembered', (t) => {
+test.serial('the number of remembered addresses is bounded', (t) => {
   const { counted } = rates();
   for (let i = 0; i < 50_010; i++) counted.add(`key ${i}`);
   t.is(counted.of('key 0'), 1);

@@ -81,11 +81,11 @@ const hostOf = (url: string | undefined): string | undefined => url && new URL(u
 
 const LIVE = `http://live.example${MASTER}`;
 
-test('a node that has room serves whoever comes', (t) => {
+test('a node that has room serves all that come', (t) => {
   t.is(better(open({ rows: [row('me'), row('a')] }), LIVE), undefined);
 });
 
-test('a full node sends viewers to one that has room, serves them, and has told where', (t) => {
+test('a full node redirects viewers to one that has room, serves them, and has noted where', (t) => {
   const rows = [
     FULL,
     row('full', { full: true }),
@@ -109,7 +109,7 @@ test('the owner of the stream is preferred, and all full nodes agree on another 
   t.is(new Set(chosen).size, 4);
 });
 
-test('nobody is sent to another scheme than https from https', (t) => {
+test('redirects from https lead to https only', (t) => {
   const secure = { proxied: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'live.example' } };
   t.is(better(open(), LIVE, secure), undefined);
   const rows = [FULL, row('a', {}, { publicUrl: 'https://a.example' })];
@@ -117,7 +117,7 @@ test('nobody is sent to another scheme than https from https', (t) => {
   t.is(hostOf(better(open({ rows }), LIVE)), 'a.example');
 });
 
-test('an application that is not there is nobody else’s either, nor is that of a host that is not known', (t) => {
+test('an application that does not exist is on no other node either, nor is that of an unknown host', (t) => {
   const redirects = open();
   const asked = request('http://stranger.test/app/stream/llhls.m3u8');
   const wanted = { module: 'llhls', app: 'app', stream: 'stream', path: asked.url } as const;
@@ -125,7 +125,7 @@ test('an application that is not there is nobody else’s either, nor is that of
   t.is(redirects.better(arriving(redirects, LIVE), { ...wanted, app: 'none' }), undefined);
 });
 
-test('who was sent here is taken as if it had come here at first, and stays', (t) => {
+test('a redirected client is admitted as if it had come here at first, and stays', (t) => {
   const url = better(open(), `${LIVE}?b=2&session=me&a=%20x`) as string;
   t.true(url.startsWith(`http://a.example:3333${MASTER}?b=2&session=me&a=%20x&`));
   const there = open({ rows: [row('me', { full: true }), row('b')] });
@@ -140,7 +140,7 @@ test('who was sent here is taken as if it had come here at first, and stays', (t
   t.is(better(there, url), undefined);
 });
 
-test('a port that was named stays, and so does a scheme that a proxy told of', (t) => {
+test('a port that was named stays, and so does a scheme from a proxy', (t) => {
   const rows = [FULL, row('a', {}, { publicUrl: 'https://a.example' })];
   const proxied = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'live.example:8443' };
   const arrival = arriving(open(), better(open({ rows }), LIVE, { proxied }) as string);
@@ -162,7 +162,7 @@ test('a signature of the host that was asked at first holds, and no other', (t) 
   }
 });
 
-test('what nobody of the cluster has written is a parameter like any other, and makes no loop', (t) => {
+test('a redirect parameter that no node of the cluster wrote is a parameter like any other, and makes no loop', (t) => {
   const url = better(open(), LIVE) as string;
   for (const forged of [
     url.replace('live.example', 'other.example'),
@@ -179,7 +179,7 @@ test('what nobody of the cluster has written is a parameter like any other, and 
   }
 });
 
-test('while the secret is changed, each node understands each other', (t) => {
+test("all nodes understand each other's redirects while the secret is changed", (t) => {
   const url = (secrets: readonly string[]): string => better(open({ secrets }), LIVE) as string;
   const understands = (secrets: readonly string[], by: readonly string[]): boolean =>
     arriving(open({ secrets }), url(by)).isRedirected;

@@ -16,7 +16,7 @@ function open() {
 
 const WHO = { direction: 'incoming', protocol: 'rtmp', address: '192.0.2.1', port: 40_000, asked: 'h/app/s' } as const;
 
-test.serial('one line: address, protocol, what was asked for, and why', (t) => {
+test.serial('a rejection is logged in one line: address, protocol, request and reason', (t) => {
   const { refusals, lines } = open();
   refusals.add(WHO, 'Stream already exists');
   refusals.add({ ...WHO, direction: 'outgoing', protocol: 'llhls', address: '2001:db8::1' }, 'No');
@@ -34,24 +34,27 @@ test.serial('a reason is cut off that holds a name as long as a client likes', (
   t.true((lines[0]?.msg.length ?? Infinity) < 600);
 });
 
-test.serial('who hammers is logged once, and then counted, once a minute, until it stops', (t) => {
-  const { refusals, lines } = open();
-  for (let port = 0; port < 1000; port++) refusals.add({ ...WHO, port }, 'No');
-  t.is(lines.length, 1);
-  mock.timers.tick(MINUTE);
-  t.like(lines[1], { remote: '192.0.2.1', count: 999, msg: 'more clients from this address were refused' });
-  refusals.add(WHO, 'No');
-  t.is(lines.length, 2);
-  mock.timers.tick(MINUTE);
-  t.like(lines[2], { count: 1 });
-  mock.timers.tick(MINUTE);
-  mock.timers.tick(MINUTE);
-  t.is(lines.length, 3);
-  refusals.add(WHO, 'No');
-  t.is(lines.length, 4, 'it comes anew');
-});
+test.serial(
+  'a client that is rejected again and again is logged once, and then counted, once a minute, until it stops',
+  (t) => {
+    const { refusals, lines } = open();
+    for (let port = 0; port < 1000; port++) refusals.add({ ...WHO, port }, 'No');
+    t.is(lines.length, 1);
+    mock.timers.tick(MINUTE);
+    t.like(lines[1], { remote: '192.0.2.1', count: 999, msg: 'more clients from this address were refused' });
+    refusals.add(WHO, 'No');
+    t.is(lines.length, 2);
+    mock.timers.tick(MINUTE);
+    t.like(lines[2], { count: 1 });
+    mock.timers.tick(MINUTE);
+    mock.timers.tick(MINUTE);
+    t.is(lines.length, 3);
+    refusals.add(WHO, 'No');
+    t.is(lines.length, 4, 'it comes anew');
+  },
+);
 
-test.serial('another reason or another stream is another line, up to a few', (t) => {
+test.serial('a rejection for another reason or stream is another line, up to a few', (t) => {
   const { refusals, lines } = open();
   for (let i = 0; i < 50; i++) refusals.add({ ...WHO, asked: `h/app/${i}` }, 'No');
   t.is(lines.length, 5);

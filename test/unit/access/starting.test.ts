@@ -71,7 +71,7 @@ function putOut(application: Application, input: InputStream, name: string): voi
   application.announce(output);
 }
 
-test.serial('what nobody brings is not waited for, nor what is there already', (t) => {
+test.serial('a stream that is not starting, or there already, is not waited for', (t) => {
   const { application, wait } = open(t);
   t.is(wait('nothing'), false);
   const input = publish(application);
@@ -81,7 +81,7 @@ test.serial('what nobody brings is not waited for, nor what is there already', (
 });
 
 test.serial(
-  'who asks before the tracks are known, and before the encoders are ready, hears of it when it is announced',
+  'viewers that ask before the tracks are known, and before encoders are ready, are notified when it is announced',
   async (t) => {
     const { application, starting, wait } = open(t);
     const input = publish(application);
@@ -108,7 +108,7 @@ test.serial('ten seconds, and no longer', async (t) => {
 });
 
 test.serial(
-  'it is over at once when the publisher leaves, when nothing is to come of it, and when the application goes',
+  'the wait for a starting stream ends at once when the publisher leaves, when no output is to come, and when the application goes',
   async (t) => {
     const { application, wait } = open(t);
     const leaving = publish(application);
@@ -144,7 +144,7 @@ test.serial('a client that goes away is let go of', async (t) => {
   t.throws(() => wait('stream_low', { signal: gone.signal }), { code: 'clientGone' });
 });
 
-test.serial('no more than so many wait of one address, and others all the same', (t) => {
+test.serial('the number of waiting viewers of one address is limited, and others wait all the same', (t) => {
   const { application, starting, wait } = open(t);
   publish(application);
   for (let i = 0; i < 256; i++) void wait('stream_low');
@@ -168,7 +168,7 @@ test.serial('changes are looked at once for each name, however many wait for it'
   t.is(starting.waiting, 200);
 });
 
-test.serial('what another node is about to put out is waited for, too', async (t) => {
+test.serial('a stream that another node is about to start is waited for, too', async (t) => {
   const { remote, wait } = open(t);
   remote.starting.add('far');
   const came = wait('far');

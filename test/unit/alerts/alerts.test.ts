@@ -38,7 +38,7 @@ async function open(t: ExecutionContext, config: object, statuses: number[] = []
   return { server, registry, application, alerts, publish, sent, codes, lines };
 }
 
-test('the life of streams is told as far as the rules ask for it, in order', async (t) => {
+test('the life of streams is reported as far as the rules ask for it, in order', async (t) => {
   const { publish, application, registry, codes, sent } = await open(t, {
     rules: { ingress: { streamStatus: true }, egress: { streamStatus: true, llhlsReady: true } },
   });
@@ -76,7 +76,7 @@ test('the life of streams is told as far as the rules ask for it, in order', asy
   });
 });
 
-test('a relay of the stream of another node is not told of', async (t) => {
+test('a relay of the stream of another node causes no alert', async (t) => {
   const { application, publish, codes } = await open(t, {
     rules: { ingress: { streamStatus: true }, egress: { streamStatus: true } },
   });
@@ -107,7 +107,7 @@ test('alerts of other parts are sent without any rule, signed over the bytes of 
   t.is(question?.headers['content-type'], 'application/json');
 });
 
-test('with PrivacyProtection nobody learns where a publisher is', async (t) => {
+test('no alert has the address of a publisher with PrivacyProtection', async (t) => {
   const { publish, sent } = await open(t, { rules: { ingress: { streamStatus: true } } }, [], true);
   publish();
   await until('it is sent', () => sent().length > 0);
@@ -153,7 +153,7 @@ test('a server that refuses an alert did not get it, and the metrics know', asyn
   t.is(alerts.undelivered, 1);
 });
 
-test('what is closed listens to nothing any more, though its streams live on', async (t) => {
+test('closed alerts listen to nothing any more, though their streams live on', async (t) => {
   const { registry, application, alerts, publish, codes } = await open(t, {
     rules: { ingress: { streamStatus: true }, egress: { streamStatus: true, llhlsReady: true } },
   });
@@ -208,7 +208,7 @@ test('each alert is logged, and counted by its codes, whether or not it is sent'
   });
 });
 
-test('what a provider finds wrong with a source needs no rule', async (t) => {
+test('a fault of a source that a provider reports needs no rule', async (t) => {
   const { publish, codes } = await open(t, {});
   publish().emit('trouble', 'INGRESS_CLOCK_DRIFT', 'its clocks differ');
   await until('the alert', () => codes().length > 0);

@@ -97,7 +97,7 @@ test.serial(
   },
 );
 
-test.serial('one that takes too little drops again and again, which is one congestion', async (t) => {
+test.serial('a push that takes too little drops again and again, which is one congestion', async (t) => {
   const { write, raised, push } = open(t);
   await write(50);
   let frames = 0;
@@ -122,7 +122,7 @@ test.serial('an alert follows for another queue of the stream, and a recovery at
   t.deepEqual(raised.slice(2), ['live resolved OK']);
 });
 
-test.serial('without the rule nothing is raised, and what was is over', async (t) => {
+test.serial('no congestion is raised without the rule, and a raised one is over', async (t) => {
   const { write, raised, push, settings } = open(t);
   settings.isOn = false;
   await write(50);

@@ -8,7 +8,7 @@ const SAMPLE: IngressSample = { bitrate: 2_000_000, videos: [VIDEO], audios: [{ 
 const codes = (rules: Partial<IngressRules>, sample: Partial<IngressSample> = {}): string[] =>
   brokenRules({ ...NONE, ...rules }, { ...SAMPLE, ...sample }).map(({ code }) => code);
 
-test('each bound, on both of its sides', (t) => {
+test('each bound of an ingress rule is checked on both of its sides', (t) => {
   for (const [rule, bound, code] of [
     ['minBitrate', 2_000_000, 'INGRESS_BITRATE_LOW'],
     ['maxBitrate', 2_000_000, 'INGRESS_BITRATE_HIGH'],
@@ -41,7 +41,7 @@ test('flags hold what they name', (t) => {
   t.deepEqual(codes({ hasBFrames: true }, { videos: [{ ...VIDEO, hasBframes: true }] }), ['INGRESS_HAS_BFRAME']);
 });
 
-test('what a stream does not have breaks no rule about it', (t) => {
+test('rules about what a stream does not have are never broken', (t) => {
   const rules = {
     minFramerate: 60,
     minWidth: 4000,
@@ -52,7 +52,7 @@ test('what a stream does not have breaks no rule about it', (t) => {
   t.deepEqual(codes(rules, { videos: [], audios: [] }), []);
 });
 
-test('several tracks make one message, of the one that is furthest off', (t) => {
+test('several tracks cause one message, of the one that is furthest off', (t) => {
   const [message, ...others] = brokenRules(
     { ...NONE, minHeight: 1080 },
     { ...SAMPLE, videos: [VIDEO, { ...VIDEO, height: 360 }] },

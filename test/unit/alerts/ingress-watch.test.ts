@@ -43,7 +43,7 @@ test.serial('a stream that keeps the rules is not spoken of', async (t) => {
   t.deepEqual(raised, []);
 });
 
-test.serial('a publisher that sends nothing any more has a low frame rate, and is told of once', async (t) => {
+test.serial('a publisher that sends nothing any more has a low frame rate, and is reported once', async (t) => {
   const { write, raised } = open(t);
   await write(150);
   await delay(20_000);
@@ -54,7 +54,7 @@ test.serial('a publisher that sends nothing any more has a low frame rate, and i
   t.deepEqual(raised, ['live INGRESS_FRAMERATE_LOW', 'live resolved OK']);
 });
 
-test.serial('a short pause is none', async (t) => {
+test.serial('a short pause of a publisher breaks no rule', async (t) => {
   const { write, raised } = open(t);
   await write(120);
   await delay(1000);
@@ -71,7 +71,7 @@ test.serial('a rate that varies around its limit raises one alert', async (t) =>
   t.deepEqual(raised, ['live INGRESS_FRAMERATE_LOW']);
 });
 
-test.serial('what else breaks is told with what was broken before', async (t) => {
+test.serial('a rule that breaks later is reported together with those that were broken before', async (t) => {
   const { write, raised, settings } = open(t);
   await write(500, 1000);
   t.deepEqual(raised, ['live INGRESS_LONG_KEY_FRAME_INTERVAL']);

@@ -34,7 +34,7 @@ function open(t: ExecutionContext) {
   return { input, write, raised };
 }
 
-test.serial('a stream without key frames is told of within seconds, and that one has come', async (t) => {
+test.serial('a stream without key frames is reported within seconds, and so is one that comes', async (t) => {
   const { write, raised, input } = open(t);
   await write(3, false);
   t.deepEqual(raised, []);
@@ -45,7 +45,7 @@ test.serial('a stream without key frames is told of within seconds, and that one
   t.deepEqual(raised, ['INGRESS INGRESS_NO_KEY_FRAME', 'INGRESS resolved OK']);
 });
 
-test.serial('open GOPs are told of once, and the end of the stream', async (t) => {
+test.serial('open GOPs are reported once, and so is the end of the stream', async (t) => {
   const { write, raised, input } = open(t);
   await write(20, 'open');
   t.deepEqual(raised, ['INGRESS INGRESS_OPEN_GOP']);

@@ -8,7 +8,7 @@ import { until } from '../../support/time/until.ts';
 
 const read = (text: string, env = {}) => readRules(text, 'rules.xml', env);
 
-test('a file of rules', (t) => {
+test('a file of alert rules is read', (t) => {
   const text = `<?xml version="1.0" encoding="UTF-8"?><Rules>
     <Ingress><StreamStatus /><MinBitrate>2000000</MinBitrate><HasBFrames /></Ingress>
     <Egress><StreamStatus /><LLHLSReady /><HLSReady>false</HLSReady></Egress><InternalQueueCongestion />
@@ -24,7 +24,7 @@ test('a file of rules', (t) => {
   });
 });
 
-test('what is wrong with a file is told with its element', (t) => {
+test('a fault in an alert rule file is reported with its element', (t) => {
   for (const [text, message] of [
     ['<Rules>', /Unclosed tag|Rules/],
     ['<Alert/>', /the root element must be Rules, not Alert/],

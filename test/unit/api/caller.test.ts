@@ -1,7 +1,7 @@
 import test from 'ava';
 import { userOf } from '../../../src/api/caller.ts';
 
-test('of an access token nothing is told but its user', (t) => {
+test('only the user of an access token is shown', (t) => {
   for (const [token, user] of [
     ['kiln:secret', 'kiln'],
     ['kiln:se:cret', 'kiln'],

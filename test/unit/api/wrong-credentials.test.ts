@@ -21,7 +21,7 @@ test('a burst, then one every five seconds, and the whole burst again after a wh
   t.is(allowed(wrong, '203.0.113.1', 1000 * REFILL_MS), BURST);
 });
 
-test('one client is not another: IPv4 by address, IPv6 by /64', (t) => {
+test('wrong credentials are counted by IPv4 address and by IPv6 /64', (t) => {
   const wrong = new WrongCredentials();
   const clients: [one: string, other: string, same: boolean][] = [
     ['203.0.113.1', '203.0.113.2', false],
@@ -41,7 +41,7 @@ test('one client is not another: IPv4 by address, IPv6 by /64', (t) => {
   }
 });
 
-test('it is news once, until the client has kept quiet for long', (t) => {
+test('a client with wrong credentials is reported once, until it has been quiet for long', (t) => {
   const wrong = new WrongCredentials();
   const news = (now: number) =>
     Array.from({ length: 30 }, () => wrong.count('203.0.113.1', now).isNews).filter(Boolean).length;

@@ -22,7 +22,7 @@ test('the number of pairs may stand anywhere', (t) => {
   }
 });
 
-test('what is missing or unknown is refused with the usage', (t) => {
+test('missing or unknown arguments of the benchmark are rejected with the usage', (t) => {
   const cases: [args: string[], reason: RegExp][] = [
     [[], /^a commit is missing/],
     [['--pairs', '2'], /^a commit is missing/],

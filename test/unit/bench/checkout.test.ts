@@ -1,7 +1,7 @@
 import test from 'ava';
 import { environmentIn } from '../../bench/compare/checkout.ts';
 
-test('programs of another checkout are told nothing of the package whose script starts them', (t) => {
+test('programs of another checkout know nothing of the package whose script starts them', (t) => {
   const env = environmentIn('/tmp/other', {
     PATH: '/work/kiln/node_modules/.bin:/work/node_modules/.bin:/usr/bin:/bin',
     HOME: '/home/somebody',

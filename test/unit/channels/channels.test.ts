@@ -92,7 +92,7 @@ test('a channel does not come about under the name of a stream that is published
   for (let round = 0; round < 10; round++) t.is(await winners(t, [publish(b, `n${round}`), mux(a, `n${round}`)]), 1);
 });
 
-test('the name of a channel is nobody else’s, whether it is on the air or not, and free when it is deleted', async (t) => {
+test('the name of a channel is not given to others, whether it is on the air or not, and free when it is deleted', async (t) => {
   const [a, b] = (await open(t, 'a', 'b')) as [Node, Node];
   await schedule(a);
   await mux(a, 'mux');
@@ -112,7 +112,7 @@ test('the name of a channel is nobody else’s, whether it is on the air or not,
 });
 
 for (const replace of [false, true])
-  test(`a channel and a ${replace ? 'replacing ' : ''}publisher of another node do not both get a name, whoever is first`, async (t) => {
+  test(`a channel and a ${replace ? 'replacing ' : ''}publisher of another node do not both get a name, whichever is first`, async (t) => {
     const cluster = MemoryCluster.create(t, 1);
     const [a, b] = (await openIn(t, cluster, ['a', 'b'])) as [Node, Node];
     cluster.deafen('b');
@@ -135,7 +135,7 @@ for (const replace of [false, true])
     t.false(input.closed);
   });
 
-test('nothing is created while the store cannot be reached', async (t) => {
+test('no channel is created while the store is unreachable', async (t) => {
   const cluster = MemoryCluster.create(t, 1);
   const node = channelNode(await cluster.open('a'));
   t.teardown(() => node.close());

@@ -78,7 +78,7 @@ test('the guide of a channel is that of the node that runs it', async (t) => {
   t.true(['ownerUnreachable', 'ownerSilent'].includes((error as { code?: string }).code ?? ''), error?.message);
 });
 
-test('where no node runs it, the files of the node count that has most of them', async (t) => {
+test('files of the node with the most count where no node runs a channel', async (t) => {
   const { guide } = await open(t, {
     a: {},
     b: { 'file://a': 5000, 'file://b': 10_000 },
@@ -87,7 +87,7 @@ test('where no node runs it, the files of the node count that has most of them',
   for (const id of ['a', 'b', 'c']) t.deepEqual((await guide(id)).problems, [], id);
 });
 
-test('a file that takes long to look at is told as one, also by a node that is asked for it', async (t) => {
+test('a file that takes long to probe is reported as such, also by a node that is asked for it', async (t) => {
   const { guide, own } = await open(t, { a: {}, b: { 'file://a': NaN, 'file://b': 5000 } });
   own('b');
   t.is((await guide('b')).unmeasured, 1);

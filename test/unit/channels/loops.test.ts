@@ -24,7 +24,7 @@ test('a channel may play what does not play it', async (t) => {
   );
 });
 
-test('a loop is told with the element that closes it and the channels in it', async (t) => {
+test('a loop is reported with the element that closes it and the channels in it', async (t) => {
   t.deepEqual(await loop(channel('x', 'a/y', 'a/x_copy')), { element: '1', chain: ['v/a/x', 'v/a/x'] });
   const others = [channel('b', 'a/none', 'a/c'), channel('c', 'a/b', 'a/x_copy'), channel('d', 'a/c')];
   t.deepEqual(await loop(channel('x', 'a/none', 'a/d'), ...others), {
@@ -45,7 +45,7 @@ test('thousands of channels that play each other are looked through at once', as
   t.deepEqual(closed?.chain.slice(-2), ['v/a/c2000', 'v/a/x']);
 });
 
-test('of files of one channel that differ each counts', async (t) => {
+test('each differing file of one channel counts for loops', async (t) => {
   const differing = [channel('b', 'a/none'), channel('b', 'a/x')];
   t.deepEqual(await loop(channel('x', 'a/b'), ...differing), { element: '0', chain: ['v/a/x', 'v/a/b', 'v/a/x'] });
 });

@@ -43,7 +43,7 @@ const gap: GuideProblem = { type: 'gap', begins: 1000, ends: 5000 };
 const overlap: GuideProblem = { type: 'overlap', begins: 7000, ends: 9000, program: 'news' };
 const unreadable: GuideProblem = { type: 'unreadable', begins: 8000, program: 'news', url: 'file://a.mp4' };
 
-test('each problem of a schedule is told once', async (t) => {
+test('each problem of a schedule is reported once', async (t) => {
   const { alerts, state, raised } = open();
   state.problems = [gap, overlap, unreadable];
   await alerts.look();
@@ -62,7 +62,7 @@ test('each problem of a schedule is told once', async (t) => {
   t.is(raised.length, 3);
 });
 
-test('what is mended and wrong again is told again, and another problem by itself', async (t) => {
+test('a problem of a schedule that was mended and returns is reported again, and another problem by itself', async (t) => {
   const { alerts, state, raised } = open();
   const look = async (...problems: GuideProblem[]) => {
     state.spec = { ...SPEC };

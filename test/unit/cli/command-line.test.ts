@@ -7,7 +7,7 @@ test('options and their defaults', (t) => {
   t.throws(() => readArguments(['--nonsense'], {}), { message: /--nonsense/ });
 });
 
-test('what npm has taken for itself is explained', (t) => {
+test('options that npm has taken for itself are explained', (t) => {
   const start = { npm_lifecycle_event: 'start' };
   const meant = (args: string[], env: NodeJS.ProcessEnv): string =>
     t.throws(() => readArguments(args, { ...start, ...env }))?.message ?? '';

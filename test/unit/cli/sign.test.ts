@@ -82,7 +82,7 @@ test('a signed URL is accepted, also by other names and with SHA-256', (t) => {
   t.true(check(signed(...more), more).isAccepted);
 });
 
-test('a check tells why a URL is refused', (t) => {
+test('a check says why a URL is rejected', (t) => {
   const why = (...given: Parameters<typeof check>) => {
     const { isAccepted, lines } = check(...given);
     t.false(isAccepted);
@@ -116,7 +116,7 @@ test('a check tells why a URL is refused', (t) => {
   );
 });
 
-test('what is not checked is told', (t) => {
+test('a check of a signed URL says what it did not check', (t) => {
   t.is(
     check(signed('--ip', '10.0.0.0/8')).lines.at(-1),
     'not checked: the policy limits the address; --ip ADDRESS checks one',

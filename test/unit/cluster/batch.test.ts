@@ -17,7 +17,7 @@ function doubling() {
   return { handled, batch };
 }
 
-test.serial('what comes within a moment is handled together, and each gets its own result', async (t) => {
+test.serial('entries that are added within a moment are handled together, and each gets its own result', async (t) => {
   virtualTime(t);
   const { handled, batch } = doubling();
   const first = batch.add(1);

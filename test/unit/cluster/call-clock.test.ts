@@ -7,7 +7,7 @@ import { virtualTime } from '../../support/time/virtual-time.ts';
 
 type Node = Parameters<NodeClocks['timeOf']>[0];
 
-test.serial('what is older than the window is too old, and stays so', async (t) => {
+test.serial('a call that is older than the window is too old, and stays so', async (t) => {
   virtualTime(t);
   const clock = new CallClock(() => Date.now());
   const { now } = clock;
@@ -28,7 +28,7 @@ test.serial('a call from the future sets the clock, and nothing sets it back', (
   t.is(clock.now, now + 86_400_000);
 });
 
-test.serial('whatever the clocks of callers do, no call is accepted twice', async (t) => {
+test.serial('no call is accepted twice, whatever the clocks of callers do', async (t) => {
   virtualTime(t);
   const random = new Random(7);
   const clock = new CallClock(() => Date.now());
@@ -53,7 +53,7 @@ test.serial('whatever the clocks of callers do, no call is accepted twice', asyn
   t.true(accepted.size > 300);
 });
 
-test.serial('the clock of a life of a node goes on from what it has told last', async (t) => {
+test.serial('the clock of an incarnation of a node goes on from its last answer', async (t) => {
   virtualTime(t);
   const clocks = new NodeClocks();
   const [life, next, any] = ['1', '2', ''].map((incarnation) => ({ id: 'a', incarnation })) as [Node, Node, Node];
@@ -68,7 +68,7 @@ test.serial('the clock of a life of a node goes on from what it has told last', 
   t.is(clocks.timeOf({ id: 'b', incarnation: '1' }), undefined);
 });
 
-test.serial('the clock of a node that tells none is forgotten', (t) => {
+test.serial('the clock of a node that sends none is forgotten', (t) => {
   virtualTime(t);
   const clocks = new NodeClocks();
   const node = { id: 'a', incarnation: '1' };

@@ -19,7 +19,7 @@ function open() {
   return { table, keys: () => [...table.list('').keys()].sort() };
 }
 
-test('what Redis has lost stays until it has been restored, and what has not come back by then goes', (t) => {
+test('claims that Redis has lost stay until it has been restored, and those not back by then go', (t) => {
   const { table, keys } = open();
   table.apply(all(3, key('kept'), key('lost'), key('late')), true);
   table.apply(all(1, key('kept')), false);
@@ -29,7 +29,7 @@ test('what Redis has lost stays until it has been restored, and what has not com
   t.deepEqual(keys(), ['kept', 'late']);
 });
 
-test('what is claimed after everything was read stays', (t) => {
+test('a claim made after all claims were read stays', (t) => {
   const { table, keys } = open();
   table.apply(all(1), false);
   table.apply(changed(2, key('new')), false);
@@ -38,7 +38,7 @@ test('what is claimed after everything was read stays', (t) => {
   t.deepEqual(keys(), ['new', 'newer']);
 });
 
-test('what is read in parts is missing only when all parts have come, and what changed meanwhile', (t) => {
+test('claims read in parts are missing only when all parts and later changes have come', (t) => {
   const { table, keys } = open();
   table.apply(all(3, key('first'), key('second'), key('moved'), key('gone')), true);
   table.apply({ ...all(7, key('first')), cursor: '12' }, true);

@@ -29,19 +29,22 @@ test.serial('a claim that was released does not come back with an older Redis', 
   t.truthy(await claim(b, 'k'));
 });
 
-test.serial('nor one of which its node has not heard yet that Redis has removed it', async (t) => {
-  const { world, a, b, claim, release, listed, restart } = await open(t);
-  const { redis, net } = world;
-  const lease = await claim(a, 'k');
-  await world.pass(1000);
-  const old = redis.dump();
-  await release(lease, a);
-  net.breaks('a', REDIS, 'cut');
-  restart(old);
-  net.healAll();
-  await world.pass(10_000);
-  t.deepEqual([await listed(a), await listed(b)], [[], []]);
-});
+test.serial(
+  'a claim that was released stays so when an older Redis has it, though its node has not heard of the release',
+  async (t) => {
+    const { world, a, b, claim, release, listed, restart } = await open(t);
+    const { redis, net } = world;
+    const lease = await claim(a, 'k');
+    await world.pass(1000);
+    const old = redis.dump();
+    await release(lease, a);
+    net.breaks('a', REDIS, 'cut');
+    restart(old);
+    net.healAll();
+    await world.pass(10_000);
+    t.deepEqual([await listed(a), await listed(b)], [[], []]);
+  },
+);
 
 test.serial('a claim that Redis makes long after it was sent is given up', async (t) => {
   const { world, a, b, run, claim, release, listed, isInRedis } = await open(t, LATE);
@@ -58,38 +61,35 @@ test.serial('a claim that Redis makes long after it was sent is given up', async
   t.deepEqual([await listed(a), await listed(b)], [[], []]);
 });
 
-test.serial(
-  'one that took a key, and was not answered, is given up when nobody acts on what it took any more',
-  async (t) => {
-    const { world, a, b, run, start, claim, afterScript } = await open(t);
-    const { net } = world;
-    const c = await start('c');
-    const former = (await claim(b, 'k', { silence: 'stop' })) as Lease;
-    await afterScript('b', 'beat');
-    await world.pass(10);
-    const taking = run(a, () => a.cluster.claim('k', null, { silence: 'stop', take: true }));
-    const isMade = afterScript('a', 'claim').then(() => {
-      for (const node of ['a', 'b']) net.breaks(node, REDIS, 'dark');
-    });
-    await t.throwsAsync(taking);
-    await isMade;
-    t.true(former.valid, 'who had it has not heard that it was taken');
-    net.heal('a', REDIS);
-    for (const end = world.scheduler.now + 10_000; ; await world.pass(10)) {
-      const lease = await claim(c, 'k', { silence: 'stop' });
-      if (lease !== undefined) break;
-      t.true(world.scheduler.now < end, 'it is free in the end');
-    }
-    t.false(former.valid);
-  },
-);
+test.serial('a claim that a node took over, without an answer, is free once neither holder acts on it', async (t) => {
+  const { world, a, b, run, start, claim, afterScript } = await open(t);
+  const { net } = world;
+  const c = await start('c');
+  const former = (await claim(b, 'k', { silence: 'stop' })) as Lease;
+  await afterScript('b', 'beat');
+  await world.pass(10);
+  const taking = run(a, () => a.cluster.claim('k', null, { silence: 'stop', take: true }));
+  const isMade = afterScript('a', 'claim').then(() => {
+    for (const node of ['a', 'b']) net.breaks(node, REDIS, 'dark');
+  });
+  await t.throwsAsync(taking);
+  await isMade;
+  t.true(former.valid, 'who had it has not heard that it was taken');
+  net.heal('a', REDIS);
+  for (const end = world.scheduler.now + 10_000; ; await world.pass(10)) {
+    const lease = await claim(c, 'k', { silence: 'stop' });
+    if (lease !== undefined) break;
+    t.true(world.scheduler.now < end, 'it is free in the end');
+  }
+  t.false(former.valid);
+});
 
 for (const [set, entry] of [
   ['claims', () => 'k'],
   ['claims:of', (incarnation: string) => `${incarnation} continue k`],
 ] as const)
   test.serial(
-    `a claim of which Redis has lost its entry in ${set} alone is made again, and nobody gets it`,
+    `a claim of which Redis has lost its entry in ${set} alone is made again, and no other node gets it`,
     async (t) => {
       const { world, a, b, claim } = await open(t);
       const lease = (await claim(a, 'k')) as Lease;
@@ -103,7 +103,7 @@ for (const [set, entry] of [
     },
   );
 
-test.serial('what claims say is what they said last, though Redis is older, and is written at once', async (t) => {
+test.serial('the latest values of claims are written back, in one step, when an older Redis comes back', async (t) => {
   const { world, scripts, a, b, run, claim, restart } = await open(t);
   const { redis } = world;
   const keys = Array.from({ length: 20 }, (_, n) => `k/${n}`);

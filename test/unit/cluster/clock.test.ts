@@ -30,7 +30,7 @@ test('a single comparison that differs says nothing', (t) => {
   t.deepEqual(reports, []);
 });
 
-test('a slow answer tells less about the clock', (t) => {
+test('a slow answer says less about the clock', (t) => {
   const { reports, clock } = watch();
   for (let i = 0; i < 3; i++) clock.observe(900, 1000);
   t.deepEqual(reports, []);

@@ -11,7 +11,7 @@ for (const [outcome, reason] of [
   [['moved', '', '7'], /other nodes write/],
   [['wait'], /may have lost something/],
 ] as const)
-  test(`a write that is not done in time tells why: ${outcome[0]}`, async (t) => {
+  test(`a write that is not done in time says why: ${outcome[0]}`, async (t) => {
     const config = new RedisConfig({
       connection: { run: async () => outcome } as unknown as Connection,
       copy: await ConfigCopy.open({ file: undefined, onDamaged: () => t.fail() }),

@@ -36,16 +36,19 @@ for (const [host, isFree] of [
   ['10.0.0.1', true],
   ['host-a', false],
 ] as const)
-  test.serial(`what a process had is ${isFree ? '' : 'not '}at once that of the next one at ${host}`, async (t) => {
-    const { world, start, claim, afterScript } = await openWorld(t);
-    const former = await start(host, 'a');
-    const lease = (await claim(former, 'k', { silence: 'stop' })) as Lease;
-    await afterScript(host, 'beat');
-    await world.pass(10);
-    former.process.kill();
-    await world.pass(10);
-    const again = await start(host, 'a');
-    const next = await claim(again, 'k', { silence: 'stop' });
-    t.is(next !== undefined, isFree, 'a name may lead to another host, where the former process runs on');
-    if (next !== undefined) t.true(next.fence > lease.fence);
-  });
+  test.serial(
+    `the claims of a process are ${isFree ? '' : 'not '}at once those of the next one at ${host}`,
+    async (t) => {
+      const { world, start, claim, afterScript } = await openWorld(t);
+      const former = await start(host, 'a');
+      const lease = (await claim(former, 'k', { silence: 'stop' })) as Lease;
+      await afterScript(host, 'beat');
+      await world.pass(10);
+      former.process.kill();
+      await world.pass(10);
+      const again = await start(host, 'a');
+      const next = await claim(again, 'k', { silence: 'stop' });
+      t.is(next !== undefined, isFree, 'a name may lead to another host, where the former process runs on');
+      if (next !== undefined) t.true(next.fence > lease.fence);
+    },
+  );

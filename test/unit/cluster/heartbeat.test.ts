@@ -149,7 +149,7 @@ test('a node that was marked dead loses everything, and joins anew at once', asy
   t.is(asked.beats, 3);
 });
 
-test('that another process uses the id of a node is announced once, and again when it happens again', async (t) => {
+test('another process with the id of a node is reported once, and again when it happens again', async (t) => {
   const { heartbeat, redis, done } = openHeartbeat(t, { answer: { replaced: true } });
   await heartbeat.beat();
   await heartbeat.beat();

@@ -106,7 +106,7 @@ test('a claim made without Redis is made there with the first beat that is answe
   t.is(renewal.restored, 2);
 });
 
-test('while this node keeps a promise it restores only what it holds validly', async (t) => {
+test('a node restores only valid claims while it keeps a promise', async (t) => {
   const { claims, replies, ran, held, beat, promise } = open();
   const valid = await held('valid');
   const unconfirmed = claims.holdUnconfirmed('k', 'token', null, CONTINUE);
@@ -194,7 +194,7 @@ test('a value that Redis lacks is written with a beat; where it lacks the claim,
   t.is(missing.pending, undefined);
 });
 
-test('of two nodes without Redis that hold a key the one with the later claim keeps it', async (t) => {
+test('the later claim counts of two nodes without Redis that hold one key', async (t) => {
   const { claims, leases, held } = open();
   const [earlier, later] = [await held('earlier'), await held('later')];
   const unconfirmed = claims.holdUnconfirmed('unconfirmed', 'token', null, CONTINUE);
@@ -212,7 +212,7 @@ test('of two nodes without Redis that hold a key the one with the later claim ke
   t.deepEqual(leases.held(), [['later', 12]]);
 });
 
-test('without Redis valid leases go on by the promises of others, but for keys with later claims', async (t) => {
+test('valid leases without Redis go on by the promises of others, but for keys with later claims', async (t) => {
   const { claims, leases, held } = open();
   const [kept, taken] = [await held('kept'), await held('taken')];
   const unconfirmed = claims.holdUnconfirmed('k', 'token', null, CONTINUE);

@@ -52,6 +52,6 @@ test('a life of a node is over when another one answers', async (t) => {
   t.is(await ask(t, { ...ASKED, incarnation: '0' }, { aheadMs: 3_600_000 }), 'over');
 });
 
-test('of a node that accepts a connection and does not answer nothing is known', async (t) => {
+test('a node that accepts a connection and does not answer is silent', async (t) => {
   t.is(await ask(t, ASKED, { answers: false, ttl: 500 }), 'silent');
 });

@@ -49,7 +49,7 @@ for (const [what, actions] of [
   });
 
 test.serial(
-  'whatever happens to nodes, network and Redis, a name has one holder, and in the end all agree',
+  'a name has one holder, and all nodes agree in the end, whatever happens to nodes, network and Redis',
   async (t) => {
     t.timeout(600_000);
     const lua = await Lua.start();

@@ -77,7 +77,7 @@ test('watchers get the last state of each key once a turn, of their path', async
   t.deepEqual(calls, []);
 });
 
-test('a listener that fails is told of, and keeps nobody from hearing', async (t) => {
+test('a listener that fails is reported, and others are called all the same', async (t) => {
   const faults: string[] = [];
   const listeners = new ConfigListeners((error) => faults.push(error.message));
   const heard: string[] = [];
@@ -93,7 +93,7 @@ test('a listener that fails is told of, and keeps nobody from hearing', async (t
   t.deepEqual(faults, ['mine', 'mine']);
 });
 
-test('one fault is told once, not with every repetition', (t) => {
+test('a repeated fault is reported once', (t) => {
   const told: string[] = [];
   const faults = new Faults((error) => told.push(error.message));
   for (let n = 0; n < 100; n++) faults.report(new Error('same'));
@@ -120,7 +120,7 @@ test('20,000 calls a second are remembered as long as they may be old', (t) => {
   t.is(nonces.use('0'), 'repeated');
 });
 
-test('of strangers the one that has been there longest goes; a node is none', async (t) => {
+test('the oldest unauthenticated peer is removed for a new one; a node is not one of them', async (t) => {
   const strangers = new UnauthenticatedPeers(2);
   const server = createServer((socket) => strangers.add(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -143,7 +143,7 @@ test('of strangers the one that has been there longest goes; a node is none', as
   t.deepEqual(gone, ['one', 'two']);
 });
 
-test('what is signed is neither changed nor used for something else', (t) => {
+test('signed text is neither changed nor used for something else', (t) => {
   const mac = sign(['secret'], 'call', 'text');
   t.true(isSigned(['secret'], 'call', 'text', mac));
   for (const [secret, kind, text] of [
@@ -172,7 +172,7 @@ test('what is signed is neither changed nor used for something else', (t) => {
   t.is(unseal(['secret'], 'call', {}), undefined);
 });
 
-test('what is signed has the shape of a call, or is none', (t) => {
+test('a signed text has the shape of a call, or is none', (t) => {
   const random = new Random(9);
   const call: Record<string, unknown> = {
     method: 'GET',

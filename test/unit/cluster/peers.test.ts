@@ -49,7 +49,7 @@ test('a promise of a later outage outlasts the end of an earlier one', async (t)
   t.false(b.mayClaim);
 });
 
-test('who has asked for no promise ends none', async (t) => {
+test('a node that asked its peers for no promise ends none', async (t) => {
   const { a, b, sent } = twoNodes();
   await a.confirm();
   t.deepEqual(sent, []);

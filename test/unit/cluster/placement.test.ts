@@ -40,7 +40,7 @@ test('nothing is placed on a node that is lost, drains or starts, and on a full 
   t.is(place([]), undefined);
 });
 
-test('of two the less loaded is chosen, always', (t) => {
+test('the less loaded of two nodes is always chosen', (t) => {
   t.deepEqual(spread([row('busy', { load: 0.9 }), row('idle', { load: 0.1 })]), { idle: 2000 });
 });
 

@@ -79,7 +79,7 @@ for (const aheadMs of [-DAY_MS, -20_000, 20_000, DAY_MS]) {
   });
 }
 
-test('another life of a node is not called', async (t) => {
+test('an earlier incarnation of a node is not called', async (t) => {
   const { caller, calls } = await called(t);
   const earlier = { id: 'b', incarnation: 'earlier' };
   const port = caller(-20_000);
@@ -110,7 +110,7 @@ test('a call that was refused as too old is not valid later either', async (t) =
   t.is(calls.length, 1);
 });
 
-test('a call is made anew once, at the time that the node tells, and the next ones at that time at once', async (t) => {
+test('a call is made anew once, at the time that the node sends, and the next ones at that time at once', async (t) => {
   const told = Date.now() + DAY_MS;
   const { caller, calls } = await answering(t, (call, response) => {
     reply(response, call, call.time < told ? { refused: 'time', time: told } : {});
@@ -123,7 +123,7 @@ test('a call is made anew once, at the time that the node tells, and the next on
   t.is(calls.length, 3);
 });
 
-test('who is refused again is told', async (t) => {
+test('a call that is refused again fails with an error', async (t) => {
   const { caller, calls } = await answering(t, (call, response) => {
     reply(response, call, { refused: 'time', time: call.time + DAY_MS });
   });
@@ -152,7 +152,7 @@ test('a node that was replaced by an older version, which judges by the time of 
   t.is(calls.length, 5);
 });
 
-test('a node that tells no time, as those of older versions, is called once', async (t) => {
+test('a node that sends no time, as those of older versions, is called once', async (t) => {
   const { caller, calls } = await answering(t, (call, response) => reply(response, call, { refused: 'time' }));
   const { lives } = await t.throwsAsync(caller.call(identity('b'), CALL, TIMEOUT), TOO_OLD);
   t.true(lives);
@@ -167,7 +167,7 @@ test('a time that no node of the cluster has signed is not taken', async (t) => 
   t.is(calls.length, 1);
 });
 
-test('both attempts have the time of one', async (t) => {
+test('two attempts of a call share one timeout', async (t) => {
   const { caller, calls } = await answering(t, (call, response) => {
     if (calls.length === 1) reply(response, call, { refused: 'time', time: call.time + DAY_MS });
   });

@@ -18,7 +18,7 @@ test('tasks spread over the nodes, at every rank', (t) => {
   }
 });
 
-test('who had the task last delays nobody, before its death is known; its next life counts again', (t) => {
+test('the last owner of a task delays no other before its death is known; its next incarnation counts again', (t) => {
   const nodes = ['a', 'b', 'c', 'd'].map((id) => row(id, { incarnation: `life of ${id}` }));
   for (const key of KEYS) {
     for (const former of nodes) {
@@ -37,7 +37,7 @@ test('a node that goes changes nothing for tasks that others are first for', (t)
   }
 });
 
-test('of the first two the one with clearly less to do is in front', (t) => {
+test('the first of two nodes in rank is the one with clearly less load', (t) => {
   const busy = NODES.map((node) => (node.id === 'a' ? { ...node, load: 0.9 } : node));
   for (const key of KEYS) {
     const [first, second, ...rest] = ranked(key, NODES);
@@ -48,13 +48,13 @@ test('of the first two the one with clearly less to do is in front', (t) => {
   for (const key of KEYS) t.deepEqual(ranked(key, nearly), ranked(key, NODES));
 });
 
-test('who drains, starts or is lost takes nothing', (t) => {
+test('a node that drains, starts or is lost takes no task', (t) => {
   const nodes = [row('a', { state: 'draining' }), row('b', { full: true }), row('c', { state: 'lost' }), row('d')];
   t.deepEqual(ranked('k', nodes), ['d']);
   t.deepEqual(ranked('k', nodes.slice(0, 3)), []);
 });
 
-test('who is full comes after all that have room, and takes what nobody else can', (t) => {
+test('a full node comes after all that have room, and takes what no other can', (t) => {
   const full = { full: true, info: { version: '1' } };
   for (const key of KEYS) {
     const nodes = NODES.map((node) => ('ab'.includes(node.id) ? { ...node, ...full } : node));

@@ -4,7 +4,7 @@ import test from 'ava';
 import { isReachable } from '../../../cluster/peer/reachable.ts';
 import { freePorts } from '../../support/network/ports.ts';
 
-test('a port that accepts connections is reachable, though nobody reads from them; one that refuses is not', async (t) => {
+test('a port that accepts connections is reachable, though none is read; one that refuses is not', async (t) => {
   const sockets: Socket[] = [];
   const server = createServer({ pauseOnConnect: true }, (socket) => sockets.push(socket));
   const [port = 0] = freePorts(1);
@@ -16,7 +16,7 @@ test('a port that accepts connections is reachable, though nobody reads from the
   t.false(await isReachable(`http://127.0.0.1:${port}`, 300));
 });
 
-test('one that accepts connections again in that time is reachable', async (t) => {
+test('a port that accepts connections again in time is reachable', async (t) => {
   const server = createServer();
   const [port = 0] = freePorts(1);
   const reachable = isReachable(`http://127.0.0.1:${port}`, 8000);

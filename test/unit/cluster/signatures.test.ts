@@ -38,7 +38,7 @@ test('a row is valid for one life of one node', (t) => {
   }
 });
 
-test('while the secret is changed, entries are valid for nodes with either, and dated where only the former signed', (t) => {
+test('entries signed with either secret are valid while it is changed, and dated where only the former signed', (t) => {
   const [former, both, present] = [['old'], ['new', 'old'], ['new']].map(
     (secrets) => new Signatures('kiln', secrets),
   ) as [Signatures, Signatures, Signatures];
@@ -50,7 +50,7 @@ test('while the secret is changed, entries are valid for nodes with either, and 
   t.is(present.readEntry('k', byFormer), undefined);
 });
 
-test('of thousands that are refused at once some are reported, of each kind', (t) => {
+test('some of thousands of entries that are rejected at once are reported, of each kind', (t) => {
   const reports: Rejection[] = [];
   const rejections = new Rejections((report) => reports.push(report));
   for (let n = 0; n < 10_000; n++) rejections.refuse('entries', `e${n}`, 'why');
@@ -62,7 +62,7 @@ test('of thousands that are refused at once some are reported, of each kind', (t
   t.deepEqual(rejections.counts, { entries: 1000, rows: 1, certificates: 0 });
 });
 
-test('what is refused is counted while it is, and reported once', (t) => {
+test('rejected entries are counted while they are rejected, and reported once', (t) => {
   const reports: Rejection[] = [];
   const rejections = new Rejections((report) => reports.push(report));
   rejections.refuse('entries', 'a', 'why');

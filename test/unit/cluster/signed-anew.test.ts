@@ -9,7 +9,7 @@ import { until } from '../../support/time/until.ts';
 
 const EPOCH = { id: 7, from: 0, revision: 0 };
 
-test('what could not be signed anew is fetched and signed again', async (t) => {
+test('entries that could not be signed anew are fetched and signed again', async (t) => {
   const given: unknown[] = [];
   const faults: string[] = [];
   const run = async (_script: unknown, list: unknown): Promise<unknown> => {

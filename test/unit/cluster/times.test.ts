@@ -48,7 +48,7 @@ test.serial('a Redis that was emptied is written to within a second when all nod
   t.true(took < 1000);
 });
 
-test.serial('what a dead host had is free soon though the node that was to ask for it dies, too', async (t) => {
+test.serial('the claims of a dead host are free soon though the node that was to ask for it dies, too', async (t) => {
   const opened = await openWorld(t);
   const { world, start, claim } = opened;
   const nodes = [await start('a'), await start('b'), await start('c'), await start('d')] as const;

@@ -17,7 +17,7 @@ test('a change that follows what is known is taken as it is', async (t) => {
   t.is(asked.pulls, 0);
 });
 
-test('what is told while an answer is on its way waits for it, and needs no other', async (t) => {
+test('a change that is announced while an answer is on its way waits for it, and needs no other', async (t) => {
   const { heartbeat, asked, pull, hear, keys, claim, hold, answer } = await open(t);
   hold();
   const included = claim('second');
@@ -33,7 +33,7 @@ test('what is told while an answer is on its way waits for it, and needs no othe
   t.is(asked.pulls, 1);
 });
 
-test('what is told before a beat that brings nodes is known after it', async (t) => {
+test('a change that is announced before a beat that brings nodes is known after it', async (t) => {
   const { heartbeat, asked, hear, keys, claim, hold, answer } = await open(t);
   hold();
   heartbeat.wake();
@@ -48,7 +48,7 @@ test('what is told before a beat that brings nodes is known after it', async (t)
   t.deepEqual(keys(), ['first', 'second']);
 });
 
-test('what a message has missed is fetched, once for all messages after it', async (t) => {
+test('changes that no message announced are fetched, once for all messages after them', async (t) => {
   const { heartbeat, asked, hear, keys, claim } = await open(t, 20);
   claim('missed');
   hear(claim('third'));
@@ -61,7 +61,7 @@ test('what a message has missed is fetched, once for all messages after it', asy
   t.is(asked.pulls, 1);
 });
 
-test('whoever waits for what was missed asks at once', async (t) => {
+test('a reader that waits for missed changes asks for them at once', async (t) => {
   const { heartbeat, asked, pull, hear, keys, claim } = await open(t, 1e9);
   claim('missed');
   hear(claim('third'));

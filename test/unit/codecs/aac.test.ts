@@ -23,7 +23,7 @@ test('AAC LC', (t) => {
   t.is(aac.codecString(parse('1210')), 'mp4a.40.2');
 });
 
-test('HE-AAC told hierarchically and behind the sync word', (t) => {
+test('HE-AAC is read with hierarchical signalling and after the sync word', (t) => {
   const he = { objectType: 2, samplerate: 22_050, channels: 2, sbr: true, ps: false, outputSamplerate: 44_100 };
   t.like(parse('2b920800'), { ...he, outputChannels: 2 });
   t.like(parse('139056e5a0'), { ...he, outputChannels: 2 });
@@ -31,7 +31,7 @@ test('HE-AAC told hierarchically and behind the sync word', (t) => {
   t.is(aac.codecString(parse('139056e5a0')), 'mp4a.40.5');
 });
 
-test('HE-AAC v2 told hierarchically and behind the sync words', (t) => {
+test('HE-AAC v2 is read with hierarchical signalling and after the sync words', (t) => {
   const v2 = {
     objectType: 2,
     samplerate: 22_050,
@@ -53,7 +53,7 @@ test('sampling rates that are escaped', (t) => {
   t.like(aac.parseAudioSpecificConfig(config), { ...LC, samplerate: 37_800, channels: 1 });
 });
 
-test('channels told by a program config element', (t) => {
+test('channels of a program config element are read', (t) => {
   const writer = new BitWriter().write(2, 5).write(3, 4).write(0, 4).write(0, 3);
   // two pairs and a single in front, a pair behind, one LFE, one data and one coupling element
   writer.write(0, 4).write(1, 2).write(3, 4).write(3, 4).write(0, 4).write(1, 4).write(1, 2).write(1, 3).write(1, 4);
@@ -127,7 +127,7 @@ test('an ADTS checksum is no part of the frame', (t) => {
   t.deepEqual(frame?.payload, Buffer.of(1, 2));
 });
 
-test('wrong ADTS is refused', (t) => {
+test('ADTS with wrong fields is refused', (t) => {
   const format = { objectType: 2, samplerate: 48_000, channelConfiguration: 2 };
   const good = Buffer.concat([adts.buildAdtsHeader(format, 2), Buffer.alloc(2)]);
   const wrong: [string, (data: Buffer) => unknown][] = [

@@ -29,7 +29,7 @@ test('reads the Exp-Golomb codes of H.264 table 9-2', (t) => {
   );
 });
 
-test('what is written is read again', (t) => {
+test('bits that were written are read again', (t) => {
   const random = seeded(1);
   const values = Array.from({ length: 500 }, () => {
     const bits = 1 + Math.floor(random() * 32);

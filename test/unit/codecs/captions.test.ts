@@ -16,7 +16,7 @@ test('captions are found in the SEI of H264, behind other messages', (t) => {
   t.false(carriesCaptions('H264', unit()));
 });
 
-test('what looks like captions in a slice, or behind it, is none', (t) => {
+test('bytes that look like captions in a slice, or after it, are none', (t) => {
   t.false(carriesCaptions('H264', joinNals([hex(`65 04 0e ${T35} 80`)])));
   t.false(carriesCaptions('H264', joinNals([hex('6588'), hex(`06 04 0e ${T35} 80`)])));
 });
@@ -33,7 +33,7 @@ test('captions are found in the metadata of AV1', (t) => {
   t.false(carriesCaptions('AV1', hex(frame)));
 });
 
-test('other codecs have none, and what is malformed neither', (t) => {
+test('other codecs have no captions, nor has a malformed frame', (t) => {
   t.false(carriesCaptions('VP9', hex(T35)));
   t.false(carriesCaptions('H264', hex('ffffffff 06')));
   t.false(carriesCaptions('H264', hex('000000')));

@@ -130,7 +130,7 @@ test('key frames: intra pictures behind a recovery point', (t) => {
   t.false([...nalUnits(units[5] as Buffer)].some(h264.isKeyNal), 'the vector has no second IDR picture');
 });
 
-test('where decoding starts: recovery points, gradual ones, and none on a picture that is not intra', (t) => {
+test('H.264 decoding starts at recovery points, gradual ones too, and at none on a picture that is not intra', (t) => {
   const slice = (type: number) =>
     Buffer.concat([Buffer.of(0x41), new BitWriter().ue(0).ue(type).ue(0).flag(true).finish()]);
   const sei = (frames: number) => {
@@ -184,7 +184,7 @@ test('the sets of a picture: its SPS, and all PPS of that', (t) => {
   t.is(h264.activeSets(known, 6), undefined);
 });
 
-test('what an SPS tells but for its id', (t) => {
+test('the meaning of an H.264 SPS covers all but its id', (t) => {
   const [sps] = h264.parseAvcConfig(box(vector('h264-interlaced-hrd.mp4'), 'avcC')).sps as [Buffer];
   const meanings = Array.from({ length: 32 }, (_, id) => spsMeaning(h264Sps({ id })));
   t.is(new Set(meanings).size, 1);

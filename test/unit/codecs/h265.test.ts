@@ -133,7 +133,7 @@ test('key frames: IDR and CRA pictures', (t) => {
   t.is(h265.startOf(joinNals([Buffer.of(h265.NAL.prefixSei << 1, 1, 0x80)])), undefined);
 });
 
-test('where decoding starts: BLA pictures, and recovery points of other pictures', (t) => {
+test('H.265 decoding starts at BLA pictures, and at recovery points of other pictures', (t) => {
   const picture = (type: number) => Buffer.of(type << 1, 1, 0xa0, 0x80);
   const sei = (type: number) => Buffer.of(h265.NAL.prefixSei << 1, 1, type, 1, 0x90, 0x80);
   t.is(h265.startOf(joinNals([picture(16)])), 'open');
@@ -170,7 +170,7 @@ test('the sets of a picture: its SPS, the VPS of that, and all PPS', (t) => {
   t.deepEqual(h265.activeSets(known, 0)?.sps, second.sps[0]);
 });
 
-test('what an SPS tells but for its id and that of its VPS', (t) => {
+test('the meaning of an H.265 SPS covers all but its id and that of its VPS', (t) => {
   const [sps] = h265.parseHevcConfig(box(vector('h265-main.mp4'), 'hvcC')).sps as [Buffer];
   const other = Buffer.from(sps);
   other[2] = (other[2] as number) | 0x30;

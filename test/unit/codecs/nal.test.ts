@@ -23,7 +23,7 @@ test('length-prefixed units are slices, empty ones left out', (t) => {
   t.deepEqual(texts(nalUnits(Buffer.alloc(0))), []);
 });
 
-test('more units than any picture has are refused', (t) => {
+test('access units with too many NAL units are refused', (t) => {
   const lengths = (count: number) => Buffer.alloc(5 * count, hex('0000000141'));
   const codes = (count: number) => Buffer.alloc(5 * count, hex('0000000141'));
   t.is(canonicalizeNals(lengths(8192), 4, () => 'media').data.length, 5 * 8192);
@@ -32,7 +32,7 @@ test('more units than any picture has are refused', (t) => {
   t.throws(() => splitAnnexB(codes(8193)), { instanceOf: BitstreamError });
 });
 
-test('where units are byte streams all of them count together, also empty ones', (t) => {
+test('NAL units of byte streams are counted together, also empty ones', (t) => {
   const codes = (count: number) => Buffer.alloc(3 * count, hex('000001'));
   t.deepEqual(
     bareNals(joinNals([codes(4000), codes(4000), hex('65 000001 41')])).map((nal) => nal[0]),
@@ -117,7 +117,7 @@ test('a unit that is canonical already is the same buffer', (t) => {
   t.is(canonicalizeNals(delimited, 4, role).data, delimited, 'dropping a delimiter in the middle is no reason to copy');
 });
 
-test('what leaves at the ends costs no copy', (t) => {
+test('NAL units removed at the ends cost no copy', (t) => {
   const data = hex('00000001 09 00000002 0701 00000001 01 00000001 02 00000001 09 00000001 07');
   const unit = canonicalizeNals(data, 4, role);
   t.is(unit.data.toString('hex'), '00000001010000000102');

@@ -24,7 +24,7 @@ test('a set takes the place of the one with its id, or comes behind the others',
   t.is(sets.get(7, 1), undefined);
 });
 
-test('what takes too much memory is forgotten, the oldest first, and what no set is as long as is refused', (t) => {
+test('parameter sets that take too much memory are forgotten, the oldest first, and one that is too long is rejected', (t) => {
   const large = (id: number, bytes = 8000) => Buffer.concat([set(id), Buffer.alloc(bytes, id)]);
   const ids = Array.from({ length: 10 }, (_, id) => id + 1);
   const sets = setsOf(...ids.map((id) => large(id)));
@@ -50,7 +50,7 @@ test('bits without those of ids', (t) => {
   );
 });
 
-test('many sets that are there already cost no more than few', (t) => {
+test('many parameter sets that are there already cost no more than few', (t) => {
   const cost = (kept: number): number => {
     const sets = setsOf(...Array.from({ length: kept }, (_, id) => set(id)));
     const found = Array.from({ length: 1000 }, () => set(kept - 1));

@@ -30,7 +30,7 @@ function hasStartCode(nal: Buffer): boolean {
   return [0, 1, 2].some((last) => nal.includes(Buffer.of(0, 0, last)));
 }
 
-test('it stands in front of the first slice, behind what is there', (t) => {
+test('an SEI stands before the first slice, after what is there', (t) => {
   const sei = Buffer.of(6, 1);
   const h264 = [Buffer.of(9, 0xf0), sei, Buffer.of(0x65, 1), Buffer.of(0x65, 2)];
   const nal = Buffer.of(6, 5, 9);
@@ -50,7 +50,7 @@ test('it stands in front of the first slice, behind what is there', (t) => {
   ]);
 });
 
-test('what is no access unit does no harm', (t) => {
+test('bytes that are no access unit take an SEI without harm', (t) => {
   for (const bytes of ['', '00', '00000001', 'ffffffff65', '0000000006'])
     t.notThrows(() => withNalBeforeSlices('H264', Buffer.from(bytes, 'hex'), Buffer.of(6)));
   t.true(takesSei('H265'));

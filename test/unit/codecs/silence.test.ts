@@ -17,7 +17,7 @@ test('silent AAC has the elements of its channel configuration, and nothing in t
   for (const channels of [3, 4, 5, 6, 7, 8]) t.truthy(silentPacket(aac(channels)), `${channels}`);
 });
 
-test('there is none where the channels are told by a program config element, and of other object types', (t) => {
+test('there is no silent packet for channels of a program config element, nor for other object types', (t) => {
   t.is(silentPacket({ codec: 'AAC', config: Buffer.from('1180', 'hex') }), undefined);
   t.is(silentPacket({ codec: 'AAC', config: Buffer.from('3110', 'hex') }), undefined);
   t.is(silentPacket({ codec: 'AAC', config: Buffer.alloc(0) }), undefined);

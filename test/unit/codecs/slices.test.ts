@@ -91,7 +91,7 @@ test('the largest ids of H.265, and a slice that is not the first of its picture
   t.deepEqual(slices265.parseSliceStart(later), { isFirst: false, pps: 3 });
 });
 
-test('other units, truncated and random headers', (t) => {
+test('slice headers of other NAL units, truncated or random, are unknown', (t) => {
   const avc = h264.parseAvcConfig(box(vector('h264-high-bframes.mp4'), 'avcC'));
   const avcSps = h264.parseSps(avc.sps[0] as Buffer);
   const hevc = h265.parseHevcConfig(box(vector('h265-main.mp4'), 'hvcC'));

@@ -3,7 +3,7 @@ import { evaluate } from '../../../src/config/arithmetic.ts';
 
 const SIZE = { MAIN_W: 640, MAIN_H: 360 };
 
-test('lengths', (t) => {
+test('expressions of lengths are evaluated', (t) => {
   const cases: Record<string, number> = {
     '10': 10,
     '0.5': 0.5,
@@ -22,7 +22,7 @@ test('lengths', (t) => {
   for (const [text, value] of Object.entries(cases)) t.is(evaluate(text, SIZE), value, text);
 });
 
-test('what is none', (t) => {
+test('text that is no arithmetic is rejected', (t) => {
   const wrong = [
     '',
     ' ',
@@ -51,6 +51,6 @@ test('what is none', (t) => {
   for (const text of wrong) t.is(evaluate(text, SIZE), undefined, text);
 });
 
-test('as deep as the longest text can be', (t) => {
+test('an expression as deep as the longest text can be is evaluated', (t) => {
   t.is(evaluate(`${'('.repeat(99)}7${')'.repeat(99)}`, SIZE), 7);
 });

@@ -13,7 +13,7 @@ test('certificates are read from beside Server.xml', async (t) => {
   t.is((await load(t, files)).config.virtualHosts[0]?.host.tls?.certPath, 'tls/own.crt');
 });
 
-test('every one that cannot be used is told of, by the file that names it', async (t) => {
+test('every certificate that cannot be used is reported, by the file that names it', async (t) => {
   const { cert } = issue('a.example');
   const { key } = issue('other.example');
   const files = {

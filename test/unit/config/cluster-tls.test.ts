@@ -57,7 +57,7 @@ test('the certificate of a node has its address among its names, and one of the 
   );
 });
 
-test('files that cannot be used are told of by the element that names them', async (t) => {
+test('files that cannot be used are reported with the element that names them', async (t) => {
   const server = `<Cluster><Secret>s</Secret>
     <Redis><Url>rediss://h</Url><TLS><CACertPath>ca.crt</CACertPath></TLS></Redis>
     <Node><Id>a</Id><AdvertiseAddress>h</AdvertiseAddress><Port>7946</Port>

@@ -27,7 +27,7 @@ test('nodes with the same Server.xml know it while the secret is being changed',
   t.notRegex(JSON.stringify(between), /former"|present/);
 });
 
-test('another Server.xml is another, whichever secrets there are', async (t) => {
+test('the hash of another Server.xml differs, whichever secrets there are', async (t) => {
   const own = await hashesOf(t, '<Secret>present</Secret><PreviousSecret>former</PreviousSecret>');
   const apps = application('', 'other');
   for (const secrets of [
@@ -38,7 +38,7 @@ test('another Server.xml is another, whichever secrets there are', async (t) => 
     t.false(isSameConfig(own, await hashesOf(t, secrets, apps)));
 });
 
-test('a node that is alone tells nothing', async (t) => {
+test('a node that is alone publishes no hash of its configuration', async (t) => {
   t.deepEqual(configHashes((await load(t, serverXml())).config), {});
   t.true(isSameConfig({}, {}));
   t.false(isSameConfig({}, { configHash: 'x' }));

@@ -5,7 +5,7 @@ import { application, load, profile, serverXml, vhost } from './support.ts';
 
 const BARE = '<Server version="8"><Type>edge</Type><IP>*</IP><IP>::</IP><Bind/></Server>';
 
-test('server', async (t) => {
+test('defaults of the server', async (t) => {
   const { config } = await load(t, BARE);
   t.deepEqual(config, {
     name: 'Kiln',
@@ -50,7 +50,7 @@ test('OVT is for private networks, or those that are named', async (t) => {
   ]);
 });
 
-test('managers', async (t) => {
+test('defaults of managers', async (t) => {
   const server = '<Managers><Host><Names><Name>*</Name></Names></Host></Managers>';
   const { config, generatedAccessToken } = await load(t, serverXml({ server }));
   t.deepEqual(config.managers?.api, { accessToken: '', storage: { enabled: true, path: 'conf/api_data' } });
@@ -109,7 +109,7 @@ test('an element whose variable is not set is looked at all the same', async (t)
   await t.throwsAsync(of(`<Port>${empty}</Port><Port>9100</Port>`), { message: /Metrics\/Port: is given twice/ });
 });
 
-test('listeners', async (t) => {
+test('defaults of listeners', async (t) => {
   const bind =
     '<Providers><RTMP><TLSPort>1936</TLSPort></RTMP><SRT><Port>9999</Port></SRT><MPEGTS><Port>4000-4001/udp</Port></MPEGTS></Providers>' +
     '<Publishers><LLHLS><TLSPort>443</TLSPort></LLHLS>' +
@@ -136,7 +136,7 @@ test('listeners', async (t) => {
   });
 });
 
-test('virtual host', async (t) => {
+test('defaults of a virtual host', async (t) => {
   const { config } = await load(
     t,
     serverXml({
@@ -187,7 +187,7 @@ const only = async (...args: Parameters<typeof load>): Promise<ApplicationConfig
   return config.virtualHosts[0]?.applications[0] as ApplicationConfig;
 };
 
-test('providers', async (t) => {
+test('defaults of providers', async (t) => {
   const names = ['RTMP', 'SRT', 'MPEGTS', 'RTSPPull', 'RTSP', 'OVT', 'WebRTC', 'Schedule', 'Multiplex', 'FILE'];
   const all = names.map((name) => `<${name}/>`).join('');
   const { providers } = await only(t, serverXml({ apps: application(`<Providers>${all}</Providers>`) }));
@@ -220,7 +220,7 @@ test('providers', async (t) => {
   });
 });
 
-test('publishers', async (t) => {
+test('defaults of publishers', async (t) => {
   const body =
     '<Publishers><WebRTC><PlayoutDelay/></WebRTC><LLHLS><DVR/><DRM/></LLHLS><HLS/><FILE/><Push/><Thumbnail/>' +
     '<SRT/><OVT/></Publishers>';
@@ -272,7 +272,7 @@ test('publishers', async (t) => {
   });
 });
 
-test('application options', async (t) => {
+test('defaults of application options', async (t) => {
   const body = '<TranscodeWebhook/><EventGenerator/><Subtitles><Rendition><Label>en</Label></Rendition></Subtitles>';
   t.like(await only(t, serverXml({ apps: application(body) })), {
     transcodeWebhook: {
@@ -310,7 +310,7 @@ test('the output profile of an application that names none', async (t) => {
   });
 });
 
-test('what is common to the output profiles of an application', async (t) => {
+test('elements common to all output profiles of an application are read with their defaults', async (t) => {
   const stt = '<STT><Rendition><Engine>whisper</Engine><OutputSubtitleLabel>en</OutputSubtitleLabel></Rendition></STT>';
   const body =
     '<OutputProfiles><Decodes><OnlyKeyframes>true</OnlyKeyframes></Decodes><OnDemand>true</OnDemand>' +
@@ -351,7 +351,7 @@ test('conditions of a bypass', async (t) => {
   });
 });
 
-test('output profile', async (t) => {
+test('defaults of an output profile', async (t) => {
   const encodes =
     '<Encodes><Video><Bypass>true</Bypass></Video><Video><Codec>h264</Codec><Bitrate>2M</Bitrate></Video>' +
     '<Audio><Bypass>true</Bypass></Audio><Image><Codec>JPEG</Codec></Image></Encodes>';
@@ -401,7 +401,7 @@ test('output profile', async (t) => {
   });
 });
 
-test('speech to text', async (t) => {
+test('defaults of speech to text', async (t) => {
   const body =
     '<OutputProfiles><MediaOptions><Overlays/><STT><Rendition><Engine>whisper</Engine>' +
     '<OutputSubtitleLabel>en</OutputSubtitleLabel></Rendition></STT></MediaOptions></OutputProfiles>';
@@ -426,7 +426,7 @@ test('speech to text', async (t) => {
   });
 });
 
-test('cluster', async (t) => {
+test('defaults of a cluster', async (t) => {
   const server =
     '<Cluster><Secret>s</Secret><Redis><Sentinels><Sentinel>a:26379</Sentinel><Sentinel>b:26379</Sentinel>' +
     '</Sentinels></Redis>' +

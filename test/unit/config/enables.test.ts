@@ -11,7 +11,7 @@ function vhost(control: object) {
 const incoming = (protocol: 'rtmp' | 'webrtc') => ({ direction: 'incoming', protocol }) as const;
 const outgoing = (protocol: 'llhls' | 'webrtc') => ({ direction: 'outgoing', protocol }) as const;
 
-test('without access control everybody may come in', (t) => {
+test('clients are admitted where no access control is configured', (t) => {
   t.false(isGuarded(vhost({}), incoming('rtmp')));
 });
 

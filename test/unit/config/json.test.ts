@@ -56,7 +56,7 @@ test('an application as the management API takes it', (t) => {
   t.deepEqual(json.publishers, { llhls: { chunkDuration: 0.2 } }, 'the caller keeps its own');
 });
 
-test('what an application was given never holds the default profile; the profile has its own', (t) => {
+test('explicit settings of an application never hold the default profile; the profile has its own', (t) => {
   const reading = readConfig(Application, app);
   if (!reading.ok) return t.fail();
   t.deepEqual(explicit(reading.config), app);
@@ -87,7 +87,7 @@ test('a virtual host shows its distribution, keeps its secrets, and nests applic
   t.is(reading.config.signedPolicy?.enables?.providers, '');
 });
 
-test('everything that comes out is frozen, all the way down', (t) => {
+test('all parts of a read configuration are frozen', (t) => {
   const reading = readConfig(VirtualHost, { name: 'v', host: { names: ['*'] }, applications: [app] });
   if (!reading.ok) return t.fail();
   const walk = (value: unknown): void => {
@@ -110,7 +110,7 @@ test('inherited keys are not given, and words are taken in any case', (t) => {
   t.deepEqual(explicit(reading.config.providers), { rtmp: { timestampMode: 'ZeroBased' } });
 });
 
-test('two readings share nothing that one could change', (t) => {
+test('two readings of a configuration share nothing that could be changed', (t) => {
   const one = readConfig(Application, app);
   const other = readConfig(Application, app);
   if (!one.ok || !other.ok) return t.fail();
@@ -169,7 +169,7 @@ const refusals: readonly (readonly [json: unknown, line: string])[] = [
 ];
 
 for (const [json, line] of refusals) {
-  test(`refused: ${line}`, (t) => t.is(problem(json), line));
+  test(`JSON of a configuration is rejected: ${line}`, (t) => t.is(problem(json), line));
 }
 
 test('keys that would reach the prototype are unknown keys', (t) => {

@@ -35,7 +35,7 @@ test('OriginMode says what access control does not cover', async (t) => {
   t.deepEqual(await warningsFor('llhls', ''), []);
 });
 
-test('what the transcoder does has nothing to wait for', async (t) => {
+test('options that the transcoder supports are not pending', async (t) => {
   const encodes =
     '<Encodes><Video><Codec>h264</Codec><Bitrate>1M</Bitrate></Video><Audio><Codec>opus</Codec><Bitrate>128K</Bitrate></Audio>' +
     '<Image><Codec>png</Codec></Image></Encodes>';
@@ -57,7 +57,7 @@ test('what the transcoder does has nothing to wait for', async (t) => {
   t.deepEqual(await warningsOf(t, { apps: application(speech) }), ['STT']);
 });
 
-test('what is switched off does not warn', async (t) => {
+test('options that are switched off cause no warning', async (t) => {
   const webhook = '<TranscodeWebhook><Enable>false</Enable></TranscodeWebhook>';
   const body = `${webhook}<Publishers><LLHLS><DVR/><DRM/></LLHLS></Publishers>`;
   t.deepEqual(await warningsOf(t, { apps: application(body), server: '<Modules><P2P/></Modules>' }), []);
@@ -85,7 +85,7 @@ test('subtitles and data tracks warn where they are asked for', async (t) => {
   t.deepEqual(await warningsOf(t, { apps: profile('', data) }), ['Encodes/Data']);
 });
 
-test('what only tunes threads and memory of OvenMediaEngine gets one line together', async (t) => {
+test('options that only tune threads and memory of OvenMediaEngine cause one line together', async (t) => {
   const { warnings, notes } = await load(
     t,
     serverXml({
@@ -102,14 +102,14 @@ test('what only tunes threads and memory of OvenMediaEngine gets one line togeth
   t.deepEqual((await load(t, serverXml())).notes, []);
 });
 
-test('no way to count the times of a source warns', async (t) => {
+test('TimestampMode of each provider is supported without a warning', async (t) => {
   for (const way of ['RTMP', 'SRT', 'MPEGTS', 'WebRTC', 'RTSPPull', 'OVT']) {
     const apps = application(`<Providers><${way}><TimestampMode>Original</TimestampMode></${way}></Providers>`);
     t.deepEqual(await warningsOf(t, { apps }), [], way);
   }
 });
 
-test('what is set for all ways out at once and heeded by none warns', async (t) => {
+test('an option for all publishers together that none of them follows causes a warning', async (t) => {
   const all = (element: string) =>
     application(`<Publishers><AppWorkerCount>2</AppWorkerCount>${element}<LLHLS/></Publishers>`);
   t.deepEqual(await warningsOf(t, { apps: all('') }), []);

@@ -17,7 +17,7 @@ const response = Buffer.from(
   'hex',
 );
 
-test('a binding request', (t) => {
+test('a STUN binding request is written', (t) => {
   t.is(bindingRequest(transaction).toString('hex'), '000100002112a442b7e7a701bc34d686fa87dfae');
 });
 
@@ -27,7 +27,7 @@ test('the mapped address of a response', (t) => {
   t.is(mappedAddress(plain, transaction), '192.0.2.7');
 });
 
-test('other messages have none', (t) => {
+test('other messages of STUN servers have no address', (t) => {
   t.is(mappedAddress(bindingRequest(transaction), transaction), undefined);
   t.is(mappedAddress(response, Buffer.alloc(12)), undefined);
   for (let length = 0; length < response.length; length++) {
@@ -66,7 +66,7 @@ test('${PublicIP} is what the STUN server says', async (t) => {
   t.deepEqual(warnings, []);
 });
 
-test('without a STUN server it is an address of this machine', async (t) => {
+test('the public IP macro without a STUN server is an address of this machine', async (t) => {
   const { config } = await load(t, serverXml({ bind: relayAs }));
   t.true(isIPv4(config.bind.publishers.webrtc?.iceCandidates.iceCandidate[0]?.address ?? ''));
 });
@@ -81,7 +81,7 @@ test('a STUN server that does not answer', async (t) => {
   t.regex(warnings[0] ?? '', /^StunServer kiln\.invalid:1: .*\$\{PublicIP\} is/);
 });
 
-test('nothing is asked where the macro is not used', async (t) => {
+test('no STUN server is asked where the macro is not used', async (t) => {
   let asked = 0;
   const port = await stunServer(t, () => asked++);
   await load(t, serverXml({ server: `<StunServer>127.0.0.1:${port}</StunServer>` }));

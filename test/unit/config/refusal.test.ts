@@ -408,7 +408,7 @@ const refusals: Record<string, [xml: string, line: string]> = {
 };
 
 for (const [name, [xml, line]] of Object.entries(refusals)) {
-  test(`refused: ${name}`, async (t) => {
+  test(`a configuration is rejected: ${name}`, async (t) => {
     const error = await t.throwsAsync(load(t, xml), { instanceOf: ConfigError });
     t.is(error?.message.split('\n')[0], `DIR/Server.xml: ${line}`);
   });

@@ -58,7 +58,7 @@ test('the default configuration', async (t) => {
   );
 });
 
-test('without a token in the environment one is made up, a new one each time', async (t) => {
+test('the default configuration without a token in the environment gets a random one, a new one each time', async (t) => {
   const tokens = new Set<string>();
   for (let round = 0; round < 2; round++) {
     const { config, generatedAccessToken } = await loadConfig(join(CONFIG, 'Server.xml'), { env: {} });
@@ -74,7 +74,7 @@ function uncommented(text: string): string {
   return text.replace(/<!--\s*(<[A-Z][\s\S]*?>)\s*-->/g, '$1');
 }
 
-test('what the default configuration has in comments is right, too', async (t) => {
+test('commented examples of the default configuration are valid', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-sample-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const text = uncommented(await readFile(join(CONFIG, 'Server.xml'), 'utf8'));
@@ -101,7 +101,7 @@ test('what the default configuration has in comments is right, too', async (t) =
   });
 });
 
-test('what the default configuration shows of clusters is right', async (t) => {
+test('the cluster example of the default configuration is valid', async (t) => {
   const text = await readFile(join(CONFIG, 'Server.xml'), 'utf8');
   const [sample = ''] = /<Cluster>\s*<Name>[\s\S]*?<\/Node>\s*<\/Cluster>/.exec(text) ?? [];
   const ways = [...text.matchAll(/^ +Redis [^:]*: +(<.*>)$/gm)].map(([, way = '']) => way);
@@ -199,7 +199,7 @@ async function docsBlock(page: string, holding: string): Promise<string> {
   return (block ?? '').replace(/^(xml|sh)\n/, '').replaceAll(/ *<!--.*?-->/g, '');
 }
 
-test('what the documentation shows of output profiles is right', async (t) => {
+test('output profiles in the documentation are valid', async (t) => {
   const { config, warnings } = await load(
     t,
     serverXml({
@@ -226,7 +226,7 @@ test('what the documentation shows of output profiles is right', async (t) => {
   t.deepEqual(reading.warnings, []);
 });
 
-test('what the documentation shows of admission webhooks is right', async (t) => {
+test('admission webhooks in the documentation are valid', async (t) => {
   const { config, warnings } = await load(
     t,
     serverXml({ vhosts: vhost(await docsBlock('access.md', '<AdmissionWebhooks>')) }),
@@ -253,12 +253,12 @@ for (const [format, file] of [
   });
 }
 
-test('what the documentation shows of stream maps is right', async (t) => {
+test('stream maps in the documentation are valid', async (t) => {
   const { entries, findings } = readMap(PUSH_MAP, await docsBlock('push.md', '<PushInfo>'), 'push.md', {});
   t.deepEqual([entries.length, findings], [1, []]);
 });
 
-test('what the documentation shows of finished recordings is right', async (t) => {
+test('deliveries of recordings in the documentation are valid', async (t) => {
   const apps = application(`<Publishers>${await docsBlock('record.md', '<FILE>')}</Publishers>`);
   const env = { KILN_RECORD_SECRET: 'a', KILN_S3_KEY_ID: 'b', KILN_S3_KEY: 'c' };
   const { config, warnings } = await load(t, serverXml({ apps }), env);
@@ -269,7 +269,7 @@ test('what the documentation shows of finished recordings is right', async (t) =
   });
 });
 
-test('what the documentation shows of overlays is right', async (t) => {
+test('overlays in the documentation are valid', async (t) => {
   const mapper = new XmlToJson();
   const reading = readConfig(
     OverlayMap,

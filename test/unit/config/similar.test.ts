@@ -3,7 +3,7 @@ import { similar } from '../../../src/config/similar.ts';
 
 const NAMES = ['LLHLS', 'HLS', 'RTMP', 'RTSP', 'Applications', 'Name', 'TLS', 'TLSPort'];
 
-test('slips are told from other names', (t) => {
+test('likely slips of names are distinguished from other names', (t) => {
   const cases: Record<string, string | undefined> = {
     Aplications: 'Applications',
     Aplicatoins: 'Applications',

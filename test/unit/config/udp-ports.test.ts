@@ -10,7 +10,7 @@ test('ports of the server and of groups', (t) => {
   ]);
 });
 
-test('what is neither is refused', (t) => {
+test('text that is neither a port nor a multicast group is rejected', (t) => {
   for (const text of [
     '',
     '4000/tcp',
@@ -29,7 +29,7 @@ test('what is neither is refused', (t) => {
   }
 });
 
-test('which are the same, and which cannot both be bound', (t) => {
+test('ranges of UDP ports are compared, checked for overlaps and written as URLs', (t) => {
   const server = { first: 4000, last: 4003 };
   const group = { group: '239.1.2.3', first: 4003, last: 4005 };
   const other = { group: '239.1.2.4', first: 4003, last: 4003 };

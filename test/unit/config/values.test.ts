@@ -1,7 +1,7 @@
 import test from 'ava';
 import * as values from '../../../src/config/values.ts';
 
-test('ports', (t) => {
+test('ports are read', (t) => {
   t.is(values.parsePort('1'), 1);
   t.is(values.parsePort('65535'), 65535);
   for (const bad of ['', '0', '65536', '-1', '1.5', '0x10', ' 1', '99999999999']) {
@@ -12,14 +12,14 @@ test('ports', (t) => {
   t.is(values.parsePortOf('1935/tcp/tcp', 'tcp'), undefined);
 });
 
-test('port ranges', (t) => {
+test('ranges of ports are read', (t) => {
   const range = (first: number, last = first) => ({ first, last });
   t.deepEqual(values.parsePortRanges('4000-4003,4005/udp', 'udp'), [range(4000, 4003), range(4005)]);
   t.deepEqual(values.parsePortRanges('4000/udp, 4002/udp', 'udp'), [range(4000), range(4002)]);
   for (const bad of ['', ',', '4000,', '1-2-3', '5-4', '4000/tcp']) t.is(values.parsePortRanges(bad, 'udp'), undefined);
 });
 
-test('ICE candidates', (t) => {
+test('ICE candidates are read', (t) => {
   const good: [text: string, address: string, first: number, last: number, protocol: 'udp' | 'tcp'][] = [
     ['*:10000-10004/udp', '*', 10000, 10004, 'udp'],
     ['1.2.3.4:3478/TCP', '1.2.3.4', 3478, 3478, 'tcp'],
@@ -34,7 +34,7 @@ test('ICE candidates', (t) => {
   }
 });
 
-test('endpoints', (t) => {
+test('endpoints are read', (t) => {
   t.deepEqual(values.parseEndpoint('stun.example.com:3478'), { host: 'stun.example.com', port: 3478 });
   t.deepEqual(values.parseEndpoint('*:3478'), { host: '*', port: 3478 });
   t.deepEqual(values.parseEndpoint('[::1]:80'), { host: '::1', port: 80 });
@@ -43,7 +43,7 @@ test('endpoints', (t) => {
   }
 });
 
-test('networks', (t) => {
+test('networks are read', (t) => {
   t.deepEqual(values.parseNetworks('10.0.0.0/8, 192.0.2.1,2001:db8::/32'), [
     { address: '10.0.0.0', prefix: 8, family: 'ipv4' },
     { address: '192.0.2.1', prefix: 32, family: 'ipv4' },
@@ -54,7 +54,7 @@ test('networks', (t) => {
   }
 });
 
-test('bitrates', (t) => {
+test('bitrates are read', (t) => {
   t.is(values.parseBitrate(128000), 128000);
   t.is(values.parseBitrate('128000'), 128000);
   t.is(values.parseBitrate('128K'), 131072);

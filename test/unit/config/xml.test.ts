@@ -73,7 +73,7 @@ test('unknown elements and attributes warn once, with their path', async (t) => 
   ]);
 });
 
-test('a mistyped element is told with its line, also in an included file, and with what was meant', async (t) => {
+test('a mistyped element is reported with its line, also in an included file, and with what was meant', async (t) => {
   const files = {
     'Server.xml': serverXml({ vhosts: '\n\n<VirtualHost include="v.xml"/>', server: '\n<Manager/>' }),
     'v.xml': vhost('<!-- a\ncomment -->\n<Aplications>\n</Aplications><![CDATA[\n\n]]>\n<SinedPolicy/>'),
@@ -87,7 +87,7 @@ test('a mistyped element is told with its line, also in an included file, and wi
   ]);
 });
 
-test('what is missing for a mistyped name is followed by that name', async (t) => {
+test('an element that is missing because of a mistyped name is followed by that name', async (t) => {
   const apps = '<Application>\n<Nmae>app</Nmae><Type>live</Type></Application>';
   const error = await t.throwsAsync(load(t, serverXml({ apps })), { instanceOf: ConfigError });
   const at = 'DIR/Server.xml: Server/VirtualHosts/VirtualHost[1]/Applications/Application[1]';

@@ -15,7 +15,7 @@ function read(tag: Buffer): [id: string, content: Buffer][] {
   return frames;
 }
 
-test('a tag, byte for byte', (t) => {
+test('an ID3 tag is written byte for byte', (t) => {
   const tag = id3Tag([
     { id: 'TXXX', description: 'AirenSoft', value: 'é' },
     { id: 'TIT2', text: 'On' },

@@ -50,12 +50,12 @@ function noise(seed: number): () => number {
   return () => (state = (state * 1_103_515_245 + 12_345) % 2 ** 31) / 2 ** 31;
 }
 
-test('nothing is known before something has arrived', (t) => {
+test('an arrival clock knows no time before a packet has arrived', (t) => {
   t.is(new ArrivalClock().at(1), Infinity);
   t.is(new ArrivalClock().settlesIn(START), 0);
 });
 
-test('a steady publisher', (t) => {
+test('an arrival clock follows a steady publisher', (t) => {
   const { errors } = run((media) => media);
   t.true(errors.every(({ error }) => Math.abs(error) < 1));
 });
@@ -90,7 +90,7 @@ test('a clock that is fast, or slow, by 500 ppm', (t) => {
     );
 });
 
-test('how unevenly packets arrive is told for each track, whatever jumps', (t) => {
+test('the jitter of packets is measured for each track, whatever jumps', (t) => {
   t.is(new ArrivalClock().jitter(0), 0);
   const next = noise(2);
   const { clock } = run((media, isVideo) => media + (isVideo ? next() * 0.2 : 0));
@@ -103,7 +103,7 @@ test('how unevenly packets arrive is told for each track, whatever jumps', (t) =
   t.true(clock.jitter(VIDEO.id) < 1, `${clock.jitter(VIDEO.id)}`);
 });
 
-test('jitter of 200 ms', (t) => {
+test('an arrival clock tolerates jitter of 200 ms', (t) => {
   const next = noise(1);
   const { clock } = run((media) => media + next() * 0.2, { to: 60 });
   const offset = clock.at(0) - START;
@@ -115,7 +115,7 @@ test('a publisher that sends a second at a time', (t) => {
   t.true(Math.abs(clock.at(0) - START) <= 40);
 });
 
-test('what was held up for some seconds and then comes at once does not move the clock', (t) => {
+test('packets that were held up for some seconds and then come at once do not move the arrival clock', (t) => {
   const { clock, errors } = run((media) => (media >= 10 && media < 14 ? 14 : media));
   t.true(Math.max(...errors.map(({ error }) => error)) <= 20);
   t.true(Math.abs(clock.at(0) - START) <= 20);
@@ -150,7 +150,7 @@ test('audio that is ahead of the video counts', (t) => {
   );
 });
 
-test("this machine's clock is set", (t) => {
+test('an arrival clock follows when the clock of this machine is set', (t) => {
   for (const step of [-5, 5]) {
     const { since } = run((media) => media + (media < 10 ? 0 : step));
     t.true(since(17).every((error) => Math.abs(error) <= 40));

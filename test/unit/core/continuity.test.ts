@@ -1,7 +1,7 @@
 import test from 'ava';
 import { Continuity } from '../../../src/core/continuity.ts';
 
-test('what a stream inherits is kept on, until a module keeps something of its own', (t) => {
+test('inherited values of a stream are kept on, until a module keeps one of its own', (t) => {
   let changes = 0;
   const continuity = new Continuity(
     new Map([
@@ -30,7 +30,7 @@ test('what a stream inherits is kept on, until a module keeps something of its o
   t.is(continuity.inherited('a'), 1);
 });
 
-test('nothing is kept of what ended for good', (t) => {
+test('a stream that ended for good keeps no values', (t) => {
   const told: unknown[][] = [];
   const continuity: Continuity = new Continuity(new Map([['a', 1]]), () => told.push([...continuity.kept]));
   continuity.end({ taken: true });

@@ -17,7 +17,7 @@ test('a window that was longer is averaged over its length, and nothing decays',
   t.like(flow, { lastThroughput: 1000, avgThroughput: 2000, lastTime: 4000 });
 });
 
-test('what happens below is counted above, and stays when a child has gone', (t) => {
+test('traffic of a stream is counted by its parents, and stays when the stream has gone', (t) => {
   const server = new Counters();
   const vhost = new Counters(server);
   let stream: Counters | undefined = new Counters(vhost);

@@ -13,7 +13,7 @@ function setUp(delayMs: number) {
   return { source, late: delayed(source, delayMs) };
 }
 
-test('without a delay it is the stream itself', (t) => {
+test('a delayed stream without a delay is the source itself', (t) => {
   const { source, late } = setUp(0);
   t.is(late, source);
 });
@@ -38,7 +38,7 @@ test('tracks and packets come later, in the order in which they came', async (t)
   await until('another packet', () => heard.length === 4);
 });
 
-test('all who ask for the same delay have one, in which those who come later find what came before', async (t) => {
+test('a delayed stream is shared by readers of the same delay, and later ones find what came before', async (t) => {
   const { source, late } = setUp(100);
   t.is(delayed(source, 100), late);
   t.not(delayed(source, 200), late);
@@ -52,7 +52,7 @@ test('all who ask for the same delay have one, in which those who come later fin
   t.deepEqual(sink.packets, []);
 });
 
-test('what hears of tracks and throws harms nobody', async (t) => {
+test('a listener for tracks that throws does no harm', async (t) => {
   const { source, late } = setUp(10);
   const faults: unknown[] = [];
   source.on('fault', (error) => faults.push(error));
@@ -68,7 +68,7 @@ test('what hears of tracks and throws harms nobody', async (t) => {
   t.like(faults, [{ message: 'broken' }]);
 });
 
-test('it ends with its stream, and asks it for key frames', (t) => {
+test('a delayed stream ends with its source, and asks it for key frames', (t) => {
   const { source, late } = setUp(1000);
   const sink = new Sink();
   let wanted = 0;
@@ -94,7 +94,7 @@ test('a stream that has ended before is one that has ended', (t) => {
   t.true(late.closed);
 });
 
-test('a reader that throws is detached, and its stream tells', async (t) => {
+test('a reader that throws is detached and reported by its stream', async (t) => {
   const { source, late } = setUp(10);
   const faults: unknown[] = [];
   source.on('fault', (error) => faults.push(error));

@@ -21,7 +21,7 @@ const told = (cache: GopCache) =>
     ({ dts, track, key }) => `${track.id}@${dts / track.timebase.den}${key && track.type === 'video' ? 'K' : ''}`,
   );
 
-test('everything since the last key frame, the same objects in the order in which they came', (t) => {
+test('a GOP cache replays the same packets since the last key frame, in order of arrival', (t) => {
   const cache = new GopCache(LIMITS);
   const packets: Packet[] = [];
   for (let i = 0; i <= 25; i++) packets.push(video(i / 10, i % 10 === 0), audio(i / 10));
@@ -40,14 +40,14 @@ test('a picture whose beginning was missed waits for its key frame', (t) => {
   t.deepEqual(told(cache), ['0@0.1K', '0@0.2']);
 });
 
-test('of sound alone the last second or two', (t) => {
+test('a GOP cache of audio alone keeps the last second or two', (t) => {
   const cache = new GopCache(LIMITS);
   for (let i = 0; i <= 1000; i++) cache.packet(audio(i / 50));
   const [first] = seconds(replayed(cache));
   t.true((first as number) >= 18 && (first as number) <= 19, String(first));
 });
 
-test('of several video tracks each begins with a key frame, the oldest of the last ones first', (t) => {
+test('a GOP cache of several video tracks begins each with a key frame, the oldest of the last ones first', (t) => {
   const cache = new GopCache(LIMITS);
   for (let i = 0; i <= 6; i++) {
     cache.packet(video(i, i % 3 === 0));
@@ -56,7 +56,7 @@ test('of several video tracks each begins with a key frame, the oldest of the la
   t.deepEqual(told(cache), ['7@5K', '0@6K', '7@6']);
 });
 
-test('frames of another track without their key frame are no use to anybody', (t) => {
+test('frames of another track without their key frame are of no use', (t) => {
   const cache = new GopCache(LIMITS);
   const order: [seconds: number, key: boolean, track: typeof LOW][] = [
     [0, true, VIDEO],
@@ -70,7 +70,7 @@ test('frames of another track without their key frame are no use to anybody', (t
   t.deepEqual(told(cache), ['0@1K', '7@2K', '0@2']);
 });
 
-test('what somebody still needs stays, from the key frame in front of it', (t) => {
+test('packets that a reader still needs stay in the GOP cache, from the key frame before them', (t) => {
   let needed = 1.5;
   const cache = new GopCache(LIMITS, ({ type }: Track) => (type === 'video' ? needed : Infinity));
   for (let i = 0; i <= 45; i++) cache.packet(video(i / 10, i % 10 === 0));
@@ -122,7 +122,7 @@ test('a new configuration under the same id takes the place of the old one', (t)
   );
 });
 
-test('whatever comes, the limits hold and no picture is kept without its key frame', (t) => {
+test('a GOP cache keeps its limits, and no frame without its key frame, whatever comes', (t) => {
   const random = seeded(5);
   for (let round = 0; round < 50; round++) {
     const limits = { bytes: 2000 + Math.floor(random() * 3000), seconds: 0.5 + random() * 2 };
@@ -148,7 +148,7 @@ test('whatever comes, the limits hold and no picture is kept without its key fra
   }
 });
 
-test('beyond a limit what is before the last key frame goes first', (t) => {
+test('a GOP cache beyond a limit first drops what is before the last key frame', (t) => {
   const cache = new GopCache({ bytes: 1000, seconds: 10 }, (_track, now) => now - 2);
   for (let i = 0; i <= 10; i++) cache.packet(video(i / 10, i === 0 || i === 2, 100));
   t.deepEqual(
@@ -157,7 +157,7 @@ test('beyond a limit what is before the last key frame goes first', (t) => {
   );
 });
 
-test('of sound alone a replay begins a second ago, or earlier where that is asked for', (t) => {
+test('a replay of audio alone begins a second ago, or earlier where that is requested', (t) => {
   const cache = new GopCache(LIMITS, (_track, now) => now - 4);
   for (let i = 0; i <= 500; i++) cache.packet(audio(i / 50));
   const first = (from: number): number | undefined => {

@@ -12,7 +12,7 @@ function openGops(): Packet[] {
 
 const times = (packets: readonly Packet[]) => packets.map(({ pts }) => pts / 90_000 - 1);
 
-test('who begins at an open key frame gets no pictures that are shown before it', (t) => {
+test('a reader that begins at an open key frame gets no frames that are shown before it', (t) => {
   const packets = openGops();
   for (const gate of [new KeyGate([VIDEO.id]), new KeyGate()]) {
     if (!gate.waits) gate.silence();
@@ -25,7 +25,7 @@ test('who begins at an open key frame gets no pictures that are shown before it'
   t.deepEqual(times(packets.slice(4).filter((packet) => loses.passes(packet))), [8, 11, 9, 10]);
 });
 
-test('all pictures pass behind an IDR picture, and where the picture before was there', (t) => {
+test('frames after an IDR picture all pass, and where the picture before was there', (t) => {
   const packets = openGops().map((packet) => ({ ...packet, key: packet.key !== false }));
   const gate = new KeyGate([VIDEO.id]);
   t.is(packets.filter((packet) => gate.passes(packet)).length, packets.length);

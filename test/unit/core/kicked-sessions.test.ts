@@ -10,7 +10,7 @@ test('a set forgets the oldest beyond its limit', (t) => {
   t.deepEqual([...set], ['c', 'd', 'e']);
 });
 
-test('who was kicked stays out of the stream that continues this one, and of the next', (t) => {
+test('a kicked session stays out of the stream that continues this one, and of the next', (t) => {
   const first = new Continuity();
   const kicked = new KickedSessions(first);
   t.false(first.kept.has('kicked'));
@@ -32,7 +32,7 @@ test('a kick can be taken back, but for one that was there before', (t) => {
   t.deepEqual(continuity.kept.get('kicked'), []);
 });
 
-test('it is bounded, here and for the next stream, whatever came from the one before', (t) => {
+test('kicked sessions are bounded, here and for the next stream, whatever came from the one before', (t) => {
   const continuity = new Continuity(new Map([['kicked', [1, null, 'old', {}]]]));
   const kicked = new KickedSessions(continuity);
   t.true(kicked.has('old'));

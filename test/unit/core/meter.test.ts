@@ -25,7 +25,7 @@ test('rates over the life of a track and its last second', (t) => {
   t.is(measured.deltaFramesSinceLastKeyFrame, 0);
 });
 
-test('nothing is measured from nothing', (t) => {
+test('a meter without packets reports zero', (t) => {
   const meter = new TrackMeter(VIDEO);
   const nothing = { bitrateAvg: 0, bitrateLatest: 0, framerateAvg: 0, keyFrameIntervalAvg: 0, configChangeCount: 0 };
   t.like(meter.read(), nothing);
@@ -92,7 +92,7 @@ test('a change of configuration is counted, and the largest size kept', (t) => {
   t.true(measured.lastConfigChanged instanceof Date);
 });
 
-test('another object of the same format is no change of configuration', (t) => {
+test('an equal format in another object is no change of configuration', (t) => {
   const meter = new TrackMeter(VIDEO);
   feed(meter, 1, 0);
   meter.replaced({ ...VIDEO, bitrate: 1_000_000, framerate: 50, language: 'eng' });
@@ -111,7 +111,7 @@ test('frames around a change of configuration do not raise the rate', (t) => {
   t.is(Math.round(meter.read().framerateAvg * 1e6) / 1e6, 25);
 });
 
-test('sound', (t) => {
+test('audio is measured with its bitrate', (t) => {
   const meter = new TrackMeter(AUDIO);
   for (let frame = 0; frame <= 94; frame++) meter.add(audio((frame * 1024) / 48_000, 200));
   const measured = meter.read();

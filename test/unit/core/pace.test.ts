@@ -14,13 +14,13 @@ test('a packet is early if it is ahead of those before, of a source that was see
   t.false(steady(0.9).isEarly(510, 0.9, 1));
 });
 
-test('of what is sent faster than it is played, nothing is early', (t) => {
+test('packets that are sent faster than they are played are not early', (t) => {
   const pace = new Pace();
   for (let i = 0; i < 200; i++) pace.note(i / 25, i / 50);
   t.false(pace.isEarly(20, 4, 1));
 });
 
-test('by how much packets were ahead long ago tells nothing', (t) => {
+test('packets that were ahead long ago do not count for the pace', (t) => {
   const pace = steady(40);
   // it stood still for 20 s
   for (let i = 1000; i < 3000; i++) pace.note(500 + i / 25, 20 + i / 25);

@@ -8,7 +8,7 @@ test('addresses are masked whole, and ports with them', (t) => {
   for (const remote of ['192.0.2.1:5000', '[2001:db8::1]:5000']) t.is(masked(remote), 'xxx.xxx.xxx.xxx:xxx');
 });
 
-test('the log tells no address, whatever line or child of it has one', async (t) => {
+test('the log has no address, whatever line or child of it is given one', async (t) => {
   const lines: string[] = [];
   const log = withoutAddresses(pino({}, { write: (line: string) => void lines.push(line) }));
   log.warn({ remote: '192.0.2.1:5000' }, 'one');

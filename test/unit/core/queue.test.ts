@@ -53,7 +53,7 @@ test.serial('waiting is counted by packets and milliseconds', async (t) => {
   t.is(queue.waited(performance.now()), 200);
 });
 
-test('whatever happens, all that came was taken, dropped, or waits', (t) => {
+test('every packet of a queue was taken, dropped, or waits', (t) => {
   const random = seeded(7);
   const queue = new Queue('encoder', { seconds: 3 });
   const { sink, reader } = open(queue);

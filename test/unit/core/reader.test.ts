@@ -28,7 +28,7 @@ test('a consumer without an answer takes everything', (t) => {
   t.is(got.length, 3);
 });
 
-test('one that is full is queued for and loses nothing within its limits', (t) => {
+test('a reader that is full is queued for and loses nothing within its limits', (t) => {
   const sink = new Sink();
   const { reader } = open(sink);
   sink.open = false;
@@ -65,7 +65,7 @@ test('a consumer that is far behind goes on at the newest key frame', (t) => {
   t.is(times(sink).at(-1), 2.6);
 });
 
-test('beyond its bytes it loses what is queued, up to the next key frame', (t) => {
+test('a reader beyond its bytes loses what is queued, up to the next key frame', (t) => {
   const sink = new Sink();
   const { reader } = open(sink, { bytes: 250 });
   sink.open = false;
@@ -84,7 +84,7 @@ test('beyond its bytes it loses what is queued, up to the next key frame', (t) =
   t.deepEqual(times(sink), [0, 0.5, 0.5, 0.6]);
 });
 
-test('beyond its seconds it goes on at the newest key frame it is queued for', (t) => {
+test('a reader beyond its seconds goes on at the newest key frame it is queued for', (t) => {
   const sink = new Sink();
   const { reader } = open(sink, { seconds: 2 });
   sink.open = false;
@@ -200,7 +200,7 @@ test('a consumer that fails while it catches up gets the rest later, not the sam
   t.deepEqual(got, [0, 1, 2, 3]);
 });
 
-test("the end of the stream is told once, a close of one's own is not", (t) => {
+test('a reader is notified of the end of the stream once, and not of its own close', (t) => {
   const sink = new Sink();
   const { reader, detached } = open(sink);
   reader.end('source gone');
@@ -229,7 +229,7 @@ function renditions({ packets }: Sink) {
 
 const LOW = { ...VIDEO, id: 7 };
 
-test('after a loss each of several video tracks waits for a key frame of its own', (t) => {
+test('each of several video tracks waits for a key frame of its own after a loss', (t) => {
   const sink = new Sink();
   const { reader } = open(sink, { bytes: 250 });
   sink.open = false;
@@ -277,7 +277,7 @@ test('renditions with key frames at the same time lose up to those, none a whole
   t.deepEqual(renditions(sink), { high: ['key 0', 'key 2', 2.1], low: ['key 2', 2.1] });
 });
 
-test('whatever is lost, no rendition goes on without its key frame', (t) => {
+test('a rendition never goes on without its key frame, whatever is lost', (t) => {
   const random = seeded(11);
   for (let round = 0; round < 50; round++) {
     const sink = new Sink();
@@ -303,7 +303,7 @@ test('whatever is lost, no rendition goes on without its key frame', (t) => {
   }
 });
 
-test('whatever a consumer does, order holds, limits hold, and what is not delivered is counted', (t) => {
+test('a reader keeps order and limits, and counts what is not delivered, whatever its consumer does', (t) => {
   const random = seeded(3);
   for (let round = 0; round < 50; round++) {
     const sink = new Sink();

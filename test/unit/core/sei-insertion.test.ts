@@ -19,7 +19,7 @@ function frame(track: VideoTrack, seconds: number, key = false) {
 
 const userData = (text: string, keyFrameOnly = false) => ({ uuid: UUID, data: Buffer.from(text), keyFrameOnly });
 
-test('each track of video that can gets it once, in its first frame from then on', (t) => {
+test('an SEI is inserted once into each video track that can carry it, in its first frame from then on', (t) => {
   const insertion = new SeiInsertion();
   insertion.add(userData('a'), 5);
   const early = frame(HIGH, 4);
@@ -35,7 +35,7 @@ test('each track of video that can gets it once, in its first frame from then on
   t.true(insertion.empty);
 });
 
-test('one may wait for a key frame; several go in order', (t) => {
+test('an SEI may wait for a key frame; several are inserted in order', (t) => {
   const insertion = new SeiInsertion();
   insertion.add(userData('key', true), 0);
   insertion.add(userData('1'), 0);
@@ -49,7 +49,7 @@ test('one may wait for a key frame; several go in order', (t) => {
   t.true(insertion.empty);
 });
 
-test('what nothing takes is forgotten, and no more than some wait', (t) => {
+test('an SEI that no frame takes is forgotten, and the number of those that wait is limited', (t) => {
   const insertion = new SeiInsertion();
   for (let i = 0; i < 1000; i++) insertion.add(userData(`${i}`, true), 0);
   const { data } = insertion.apply(frame(HIGH, 1, true), [HIGH]);
@@ -59,7 +59,7 @@ test('what nothing takes is forgotten, and no more than some wait', (t) => {
   t.true(insertion.empty);
 });
 
-test('what waits for a time that the timestamps have gone back from is forgotten', (t) => {
+test('an SEI for a time from which timestamps have gone back is forgotten', (t) => {
   const insertion = new SeiInsertion();
   insertion.add(userData('a'), 1000);
   const early = frame(HIGH, 980);

@@ -28,7 +28,7 @@ const kept = (caches: StartCaches, output: Parameters<StartCaches['of']>[0]): nu
   return times;
 };
 
-test('of a stream that nobody relays nothing is kept; of one that is, everything since the last key frame', (t) => {
+test('a stream without relays is not kept; of a relayed one, everything since the last key frame is', (t) => {
   const { caches, output } = open(t);
   const [one, other] = [output('one'), output('other')];
   const packets = videoPackets(VIDEO, { to: 2, gop: 10 });
@@ -49,7 +49,7 @@ test('of a stream that nobody relays nothing is kept; of one that is, everything
   t.is(caches.of(one), undefined);
 });
 
-test.serial('of a stream that counts as used it is kept as long as the stream is there', async (t) => {
+test.serial('a stream that counts as used is kept as long as it exists', async (t) => {
   virtualTime(t);
   const registry = new Registry();
   addVhost(registry);
@@ -69,7 +69,7 @@ test.serial('of a stream that counts as used it is kept as long as the stream is
   registry.close('the test is over');
 });
 
-test('who had the stream before gets what has come since, and who comes now the last key frame', (t) => {
+test('a start cache replays from the time that a reader had, or from the last key frame', (t) => {
   const registry = new Registry();
   addVhost(registry);
   const caches = new StartCaches(registry, 'relayed', () => false, 2);
@@ -93,7 +93,7 @@ test('who had the stream before gets what has come since, and who comes now the 
   registry.close('the test is over');
 });
 
-test('of a stream that continues one that was relayed it is kept from the start', (t) => {
+test('a stream that continues a relayed one is kept from the start', (t) => {
   const { registry, caches, output } = open(t);
   const before = output('one');
   output('other');
@@ -119,7 +119,7 @@ test('of a stream that continues one that was relayed it is kept from the start'
   );
 });
 
-test('it ends a while after the last relay', async (t) => {
+test('a start cache ends a while after the last relay', async (t) => {
   virtualTime(t);
   const { caches, output } = open(t);
   const [one, other] = [output('one'), output('other')];
@@ -137,7 +137,7 @@ test('it ends a while after the last relay', async (t) => {
   );
 });
 
-test('a node keeps so much and no more: first goes what nobody relays', async (t) => {
+test('a node keeps a limited amount of packets: first those of streams without relays go', async (t) => {
   virtualTime(t);
   const { caches, output } = open(t);
   const outputs = Array.from({ length: 45 }, (_, index) => output(`s${index}`));

@@ -25,7 +25,7 @@ test("every reader gets every packet, the same object, in the writer's turn", (t
   t.is(stream.readers, 2);
 });
 
-test('a slow reader drops to a key frame and holds up nobody', (t) => {
+test('a slow reader drops to a key frame and holds up no other', (t) => {
   const stream = openInput();
   stream.setTracks([VIDEO]);
   const [slow, quick] = [new Sink(), new Sink()];
@@ -109,7 +109,7 @@ test('a change of configuration is a new track with the same id', (t) => {
   t.true(Object.isFrozen(stream.tracks));
 });
 
-test('what is said of a track may change without a change of its configuration', (t) => {
+test('metadata of a track may change without a change of its configuration', (t) => {
   const stream = openInput();
   stream.setTracks([VIDEO, { ...AUDIO, config: Buffer.of(0x11, 0x90) }]);
   const said = { ...AUDIO, config: Buffer.of(0x11, 0x90), language: 'kor', bitrate: 96_000 };
@@ -221,7 +221,7 @@ test('sessions leave with their stream, once', (t) => {
   t.deepEqual([application.totalConnections, application.maxTotalConnections], [0, 1]);
 });
 
-test('a consumer that throws is detached and told of; the writer and the other readers go on', (t) => {
+test('a consumer that throws is detached and reported; the writer and the other readers go on', (t) => {
   const input = openInput();
   input.setTracks([VIDEO]);
   const faults: unknown[] = [];

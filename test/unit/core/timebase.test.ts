@@ -32,7 +32,7 @@ test('exact where a product of floats is not', (t) => {
   }
 });
 
-test('seconds', (t) => {
+test('seconds are converted between timebases', (t) => {
   t.is(toSeconds(45_000, VIDEO_TIMEBASE), 0.5);
   t.is(toSeconds(30_000, { num: 1001, den: 30_000 }), 1001);
 });

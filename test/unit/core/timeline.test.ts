@@ -92,7 +92,7 @@ test('a jump after a pause does not repeat the pause', (t) => {
   t.deepEqual(out, [0, 40, 8040, 8080, 8120]);
 });
 
-test('one wrong timestamp does not part the tracks', (t) => {
+test('one wrong timestamp does not separate the tracks', (t) => {
   for (const wrong of [0, 3000, 90_000]) {
     const timeline = new Timeline(RTMP, true);
     const [video, audio] = [timeline.track(VIDEO_TIMEBASE), timeline.track(AUDIO_48K)];
@@ -177,7 +177,7 @@ for (const [name, stampOf] of Object.entries({
   });
 }
 
-test('of a file every timestamp is believed, however fast it is read', (t) => {
+test('every timestamp of a file is believed, however fast it is read', (t) => {
   const video = new Timeline(RTMP, true, null).track(VIDEO_TIMEBASE);
   const times = Array.from({ length: 100 }, (_, i) => i * 40 + (i > 50 ? 5000 : 0) + (i > 70 ? 9000 : 0));
   t.deepEqual(
@@ -283,7 +283,7 @@ for (const ahead of [3000, 8000]) {
   }
 }
 
-test('how long the machine has run is no pause of the source', (t) => {
+test('the uptime of the machine is no pause of the source', (t) => {
   const { timeline, arrival } = arriving();
   arrival.ms = 86_400_000;
   timeline.start(0);
@@ -292,7 +292,7 @@ test('how long the machine has run is no pause of the source', (t) => {
   t.deepEqual(times, [0, 20, 40]);
 });
 
-test('a stray is told from a pause though the clock of the source is slow', (t) => {
+test('a stray timestamp is distinguished from a pause though the clock of the source is slow', (t) => {
   const { timeline, arrival } = arriving();
   const video = timeline.track(VIDEO_TIMEBASE);
   for (let i = 0; i < 20_000; i++) {

@@ -17,7 +17,7 @@ The first version.
 
 const changelog = (unreleased: string) => `# Changelog\n\n## [Unreleased]\n${unreleased}${EARLIER}`;
 
-test('what is unreleased stands below the version, its empty groups stay above', (t) => {
+test('unreleased changes are moved below the version, and empty groups stay above', (t) => {
   const before = changelog(
     '\nIn short.\n\n### Added\n\n- One, [here](docs/play.md)\n  and there.\n\n### Changed\n\n### Removed\n\n- Two.\n',
   );
@@ -59,7 +59,7 @@ test('a release takes what follows the one before', (t) => {
   t.regex(second, /\[Unreleased\]: #unreleased\n\[0\.2\.1\]: #021---2026-12-01\n\[0\.2\.0\]: #020---2026-11-29\n/);
 });
 
-test('nothing to release, a version that has a heading, and no heading are named', (t) => {
+test('a changelog without changes, with a heading for the version, or without a heading is rejected by name', (t) => {
   const refused = (text: string, version = '0.2.0') =>
     t.throws(() => releaseChangelog(text, version, '2026-11-29'))?.message ?? '';
   for (const empty of ['', '\n### Added\n\n### Fixed\n', '\nOnly words.\n'])

@@ -165,7 +165,7 @@ test("nginx finds the nodes' ports of SRT by their names, all of them, and is wh
   t.true(services['srt']?.command?.includes((services['srt']?.volumes[0] ?? '').split(':')[1] ?? ''));
 });
 
-test("nobody else gets the balancer's address, which the nodes believe", (t) => {
+test("no other service gets the balancer's address, which the nodes trust", (t) => {
   const { services, networks } = load(t);
   const balancer = services.balancer?.networks.nodes.ipv4_address ?? '';
   const [{ subnet, gateway, ip_range: others = subnet }] = networks.nodes.ipam.config;

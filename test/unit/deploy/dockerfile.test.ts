@@ -12,7 +12,7 @@ for (const file of FILES) {
   });
 }
 
-test('each rule is broken by something', (t) => {
+test('each rule for the Dockerfile is broken by an example', (t) => {
   const numbers = (text: string) => brokenRules(text).map((rule) => rule.split(' ')[0]);
   const sound = ['FROM debian:12', 'USER 10001'];
   t.deepEqual(numbers(sound.join('\n')), []);

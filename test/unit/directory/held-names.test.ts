@@ -67,7 +67,7 @@ test.serial('a publisher whose name another node has, which answers, is refused 
   t.deepEqual(held.lines, []);
 });
 
-test.serial('a holder that stood still for a moment keeps its name: who was held is refused', async (t) => {
+test.serial('a holder that stood still for a moment keeps its name: held publishers are rejected', async (t) => {
   const { cluster, holder, held } = await open(t, 3);
   const first = await holder.publish();
   cluster.pause('0');
@@ -91,7 +91,7 @@ test.serial('a holder that cannot be reached and lives is waited for no longer t
   t.true(held.counted.claim <= 4, `the name was claimed ${held.counted.claim} times`);
 });
 
-test.serial('who leaves while it is held takes the name from nobody', async (t) => {
+test.serial('a publisher that leaves while it is held takes the name from no other', async (t) => {
   const { cluster, holder, held, third } = await open(t, 5, 3);
   await holder.publish();
   cluster.kill('0');
@@ -105,7 +105,7 @@ test.serial('who leaves while it is held takes the name from nobody', async (t) 
   t.false((await third!.publish()).closed);
 });
 
-test.serial('many publishers that are held at once ask together, and no more than a limit are held', async (t) => {
+test.serial('many publishers that are held at once ask together, and a limited number of them is held', async (t) => {
   const { cluster, holder, held } = await open(t, 6);
   await holder.publish();
   cluster.kill('0');

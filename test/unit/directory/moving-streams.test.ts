@@ -93,7 +93,7 @@ test.serial('a stream that its publisher has ended does not exist any more', asy
   t.is(b.access.held, 0);
 });
 
-test.serial('what a viewer costs does not grow with the streams of a node that has died', async (t) => {
+test.serial('the cost of a viewer does not grow with the streams of a node that has died', async (t) => {
   const { cluster, a, b } = await open(t, 5);
   const names = Array.from({ length: 100 }, (_, n) => `live${n}`);
   for (const name of names) await a.goLive(name);

@@ -69,7 +69,7 @@ test('streams take other ways', (t) => {
   t.is(new Set(ways).size, ways.length);
 });
 
-test('nodes that do not agree on who is there, and on what cannot be reached, make no loop', (t) => {
+test('nodes that do not agree on which others are there, and on what cannot be reached, make no loop', (t) => {
   const random = seeded(20_261);
   const ids = idsOf(60);
   for (let round = 0; round < 30; round++) {
@@ -100,7 +100,7 @@ test('nodes that do not agree on who is there, and on what cannot be reached, ma
   }
 });
 
-test('who is one of the first few at the owner has no other parent, and the others have', (t) => {
+test("the first few nodes of an owner's tree have no other parent, and the others have", (t) => {
   const rows = ['owner', ...idsOf(20)].map((id) => row(id));
   const owner = treeOf('owner', rows);
   const parents = parentsOf('a stream', row('owner'), rows);
@@ -108,7 +108,7 @@ test('who is one of the first few at the owner has no other parent, and the othe
   t.is([...parents.values()].filter((parent) => parent === 'owner').length, FAN_OUT);
 });
 
-test('those that have children are told so', (t) => {
+test('a node with children in the relay tree finds that it has some', (t) => {
   const rows = ['owner', ...idsOf(30)].map((id) => row(id));
   const parents = parentsOf('a stream', row('owner'), rows);
   for (const id of parents.keys()) {

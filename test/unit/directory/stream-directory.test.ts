@@ -32,7 +32,7 @@ async function publish({ application, names }: Node, name: string, replace = fal
 
 const located = ({ directory, application }: Node, output = 'one-out') => directory.locate(application, output);
 
-test.serial('what another node has is found, listed and forgotten with it', async (t) => {
+test.serial('the stream of another node is found, listed and forgotten with that node', async (t) => {
   const { a, b } = await three(t, 1);
   t.is(await located(a), undefined);
   const one = await publish(b, 'one');
@@ -77,7 +77,7 @@ test.serial('while the store is away a name is refused to two publishers, and wh
   await until('it is told', () => located(a, 'two-out'));
 });
 
-test.serial('of two publishers of one name on both sides of a split, the one that the store has stays', async (t) => {
+test.serial('the stream that the store has stays of two with one name on both sides of a split', async (t) => {
   const { cluster, a, b } = await three(t, 4);
   cluster.cutStore(['a']);
   cluster.split(['a'], ['b', 'c']);

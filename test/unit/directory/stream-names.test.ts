@@ -25,7 +25,7 @@ async function open() {
   return { ...alone, registry, application, meta };
 }
 
-test('a name is claimed as long as its stream is there, and tells its outputs', async (t) => {
+test('a name is claimed as long as its stream is there, and lists its outputs', async (t) => {
   const { application, names, meta } = await open();
   t.is(await meta(), undefined);
   const input = await names.publish(application, 'live', SOURCE, REFUSING);
@@ -58,7 +58,7 @@ test('a name that is taken is refused, or taken over', async (t) => {
   t.false(third.closed);
 });
 
-test('other nodes are told whether a stream may be taken over', async (t) => {
+test('other nodes know whether a stream may be taken over', async (t) => {
   const { application, names, meta } = await open();
   const first = await names.publish(application, 'live', SOURCE, REFUSING);
   first.handsOver = true;
@@ -101,7 +101,7 @@ for (const [what, handsOver, isFirst] of [
     t.deepEqual(asked, handsOver ? [false, owner] : [false]);
   });
 
-test('what cannot be published leaves no claim behind', async (t) => {
+test('a publication that is refused leaves no claim behind', async (t) => {
   const { application, names, meta, registry } = await open();
   registry.draining = true;
   await t.throwsAsync(names.publish(application, 'live', SOURCE, REFUSING), { message: /draining/ });
@@ -157,7 +157,7 @@ test('a stream that ends before it kept anything leaves what it inherited to the
   );
 });
 
-test('the directory knows what other nodes tell, and whose it is', async (t) => {
+test('the directory knows what other nodes publish, and whose it is', async (t) => {
   const { application, names, directory, registry } = await open();
   const input = await names.publish(application, 'live', SOURCE, REFUSING);
   t.like(await directory.ownerOf(NAME), { isSelf: true, live: false });
@@ -172,7 +172,7 @@ test('the directory knows what other nodes tell, and whose it is', async (t) => 
   await until('it is forgotten', () => !directory.inUse('default', 'app'));
 });
 
-test('what a node of another version tells is passed over', async (t) => {
+test('stream entries of a node of another version are skipped', async (t) => {
   const { cluster, directory, application } = await open();
   const heard: OwnerChange[] = [];
   cluster.watch('stream', (changes) => heard.push(...changes));

@@ -42,7 +42,7 @@ test.serial('the owner is asked first, and sends the stream as long as it has ro
   t.is(sender.parent, undefined);
 });
 
-test.serial('of an owner that is full the nearest parent is asked', (t) => {
+test.serial('the nearest parent of a full owner is asked', (t) => {
   const { sender, next } = open(t);
   t.true(sender.refused(owner, 'full'));
   t.is(next(), `parent ${fifth.id}`);
@@ -58,7 +58,7 @@ test.serial('an owner that is full while it sends the stream is left for a paren
   t.is(next(), `parent ${fifth.id}`);
 });
 
-test.serial('when three parents have refused the owner sends the stream, and is not asked for room again', (t) => {
+test.serial('the owner sends a stream that three parents have refused, and is not asked for room again', (t) => {
   for (const isPresent of [false, true]) {
     const { sender, next } = open(t);
     if (isPresent) sender.sends(owner);
@@ -74,7 +74,7 @@ test.serial('when three parents have refused the owner sends the stream, and is 
   }
 });
 
-test.serial('without a parent in front of it a node gets the stream from the owner', (t) => {
+test.serial('a node without a parent gets the stream from the owner', (t) => {
   const { sender, next } = open(t, first);
   t.true(sender.refused(owner, 'full'));
   t.is(next(), 'forced owner owner');
@@ -87,7 +87,7 @@ test.serial('an owner of an older version is asked as its version knows', (t) =>
   t.false(sender.refused(owner, 'failed'));
 });
 
-test.serial('instead of an owner that does not answer, or is unreachable, nobody is asked', (t) => {
+test.serial('no other node is asked instead of an owner that does not answer, or is unreachable', (t) => {
   for (const why of ['failed', 'unreachable'] as const) {
     const { sender, next } = open(t);
     t.false(sender.refused(owner, why));
@@ -95,7 +95,7 @@ test.serial('instead of an owner that does not answer, or is unreachable, nobody
   }
 });
 
-test.serial('when a parent is lost the owner is asked first, and that parent not for some seconds', async (t) => {
+test.serial('the owner is asked first when a parent is lost, and that parent not for some seconds', async (t) => {
   const { sender, next, fromParent } = open(t);
   fromParent();
   t.true(sender.refused(fifth, 'failed'));
@@ -149,7 +149,7 @@ test.serial('reports of nodes that are not asked any more change nothing', (t) =
   t.is(sender.parent?.id, fifth.id);
 });
 
-test.serial('another owner is followed: at once without a parent, with one by that', (t) => {
+test.serial('a node follows another owner: at once without a parent, with one by that', (t) => {
   const { sender, next, fromParent } = open(t);
   t.false(sender.moved(owner));
   sender.sends(owner);
@@ -162,7 +162,7 @@ test.serial('another owner is followed: at once without a parent, with one by th
   t.is(sender.owner.id, 'another');
 });
 
-test.serial('a parent that is being asked is asked on, whoever is the owner', (t) => {
+test.serial('a request to a parent goes on, whichever node is the owner', (t) => {
   const { sender, next } = open(t);
   sender.refused(owner, 'full');
   t.false(sender.moved(another));
@@ -214,7 +214,7 @@ test.serial('a better node is looked for after half a minute, then less and less
   within(30);
 });
 
-test.serial('a node that is in its place asks nobody', (t) => {
+test.serial('a node that is in its place asks no other', (t) => {
   const { sender, next, fromParent } = open(t);
   fromParent();
   t.false(sender.look());
@@ -300,7 +300,7 @@ test.serial('a node whose place is at the owner asks that, and stays where it is
   }
 });
 
-test.serial('another owner ends the look for a better node', (t) => {
+test.serial('a new owner ends the search for a better node', (t) => {
   const { sender, next, hidden, fromParent } = open(t);
   fromParent();
   for (const one of nodes.slice(0, 5)) hidden.add(one);

@@ -38,10 +38,10 @@ const WRONG: readonly (readonly [string, string, RegExp])[] = [
 ];
 
 for (const [what, events, message] of WRONG)
-  test(`${what} is told`, (t) => {
+  test(`a file of events is rejected: ${what}`, (t) => {
     t.throws(() => read(events), { message });
   });
 
-test('another root is refused', (t) => {
+test('a file of events with another root is rejected', (t) => {
   t.throws(() => readEventFile('<Events/>', 'events.xml'), { message: /EventInfo/ });
 });

@@ -12,7 +12,7 @@ test('the first try is at once, pauses double up to the longest one, and a succe
   t.deepEqual(pauses(backOff, 2), [0, 250]);
 });
 
-test('there may be a pause before the first try', (t) => {
+test('a pause before the first try can be configured', (t) => {
   const backOff = new BackOff(10_000, 500);
   t.deepEqual(pauses(backOff, 3), [500, 1000, 2000]);
   backOff.reset();

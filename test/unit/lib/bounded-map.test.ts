@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BoundedMap } from '../../../src/lib/bounded-map.ts';
 
-test('beyond its limit a map removes the entry that was set longest ago', (t) => {
+test('a bounded map beyond its limit removes the entry that was set longest ago', (t) => {
   const map = new BoundedMap<string, number>(2);
   map.set('a', 1).set('b', 2).set('a', 3).set('c', 4);
   t.deepEqual(

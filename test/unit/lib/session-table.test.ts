@@ -18,14 +18,14 @@ function come(table: SessionTable<{ close(reason: string): void }>, ...addresses
   return closed;
 }
 
-test('where too many wait, the oldest of the address that most of them are from gives way', (t) => {
+test('the oldest session of the address with the most gives way where too many wait', (t) => {
   t.deepEqual(come(new SessionTable(LIMITS), 'a', 'b', 'b', 'b', 'b', 'c'), ['b1', 'b2', 'b3']);
   t.deepEqual(come(new SessionTable(LIMITS), 'a', 'a', 'a', 'a'), ['a0']);
   t.deepEqual(come(new SessionTable(LIMITS), 'a', 'b', 'c', 'd'), ['a0'], 'among equals the one who is first');
   t.deepEqual(come(new SessionTable(LIMITS), undefined, undefined, undefined, undefined), ['undefined0']);
 });
 
-test('beyond the limit of sessions there is an objection', (t) => {
+test('a session beyond the limit is objected to', (t) => {
   const table = new SessionTable<{ close(): void }>({ ...LIMITS, sessions: 2 });
   const first = { close: () => {} };
   table.add(first);

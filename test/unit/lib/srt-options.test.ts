@@ -16,7 +16,7 @@ test('values are read by the kind of their option', (t) => {
   t.is(read('SRTO_PACKETFILTER', 'fec,cols:10'), 'fec,cols:10');
 });
 
-test('what is not of that kind, or outside its range, is refused', (t) => {
+test('an SRT option with a value of another kind, or outside its range, is rejected', (t) => {
   for (const [key, value] of [
     ['SRTO_LATENCY', '-1'],
     ['SRTO_LATENCY', '1.5'],

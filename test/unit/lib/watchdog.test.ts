@@ -5,7 +5,7 @@ import { standStillBeforeTimers } from '../../support/time/stand-still.ts';
 import { until } from '../../support/time/until.ts';
 import { virtualTime } from '../../support/time/virtual-time.ts';
 
-test.serial('silence is told of once, and not before its time', async (t) => {
+test.serial('silence is reported once, and not before its time', async (t) => {
   virtualTime(t);
   let told = 0;
   const dog = new Watchdog(40, () => told++);
@@ -17,7 +17,7 @@ test.serial('silence is told of once, and not before its time', async (t) => {
   t.is(told, 1);
 });
 
-test.serial('what came while the process stood still is heard before it is missed', async (t) => {
+test.serial('input that came while the process stood still is heard before it counts as missing', async (t) => {
   const told: string[] = [];
   const dog = new Watchdog(200, () => told.push('silence'));
   t.teardown(() => dog.close());
@@ -30,7 +30,7 @@ test.serial('what came while the process stood still is heard before it is misse
   t.deepEqual(told, ['heard', 'silence']);
 });
 
-test.serial('one that is closed tells nothing', async (t) => {
+test.serial('a closed watchdog is silent', async (t) => {
   virtualTime(t);
   let told = 0;
   const dog = new Watchdog(20, () => told++);

@@ -23,7 +23,7 @@ test('stars, question marks, case, and characters that mean something elsewhere'
   }
 });
 
-test('what the match begins with', (t) => {
+test('a wildcard can require a prefix that is a pattern', (t) => {
   const pattern = wildcard('*.example.com', '[a-z]+:\\/\\/');
   t.true(pattern.test('https://a.example.com'));
   t.false(pattern.test('a.example.com'));

@@ -4,12 +4,12 @@ import { virtualTime } from '../../support/time/virtual-time.ts';
 
 const never = new Promise<string>(() => {});
 
-test('what comes in time is the result', async (t) => {
+test('a value that comes in time is the result', async (t) => {
   t.is(await within(60_000, Promise.resolve('value')), 'value');
   await t.throwsAsync(within(60_000, Promise.reject(new Error('no'))), { message: 'no' });
 });
 
-test.serial('after the limit there is no result, and an error that comes later is ignored', async (t) => {
+test.serial('an operation past its time limit has no result, and a later error is ignored', async (t) => {
   virtualTime(t);
   const { promise, reject } = Promise.withResolvers<string>();
   const began = performance.now();

@@ -10,7 +10,7 @@ const surroundings = {
 const check = (text: string) => faults('README.md', text, surroundings);
 const commands = (...lines: string[]) => ['```sh run', ...lines, '```', ''].join('\n');
 
-test('what exists passes', (t) => {
+test('links and commands that exist pass the check of documents', (t) => {
   t.deepEqual(
     check(
       [

@@ -28,7 +28,7 @@ test('every form of import is seen', (t) => {
   t.deepEqual(names(false), ['a', 'c', 'e', 'f', 'h', 'i', 'j', 'l', 'm']);
 });
 
-test('what only looks like an import is left alone', (t) => {
+test('text that only looks like an import is ignored', (t) => {
   const source = `
     export const from = 'x';
     export function read() { return "import { y } from 'y'"; }

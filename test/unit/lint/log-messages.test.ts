@@ -3,7 +3,7 @@ import { faults, logged } from '../../lint/log-messages.ts';
 
 const texts = (source: string) => logged(source).flatMap((line) => line.texts);
 
-test('lines of level warn or above are seen, whoever logs them', (t) => {
+test('messages of level warn or above are found in every form of logging', (t) => {
   const source = `
     log.info('quiet');
     log.debug({ a }, 'quieter');
@@ -40,11 +40,11 @@ test('main events and faults are known', (t) => {
 const SOURCE = "log.warn('one'); log.warn({ event: 'two.events' }, `two ${a}`); faults.count(reason)";
 const found = (source: string, page: string, runbook = '') => faults(new Map([['src/a.ts', source]]), page, runbook);
 
-test('what is explained passes', (t) => {
+test('explained log messages pass', (t) => {
   t.deepEqual(found(SOURCE, '| `one` | a | b |\n| `two …` (`two.events`) | a | b |', '`two.events`'), []);
 });
 
-test('what is missing, is there twice or is not logged is a fault', (t) => {
+test('a log message that is missing, explained twice or never logged is a fault', (t) => {
   t.deepEqual(found(SOURCE, '| `one` | a | b |\n| `one` | a | b |\n| `three` | a | b |'), [
     'src/a.ts: docs/log-messages.md does not explain `two …`',
     'src/a.ts: docs/troubleshoot.md does not name `two.events`',

@@ -15,7 +15,7 @@ function collect() {
   return { lines, faults: new FaultLog(log) };
 }
 
-test('faults are counted by kind and told at the end', (t) => {
+test('faults are counted by kind and reported at the end', (t) => {
   const { lines, faults } = collect();
   for (const fault of ['cut off', 'too long', 'cut off']) faults.count(fault);
   t.deepEqual(lines, []);
@@ -49,7 +49,7 @@ function collectText() {
   return { lines, log: jsonLogger('info', { write: (line: string) => void lines.push(line) }) };
 }
 
-test('whatever a line is about, the policy and signature of a URL are not in it', (t) => {
+test('policy and signature of a URL are never logged, wherever a line has them', (t) => {
   const { lines, log } = collectText();
   const url = signUrl('http://a:80/app/stream?session=one', { url_expire: 1 }, SIGNING);
   const { searchParams } = new URL(url);

@@ -22,7 +22,7 @@ test('JSON has names of levels, ISO time and the id of the event', (t) => {
   });
 });
 
-test('text is one line an event: time, level, who, what, and from where', (t) => {
+test('a text log has one line an event: time, level, module, subject, message and address', (t) => {
   const { log, text } = logged();
   const fields = { stream: 'app/mystream', tracks: '1280x720 H264 AAC', remote: '203.0.113.9' };
   log.info({ event: 'stream.published', module: 'rtmp', ...fields }, 'published');
@@ -34,14 +34,14 @@ test('text is one line an event: time, level, who, what, and from where', (t) =>
   t.regex(third, /^\S+ ERR failed \(TypeError: no, at .*text\.test\.ts:\d+:\d+\)\n$/);
 });
 
-test('time is local', (t) => {
+test('times in text logs are local', (t) => {
   const at = new Date(2026, 0, 2, 3, 4, 5);
   const line = JSON.stringify({ level: 'info', time: at.toISOString(), msg: 'x' });
   t.is(textLine(line, false), '03:04:05 INF x\n');
   t.is(textLine(line, true), '03:04:05 \u001b[36mINF\u001b[0m x\n');
 });
 
-test('nothing that strangers send ends a line, moves the cursor or turns the text around', (t) => {
+test('text from clients cannot end a line of the log, move the cursor or turn the text around', (t) => {
   const { log, lines, text } = logged();
   const evil = 'a\nb\r\u0000\u001b[2J\u009b1m\u2028\u202e\u007f';
   log.info({ stream: evil, remote: evil, [evil]: evil, err: new Error(evil) }, evil);

@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { listenAgentCheck, type AgentState } from '../../../src/management/agent-check.ts';
 import { until } from '../../support/time/until.ts';
 
-test('a check is told the share of newcomers, whatever it sends, and that a node drains', async (t) => {
+test('a check receives the share of newcomers, whatever it sends, and whether a node drains', async (t) => {
   let state: AgentState = { away: undefined, room: 1 };
   const listener = await listenAgentCheck('127.0.0.1', 0, () => state, pino({ level: 'silent' }));
   t.teardown(() => listener.close());
@@ -24,7 +24,7 @@ test('a check is told the share of newcomers, whatever it sends, and that a node
   t.is(await ask(), 'drain\n');
 });
 
-test('one that goes before the answer, or stays after it, costs nothing', async (t) => {
+test("a load balancer that leaves before the agent's answer, or stays after it, does no harm", async (t) => {
   const listener = await listenAgentCheck(
     '127.0.0.1',
     0,

@@ -62,7 +62,7 @@ function open(t: ExecutionContext) {
 const eventsOf = (lines: readonly string[]): unknown[] =>
   lines.map((line) => (JSON.parse(line) as { event: string }).event);
 
-test('each call is a line that tells who did what, from where and with which outcome', async (t) => {
+test('each call is a line with its caller, address and outcome', async (t) => {
   const { path, linesOf, run, check } = open(t);
   await run('/v1/vhosts');
   const [first, call, last] = linesOf().map((line) => JSON.parse(line) as Record<string, unknown>);
@@ -144,7 +144,7 @@ test('a file that is copied and emptied is followed, too', async (t) => {
   t.deepEqual(await check([`${path}.1`, path]), { broken: undefined, lines: 5, notes: [] });
 });
 
-test('a line that a crash has cut off is told as such, and the chain goes on', async (t) => {
+test('a line that a crash has cut off is reported as such, and the chain goes on', async (t) => {
   const { path, linesOf, run, check } = open(t);
   await run('/1');
   const [begun = '', call = ''] = linesOf();
@@ -161,7 +161,7 @@ test('a line that a crash has cut off is told as such, and the chain goes on', a
   t.is((await check()).broken, undefined, 'nothing but that');
 });
 
-test('a disk that is full is told once and stops nothing; what waited is written when there is room', async (t) => {
+test('a disk that is full is reported once and stops nothing; waiting lines are written when there is room', async (t) => {
   const { folder, logged, linesOf, start, check } = open(t);
   const path = join(folder, 'audit.log');
   symlinkSync('/dev/full', path);
@@ -180,7 +180,7 @@ test('a disk that is full is told once and stops nothing; what waited is written
   t.deepEqual(notes, ['audit.log:2 stands for 5 calls that the disk did not take']);
 });
 
-test('what a full disk never took is told when the server stops, and all of it is written where there is room again', async (t) => {
+test('audit entries that a full disk did not take are reported when the server stops, and written where there is room again', async (t) => {
   const { folder, logged, linesOf, start, check } = open(t);
   const path = join(folder, 'audit.log');
   symlinkSync('/dev/full', path);
@@ -203,7 +203,7 @@ test('what a full disk never took is told when the server stops, and all of it i
   t.like(await check([path]), { broken: undefined, lines: 1202, notes: [] });
 });
 
-test('a restart tells where the line that it goes on from is not sealed with its key', async (t) => {
+test('a restart reports where the line that it goes on from is not sealed with its key', async (t) => {
   const { path, logged, linesOf, start, run, check } = open(t);
   await run('/1');
   await run('/2');
@@ -221,7 +221,7 @@ test('a restart tells where the line that it goes on from is not sealed with its
   t.like(logged.splice(0), [{ event: 'audit.unproved' }], 'of a changed key, too');
 });
 
-test('what something else appends is told, and found by a check', async (t) => {
+test('text that another process appends to the audit log is reported, and found by a check', async (t) => {
   const { path, logged, linesOf, start, check } = open(t);
   const audit = start();
   audit.add(entry('/1'));
@@ -236,7 +236,7 @@ test('what something else appends is told, and found by a check', async (t) => {
   t.like((await check()).broken, { line: 3 });
 });
 
-test('a changed key is noticed by nobody who has both, and by everybody who has not', async (t) => {
+test('a log with a changed key is valid for a verifier with both keys, and broken for one without', async (t) => {
   const { start, check, path } = open(t);
   for (const key of ['first', 'second']) {
     const audit = start(key);

@@ -39,7 +39,7 @@ async function open(t: ExecutionContext, registry = new Registry()) {
   return { registry, store, stored, lines, change, write };
 }
 
-test('what others store is made, changed and removed; only what changed is touched', async (t) => {
+test('resources that other nodes store are created, changed and removed; only those that changed are touched', async (t) => {
   const { registry, change, write, lines } = await open(t);
   await write(
     change(VHOST_KEY, VHOST),
@@ -59,7 +59,7 @@ test('what others store is made, changed and removed; only what changed is touch
   t.deepEqual(lines, []);
 });
 
-test('what was removed and stored anew before it was heard of is another one', async (t) => {
+test('a resource that was removed and stored anew before this node was notified is another one', async (t) => {
   const { registry, store, change, write } = await open(t);
   await write(change(VHOST_KEY, VHOST), change(APP_KEY, APP));
   const before = registry.vhost('made');
@@ -77,7 +77,7 @@ test('what was removed and stored anew before it was heard of is another one', a
   t.false(registry.vhost('made').application('app').closed);
 });
 
-test('what Server.xml declares stays as it is, whatever is stored and removed under its name', async (t) => {
+test('a resource that Server.xml declares stays as it is, whatever is stored and removed under its name', async (t) => {
   const registry = new Registry();
   createVhost(registry, { ...VHOST, applications: [APP] });
   const { change, write, lines } = await open(t, registry);
@@ -93,7 +93,7 @@ test('what Server.xml declares stays as it is, whatever is stored and removed un
   t.false(application.closed);
 });
 
-test('what cannot be read keeps nothing else from being made, and is made when it is mended', async (t) => {
+test('a stored resource that cannot be read does not prevent others, and is created when it is mended', async (t) => {
   const { registry, change, write, lines } = await open(t);
   await write(change(VHOST_KEY, { ...VHOST, host: 7 }), change(joinKey('good'), { ...VHOST, name: 'good' }));
   t.deepEqual([...registry.vhosts.keys()], ['good']);
@@ -102,7 +102,7 @@ test('what cannot be read keeps nothing else from being made, and is made when i
   t.deepEqual([...registry.vhosts.keys()], ['good', 'made']);
 });
 
-test('who follows no more hears of nothing', async (t) => {
+test('a closed stored configuration follows no more changes', async (t) => {
   const { registry, stored, change, write } = await open(t);
   stored.close();
   await write(change(VHOST_KEY, VHOST));

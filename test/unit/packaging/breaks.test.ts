@@ -65,7 +65,7 @@ function play(to: number, events: readonly Packet[], options: Partial<SegmenterO
 const at = (seconds: number) => new Date(Date.UTC(2026, 0) + seconds * 1000).toISOString();
 const hex = (section: Buffer) => `0x${section.toString('hex').toUpperCase()}`;
 
-test('a splice that is told ahead is a date range, and begins a segment at its key frame', (t) => {
+test('a splice that is announced ahead is a date range, and begins a segment at its key frame', (t) => {
   const out = spliceInsert({ eventId: 123, out: true, duration: 30 });
   const end = spliceInsert({ eventId: 123, out: false });
   const { lines, segments, text } = play(12, [
@@ -138,7 +138,7 @@ test('a break ends early, or with the next one, and only once', (t) => {
   t.is(lines().filter((line) => line.includes('PLANNED')).length, 3);
 });
 
-test('tags leave with what they tell of; a break that lasts stays', (t) => {
+test('tags leave with their segments; a break that lasts stays', (t) => {
   const out = spliceInsert({ eventId: 1, out: true, duration: 5 });
   const open = spliceInsert({ eventId: 2, out: true });
   const { text } = play(
@@ -203,7 +203,7 @@ test('the publisher returns on another timeline: a break ends by the wall clock'
   t.true(told.some((line) => line.includes(`END-DATE="${at(5.5)}"`)));
 });
 
-test('no more than 64 are remembered, and nonsense is left out', (t) => {
+test('the number of remembered breaks is limited, and invalid ones are left out', (t) => {
   const many = Array.from({ length: 200 }, (_, index) =>
     event(SCTE35, spliceInsert({ eventId: index, out: true }), 1 + index / 100),
   );
@@ -235,7 +235,7 @@ test('long sections of a publisher do not make the playlists long', (t) => {
 });
 
 for (const reordering of [0, 6000])
-  test(`what is hinted at comes, also where a break begins a segment early, reordered by ${reordering} ticks`, (t) => {
+  test(`hinted parts come, also where a break begins a segment early, reordered by ${reordering} ticks`, (t) => {
     const { push, packager } = startSegmenter([VIDEO, AUDIO, SCTE35, CUE]);
     const wrong: string[] = [];
     const { window } = packager(0);

@@ -44,7 +44,7 @@ test('finishing completes what was growing, down to the last frame, on all track
   t.is(segmenter.progress.msn, 2);
 });
 
-test('what comes afterwards goes on behind a discontinuity, whatever its times are', (t) => {
+test('packets after an end go on after a discontinuity, whatever their times are', (t) => {
   for (const from of [0, 4, 5.3, 1000]) {
     const { push, segmenter, segments } = start([VIDEO, AUDIO]);
     push(media(5.2));
@@ -91,7 +91,7 @@ test('finishing what has not begun, and twice, does nothing', (t) => {
   t.deepEqual(shape(segments(1)), shape(segments(0)));
 });
 
-test('another configuration of a track after the end is a new initialization, and no gap', (t) => {
+test('a new configuration of a track after the end is a new initialization, and no gap', (t) => {
   const { push, segmenter, segments } = start([VIDEO, AUDIO]);
   push(media(2.5));
   segmenter.finish();
@@ -114,7 +114,7 @@ test('another configuration of a track after the end is a new initialization, an
   );
 });
 
-test('a stream that continues another begins where that one tells, and never at what it had', (t) => {
+test('a stream that continues another begins where that one says, and never at what it had', (t) => {
   const first = start([VIDEO, AUDIO]);
   first.push(media(5.2));
   const { msn, discontinuities, inits } = first.segmenter.progress;
@@ -141,7 +141,7 @@ test('a stream that continues another begins where that one tells, and never at 
   );
 });
 
-test('numbers that may have been told of are gaps in front of it, before the discontinuity', (t) => {
+test('segments that may have been announced are gaps, before the discontinuity', (t) => {
   const past = {
     discontinuities: 4,
     inits: new Map([

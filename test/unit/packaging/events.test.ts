@@ -98,7 +98,7 @@ test('an event that is late goes out with the next part, and takes effect where 
   t.deepEqual(events(segments(0)), [[1, 0, 'late', 2000]]);
 });
 
-test('one that is to take effect later goes out when it comes, with its own time', (t) => {
+test('an event that takes effect later is sent when it comes, with its own time', (t) => {
   const { push, segments } = start([VIDEO]);
   const splices: DataTrack = { ...ID3, codec: 'SCTE35' };
   push(interleaved(videoPackets(VIDEO, { to: 3 }), [event('splice', 1.1, splices, 8)]));
@@ -117,7 +117,7 @@ test('events are on the timeline of the parts where that is shifted', (t) => {
   );
 });
 
-test('after a jump of the clock, what waits goes out at once', (t) => {
+test('waiting events go out at once after a jump of the clock', (t) => {
   const { push, segments } = start([VIDEO]);
   push([
     ...videoPackets(VIDEO, { from: 100, to: 103 }),

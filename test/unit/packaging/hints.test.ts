@@ -70,7 +70,7 @@ for (const framerate of [24_000 / 1001, 25, 30_000 / 1001, 30, 60]) {
   }
 }
 
-test('hints for audio alone', (t) => {
+test('audio alone has preload hints', (t) => {
   for (const chunkDuration of [0.2, 0.333, 0.5]) {
     const hints = hintsOf([AUDIO], audioPackets(AUDIO, { to: TO }), { chunkDuration });
     assertShares(t, [AUDIO], hints, { chunkDuration });

@@ -168,7 +168,7 @@ test('a discontinuity has its init, and its number lives on when it has left', (
   t.regex(gone, /#EXT-X-DISCONTINUITY-SEQUENCE:1\n#EXT-X-MAP:URI="init_0_video_Key45678_v1_llhls.m4s"\n/);
 });
 
-test('an init that changes with the next segment is told of with its first part', (t) => {
+test('an init that changes with the next segment is announced with its first part', (t) => {
   const window = fill(10, [{ parts: 4 }, { parts: 0, discontinuity: true, init: init(1) }]);
   t.true(
     build(window).endsWith(`#EXT-X-PRELOAD-HINT:TYPE=MAP,URI="init_0_video_Key45678_v1_llhls.m4s"
@@ -183,7 +183,7 @@ test('a segment in whose time nothing came is a gap', (t) => {
   t.regex(build(window), /#EXT-X-GAP\n#EXTINF:0\.000000,\nseg_0_1_video/);
 });
 
-test('behind a part that is likely to be the last, the hint is at the next segment', (t) => {
+test('the hint after a part that is likely to be the last is at the next segment', (t) => {
   const window = fill(10, [{ parts: 4 }, { parts: 3 }]);
   window.add({ index: 3, duration: 0.5, independent: false, bytes: 0, data: Buffer.alloc(10) }, true);
   t.regex(build(window), /#EXT-X-PRELOAD-HINT:TYPE=PART,URI="part_0_2_0_video_Key45678_llhls.m4s"\n/);
@@ -196,7 +196,7 @@ test('a part is said to last one to two microseconds longer than it does', (t) =
     t.true(partDuration(seconds) - seconds > 0.99e-6 && partDuration(seconds) - seconds < 2.01e-6, `${seconds}`);
 });
 
-test('no hint when none is wanted', (t) => {
+test('a playlist has no hint when none is wanted', (t) => {
   t.notRegex(build(fill(10, [{ parts: 2 }]), 'full', { preloadHint: false }), /PRELOAD/);
 });
 

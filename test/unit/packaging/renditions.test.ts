@@ -69,7 +69,7 @@ test('a source whose key frames turn out to be frequent makes way for an encoder
   assertKeys(t, [...segments(0), ...segments(1)]);
 });
 
-test('of pictures with equally rare key frames the first to come begins each segment, from the first on', (t) => {
+test('the first of several video tracks with equally rare key frames begins each segment, from the first on', (t) => {
   for (const [early, late] of [
     [SOURCE, videoTrack({ id: 1 })],
     [encoded(0), encoded(1)],
@@ -193,7 +193,7 @@ test('an encoder that starts again leaves a hole in its own playlist and nothing
   for (const segment of segments(1)) if (segment.parts.length > 0) t.is(startOf(segment), segment.msn * 2);
 });
 
-test('a rendition that is away for a minute and comes back finds its place, and nobody else notices', (t) => {
+test('a rendition that is away for a minute and comes back finds its place, and no other notices', (t) => {
   const small = encoded(1);
   const { push, segments, packager } = startSegmenter([SOURCE, small, SOUND]);
   const away = videoPackets(SOURCE, { from: 3, to: 60.1 });
@@ -227,7 +227,7 @@ test('a rendition that is away for a minute and comes back finds its place, and 
   );
 });
 
-test('when the leader is away, another picture leads until it is back', (t) => {
+test('another video track leads while the leader is away', (t) => {
   const small = encoded(1);
   const { push, segments } = startSegmenter([SOURCE, small]);
   push(
@@ -296,7 +296,7 @@ test('a rendition that was taken out and comes back goes on with the right numbe
   t.true(segments(0).every(({ discontinuity }) => !discontinuity));
 });
 
-test('another configuration in one rendition is a discontinuity in all, at a key frame of each', (t) => {
+test('a new configuration in one rendition is a discontinuity in all, at a key frame of each', (t) => {
   const small = encoded(1);
   const changed = encoded(1, { config: AVC_HIGH });
   const { push, segments, packager } = startSegmenter([SOURCE, small, SOUND]);
@@ -360,7 +360,7 @@ function seeded(seed: number): () => number {
 
 const MAX_LATE = 0.8;
 
-test('whatever is late, away or has other key frames: numbers mean the same time and the same discontinuity', (t) => {
+test('segment numbers mean the same time and discontinuity in all renditions, whatever is late, away or has other key frames', (t) => {
   for (let seed = 1; seed <= 60; seed++) {
     const random = seeded(seed * 2_654_435_761);
     const pick = <T>(...values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;

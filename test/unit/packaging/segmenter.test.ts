@@ -67,7 +67,7 @@ test('the first segments may be short: each lasts no longer than the two before 
   }
 });
 
-test('they are short again when the stream goes on after an end', (t) => {
+test('first segments are short again when the stream goes on after an end', (t) => {
   const video = videoTrack();
   const { push, segments, segmenter } = start([video], { segmentDuration: 6, firstSegmentDuration: 1 });
   push(videoPackets(video, { to: 14, gop: 30 }));
@@ -99,7 +99,7 @@ test('however short segments are, a playlist does not grow without end', (t) => 
   t.is(packager(0).window.listed.length, 12);
 });
 
-test('a key frame interval that does not fit makes longer segments, which the target tells before they end', (t) => {
+test('a key frame interval that does not fit makes longer segments, which the target covers before they end', (t) => {
   const video = videoTrack();
   const { push, segments, segmenter } = start([video]);
   push(videoPackets(video, { to: 1.6, gop: 45 }));
@@ -212,7 +212,7 @@ test('a stream of sound alone is cut by time', (t) => {
   assertContinuous(t, segments(1), 48_000);
 });
 
-test('Opus tells its durations', (t) => {
+test('Opus packets have their own durations', (t) => {
   const sound = audioTrack({ codec: 'OPUS', config: Buffer.from('000201380000bb80000000', 'hex') });
   const { push, segments } = start([sound]);
   const TWENTY_MS = 0xfc;
@@ -276,7 +276,7 @@ test('the window holds what is listed, one segment more and the growing one', (t
   );
 });
 
-test('another configuration begins a segment with another init, after a discontinuity on every track', (t) => {
+test('a new configuration begins a segment with another init, after a discontinuity on every track', (t) => {
   const video = videoTrack();
   const changed = videoTrack({ config: AVC_HIGH, width: 1280, height: 720 });
   const sound = audioTrack();
@@ -304,7 +304,7 @@ test('another configuration begins a segment with another init, after a disconti
   t.deepEqual(durations(segments(0)).slice(0, 3), [2, 1, 2]);
 });
 
-test('other frames than a key frame wait after a change of configuration', (t) => {
+test('frames other than a key frame wait after a change of configuration', (t) => {
   const video = videoTrack();
   const changed = videoTrack({ config: AVC_HIGH });
   const { push, segments } = start([video]);
@@ -315,7 +315,7 @@ test('other frames than a key frame wait after a change of configuration', (t) =
   t.is(parseFragment(first?.parts[0]?.data as Buffer).baseTime, 3 * 90_000);
 });
 
-test('a track object that tells nothing new changes nothing', (t) => {
+test('a track object with nothing new changes nothing', (t) => {
   const video = videoTrack();
   const { push, segments } = start([video]);
   push(videoPackets(video, { to: 3 }));
@@ -445,7 +445,7 @@ test('a second rendition cuts at its own key frames, with the same numbers', (t)
   t.true(segments(5).every(({ parts: [first] }) => first === undefined || first.independent));
 });
 
-test('wall clock times are those of arrival, the same on all tracks, and stay when somebody has seen them', (t) => {
+test('wall clock times are those of arrival, the same on all tracks, and stay once they were published', (t) => {
   const [video, audio] = [videoTrack(), audioTrack()];
   const { segmenter, push, segments } = start([video, audio], { segmentDuration: 1, firstSegmentDuration: 1 });
   let offset = Date.now() - 10_000;

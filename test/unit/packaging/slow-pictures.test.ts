@@ -67,7 +67,7 @@ test('a picture lasts until the next one, however long that takes', (t) => {
   );
 });
 
-test('in MPEG-TS every picture has its own time', (t) => {
+test('every frame in MPEG-TS has its own time', (t) => {
   const { segmenter, segments } = startSegmenter([video, sound], { form: RUNS, chunkDuration: 2 });
   for (const packet of interleaved(falling(), audioPackets(sound, { to: 60 }))) segmenter.push(packet);
   segmenter.finish();

@@ -79,7 +79,7 @@ test('audio that pauses: silence comes in its place before players have no more,
   t.deepEqual(faults(), []);
 });
 
-test('one of several audio tracks pauses: the others are as they were', (t) => {
+test('a pause of one of several audio tracks leaves the others as they were', (t) => {
   const other = audioTrack({ id: 3, name: 'other' });
   const { push, segments } = startSegmenter([video, sound, other]);
   push(

@@ -64,7 +64,7 @@ function times({ window, track }: TrackPackager): number[] {
   );
 }
 
-test('in step: a cut waits for the key frame of video at its time, and audio is cut at any frame', (t) => {
+test('a track packager in step cuts video at its key frame, and audio at any frame', (t) => {
   for (const track of [VIDEO, AUDIO]) {
     const { packager, frames } = started(track);
     frames(0, 1.8);
@@ -77,7 +77,7 @@ test('in step: a cut waits for the key frame of video at its time, and audio is 
   }
 });
 
-test('in step until it is past a new cut, ahead until it is not: only in step the last part of a segment is predicted', (t) => {
+test('a track packager is in step until it is past a new cut, ahead until it is not: only in step the last part of a segment is predicted', (t) => {
   let next = 2;
   const { packager, frames } = started(AUDIO, () => next);
   const endsAt = (to: number): boolean => {
@@ -116,7 +116,7 @@ test('absent when nothing of it came at all', (t) => {
   t.is(packager.msn, 2);
 });
 
-test('in step when the others have waited for a key frame, but frames come', (t) => {
+test('a track packager is in step when the others have waited for a key frame, but frames come', (t) => {
   const { packager, frames } = started(VIDEO);
   frames(0, 1);
   packager.cut(cutAt(1, 2));
@@ -203,7 +203,7 @@ test('returning: a wait ends only for the cuts up to a number', (t) => {
   t.is(packager.msn, 1);
 });
 
-test('in step again with the first frame after absence, and with that of a returning track', (t) => {
+test('a track packager is in step again with the first frame after absence, and with that of a returning track', (t) => {
   for (const returning of [false, true]) {
     const { packager, frames } = absent(VIDEO);
     if (returning) packager.missed(true);
@@ -215,7 +215,7 @@ test('in step again with the first frame after absence, and with that of a retur
   }
 });
 
-test('in step again after an end', (t) => {
+test('a track packager is in step again after an end', (t) => {
   for (const returning of [false, true]) {
     const { packager } = absent(VIDEO);
     if (returning) packager.missed(true);
@@ -226,7 +226,7 @@ test('in step again after an end', (t) => {
   }
 });
 
-test('in step again when it breaks the timeline: the cut waits for its key frame', (t) => {
+test('a track packager is in step again when it breaks the timeline: the cut waits for its key frame', (t) => {
   const { packager, frames } = absent(VIDEO);
   packager.break();
   packager.cut(cutAt(2, 100.5, 'jump'));
@@ -275,7 +275,7 @@ test('needs a key frame after frames that were replaced', (t) => {
   t.true((packager.lastTime ?? 0) > 2);
 });
 
-test('after a break, the next key frame begins the pending segment, whatever its time', (t) => {
+test('the next key frame after a break begins the pending segment, whatever its time', (t) => {
   const { packager, frames } = started(VIDEO);
   frames(0, 3);
   packager.cut(cutAt(1, 1.5, 'jump'));
@@ -287,7 +287,7 @@ test('after a break, the next key frame begins the pending segment, whatever its
   t.is(parseFragment(packager.window.open?.parts[0]?.data as Buffer).baseTime, 2 * 90_000);
 });
 
-test('after a break, audio continues with any frame, at its own time', (t) => {
+test('audio after a break continues with any frame, at its own time', (t) => {
   const { packager, frames } = started(AUDIO);
   frames(0, 3);
   packager.cut(cutAt(1, 1.5, 'jump'));
@@ -328,7 +328,7 @@ test('a break ends with an end: frames before the next beginning are left out', 
   }
 });
 
-test('another configuration is a break: its first key frame begins the pending segment, with its initialization', (t) => {
+test('a new configuration is a break: its first key frame begins the pending segment, with its initialization', (t) => {
   const { packager, frames, push } = started(VIDEO);
   const changed = videoTrack({ config: AVC_HIGH });
   frames(0, 1.25);
@@ -341,7 +341,7 @@ test('another configuration is a break: its first key frame begins the pending s
   t.is(times(packager).filter((time) => time < 1.9).length, 38, 'frames before the change are kept');
 });
 
-test('another configuration begins its segment also where its times are before the segment that grows', (t) => {
+test('a new configuration begins its segment also where its times are before the segment that grows', (t) => {
   const { packager, frames, push } = started(VIDEO);
   const changed = videoTrack({ config: AVC_HIGH });
   frames(0, 1.9);

@@ -42,7 +42,7 @@ function segment(bytes = 100) {
   return { tracks, faults, of };
 }
 
-test('its length is known before it is written, and it is written once', (t) => {
+test('the length of an MPEG-TS segment is known before it is written, and it is written once', (t) => {
   const {
     tracks: [video, audio],
     faults,
@@ -70,7 +70,7 @@ function large() {
   return { one: made(), other: made(), of };
 }
 
-test('what is large is written with turns of others in between', async (t) => {
+test('a large MPEG-TS segment is written with turns of others in between', async (t) => {
   const { one, other, of } = large();
   let turns = 0;
   const count = (): void => {
@@ -96,7 +96,7 @@ test('what is large is written with turns of others in between', async (t) => {
   );
 });
 
-test('who asks for a body that is being written gets all of it, and nothing is written twice', async (t) => {
+test('a read of an MPEG-TS segment that is being written gets all of it, and nothing is written twice', async (t) => {
   const { one, other } = large();
   const writing = one.write();
   const whole = Buffer.concat(one.body);

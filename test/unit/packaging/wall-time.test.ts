@@ -22,7 +22,7 @@ test('a time is decided when it is first asked for, and stays', (t) => {
   t.is(time.at(9), START + 8200);
 });
 
-test('as long as the clock tells nothing, and where it tells a time to come, it is now', (t) => {
+test('the wall time is the current time where the clock is unknown or in the future', (t) => {
   const clock = new Clock();
   clock.offset = Infinity;
   t.is(new WallTime(clock, 10, START).at(10), START);

@@ -62,7 +62,7 @@ test('an error of the table is thrown where the call came from, with its text', 
   t.deepEqual([...a.lines, ...b.lines], []);
 });
 
-test('a call that a node of another version does not know is callUnknown, which nobody has to log', async (t) => {
+test('a call that a node of another version does not know is callUnknown, which need not be logged', async (t) => {
   const [a, b] = pair();
   await t.throwsAsync(a.calls.call(b.self, DOUBLE, { text: '', times: 1 }, TIMEOUT), {
     name: 'KilnError',
@@ -74,7 +74,7 @@ test('a call that a node of another version does not know is callUnknown, which 
   t.deepEqual(b.lines, []);
 });
 
-test('a request that does not fit is refused before anybody acts on it, and logged once with its node', async (t) => {
+test('a request that does not fit is refused before it has an effect, and logged once with its node', async (t) => {
   const [a, b] = pair();
   let acted = 0;
   b.calls.answer(DOUBLE, () => ({ text: String(acted++) }));

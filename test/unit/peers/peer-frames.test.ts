@@ -46,7 +46,7 @@ test('frames are read as they were written, however they are cut', (t) => {
   }
 });
 
-test('what a frame holds is its own: the chunk that it came in may be used again', (t) => {
+test('the content of a peer frame is a copy: the chunk that it came in may be used again', (t) => {
   const bodies: Buffer[] = [];
   const into = new FrameReader(LIMITS, (_, body) => bodies.push(body));
   const bytes = Buffer.from(written([{}, [Buffer.from('0102', 'hex')]]));
@@ -55,7 +55,7 @@ test('what a frame holds is its own: the chunk that it came in may be used again
   t.deepEqual(bodies, [Buffer.from('0102', 'hex')]);
 });
 
-test('more than the limits is an error before it is held', (t) => {
+test('a peer frame beyond the limits is an error before it is held', (t) => {
   for (const lengths of ['0000006500000000', '00000002000003e9', 'ffffffffffffffff'])
     t.throws(() => reader().reader.push(Buffer.from(lengths, 'hex')), { instanceOf: FrameError });
   t.notThrows(() => reader().reader.push(Buffer.from('00000064000003e8', 'hex')));

@@ -96,7 +96,7 @@ const malformed: Record<string, Buffer> = {
 };
 
 for (const [name, bytes] of Object.entries(malformed)) {
-  test(`refused: ${name}`, (t) => {
+  test(`a PROXY header is rejected: ${name}`, (t) => {
     t.throws(() => parseProxyHeader(bytes), { instanceOf: ProxyProtocolError });
   });
 }

@@ -9,7 +9,7 @@ import {
   readDestination,
 } from '../../../src/pushing/destination.ts';
 
-test('destinations are read', (t) => {
+test('destinations of pushes are read', (t) => {
   t.like(readDestination('rtmp', 'rtmp://example.com/live/', 'key'), {
     scheme: 'rtmp',
     host: 'example.com',
@@ -62,7 +62,7 @@ test('a # in the query of an SRT URL is part of it, wherever the stream id stand
   }
 });
 
-test('any other # is named: what follows it would be lost', (t) => {
+test('any other # in a URL is named: what follows it would be lost', (t) => {
   const message = 'Could not parse url: a # begins a fragment, which is not a part of the address: write %23 instead';
   for (const [protocol, url] of [
     ['srt', 'srt://example.com:9999#?latency=300'],

@@ -98,7 +98,7 @@ test.serial('the next pause is short again after a connection that lasted', asyn
   t.true(lasted >= 16_000 && lasted < 16_200, `${lasted}`);
 });
 
-test.serial('one that does not answer is given up in time, and what it answers later is closed', async (t) => {
+test.serial('a push destination that does not answer is given up in time, and its late answer is closed', async (t) => {
   const late = sink();
   let aborted = 0;
   const { report } = start(t, async (_destination, { signal }) => {
@@ -125,7 +125,7 @@ test.serial('a push that is stopped while it connects ends at once', async (t) =
   t.true(performance.now() - since < 10);
 });
 
-test.serial('what is sent adds up over connections and runs', async (t) => {
+test.serial('bytes sent by a push add up over connections and runs', async (t) => {
   const before: PushProgress = {
     sequence: 3,
     sentBytes: 5,

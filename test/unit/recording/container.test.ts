@@ -2,7 +2,7 @@ import test from 'ava';
 import { containerOf } from '../../../src/recording/container.ts';
 import { audioTrack, videoTrack } from '../../support/media/packets.ts';
 
-test('what a container has no place for is objected to by name', (t) => {
+test('a track that a container cannot carry is named in an objection', (t) => {
   const objections = (path: string) =>
     [
       videoTrack({ codec: 'VP8' }),

@@ -71,7 +71,7 @@ async function ticks(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await Promise.resolve();
 }
 
-test('what comes while a write ends is written, too, whenever it comes', async (t) => {
+test('data that comes while a write ends is written, too, whenever it comes', async (t) => {
   for (let delay = 0; delay < 40; delay++) {
     const file = new FakeFile();
     const writer = new FileWriter(opened(file), new Disks().open('/'), { waitMs: 0, onFailure: NOT_EXPECTED });
@@ -188,7 +188,7 @@ test('a disk that hangs takes two calls at a time', async (t) => {
   t.is(file.calls.filter((call) => call === 'writev').length, 5);
 });
 
-test('a file that cannot be opened is told once, and at its end', async (t) => {
+test('a file that cannot be opened is reported once, and at its end', async (t) => {
   const failures: string[] = [];
   const writer = new FileWriter(Promise.reject(new Error('no')), new Disks().open('/'), {
     waitMs: 0,

@@ -30,7 +30,7 @@ test('entries follow each other, and few of them cost a file written anew', asyn
   t.deepEqual(readdirSync(join(path, '..')), ['info.xml']);
 });
 
-test('whatever names and metadata hold, it is XML, and what they were', async (t) => {
+test('an info file is XML with the original texts, whatever names and metadata hold', async (t) => {
   const path = infoFile(t);
   const nasty = ['</files>\n<?room ?>\n', ']]>', '?>', 'a</b>]]></files>', '<![CDATA[', '&amp;<x>', 'ü\u{1F600}'];
   for (const [sequence, text] of nasty.entries()) {
@@ -45,7 +45,7 @@ test('whatever names and metadata hold, it is XML, and what they were', async (t
   t.is(entriesOf(readFileSync(path, 'utf8')).at(-1)?.metadata, 'a\uFFFD\uFFFD\uFFFD');
 });
 
-test('it is whole wherever a crash stops an entry, and the next one goes on from there', async (t) => {
+test('an info file is whole wherever a crash stops an entry, and the next entry goes on from there', async (t) => {
   const path = infoFile(t);
   for (let sequence = 0; sequence < 3; sequence++) await appendInfo(path, infoOf(sequence));
   const before = readFileSync(path);
@@ -106,7 +106,7 @@ test('a file without room goes on, and one that is no info file stays as it is',
   t.is(readFileSync(path, 'utf8'), 'my notes');
 });
 
-test('it may have as long a name as a file can', async (t) => {
+test('an info file may have as long a name as a file can', async (t) => {
   const path = `${infoFile(t).slice(0, -'info.xml'.length)}${'ü'.repeat(125)}x.xml`;
   t.is(Buffer.byteLength(basename(path)), 255);
   await appendInfo(path, infoOf(0));

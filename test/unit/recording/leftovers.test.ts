@@ -100,7 +100,7 @@ for (const [name, crash] of CRASHES) {
   }
 }
 
-test('what cannot be handed over is handed over by the next start, once in the info file', async (t) => {
+test('a recording that cannot be handed over is handed over by the next start, once in the info file', async (t) => {
   const { entry, journal, start, delivered, refuse, log, infos } = scene(t);
   await journal.put(entry);
   refuse(new Error('no space left'));
@@ -114,7 +114,7 @@ test('what cannot be handed over is handed over by the next start, once in the i
   t.is(infos().length, 1);
 });
 
-test('what cannot be handed over is handed over later by the same run', async (t) => {
+test('a recording that cannot be handed over is handed over later by the same run', async (t) => {
   const { entry, journal, start, delivered, refuse, log, infos } = scene(t);
   await journal.put(entry);
   refuse(new Error('no space left'));

@@ -74,7 +74,7 @@ test('a recording uses its stream, and is counted, until it ends or fails', asyn
   t.is(failing.output.counters.publishers.file, 0);
 });
 
-test('without a FILE publisher nothing is recorded, and the log says so once', async (t) => {
+test('an application without a FILE publisher records nothing, and the log says so once', async (t) => {
   const lines: string[] = [];
   const log = pino({}, { write: (line) => void lines.push(line) });
   const registry = new Registry();

@@ -20,7 +20,7 @@ const CASES = [
 ] as const;
 
 for (const [text, after, expected] of CASES) {
-  test(`after ${after}, "${text}" is due at ${expected}`, (t) => t.is(next(text, after), expected));
+  test(`a schedule "${text}" is due after ${after} at ${expected}`, (t) => t.is(next(text, after), expected));
 }
 
 for (const text of [

@@ -62,7 +62,7 @@ test('a recording that has waited for a stream gets its beginning, once', async 
   for (const id of ['before', 'after', 'other']) t.is(starts.take(NAME(id), output), undefined, id);
 });
 
-test('what a file asks for does so, too, though it is defined later', async (t) => {
+test('a recording that a stream map defines late has the start of the stream, too', async (t) => {
   const { starts, define, publish } = await open(t, { streamMap: { enable: true, path: 'x' } });
   const output = publish();
   for (const packet of videoPackets(VIDEO, { to: 1 })) output.write(packet);
@@ -73,7 +73,7 @@ test('what a file asks for does so, too, though it is defined later', async (t) 
   t.is(starts.take(NAME('after'), output), undefined);
 });
 
-test('nothing is kept where nothing waits', async (t) => {
+test('no packets are kept where no recording waits', async (t) => {
   const { starts, define, publish } = await open(t, { streamMap: { enable: false, path: 'x' } });
   await define('other', undefined, 'elsewhere');
   const output = publish();
@@ -94,7 +94,7 @@ test('tracks that come later leave the beginning as it is', async (t) => {
   t.is(timesOf(cache)?.[0], 0);
 });
 
-test('of a stream that is too much there is what decodes from its newest key frame on', async (t) => {
+test('a stream beyond the limit is kept from its newest key frame on', async (t) => {
   const { starts, define, publish } = await open(t);
   await define('r');
   const output = publish();

@@ -121,7 +121,7 @@ test.serial('an owner sends a stream to so many nodes, whatever their number', a
   for (const { id } of edges) t.true(sent(id) <= 2, nodes.ways.join(', '));
 });
 
-test.serial('a node that nobody watches relays for others, and ends when they have gone', async (t) => {
+test.serial('a node without viewers relays for others, and ends when they have gone', async (t) => {
   virtualTime(t);
   const nodes = new RelayNodes(t, 1);
   const owner = nodes.add('owner');
@@ -239,7 +239,7 @@ test.serial('nodes that cannot pass it on are left out, and then the owner sends
   }
 });
 
-test.serial('a relay that came by way of a fault goes to its place later, and nobody notices', async (t) => {
+test.serial('a relay that came by way of a fault goes to its place later, unnoticed', async (t) => {
   virtualTime(t);
   const nodes = new RelayNodes(t, 1);
   const owner = nodes.add('owner');
@@ -339,7 +339,7 @@ test.serial(
   },
 );
 
-test.serial('a relay that is in its place asks nobody again', async (t) => {
+test.serial('a relay that is in its place asks no node again', async (t) => {
   const { nodes, live, last } = await chain(t, 3);
   const { length } = nodes.asked;
   const since = performance.now();
@@ -444,7 +444,7 @@ test.serial('a stream that ends for good ends on every level', async (t) => {
   t.true(performance.now() - since < 5000);
 });
 
-test.serial('a stream that nobody continues ends on every level in time', async (t) => {
+test.serial('a stream that no node continues ends on every level in time', async (t) => {
   const { live, views } = await chain(t, 3);
   const since = performance.now();
   live.output.input.close('the publisher went');
@@ -452,7 +452,7 @@ test.serial('a stream that nobody continues ends on every level in time', async 
   t.true(performance.now() - since < 40_000);
 });
 
-test.serial('tracks that change between the answers to describe and play are told', async (t) => {
+test.serial('tracks that change between the answers to describe and play are announced', async (t) => {
   virtualTime(t);
   const nodes = new RelayNodes(t);
   const live = new Live(nodes.add('owner'));
@@ -469,7 +469,7 @@ test.serial('tracks that change between the answers to describe and play are tol
   t.is(recorder.told.length, 2);
 });
 
-test.serial('other tracks are told on every level', async (t) => {
+test.serial('new tracks are announced on every level', async (t) => {
   const { live, views } = await chain(t, 3);
   live.output.setTracks([{ ...VIDEO, width: 640 } as Track]);
   live.send(GOP);

@@ -16,7 +16,7 @@ test('the first run of a stream keeps its times', (t) => {
   t.is(clock.run?.shift(VIDEO), 0);
 });
 
-test('over another connection the same run goes on behind what has come of it', (t) => {
+test('a new connection goes on after what has come of the same run', (t) => {
   const clock = new RelayClock();
   clock.restart('first');
   for (const time of [0, 3000, 6000, 9000]) picture(clock, time);
@@ -30,13 +30,13 @@ test('over another connection the same run goes on behind what has come of it', 
   t.is(clock.next(2, 4000, VIDEO, VIDEO, 0, 0), 4000, 'a track that had not come');
 });
 
-test('without another connection nothing is taken for a repetition', (t) => {
+test('packets are not taken for a repetition without another connection', (t) => {
   const clock = new RelayClock();
   clock.restart('first');
   t.deepEqual([picture(clock, 3000), picture(clock, 3000), picture(clock, 3000)], [3000, 3001, 3002]);
 });
 
-test('another run goes on as long after as it took, and tells by how much its times are shifted', (t) => {
+test('a new run goes on as long after as it took, and says by how much its times are shifted', (t) => {
   const clock = new RelayClock();
   clock.restart('first');
   picture(clock, 90_000, 1000);
@@ -51,7 +51,7 @@ test('another run goes on as long after as it took, and tells by how much its ti
   t.false(clock.precedes(2, 39_990_000, VIDEO));
 });
 
-test('another run that follows at once never goes back, whatever begins it', (t) => {
+test('a new run that follows at once never goes back, whatever begins it', (t) => {
   const clock = new RelayClock();
   let last = -1;
   for (let round = 0; round < 5; round++) {

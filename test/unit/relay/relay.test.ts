@@ -20,23 +20,26 @@ async function watched(relays: Relays, application: Parameters<Relays['find']>[0
   return output;
 }
 
-test.serial('while no node has the stream it waits for an event instead of asking, and goes on at once', async (t) => {
-  virtualTime(t);
-  const { far, application, relays, add, asked } = relayNodes(t);
-  const first = publish(far);
-  const output = await watched(relays, application);
-  first.input.close('the publisher went');
-  await until('the relay has noticed', () => asked.includes('catchUp'));
-  await new Promise((resolve) => setTimeout(resolve, 20_000));
-  t.true(asked.length < 10, `the directory was asked ${asked.length} times: ${asked.join(' ')}`);
-  const since = performance.now();
-  const next = publish(add('third'));
-  await until('it is relayed again', () => next.watched);
-  t.true(performance.now() - since < 1000);
-  t.false(output.closed);
-});
+test.serial(
+  'a relay waits for an event instead of asking while no node has the stream, and goes on at once',
+  async (t) => {
+    virtualTime(t);
+    const { far, application, relays, add, asked } = relayNodes(t);
+    const first = publish(far);
+    const output = await watched(relays, application);
+    first.input.close('the publisher went');
+    await until('the relay has noticed', () => asked.includes('catchUp'));
+    await new Promise((resolve) => setTimeout(resolve, 20_000));
+    t.true(asked.length < 10, `the directory was asked ${asked.length} times: ${asked.join(' ')}`);
+    const since = performance.now();
+    const next = publish(add('third'));
+    await until('it is relayed again', () => next.watched);
+    t.true(performance.now() - since < 1000);
+    t.false(output.closed);
+  },
+);
 
-test.serial('it is closed when no node continues the stream in time', async (t) => {
+test.serial('a relay is closed when no node continues the stream in time', async (t) => {
   virtualTime(t);
   const { far, application, relays } = relayNodes(t);
   const first = publish(far);
@@ -77,7 +80,7 @@ test.serial(
   },
 );
 
-test.serial('a viewer of an owner that cannot be reached is told in time', async (t) => {
+test.serial('a viewer of an owner that cannot be reached is answered in time', async (t) => {
   virtualTime(t);
   const { far, application, relays, dead } = relayNodes(t);
   publish(far);
@@ -87,17 +90,20 @@ test.serial('a viewer of an owner that cannot be reached is told in time', async
   t.true(performance.now() - since < 10_000);
 });
 
-test.serial('a viewer of an owner that does not answer is told sooner than of one that may have died', async (t) => {
-  virtualTime(t);
-  const { far, application, relays, stop } = relayNodes(t);
-  publish(far);
-  stop('far');
-  const since = performance.now();
-  t.is(await relays.find(application, 'talk'), undefined);
-  t.true(performance.now() - since < 6000);
-});
+test.serial(
+  'a viewer of an owner that does not answer is answered sooner than of one that may have died',
+  async (t) => {
+    virtualTime(t);
+    const { far, application, relays, stop } = relayNodes(t);
+    publish(far);
+    stop('far');
+    const since = performance.now();
+    t.is(await relays.find(application, 'talk'), undefined);
+    t.true(performance.now() - since < 6000);
+  },
+);
 
-test.serial('another owner is followed as soon as it is heard of, though the one before has not ended', async (t) => {
+test.serial('a new owner is followed as soon as it is known, though the former one has not ended', async (t) => {
   virtualTime(t);
   const { far, application, relays, add, buried } = relayNodes(t);
   publish(far);

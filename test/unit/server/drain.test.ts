@@ -34,7 +34,7 @@ test('a node is empty when its last stream has gone, and not before', async (t) 
   t.is(registry.listenerCount('starting'), 0);
 });
 
-test('nothing is waited for where there is no stream, nor after the wait was given up', async (t) => {
+test('a drain without streams does not wait, nor does one whose wait was given up', async (t) => {
   const { application, registry, state, wait } = open();
   await wait(new AbortController().signal);
   state.over = false;

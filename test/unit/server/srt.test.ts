@@ -4,7 +4,7 @@ import { SrtError } from '../../../src/protocols/srt/error.ts';
 import { SrtMissingError } from '../../../src/protocols/srt/library.ts';
 import { whereSrtIs } from '../../../src/server/srt.ts';
 
-test('without libsrt the log names its package, and everything else goes on; other faults rise', async (t) => {
+test('a server without libsrt names its package in the log, and all else goes on; other faults rise', async (t) => {
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
   const failing = (error: Error) =>

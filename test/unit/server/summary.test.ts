@@ -14,7 +14,7 @@ const EVERYTHING: Addresses = {
   api: { port: 8081 },
 };
 
-test('tells where to watch, where to publish and where the API is', (t) => {
+test('the start summary says where to watch, where to publish and where the API is', (t) => {
   t.is(
     summary(config, EVERYTHING, { version: '0.1.0', token: 'kiln:secret', color: false }),
     `
@@ -43,14 +43,14 @@ test('tells where to watch, where to publish and where the API is', (t) => {
   );
 });
 
-test('with the built-in publisher the page to open comes first, and is the one with both ways to play', (t) => {
+test('the start summary names the page to open first with the built-in publisher, and it is the one with both ways to play', (t) => {
   const text = summary(config, EVERYTHING, { version: '0.1.0', demo: { app: 'app', stream: 'demo' }, color: false });
   t.regex(text, /Kiln 0\.1\.0\n\n {4}Open  http:\/\/localhost:3333\/app\/demo\?mode=both\n/);
   t.regex(text, /LL-HLS {2,}http:\/\/localhost:3333\/app\/demo\/llhls\.m3u8/);
   t.regex(text, /rtmp:\/\/localhost\/app\/mystream/);
 });
 
-test('tells of nothing that does not listen, and no token that was configured', (t) => {
+test('the start summary has nothing that does not listen, and no token that was configured', (t) => {
   const text = summary(config, { ice: [], webrtc: { tlsPort: 443 } }, { version: '1', color: false });
   t.notRegex(text, /LL-HLS|RTMP|Publish|Manage|Token|media on/);
   t.regex(text, /https:\/\/localhost\/app\/mystream\?direction=whep/);
@@ -58,7 +58,7 @@ test('tells of nothing that does not listen, and no token that was configured', 
   t.regex(summary(config, { ice: [] }, { version: '1', color: false }), /No port is open/);
 });
 
-test('tells of SRT by a stream id that names the virtual host', (t) => {
+test('the start summary has SRT with a stream id that names the virtual host', (t) => {
   const addresses: Addresses = { ice: [], srt: [{ first: 9999, last: 9999 }], srtPlay: [{ first: 9998, last: 9998 }] };
   const text = summary(config, addresses, { version: '1', color: false });
   t.regex(text, /Watch\n {6}SRT {2}srt:\/\/localhost:9998\?streamid=default\/app\/mystream\n/);
@@ -66,13 +66,13 @@ test('tells of SRT by a stream id that names the virtual host', (t) => {
   t.deepEqual(clientAddresses(config, addresses), { srt: ['srt://localhost:9999'], srtPlay: ['srt://localhost:9998'] });
 });
 
-test('tells of HLS with MPEG-TS, also where nothing else is to be watched', (t) => {
+test('the start summary has HLS with MPEG-TS, also where nothing else is to be watched', (t) => {
   const text = summary(config, { ice: [], hls: { port: 8080 } }, { version: '1', color: false });
   t.regex(text, /HLS +http:\/\/localhost:8080\/app\/mystream\/ts:playlist\.m3u8 +\(MPEG-TS\)/);
   t.notRegex(text, /Page|LL-HLS/);
 });
 
-test('tells of each secure port once, beside the plain ones', (t) => {
+test('the start summary has each secure port once, beside the plain ones', (t) => {
   const addresses: Addresses = {
     ice: [],
     llhls: { port: 80, tlsPort: 443 },
@@ -128,7 +128,7 @@ test('colour is of a terminal only, and changes no word', (t) => {
   t.false(wantsColor({}, {}));
 });
 
-test('tells of RTMP over TLS beside RTMP, or alone', (t) => {
+test('the start summary has RTMP over TLS beside RTMP, or alone', (t) => {
   const of = (rtmp: Addresses['rtmp']) =>
     summary(config, { ice: [], rtmp }, { version: '1', color: false })
       .split('\n')

@@ -101,7 +101,7 @@ for (const seed of [11, 12, 13]) {
   });
 }
 
-test.serial('any node tells what all have moved, and goes on by itself without the store', async (t) => {
+test.serial('any node reports the traffic of all, and goes on by itself without the store', async (t) => {
   const { cluster, a, b } = await open(t, 4);
   const begin = (node: Cluster) => {
     const registry = new Registry();

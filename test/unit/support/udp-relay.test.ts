@@ -47,7 +47,7 @@ async function run(t: ExecutionContext, faults: Faults) {
   return { relay, there, back };
 }
 
-test('without faults everything passes in order, both ways', async (t) => {
+test('a relay of datagrams without faults passes all in order, both ways', async (t) => {
   const { there, back, relay } = await run(t, { seed: 1 });
   const all = Array.from({ length: MESSAGES }, (_, i) => i);
   t.deepEqual(there, all);
@@ -56,7 +56,7 @@ test('without faults everything passes in order, both ways', async (t) => {
   t.deepEqual(relay.counts, { toServer: counts, toClient: counts });
 });
 
-test('what is lost and doubled is the same for the same seed, and another for another', async (t) => {
+test('losses and duplicates are the same for the same seed, and others for another', async (t) => {
   const faults = { loss: 0.1, duplication: 0.1, jitterMs: 20 };
   const sorted = (numbers: readonly number[]) => numbers.toSorted((one, other) => one - other);
   const [one, again, other] = await Promise.all([7, 7, 8].map((seed) => run(t, { seed, ...faults })));
@@ -105,7 +105,7 @@ test('delays stay within their bounds, and what is delayed is overtaken', async 
   t.is(there.filter((number, i) => number < Math.max(...there.slice(0, i))).length, counts.toServer.overtaken);
 });
 
-test('each client has its answers', async (t) => {
+test('each client of a relay of datagrams has its answers', async (t) => {
   const server = await socketOf(t);
   server.on('message', (datagram, { port, address }) =>
     server.send(Buffer.concat([datagram, datagram]), port, address),
@@ -135,7 +135,7 @@ const SDP = [
   '',
 ].join('\r\n');
 
-test('a peer that is told of a server behind a relay knows no other way', async (t) => {
+test('a peer that is given a server behind a relay knows no other way', async (t) => {
   const ways = faulty({ seed: 1 });
   const { relay, description } = await relayedSdp(SDP, ways);
   t.teardown(() => relay.close());

@@ -41,7 +41,7 @@ async function noting() {
   return { cluster, kept };
 }
 
-test('what a task keeps all the time reaches the store once a second, the last value of it, and at the end at once', async (t) => {
+test('progress that a task keeps all the time reaches the store once a second, its last value, and at the end at once', async (t) => {
   virtualTime(t);
   const { cluster, kept } = await noting();
   const node = openTasks(cluster, new CountingKind(undefined, 1));

@@ -28,7 +28,7 @@ function runners(nodes: readonly Node[]): number[] {
   return nodes.flatMap((node, place) => (isRunning(node) ? [place] : []));
 }
 
-test.serial('one of the nodes that offer a task runs it, and another of them when that is gone', async (t) => {
+test.serial('a task that several nodes offer runs on one, and on another when that is gone', async (t) => {
   const ids = ['a', 'b', 'c', 'd'];
   const { cluster, nodes } = await open(t, ids);
   for (const place of [0, 1]) nodes[place]!.tasks.offer(NAME, WAIT, '1');
@@ -46,7 +46,7 @@ test.serial('one of the nodes that offer a task runs it, and another of them whe
   t.false(isRunning(nodes[2]!));
 });
 
-test.serial('what one node does not offer any more goes on where it is offered', async (t) => {
+test.serial('a task that one node withdraws goes on where it is still offered', async (t) => {
   const { nodes } = await open(t, ['a', 'b']);
   for (const { tasks } of nodes) tasks.offer(NAME, WAIT, '1');
   await until('one runs it', () => runners(nodes).length === 1);

@@ -55,7 +55,7 @@ test('entries that others change meanwhile are written again together', async (t
   t.true(writes.length <= 5, `${writes.length} writes`);
 });
 
-test('one that others change all the time is given up, after pauses; the others do not fail for it', async (t) => {
+test('progress that others change all the time is given up, after pauses; the rest does not fail for it', async (t) => {
   virtualTime(t);
   const { config, writes } = await contested(20, (write, store) => touch(write, store, [key(3)]));
   const writer = new ProgressWriter(config);
@@ -71,7 +71,7 @@ test('one that others change all the time is given up, after pauses; the others 
   t.true(writes.length < 15, `${writes.length} writes`);
 });
 
-test('where it cannot be found out what others have changed, that is told, and later progress is saved', async (t) => {
+test('an error while the changes of others are read rises, and later progress is saved', async (t) => {
   let isContested = true;
   const { config } = await contested(2, async (write, store) => {
     if (isContested) await touch(write, store, [key(0)]);

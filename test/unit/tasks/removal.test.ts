@@ -9,7 +9,7 @@ import { until } from '../../support/time/until.ts';
 
 const definition = { spec: {}, persistent: true, stored: true };
 
-test('with an application, or a virtual host, the definitions of its tasks are deleted, and no others', async (t) => {
+test('definitions of tasks are deleted with their application or virtual host, and no others', async (t) => {
   const registry = new Registry();
   const { cluster, config } = await dynamicConfig(registry);
   await config.restore();

@@ -137,7 +137,7 @@ test('a wait for an owner that may come back does not begin anew with a claim th
   second.reject(away());
 });
 
-test('while a task is being claimed it is not claimed twice, whatever happens', async (t) => {
+test('a task that is being claimed is not claimed twice, whatever happens', async (t) => {
   const { slot, claims, grant, kind, definitions } = await open(t, new HeldKind());
   slot.consider();
   await until('it is being claimed', () => claims[0]);
@@ -237,7 +237,7 @@ test('a task is created by one call alone, and defined afterwards', async (t) =>
   t.is(timesEmpty(), 0);
 });
 
-test('nothing is left of a task that another node has, or that cannot be claimed at its creation', async (t) => {
+test('a task that another node has, or that cannot be claimed at its creation, leaves nothing', async (t) => {
   const { slot, claims, timesEmpty } = await open(t, new HeldKind(), false);
   const first = slot.begin(DEFINITION);
   claims[0]?.resolve({ owner: OTHER });

@@ -21,13 +21,13 @@ function open(t: ExecutionContext, ready: Promise<void>) {
   return { standIn, reasons };
 }
 
-test('why a run cannot be made ready is told', async (t) => {
+test('a standby run that cannot be made ready reports why', async (t) => {
   const { standIn, reasons } = open(t, Promise.reject(new Error('there is no such file')));
   t.false(await standIn.ready);
   t.deepEqual(reasons, ['there is no such file']);
 });
 
-test('that a run does not get ready in time is told', async (t) => {
+test('a standby run that does not get ready in time is reported', async (t) => {
   const { standIn, reasons } = open(t, new Promise(() => {}));
   await delay(21_000);
   t.false(await standIn.ready);

@@ -58,7 +58,7 @@ async function failing() {
   return { cluster: made, store };
 }
 
-test('what a task of a node that is alone has counted outlives a restart, and is written down while it runs', async (t) => {
+test('the progress of a task of a node that is alone outlives a restart, and is written while it runs', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'kiln-tasks-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'config.json');
@@ -139,7 +139,7 @@ test('tasks that end together are written down together', async (t) => {
   t.true(store.writes - before <= 10, `${store.writes - before} writes`);
 });
 
-test('of thousands of tasks that nobody has, few are claimed at a time', async (t) => {
+test('few of thousands of tasks without an owner are claimed at a time', async (t) => {
   const inner = await openAlone();
   let [atOnce, most, all] = [0, 0, 0];
   const cluster = new Proxy(inner, {
@@ -234,7 +234,7 @@ test('a task that is deleted and made anew before its owner hears of it starts f
   }
 });
 
-test('with an application that is restarted go the tasks that were not to outlive that, running or waiting', async (t) => {
+test('tasks that do not outlive a restart of their application go with it, running or waiting', async (t) => {
   const node = await alone(t);
   const { registry, cluster, tasks, everywhere, kind } = node;
   const put = async (applications: object): Promise<number> => {

@@ -25,7 +25,7 @@ function select(trackIds: number[], variantNames: string[], objection: (track: T
   return { ids: tracks.map(({ id }) => id), warnings };
 }
 
-test('without a choice the first of each kind that can be carried is taken', (t) => {
+test('the first track of each kind that can be carried is taken without a choice', (t) => {
   t.deepEqual(select([], []), { ids: [0, 3, 5], warnings: [] });
   t.deepEqual(select([], [], likeRtmp), { ids: [1, 4], warnings: [] });
 });
@@ -48,7 +48,7 @@ test("the source's own track comes before one that is encoded, and what was take
   t.deepEqual(ids([video, { ...aac, id: 2 }, { ...aac, id: 4 }], [video, opus]), [0, 2], 'it has changed');
 });
 
-test('a kind of which nothing can be carried is told of', (t) => {
+test('a kind of which no track can be carried is warned of', (t) => {
   const { ids, warnings } = select([], [], ({ type }) => (type === 'audio' ? 'no audio here' : undefined));
   t.deepEqual(ids, [0, 5]);
   t.deepEqual(warnings, ['track 3 (opus) is left out: no audio here', 'track 4 (a:1) is left out: no audio here']);
@@ -65,7 +65,7 @@ test('a name takes all tracks of it, with an index one of them', (t) => {
   t.deepEqual(select([], ['a:1'], noEvents).ids, [4]);
 });
 
-test('what is missing or cannot be carried is left out, and told of', (t) => {
+test('a track that is missing or cannot be carried is left out with a warning', (t) => {
   t.deepEqual(select([0, 9], ['none', 'low'], likeRtmp), {
     ids: [1, 2],
     warnings: [

@@ -60,7 +60,7 @@ test('a reload replaces the certificate; one that fails keeps it', async (t) => 
   t.is(lines.filter(({ msg, host: name }) => msg === 'certificate loaded' && name === 'v').length, 2);
 });
 
-test('any change makes another initial object', async (t) => {
+test('any change of certificates makes another initial object', async (t) => {
   const { store, host } = open(t);
   await store.load(host('first', ['a']));
   const { initial } = store;

@@ -21,7 +21,7 @@ function chosenFor(transfer: number, filters: readonly string[]) {
   return { mapsTones: typeof codecs === 'string' ? codecs : codecs.mapsTones, warnings };
 }
 
-test('HDR that cannot be mapped to SDR is encoded as it is, and told of', (t) => {
+test('HDR that cannot be mapped to SDR is encoded as it is, with a warning', (t) => {
   t.deepEqual(chosenFor(16, ['scale', 'zscale', 'tonemap']), { mapsTones: true, warnings: [] });
   const { mapsTones, warnings } = chosenFor(18, ['scale', 'tonemap']);
   t.false(mapsTones);

@@ -12,7 +12,7 @@ test('a small lag, or one that shrinks, is no matter', (t) => {
   t.deepEqual(told([20, 18, 17, 17, 16, 15, 12, 12, 12, 11, 8, 5, 3, 1]), []);
 });
 
-test('one that stays or grows lasts, and so again after a while', (t) => {
+test('a lag that stays or grows lasts, and so again after a while', (t) => {
   t.deepEqual(told([4, 4, 4, 4, 4, 4]), [4]);
   t.deepEqual(told([5, 6, 7, 8, 9, 4, 5, 6, 7, 8]), [4, 9]);
   t.deepEqual(told([9, 8, 7, 7, 8, 9, 10]), [6]);

@@ -36,7 +36,7 @@ const chosen = (codec: Parameters<typeof chooseEncoder>[0], modules?: string, of
   return 'reason' in result ? result.reason : [result.choice.name, result.choice.ffmpegName, ...result.passedOver];
 };
 
-test('where no module is named, the first one that is there is taken', (t) => {
+test('the first available module is taken where none is named', (t) => {
   t.deepEqual(chosen('H264'), ['openh264:0', 'libopenh264']);
   t.deepEqual(chosen('AAC'), ['aac:0', 'aac']);
   t.deepEqual(chosen('AV1'), ['svtav1:0', 'libsvtav1']);
@@ -46,7 +46,7 @@ test('where no module is named, the first one that is there is taken', (t) => {
   t.is(chosen('MP3'), 'this ffmpeg has no encoder for MP3');
 });
 
-test('the first usable module is taken, and the ones before it are told', (t) => {
+test('the first usable module is taken, and those before it are reported', (t) => {
   t.deepEqual(chosen('H264', 'x264'), ['x264:0', 'libx264']);
   t.deepEqual(chosen('H264', ' X264 , openh264'), ['x264:0', 'libx264']);
   t.deepEqual(chosen('H264', 'xma:0,nv:7,libvpx,x264:0'), ['x264:0', 'libx264', 'xma:0', 'nv:7', 'libvpx']);
@@ -61,7 +61,7 @@ test('a module with a device is the named one, or any that encodes the codec', (
   t.deepEqual(chosen('H264', 'nv,x264', SOFTWARE), ['x264:0', 'libx264', 'nv']);
 });
 
-test('where none of the named modules is usable, it is as if none were named', (t) => {
+test('the default module is taken where none of those named is usable', (t) => {
   t.deepEqual(chosen('H264', 'nv', SOFTWARE), ['openh264:0', 'libopenh264', 'nv']);
   t.deepEqual(chosen('H264', '__proto__,x264:x,:,x264:0:1'), [
     'openh264:0',

@@ -113,7 +113,7 @@ test('listed renditions come first, and a template follows the tracks', (t) => {
   );
 });
 
-test('macros tell the tracks, and other words stay', (t) => {
+test('macros give the tracks, and other words stay', (t) => {
   const name = '${Width}x${Height}@${Framerate} ${Bitrate} ${Samplerate}/${Channel} ${toString} $& ${Else}';
   t.is(
     expanded({ name, video_template: { variantName: 'sd' }, audio_template: { variantName: 'aac' } })[0]?.[0],
@@ -138,14 +138,14 @@ test('bounds include their ends, and a track has to keep them all', (t) => {
   t.deepEqual(sounds({ maxBitrate: 100_000 }), []);
 });
 
-test('without a sound that fits the picture is alone, and without a picture the sound', (t) => {
+test('a rendition without fitting audio is video alone, and one without video is audio', (t) => {
   const both = { name: 'x', video_template: {}, audio_template: {} };
   t.deepEqual(expanded(both, [video('hd', 720)]), [['x', 'hd', undefined, undefined, undefined]]);
   t.deepEqual(expanded(both, [audio('aac')]), [['x', undefined, 'aac', undefined, undefined]]);
   t.deepEqual(expanded(both, []), []);
 });
 
-test('languages of one sound are one rendition; part of them, and pictures of one name, are told apart', (t) => {
+test('languages of one audio are one rendition; some of them, and videos of one name, are distinguished', (t) => {
   const languages = [audio('aac', { language: 'eng' }), audio('aac', { language: 'fra', channels: 1 })];
   t.deepEqual(expanded({ name: 'a', audio_template: {} }, languages), [['a', undefined, 'aac', undefined, undefined]]);
   t.deepEqual(expanded({ name: 'a', audio_template: { maxChannel: 1 } }, languages), [

@@ -89,7 +89,7 @@ test("a size is the source's, or keeps its aspect, and is a multiple of 4", (t) 
   t.deepEqual(sizeOf({ width: 4 }, { width: 4000, height: 2 }), [4, 4]);
 });
 
-test('anamorphic video keeps its samples where the codec tells their shape, and images and other codecs have square ones', (t) => {
+test('anamorphic video keeps its samples where the codec carries their shape, and images and other codecs have square ones', (t) => {
   const wide = { width: 720, height: 576, sar: { num: 64, den: 45 } };
   t.deepEqual(sizeOf({ height: 288 }, wide), [360, 288]);
   t.deepEqual(sizeOf({ codec: 'vp8', height: 288 }, wide), [512, 288]);
@@ -107,7 +107,7 @@ test('an encode waits for a size that it takes from the source, and for no other
   t.deepEqual(sizeOf({ width: 640, height: 360 }, unknown), [640, 360]);
 });
 
-test('what was decided stays when the source changes', (t) => {
+test('decisions of a profile stay when the source changes', (t) => {
   const before = video({ height: 360 });
   const known = new Map([[before?.key ?? '', before?.encoding as VideoEncoding]]);
   t.is(video({ height: 360 }, { width: 640, height: 480, framerate: 25 }, { known })?.encoding, before?.encoding);
@@ -140,7 +140,7 @@ test('an interval of key frames is one in seconds', (t) => {
   t.is(keys({ keyFrameInterval: 50 }, { framerate: 0 }, { measured: () => 25 }), 2);
 });
 
-test('the interval that is told is the one that is asked for, in frames', (t) => {
+test('the reported key frame interval is the configured one, in frames', (t) => {
   const told = (...given: Parameters<typeof video>) => (encodingOf(...given) as VideoEncoding).keyFrameInterval;
   t.is(told({}), 0);
   t.is(told({ framerate: 15 }), 0);
@@ -203,7 +203,7 @@ test('sound takes from the source what is not configured', (t) => {
   t.is(sound({ codec: 'opus', samplerate: 44_100 }).samplerate, 48_000);
 });
 
-test('pictures come once a second unless told', (t) => {
+test('thumbnails come once a second unless configured otherwise', (t) => {
   const image = (encode: object) => {
     const images = [{ name: 'i', codec: 'jpeg', ...encode }];
     const [planned] = planTracks(profile({ encodes: { videos: [{ bypass: true }], images } }), [VIDEO, AUDIO]).slice(1);

@@ -27,14 +27,14 @@ test('an output that its input has left behind is silent', (t) => {
   t.deepEqual(silentOutputs([silent, never, current], fed(0, 20), HANG, HANG), [silent, never]);
 });
 
-test('it is not as long as it may take time, has nothing to put out, or has ended', (t) => {
+test('an output is not silent before its time, with nothing to put out, or when it has ended', (t) => {
   const outputs = [output({ lastAt: 1 }), output({ resumeAt: 18 }), output({ ended: true })];
   t.deepEqual(silentOutputs(outputs, fed(0, 20), HANG, HANG), []);
   t.deepEqual(silentOutputs([output({})], { fed: () => undefined }, HANG, HANG), []);
   t.deepEqual(silentOutputs([output({})], fed(0, 3), HANG, HANG), []);
 });
 
-test('what an encoder holds back by its options is waited for', (t) => {
+test('frames that an encoder holds back by its options are waited for', (t) => {
   const patient = [
     imageEncoding({ framerate: 0.05 }),
     videoEncoding({ framerate: 2, lookahead: 40 }),

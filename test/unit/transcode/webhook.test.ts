@@ -55,7 +55,7 @@ function names(decision: ProfileDecision): string[] {
   return 'profiles' in decision ? decision.profiles.outputProfile.map(({ name }) => name) : [decision.refused];
 }
 
-test('without a webhook: the profiles of the application', async (t) => {
+test('the profiles of the application are used without a webhook', async (t) => {
   t.deepEqual(names(await publish(undefined).decide()), ['local']);
   t.deepEqual(names(await publish({ enable: false, controlServerUrl: 'http://127.0.0.1:1/' }).decide()), ['local']);
 });
@@ -101,7 +101,7 @@ test('the control server is asked with the stream as the API shows it, signed, a
   t.deepEqual(lines, []);
 });
 
-test('without a secret key there is no signature', async (t) => {
+test('a request without a secret key has no signature', async (t) => {
   const { url, questions } = await controlServer(t, json({ allowed: true }));
   const { decide } = publish({ controlServerUrl: url });
   t.deepEqual(names(await decide()), ['local'], 'an answer without profiles is for those of the application');
@@ -166,7 +166,7 @@ test('the three policies have the defaults of docs/compatibility.md#transcoding'
   t.regex(names(await publish({ controlServerUrl: failing.url }).decide())[0] ?? '', /status 500/);
 });
 
-test('a server that says no', async (t) => {
+test('a refusal by the control server falls back to local profiles where that is configured', async (t) => {
   const { url } = await controlServer(t, json({ allowed: false, reason: 'no budget' }));
   await falls(t, 'useLocalProfilesOnServerDisallow', { controlServerUrl: url }, /disallows it: no budget/);
 });
@@ -281,7 +281,7 @@ test('a connection failure: a server that does not speak HTTP, one that would ra
   await falls(t, policy, { controlServerUrl: url.replace('http:', 'https:') }, /SSL|EPROTO|wrong version/);
 });
 
-test('a connection failure: a certificate that nobody vouches for', async (t) => {
+test('a connection failure: a certificate that no authority vouches for', async (t) => {
   const server = createTlsServer(issue('127.0.0.1'), (_, response) => response.end('{"allowed":true}'));
   await new Promise<void>((listening) => void server.listen(0, '127.0.0.1', listening));
   t.teardown(() => void server.close());

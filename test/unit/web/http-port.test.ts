@@ -132,7 +132,7 @@ test('several hosts share one port and one application', async (t) => {
   await t.throwsAsync(fetch(`http://127.0.0.2:${number}/who`));
 });
 
-test('what is not HTTP is answered 400 and cut off', async (t) => {
+test('bytes that are not HTTP are answered 400, and the connection is closed', async (t) => {
   const { number } = await open(t);
   for (const bytes of ['\x03\x00\x00 rtmp', 'GET /who HTTP/1.1\r\nbad header\r\n\r\n', 'GET /who HTTP/1.1\r\n\r\n']) {
     const socket = await openSocket(t, number);

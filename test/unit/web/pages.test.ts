@@ -84,7 +84,7 @@ test('other sites may frame the player when they ask for it as a part, and no pa
     t.is(await ancestors(url, 'other.example'), "'self'", url);
 });
 
-test('where to publish is told for the name that was called, and to be kept by nobody', async (t) => {
+test('the places to publish are those of the requested host name, and not to be cached', async (t) => {
   const { app } = await serve(t);
   const { headers, body } = await app.inject({ url: '/-/publish.json', headers: { host: 'live.example:3333' } });
   t.is(headers['cache-control'], 'no-store');
@@ -100,7 +100,7 @@ test('a name in the address never becomes part of the page', async (t) => {
   t.is(nasty.body, plain.body);
 });
 
-test('the list carries names as JSON data, to be kept by nobody', async (t) => {
+test('the list carries names as JSON data, not to be cached', async (t) => {
   const { app, registry } = await serve(t);
   goLive(registry, 'app', NASTY);
   const { headers, body, statusCode } = await app.inject('/-/streams.json');

@@ -30,7 +30,7 @@ test('addresses name what this server listens on, and ports where they are not t
   t.deepEqual(placesOf({ providers: {} }).applications, []);
 });
 
-test('what access control guards is not told of, nor anything where viewers are guarded', (t) => {
+test('applications behind access control are not shown, nor any where viewers are guarded', (t) => {
   const policy = (enables: object): never => ({ enables }) as never;
   const guarded = placesOf({ signedPolicy: policy({ providers: 'rtmp,srt' }) });
   t.deepEqual(guarded, {
@@ -40,7 +40,7 @@ test('what access control guards is not told of, nor anything where viewers are 
   t.deepEqual(placesOf({ signedPolicy: policy({ publishers: 'llhls' }) }), { restricted: true, applications: [] });
 });
 
-test('an application that rejects the network of the client is not told of', (t) => {
+test('an application that rejects the network of the client is not shown', (t) => {
   const limits = { deny: '192.0.2.0/24', connectionsPerMinute: 0, publishesPerMinute: 0 };
   t.deepEqual(placesOf({ limits }), { restricted: false, applications: [] });
 });

@@ -31,7 +31,7 @@ test('a live stream shows its media, playlists and viewers', (t) => {
   ]);
 });
 
-test('a thumbnail is listed where the application has them, a picture is made, and everybody may see it', (t) => {
+test('a thumbnail is listed where the application has them, an image is made, and access is open to all', (t) => {
   const PICTURE = { ...VIDEO, id: 2, type: 'image', codec: 'WEBP' } as Track;
   const thumbnailOf = (shape: VhostShape, tracks: readonly Track[] = [VIDEO, PICTURE]) => {
     const registry = new Registry();
@@ -87,7 +87,7 @@ test('a publisher that is off, or on another port, is not offered', (t) => {
   t.deepEqual([elsewhere?.llhls, elsewhere?.webrtc], [[], []]);
 });
 
-test('one name is listed alone; unknown names, and streams without tracks, are not', (t) => {
+test('a stream name is listed alone; unknown names, and streams without tracks, are not listed', (t) => {
   const registry = new Registry();
   addVhost(registry);
   goLive(registry, 'app', 'one', [VIDEO]);
@@ -106,7 +106,7 @@ test('one name is listed alone; unknown names, and streams without tracks, are n
   );
 });
 
-test('nothing is listed where access control guards viewers', (t) => {
+test('no stream is listed where access control guards viewers', (t) => {
   const registry = new Registry();
   const policy = (enables: object): never => ({ enables }) as never;
   addVhost(registry, { name: 'guarded', applications: ['guarded'], signedPolicy: policy({ publishers: 'webrtc' }) });
@@ -120,7 +120,7 @@ test('nothing is listed where access control guards viewers', (t) => {
   t.is(listStreams(registry.vhost('ingest'), BOTH).streams.length, 1);
 });
 
-test('the list is bounded', (t) => {
+test('the list of streams is bounded', (t) => {
   const registry = new Registry();
   addVhost(registry);
   for (let i = 0; i < MAX_LISTED; i++) goLive(registry, 'app', `s${i}`);

@@ -140,14 +140,14 @@ test('a session of a certificate that was replaced is not resumed', async (t) =>
   t.false((await connectWith(ticket)).reused);
 });
 
-test('without any certificate connections are refused, until there is one', async (t) => {
+test('connections without any certificate are rejected, until there is one', async (t) => {
   const { number, certificates, vhost } = await open(t, { hosts: [] });
   await t.throwsAsync(openTls(t, number), { code: 'ECONNRESET' });
   await certificates.load(vhost('late'));
   t.is(shownName(await openTls(t, number)), 'late');
 });
 
-test('behind PROXY protocol the client of the header is the client', async (t) => {
+test('the client of a TLS connection with a PROXY header is the one in the header', async (t) => {
   const proxyNetworks = new BlockList();
   proxyNetworks.addSubnet('127.0.0.0', 8);
   const { number } = await open(t, { proxyNetworks });
@@ -208,7 +208,7 @@ test('bodies have their limit, and long answers arrive whole', async (t) => {
   }
 });
 
-test('what is no TLS, or ends in mid-handshake, costs its own connection, and is logged with its address', async (t) => {
+test('bytes that are no TLS, or end in mid-handshake, cost their own connection, and are logged with the address', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const recorded = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) });
   const refusals = new RefusalCounts();
@@ -313,7 +313,7 @@ test('a client that takes back request after request loses its connection', asyn
   t.is((await who(await openClient(t, 'h2', number))).version, '2.0');
 });
 
-test('more streams at once than allowed wait for their turn', async (t) => {
+test('streams beyond the limit of a connection wait for their turn', async (t) => {
   const { number } = await open(t);
   const client = await openClient(t, 'h2', number);
   const answers = await Promise.all(Array.from({ length: 300 }, () => who(client)));

@@ -40,7 +40,7 @@ test('credentials are made for each client, and hold as long as is configured', 
 const RELAY =
   '<IceCandidates><TcpRelay>*:3478</TcpRelay><TcpRelay>198.51.100.1:3479</TcpRelay><TcpRelay>[2001:db8::1]:3478</TcpRelay>';
 
-test('the relay is for those who ask for it', async (t) => {
+test('the TURN relay is given to clients that ask for it', async (t) => {
   const bind = await bindOf(t, `${RELAY}<TcpRelaySecret>s</TcpRelaySecret></IceCandidates>`);
   for (const query of ['', 'transport=udp', 'transport=tcp', 'transport=udptcp', 'transport=x'])
     t.deepEqual(ask(bind, query), []);

@@ -8,7 +8,7 @@ function fill(peers: PendingPeers, addresses: readonly string[], each = 256): ((
   return addresses.flatMap((address) => Array.from({ length: each }, () => peers.add(address)));
 }
 
-test('one client has so many, and has as many again when they are settled', (t) => {
+test('one client has a limited number of pending peers, and as many again when they are settled', (t) => {
   const peers = new PendingPeers();
   const settled = fill(peers, ['192.0.2.1']);
   t.throws(() => peers.add('192.0.2.1'), refused);
@@ -26,7 +26,7 @@ test('a network of IPv6 is one client', (t) => {
   t.notThrows(() => peers.add('2001:db8:1:3::1'));
 });
 
-test('some who have many do not keep others out', (t) => {
+test('clients with many pending peers do not keep others out', (t) => {
   const peers = new PendingPeers();
   fill(peers, ['192.0.2.1', '192.0.2.2', '192.0.2.3']);
   fill(peers, ['192.0.2.4'], 232);
@@ -37,7 +37,7 @@ test('some who have many do not keep others out', (t) => {
   t.throws(() => peers.add('192.0.2.6'), refused);
 });
 
-test('to connect takes no longer than to be given up', (t) => {
+test('connecting takes no longer than the time after which a peer is given up', (t) => {
   t.is(connectTimeout(1000), 1000);
   t.is(connectTimeout(30_000), 10_000);
 });

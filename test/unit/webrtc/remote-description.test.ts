@@ -13,7 +13,7 @@ test('reads what a sender of media needs', (t) => {
   t.is(description.media[1]?.codecs[0]?.parameters['profile-level-id'], '42e01f');
 });
 
-test('who only sends, has switched a section off or says inactive receives nothing', (t) => {
+test('a viewer that only sends, has switched a section off or is inactive receives nothing', (t) => {
   for (const change of [{ direction: 'sendonly' }, { direction: 'inactive' }, { port: 0 }]) {
     t.false(parseRemoteDescription(offerOf([{ ...H264_VIDEO, ...change }])).media[0]?.receives);
   }
@@ -34,7 +34,7 @@ test('names of qualities may be numbers', (t) => {
   t.deepEqual(ridsOf('1;2'), ['1', '2']);
 });
 
-test('one SSRC is of one section', (t) => {
+test('an SSRC belongs to one section', (t) => {
   const ssrc = (section: typeof H264_VIDEO, ...lines: string[]) => ({
     ...section,
     lines: [...(section.lines ?? []), ...lines],
@@ -64,7 +64,7 @@ const refused: Record<string, string> = {
   'a mid that is too long': offerOf([H264_VIDEO]).replace('a=mid:0', `a=mid:${'x'.repeat(17)}`),
 };
 for (const [what, sdp] of Object.entries(refused)) {
-  test(`refuses ${what}`, (t) => {
+  test(`a remote description is rejected: ${what}`, (t) => {
     t.throws(() => parseRemoteDescription(sdp), { instanceOf: SdpError });
   });
 }

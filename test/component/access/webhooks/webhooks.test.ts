@@ -45,7 +45,7 @@ async function open(t: ExecutionContext, controlServerUrl: string, more: object 
 const said = ({ body }: { readonly body: Buffer }) =>
   JSON.parse(body.toString()) as { request: { status: string; url: string; time: string; new_url?: string } };
 
-test('opening and closing say who asks for what, are signed, and come once each', async (t) => {
+test('opening and closing name the client and its request, are signed, and come once each', async (t) => {
   const { url, questions, connections } = await controlServer(t, json({ allowed: true }));
   const { access } = await open(t, url);
   const client = { address: '192.0.2.9', port: 7, realAddress: '198.51.100.1', userAgent: 'OBS', localPort: 1935 };
@@ -109,7 +109,7 @@ test('a lifetime ends the session', async (t) => {
   t.is(said(questions[1] as never).request.status, 'closing');
 });
 
-test('who is refused learns nothing; the log has the reason, and there is no closing', async (t) => {
+test('a publisher that a webhook rejects learns no reason; the log has it, and there is no closing', async (t) => {
   const { url, questions } = await controlServer(t, json({ allowed: false, reason: 'not paid' }));
   const { publish, lines, webhooks } = await open(t, url);
   const refused = await t.throwsAsync(publish('stream'), { code: 'accessDenied' });
@@ -132,7 +132,7 @@ test('modules that Enables does not name are not asked about; a thumbnail is one
   t.is(questions.length, 1);
 });
 
-test('a closing is told also when a later check refuses, and when the client has gone meanwhile', async (t) => {
+test('a closing is sent also when a later check rejects, and when the client has gone in the meantime', async (t) => {
   const gone = new AbortController();
   const { url, questions } = await controlServer(t, (response, question) => {
     if (said(question).request.url.endsWith('gone')) gone.abort();
@@ -180,7 +180,7 @@ test('the next control server of a list is asked where one does not answer, not 
   t.is(second.questions.length, 2);
 });
 
-test('a closing that is not delivered is told again, to the server that was asked, whatever the virtual host is by then', async (t) => {
+test('a closing that is not delivered is sent again, to the server that was asked, whatever the virtual host is by then', async (t) => {
   let closings = 0;
   const { url, questions } = await controlServer(t, (response, question) => {
     const isClosing = said(question).request.status === 'closing';
@@ -196,7 +196,7 @@ test('a closing that is not delivered is told again, to the server that was aske
   t.deepEqual(questions[2]?.body, questions[1]?.body, 'its time included');
 });
 
-test('the closing of a session that another node opened is told when its virtual host is gone', async (t) => {
+test('the closing of a session that another node opened is sent when its virtual host is gone', async (t) => {
   const { url, questions } = await controlServer(t, json({}));
   const { access, registry } = await open(t, url);
   const client = { address: '192.0.2.9', port: 7, real_ip: '192.0.2.9' };
@@ -214,7 +214,7 @@ test('the closing of a session that another node opened is told when its virtual
   t.is(said(questions[0] as never).request.status, 'closing');
 });
 
-test('200 publishers that come at once are asked about side by side, and one that is slow delays nobody else', async (t) => {
+test('200 publishers that come at once are asked about side by side, and a slow answer delays no other', async (t) => {
   const waiting: (() => void)[] = [];
   const { url } = await controlServer(t, (response, question) => {
     const answer = (): void => json({ allowed: true })(response);

@@ -170,7 +170,7 @@ test('a file that is half written leaves the channel as it was, and is reported 
   t.regex(warnings[0] ?? '', /previous content remains in use: .*tv1\.sch:\d+: /);
 });
 
-test('of several files of a channel the first counts, and a stored channel comes before files', async (t) => {
+test('the first of several files of a channel counts, and a stored channel comes before files', async (t) => {
   const { nodes } = await open(t, ['a']);
   const [{ schedules, multiplexes, scheduled, tasks, warnings }] = nodes as [Node];
   await mkdir(multiplexes);
@@ -274,7 +274,7 @@ test('a channel is not said to be missing as long as a node does not answer, and
   await until('it has ended', () => a.scheduled.running.size === 0);
 });
 
-test('a file that cannot be deleted is told, and its channel goes on', async (t) => {
+test('a file that cannot be deleted is reported, and its channel goes on', async (t) => {
   const { nodes } = await open(t, ['a']);
   const [{ schedules, scheduled, files }] = nodes as [Node];
   await save(join(schedules, 'tv1.sch'), SCHEDULE);

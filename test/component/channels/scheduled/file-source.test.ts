@@ -225,7 +225,7 @@ test('sound of several languages fills as many tracks as are wished for', async 
   );
 });
 
-test('only files below the folder are opened, and none that open others', async (t) => {
+test('only files below the folder of a channel are opened, and none that open others', async (t) => {
   const outside = await mediaFolder();
   t.teardown(outside.remove);
   await writePattern(join(outside.folder, 'secret.mp4'));
@@ -282,7 +282,7 @@ test('a file that changes is looked at anew', async (t) => {
   t.deepEqual(unreadable, ['file://changes.mp4']);
 });
 
-test.serial('no descriptors and no programs are left', async (t) => {
+test.serial('closed file sources leave no descriptors and no programs', async (t) => {
   await writePattern(path('leak.mp4'), { seconds: 2 });
   for (let i = 0; i < 5; i++) t.is((await readUnits(files, 'file://leak.mp4')).failure, undefined);
   for (let i = 0; i < 5; i++) t.is((await readUnits(files, 'file://missing.mp4')).failure, 'the file does not exist');

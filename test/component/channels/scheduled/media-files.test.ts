@@ -38,7 +38,7 @@ function slowFfmpeg(
   };
 }
 
-test('a file is open before its length is measured, which is told later', async (t) => {
+test('a file is open before its length is measured, which comes later', async (t) => {
   const { program, log, go } = slowFfmpeg('slow-measure', 'measure');
   const files = new MediaFiles(folder, program);
   const changed: string[] = [];
@@ -58,7 +58,7 @@ test('a file is open before its length is measured, which is told later', async 
   await until('nothing is left', async () => (await processesReading(folder)).length === 0);
 });
 
-test('who measures waits for the length', async (t) => {
+test('measuring a media file waits for its length', async (t) => {
   const files = new MediaFiles(folder, 'ffmpeg');
   await files.measure(['file://raw.aac', 'file://a.mp4']);
   t.true(Math.abs((files.lengthOf('file://raw.aac') ?? 0) - 3000) < 150);
@@ -82,7 +82,7 @@ test('an item about to play does not wait for those that are looked at beforehan
   t.true(names.every((name) => files.lengthOf(`file://${name}`) !== undefined));
 });
 
-test('looking ahead ends with who asked for it', async (t) => {
+test('looking ahead in media files ends with the channel that asked for it', async (t) => {
   const { program, log, go } = slowFfmpeg('abandoned', 'all-but');
   const files = new MediaFiles(folder, program);
   const names = Array.from({ length: 30 }, (_, index) => `more${index}.mp4`);
@@ -100,7 +100,7 @@ test('looking ahead ends with who asked for it', async (t) => {
   t.true(names.filter((name) => files.lengthOf(`file://${name}`) !== undefined).length < 10);
 });
 
-test('a file that vanishes keeps its length, what plays to its end tells it', async (t) => {
+test('a file that vanishes keeps its length, and one that plays to its end reveals it', async (t) => {
   const files = new MediaFiles(folder, 'ffmpeg');
   await copyFile(path('a.mp4'), path('gone.mp4'));
   await files.measure(['file://gone.mp4']);

@@ -88,7 +88,7 @@ for (const [name, args, headerBytes] of CASES) {
   });
 }
 
-test('what the streams are', async (t) => {
+test('elementary streams from ffmpeg are described by kind, format and language, or as unsupported', async (t) => {
   const ts = await encodeTs([
     ...PATTERN,
     ...TONE,
@@ -120,7 +120,7 @@ test('packets with a time in front, as cameras and discs have them', async (t) =
   t.deepEqual(faults, []);
 });
 
-test('times that wrap', async (t) => {
+test('MPEG-TS times that wrap stay below 33 bits', async (t) => {
   const ts = await encodeTs(
     [...PATTERN, ...TONE, ...X264, '-c:a', 'aac', '-output_ts_offset', `${2 ** 33 / 90_000 - 2.4}`],
     { ffmpeg: FFMPEG7 },

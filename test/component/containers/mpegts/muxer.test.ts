@@ -154,7 +154,7 @@ test('the PCR runs in front of what is decoded, on the picture, and goes on with
   );
 });
 
-test('times wrap at 33 bits', (t) => {
+test('MPEG-TS times wrap at 33 bits', (t) => {
   const video = videoTrack();
   const shift = WRAP - OFFSET - 90_000;
   const packets = videoPackets(video, { to: 2 }).map((packet) =>
@@ -167,7 +167,7 @@ test('times wrap at 33 bits', (t) => {
   t.is(times[30], 0);
 });
 
-test('a clock that jumps back tells a discontinuity', (t) => {
+test('a clock that jumps back signals a discontinuity', (t) => {
   const video = videoTrack();
   const late = videoPackets(video, { from: 100, to: 101 }).map(withNal);
   const ts = mux([...late, ...videoPackets(video, { to: 1 }).map(withNal)]);
@@ -278,7 +278,7 @@ test('a configuration that changes with a key frame puts its own parameter sets 
   t.deepEqual(sets, [0x42, 0x64]);
 });
 
-test('languages, ID3 and SCTE-35 are told in the tables and carried as they are', (t) => {
+test('languages, ID3 and SCTE-35 are described in the tables and carried as they are', (t) => {
   const audio = audioTrack({ language: 'ko' });
   const id3: DataTrack = {
     id: 7,
@@ -337,7 +337,7 @@ test('all tracks of events of a codec are one stream, which goes on when one of 
   );
 });
 
-test('tracks that have no place are left out, and it is told which', (t) => {
+test('tracks that MPEG-TS cannot carry are left out by name', (t) => {
   const vp8 = videoTrack({ id: 3, codec: 'VP8', config: undefined });
   const odd = audioTrack({ id: 4, config: Buffer.of(0xff, 0xff) });
   const audio = audioTrack();
@@ -374,7 +374,7 @@ test('several frames of a sound share a PES packet, and a plan can be written la
   );
 });
 
-test('a frame that cannot be told is refused, and what follows is right', (t) => {
+test('a frame that MPEG-TS cannot carry is refused, and the next ones are right', (t) => {
   const audio = audioTrack();
   const muxer = new TsMuxer([audio]);
   const [first, second] = audioPackets(audio, { to: 1 }) as [Packet, Packet];

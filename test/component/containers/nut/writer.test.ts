@@ -98,7 +98,7 @@ test('a frame head is its code, stream, time, size and checksum', (t) => {
   t.is(hex(writer.head(1, 0, false, 5)).slice(0, -8), '00010105');
 });
 
-test('what is written is read again', (t) => {
+test('NUT that was written is read again, however it is cut', (t) => {
   const writer = new NutWriter(STREAMS);
   const parts = [writer.header()];
   const frames = [0, 1, 127, 128, 4096, 4097, 70_000].map((size, index) => ({
@@ -120,7 +120,7 @@ test('heads that were handed out stay as they are', (t) => {
   t.true(heads.every((head, index) => head.equals(copies.head(0, index * 3000, false, index))));
 });
 
-test('a time that NUT cannot tell is refused', (t) => {
+test('a time that NUT cannot express is refused', (t) => {
   const writer = new NutWriter(STREAMS);
   for (const pts of [-1, 0.5, NaN, 2 ** 60]) t.throws(() => writer.head(0, pts, true, 1), { instanceOf: NutError });
 });

@@ -54,7 +54,7 @@ async function listen(t: ExecutionContext, latency: number) {
   return { call, told, connection: taken[0] as SrtConnection };
 }
 
-test.serial('what never comes is told of, between what came before it and behind it', async (t) => {
+test.serial('lost SRT messages are reported in their place among those that arrive', async (t) => {
   const { call, told } = await listen(t, 60);
   await call.send(Buffer.alloc(MESSAGE, 1));
   for (let i = 0; i < 3; i++) await call.send(Buffer.alloc(LOST_MESSAGE, 2));
@@ -63,7 +63,7 @@ test.serial('what never comes is told of, between what came before it and behind
   t.deepEqual(told, ['1', '3 lost', '3', '3']);
 });
 
-test.serial('what was sent before the end comes, whatever the latency is', async (t) => {
+test.serial('SRT messages that were sent before the end arrive, whatever the latency is', async (t) => {
   const { call, told } = await listen(t, 600);
   for (let i = 0; i < 20; i++) await call.send(Buffer.alloc(MESSAGE, i));
   await until('it has gone out', async () => (await call.unsent()) === 0);
@@ -72,7 +72,7 @@ test.serial('what was sent before the end comes, whatever the latency is', async
   t.deepEqual(told, [...Array.from({ length: 20 }, (_, i) => String(i)), 'the connection is gone']);
 });
 
-test.serial('what is sent before an end is got by the other side', async (t) => {
+test.serial('SRT messages that this side sent before it ends are received by the other side', async (t) => {
   const { call, connection } = await listen(t, 400);
   for (let i = 0; i < 20; i++) t.true(connection.send(Buffer.alloc(MESSAGE, i)));
   let ended = false;

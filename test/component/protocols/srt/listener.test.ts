@@ -63,7 +63,7 @@ function listen(t: ExecutionContext, more: Partial<SrtListenOptions> & { readonl
   return { listener, taken, calls, close };
 }
 
-test.serial('callers are let in or refused for a reason that they are told', async (t) => {
+test.serial('callers are admitted, or rejected for a reason that they receive', async (t) => {
   const { listener, taken, calls } = listen(t);
   const caller = new SrtCaller(t);
   const first = await caller.call(listener.port, { streamId: 'default/app/talk' });
@@ -83,7 +83,7 @@ test.serial('callers are let in or refused for a reason that they are told', asy
   await until('it was told', () => taken[0]?.closed === 'the connection is gone');
 });
 
-test.serial('what was counted is told at the end', async (t) => {
+test.serial('the statistics of an SRT connection are reported when it is closed', async (t) => {
   const { listener, taken } = listen(t);
   const caller = new SrtCaller(t);
   const { send } = await caller.call(listener.port);
@@ -131,7 +131,7 @@ test.serial('IPv6 beside IPv4 on one port, by address or for every one', async (
   t.deepEqual(listenPlaces(['127.0.0.1', '::']), [{ host: '127.0.0.1' }, { host: '::' }]);
 });
 
-test.serial('what listens where something else does is an error that names the port', async (t) => {
+test.serial('an SRT listener on a port in use fails with an error that names the port', async (t) => {
   const other = createSocket('udp4');
   await new Promise<void>((resolve) => other.bind(0, '127.0.0.1', resolve));
   t.teardown(() => other.close());
@@ -185,7 +185,7 @@ test.serial('a passphrase: the right one, a wrong one and none', async (t) => {
   t.true(calls.length > 0);
 });
 
-test.serial('a slow reader makes the sender wait, and a broken one is told', async (t) => {
+test.serial('a slow reader makes the sender wait, and a broken one is reported', async (t) => {
   const { listener, taken } = listen(t, { options: srtOptions([{ key: 'SRTO_SNDBUF', value: String(64 * MESSAGE) }]) });
   const caller = new SrtCaller(t);
   const viewer = await caller.call(listener.port, { streamId: 'view' });
@@ -210,7 +210,7 @@ test.serial('a slow reader makes the sender wait, and a broken one is told', asy
   t.true(connection.send(message), 'what goes to nobody is gone');
 });
 
-test.serial('a close waits neither for callers nor for callbacks, and tells who is connected', async (t) => {
+test.serial('a close waits neither for callers nor for callbacks, and reports connected ones', async (t) => {
   const { listener, taken, close } = listen(t);
   const caller = new SrtCaller(t);
   const calls = Array.from({ length: 6 }, (_, i) =>
@@ -257,7 +257,7 @@ const HOLD_UPS: Record<string, (socket: number) => Buffer> = {
 
 for (const [what, packet] of Object.entries(HOLD_UPS)) {
   for (const sends of [false, true]) {
-    test.serial(`${what} holds up nobody, where something is sent: ${sends}`, async (t) => {
+    test.serial(`${what} holds up no other caller, where something is sent: ${sends}`, async (t) => {
       const { listener, taken } = listen(t);
       const other = await RawCaller.open(listener.port);
       const hostile = await Promise.all(Array.from({ length: HOSTILE }, () => RawCaller.open(listener.port)));
@@ -306,7 +306,7 @@ test.serial('callers who are disconnected as soon as they are in hear of it', as
   }
 });
 
-test.serial('connections that end while nobody waits for them are noticed', async (t) => {
+test.serial('connections that end while no caller waits for them are noticed', async (t) => {
   const { listener, taken } = listen(t);
   const caller = new SrtCaller(t);
   const calls = await Promise.all(Array.from({ length: 5 }, () => caller.call(listener.port)));
@@ -324,7 +324,7 @@ test.serial('connections that end while nobody waits for them are noticed', asyn
   );
 });
 
-test.serial('a caller that vanishes is noticed while packets for nobody keep coming', async (t) => {
+test.serial('a caller that vanishes is noticed while packets for no socket keep coming', async (t) => {
   const { listener, taken } = listen(t);
   const vanishing = new SrtCaller(t);
   const { refused } = await vanishing.call(listener.port);

@@ -68,7 +68,7 @@ test('a splice takes effect at its time, on the clock of the stream that it is i
   t.is(found?.pts, 270_000 + LATER * 90_000);
 });
 
-test('events', (t) => {
+test('events written as MPEG-TS are read again', (t) => {
   const sent = codedPackets({ audio: 'AAC', seconds: 1 });
   const events: DataTrack[] = (['ID3v2', 'SCTE35'] as const).map((codec, i) => ({
     id: 10 + i,

@@ -164,7 +164,7 @@ test('video leaves the table: its track stays, and goes on with its next key fra
   t.is(written(0)[1]?.dts, 300 * FRAME);
 });
 
-test('another codec in the place of one', async (t) => {
+test('a codec in the place of another one begins a new track', async (t) => {
   const { scene, source, picture, sound, tracks, packets } = await setUpScene(t);
   scene.tables([VIDEO, AUDIO]);
   picture(0, 0);
@@ -253,7 +253,7 @@ test('timed metadata and splices are events of tracks of their own', async (t) =
   t.is(written(513).length, 1);
 });
 
-test('what is not taken is told once', async (t) => {
+test('an unsupported elementary stream is reported once', async (t) => {
   const { scene, source, lines, picture, tracks } = await setUpScene(t);
   for (let i = 0; i < 3; i++) scene.tables([VIDEO, { pid: 300, type: 2 }]);
   picture(0, 0);

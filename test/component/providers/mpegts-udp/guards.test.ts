@@ -21,7 +21,7 @@ test('a server that closes before the answer ends the question, and what is open
   t.deepEqual(taken, []);
 });
 
-test('what comes before the answer is held, and a sender whose time is over is not heard', async (t) => {
+test('MPEG-TS over UDP is held until guards answer, and a sender whose time is over is ignored', async (t) => {
   const { guard, questions } = askedByHand();
   const ends: string[] = [];
   const access = { guards: [guard], webhookSessions: notedSessions(ends) };

@@ -4,7 +4,7 @@ import { startMpegts, UdpSender } from '../../../support/mpegts/mpegts-server.ts
 import { standStillBeforeTimers } from '../../../support/time/stand-still.ts';
 import { until } from '../../../support/time/until.ts';
 
-test('a stream of the port, with who sends it', async (t) => {
+test('a stream of a UDP port has the address of its sender', async (t) => {
   const { port, taken, registry } = await startMpegts(t);
   const sender = await UdpSender.open(t, port);
   await sender.send(30);
@@ -38,7 +38,7 @@ test('every port of a range has a stream of its own', async (t) => {
   t.deepEqual(taken.map(({ input }) => input.name).sort(), ports.map((port) => `live_${port}`).sort());
 });
 
-test('one sender at a time: another one is left out until it is silent', async (t) => {
+test('only one sender of MPEG-TS over UDP is heard at a time: another one is ignored until it is silent', async (t) => {
   const { port, taken, lines } = await startMpegts(t, { mpegts: { packetSilenceTimeoutMs: 1000 } });
   const one = await UdpSender.open(t, port);
   const other = await UdpSender.open(t, port);
@@ -70,7 +70,7 @@ test('a sender that comes again from elsewhere goes on with a stream that does n
   t.is(taken.length, 1);
 });
 
-test('datagrams without MPEG-TS, and to ports that nobody has a stream for, do nothing', async (t) => {
+test('datagrams without MPEG-TS, and to ports of no stream, do nothing', async (t) => {
   const { port, taken, lines, server } = await startMpegts(t, { streams: () => [{ name: 'other', port: '1' }] });
   const sender = await UdpSender.open(t, port);
   sender.sendRaw(Buffer.from('hello'));
@@ -87,7 +87,7 @@ test('datagrams without MPEG-TS, and to ports that nobody has a stream for, do n
   t.deepEqual(taken, []);
 });
 
-test('as many streams as may be, and none while the node drains', async (t) => {
+test('the number of MPEG-TS streams over UDP is limited, and there are none while the node drains', async (t) => {
   const { ports, taken, lines, registry } = await startMpegts(t, {
     ports: 2,
     mpegts: { maxConnection: 1 },
@@ -151,7 +151,7 @@ test.serial(
   },
 );
 
-test('what comes while the name is asked for is held, so much of it', async (t) => {
+test('MPEG-TS over UDP is held up to a limit while the stream name is being acquired', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { port, taken, registry, lines } = await startMpegts(t, {
     asked: promise,
@@ -170,7 +170,7 @@ test('what comes while the name is asked for is held, so much of it', async (t) 
   t.true(registry.counters.in.totalBytes > 1000 * 188);
 });
 
-test('what is held is not much, however large its datagrams are', async (t) => {
+test('held MPEG-TS over UDP takes little memory, however large its datagrams are', async (t) => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { port, registry, lines } = await startMpegts(t, { asked: promise });
   const sender = await UdpSender.open(t, port);

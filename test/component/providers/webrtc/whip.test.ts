@@ -169,7 +169,7 @@ test('a simulcast is taken as it is offered', async (t) => {
   t.deepEqual(video?.simulcast, { dir1: 'recv', list1: 'h;m;l' });
 });
 
-test('of a codec that has no qualities here one stream is taken', async (t) => {
+test('one stream is taken of a simulcast in a codec without qualities', async (t) => {
   const { post } = await start(t);
   for (const [index, [type, name]] of (
     [
@@ -196,7 +196,7 @@ test('of a codec that has no qualities here one stream is taken', async (t) => {
   }
 });
 
-test.serial('what the media worker refuses is no fault of the server, and ends the session at once', async (t) => {
+test.serial('a rejection by the media worker is no server error, and ends the WHIP session at once', async (t) => {
   const { provider, application, url } = await start(t);
   const refusing = mock.method(MediaWorker.prototype, 'produce', async () => {
     throw new Error('the SSRC is in use');
@@ -295,7 +295,7 @@ test('offers, paths and types that cannot be are refused, each with its status',
   t.is((await post(OFFER, '/app/d?direction=whip')).status, 503);
 });
 
-test('access control that cannot be asked keeps everybody out', async (t) => {
+test('a WHIP publisher is rejected where access control cannot be asked', async (t) => {
   const { post } = await start(t, {
     vhost: {
       admissionWebhooks: {
@@ -444,7 +444,7 @@ test('CrossDomains of the provider count, those of the publisher do not', async 
   );
 });
 
-test('who never connects gives the name back after the timeout', async (t) => {
+test('a WHIP publisher that never connects releases the stream name after the timeout', async (t) => {
   const { post, application, pool } = await start(t, { ingest: { timeout: 8000 } });
   t.is((await post()).status, 201);
   await until('the name is free', () => !application.inUse);
@@ -454,7 +454,7 @@ test('who never connects gives the name back after the timeout', async (t) => {
   );
 });
 
-test.serial('one client holds so many sessions that do not connect, and no more', async (t) => {
+test.serial('one WHIP client holds a limited number of sessions that do not connect', async (t) => {
   // none is let go meanwhile
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());

@@ -100,7 +100,7 @@ for (const [key, value, packets] of [
   });
 }
 
-test.serial('a viewer whose messages have no room for a transport packet is told so', async (t) => {
+test.serial('a viewer whose messages have no room for a transport packet is rejected with the reason', async (t) => {
   const { port, lines } = await start(t, { options: [{ key: 'SRTO_MSS', value: '200' }] });
   const call = await new SrtCaller(t).call(port, { streamId: 'default/app/talk' });
   t.is(call.refused, 0);

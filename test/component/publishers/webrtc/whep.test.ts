@@ -202,7 +202,7 @@ test('a default playlist is found by its name', async (t) => {
   t.is((await post(OFFER, '/app/stream/webrtc_default')).status, 201);
 });
 
-test('without default playlist only named ones are found', async (t) => {
+test('a WHEP stream without default playlist is found by named ones only', async (t) => {
   const { post, output } = await start(t, { webrtc: { createDefaultPlaylist: false } });
   t.is(output.playlists.length, 0);
   t.is((await post()).status, 404);
@@ -284,7 +284,7 @@ test('a name of a session is given once, and never again to one that was kicked'
   t.is((await post()).status, 201);
 });
 
-test('who never connects is let go after the timeout', async (t) => {
+test('a WHEP viewer that never connects is released after the timeout', async (t) => {
   const { post, call, output, pool } = await start(t, { webrtc: { timeout: 8000 } });
   const { path } = await post();
   await until('the session ends', () => output.sessions.size === 0);
@@ -297,7 +297,7 @@ test('who never connects is let go after the timeout', async (t) => {
 });
 
 test.serial(
-  'one client can have so many sessions that do not connect, and another one is served all the same',
+  'one WHEP client has a limited number of sessions that do not connect, and another one is served all the same',
   async (t) => {
     // none is let go meanwhile
     mock.timers.enable({ apis: ['setInterval'] });
@@ -320,7 +320,7 @@ test.serial(
   },
 );
 
-test('another codec in mid-stream ends the sessions made for the first', async (t) => {
+test('a new codec in mid-stream ends the WHEP sessions made for the first', async (t) => {
   const { post, output } = await start(t);
   await post();
   output.setTracks([{ ...VIDEO, width: 320 }, AUDIO]);
@@ -330,7 +330,7 @@ test('another codec in mid-stream ends the sessions made for the first', async (
   t.is((await post()).status, 201);
 });
 
-test('one stream is fed for so many payload types at once and no more', async (t) => {
+test('one stream is fed for a limited number of payload types at once', async (t) => {
   const { post } = await start(t, { ice: [{ address: '127.0.0.1', protocol: 'udp' }] }, [VIDEO]);
   const offer = (type: number) =>
     offerOf([{ ...H264_VIDEO, types: [type], lines: H264_VIDEO.lines?.map((line) => line.replace('108', `${type}`)) }]);
@@ -359,7 +359,7 @@ test('preflights are answered; CrossDomains limit origins', async (t) => {
   t.is((await preflight('https://example.org')).headers.get('access-control-allow-origin'), null);
 });
 
-test('access control that cannot be asked keeps everybody out', async (t) => {
+test('a WHEP viewer is rejected where access control cannot be asked', async (t) => {
   const { post } = await start(t, {
     vhost: {
       admissionWebhooks: { controlServerUrl: 'http://127.0.0.1:1/', secretKey: 'x', enables: { publishers: 'webrtc' } },

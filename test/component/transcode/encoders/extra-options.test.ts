@@ -18,7 +18,7 @@ test('options are pairs between colons, and blanks around them are none of them'
   t.deepEqual(readExtraOptions(' :: ', 'libx264'), { allowed: [], refused: [] });
 });
 
-test('what does not belong to an encoder is refused by name', (t) => {
+test('extra options that do not belong to an encoder are refused by name', (t) => {
   t.deepEqual(readExtraOptions('aq-mode=2:row-mt=1', 'libx264').refused, ['row-mt']);
   t.deepEqual(readExtraOptions('row-mt=1:aq-mode=2', 'libvpx-vp9').refused, []);
   t.deepEqual(readExtraOptions('aq-mode=2', 'mjpeg').refused, ['aq-mode']);
@@ -57,7 +57,7 @@ const HOSTILE = [
   'ref=\0',
 ];
 
-test('nothing in them becomes a file, a filter, another option, or what places key frames and counts time', async (t) => {
+test('extra options name no file, filter or other option, and change neither key frames nor timestamps', async (t) => {
   const plain = await commandFor('ffmpeg', { tracks: [PICTURE], jobs: [videoJob()] });
   for (const extraOptions of [...HOSTILE, HOSTILE.join(':')]) {
     const args = await commandFor('ffmpeg', { tracks: [PICTURE], jobs: [videoJob({ extraOptions })] });

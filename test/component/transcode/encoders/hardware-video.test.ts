@@ -48,7 +48,7 @@ function argumentsFor(chosen: Choice, encoding: Parameters<typeof videoJob>[0]):
 const encoderOptions = (args: readonly string[]) => args.slice(args.indexOf('-c:v'), args.indexOf('-strict'));
 const RATE = ['-b:v', '100000', '-maxrate', '100000', '-bufsize', '100000', '-g', '9999'];
 
-test('NVENC', (t) => {
+test('arguments of NVENC encoders', (t) => {
   const args = argumentsFor(NVENC, { preset: 'slow', profile: 'main', bFrames: 2, lookahead: 8 });
   t.true(args.includes('scale=160:92,format=nv12'));
   t.deepEqual(encoderOptions(args), [
@@ -101,7 +101,7 @@ test('VAAPI gets its frames on the device', (t) => {
   ]);
 });
 
-test('Quick Sync', (t) => {
+test('arguments of Quick Sync encoders', (t) => {
   const qsv = choice('qsv', 'h264_qsv', { encodeWith: ['-init_hw_device', 'qsv=d'], filter: UPLOAD });
   t.deepEqual(
     encoderOptions(argumentsFor(qsv, { preset: 'medium', profile: 'baseline', extraOptions: 'rdo=1:look_ahead=1' })),
@@ -125,7 +125,7 @@ test('Quick Sync', (t) => {
   );
 });
 
-test("an encoder of a device is told the source's frame rate by ffmpeg: its bitrate is for as many frames", (t) => {
+test("ffmpeg gives an encoder of a device the source's frame rate: its bitrate is for as many frames", (t) => {
   const args = argumentsFor(NVENC, { framerate: 10 });
   t.is(args[args.indexOf('-b:v') + 1], '300000');
 });

@@ -81,7 +81,7 @@ test('SHA-256, and parameters by other names', (t) => {
   t.throws(() => checkSignature(url, SIGNING), { message: 'the URL has no policy (parameter policy)' });
 });
 
-test('without a policy or a signature, and with two of them', (t) => {
+test('a signed URL without a policy or a signature, or with two of them, is rejected', (t) => {
   const url = signUrl(URL, FIELDS, SIGNING);
   t.throws(() => checkSignature(URL, SIGNING), { message: 'the URL has no policy (parameter policy)' });
   t.throws(() => checkSignature(url.replace(/&signature.*/, ''), SIGNING), {
@@ -101,7 +101,7 @@ test('without a policy or a signature, and with two of them', (t) => {
   });
 });
 
-test('a client that names no port may have used any that it can have been told', (t) => {
+test('a client that names no port may have used any that it can have known', (t) => {
   const assumed = (signed: string, asked: string) => signUrl(signed, FIELDS, SIGNING).replace(/^.*?(?=\/app\/)/, asked);
   const ports = [3333, 3334, 8443];
   for (const signed of [
@@ -121,7 +121,7 @@ test('a client that names no port may have used any that it can have been told',
   t.throws(() => checkSignature(assumed('srt://h:80/app/s', 'srt://h:9999'), SIGNING, []), SIGNED);
 });
 
-test('what was signed in plain may come percent-encoded; what divides a URL may not', (t) => {
+test('a URL that was signed in plain may come percent-encoded, except for its delimiters', (t) => {
   const signed = signUrl('http://h:80/app/뉴스 1?title=a b', FIELDS, SIGNING);
   accepted(t, signed.replace('뉴스 1', encodeURIComponent('뉴스 1')).replace('a b', 'a%20b'));
   const other = signUrl('http://h:80/app/a?b=/c', FIELDS, SIGNING);

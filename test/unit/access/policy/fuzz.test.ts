@@ -46,7 +46,7 @@ test('a signed URL that was changed or cut anywhere is refused', (t) => {
   t.deepEqual(accepted, []);
 });
 
-test('whatever is signed as a policy is a policy or is refused', (t) => {
+test('any signed text is a policy or is rejected', (t) => {
   const random = seeded(20_261_124);
   const upTo = (limit: number) => Math.floor(random() * limit);
   const json = JSON.stringify(FIELDS);

@@ -95,7 +95,7 @@ for (const request of REQUESTS) {
   });
 }
 
-test('where the client named no port, those of the configuration count', (t) => {
+test('the ports of the configuration count where the client named no port', (t) => {
   const bind = {
     providers: { rtmp: { port: 1936, tlsPort: 1937 }, srt: { port: [{ first: 9000, last: 9999 }] } },
     publishers: { llhls: { port: 3333, tlsPort: 3334 }, webrtc: { signalling: { port: 3335 } } },
@@ -119,7 +119,7 @@ test('where the client named no port, those of the configuration count', (t) => 
   t.is(asked('srt://live.example:9900/app/stream', srt), 'policySignature');
 });
 
-test('the operator is told why, without secrets, and refusals are counted by class', async (t) => {
+test('the operator learns the reason of a rejection, without secrets, and rejections are counted by class', async (t) => {
   const registry = new Registry();
   registry.createVhost(vhostConfig(CONFIG), true);
   const lines: string[] = [];

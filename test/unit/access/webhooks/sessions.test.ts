@@ -49,7 +49,7 @@ async function three(t: ExecutionContext, seed: number) {
 /** Longer than anything is waited for. */
 const LONG_MS = 200_000;
 
-test.serial('the end of a session is told once, however often and soon it is closed', async (t) => {
+test.serial('the end of a session is reported once, however often and soon it is closed', async (t) => {
   const { told, a, records } = await three(t, 1);
   a.own.adopt(opening('one'));
   a.own.close(opening('one'));
@@ -68,7 +68,7 @@ test.serial('the end of a session is told once, however often and soon it is clo
   await records({});
 });
 
-test.serial('a session that is handed over before its record is written is known to who goes on with it', async (t) => {
+test.serial('a session that is handed over before its record is written is known to its next owner', async (t) => {
   const { told, a, b, records } = await three(t, 1);
   a.own.adopt(opening('one', 'LLHLS'));
   a.own.release({ id: 'one', vhost: 'default' });
@@ -92,7 +92,7 @@ test.serial('a session that has just ended is not opened again', async (t) => {
   t.is(own.size, 0);
 });
 
-test.serial('a session that ends in any turn around the end of a write is told of', async (t) => {
+test.serial('a session that ends in any turn around the end of a write is reported', async (t) => {
   const told: [id: string, node: string][] = [];
   const { own } = sessionsOf(t, await openAlone(), told);
   for (let turns = 0; turns < 30; turns++) {
@@ -155,7 +155,7 @@ test.serial('a node that stood still and whose sessions were closed does not clo
   await records({});
 });
 
-test.serial('without the store a node tells of its own, and the records follow when it is back', async (t) => {
+test.serial('a node without the store reports its own sessions, and the records follow when it is back', async (t) => {
   const { cluster, told, a, records } = await three(t, 5);
   a.own.adopt(opening('before'));
   a.own.adopt(opening('stays'));
@@ -212,7 +212,7 @@ test.serial('a store that has lost everything gets the records of open sessions 
   t.is(told.length, 1);
 });
 
-test.serial('a record that comes back after its session was closed is removed, and nothing is told', async (t) => {
+test.serial('a record that comes back after its session was closed is removed, and nothing is reported', async (t) => {
   const { cluster, told, a, b, records } = await three(t, 7);
   a.own.adopt(opening('one'));
   await records({ one: 'a' });
@@ -229,7 +229,7 @@ test.serial('a record that comes back after its session was closed is removed, a
   t.deepEqual(told, [['one', 'a']]);
 });
 
-test.serial('a session that is handed over is the other node’s, and one that nobody takes is closed', async (t) => {
+test.serial('a session that is handed over is the other node’s, and one that none takes is closed', async (t) => {
   const { told, a, b, records } = await three(t, 8);
   for (const name of ['taken', 'lost', 'back']) a.own.adopt(opening(name));
   await records({ taken: 'a', lost: 'a', back: 'a' });
@@ -260,7 +260,7 @@ test.serial('a node that starts when all have died closes what they left', async
   ]);
 });
 
-test.serial('random deaths, silences and outages: every session is told of once', async (t) => {
+test.serial('random deaths, silences and outages: every session is reported once', async (t) => {
   for (const seed of [11, 12, 13]) {
     const { cluster, ids, a, b, c, told } = await three(t, seed);
     const { random } = cluster;

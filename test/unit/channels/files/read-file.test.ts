@@ -15,7 +15,7 @@ function read<T>(form: ChannelFileForm<T>, text: string): T {
   return readChannelFile(form, text, 'file', 'named-by-file').value;
 }
 
-test('a schedule is read', (t) => {
+test('a file of a schedule is read', (t) => {
   const { value, warnings } = readChannelFile(SCHEDULE_FILES.form, SCHEDULE, 'tv1.sch', 'other');
   const item = { start: 0, duration: -1, fallbackOnErr: true, forwardData: false };
   t.deepEqual(warnings, []);
@@ -107,7 +107,7 @@ test('a stream without a name has that of its file', (t) => {
   t.is(read(SCHEDULE_FILES.form, SHORT).name, 'named-by-file');
 });
 
-test('what has no effect is told', (t) => {
+test('an attribute of a channel file without effect is warned of', (t) => {
   const { warnings } = readChannelFile(SCHEDULE_FILES.form, SHORT.replace('<Item', '<Item loop="1"'), 'tv.sch', 'tv');
   t.is(warnings.length, 1);
   t.regex(warnings[0] ?? '', /^Schedule\/Program\[1\]\/Item\[1\].*Loop/);
@@ -134,7 +134,7 @@ test('each wrong value of a channel file is named by its element', (t) => {
   }
 });
 
-test('what is written is read as the same', (t) => {
+test('a channel file that was written is read as the same channel', (t) => {
   const { name, spec } = read(SCHEDULE_FILES.form, SCHEDULE);
   t.deepEqual(read(SCHEDULE_FILES.form, writeSchedule(name, spec)), { name, spec });
   const strange = '<a href="b">\'&amp; ]]> \t\n x';

@@ -132,7 +132,7 @@ test('frames that are reordered count from when they are shown', (t) => {
   t.is(Math.round(clock.offset), 1000);
 });
 
-test('without media nothing is known, and events tell nothing', (t) => {
+test('an aligned clock without media knows no offset', (t) => {
   const clock = new AlignedClock();
   t.is(clock.offset, Infinity);
   t.false(clock.settled(1e6));

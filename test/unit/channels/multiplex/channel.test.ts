@@ -146,7 +146,7 @@ function distances(got: readonly Packet[], sent: readonly Sent[], name: string):
 
 const spread = (values: readonly number[]): number => Math.max(...values) - Math.min(...values);
 
-test.serial('it waits for each stream and each named track, and says for which', async (t) => {
+test.serial('a multiplex channel waits for each stream and each named track, and says for which', async (t) => {
   const { channel, publish, until, playing, application } = await open(t, SPLIT);
   const waits = (text: string): Promise<void> =>
     until(text, () => channel.report.pullingMessage === `${PULLING}Wait for ${text}`);
@@ -197,17 +197,20 @@ for (const [name, latest] of [
   });
 }
 
-test.serial('what an encoder takes for a source of this node does not count', async (t) => {
-  const { publish, playing, got, until } = await open(t, SPLIT);
-  const cam = publish('cam', { from: 3, encodes: 700 });
-  const mic = publish('mic', { tracks: [AUDIO] });
-  await playing();
-  await until('some seconds have come', () => got.length > 400);
-  const apart = spread([...distances(got, cam.sent, 'main'), ...distances(got, mic.sent, 'sound')]);
-  t.true(apart <= 40, `${apart} ms`);
-});
+test.serial(
+  'time that a source spends in an encoder of this node does not part the tracks of a multiplex channel',
+  async (t) => {
+    const { publish, playing, got, until } = await open(t, SPLIT);
+    const cam = publish('cam', { from: 3, encodes: 700 });
+    const mic = publish('mic', { tracks: [AUDIO] });
+    await playing();
+    await until('some seconds have come', () => got.length > 400);
+    const apart = spread([...distances(got, cam.sent, 'main'), ...distances(got, mic.sent, 'sound')]);
+    t.true(apart <= 40, `${apart} ms`);
+  },
+);
 
-test.serial('it begins with a key frame at time 0, with all that belongs to it', async (t) => {
+test.serial('a multiplex channel begins with a key frame at time 0, and all tracks of that time', async (t) => {
   const { publish, playing, got, until } = await open(t, SPLIT);
   publish('mic', { tracks: [AUDIO] });
   await delay(300);
@@ -239,7 +242,7 @@ test.serial('pictures whose key frames come at nearly the same time begin togeth
   }
 });
 
-test.serial('one that stands by begins in its turn, with the last key frame of all that came meanwhile', async (t) => {
+test.serial('a multiplex channel on standby begins in its turn, with the newest key frame', async (t) => {
   const turn = Promise.withResolvers<void>();
   let isReady = false;
   const { publish, got, until, playing, application } = await open(t, SPLIT, {}, async () => {
@@ -296,7 +299,7 @@ test.serial('events of a source pass where its track of events is named, in step
   t.true(beside.includes(passed[0]?.pts ?? NaN), 'at the time of the frame that it was sent with');
 });
 
-test.serial('when a source ends the stream ends, and goes on when the source is back', async (t) => {
+test.serial('a multiplex channel ends with its source, and goes on when the source is back', async (t) => {
   const { publish, playing, channel, lost, until, application } = await open(t, SPLIT);
   const cam = publish('cam');
   publish('mic', { tracks: [AUDIO] });
@@ -339,7 +342,7 @@ test.serial('a channel past the output profiles is put out with its playlists, a
   });
 });
 
-test.serial('what is not to pass the output profiles makes no output stream of its own', async (t) => {
+test.serial('a multiplex channel that the output profiles apply to has no output stream of its own', async (t) => {
   const { publish, playing, application } = await open(t, { ...SPLIT, bypassTranscoder: false });
   publish('cam');
   publish('mic', { tracks: [AUDIO] });
@@ -348,7 +351,7 @@ test.serial('what is not to pass the output profiles makes no output stream of i
   t.is(application.output('channel'), undefined);
 });
 
-test.serial('it ends with its signal, at once', async (t) => {
+test.serial('a multiplex channel ends with its signal, at once', async (t) => {
   const { publish, playing, channel, stop, over, application } = await open(t, SPLIT);
   const cam = publish('cam');
   publish('mic', { tracks: [AUDIO] });
@@ -362,7 +365,7 @@ test.serial('it ends with its signal, at once', async (t) => {
   t.is(cam.input.readers, 0);
 });
 
-test.serial('as long as another stream has its name it waits', async (t) => {
+test.serial('a multiplex channel waits as long as another stream has its name', async (t) => {
   const { publish, playing, channel, until, application } = await open(t, SPLIT);
   const taken = publish('channel');
   publish('cam');
@@ -391,7 +394,7 @@ test.serial('a source that goes while the name is being taken is waited for agai
   t.true(got.every(({ dts }) => Number.isSafeInteger(dts)));
 });
 
-test.serial('it does not read itself', async (t) => {
+test.serial('a multiplex channel does not read itself', async (t) => {
   const own = multiplex([source('channel', [trackItem('v', 'main')])]);
   const { channel, publish, until } = await open(t, own);
   await until('it says why', () => channel.report.pullingMessage?.includes('is made of the channel') === true);

@@ -127,7 +127,7 @@ test('a frame is scheduled at the same time on every node, whatever its clock, a
   }
 });
 
-test('what begins in the middle of a file begins with the key frame in front of that', async (t) => {
+test('an item that begins in the middle of a file begins with the key frame before that', async (t) => {
   const items = [item('a', { duration: 3000 }), item('b', { start: 3100, duration: 4000 })];
   const spec = schedule([{ name: 'p', scheduled: T0, repeat: true, items }]);
   const v = await playing(spec, { a: { length: 10_000 }, b: { length: 20_000 } }, T0);
@@ -195,7 +195,7 @@ test('an item that comes back behind its last key frame is not put on the air: t
   v.channel.close();
 });
 
-test('nor is its audio when the fallback program fails meanwhile', async (t) => {
+test('an item that comes back without video is not put on the air when the fallback program fails in the meantime', async (t) => {
   const files: Record<string, FakeFile> = { b: { length: 30_000 }, f: { length: 60_000, failsAt: 13_500 } };
   const items = [item('missing', { duration: 20_000 }), item('b')];
   const v = await playing(schedule([{ name: 'p', scheduled: T0, repeat: false, items }], [item('f')]), files, T0);
@@ -229,7 +229,7 @@ test('an item without fallback is passed over, and what fails in its middle too'
   v.channel.close();
 });
 
-test('when everything fails the channel tries again and again, at a moderate rate', async (t) => {
+test('a channel of which everything fails tries again and again, at a moderate rate', async (t) => {
   const files: Record<string, FakeFile> = {};
   const items = [
     item('x', { fallbackOnErr: false, duration: 5000 }),
@@ -248,7 +248,7 @@ test('when everything fails the channel tries again and again, at a moderate rat
   t.is(v.open, 0);
 });
 
-test('nothing is put out while nothing is scheduled, and readers begin anew after that', async (t) => {
+test('a channel puts out nothing while nothing is scheduled, and readers begin anew after that', async (t) => {
   const programs = [
     { name: 'p', scheduled: T0, repeat: false, items: [item('a')] },
     { name: 'q', scheduled: T0 + 30_000, repeat: false, items: [item('a')] },
@@ -374,7 +374,7 @@ test('a change of what follows a failure reaches the item that is on the air', a
   v.channel.close();
 });
 
-test('what tells its length by nothing but its end is followed without a gap', async (t) => {
+test('a file of unknown length is followed without a gap', async (t) => {
   for (const video of [true, false]) {
     const files: Record<string, FakeFile> = {
       a: { length: 10_000, isUntold: true, ...(video ? {} : { hasVideo: false }) },

@@ -7,7 +7,7 @@ import { FileLane } from '../../../../src/channels/scheduled/file-lane.ts';
 import type { ItemUnit } from '../../../../src/channels/scheduled/item-source.ts';
 import { h264Pps, h264Slice, h264Sps } from '../../../support/media/nal-build.ts';
 
-test('PPS that change in a file are told of the track, and are in its pictures', (t) => {
+test('PPS that change in a file are announced with the track, and are in its frames', (t) => {
   const sps = h264Sps({ profile: 66 });
   const [first, second] = [h264Pps(0, 0, 1), h264Pps(0, 0, 2)];
   const units: ItemUnit[] = [];

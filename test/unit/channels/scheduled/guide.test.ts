@@ -89,7 +89,7 @@ test('a guide has a bounded number of entries', (t) => {
   t.false(exact.isCut);
 });
 
-test('gaps, overlaps and unreadable files of the next day are told', (t) => {
+test('gaps, overlaps and unreadable files of the next day are reported', (t) => {
   const programs = [
     program('one', T0, [item('file://a')]),
     program('two', T0 + 5 * MINUTE, [item('file://b')]),
@@ -117,7 +117,7 @@ test('gaps, overlaps and unreadable files of the next day are told', (t) => {
   t.deepEqual(guide([program('one', T0 - DAY, [item('stream://v/a/s')])], T0, T0 + 1).problems, []);
 });
 
-test('the gaps that are told are those that are planned', (t) => {
+test('reported gaps of a schedule are those that are planned', (t) => {
   const random = seeded(3);
   const below = (limit: number): number => Math.floor(random() * limit);
   const urls = [...Object.keys(LENGTHS), 'file://none', 'stream://v/a/s'];

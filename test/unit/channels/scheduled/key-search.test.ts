@@ -38,7 +38,7 @@ test('a file begins with the last key frame in front of the position', (t) => {
   t.is(queue.next?.shownAt, 1600);
 });
 
-test('where too much would have to be held back it begins with the next key frame', (t) => {
+test('a search for a key frame begins with the next one where too much would have to be held back', (t) => {
   const queue = new UnitQueue();
   const search = new KeySearch(queue, 4000, true);
   const most = read(search, queue, 300, (frame) => frame % 125 === 0);

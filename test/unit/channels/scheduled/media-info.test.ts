@@ -37,13 +37,13 @@ test('a turned picture has to be encoded, and a cover is no video', (t) => {
   t.is(readMediaInfo(MP4.replace('25 fps (default)', '25 fps (attached pic)'))?.video, undefined);
 });
 
-test('a length that is not told, or only estimated, is none', (t) => {
+test('a media length that is missing, or only estimated, is unknown', (t) => {
   t.is(readMediaInfo(MP4.replace(/Duration: [\d:.]+/, 'Duration: N/A'))?.length, undefined);
   const warned = `[mp3] Estimating duration from bitrate, this may be inaccurate\n${MP4}`;
   t.is(readMediaInfo(warned)?.length, undefined);
 });
 
-test('what is no description is none', (t) => {
+test('text that describes no media is not read as media information', (t) => {
   t.is(readMediaInfo(''), undefined);
   t.is(readMediaInfo('file:/proc/self/fd/0: Invalid data found when processing input'), undefined);
 });

@@ -3,7 +3,7 @@ import { MediaProbePool } from '../../../../src/channels/scheduled/media-probe-p
 import { MediaBusyError } from '../../../../src/channels/scheduled/media-error.ts';
 import { until } from '../../../support/time/until.ts';
 
-test('so many looks go on at a time, the others in order', async (t) => {
+test('the number of media probes at a time is limited, and the others run in order', async (t) => {
   const looks = new MediaProbePool({ atOnce: 2, withinMs: 60_000 });
   const running = new Set<number>();
   const begun: number[] = [];
@@ -45,7 +45,7 @@ test('a look that hangs fails and keeps its place; when all places hang, others 
   await until('a place is free', () => looks.take(async () => true).catch(() => false));
 });
 
-test('too many that wait are refused', async (t) => {
+test('too many waiting media probes are rejected', async (t) => {
   const looks = new MediaProbePool({ atOnce: 1, withinMs: 60_000, waiting: 2 });
   const { promise, resolve } = Promise.withResolvers<void>();
   const taken = [0, 1, 2].map(() => looks.take(() => promise));

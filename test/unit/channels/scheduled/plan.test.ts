@@ -56,7 +56,7 @@ test('the next program cuts what plays', (t) => {
   t.is(programAt(programs, T0 - 1), undefined);
 });
 
-test('what has no known length lasts until its program ends, unless it has a duration', (t) => {
+test('an item of unknown length lasts until its program ends, unless it has a duration', (t) => {
   const live = item('stream://default/app/live');
   t.deepEqual(brief([program(T0, [live, item('a')], true)], DAY), [live.url, 0, 0, undefined]);
   t.deepEqual(brief([program(T0, [live]), program(T0 + DAY, [item('a')])], 5), [live.url, 0, 0, DAY]);

@@ -57,7 +57,7 @@ async function open(frames: number, tracks: readonly Track[] = [VIDEO, AUDIO]) {
 
 const upTo = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, n) => from + n);
 
-test('what is held goes on with the first picture that was not written before, however late that is known', async (t) => {
+test('standby media goes on with the first frame that was not written before, however late that is known', async (t) => {
   virtualTime(t);
   for (const first of [20, 30, 40]) {
     const { held, sink, play } = await open(45);
@@ -85,14 +85,14 @@ test('a picture that is yet to come is waited for, and not for long', async (t) 
   t.deepEqual(never.sink.numbers, upTo(40, 45));
 });
 
-test('where nothing tells what was written it goes on with the last key frame', async (t) => {
+test('standby media goes on with the last key frame where it is unknown what was written', async (t) => {
   virtualTime(t);
   const { held, sink } = await open(45);
   held.attach(sink);
   t.deepEqual(sink.numbers, upTo(40, 45));
 });
 
-test('what was written long ago is not kept, nor more than there is room for', async (t) => {
+test('standby media that was written long ago is dropped, and so is what exceeds the limit', async (t) => {
   virtualTime(t);
   const { held, sink } = await open(305);
   held.attach(sink, 100 * FRAME_MS);
@@ -107,7 +107,7 @@ test('what was written long ago is not kept, nor more than there is room for', a
   t.deepEqual(rest.numbers, [1, 2]);
 });
 
-test('what has no video goes on with the first frame that was not written, and what was closed with nothing', async (t) => {
+test('standby audio without video goes on with the first frame that was not written, and closed media with none', async (t) => {
   virtualTime(t);
   const { held, sink, play } = await open(5, [AUDIO]);
   await held.begun;

@@ -9,7 +9,7 @@ function open() {
   return { clock, steps, timer };
 }
 
-test('a step comes at its time, and tells how long after the last one', (t) => {
+test('a step comes at its time, and reports the time since the last one', (t) => {
   const { clock, steps, timer } = open();
   timer.arm(250);
   clock.run(1000);

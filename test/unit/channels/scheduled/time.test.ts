@@ -64,7 +64,7 @@ test('days and hours that do not exist are refused, and so are other forms', (t)
     t.is(readTime(text), undefined, text);
 });
 
-test('what Date prints is read back, and any other text is a time or refused', (t) => {
+test('a text that Date prints is read back, and any other text is a time or rejected', (t) => {
   const random = seeded(5);
   for (let round = 0; round < 5000; round++) {
     const time = Math.floor((random() * 2 - 0.2) * 4e12);

@@ -81,7 +81,7 @@ test('a hand-over that is taken back leaves the stream as it is', (t) => {
   for (const one of [packet(VIDEO), packet(VIDEO, true), packet(AUDIO)]) t.true(passes(one));
 });
 
-test('after a hand-over that was taken back the next one does not wait for ever either', async (t) => {
+test('the hand-over after one that was taken back does not wait for ever either', async (t) => {
   const { passes, leaves, handOver, stop } = open(t);
   passes(packet(VIDEO, true));
   leaves.listener?.(() => {});

@@ -99,7 +99,7 @@ test('a stream is read from its next key frame on, with what belongs to it, unti
   source?.close();
 });
 
-test('who comes while others read begins with the last key frame at once', async (t) => {
+test('a reader that joins others of a source begins with the last key frame at once', async (t) => {
   const { sources, by, stop, live } = open(t);
   const output = live();
   const first = await sources.open(URL, by, new Kept(), stop.signal);
@@ -117,7 +117,7 @@ test('who comes while others read begins with the last key frame at once', async
   );
 });
 
-test('who takes sound alone waits for no key frame and gets nothing else', async (t) => {
+test('a reader of audio alone waits for no key frame and gets nothing else', async (t) => {
   const { sources, by, stop, live } = open(t);
   const output = live();
   write(output, media(0, 0.2));
@@ -172,7 +172,7 @@ test('a wait ends with its signal', async (t) => {
   t.is(await sources.open(URL, by, new Kept(), stop.signal), undefined);
 });
 
-test('other tracks are told, and video that is new waits for a key frame', async (t) => {
+test('new tracks of a source are announced, and new video waits for a key frame', async (t) => {
   const { sources, by, stop, live } = open(t);
   const output = live();
   const sink = new Kept();
@@ -215,7 +215,7 @@ test('a channel does not read itself', async (t) => {
   t.is(await elsewhere, undefined, 'another application has streams of its own');
 });
 
-test('what turns out to be made of the channel is not read', async (t) => {
+test('a stream that turns out to be made of the channel is not read', async (t) => {
   const { sources, by, stop, application } = open(t);
   const input = application.publish(
     'channel',
@@ -230,7 +230,7 @@ test('what turns out to be made of the channel is not read', async (t) => {
   t.false(output.watched);
 });
 
-test('what is made of the channel through others is not read, also where that came up while the stream was waited for', async (t) => {
+test('a stream that is made of the channel through others is not read, also where that came up while it was waited for', async (t) => {
   const loop: { chain?: readonly string[] } = {};
   const { sources, by, stop, live } = open(t, undefined, { chain: async () => loop.chain });
   const read = () => sources.open(URL, by, new Kept(), stop.signal);

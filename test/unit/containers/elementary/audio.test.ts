@@ -6,7 +6,7 @@ import { audioState, pcmForm } from '../../../../src/containers/elementary/audio
 const MONO = Buffer.of(0b01111_000, 1, 2);
 const STEREO = Buffer.of(0b01111_100, 1, 2);
 
-test('Opus without a header has two channels, whatever its packets tell', (t) => {
+test('Opus without a header has two channels, whatever its packets say', (t) => {
   for (const packets of [
     [MONO, STEREO],
     [STEREO, MONO],
@@ -45,7 +45,7 @@ test('G.711 counts a byte for each sample of each channel', (t) => {
   t.deepEqual(audioState('PCMA').format, { samplerate: 8000, channels: 1 });
 });
 
-test('what G.711 cannot be is the usual', (t) => {
+test('invalid parameters of G.711 are replaced by the usual ones', (t) => {
   t.deepEqual(pcmForm({ samplerate: 48_000, channels: 0 }), { samplerate: 48_000, channels: 1 });
   t.deepEqual(pcmForm({ samplerate: 1e9, channels: 2 }), { samplerate: 8000, channels: 2 });
   t.deepEqual(pcmForm({ samplerate: 0, channels: 200 }), { samplerate: 8000, channels: 1 });

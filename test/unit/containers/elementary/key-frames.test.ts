@@ -20,7 +20,7 @@ test('a stream of open GOPs is cut at its recovery points, from some seconds beh
   ]);
 });
 
-test('one that is joined begins with its first recovery point', (t) => {
+test('an elementary stream that is joined begins with its first recovery point', (t) => {
   t.deepEqual(
     keysOf(100, (i) => (i % 50 === 20 ? 'open' : undefined)),
     [

@@ -48,7 +48,7 @@ test('ids that grow: one format, and each key frame brings its sets', (t) => {
   }
 });
 
-test('the active SPS tells the format: another id with another size is another format', (t) => {
+test('the active SPS gives the format: another id with another size is another format', (t) => {
   const state = videoState('H264');
   picture(state, h264Sps({ profile: 66 }), h264Pps(), key());
   t.like(state.format, { width: 320, height: 192 });

@@ -12,7 +12,7 @@ function formatOf(codec: VideoCodec, first: Buffer, record?: Buffer) {
   return state.format;
 }
 
-test('the shape of samples is told by the SPS, in a record and among the pictures', (t) => {
+test('the shape of samples is that of the SPS, in a record and among the frames', (t) => {
   const mp4 = vector('h264-baseline.mp4');
   const [first] = samples(mp4) as [Buffer];
   t.like(formatOf('H264', first, box(mp4, 'avcC')), { width: 66, height: 50, sar: { num: 12, den: 11 } });
@@ -22,14 +22,14 @@ test('the shape of samples is told by the SPS, in a record and among the picture
   t.like(formatOf('H265', wide), { sar: { num: 16, den: 11 } });
 });
 
-test('square samples and colour that nobody tells are not there', (t) => {
+test('square samples and undeclared colour are absent', (t) => {
   const plain = formatOf('H265', annexBToLengths(Buffer.from(vector('h265-main.h265'))));
   t.deepEqual(Object.keys(plain ?? {}), ['config', 'width', 'height', 'framerate']);
   const [frame] = ivfFrames(vector('vp9-profile0.ivf')) as [Buffer];
   t.deepEqual(Object.keys(formatOf('VP9', frame) ?? {}), ['config', 'width', 'height', 'framerate']);
 });
 
-test('colour is told by the bitstream of each codec, and by the record of VP9', (t) => {
+test('colour is that of the bitstream of each codec, and of the record of VP9', (t) => {
   const hdr = formatOf('H265', annexBToLengths(Buffer.from(vector('h265-main10-hdr.h265'))));
   t.deepEqual(hdr?.colour, { primaries: 9, transfer: 16, matrix: 9, fullRange: true });
   const usual = formatOf('H264', annexBToLengths(Buffer.from(vector('h264-high-bframes.h264'))));

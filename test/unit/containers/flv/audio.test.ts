@@ -93,7 +93,7 @@ test('a modifier in front of several audio tracks goes for all of them', (t) => 
   );
 });
 
-test('what stands in front of a fault in a tag is given', (t) => {
+test('audio parts before a fault in an FLV tag are read', (t) => {
   const given: number[] = [];
   t.throws(
     () => {
@@ -121,7 +121,7 @@ test('a speaker layout is passed over', (t) => {
     t.deepEqual(read(hex(bytes)), []);
 });
 
-test('legacy and enhanced audio tags are told apart', (t) => {
+test('legacy and enhanced audio tags are distinguished', (t) => {
   t.true(isExtendedAudio(hex('91')));
   t.false(isExtendedAudio(hex('af')));
   t.false(isExtendedAudio(Buffer.alloc(0)));

@@ -196,13 +196,13 @@ test('a modifier in front of several video tracks goes for all of them', (t) => 
   );
 });
 
-test('what carries no picture is passed over', (t) => {
+test('FLV video tags without a frame are skipped', (t) => {
   for (const bytes of ['57 00', `d0 00`, `94 ${HVC1} 02 0009`, `96 04 ${HVC1} 00 02`]) {
     t.deepEqual(read(hex(bytes)), [], bytes);
   }
 });
 
-test('legacy and enhanced video tags are told apart', (t) => {
+test('legacy and enhanced video tags are distinguished', (t) => {
   t.true(isExtendedVideo(hex('91')));
   t.false(isExtendedVideo(hex('17')));
   t.false(isExtendedVideo(Buffer.alloc(0)));

@@ -11,7 +11,7 @@ function packet(track: typeof VIDEO | typeof SOUND, dts: number, data: string, k
   return { track, dts, pts: dts + offset, duration: 0, key, data: Buffer.from(data, 'hex') };
 }
 
-test('at its end a file has tables of all samples, in one mdat around the fragments', (t) => {
+test('a closed MP4 file has tables of all samples, in one mdat around the fragments', (t) => {
   const file = new Mp4File([VIDEO, SOUND]);
   const pieces: Buffer[] = [];
   for (const one of [
@@ -59,7 +59,7 @@ test('at its end a file has tables of all samples, in one mdat around the fragme
   );
 });
 
-test('no packets make no fMP4', (t) => {
+test('fMP4 is not written without packets', (t) => {
   t.deepEqual(new Mp4File([VIDEO]).end(), { tail: [], patches: [] });
 });
 

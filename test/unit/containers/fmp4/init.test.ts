@@ -55,7 +55,7 @@ function inEntry(bytes: Buffer, wanted: string): string | undefined {
   return boxes.find(({ type }) => type === wanted)?.content.toString('hex');
 }
 
-test('anamorphic video tells its shape and the size that it is shown in', (t) => {
+test('anamorphic video declares its shape and its display size', (t) => {
   const square = videoTrack({ config: AVC_HIGH, width: 720, height: 576 });
   const bytes = initSegment({ ...square, sar: { num: 64, den: 45 } });
   const [track] = judge(bytes).tracks;
@@ -67,7 +67,7 @@ test('anamorphic video tells its shape and the size that it is shown in', (t) =>
   t.is(inEntry(initSegment(square), 'pasp'), undefined);
 });
 
-test('colour is told where it is not what players assume', (t) => {
+test('colour is declared where it is not what players assume', (t) => {
   const track = videoTrack({ config: AVC_HIGH });
   const colour = { primaries: 9, transfer: 16, matrix: 9, fullRange: false };
   const colr = (shape: Partial<typeof track>) => inEntry(initSegment({ ...track, ...shape }), 'colr');
@@ -103,7 +103,7 @@ test('a rate beyond 16 bits is left to the decoder configuration', (t) => {
   t.is(stsd.readUInt32BE(8 + 32), 0);
 });
 
-test('what has no place in MP4 is refused by name', (t) => {
+test('a codec that MP4 cannot carry is rejected by name', (t) => {
   t.throws(() => initSegment(videoTrack({ codec: 'VP8', config: undefined })), {
     instanceOf: UnsupportedTrackError,
     message: /VP8/,

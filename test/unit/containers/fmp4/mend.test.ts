@@ -42,7 +42,7 @@ test('a file that was interrupted becomes, byte for byte, what its end would hav
   t.deepEqual(await mended(Buffer.concat([media, media.subarray(0, 50)])), whole);
 });
 
-test('so does one whose video is reordered and begins later than its audio', async (t) => {
+test('an MP4 file whose video is reordered and begins later than its audio is mended alike', async (t) => {
   const video = videoPackets(TRACKS[0], { from: 10.5, to: 14, gop: 45 });
   const { media, whole } = written(
     interleaved(
@@ -53,7 +53,7 @@ test('so does one whose video is reordered and begins later than its audio', asy
   t.deepEqual(await mended(media), whole);
 });
 
-test('one whose index is there, but not yet in place, gets it anew, and a whole one stays as it is', async (t) => {
+test('an MP4 file whose index is not in place yet gets it again, and a whole one stays as it is', async (t) => {
   const { media, whole } = written();
   t.deepEqual(await mended(Buffer.concat([media, whole.subarray(media.length)])), whole);
   t.deepEqual(await mended(Buffer.concat([media, whole.subarray(media.length, -10)])), whole);

@@ -68,7 +68,7 @@ test('a picture that goes on in packets without number is dropped, and empty one
   t.is(units.length, 1);
 });
 
-test('several pictures in a packet get times of their own', (t) => {
+test('several frames in a PES packet get times of their own', (t) => {
   const { units, push } = setUp();
   push(picture(1), 0);
   push(picture(2), 3003);
@@ -111,7 +111,7 @@ function coded({ frame, order, firstMb = 0, field, idr = false, isReference = tr
 
 const joined = (...slices: Buffer[]) => joinNals(splitAnnexB(Buffer.concat(slices)));
 
-test('two fields are one picture, with a delimiter between them or without, in one packet or two', (t) => {
+test('two fields are one frame, with a delimiter between them or without, in one packet or two', (t) => {
   const top = coded({ frame: 0, order: 0, field: 'top', idr: true }, 1);
   const bottom = coded({ frame: 0, order: 1, field: 'bottom' }, 2);
   const third = coded({ frame: 1, order: 2, field: 'top' }, 3);
@@ -286,7 +286,7 @@ test('the first short one that goes on is damaged, and the next is waited for', 
   t.is(units.length, 4);
 });
 
-test('one of open length is given out at once, however long it is', (t) => {
+test('an access unit of open length is completed at once, however long it is', (t) => {
   const { units, pushOpen } = setUp();
   pushOpen(picture(1, 65_400), 0);
   pushOpen(picture(2, 200_000), 3000);
@@ -314,7 +314,7 @@ test('a picture that was lost and goes on delays none of those behind it', (t) =
   t.is(units.length, 1);
 });
 
-test('what is lost is not put together, and what is held has a limit', (t) => {
+test('an access unit with lost bytes is dropped, and held data is limited', (t) => {
   const { cutter, units, damaged, push } = setUp();
   push(picture(1, 65_400), 0);
   cutter.lost();
@@ -328,7 +328,7 @@ test('what is lost is not put together, and what is held has a limit', (t) => {
   );
 });
 
-test('as many NAL units as a picture may have', (t) => {
+test('an access unit has a limited number of NAL units', (t) => {
   const { cutter, units, damaged, push } = setUp();
   push(Buffer.alloc(4 * 1024, Buffer.from('00000165', 'hex')), 0);
   cutter.flush();

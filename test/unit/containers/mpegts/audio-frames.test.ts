@@ -18,7 +18,7 @@ function setUp(form: AudioForm, header?: Buffer) {
 const FORMAT = { objectType: 2, samplerate: 48_000, channelConfiguration: 2 };
 const adts = (fill: number, bytes = 50) => Buffer.concat([buildAdtsHeader(FORMAT, bytes), Buffer.alloc(bytes, fill)]);
 
-test('several frames in a packet have times of their own', (t) => {
+test('several audio frames in a PES packet have times of their own', (t) => {
   const { cutter, frames, times } = setUp('ADTS');
   cutter.push(Buffer.concat([adts(1), adts(2), adts(3)]), 90_000);
   t.deepEqual(times(), [90_000, 91_920, 93_840]);
@@ -77,7 +77,7 @@ test('frames are found behind other bytes, and behind a loss', (t) => {
   t.true(faults.length > 0);
 });
 
-test('MPEG audio tells its layer, AC-3 its kind', (t) => {
+test('MPEG audio declares its layer, AC-3 its kind', (t) => {
   const layer3 = Buffer.concat([Buffer.from('fffb9064', 'hex'), Buffer.alloc(413)]);
   const layer2 = Buffer.concat([Buffer.from('fffda404', 'hex'), Buffer.alloc(572)]);
   const mpeg = setUp('MPEG audio');
@@ -128,7 +128,7 @@ test('Opus behind its control headers, both ways', (t) => {
   t.is(frames[0]?.frame.header, header);
 });
 
-test('channels that a PMT tells of Opus', (t) => {
+test('Opus in a PMT has its channels', (t) => {
   const told = [1, 2, 6, 8, 0].map((code) => parseOpusHead(opusHeadOf(code) as Buffer));
   t.deepEqual(
     told.map(({ channels, mappingFamily, mapping }) => [channels, mappingFamily, mapping?.streams]),

@@ -47,7 +47,7 @@ test('the streams of the program, and what is in them', (t) => {
   );
 });
 
-test('of several programs the first with sound or pictures, in whichever order their tables come', (t) => {
+test('the first of several programs with audio or video is taken, in whichever order their tables come', (t) => {
   const { programs, program, streams, payload, times } = setUp();
   programs({ 1: 32, 2: 33, 3: 34 });
   program(3, 34, [{ pid: 500, type: 0x1b }]);
@@ -163,7 +163,7 @@ test('a packet that is marked as damaged is one that is lost', (t) => {
   t.deepEqual(demuxed.faults, ['transport packets marked as damaged', 'transport packets were lost']);
 });
 
-test('each packet may come twice, not three times', (t) => {
+test('each MPEG-TS packet may come twice, not three times', (t) => {
   const { demuxed, on, send, programs, program, times } = setUp();
   programs({ 1: 32 });
   program(1, 32, [H264]);
@@ -193,7 +193,7 @@ test('fifteen packets that are lost are not taken for a copy', (t) => {
   t.deepEqual(demuxed.lost, [256]);
 });
 
-test('counters jump where that is told, and stand still without payload', (t) => {
+test('continuity counters jump where that is signalled, and stand still without payload', (t) => {
   const { demuxed, on, send, programs, program, payload, times } = setUp();
   programs({ 1: 32 });
   program(1, 32, [H264]);
@@ -214,7 +214,7 @@ test('counters jump where that is told, and stand still without payload', (t) =>
   t.deepEqual(demuxed.lost, []);
 });
 
-test('what is scrambled is left out', (t) => {
+test('scrambled MPEG-TS packets are left out', (t) => {
   const { demuxed, on, send, programs, program, times } = setUp();
   programs({ 1: 32 });
   program(1, 32, [H264]);

@@ -69,7 +69,7 @@ test('private streams by their descriptors', (t) => {
   t.is('header' in told[0]! && told[0].header?.toString('latin1', 0, 8), 'OpusHead');
 });
 
-test('what is not taken is named', (t) => {
+test('unsupported elementary streams are named', (t) => {
   const told = read([
     [2],
     [1],

@@ -79,7 +79,7 @@ test('a packet of open length ends where the next one starts, and at the end of 
   );
 });
 
-test('filling tells the end of a packet at once, when it was seen to do so', (t) => {
+test('padding ends a PES packet at once, when it was seen to do so', (t) => {
   const { found, damaged, send } = setUp();
   for (let i = 0; i < 17; i++) send(pes(body(400), { pts: i, open: true }));
   t.is(found.length, 17);
@@ -109,7 +109,7 @@ test('a sender that fills anywhere is waited for', (t) => {
   t.deepEqual(damaged, []);
 });
 
-test('one that begins to do so loses a packet, and no more', (t) => {
+test('a stream that begins to send PES packets of open length loses one packet, and no more', (t) => {
   const { found, damaged, packet, send } = setUp();
   for (let i = 0; i < 20; i++) send(pes(body(400), { pts: i, open: true }));
   const data = pes(body(400), { pts: 20, open: true });
@@ -124,7 +124,7 @@ test('one that begins to do so loses a packet, and no more', (t) => {
   );
 });
 
-test('what is lost in the midst takes its packet with it', (t) => {
+test('a PES packet with a loss in its midst is dropped', (t) => {
   const { reader, found, packet, send } = setUp();
   const data = pes(body(400), { pts: 1 });
   packet(data.subarray(0, 184), true);

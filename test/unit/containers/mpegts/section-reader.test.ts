@@ -45,7 +45,7 @@ test('the end of one and the beginning of the next in a packet, wherever it is c
   }
 });
 
-test('what is damaged or cut off is left out', (t) => {
+test('damaged or incomplete sections are left out', (t) => {
   const { reader, sections, faults, take } = setUp();
   const wrong = Buffer.from(small);
   wrong[10]! ^= 1;

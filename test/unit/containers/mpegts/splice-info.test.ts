@@ -27,7 +27,7 @@ test('inserts of a program and of components', (t) => {
   t.like(spliceInfo(spliceInsert({ eventId: 7, out: false })), { kind: 'in', eventId: 7 });
 });
 
-test('time signals tell by their descriptors', (t) => {
+test('time signals are read by their descriptors', (t) => {
   t.like(spliceInfo(timeSignal(segmentation(9, 0x30, 15))), { kind: 'out', eventId: 9, duration: 15 });
   t.like(spliceInfo(timeSignal(segmentation(9, 0x31))), { kind: 'in', eventId: 9 });
   t.like(spliceInfo(timeSignal(segmentation(8, 0x10), segmentation(9, 0x23))), { kind: 'in', eventId: 9 });
@@ -35,7 +35,7 @@ test('time signals tell by their descriptors', (t) => {
   t.like(spliceInfo(timeSignal()), { kind: 'command', eventId: undefined });
 });
 
-test('what tells nothing, or cannot be read', (t) => {
+test('splice information that has no content, or cannot be read, is none', (t) => {
   t.is(spliceInfo(spliceSection(0, Buffer.alloc(0))), undefined);
   t.is(spliceInfo(spliceSection(7, Buffer.alloc(0))), undefined);
   t.like(spliceInfo(spliceSection(255, Buffer.from('CUEI'))), { kind: 'command', eventId: undefined });

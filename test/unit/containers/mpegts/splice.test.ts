@@ -25,7 +25,7 @@ test('times are adjusted, and wrap', (t) => {
   t.is(spliceTime(section), 0x072bd0050 - 1);
 });
 
-test('a splice is told for another time, across the wrap, and stays whole', (t) => {
+test('a splice with an adjusted time stays whole, across the wrap', (t) => {
   const insert = base64('/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=');
   for (const time of [0, 1, 0x07369c02e, 2 ** 33 - 1, 2 ** 32]) {
     const once = withSpliceTime(insert, time);
@@ -39,7 +39,7 @@ test('a splice is told for another time, across the wrap, and stays whole', (t) 
   t.is(withSpliceTime(insert.subarray(0, 18), 5).length, 18);
 });
 
-test('splices at once, of nothing, encrypted and cut off tell no time', (t) => {
+test('immediate, empty, encrypted and incomplete splices have no time', (t) => {
   const section = base64('/DAvAAAAAAAA///wFAVIAACPf+/+c2nALv4AUsz1AAAAAAAKAAhDVUVJAAABNWLbowo=');
   for (let length = 0; length < 25; length++) t.is(spliceTime(section.subarray(0, length)), undefined);
   const changed = (at: number, value: number) => {

@@ -40,7 +40,7 @@ test('wherever a transport stream was cut off, it ends with a whole unit', async
   t.is(await whole(bytes), bytes.length);
 });
 
-test('of a frame of many blocks nothing is left', async (t) => {
+test('a frame of many blocks that is cut off is removed entirely', async (t) => {
   const muxer = new TsMuxer(TRACKS);
   const [first, second] = videoPackets(TRACKS[0], { to: 0.1, bytes: 800_000 }).map((packet) =>
     muxer.write(withNal(packet)),

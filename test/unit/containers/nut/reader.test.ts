@@ -52,7 +52,7 @@ for (const name of NAMES) {
   });
 }
 
-test('streams are told with what ffmpeg knows of them', (t) => {
+test('streams are described with what ffmpeg knows of them', (t) => {
   const [video, audio] = read(vector('h264-aac-7.0.nut')).streams;
   t.like(video, {
     kind: 'video',
@@ -73,7 +73,7 @@ test('a frame that lies in one chunk is a slice of it', (t) => {
   t.is(frames[0]?.data.buffer, nut.buffer);
 });
 
-test('the table tells what a frame head does not', (t) => {
+test('the table gives what a frame head does not', (t) => {
   const table = [
     { flags: FLAG.key, delta: 40, size: 2 },
     { flags: FLAG.sizeMsb, delta: -10, multiplier: 3, size: 0, count: 3 },
@@ -296,7 +296,7 @@ const MALFORMED: Record<string, [nut: Buffer, message: RegExp]> = {
 };
 
 for (const [what, [nut, message]] of Object.entries(MALFORMED)) {
-  test(`${what} is refused, whole and byte by byte`, (t) => {
+  test(`NUT with ${what} is rejected, whole and byte by byte`, (t) => {
     t.throws(() => read(nut), { instanceOf: NutError, message });
     t.throws(() => read(nut, 1), { instanceOf: NutError, message });
   });

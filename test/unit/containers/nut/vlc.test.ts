@@ -44,7 +44,7 @@ test('bytes stand behind their count', (t) => {
   t.throws(() => over(data).vb(2, 'a name'), { instanceOf: NutError, message: /a name is 3, more than 2/ });
 });
 
-test('what ends too early reads as nothing, and the reader knows', (t) => {
+test('a field of a NUT header that ends too early is empty, and the reader reports it', (t) => {
   for (const [data, field] of [
     ['', 'v'],
     ['80', 'v'],

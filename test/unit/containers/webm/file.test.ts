@@ -58,7 +58,7 @@ test('a cluster of two frames, byte for byte, behind the head', (t) => {
   );
 });
 
-test('no packets make no WebM', (t) => {
+test('WebM is not written without packets', (t) => {
   t.deepEqual(new WebmFile([TRACK]).end(), { tail: [], patches: [] });
 });
 
@@ -69,7 +69,7 @@ test('WebM holds payloads themselves, not copies', (t) => {
   t.true(sent.every(({ data }) => out.has(data)));
 });
 
-test('shown size and colour are told where they are not what players assume', (t) => {
+test('display size and colour are declared where they are not what players assume', (t) => {
   const head = (shape: Partial<typeof TRACK>) => trackEntry({ ...TRACK, ...shape }, 1).toString('hex');
   const plain = head({ width: 720, height: 576 });
   const video = (elements: string) => `e0${vint(elements.length / 2).toString('hex')}${elements}`;

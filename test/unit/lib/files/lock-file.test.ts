@@ -11,7 +11,7 @@ function lockFile(t: ExecutionContext): string {
   return join(folder, 'lock');
 }
 
-test.serial('one at a time has it, also after one that has failed', async (t) => {
+test.serial('a lock file has one holder at a time, also after one that has failed', async (t) => {
   const path = lockFile(t);
   let holders = 0;
   const step = async (index: number): Promise<number> => {
@@ -30,29 +30,32 @@ test.serial('one at a time has it, also after one that has failed', async (t) =>
   t.false(existsSync(path));
 });
 
-test.serial('that of a dead process is removed after a while, and only one of those who wait gets it', async (t) => {
-  const path = lockFile(t);
-  writeFileSync(path, '');
-  virtualTime(t);
-  const began = performance.now();
-  let holders = 0;
-  let most = 0;
-  const step = async (): Promise<number> => {
-    most = Math.max(most, ++holders);
-    for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
-    holders--;
-    return performance.now() - began;
-  };
-  const times = await Promise.all([1, 2, 3, 4].map(() => withLock(path, step)));
-  t.true(
-    times.every((ms) => ms >= 10_000),
-    times.join(),
-  );
-  t.is(most, 1);
-  t.deepEqual(readdirSync(join(path, '..')), []);
-});
+test.serial(
+  'the lock file of a dead process is removed after a while, and only one of those that wait gets it',
+  async (t) => {
+    const path = lockFile(t);
+    writeFileSync(path, '');
+    virtualTime(t);
+    const began = performance.now();
+    let holders = 0;
+    let most = 0;
+    const step = async (): Promise<number> => {
+      most = Math.max(most, ++holders);
+      for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate);
+      holders--;
+      return performance.now() - began;
+    };
+    const times = await Promise.all([1, 2, 3, 4].map(() => withLock(path, step)));
+    t.true(
+      times.every((ms) => ms >= 10_000),
+      times.join(),
+    );
+    t.is(most, 1);
+    t.deepEqual(readdirSync(join(path, '..')), []);
+  },
+);
 
-test.serial('after a reboot a lock is removed though another process has the number of its holder', async (t) => {
+test.serial('a lock is removed after a reboot though another process has the number of its holder', async (t) => {
   const path = lockFile(t);
   writeFileSync(path, `boot-before ${readlinkSync('/proc/self/ns/pid')} ${process.ppid}`);
   virtualTime(t);

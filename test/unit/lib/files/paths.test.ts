@@ -32,7 +32,7 @@ for (const path of [
     t.throws(() => partsBelow('/data/rec', path), { instanceOf: PathError });
   });
 
-test('all of a path is below the root of the file system', (t) => {
+test('any path is below the root of the file system', (t) => {
   t.deepEqual(partsBelow('/', '/a/b.ts'), ['a', 'b.ts']);
 });
 

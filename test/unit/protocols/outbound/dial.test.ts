@@ -60,7 +60,7 @@ test.serial('a name that changes its mind is connected to where it was checked',
   });
 });
 
-test.serial('of several addresses only the allowed ones are tried, in turn', async (t) => {
+test.serial('only the allowed ones of several addresses are tried, in turn', async (t) => {
   const origin = await listening('127.0.0.3');
   t.teardown(origin.close);
   answer(['169.254.169.254', '127.0.0.2', '127.0.0.3']);
@@ -69,7 +69,7 @@ test.serial('of several addresses only the allowed ones are tried, in turn', asy
   t.is(socket.remoteAddress, '127.0.0.3');
 });
 
-test.serial('no connection is made where one would be out of bounds', async (t) => {
+test.serial('no connection is made to an address out of bounds', async (t) => {
   const own = await listening('127.0.0.1');
   t.teardown(own.close);
   answer(['127.0.0.1']);

@@ -62,7 +62,7 @@ test('the ports of the cluster are out of bounds on its own machines, and only t
   t.true((await guard.addresses('localhost', 9000)).length > 0);
 });
 
-test('what is out of bounds is so in every form of its address, and by every name', async (t) => {
+test('a forbidden address is so in every form, and by every name', async (t) => {
   const own = Object.values(networkInterfaces())
     .flatMap((all) => all ?? [])
     .filter(({ internal }) => !internal);
@@ -106,7 +106,7 @@ test('a port is out of bounds only where it is what must not be reached', async 
   t.deepEqual(await unknown.addresses('192.0.2.1', 6380), ['192.0.2.1']);
 });
 
-test('UDP and TCP ports are told apart', async (t) => {
+test('UDP and TCP ports are distinguished', async (t) => {
   for (const host of ['127.0.0.1', '192.0.2.7']) {
     await t.throwsAsync(guard.addresses(host, 10_000, 'udp'), refused, host);
     t.deepEqual(await guard.addresses(host, 10_000), [host]);
@@ -117,7 +117,7 @@ test('UDP and TCP ports are told apart', async (t) => {
   await t.throwsAsync(guard.addresses('169.254.1.1', 5000, 'udp'), refused);
 });
 
-test('with networks nothing is pulled from elsewhere, in any form of its address', async (t) => {
+test('nothing is pulled from outside the configured networks, in any form of its address', async (t) => {
   const networks = new BlockList();
   networks.addSubnet('192.0.2.0', 28);
   networks.addSubnet('2001:db8::', 32, 'ipv6');
@@ -166,7 +166,7 @@ test('multicast groups are sent to over UDP, where the list of networks has them
   });
 });
 
-test('it is told what speaks against a host', async (t) => {
+test('the outbound guard says what speaks against a host', async (t) => {
   const objection = async (host: string, port: number) =>
     ((await guard.addresses(host, port).catch((error: Error) => error)) as Error).message;
   t.is(

@@ -64,7 +64,7 @@ test('tracks of every codec are themselves again', (t) => {
   t.deepEqual(stream.tracks.map(trackOf), tracks);
 });
 
-test('shape, colour and sets in band of video are told to relays, whatever the configuration says', (t) => {
+test('shape, colour and in-band sets of video are sent to relays, whatever the configuration says', (t) => {
   const colour = { primaries: 9, transfer: 16, matrix: 9, fullRange: false };
   const track: VideoTrack = {
     ...{ id: 1, name: 'v', type: 'video', codec: 'VP9', bypass: true, timebase: { num: 1, den: 90_000 } },
@@ -161,7 +161,7 @@ test('a description is refused for what is not in it, or not as it has to be', (
   refused((copy) => (copy.stream.tracks = Array.from({ length: 257 }, (_, id) => ({ ...copy.stream.tracks[0], id }))));
 });
 
-test('what an older origin leaves out has its defaults', (t) => {
+test('fields that an older OVT origin leaves out have their defaults', (t) => {
   const [track] = DESCRIPTION.stream.tracks;
   const { decoderConfig: _, videoTrack: __, audioTrack: ___, name: ____, ...rest } = track as Record<string, unknown>;
   const { stream } = toDescription({ version: 18, stream: { tracks: [rest] } });
@@ -169,7 +169,7 @@ test('what an older origin leaves out has its defaults', (t) => {
   t.is(stream.playlists, undefined);
 });
 
-test('layouts', (t) => {
+test('channel layouts of OVT are read', (t) => {
   t.deepEqual(
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].map((channels) => channelsOf(layoutOf(channels))),
     [0, 1, 2, 3, 4, 5, 6, 7, 8, 0],
@@ -177,7 +177,7 @@ test('layouts', (t) => {
   t.deepEqual([0x60f, 0x63f, 0x6000_0000, 0x8000_0000].map(channelsOf), [6, 8, 2, 1]);
 });
 
-test('URLs', (t) => {
+test('OVT URLs are read', (t) => {
   const shown = (href: string) => {
     const url = parseOvtUrl(href);
     return url && `${url.host} ${url.port} ${url.app} ${url.stream} ${url.trackset ?? '-'} ${url.query}`;

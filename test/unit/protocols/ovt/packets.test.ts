@@ -134,7 +134,7 @@ test('times are integers of 64 bits, negative ones too', (t) => {
   t.like(receive(beyond).frames[0], { pts: NaN, duration: 0 });
 });
 
-test('who joins in the middle of a frame begins behind the marker', (t) => {
+test('an OVT reader that joins in the middle of a frame begins after the marker', (t) => {
   const data = Buffer.alloc(70_000, 9);
   const wire = frames(1, [
     [INFO, [data]],
@@ -171,7 +171,7 @@ test('a gap in the numbers leaves out what is not whole', (t) => {
   t.is(receive(wrapped).frames.length, 4, 'the numbers wrap');
 });
 
-test('what breaks the protocol is refused', (t) => {
+test('packets that break the OVT protocol are rejected', (t) => {
   const changed = (at: number, value: number) => {
     const wire = Buffer.from(KEY_FRAME);
     wire[at] = value;
@@ -189,7 +189,7 @@ test('what breaks the protocol is refused', (t) => {
   }
 });
 
-test('what is not complete is bounded', (t) => {
+test('incomplete OVT messages are bounded', (t) => {
   const message = writeMessage(PAYLOAD.request, { text: 'x'.repeat(100_000) }, 0);
   t.throws(() => receive(message), { instanceOf: OvtError, message: 'a message has more than 100000 bytes' });
   const media = frames(1, [

@@ -34,7 +34,7 @@ test('a picture of very many NAL units is the same as one of few', (t) => {
   t.deepEqual(data, before, 'nobody writes to a packet');
 });
 
-test('AAC for edges has ADTS headers, where those can tell what it is', (t) => {
+test('AAC for edges has ADTS headers, where those can describe it', (t) => {
   const frame = Buffer.alloc(100, 1);
   t.is(onWire(audioTrack(), 'framed', frame)?.data.subarray(0, 7).toString('hex'), 'fff14c800d7ffc');
   t.deepEqual(onWire(audioTrack(), 'framed', frame)?.format, [10, 1]);

@@ -59,7 +59,7 @@ const READ_ONLY: readonly (readonly [string, string, AmfValue])[] = [
 ];
 
 for (const [name, bytes, value] of READ_ONLY) {
-  test(`read AMF: ${name}`, (t) => {
+  test(`AMF is read: ${name}`, (t) => {
     t.deepEqual(decodeAmf0(hex(bytes)), [value]);
   });
 }
@@ -74,7 +74,7 @@ test('long strings are written and read back', (t) => {
   t.deepEqual(decodeAmf0(encodeAmf0(text)), [text]);
 });
 
-test('several values follow each other', (t) => {
+test('several AMF values follow each other', (t) => {
   const values = ['connect', 1, record({ app: 'live', list: [1, 2], none: null }), undefined];
   t.deepEqual(decodeAmf0(encodeAmf0(...values)), values);
 });
@@ -94,7 +94,7 @@ const REFUSED: readonly (readonly [string, string])[] = [
 ];
 
 for (const [name, bytes] of REFUSED) {
-  test(`refuse AMF: ${name}`, (t) => {
+  test(`AMF is rejected: ${name}`, (t) => {
     t.throws(() => decodeAmf0(hex(bytes)), { instanceOf: RtmpError });
   });
 }

@@ -124,7 +124,7 @@ test('extended timestamps that the encoder leaves out of the chunks that follow'
   }
 });
 
-test('an extended step', (t) => {
+test('an extended timestamp step is read', (t) => {
   const bytes = hex('04 000001 000001 08 01000000 01 44 ffffff 000001 08 01000000 02');
   t.deepEqual(
     read([bytes]).map(({ timestamp }) => timestamp),
@@ -132,7 +132,7 @@ test('an extended step', (t) => {
   );
 });
 
-test('times wrap at 32 bits', (t) => {
+test('RTMP times wrap at 32 bits', (t) => {
   const bytes = hex('04 ffffff 000001 08 01000000 fffffff0 01 84 000020 02');
   t.deepEqual(
     read([bytes]).map(({ timestamp }) => timestamp),
@@ -158,7 +158,7 @@ test('chunks of two streams take turns', (t) => {
   );
 });
 
-test('any chunk size, whatever the pieces', (t) => {
+test('RTMP chunks of any size are read, whatever the pieces', (t) => {
   const messages = [pattern(5), pattern(1000, 1), pattern(70_000, 2), Buffer.alloc(0), pattern(128, 3)];
   for (const size of [1, 2, 127, 128, 129, 4096, 65_536, 0xffffff]) {
     const writer = new ChunkWriter();
@@ -254,7 +254,7 @@ for (const [name, bytes, message] of REFUSED) {
   });
 }
 
-test('the largest chunk size that the protocol can tell is taken', (t) => {
+test('the largest chunk size of the protocol is taken', (t) => {
   const bytes = Buffer.concat([
     hex('02 000000 000004 01 00000000 7fffffff'),
     hex('06 000000 000200 09 01000000'),

@@ -155,7 +155,7 @@ test('a server may ask for another connection, while the stream is published', (
   t.deepEqual(early.told, ['published']);
 });
 
-test('a refusal to publish is told in either form', (t) => {
+test('a refusal to publish is read in either form', (t) => {
   const { told } = connected((server, command, streamId) => {
     if (command.name !== 'publish') return accept({})(server, command, streamId);
     server.wire.call('_error', command.transactionId, null, statusInfo('error', 'Rejected', 'not here'));
@@ -163,7 +163,7 @@ test('a refusal to publish is told in either form', (t) => {
   t.deepEqual(told, ['the server refused publish: "not here, Rejected"']);
 });
 
-test('a refusal is told with its reason', (t) => {
+test('a refusal is reported with its reason', (t) => {
   const refuse = (method: string) => (server: Server, command: Command, streamId: number) => {
     if (command.name !== method) return accept({})(server, command, streamId);
     const info = statusInfo('error', 'Rejected', 'not here');
@@ -175,14 +175,14 @@ test('a refusal is told with its reason', (t) => {
   t.deepEqual(connected(refuse('publish')).told, ['the server ended the stream: "not here, Rejected"']);
 });
 
-test('the end of a published stream is told', (t) => {
+test('the end of a published stream is reported', (t) => {
   const { server, told, settle } = connected(accept({}));
   server.wire.status(7, statusInfo('error', 'NetStream.Publish.BadName', 'in use'));
   settle();
   t.deepEqual(told.slice(1), ['the server ended the stream: "in use, NetStream.Publish.BadName"']);
 });
 
-test('what does not speak RTMP, or too much of it, is refused', (t) => {
+test('a server that does not speak RTMP, or sends too much of it, is rejected', (t) => {
   const make = () =>
     new ClientConnection({ app: '', tcUrl: '', name: '', fourCcs: { video: [], audio: [] } }, () => {}, {
       published: () => t.fail(),

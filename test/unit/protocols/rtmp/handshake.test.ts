@@ -73,7 +73,7 @@ test('bytes may come one by one, and what follows is left alone', (t) => {
   t.is(handshake.push(Buffer.of(1, 2, 3)).taken, 0);
 });
 
-test('another version is refused at its first byte', (t) => {
+test('another version is rejected at its first byte', (t) => {
   t.throws(() => new ServerHandshake().push(Buffer.of(6)), { instanceOf: RtmpError, message: /version 6/ });
   t.throws(() => new ServerHandshake().push(Buffer.from('GET / HTTP/1.1')), { instanceOf: RtmpError });
 });

@@ -15,7 +15,7 @@ import { encodeAmf0 } from '../../../../src/protocols/rtmp/amf0.ts';
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
 const message = (type: number, payload: Buffer, timestamp = 0) => ({ type, streamId: 1, timestamp, payload });
 
-test('control messages', (t) => {
+test('RTMP control messages are read as written', (t) => {
   t.deepEqual(encodeNumber(2_500_000), hex('002625a0'));
   t.is(decodeNumber(message(MessageType.WindowAckSize, hex('002625a0'))), 2_500_000);
   t.deepEqual(encodePeerBandwidth(2_500_000), hex('002625a0 02'));
@@ -48,7 +48,7 @@ test('malformed aggregates are refused', (t) => {
   }
 });
 
-test('a command, both ways', (t) => {
+test('an RTMP command is read as written', (t) => {
   const body = encodeCommand('publish', 5, null, 'live?key=1', 'live');
   t.deepEqual(body, hex('02 0007 7075626c697368 00 4014000000000000 05 02 000a 6c6976653f6b65793d31 02 0004 6c697665'));
   const command = decodeCommand(message(MessageType.CommandAmf0, body));
@@ -78,7 +78,7 @@ test('data messages of both types', (t) => {
   ]);
 });
 
-test('status information', (t) => {
+test('RTMP status information is read', (t) => {
   t.deepEqual(statusInfo('error', 'NetStream.Publish.BadName', 'taken'), {
     level: 'error',
     code: 'NetStream.Publish.BadName',

@@ -55,12 +55,12 @@ for (const [what, descriptions, message] of [
   ['one challenge after the other', [ADOBE_CHALLENGE, ADOBE_CHALLENGE], /rejected the user/],
   ['one question after the other', [need('adobe'), need('adobe')], /again and again/],
 ] as const)
-  test(`${what} ends the authentication`, (t) => {
+  test(`RTMP authentication ends after ${what}`, (t) => {
     const authentication = new PublisherAuthentication('live', ADOBE);
     for (const description of descriptions.slice(0, -1)) t.truthy(authentication.next(description));
     t.throws(() => authentication.next(descriptions.at(-1) as string), { instanceOf: RtmpError, message });
   });
 
-test('without a user and a password there is no answer', (t) => {
+test('a challenge without a user and a password gets no answer', (t) => {
   t.throws(() => new PublisherAuthentication('live', undefined).next(need('adobe')), { message: /user:password@host/ });
 });

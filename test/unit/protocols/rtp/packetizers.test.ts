@@ -136,7 +136,7 @@ test('VP8: fragments and picture ids', (t) => {
   }
 });
 
-test('VP9: a key frame tells its size, the others that they lean on another', (t) => {
+test('VP9: a key frame has its size, and the others are marked as dependent', (t) => {
   const packetizer = createPacketizer('VP9');
   const track = video('VP9');
   for (const [index, size] of [5000, 1, 1197, 1198, 20_000].entries()) {

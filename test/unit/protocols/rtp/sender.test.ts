@@ -21,7 +21,7 @@ test('writes the header that RFC 3550 draws', (t) => {
   t.deepEqual([sender.packets, sender.octets], [2, 5]);
 });
 
-test('tells the playout delay in every packet', (t) => {
+test('an RTP sender writes the playout delay into every packet', (t) => {
   const sent: Buffer[] = [];
   const sender = new RtpSender({
     payloadType: 100,

@@ -5,7 +5,7 @@ import { Authorization, unauthorized } from '../../../../src/protocols/rtsp/auth
 const hash = (algorithm: string, text: string) => createHash(algorithm).update(text).digest('hex');
 const fieldOf = (text: string | undefined, name: string) => new RegExp(`${name}="?([^",]*)"?`).exec(text ?? '')?.[1];
 
-test('nothing is said before it is asked for', (t) => {
+test('RTSP credentials are not sent before they are asked for', (t) => {
   const authorization = new Authorization('user', 'secret');
   t.is(authorization.field('DESCRIBE', 'rtsp://cam/'), undefined);
   t.false(authorization.take([]));
@@ -67,7 +67,7 @@ test('Digest with qop, MD5, SHA-256 and SHA-512-256, counts the uses of a nonce 
   }
 });
 
-test('of several challenges, in one field or more, the strongest is met', (t) => {
+test('the strongest of several RTSP challenges is met, in one field or more', (t) => {
   const md5 = 'Digest realm="r", nonce="a"';
   const sha = 'Digest realm="r", nonce="b", algorithm=SHA-256';
   const sha512 = 'Digest realm="r", nonce="c", algorithm=SHA-512-256';
@@ -84,7 +84,7 @@ test('of several challenges, in one field or more, the strongest is met', (t) =>
   }
 });
 
-test('another nonce is answered, the same one only when it is stale', (t) => {
+test('a new nonce is answered, and the same one only when it is stale', (t) => {
   const authorization = new Authorization('u', 'p');
   t.true(authorization.take(['Digest realm="r", nonce="a"']));
   t.false(authorization.take(['Digest realm="r", nonce="a"']));
@@ -109,7 +109,7 @@ test('a request whose body is protected, too, has none (RFC 7616 section 3.4.3)'
   t.is(fieldOf(field, 'qop'), 'auth-int');
 });
 
-test('why a server did not answer: no user, no way that is known, or not these', (t) => {
+test('a reason for 401 is given: no user, no supported scheme, or wrong credentials', (t) => {
   t.regex(unauthorized(undefined), /the URL has none \(401\)$/);
   const authorization = new Authorization('u', 'p');
   t.regex(unauthorized(authorization), /does not accept the credentials of the URL \(401\)$/);

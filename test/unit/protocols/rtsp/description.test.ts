@@ -80,7 +80,7 @@ test('a camera with a byte order mark, bare line feeds, blanks, metadata and a b
   ]);
 });
 
-test('of several formats all that are taken, in their order; clocks that are missing', (t) => {
+test('all supported formats of an SDP section are taken, in their order; missing clocks are assumed', (t) => {
   const { media } = readDescription(
     'v=0\r\nm=video 0 RTP/AVP 100 101 102\r\na=rtpmap:100 JPEG/90000\r\na=rtpmap:101 H265\r\na=rtpmap:102 H264/90000\r\n',
   );
@@ -148,7 +148,7 @@ test('tracks of which no codec is taken are named', (t) => {
   t.deepEqual(ignored, ['L16, G726-32', 'audio of payload type 9']);
 });
 
-test('what has nothing that can be taken is refused, whatever it is', (t) => {
+test('an SDP without a supported track is rejected, whatever it is', (t) => {
   for (const text of [
     '',
     'hello',
@@ -186,7 +186,7 @@ test('what has nothing that can be taken is refused, whatever it is', (t) => {
   }
 });
 
-test('more lines than descriptions have, and more formats of a track, are not looked at', (t) => {
+test('lines and formats beyond the limits of an SDP are ignored', (t) => {
   const start = 'v=0\r\nm=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\n';
   t.is(readDescription(`${start}${'a=x\r\n'.repeat(900)}`).media.length, 1);
   t.throws(() => readDescription(`${start}${'a=x\r\n'.repeat(2000)}`), { instanceOf: RtspError });
@@ -213,7 +213,7 @@ test('URLs of tracks: absolute, relative, with a query, none', (t) => {
   t.is(baseUrl('rtsp://a/', '/relative', undefined), 'rtsp://a/');
 });
 
-test('what a server says of the way', (t) => {
+test('the Transport header of an RTSP server is read', (t) => {
   t.deepEqual(parseTransport('RTP/AVP/TCP;unicast;interleaved=2-3;ssrc=1'), {
     isTcp: true,
     isElsewhere: false,
@@ -241,7 +241,7 @@ test('what a server says of the way', (t) => {
     t.is(parseTransport(text).channels, undefined);
 });
 
-test('where tracks begin, by URL or by place', (t) => {
+test('RTP start points of tracks are found by URL or by place', (t) => {
   const starts = parseRtpInfo(
     'url=rtsp://cam/live/t1;seq=5;rtptime=100, url="trackID=2";rtptime=4294967295;seq=1,url=rtsp://cam/x;seq=3',
   );

@@ -22,7 +22,7 @@ const CASES: readonly (readonly [what: string, sections: readonly string[], sent
 ];
 
 for (const [what, texts, expected] of CASES) {
-  test(`in which sections the server sends: ${what}`, (t) => {
+  test(`sections are found in which the server sends: ${what}`, (t) => {
     const sections = texts.map((text) => {
       const [type = '', direction] = text.split(' ');
       return { type, direction };

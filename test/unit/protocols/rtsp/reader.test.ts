@@ -67,7 +67,7 @@ test('lines without carriage returns, folded fields, lines that are no fields', 
   t.deepEqual(out, ['404 Not Found 4 a b ', '200  5 undefined ']);
 });
 
-test('what belongs to nothing is left out, up to a packet of a channel that is expected, or an answer', (t) => {
+test('bytes between RTSP messages are skipped, up to a packet of an expected channel, or an answer', (t) => {
   const { push, out } = open();
   push(
     Buffer.concat([
@@ -88,7 +88,7 @@ test('what belongs to nothing is left out, up to a packet of a channel that is e
   t.is(skipped, 12);
 });
 
-test('more of nothing than is taken, and messages without end, end it', (t) => {
+test('too much garbage, and messages without end, end an RTSP reader', (t) => {
   for (const bytes of [
     Buffer.alloc(5000, 1),
     Buffer.from(`RTSP/1.0 200 OK\r\n${'x: y\r\n'.repeat(500)}`),
@@ -144,7 +144,7 @@ test('bytes cost the same wherever they are: in a long header, a long body, and 
   t.true(dollars < MOST * nothing, `packets of no channel: ${dollars} beside ${nothing}`);
 });
 
-test('nothing is told after it is closed, by itself or in the middle', (t) => {
+test('a closed RTSP reader reports nothing more, even in the middle of a read', (t) => {
   const out: number[] = [];
   const reader = new RtspReader(LIMITS, {
     response: () => {},

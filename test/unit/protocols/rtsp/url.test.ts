@@ -1,7 +1,7 @@
 import test from 'ava';
 import { parseRtspUrl } from '../../../../src/protocols/rtsp/url.ts';
 
-test('what a URL says of host, user and transport, and what the server sees of it', (t) => {
+test('an RTSP URL is split into host, user and transport, and what the server sees of it', (t) => {
   const cases = {
     'rtsp://cam/live': {
       host: 'cam',
@@ -24,7 +24,7 @@ test('what a URL says of host, user and transport, and what the server sees of i
   for (const [url, expected] of Object.entries(cases)) t.like(parseRtspUrl(url), expected, url);
 });
 
-test('what is no RTSP URL', (t) => {
+test('a malformed RTSP URL is rejected', (t) => {
   for (const url of [
     '',
     'rtsp://',

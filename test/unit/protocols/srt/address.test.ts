@@ -18,7 +18,7 @@ test('socket addresses are those of Linux, both ways', (t) => {
   t.deepEqual(readAddress(writeAddress('::ffff:192.0.2.1', 7)), { address: '192.0.2.1', port: 7 });
 });
 
-test('what is no IP address is refused', (t) => {
+test('text that is no IP address is rejected', (t) => {
   t.throws(() => writeAddress('localhost', 1), { instanceOf: SrtError, message: '"localhost" is not an IP address' });
   t.is(readAddress(Buffer.alloc(16)), undefined);
   t.is(readAddress(Buffer.from('0a00270f0000000000000000', 'hex')), undefined);

@@ -4,7 +4,7 @@ import { LossLog } from '../../../../src/protocols/srt/loss-log.ts';
 
 const NONE = { packets: 100, lost: 0, retransmitted: 0, dropped: 0 };
 
-test('a bad way is told of once a minute, as long as it is one', (t) => {
+test('a lossy network is reported once a minute, as long as it is one', (t) => {
   const lines: string[] = [];
   const losses = new LossLog(pino({}, { write: (line: string) => void lines.push(line) }), 'received');
   const at = (now: number, received: Partial<typeof NONE>, sent: Partial<typeof NONE> = {}): number => {

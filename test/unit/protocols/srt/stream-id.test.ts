@@ -24,7 +24,7 @@ test('percent-encoded as a whole', (t) => {
   t.deepEqual(read('default/app/50%'), { ...PLAIN, stream: '50%' }, 'as it is, where it is not encoded');
 });
 
-test('behind srt://, with a port or without', (t) => {
+test('an SRT stream id is read after srt://, with a port or without', (t) => {
   t.deepEqual(read('srt://default:9999/app/talk'), PLAIN);
   t.deepEqual(read('srt://default/app/talk/low?a=b'), { ...PLAIN, playlist: 'low', query: 'a=b' });
   t.deepEqual(read('srt%3A%2F%2F192.0.2.1%3A9999%2Fapp%2Ftalk'), { ...PLAIN, host: '192.0.2.1' });
@@ -47,7 +47,7 @@ test('an empty one is what its port stands for', (t) => {
   t.deepEqual(read('default/app/other', 'default/app/talk'), { ...PLAIN, stream: 'other' });
 });
 
-test('all of it as a URL, as it is signed', (t) => {
+test('an SRT stream id is read as a whole URL, as it is signed', (t) => {
   const url = (text: string, mapped?: string) => readStreamId(text, mapped)?.url;
   t.is(url('default/app/talk?a=b'), 'srt://default/app/talk?a=b');
   t.is(url('/default/app/talk/low'), 'srt://default/app/talk/low');
@@ -58,7 +58,7 @@ test('all of it as a URL, as it is signed', (t) => {
   t.is(url('', 'default/app/talk'), 'srt://default/app/talk');
 });
 
-test('everything else is none', (t) => {
+test('text of any other form is no SRT stream id', (t) => {
   for (const text of [
     'talk',
     'app/talk',

@@ -20,7 +20,7 @@ function adtsWithChecksum(raw = RAW): Buffer {
 
 const intake = (): AudioIntake => new AudioIntake({ id: 1, codec: 'AAC' });
 
-test('frames with an ADTS header each come out raw, and tell the configuration where nothing else does', (t) => {
+test('frames with an ADTS header each come out raw, and give the configuration where nothing else does', (t) => {
   for (const frame of [adts(), adtsWithChecksum()]) {
     const unit = intake().frame(frame, 7);
     t.deepEqual(unit?.data, RAW);
@@ -29,7 +29,7 @@ test('frames with an ADTS header each come out raw, and tell the configuration w
   }
 });
 
-test('a configuration that has come counts, and not what ADTS headers tell', (t) => {
+test('a configuration that has come counts, and not that of ADTS headers', (t) => {
   const both = intake();
   // HE-AAC: 24 kHz with SBR, of which ADTS tells nothing
   const config = Buffer.from('2b098800', 'hex');

@@ -76,14 +76,14 @@ for (const [name, { config, offsets }] of Object.entries({ PLAIN, PYRAMID })) {
   }
 }
 
-test('pictures that are not reordered keep their decoding times, whatever the configuration tells', (t) => {
+test('frames that are not reordered keep their decoding times, whatever the configuration says', (t) => {
   const video = videoTrack({ config: TWO, framerate: 30 });
   const { writer, packets } = publish([video]);
   writer.start(units(video, [0, 0, 0], 0), [video]);
   t.true(packets.every(({ dts, pts }) => dts === pts));
 });
 
-test('a picture that is told to be shown long before it is decoded moves nothing', (t) => {
+test('a frame that is declared to be shown long before it is decoded moves nothing', (t) => {
   const video = videoTrack({ config: undefined, framerate: 0, timebase: VIDEO_TIMEBASE });
   const { writer, packets } = publish([video]);
   writer.start([], [video]);

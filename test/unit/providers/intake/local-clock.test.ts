@@ -15,7 +15,7 @@ test('times of one source keep their distances, whatever they begin with', (t) =
   t.true((times[0] ?? -1) >= 0 && (times[0] ?? Infinity) < 90_000);
 });
 
-test('what was kept for who joins keeps its distances, though it comes at once', (t) => {
+test('packets that a provider kept for a new reader keep their distances, though they come at once', (t) => {
   const clock = new LocalClock();
   const times = Array.from({ length: 40 }, (_, i) => {
     return clock.next(0, i * 270_000, VIDEO, VIDEO, 0, 1000 + (i < 10 ? i : i * 3000));
@@ -30,7 +30,7 @@ test('a track that begins earlier than the first packet keeps its place', (t) =>
   t.is(Math.round((video / 90_000 - sound / 48_000) * 1000), 200);
 });
 
-test('what is before the beginning is told of a track that comes behind, and of none that has begun', (t) => {
+test('a start before the beginning is detected of a track that comes late, and of none that has begun', (t) => {
   const clock = new LocalClock();
   t.false(clock.precedes(1, 0, SOUND));
   clock.next(0, 20 * 90_000, VIDEO, VIDEO, 0, 0);
@@ -46,7 +46,7 @@ test('what is before the beginning is told of a track that comes behind, and of 
   t.false(kept.precedes(1, 16 * 48_000, SOUND));
 });
 
-test('another connection goes on as long after as it took, with all tracks in step', (t) => {
+test('a new connection goes on as long after the former as it took, with all tracks in step', (t) => {
   const clock = new LocalClock();
   const last = clock.next(0, 70_000_000, VIDEO, VIDEO, 0, 1000);
   clock.restart();

@@ -54,7 +54,7 @@ test('full datagrams that change places', (t) => {
   t.deepEqual(out, sent);
 });
 
-test('one that does not come is waited for, for a time and for as long as counters are certain', (t) => {
+test('a missing datagram is waited for, for a time and while counters are unambiguous', (t) => {
   const sent = full(60);
   const { out, order } = setUp();
   order.push(sent[0]!, 0);
@@ -72,7 +72,7 @@ test('one that does not come is waited for, for a time and for as long as counte
   t.deepEqual(out.slice(2), sent.slice(4, 6));
 });
 
-test('whatever is lost, what comes out is in order', (t) => {
+test('datagrams leave in order, whatever is lost', (t) => {
   const random = seeded(23);
   const sent = datagrams(3000);
   const { out, order } = setUp();
@@ -83,7 +83,7 @@ test('whatever is lost, what comes out is in order', (t) => {
   t.true(numbers.every((number, i) => i === 0 || number > (numbers[i - 1] as number)));
 });
 
-test('what comes twice passes, and so does what is no transport stream', (t) => {
+test('duplicate datagrams pass, and so do those that are no transport stream', (t) => {
   const sent = datagrams(3);
   const { out, order } = setUp();
   const all = [sent[0]!, Buffer.from('noise'), sent[1]!, Buffer.alloc(0), sent[2]!];
@@ -91,7 +91,7 @@ test('what comes twice passes, and so does what is no transport stream', (t) => 
   t.deepEqual(out, all);
 });
 
-test('nothing is held up in a stream whose packets are cut anywhere', (t) => {
+test('datagrams of a stream whose packets are cut anywhere are not held up', (t) => {
   const all = Buffer.concat(datagrams(100));
   const sent: Buffer[] = Array.from({ length: Math.floor(all.length / 1472) }, (_, i) =>
     all.subarray(i * 1472, (i + 1) * 1472),

@@ -82,7 +82,7 @@ test('a track that is far behind what comes first begins where the times begin',
   t.deepEqual(new Set(behind.slice(1).map(({ dts }, i) => dts - (behind[i]?.dts ?? 0))), new Set([9000]));
 });
 
-test('what is not told is read from the frames, and what came before it is left out', async (t) => {
+test('missing descriptions of OVT tracks are read from the frames, and frames before those are left out', async (t) => {
   const { origin, recorder, packets } = await playing(t, describing(pictureOf(1), soundOf(7)));
   t.is(recorder.told.length, 0);
   origin.send({ key: false, data: annexB(SLICE) });
@@ -145,7 +145,7 @@ test('Opus comes with either of its headers', async (t) => {
   }
 });
 
-test('another configuration in the frames is told before the frame', async (t) => {
+test('a new configuration in the frames is announced before the frame', async (t) => {
   const { origin, recorder, packets } = await playing(t, describing(pictureOf(1, AVC_BASELINE)));
   origin.send({ data: annexB(IDR) });
   origin.send({ dts: 40, data: annexB(...setsOf(AVC_HIGH), IDR) });
@@ -176,7 +176,7 @@ test('pictures begin at a key frame, and go on at one behind what was lost or ma
   );
 });
 
-test('tracks that are not carried, and tracks that nobody told of, are left out', async (t) => {
+test('tracks that are not carried, and undescribed ones, are left out', async (t) => {
   const subtitles = { ...pictureOf(13, undefined, 7), mediaType: 3 };
   const { origin, recorder, packets } = await playing(t, describing(pictureOf(1, AVC_BASELINE), subtitles));
   origin.send({ track: 7, mediaType: 3, bitstream: 24, data: Buffer.from('WEBVTT') });
@@ -193,7 +193,7 @@ test('tracks that are not carried, and tracks that nobody told of, are left out'
   });
 });
 
-test('of the events in a data track those that are carried are taken, and others are no fault', async (t) => {
+test('supported events of a data track are taken, and others are no fault', async (t) => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const origin = new Origin(describing({ ...pictureOf(0, undefined, 2), mediaType: 2 }));
@@ -230,7 +230,7 @@ test('the origin refuses, says nonsense or nothing: the client says which', asyn
   });
 });
 
-test('it ends once, with a reason, and nothing is called after close()', async (t) => {
+test('an OVT client ends once, with a reason, and calls nothing after close()', async (t) => {
   const contents = describing(pictureOf(1, AVC_BASELINE));
   for (const [end, reason] of [
     [
@@ -283,7 +283,7 @@ test('silence ends it where that is asked for', async (t) => {
   t.regex((await until('the end', () => recorder.ended)).reason, /no data for 100 ms/);
 });
 
-test('whatever an origin sends, it ends with a reason and harms nobody', async (t) => {
+test('an OVT client ends with a reason and does no harm, whatever an origin sends', async (t) => {
   const random = seeded(20_261_224);
   const upTo = (limit: number) => Math.floor(random() * limit);
   for (let round = 0; round < 150; round++) {

@@ -21,7 +21,7 @@ function timeless(packet: Buffer): Buffer {
   return copy;
 }
 
-test('what an edge asks of OvenMediaEngine is read, and written alike', (t) => {
+test('requests of an edge to OvenMediaEngine are read, and written alike', (t) => {
   const { messages, frames, losses } = receive(FROM_EDGE);
   t.deepEqual([frames.length, losses], [0, 0]);
   const requests = messages.map((text) => readMessage(Buffer.from(text)));
@@ -35,7 +35,7 @@ test('what an edge asks of OvenMediaEngine is read, and written alike', (t) => {
   t.deepEqual(Buffer.concat(written), Buffer.concat(packetsOf(FROM_EDGE).map(timeless)));
 });
 
-test('what OvenMediaEngine answers is read, however it is cut', (t) => {
+test('answers of OvenMediaEngine are read, however they are cut', (t) => {
   for (const piece of [1, 7, 1460, FROM_ORIGIN.length]) {
     const { messages, frames, losses } = receive(FROM_ORIGIN, piece);
     t.is(losses, 0);

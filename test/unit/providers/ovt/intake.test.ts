@@ -40,7 +40,7 @@ function open(tracks: readonly Track[] = [audioTrack({ codec: 'MP2', config: und
   return { recorder, intake, event, sound, description };
 }
 
-test('a track that is described and never comes is not told of, and is added when it comes', async (t) => {
+test('a track that is described and never comes is not announced, and is added when it comes', async (t) => {
   const { recorder, intake, sound } = open([
     audioTrack({ codec: 'MP2', config: undefined }),
     videoTrack({ codec: 'VP8', config: undefined }),
@@ -146,7 +146,7 @@ test('G.711 has the rate and the channels that its origin describes', (t) => {
   );
 });
 
-test('which key frames of a node of the cluster are IDR pictures, its frames tell', (t) => {
+test('frames of a node of the cluster show which of its key frames are IDR pictures', (t) => {
   const config = box(vector('h264-open-gop.mp4'), 'avcC');
   const source = trackSource(videoTrack({ config }), true);
   const keys = samples(vector('h264-open-gop.mp4')).flatMap((data, i) => {

@@ -102,7 +102,7 @@ test.serial('a stream that comes to this node is there with its output', async (
   t.true(await answer);
 });
 
-test.serial('one whose name is given back is not waited for', async (t) => {
+test.serial('a stream whose name is released is not waited for', async (t) => {
   const { asked, remote, change, bring } = open(t);
   const since = performance.now();
   const answer = bring();
@@ -113,7 +113,7 @@ test.serial('one whose name is given back is not waited for', async (t) => {
   t.true(performance.now() - since < 5000);
 });
 
-test.serial('nor is one whose application is closed', async (t) => {
+test.serial('a stream whose application is closed is not waited for', async (t) => {
   const { application, asked, bring } = open(t);
   const answer = bring();
   await until('the directory was asked', () => asked.includes('locate'));
@@ -121,12 +121,12 @@ test.serial('nor is one whose application is closed', async (t) => {
   t.false(await answer);
 });
 
-test.serial('one that does not come is given up after some seconds', async (t) => {
+test.serial('a stream that does not come is given up after some seconds', async (t) => {
   const { bring } = open(t);
   t.false(await bring());
 });
 
-test.serial('for a task a stream is pulled that nobody has, and only that', async (t) => {
+test.serial('a stream is pulled for a task only if no node has it', async (t) => {
   const { demand, application, asked, pulled, remote } = open(t);
   demand.fetch(application, 'talk');
   await until('it is pulled', () => pulled.length > 0);
@@ -139,12 +139,15 @@ test.serial('for a task a stream is pulled that nobody has, and only that', asyn
   t.deepEqual(pulled, ['talk']);
 });
 
-test.serial('what a viewer asks for is pulled here, unless this node is crowded: then it is placed', async (t) => {
-  const { bring, pulled, placed, load, remote } = open(t);
-  remote.isKnown = true;
-  t.true(await bring());
-  t.deepEqual([pulled, placed], [['talk'], []]);
-  load.isCrowded = true;
-  t.true(await bring());
-  t.deepEqual(placed, ['talk']);
-});
+test.serial(
+  'a stream that a viewer requests is pulled here, unless this node is crowded: then it is placed',
+  async (t) => {
+    const { bring, pulled, placed, load, remote } = open(t);
+    remote.isKnown = true;
+    t.true(await bring());
+    t.deepEqual([pulled, placed], [['talk'], []]);
+    load.isCrowded = true;
+    t.true(await bring());
+    t.deepEqual(placed, ['talk']);
+  },
+);

@@ -51,7 +51,7 @@ test('queries: the URL has its own, the viewer has one, both, or only the first'
   t.deepEqual(urlsOf(kept, 'a/s', 'x=1'), ['ovt://h/b/s']);
 });
 
-test('what a stream is pulled with', (t) => {
+test('an origin is matched to the URLs and properties that a stream is pulled with', (t) => {
   const config = origins({ location: '/a/', pass: pass('one/', 'two/'), failback: true, persistent: true });
   t.deepEqual(matchOrigin(config, 'a', 's', new URLSearchParams()), {
     persistent: true,

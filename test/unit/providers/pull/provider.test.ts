@@ -7,7 +7,7 @@ for (const [scheme, element, type] of [
   ['ovt', 'OVT', 'Ovt'],
   ['rtsp', 'RTSPPull', 'RtspPull'],
 ] as const) {
-  test(`who pulls ${scheme}, as it is configured`, async (t) => {
+  test(`the provider that pulls ${scheme} follows its configuration`, async (t) => {
     const of = async (providers: string) => {
       const { config } = await load(t, serverXml({ apps: application(`<Providers>${providers}</Providers>`) }));
       return pullProvider(config.virtualHosts[0]?.applications[0] as ApplicationConfig, [

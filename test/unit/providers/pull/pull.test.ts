@@ -95,7 +95,7 @@ function begin(
 
 const plays = (origins: Origins, url: string) => until(`${url} plays`, () => origins.playing.has(url));
 
-test('a relay is put out as the origin tells, under its own name', async (t) => {
+test('a relay is put out as the origin describes it, under its own name', async (t) => {
   const { application, input, origins, played } = begin(t, {}, {}, ['ovt://one/a/s']);
   await plays(origins, 'ovt://one/a/s');
   t.deepEqual(played, ['ovt://one/a/s']);
@@ -159,7 +159,7 @@ test('a stream that goes on begins with the URL that it came from, and has the o
   t.deepEqual(origins.opened, ['ovt://two/a/s', 'ovt://three/a/s', 'ovt://one/a/s']);
 });
 
-test('an origin for a new stream is looked for in rounds, and left when nobody waits any more', async (t) => {
+test('an origin for a new stream is searched in rounds, until no viewer waits any more', async (t) => {
   const urls = ['ovt://one/a/s', 'ovt://two/a/s'];
   const origins = new Origins();
   const stop = new AbortController();
@@ -193,7 +193,7 @@ test('retryCount: rounds through the URLs before it is given up', async (t) => {
   }
 });
 
-test('without retries a stream with one URL ends with its source; with them that is tried again', async (t) => {
+test('a stream with one URL ends with its source without retries; with them it is tried again', async (t) => {
   const one = begin(t, {}, {}, SPEC.urls);
   await plays(one.origins, 'ovt://one/a/s');
   one.origins.end('ovt://one/a/s');
@@ -242,7 +242,7 @@ test('failback: the first URL is tried while another plays, and takes over when 
   t.is(origins.opened[before], 'ovt://two/a/s', 'the next one, at once');
 });
 
-test('it ends at once when it is told to, whatever it waits for', async (t) => {
+test('a pull ends at once when it is stopped, whatever it waits for', async (t) => {
   const hanging = begin(t, {}, { open: () => new Promise<never>(() => {}) });
   hanging.stop.abort();
   await hanging.run;
@@ -253,27 +253,24 @@ test('it ends at once when it is told to, whatever it waits for', async (t) => {
   t.is(origins.playing.size, 0);
 });
 
-test.serial(
-  'a stream that nobody watches is noticed, and one that is watched through another node is not',
-  async (t) => {
-    virtualTime(t);
-    const registry = new Registry();
-    addVhost(registry);
-    const application = registry.vhost('default').application('app');
-    const input = application.publish('s', { type: 'Ovt', kind: 'ovt' }, { replace: false, maxConnections: 0 });
-    const output = application.addOutput(input, 's');
-    let unused = false;
-    const leave = output.addRelay();
-    const watch = new UseWatch(input, 40, () => (unused = true));
-    t.teardown(() => watch.close());
-    await delay(1000);
-    t.false(unused);
-    leave();
-    await until('it is noticed', () => unused);
-  },
-);
+test.serial('a stream without viewers is noticed, and one that is watched through another node is not', async (t) => {
+  virtualTime(t);
+  const registry = new Registry();
+  addVhost(registry);
+  const application = registry.vhost('default').application('app');
+  const input = application.publish('s', { type: 'Ovt', kind: 'ovt' }, { replace: false, maxConnections: 0 });
+  const output = application.addOutput(input, 's');
+  let unused = false;
+  const leave = output.addRelay();
+  const watch = new UseWatch(input, 40, () => (unused = true));
+  t.teardown(() => watch.close());
+  await delay(1000);
+  t.false(unused);
+  leave();
+  await until('it is noticed', () => unused);
+});
 
-test.serial('an origin of which nothing can be used fails for the reason that its source tells', async (t) => {
+test.serial('an origin without any usable track fails for the reason that its source gives', async (t) => {
   virtualTime(t);
   const mute = { connection: undefined, play: async () => {}, close: () => {} };
   for (const [trouble, expected] of [

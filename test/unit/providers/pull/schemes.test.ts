@@ -2,7 +2,7 @@ import test from 'ava';
 import { bySchemes } from '../../../../src/providers/pull/schemes.ts';
 import type { PullSource, SourceOptions } from '../../../../src/providers/pull/source.ts';
 
-test('what is pulled goes by the scheme of its URL, and others are refused before anything is done', async (t) => {
+test('a URL is pulled by its scheme, and other schemes are rejected before any work', async (t) => {
   const asked: string[] = [];
   const source = { connection: undefined } as PullSource;
   const pulls = async (url: string): Promise<PullSource> => {

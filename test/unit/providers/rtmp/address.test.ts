@@ -44,7 +44,7 @@ for (const [tcUrl, app, key, host, appName, name] of FORMS) {
   });
 }
 
-test('what a URL says is kept at the length of a name', (t) => {
+test('parts of an RTMP URL are cut to the length of a name', (t) => {
   const long = 'x'.repeat(60_000);
   const address = readAddress(`rtmp://${long}/${long}`, `${long}/${long}`);
   for (const part of Object.values(address)) t.is(part.length, 255);

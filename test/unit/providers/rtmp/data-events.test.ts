@@ -59,7 +59,7 @@ for (const trigger of ['onTextData.text', 'AMFDataMessage.onTextData.text', 'AMF
     t.like(id3?.track, { codec: 'ID3v2', target: 'video' });
   });
 
-test('other messages are events only where a trigger names them', (t) => {
+test('other data messages are events only where a trigger names them', (t) => {
   const { events, seen } = setUp(t, generator('onScore.teams.0.goals', ''));
   events.take(['onScore', record({ teams: [record({ goals: 3 })] })]);
   events.take(['onScore', record({ teams: [] })]);

@@ -22,7 +22,7 @@ async function setUp(t: ExecutionContext, guard: Guard, setup: RtmpSetup = {}) {
   return { ...server, ends, connect };
 }
 
-test('a publisher whom a guard refuses is told so, and no more', async (t) => {
+test('a publisher that a guard rejects receives that, and no more', async (t) => {
   const { connect, server, ends, lines } = await setUp(t, () => {
     throw denied();
   });
@@ -34,7 +34,7 @@ test('a publisher whom a guard refuses is told so, and no more', async (t) => {
   t.is(lines.filter(({ event }) => event === 'client.refused').length, 1);
 });
 
-test('a publisher whose time is over is told so before it is disconnected, and its guard once', async (t) => {
+test('a publisher whose time is over is notified before it is disconnected, and its guard once', async (t) => {
   const { connect, server, ends } = await setUp(t, () => async () => ({
     until: Date.now() + 700,
     session: WEBHOOK_SESSION,
@@ -82,7 +82,7 @@ test('a publisher that leaves before the answer is noticed: its question ends, a
   t.false(registry.vhost('default').application('app').inUse);
 });
 
-test('what a publisher sends before the answer is held, so much of it, and counts after it', async (t) => {
+test('packets that a publisher sends before guards answer are held up to a limit, and count afterwards', async (t) => {
   const { guard, questions } = askedByHand();
   const { connect, server, lines } = await setUp(t, guard);
   const client = await connect();
@@ -111,7 +111,7 @@ test('what a publisher sends before the answer is held, so much of it, and count
   );
 });
 
-test('who is refused while it sends is told, too', async (t) => {
+test('an RTMP publisher that is rejected while it sends is notified', async (t) => {
   const { guard, questions } = askedByHand();
   const { connect, server } = await setUp(t, guard);
   const client = await connect();

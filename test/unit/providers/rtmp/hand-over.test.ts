@@ -39,7 +39,7 @@ function start(t: ExecutionContext, count: number) {
 }
 
 test.serial(
-  'who publishes on a node that drains may be taken over at once, is asked after a while, and again while it stays',
+  'a publisher on a draining node may be taken over at once, is asked to reconnect after a while, and again while it stays',
   async (t) => {
     const { registry, publishers } = start(t, 1);
     const [publisher] = publishers as [FakePublisher];
@@ -56,7 +56,7 @@ test.serial(
   },
 );
 
-test.serial('publishers are not asked all at once, and who has left is not asked again', async (t) => {
+test.serial('publishers are not asked all at once, and those that have left are not asked again', async (t) => {
   const { registry, publishers } = start(t, 100);
   for (const publisher of publishers) publisher.leavesWhenAsked = true;
   registry.draining = true;
@@ -67,7 +67,7 @@ test.serial('publishers are not asked all at once, and who has left is not asked
   t.true(publishers.every(({ asked }) => asked.length === 1));
 });
 
-test.serial('nobody is asked while there is no other node to come to', async (t) => {
+test.serial('no publisher is asked to reconnect while there is no other node', async (t) => {
   const { registry, publishers, others } = start(t, 1);
   const [publisher] = publishers as [FakePublisher];
   others.ready = false;

@@ -25,7 +25,7 @@ test('onMetaData as encoders send it', (t) => {
   t.deepEqual(read({ videocodecid: 7 })?.announced, { video: [0], audio: [] });
 });
 
-test('what is no value counts as not said', (t) => {
+test('invalid values of RTMP metadata count as missing', (t) => {
   t.deepEqual(
     readMetadata(['onMetaData', { width: -1, height: NaN, framerate: 'x', videocodecid: 0, language: 'x y' }]),
     { announced: undefined, video: new Map([[0, UNDECLARED]]), audio: new Map([[0, UNDECLARED]]) },
@@ -36,7 +36,7 @@ test('what is no value counts as not said', (t) => {
   t.is(NOTHING_DECLARED.announced, undefined);
 });
 
-test('the tracks of a source, as the maps of Enhanced RTMP tell what is different in them', (t) => {
+test('the tracks of a source follow the maps of Enhanced RTMP', (t) => {
   const declared = read({
     videocodecid: 7,
     audiocodecid: 10,
@@ -56,7 +56,7 @@ test('the tracks of a source, as the maps of Enhanced RTMP tell what is differen
   t.like(declared?.audio.get(1), { bitrate: 64_000 });
 });
 
-test('languages: of a file as ffmpeg writes it, of tracks, and nobody speaks that of another', (t) => {
+test('languages: of a file as ffmpeg writes it, and of tracks, each of its own', (t) => {
   const declared = read({
     audiocodecid: 10,
     language: 'eng',

@@ -123,7 +123,7 @@ test('announced tracks are waited for, but only so long; one that is late joins'
   t.like(packets.at(-1), { dts: 24_000, track: { id: 3 } });
 });
 
-test('tracks that nobody announces are complete when something of each that is described has come', (t) => {
+test('unannounced tracks are complete when something of each that is described has come', (t) => {
   const { publication, tracks } = setUpPublication(t);
   publication.video(h264().config, 0);
   publication.audio(aac().config, 0);
@@ -136,7 +136,7 @@ test('tracks that nobody announces are complete when something of each that is d
   t.deepEqual(tracks.map(ids), [[0, 1, 3, 5]]);
 });
 
-test('what is wrong with a track is counted and harms no other', (t) => {
+test('a fault in one track is counted and harms no other', (t) => {
   const { publication, tracks, packets, failures, lines } = setUpPublication(t);
   publication.data(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: {}, 2: {} } }));
   const flac = Buffer.from(
@@ -174,7 +174,7 @@ test('a plain tag and one of track 0 are of the same track', (t) => {
   t.is(packets.length, 2);
 });
 
-test('another configuration of a track is that of this track alone', (t) => {
+test('a new configuration of a track is that of this track alone', (t) => {
   const { publication, input, tracks } = setUpPublication(t);
   publication.data(said({ audiocodecid: 10, audioTrackIdInfoMap: { 1: { language: 'kor' } } }));
   publication.audio(buildAudioTracks('config', [sound(0, ASC), sound(1, ASC)]), 0);
@@ -193,7 +193,7 @@ test('another configuration of a track is that of this track alone', (t) => {
   );
 });
 
-test('so many tracks of a kind and no more, which is told once', (t) => {
+test('the number of tracks of a kind is limited, with one warning', (t) => {
   const { publication, tracks, packets, failures, lines } = setUpPublication(t);
   const many = Array.from({ length: 40 }, (_, trackId) => trackId);
   publication.audio(

@@ -195,7 +195,7 @@ test.serial('a client that publishes nothing more after its stream is disconnect
   t.deepEqual(client.end(), ['published nothing within 20000 ms', 40]);
 });
 
-test.serial('after its stream a client may send as many bytes without publishing as before', async (t) => {
+test.serial('a client may send as many bytes without publishing after its stream as before', async (t) => {
   const client = await live(t);
   const filler = () => client.picture(Buffer.alloc(60_000), 0);
   for (let i = 0; i < 10; i++) await client.send(filler());
@@ -327,7 +327,7 @@ test.serial('a stream whose publisher has left before the admission ends at once
   t.deepEqual([ends, client.publishing, client.socket.codes], [['the publisher left'], [], []]);
 });
 
-test.serial('nothing is handed over but a stream that is published', async (t) => {
+test.serial('only a published stream can be handed over', async (t) => {
   const client = start(t);
   const properties = { app: 'app', tcUrl: 'rtmp://localhost/app', capsEx: 1 };
   await client.send(HANDSHAKE);

@@ -84,7 +84,7 @@ test('a medium that is described and never comes is no track, whatever else come
   }
 });
 
-test.serial('of headers alone no stream is made, nor is the publisher given up', (t) => {
+test.serial('headers alone make no stream, nor is the publisher given up', (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   t.teardown(() => mock.timers.reset());
   const { publication, tracks, failures } = setUpPublication(t);
@@ -148,13 +148,13 @@ test('a publisher that announces nothing is not waited for longer than for the t
   t.is(third.packets.length, 2);
 });
 
-test('a publisher that leaves before its stream is live tells nothing of the tracks of the next one', (t) => {
+test('a publisher that leaves before its stream is live says nothing of the tracks of the next one', (t) => {
   const first = setUpPublication(t);
   first.publication.video(video.config, 0);
   t.is(first.input.continuity.kept.size, 0);
 });
 
-test('what the stream before kept of its tracks may come from another version', (t) => {
+test('kept tracks of an earlier stream may come from another version', (t) => {
   for (const value of [null, 'tracks', { video: [0] }, { video: [0.5], audio: [] }, { video: [], audio: [] }]) {
     const { publication, packets } = setUpPublication(t, {}, new Continuity(new Map([['rtmpTracks', value]])));
     publication.video(video.config, 0);
@@ -166,7 +166,7 @@ test('what the stream before kept of its tracks may come from another version', 
   }
 });
 
-test('so much media is held back and no more', (t) => {
+test('the media that is held back is limited', (t) => {
   const { publication, packets, tracks } = setUpPublication(t);
   publication.data(BOTH);
   publication.video(video.config, 0);
@@ -218,7 +218,7 @@ test('an identical header again is no change', (t) => {
   t.is(input.measured(0)?.configChangeCount, 0);
 });
 
-test('another header is a new track with the same id, from its first packet on', (t) => {
+test('a new header is a new track with the same id, from its first packet on', (t) => {
   const { publication, input, tracks, packets } = setUpPublication(t);
   const other = h264('h264-high-bframes.mp4');
   publication.video(video.config, 0);
@@ -249,7 +249,7 @@ test('a source that changes its configuration all the time is given up', (t) => 
   t.true(tracks.length < 100);
 });
 
-test('another sampling rate goes on in its own timebase', (t) => {
+test('a new sampling rate goes on in its own timebase', (t) => {
   const { publication, packets } = setUpPublication(t);
   publication.data(ONLY_AUDIO);
   publication.audio(sound.config, 0);
@@ -265,7 +265,7 @@ test('another sampling rate goes on in its own timebase', (t) => {
   );
 });
 
-test('another codec in mid-stream', (t) => {
+test('a new codec in mid-stream becomes a new track', (t) => {
   const { publication, packets, tracks } = setUpPublication(t);
   const hevc = vector('h265-main.mp4');
   publication.data(ONLY_VIDEO);
@@ -392,7 +392,7 @@ test('AV1 whose configuration comes with its key frame', (t) => {
   t.like(tracks[0]?.[0], { codec: 'AV1', width: 1280, height: 720 });
 });
 
-test('AV1 whose record tells another sequence header than its key frame begins with that of the key frame', (t) => {
+test('AV1 whose record has another sequence header than its key frame begins with that of the key frame', (t) => {
   const { publication, tracks, packets } = setUpPublication(t);
   const mp4 = vector('av1-svt.mp4');
   publication.data(ONLY_VIDEO);
@@ -439,7 +439,7 @@ test('AAC whose frames have ADTS headers and no sequence header is played', (t) 
   );
 });
 
-test('AAC without a sequence header is told of once, and plays when one comes', (t) => {
+test('AAC without a sequence header is reported once, and plays when one comes', (t) => {
   const { publication, packets, lines } = setUpPublication(t);
   publication.data(ONLY_AUDIO);
   for (let i = 0; i < 5; i++) publication.audio(tone(i), i * 21);

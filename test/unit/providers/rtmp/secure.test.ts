@@ -82,7 +82,7 @@ test('the certificate goes by the name that is asked for, and a new one is for n
   await client.call('createStream', null);
 });
 
-test('who speaks the wrong one of the two is told of in the log', async (t) => {
+test('an RTMP client that uses TLS on the plain port, or the reverse, is logged as such', async (t) => {
   const { port, tlsPort, messages, server } = await start(t, ['localhost']);
   for (const digest of [undefined, 0] as const) {
     const plain = connect(tlsPort, '127.0.0.1').on('error', () => {});
@@ -100,7 +100,7 @@ test('who speaks the wrong one of the two is told of in the log', async (t) => {
   await until('all are gone', () => server.sessions === 0);
 });
 
-test('without a certificate connections are refused, until there is one', async (t) => {
+test('connections to RTMP over TLS without a certificate are rejected, until there is one', async (t) => {
   const { tlsPort, load, messages, server } = await start(t, []);
   await t.throwsAsync(openTls(t, tlsPort), { code: 'ECONNRESET' });
   t.true(messages().includes('RTMP publisher refused: no certificate is loaded'));
@@ -109,7 +109,7 @@ test('without a certificate connections are refused, until there is one', async 
   t.is(shownName(await openTls(t, tlsPort)), 'late');
 });
 
-test('behind PROXY protocol the client of the header is the client', async (t) => {
+test('the client of an RTMP connection with a PROXY header is the one in the header', async (t) => {
   const proxyNetworks = new BlockList();
   proxyNetworks.addSubnet('127.0.0.0', 8);
   const { tlsPort, publish } = await start(t, ['localhost'], { proxyNetworks });
@@ -123,7 +123,7 @@ test('behind PROXY protocol the client of the header is the client', async (t) =
   });
 });
 
-test('too many that do not shake hands make the oldest give way, and publishers stay', async (t) => {
+test('the oldest of too many connections without a handshake gives way, and publishers stay', async (t) => {
   const { tlsPort, server, messages } = await start(t, ['localhost']);
   const client = await RtmpClient.publish('live', { port: tlsPort, servername: 'localhost' });
   t.teardown(() => client.close());

@@ -288,7 +288,7 @@ const REFUSALS: readonly (readonly [string, Partial<RtmpClientOptions>, RtmpSetu
 ];
 
 for (const [name, options, setup, message] of REFUSALS) {
-  test(`refuse ${name}`, async (t) => {
+  test(`an RTMP session is rejected: ${name}`, async (t) => {
     const server = await setUp(t, setup);
     await t.throwsAsync(server.connect(options), { message });
     await until('the session is gone', () => server.server.sessions === 0);
@@ -309,7 +309,7 @@ test('the virtual host is chosen by the host of the URL', async (t) => {
   t.is(server.server.sessions, 1);
 });
 
-test('an application is made of the template for who publishes, not for who only connects or is refused', async (t) => {
+test('an application is made of the template for a publisher, not for a client that only connects or is rejected', async (t) => {
   const server = await setUp(t);
   const reading = readConfig(VirtualHost, {
     name: 'on-demand',
@@ -349,7 +349,7 @@ test('a name that is taken changes hands where duplicates are not blocked', asyn
   t.is(server.recordings[1]?.closed, undefined);
 });
 
-test('no more publishers than the application takes', async (t) => {
+test('publishers of an application are limited', async (t) => {
   const server = await setUp(t, { rtmp: { maxConnection: 1 } });
   const first = await server.publish('one');
   await t.throwsAsync(server.publish('two'), { message: /NetStream.Publish.Failed: Too many connections: at most 1/ });
@@ -398,7 +398,7 @@ test('playing is refused in so many words', async (t) => {
   await client.ended();
 });
 
-test('a stream that is deleted elsewhere tells its publisher and hangs up', async (t) => {
+test('a stream that is deleted elsewhere notifies its publisher and disconnects it', async (t) => {
   const server = await setUp(t);
   const client = await server.publish();
   sendMedia(client);
@@ -448,7 +448,7 @@ test('a connection may create as many streams as it may publish', async (t) => {
   );
 });
 
-test('what is logged after a stream has ended names it no more', async (t) => {
+test('log lines after the end of a stream no longer name it', async (t) => {
   const server = await setUp(t);
   const client = await server.publish('one');
   client.command('FCUnpublish', 9, null, 'one');
@@ -492,7 +492,7 @@ test('a second stream on a connection that publishes is refused, the first goes 
   t.is(server.recordings[0]?.input.name, 'one');
 });
 
-test('faults of media are told with the stream they belong to', async (t) => {
+test('faults of media are logged with the stream they belong to', async (t) => {
   const server = await setUp(t);
   const client = await server.publish('broken');
   client.video(Buffer.from([0x91, ...Buffer.from('nope'), 0]), 0);
@@ -527,7 +527,7 @@ test('a malformed data message is counted and the publisher goes on, a malformed
   t.regex(server.reasons()[0] ?? '', /unknown AMF0 marker 0xff/);
 });
 
-test('a malformed data message of who publishes nothing ends the session', async (t) => {
+test('a malformed data message of a client that publishes nothing ends the session', async (t) => {
   const server = await setUp(t);
   const client = await server.connect();
   client.message(ChunkStream.Audio, MessageType.DataAmf0, 0, Buffer.of(0xff));
@@ -594,7 +594,7 @@ for (const [name, misbehave, reason] of MISBEHAVIOUR) {
   });
 }
 
-test('all sessions together hold so many unfinished messages; who holds most ends, and gives back what it held', async (t) => {
+test('unfinished messages of all sessions together are limited; the session with the most ends, and gives back what it held', async (t) => {
   const server = await setUp(t, { rtmp: { firstMediaWaitTimeoutMs: 60_000 } });
   const length = 8 * 1024 * 1024;
   // The beginning of a video message of 8 MiB.
@@ -617,7 +617,7 @@ test('all sessions together hold so many unfinished messages; who holds most end
   await until('another one publishes all the same', () => server.recordings.some(({ packets }) => packets.length > 0));
 });
 
-test('what is no RTMP at all ends the session', async (t) => {
+test('bytes that are no RTMP end the session', async (t) => {
   const server = await setUp(t);
   const socket = connect(server.port, '127.0.0.1');
   socket.on('error', () => {}).resume();

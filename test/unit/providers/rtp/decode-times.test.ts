@@ -11,7 +11,7 @@ test('pictures in order are decoded when they are shown', (t) => {
   t.deepEqual(run(new DecodeTimes(), [5, 6, 7, 9, 10]), [5, 6, 7, 9, 10]);
 });
 
-test('where the configuration tells, the first times are right already', (t) => {
+test('decode times are right from the first frame where the configuration describes the order', (t) => {
   const times = new DecodeTimes();
   times.expect(1);
   t.deepEqual(run(times, [0, 3, 1, 2, 6, 4, 5, 9, 7, 8]), [-0.5, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
@@ -20,7 +20,7 @@ test('where the configuration tells, the first times are right already', (t) => 
   t.deepEqual(run(pyramid, [0, 4, 2, 1, 3, 8, 6, 5, 7]), [-1, -0.5, 0, 1, 2, 3, 4, 5, 6]);
 });
 
-test('where pictures that are missing tell, all times are right, from the first one with its step', (t) => {
+test('decode times are right from the first missing frame with its step on', (t) => {
   const known = new DecodeTimes();
   known.expect(2, 3600);
   t.deepEqual(run(known, [0, 3, 2, 1, 6, 5, 4]), [-2, -1, 0, 1, 2, 3, 4]);
@@ -44,7 +44,7 @@ test('where pictures that are missing tell, all times are right, from the first 
   );
 });
 
-test('where it does not, they are right after some pictures', (t) => {
+test('decode times of an unknown order are right after some frames', (t) => {
   const times = new DecodeTimes();
   times.expect(undefined);
   const order = [0, 4, 2, 1, 3, 8, 6, 5, 7, 12, 10, 9, 11, 16, 14, 13, 15];
@@ -55,7 +55,7 @@ test('where it does not, they are right after some pictures', (t) => {
   t.deepEqual(decoded.slice(8), [5, 6, 7, 8, 9, 10, 11, 12, 13]);
 });
 
-test('whatever comes, each time is later than the one before', (t) => {
+test('each decode time is later than the one before, whatever comes', (t) => {
   const random = seeded(3);
   for (let run = 0; run < 50; run++) {
     const times = new DecodeTimes();
@@ -69,7 +69,7 @@ test('whatever comes, each time is later than the one before', (t) => {
   }
 });
 
-test('it begins anew', (t) => {
+test('decode times begin anew', (t) => {
   const times = new DecodeTimes();
   run(times, [100, 101]);
   times.restart();

@@ -52,7 +52,7 @@ function setUp(t: ExecutionContext, sps: SpsOptions = {}) {
   return { lane, units, passed, first, send };
 }
 
-test('picture order counts tell where pictures are to come', (t) => {
+test('picture order counts give the order of frames', (t) => {
   const order = new FrameOrder(box(vector('h264-high-bframes.mp4'), 'avcC'));
   const units = samples(vector('h264-high-bframes.mp4'));
   t.deepEqual(
@@ -74,7 +74,7 @@ test('picture order counts tell where pictures are to come', (t) => {
   t.deepEqual([0, 1, 2, 3, 4, 8, 9].map(reorderedIn), [0, 0, 1, 2, 2, 3, 4]);
 });
 
-test('without reorder numbers: B-frames have their decoding times from the first picture on', (t) => {
+test('B-frames without reorder numbers have their decoding times from the first frame on', (t) => {
   const { units, send } = setUp(t);
   const order = [0, 3, 1, 2, 6, 4, 5, 9, 7, 8, 12, 10, 11];
   for (const picture of order) send(picture, 0);
@@ -95,7 +95,7 @@ test('without reorder numbers: B-frames have their decoding times from the first
   t.is(meter.read().framerateAvg, 25);
 });
 
-test('without reorder numbers: pictures in order are decoded when they are shown', (t) => {
+test('frames in order without reorder numbers are decoded when they are shown', (t) => {
   const { units, send } = setUp(t);
   for (let i = 0; i < 30; i++) send(i, i < 15 ? 0 : 15);
   t.is(units.length, 30);
@@ -132,7 +132,7 @@ test('the first picture waits for the second, all else behind it, and not for lo
   t.deepEqual(closed.passed, [5]);
 });
 
-test('what tells that it has no B-frames waits for nothing', (t) => {
+test('a track that declares no B-frames waits for nothing', (t) => {
   const { units, send } = setUp(t, { profile: 66 });
   send(0, 0);
   t.is(units.length, 1);

@@ -61,7 +61,7 @@ function setUp(t: ExecutionContext): [Stream, Stream] {
   }) as [Stream, Stream];
 }
 
-test('what a sender reports of its own stream is believed, also in front of it', (t) => {
+test('sender reports of a track are believed, also when they come before its packets', (t) => {
   const [one, other] = setUp(t);
   other.report(1, 10_000, 100);
   other.send(0, 100, 0);
@@ -82,13 +82,13 @@ test('a report of another source moves nothing, in front of the stream or behind
   t.is(one.times.at(-1), 1.98);
 });
 
-test('packets that never came are told', (t) => {
+test('packets that never came are reported', (t) => {
   const [one] = setUp(t);
   for (const sequence of [65_534, 65_535, 3, 4]) one.send(sequence, sequence, 0);
   t.deepEqual(one.lost, [3]);
 });
 
-test('pictures are shown at their times, also where nothing tells that they are reordered', (t) => {
+test('frames are shown at their times, also where nothing declares that they are reordered', (t) => {
   const shown: number[] = [];
   const faults = new FaultLog(pino({ level: 'silent' }));
   t.teardown(() => faults.close());

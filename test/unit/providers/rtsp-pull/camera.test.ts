@@ -21,7 +21,7 @@ async function playing(t: ExecutionContext, camera: FakeCamera, user = '') {
   return played;
 }
 
-test('a camera is asked in order, and told that nobody watches any more', async (t) => {
+test('a camera is asked in order, and notified when there are no viewers any more', async (t) => {
   const camera = await FakeCamera.start(t);
   const played = await playing(t, camera);
   t.deepEqual(
@@ -86,7 +86,7 @@ test('Digest: a challenge is met, and met again when it is stale; a wrong passwo
   for (const { uri } of camera.requests) t.notRegex(uri, /pass/);
 });
 
-test('who sends its clients elsewhere is followed, not for ever, and not with the password', async (t) => {
+test('an RTSP redirect is followed, not for ever, and not with the password', async (t) => {
   const target = await FakeCamera.start(t, {
     answer: ({ headers }) =>
       headers['authorization'] === undefined
@@ -111,7 +111,7 @@ test('who sends its clients elsewhere is followed, not for ever, and not with th
   await t.throwsAsync(playRtsp(t, camera.url('live')), { message: /pulling from/ });
 });
 
-test('who sends its clients elsewhere later is followed, too', async (t) => {
+test('an RTSP redirect of a later request is followed, too', async (t) => {
   const target = await FakeCamera.start(t);
   for (const late of ['SETUP', 'PLAY']) {
     const camera = await FakeCamera.start(t, {
@@ -243,7 +243,7 @@ test('channels and a session other than asked for, and answers without a number'
   t.is(camera.requests.at(-1)?.headers['session'], 'abc');
 });
 
-test('what a server asks is answered', async (t) => {
+test('requests of an RTSP server are answered', async (t) => {
   const camera = await FakeCamera.start(t);
   const played = await playing(t, camera);
   let answers = '';
@@ -258,7 +258,7 @@ test('what a server asks is answered', async (t) => {
   t.deepEqual(played.ends, ['the server ended the stream']);
 });
 
-test('it ends when the server hangs up, sends anything but RTSP, leaves, or is silent', async (t) => {
+test('an RTSP stream ends when the server hangs up, sends anything but RTSP, leaves, or is silent', async (t) => {
   const hungUp = await FakeCamera.start(t);
   const one = await playing(t, hungUp);
   hungUp.sockets[0]?.end();
@@ -328,7 +328,7 @@ test('a server that does not answer, or describes nothing, is a failure', async 
   await until('the session is given back', () => refusing.methods().at(-1) === 'TEARDOWN');
 });
 
-test('reports tell how sound and picture are to each other, unless they are ignored', async (t) => {
+test('reports align audio and video, unless they are ignored', async (t) => {
   for (const [ignoresReports, apart] of [
     [false, 1],
     [true, 0],

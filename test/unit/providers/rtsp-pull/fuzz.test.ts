@@ -81,7 +81,7 @@ async function converse(
   }
 }
 
-test('what a server says and sends, broken anywhere, is played or refused', async (t) => {
+test('broken answers and packets of an RTSP server are played or rejected', async (t) => {
   const random = new Random(41);
   const { answers, media } = rtspConversation(CAMERA_SDP);
   const outcomes = { played: 0, refused: 0 };

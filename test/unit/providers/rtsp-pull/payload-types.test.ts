@@ -27,7 +27,7 @@ test('packets of a payload type that is not described are no gap in those that a
   t.true(times.every((dts, i) => i === 0 || dts - (times[i - 1] as number) === 3600));
 });
 
-test('every format of a section may come: the first packet tells which', async (t) => {
+test('every format of a section may come: the first packet decides which', async (t) => {
   const sdp = CAMERA_SDP.replace('m=video 0 RTP/AVP 96', 'm=video 0 RTP/AVP 97 96 98')
     .replace('a=rtpmap:96', 'a=rtpmap:97 H265/90000\r\na=rtpmap:98 H264/90000\r\na=rtpmap:96')
     .replace('RTP/AVP 8', 'RTP/AVP 0 8');
@@ -62,7 +62,7 @@ test('a form that is not taken is passed over for one that is', async (t) => {
   t.deepEqual(played.ends, []);
 });
 
-test('why nothing of what comes is of use is told to who asks', async (t) => {
+test('a source without usable packets says why', async (t) => {
   const camera = await FakeCamera.start(t);
   const log = pino({ level: 'silent' });
   const played = await playRtsp(t, camera.url(), { log });

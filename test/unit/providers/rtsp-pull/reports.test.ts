@@ -6,7 +6,7 @@ import { LocalClock } from '../../../../src/providers/intake/local-clock.ts';
 import { RtspIngest } from '../../../../src/providers/rtsp-pull/ingest.ts';
 import { writeRtpHeader } from '../../../../src/protocols/rtp/header.ts';
 
-test('senders are told every five seconds what came of theirs', (t) => {
+test('senders receive a report on their media every five seconds', (t) => {
   mock.timers.enable({ apis: ['setInterval'] });
   t.teardown(() => mock.timers.reset());
   const log = pino({ level: 'silent' });

@@ -31,7 +31,7 @@ test('channels that a server chooses are those of its tracks, in whatever order'
   }
 });
 
-test('a server that tells the same channels twice means those that were asked for', async (t) => {
+test('a server that gives the same channels twice means those that were asked for', async (t) => {
   const camera = await FakeCamera.start(t, {
     answer: ({ method }) =>
       method === 'SETUP' ? '200 OK\r\nSession: 1\r\nTransport: RTP/AVP/TCP;interleaved=0-1\r\n\r\n' : undefined,
@@ -76,7 +76,7 @@ test('a server that does not send in the connection, whatever it answers, is ask
   }
 });
 
-test('what cannot be had in either way is refused with both reasons, and in one way with that', async (t) => {
+test('an RTSP track that neither transport can carry is rejected with both reasons, and over one transport with that', async (t) => {
   const camera = await FakeCamera.start(t, {
     answer: ({ method, headers }) => {
       if (method !== 'SETUP') return undefined;

@@ -77,7 +77,7 @@ test.serial('tracks that come are waited for until their reports have come', (t)
   t.deepEqual(ids(), [[0, 1]]);
 });
 
-test.serial('who reports nothing is taken as it comes', (t) => {
+test.serial('packets of a sender without reports are taken as they come', (t) => {
   const { ids, send, picture } = setUp(t, [VIDEO, AAC]);
   picture();
   send(1, 0, AU);

@@ -8,7 +8,7 @@ function released(queue: HeldQueue): (string | number)[] {
   return got;
 }
 
-test('what is held is given out in its order, and is a copy', (t) => {
+test('held SRT media is returned in order, and is a copy', (t) => {
   const held = new HeldMedia({ each: 10_000, all: 10_000 });
   const queue = held.open();
   const shared = Buffer.from('one');
@@ -23,7 +23,7 @@ test('what is held is given out in its order, and is a copy', (t) => {
   t.deepEqual(released(queue), []);
 });
 
-test('of one that sends too much everything is dropped so far, and nothing of others', (t) => {
+test('media of a sender of too much is dropped so far, and that of others is not', (t) => {
   const held = new HeldMedia({ each: 2000, all: 100_000 });
   const [loud, other] = [held.open(), held.open()];
   other.data(Buffer.from('kept'));
@@ -44,7 +44,7 @@ test('pieces without content have a limit, too', (t) => {
   t.true(released(queue).length < 10);
 });
 
-test('when all of them send too much, it costs the one of which most is held', (t) => {
+test('the sender of which most is held pays when all of them send too much', (t) => {
   const held = new HeldMedia({ each: 10_000, all: 10_000 });
   const quiet = held.open();
   quiet.data(Buffer.from('kept'));

@@ -80,7 +80,7 @@ function setUp(t: ExecutionContext, plans: readonly IngestPlan[], config: Partia
   return { input, ingest, asked, failures, packets, sender };
 }
 
-test('who begins to read a stream or its output has a key frame asked for, at once and again as long as none comes', async (t) => {
+test('a new reader of a WebRTC stream or its output has key frames requested, at once and again as long as none comes', async (t) => {
   const { input, ingest, asked } = setUp(t, [plan('audio', 'OPUS'), plan('video', 'VP8')]);
   const output = input.addOutput('stream');
   output.read({ packet: () => {} });

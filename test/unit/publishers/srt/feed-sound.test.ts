@@ -80,7 +80,7 @@ test('sound does not wait for long: pictures that go on send what is there', (t)
   );
 });
 
-test('what is behind a hole tells its own time', (t) => {
+test('audio after a gap has its own time', (t) => {
   const audio = audioTrack();
   const { output, feed, sound } = setUp(t, [audio]);
   for (const packet of audioPackets(audio, { to: 1 }).filter((_, at) => at !== 2 && at !== 3)) output.write(packet);

@@ -108,7 +108,7 @@ const picture = (track: Track, text: string) => ({
 const CODECS = ['JPEG', 'PNG', 'WEBP', 'AVIF'] as const;
 const TYPES = { jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', avif: 'image/avif' };
 
-test('the newest picture of each codec, under its type, for nobody to keep', async (t) => {
+test('the newest thumbnail of each codec is served with its type, and not to be cached', async (t) => {
   const { goLive, get } = await open(t);
   const tracks = CODECS.map((codec, id) => imageTrack(id, codec));
   const output = goLive([...tracks, videoTrack({ id: 9 })]);
@@ -137,7 +137,7 @@ test.serial('DelayBufferTimeMs: a picture is shown later', async (t) => {
   t.is((await get('/app/stream/thumb.png')).body, 'late');
 });
 
-test('who asks for a picture wakes an encoder that rests, for the next one to be new', async (t) => {
+test('a request for a thumbnail wakes an encoder that rests, so that the next one is new', async (t) => {
   const { goLive, get } = await open(t);
   const track = imageTrack(0, 'PNG');
   const output = goLive([track]);
@@ -158,7 +158,7 @@ test('HEAD has the headers of GET and no body', async (t) => {
   t.deepEqual([statusCode, body, headers['content-length'], headers['content-type']], [200, '', '7', 'image/png']);
 });
 
-test('what is not there: 404 and why, in the words of the interface', async (t) => {
+test('a missing thumbnail is answered 404 with the reason, in the words of the interface', async (t) => {
   const { goLive, get } = await open(t);
   goLive([imageTrack(0, 'PNG'), videoTrack({ id: 1 })]);
   goLive([imageTrack(0, 'PNG')], { name: 'stream', application: 'off' });
@@ -195,7 +195,7 @@ test('names that need escaping, and the virtual host by Host', async (t) => {
   t.is((await get(url, { host: 'other.example' })).statusCode, 404);
 });
 
-test('of several tracks of one codec, the first that has a picture', async (t) => {
+test('the first of several tracks of one codec that has an image is served', async (t) => {
   const { goLive, get } = await open(t);
   const [small, large] = [imageTrack(3, 'JPEG'), imageTrack(1, 'JPEG')];
   const output = goLive([small, large]);
@@ -218,7 +218,7 @@ test('a stream that ends takes its pictures with it', async (t) => {
   t.is((await get('/app/stream/thumb.png')).statusCode, 404);
 });
 
-test('without a signed URL: 401, before anything is told of the stream', async (t) => {
+test('a thumbnail request without a signed URL gets 401, before it learns of the stream', async (t) => {
   const signedPolicy = {
     policyQueryKeyName: 'p',
     signatureQueryKeyName: 's',
@@ -235,7 +235,7 @@ test('without a signed URL: 401, before anything is told of the stream', async (
   }
 });
 
-test('CrossDomains of the publisher, else those of everybody, on errors too', async (t) => {
+test('CrossDomains of the publisher, else those of all, apply to errors too', async (t) => {
   const own = { url: ['https://own.example'] };
   const shared = { url: ['https://shared.example'], header: [{ key: 'x-own', value: 'yes' }] };
   for (const [thumbnail, origin] of [
@@ -327,7 +327,7 @@ test('guards are asked once for each request, and hear when it is answered', asy
   t.is(ends.length, 3);
 });
 
-test('who leaves before a guard has answered is noticed, and what is opened later is closed', async (t) => {
+test('a client that leaves before a guard has answered is noticed, and what is opened later is closed', async (t) => {
   const ends: string[] = [];
   const { guard, questions } = askedByHand();
   const { goLive, app } = await open(t, { admitting: { guards: [guard], webhookSessions: notedSessions(ends) } });

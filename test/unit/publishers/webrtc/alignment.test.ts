@@ -117,7 +117,7 @@ test.serial('a layer that begins with what it missed is as late as it is when it
   t.true(settled.every(({ at, time, lateMs }) => at - time <= 150 && lateMs === 0));
 });
 
-test.serial('after the source has stalled the layers are in step again', (t) => {
+test.serial('layers are in step again after the source has stalled', (t) => {
   const stage = new Stage(t, 2);
   const stall = (time: number) => (time < 4000 ? 0 : 1500);
   stage.frames(1, 0, 12_000, stall);
@@ -128,7 +128,7 @@ test.serial('after the source has stalled the layers are in step again', (t) => 
   t.true(source.every(({ at, time }) => at - time - 1500 >= 80 && at - time - 1500 < 100));
 });
 
-test.serial('what was not read while this process stood still leaves in order', (t) => {
+test.serial('packets that were not read while this process stood still leave in order', (t) => {
   const stage = new Stage(t, 2);
   stage.frames(1, 0, 8000, () => 0);
   stage.frames(0, 0, 8000, () => 100);
@@ -138,7 +138,7 @@ test.serial('what was not read while this process stood still leaves in order', 
   t.true(inOrder(stage.since(2000)));
 });
 
-test.serial('a layer far behind is not waited for, and what it lags is told', (t) => {
+test.serial('a layer far behind is not waited for, and its lag is reported', (t) => {
   const stage = new Stage(t, 2);
   stage.frames(1, 0, 8000, () => 0);
   stage.frames(0, 0, 8000, () => 1000);

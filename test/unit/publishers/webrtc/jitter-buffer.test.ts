@@ -10,11 +10,11 @@ function holds(lateness: (i: number) => number, count = 400, from = 0, schedule 
   });
 }
 
-test('what comes evenly is hardly held', (t) => {
+test('evenly arriving frames are hardly held', (t) => {
   t.true(holds(() => 0).every((hold) => Math.abs(hold - 20) < 1e-6));
 });
 
-test('what comes unsteadily leaves evenly, as late as the latest come', (t) => {
+test('unevenly arriving frames leave evenly, as late as the latest come', (t) => {
   const turns = holds((i) => (i * 37) % 101).slice(110);
   t.true(
     turns.every((turn) => Math.abs(turn - 100) < 1),
@@ -22,7 +22,7 @@ test('what comes unsteadily leaves evenly, as late as the latest come', (t) => {
   );
 });
 
-test('one that is late for once is soon forgotten, little by little', (t) => {
+test('a single late frame is soon forgotten, little by little', (t) => {
   const turns = holds((i) => (i === 50 ? 200 : 0), 1000);
   t.true((turns[49] as number) < 21);
   t.true(Math.abs((turns[50] as number) - 200) < 1);
@@ -33,11 +33,11 @@ test('one that is late for once is soon forgotten, little by little', (t) => {
   t.true((turns.at(-1) as number) < 21);
 });
 
-test('nothing is held longer than half a second', (t) => {
+test('no frame is held longer than half a second', (t) => {
   t.true(holds((i) => (i % 10) * 150).every((turn) => turn < 500.001));
 });
 
-test('behind a long pause nothing is known of what came before it', (t) => {
+test('frames after a long pause do not depend on what came before it', (t) => {
   const schedule = jitterBuffer();
   holds((i) => (i % 5) * 50, 100, 0, schedule);
   const hour = 3_600_000;

@@ -19,11 +19,11 @@ test('a layer that fails again and again is tried ever more rarely', (t) => {
   t.deepEqual(waits([2, 2, 2, 2, 2, 2]), [10, 20, 40, 80, 120, 120]);
 });
 
-test('one that lasted is tried as soon as at first', (t) => {
+test('a layer that lasted is tried again as soon as at first', (t) => {
   t.deepEqual(waits([2, 2, 60, 2, 2]), [10, 20, 10, 20, 40]);
 });
 
-test('only what had to be left waits: neither lower layers, nor what a viewer leaves', (t) => {
+test('only a layer that had to be left waits: neither lower layers, nor one that a viewer leaves', (t) => {
   const trials = new LayerTrials(3);
   trials.sent(2, false, 1000);
   trials.sent(1, false, 2000);

@@ -14,7 +14,7 @@ test('a late track does not move the clock of one that is on time; a jump of all
   t.is(clock.wallMs(61_000, MS, 117_000), 116_000, 'a stop of the source too, when all are late');
 });
 
-test('nothing was taken later than it came, though the first came late in a burst', (t) => {
+test('frames are never dated later than they came, though the first came late in a burst', (t) => {
   const clock = new MediaClock();
   const first = clock.wallMs(0, MS, 100_000);
   const second = clock.wallMs(400, MS, 100_100);

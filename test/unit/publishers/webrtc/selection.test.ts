@@ -66,7 +66,7 @@ test('renditions of tracks that are not there and names that are taken are left 
   t.deepEqual(choices([H265, AAC], renditions), []);
 });
 
-test('what an encoder is about to put out can be chosen, what it has failed to can not', (t) => {
+test('a rendition that an encoder is about to put out can be chosen, and one that it has failed at can not', (t) => {
   const encoder = (status: Encoder['status']): Encoder => ({ module: 'x264', status });
   const renditions = [both('a', 'high'), both('b', 'low'), both('c', 'other')];
   const awaited = [
@@ -76,14 +76,14 @@ test('what an encoder is about to put out can be chosen, what it has failed to c
   t.deepEqual(names(choices([HIGH, SOUND], renditions, awaited)), [['a', 'b']]);
 });
 
-test('sound alone is there for those who want it, and where there is nothing else', (t) => {
+test('audio alone is there for viewers that want it, and where there is nothing else', (t) => {
   const renditions = [both('a', 'high'), { name: 'b', audioVariantName: 'sound' }];
   t.deepEqual(names(choices([HIGH, SOUND], renditions)), [['a']]);
   t.deepEqual(names(choices([HIGH, SOUND], renditions, [], true)), [['a', 'b']]);
   t.deepEqual(names(choices([SOUND], renditions)), [['a', 'b']]);
 });
 
-test('of several tracks of a variant a rendition has the one that it names, or the first', (t) => {
+test('a rendition has that of several tracks of a variant that it names, or the first', (t) => {
   const renditions = [
     both('a', 'high', 'voices'),
     { ...both('b', 'high', 'voices'), audioIndex: 1 },

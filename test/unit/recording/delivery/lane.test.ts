@@ -5,7 +5,7 @@ import { virtualTime } from '../../../support/time/virtual-time.ts';
 
 const HOUR_MS = 3600_000;
 
-test.serial('several run at once, each once', async (t) => {
+test.serial('several deliveries run at once, each once', async (t) => {
   let running = 0;
   let most = 0;
   const done: string[] = [];
@@ -48,7 +48,7 @@ test.serial('a failure pauses all, longer and longer, then one at a time asks', 
   t.is(events.filter((event) => event.startsWith('recovered')).length, 1);
 });
 
-test.serial('one that fails again and again does not keep the others from being done', async (t) => {
+test.serial('a delivery that fails again and again does not keep the others from being done', async (t) => {
   virtualTime(t);
   const done: string[] = [];
   const lane = openLane(async (name) => {

@@ -35,7 +35,7 @@ ${WAITS}
   );
 });
 
-test('OpenMetrics for who prefers it, whatever was asked for before', async (t) => {
+test('metrics are OpenMetrics for a scraper that prefers it, whatever was requested before', async (t) => {
   const exposition = new Exposition(FAMILIES);
   await exposition.scrape(undefined);
   const { contentType, body } = await exposition.scrape(
@@ -46,7 +46,7 @@ test('OpenMetrics for who prefers it, whatever was asked for before', async (t) 
   t.true(body.endsWith('kiln_wait_seconds_count{kind="x"} 4\n# EOF\n'));
 });
 
-test('text for who does not', async (t) => {
+test('metrics are text for any other scraper', async (t) => {
   const exposition = new Exposition(FAMILIES);
   for (const accept of [
     '',
@@ -71,7 +71,7 @@ function slow(name: string): Family {
   });
 }
 
-test('a scrape that takes long lets the event loop turn, and who asks meanwhile gets the same', async (t) => {
+test('a scrape that takes long lets the event loop turn, and simultaneous ones get the same', async (t) => {
   const families = ['kiln_a', 'kiln_b', 'kiln_c', 'kiln_d'].map(slow);
   const exposition = new Exposition(families);
   let turns = 0;
@@ -88,7 +88,7 @@ test('a scrape that takes long lets the event loop turn, and who asks meanwhile 
   t.not(exposition.scrape(undefined), first);
 });
 
-test('two families of one name are a mistake', (t) => {
+test('two metric families of one name are an error', (t) => {
   const twice = [gauge('kiln_level', 'A.', () => 1), counter('kiln_level_total', 'B.', () => 1)];
   t.throws(() => new Exposition(twice), { message: /kiln_level has already been registered/ });
 });

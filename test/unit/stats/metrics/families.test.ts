@@ -58,7 +58,7 @@ test('encoders: their processes, and the media that those before them put out', 
   t.is(runs.mediaSeconds(new InputStream('other', input.source, new Counters())), 0);
 });
 
-test('media workers', async (t) => {
+test('metrics of media workers', async (t) => {
   const workers = [{ index: 0, pid: process.pid, sessions: 3 }];
   const body = await scrape(mediaWorkerFamilies({ workers, died: 1 }));
   t.true((valueOf(body, 'kiln_media_worker_cpu_seconds_total', { worker: '0' }) ?? 0) > 0);
@@ -68,7 +68,7 @@ test('media workers', async (t) => {
   t.deepEqual(linesOf(gone, 'kiln_media_worker_cpu_seconds_total'), []);
 });
 
-test('playlists', async (t) => {
+test('metrics of playlists', async (t) => {
   const counts = new PlaylistCounts();
   counts.answered('part', 200);
   counts.answered('part', 200);
@@ -84,7 +84,7 @@ test('playlists', async (t) => {
   t.is(valueOf(await scrape(families), 'kiln_playlist_part_delay_seconds_count', { protocol: 'llhls' }), 1);
 });
 
-test('tasks and channels', async (t) => {
+test('metrics of tasks and channels', async (t) => {
   const counts = new TaskCounts();
   Object.assign(counts.of('record'), { started: 3, failed: 2, takenOver: 1 });
   counts.of('push');
@@ -100,7 +100,7 @@ test('tasks and channels', async (t) => {
   t.is(valueOf(body, 'kiln_channel_state', { channel: 'news', state: 'playing' }), 0);
 });
 
-test('calls', async (t) => {
+test('metrics of calls between nodes', async (t) => {
   const api = new CallCounts();
   api.add('GET', '/v1/version', 200, 0.002);
   api.add('GET', '/v1/version', 401, 0.2);
@@ -144,7 +144,7 @@ test('the cluster of a node that is alone', async (t) => {
   t.is(valueOf(body, 'kiln_relay_feeds', { way: 'branch' }), 3);
 });
 
-test("other nodes' streams are counted once, whatever they are played by, while anybody plays their files", async (t) => {
+test('metrics count streams of other nodes once, whatever they are played by, while viewers play their files', async (t) => {
   const cluster = await openAlone();
   t.teardown(() => cluster.close());
   const registry = sampleRegistry();

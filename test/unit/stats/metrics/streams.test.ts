@@ -35,7 +35,7 @@ function session(id: string, kind: PublisherKind) {
   return { id, kind, createdTime: 0, out: new Flow(0), kick: () => {} };
 }
 
-test('what is measured of a stream and its tracks', async (t) => {
+test('metrics of a stream and its tracks', async (t) => {
   const { application, scrape } = setUp();
   const { input, tracks, output } = publish(application, 'live');
   const [video] = tracks;
@@ -118,7 +118,7 @@ test('packets that a slow reader loses are counted', async (t) => {
   t.is(valueOf(body, 'kiln_stream_slow_readers_total', { stream: 'live' }), 1);
 });
 
-test('what is lost on the way in, and how unevenly the rest arrives', async (t) => {
+test('metrics of lost packets and of jitter on the way in', async (t) => {
   const { application, scrape } = setUp();
   const { input, tracks } = publish(application, 'live');
   input.counters.lost(3);

@@ -111,7 +111,7 @@ for (const [what, entry, destination] of [
     ['rtmp', 'rtmps://host/app', 'a secret key'],
   ],
 ] as const) {
-  test(`a push with ${what}`, (t) => {
+  test(`a stream map may hold a push with ${what}`, (t) => {
     const spec = pushed(`<StreamName>*</StreamName>${entry}`, outputOf('a&b', 'a&b_o'));
     t.deepEqual([spec?.protocol, spec?.url, spec?.streamKey], [...destination]);
   });

@@ -22,7 +22,7 @@ function questions() {
 /** Until all that is settled has been heard of. */
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test.serial('what is answered in time is asked once', async (t) => {
+test.serial('a request that is answered in time is sent once', async (t) => {
   const { asked, ask } = questions();
   const answer = hedged(ask, [300, 600]);
   mock.timers.tick(299);
@@ -33,7 +33,7 @@ test.serial('what is answered in time is asked once', async (t) => {
 });
 
 test.serial(
-  'what is not answered is asked again after each pause; the first answer counts, and later ones are told of',
+  'a request that is not answered is sent again after each pause; the first answer counts, and later ones are reported',
   async (t) => {
     const { asked, ask } = questions();
     const late: string[] = [];
@@ -65,7 +65,7 @@ test.serial('a failure is waited out while another question is open', async (t) 
   t.is(await answer, 'slow');
 });
 
-test.serial('when all that were asked have failed, nobody else is asked', async (t) => {
+test.serial('no other node is asked when all that were asked have failed', async (t) => {
   const { asked, ask } = questions();
   const answer = hedged(ask, [300, 600]);
   asked[0]?.reject(new Error('refused'));

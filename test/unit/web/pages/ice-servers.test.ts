@@ -34,7 +34,7 @@ test('a page reads what the server writes', (t) => {
   ]);
 });
 
-test('other links, and what is no link, name no server', (t) => {
+test('other Link headers, and malformed ones, name no server', (t) => {
   t.deepEqual(iceServersOf('<style.css>; rel=preload; as=style, <stun:a>; REL=ice-server'), [{ urls: 'stun:a' }]);
   for (const links of ['', ',', '<', '<stun:a>', '<stun:a>; rel="ice-server', 'stun:a; rel="ice-server"'])
     t.deepEqual(iceServersOf(links), [], links);

@@ -22,7 +22,7 @@ function asked(counts: (now: number) => number, { everyMs = 250, untilMs = 60_00
 
 const FLOWING = (now: number): number => Math.floor(now / 20);
 
-test('what flows is not asked about', (t) => {
+test('flowing media causes no request', (t) => {
   t.deepEqual(asked(FLOWING), []);
 });
 
@@ -33,7 +33,7 @@ test('a silence is noticed after a second, again after twice as long each time, 
   );
 });
 
-test('nothing at all from the beginning is a silence, too', (t) => {
+test('a stream without any media from the beginning is silent, too', (t) => {
   t.deepEqual(
     asked(() => 0, { untilMs: 4000 }),
     [1000, 3000],
@@ -44,7 +44,7 @@ test('a stream with a frame now and then is asked about once', (t) => {
   t.is(asked((now) => Math.floor(now / 1400)).length, 1);
 });
 
-test('after half a minute without a silence the next one is noticed after a second again', (t) => {
+test('the next silence after half a minute without one is noticed after a second again', (t) => {
   const pauses = (now: number): number => (now > 5000 && now < 9000 ? 5000 : now > 50_000 ? 50_000 : now);
   t.deepEqual(asked(pauses, { untilMs: 52_000 }), [6000, 8000, 51_000]);
 });

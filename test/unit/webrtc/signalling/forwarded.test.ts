@@ -20,7 +20,7 @@ test('the client is the nearest that no proxy of ours is', (t) => {
   t.is(forwarded(from('10.0.0.1'), proxies).ip, '10.0.0.1');
 });
 
-test('nobody else is believed, and nothing that is no address', (t) => {
+test('forwarded addresses are believed from proxies only, and only if they are addresses', (t) => {
   t.is(forwarded(from('203.0.113.5', '198.51.100.7'), proxies).ip, '203.0.113.5');
   t.is(forwarded(from('10.0.0.1', '198.51.100.7'), undefined).ip, '10.0.0.1');
   t.is(forwarded(from('10.0.0.1', 'unknown'), proxies).ip, '10.0.0.1');

@@ -47,7 +47,7 @@ test('an answer that is none leaves the outcome unknown', async (t) => {
   }
 });
 
-test("a session of this node, or of none, is nobody else's", async (t) => {
+test('a session of this node, or of none, is not forwarded', async (t) => {
   const { asking } = pair();
   for (const key of ['key.of a', 'key.of c', 'key']) t.is(await asking.ask({ ...REQUEST, key }), undefined);
   t.true(asking.newKey().endsWith('.of a'));

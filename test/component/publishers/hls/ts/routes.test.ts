@@ -57,7 +57,7 @@ const child = async ({ get }: { get: (url: string) => Promise<{ body: string }> 
   inPlace(lines((await get(master)).body)[0] as string, master);
 type Media = HLS.types.MediaPlaylist;
 
-test('nothing is there before the first segment, and everything after it', async (t) => {
+test('HLS with MPEG-TS holds requests before the first segment, and serves all files after it', async (t) => {
   const { get, advance, publishers } = await live(t);
   const held = get(MASTER);
   const waiting = () => publishers.reduce((sum, publisher) => sum + publisher.waiting, 0);
@@ -139,7 +139,7 @@ test('the media playlist has the newest segments, and each of them is there', as
   t.deepEqual(range.rawPayload, parts[0]?.subarray(188, 376));
 });
 
-test('what an encoder sends is decoded without a fault, whoever asks for which segment first', async (t) => {
+test('HLS with MPEG-TS from an encoder decodes without errors, whatever the order of requests for segments', async (t) => {
   const packets = codedPackets({ video: { codec: 'H264', gop: 25 }, audio: 'AAC', seconds: 6.5 });
   const server = await live(t, { hls: { segmentDuration: 1, segmentCount: 6 } }, tracksOf(packets));
   for (const packet of packets) server.output.write(packet);
@@ -242,7 +242,7 @@ test('players need a session, are counted and listed, and can be thrown out', as
   t.true(input.kicked.has('one'));
 });
 
-test('no more players come in than MaxConnection allows', async (t) => {
+test('players of HLS with MPEG-TS are limited by MaxConnection', async (t) => {
   const server = await live(t, { hls: { maxConnection: 1 } });
   server.advance(4.2);
   const first = await child(server);
@@ -250,7 +250,7 @@ test('no more players come in than MaxConnection allows', async (t) => {
   t.is((await server.get(first)).statusCode, 200);
 });
 
-test('in origin mode there is no session, and names are the same on every origin', async (t) => {
+test('HLS with MPEG-TS in origin mode has no session, and the same names on every origin', async (t) => {
   const open = async () => {
     const server = await live(t, {
       hls: {
@@ -325,7 +325,7 @@ test('access control for hlsv3 shuts the door as long as nothing can check it', 
   t.is((await server.get('/app/stream/llhls.m3u8')).statusCode, 200);
 });
 
-test('a sound that is told of and does not come is not waited for, and is there when it comes', async (t) => {
+test('an announced audio track that does not come is not waited for, and is there when it comes', async (t) => {
   const server = await live(t);
   const write = (...packets: readonly Packet[][]) =>
     interleaved(...packets).forEach((packet) => server.output.write(packet));

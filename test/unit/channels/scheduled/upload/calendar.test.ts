@@ -44,7 +44,7 @@ function times(...lines: string[]): string[] {
   );
 }
 
-test('each event is a program', (t) => {
+test('each event of a calendar is a program', (t) => {
   const { programs, until } = readCalendarPrograms(
     calendar(
       ...event(
@@ -174,7 +174,7 @@ test('events recur daily or weekly', (t) => {
   t.deepEqual(recur('FREQ=DAILY;COUNT=5', '20200101T120000Z'), [], 'all of it is over');
 });
 
-test('another event or a cancellation may replace one occurrence', (t) => {
+test('an occurrence may be replaced by another event or a cancellation', (t) => {
   t.deepEqual(
     times(
       ...event('UID:a', 'DTSTART:20260326T120000Z', 'RRULE:FREQ=DAILY;COUNT=4'),
@@ -187,7 +187,7 @@ test('another event or a cancellation may replace one occurrence', (t) => {
   );
 });
 
-test('of many occurrences as many are kept as a schedule may have, without a gap', (t) => {
+test('occurrences of a calendar are kept up to the limit of a schedule, without a gap', (t) => {
   const lines = Array.from({ length: 900 }, (_, n) => {
     const time = new Date(Date.UTC(2026, 2, 20) + n * 60_000).toISOString().replaceAll(/[-:]|\.\d+/g, '');
     return event(
@@ -202,7 +202,7 @@ test('of many occurrences as many are kept as a schedule may have, without a gap
   t.is(lastDay.length, 900);
 });
 
-test('what is wrong is told with its line', (t) => {
+test('a fault in a calendar is reported with its line', (t) => {
   const start = 'DTSTART:20260326T120000Z';
   for (const [lines, wanted] of [
     [event('SUMMARY:x'), 'line 3, column 1: the event has no DTSTART'],
@@ -261,7 +261,7 @@ test('a zone whose clocks were set often is read quickly, whatever recurs in it'
   t.regex(t.throws(tooLong).message, /^line 2505, column 1: the zone has more than 500 changes of its clocks$/);
 });
 
-test('what costs much is limited', (t) => {
+test('the number of dates that a calendar excludes is limited', (t) => {
   const dates = Array.from({ length: 10_001 }, () => '20260327T120000Z').join(',');
   const excluding = () => readCalendarPrograms(calendar(...event('DTSTART:20260326T120000Z', `EXDATE:${dates}`)), NOW);
   t.regex(t.throws(excluding).message, /^line 5, column 1: the calendar has more than 10000 dates in EXDATE$/);

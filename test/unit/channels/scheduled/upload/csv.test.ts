@@ -17,7 +17,7 @@ const EMPTY = {
   programs: [],
 };
 
-test('each line is an item, of the program before unless it has a time', (t) => {
+test('each line of CSV is an item, of the program before unless it has a time', (t) => {
   const programs = readCsvPrograms(SAMPLE);
   t.deepEqual(programs, [
     {
@@ -58,7 +58,7 @@ test('columns may come in any order, and most of them may be missing', (t) => {
   t.deepEqual(readCsvPrograms('url,scheduled\r\n\r\n'), []);
 });
 
-test('what is wrong is told with its line and column', (t) => {
+test('a fault in a CSV schedule is reported with its line and column', (t) => {
   const head = 'program,scheduled,url,duration,repeat\n';
   for (const [text, wanted] of [
     ['', 'line 1, column 1: the line with the names of the columns is missing'],

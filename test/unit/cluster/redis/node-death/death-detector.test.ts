@@ -95,7 +95,7 @@ test('a refusal says nothing of a node that was never reached from here', async 
   t.deepEqual(asked, []);
 });
 
-test('one that is not watched is looked at when a call is refused, and left when it answers', async (t) => {
+test('a node that is not watched is checked when a call is refused, and left alone when it answers', async (t) => {
   const { deathDetector, c, asked, setRows } = open(t, false);
   const d = row('d');
   setRows([row('b'), row('c', 'lost'), row('d', 'lost')]);

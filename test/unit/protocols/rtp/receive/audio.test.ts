@@ -26,7 +26,7 @@ test('AAC: several units of a packet, each at its time (RFC 3640 section 3.3.6)'
   ]);
 });
 
-test('AAC of which nothing is told: packets tell whether their units have headers', (t) => {
+test('AAC without any description: packets show whether their units have headers', (t) => {
   const { depacketizer, out } = take('mpeg4-generic', {}, 48_000);
   depacketizer.push(packet('2101 0203 0405', { marker: true }));
   t.is(typeof out[0], 'string');
@@ -44,7 +44,7 @@ test('AAC of which nothing is told: packets tell whether their units have header
   ]);
 });
 
-test('AAC of which a configuration alone is told: with headers, or without', (t) => {
+test('AAC with a configuration alone: packets have headers, or not', (t) => {
   const bare = take('mpeg4-generic', { config: '1190' }, 48_000);
   bare.depacketizer.push(packet('2101 0203', { marker: true }));
   const headed = take('mpeg4-generic', { config: '1190' }, 48_000);
@@ -64,7 +64,7 @@ test('AAC of which a configuration alone is told: with headers, or without', (t)
   t.deepEqual(generic.out, [[bytes('001000102101'), 0]]);
 });
 
-test('AAC: a packet of more units than anybody sends is dropped', (t) => {
+test('AAC: a packet of too many units is dropped', (t) => {
   const { depacketizer, out, frames } = take('mpeg4-generic', HBR, 48_000);
   const units = (count: number) =>
     `${(16 * count).toString(16).padStart(4, '0')}${'0008'.repeat(count)}${'aa'.repeat(count)}`;

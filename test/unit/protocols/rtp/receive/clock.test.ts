@@ -35,7 +35,7 @@ function near(t: ExecutionContext, actual: number | undefined, expected: number,
   t.true(Math.abs((actual ?? NaN) - expected) <= within, `${actual} is not ${expected}`);
 }
 
-test('without reports tracks are to each other as they come, through the wraps of both', (t) => {
+test('tracks without reports are to each other as they come, through the wraps of both', (t) => {
   const clock = new RtpClock(true);
   const video = clock.track(90_000, false);
   const audio = clock.track(48_000, true);
@@ -189,7 +189,7 @@ test('several frames of one packet whose timestamp is off are not believed eithe
   }
 });
 
-test('few pictures, many at once, and a gap that the sender did count are no strays', (t) => {
+test('few frames, many at once, and a gap that the sender did count are no strays', (t) => {
   const slow = new RtpClock(false).track(90_000, false);
   for (let i = 0; i < 20; i++) near(t, slow.time(i * 4 * 90_000, i * 4000) / TICKS, i * 4);
   const cached = new RtpClock(false).track(90_000, false);
@@ -319,7 +319,7 @@ for (const [pause, isReported] of [
   });
 }
 
-test('packets that are late together, and reports that tell of no pause, move nothing', (t) => {
+test('packets that are late together, and reports of no pause, move nothing', (t) => {
   const clock = new RtpClock(true);
   const audio = clock.track(48_000, true);
   run(audio, 48_000, { from: 0, to: 2, base: 0 });
@@ -379,7 +379,7 @@ function drift(seconds: number, slow: number, reports: readonly ('video' | 'audi
 
 for (const reports of [[], ['audio'], ['video']] as const) {
   for (const slow of [0.02, 0.005, -0.02]) {
-    test(`audio by a clock that is ${slow * 100} % slow, and reports of ${reports[0] ?? 'nothing'}: pictures follow, and it is told`, (t) => {
+    test(`audio by a clock that is ${slow * 100} % slow, and reports of ${reports[0] ?? 'nothing'}: video follows, with a warning`, (t) => {
       const { furthest, longest, told } = drift(600, slow, reports);
       t.true(furthest < 0.31, `${furthest} s apart`);
       t.true(longest < 0.1, `a step of ${longest} s`);
@@ -389,7 +389,7 @@ for (const reports of [[], ['audio'], ['video']] as const) {
   }
 }
 
-test('what reports tell of a slow clock is followed, and not told', (t) => {
+test('a slow clock that sender reports show is followed without a warning', (t) => {
   for (const slow of [0.02, 0.005]) {
     const { furthest, told } = drift(600, slow, ['audio', 'video']);
     t.true(furthest < 0.15, `${slow}: ${furthest} s apart`);
@@ -397,13 +397,13 @@ test('what reports tell of a slow clock is followed, and not told', (t) => {
   }
 });
 
-test('where reports are ignored a slow clock is followed as well', (t) => {
+test('a slow clock is followed where reports are ignored, too', (t) => {
   const { furthest, told } = drift(300, 0.02, ['audio', 'video'], false);
   t.true(furthest < 0.31, `${furthest} s apart`);
   t.is(told.length, 1);
 });
 
-test('tracks of one clock that nobody reports stay as they came', (t) => {
+test('tracks of one clock without reports stay as they came', (t) => {
   const { furthest, told } = drift(600, 0, []);
   t.true(furthest < 0.06, `${furthest} s apart`);
   t.deepEqual(told, []);

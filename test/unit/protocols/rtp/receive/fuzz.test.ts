@@ -56,7 +56,7 @@ test('random payloads, in any order, give frames or damage and nothing else', (t
   }
 });
 
-test('of what is cut, twisted, lost and doubled only whole frames come out', (t) => {
+test('only whole frames come out of RTP that is cut, twisted, lost and doubled', (t) => {
   const random = seeded(12);
   const frames = Array.from({ length: 300 }, (_, i) => {
     const nal = Buffer.alloc(20 + Math.floor(random() * 5000), i);

@@ -37,7 +37,7 @@ test('malformed RTP packets are refused', (t) => {
     t.throws(() => parse(hex), { instanceOf: RtpError }, hex);
 });
 
-test('RTCP is told from RTP by its type', (t) => {
+test('RTCP is distinguished from RTP by its type', (t) => {
   t.true(isRtcp(Buffer.of(0x80, 200)));
   t.true(isRtcp(Buffer.of(0x81, 203)));
   t.false(isRtcp(Buffer.of(0x80, 0xe0)));

@@ -36,7 +36,7 @@ test('packets that change places are put in order, twins and late ones are left 
   t.is(window.dropped, 3);
 });
 
-test('a gap that is not filled in time is told as lost', (t) => {
+test('a gap that is not filled in time is reported as lost', (t) => {
   const { window, push, taken } = open(50);
   push(0, 10);
   push(100, 13);
@@ -53,14 +53,14 @@ test('a gap that is not filled in time is told as lost', (t) => {
   t.is(window.dropped, 1);
 });
 
-test('where nothing is waited for a gap is lost at once', (t) => {
+test('an RTP gap is lost at once where nothing is waited for', (t) => {
   const { window, push, taken } = open(0);
   push(0, 5, 8, 9);
   t.deepEqual(taken(), [5, '-2', 8, 9]);
   t.is(window.deadline, undefined);
 });
 
-test('no more packets than fit wait for a gap', (t) => {
+test('a limited number of packets waits for a gap', (t) => {
   const { window, push, taken } = open(1e9);
   push(0, 0);
   push(0, ...Array.from({ length: 600 }, (_, i) => i + 2));
@@ -78,7 +78,7 @@ test('a gap of more than fits is lost, up to where the next fits', (t) => {
   t.deepEqual(taken(), ['-511', 2000]);
 });
 
-test('one stray packet changes nothing; two that follow each other begin a new count', (t) => {
+test('one stray RTP packet changes nothing; two that follow each other begin a new count', (t) => {
   const { window, push, taken } = open();
   push(0, 100, 30_000, 101, 50_000, 102);
   t.deepEqual(taken(), [100, 101, 102]);
@@ -87,7 +87,7 @@ test('one stray packet changes nothing; two that follow each other begin a new c
   t.is(window.deadline, undefined);
 });
 
-test('another source is followed from its second packet on, with what waited handed over', (t) => {
+test('a new RTP source is followed from its second packet on, with what waited handed over', (t) => {
   const { window, push, taken } = open();
   push(0, 7, 9);
   window.push(packet(500, 2), 1);
@@ -98,7 +98,7 @@ test('another source is followed from its second packet on, with what waited han
   t.deepEqual(taken(), ['-1', 9, 10, 'restart', 501, 502]);
 });
 
-test('any order of any packets: numbers go up, and nothing waits for longer than it may', (t) => {
+test('sequence numbers go up in any order of packets, and nothing waits for longer than it may', (t) => {
   const random = seeded(7);
   for (let run = 0; run < 50; run++) {
     let last = -1;

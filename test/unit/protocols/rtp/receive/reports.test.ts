@@ -6,7 +6,7 @@ import { writeReceiverReport, writeSenderReport } from '../../../../../src/proto
 
 const NTP_OFFSET_MS = 2_208_988_800_000;
 
-test('what a sender tells comes back, also behind a report of another kind', (t) => {
+test('a sender report is read as it was written, also after a report of another kind', (t) => {
   const report = writeSenderReport({
     ssrc: 0x11223344,
     wallMs: 1_700_000_000_500,
@@ -61,7 +61,7 @@ test('a receiver report, byte by byte', (t) => {
   );
 });
 
-test('what was received is counted as RFC 3550 appendix A.3 does', (t) => {
+test('received packets are counted as RFC 3550 appendix A.3 does', (t) => {
   const reception = new Reception(90_000);
   t.is(reception.block(0), undefined);
   const take = (sequence: number, now: number, ssrc = 5, sentAt = now) =>

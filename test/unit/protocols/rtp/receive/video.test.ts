@@ -124,7 +124,7 @@ test('a stream that is joined in the middle of a frame begins with the next', (t
   t.deepEqual(out, [[hexNals('419c'), 2]]);
 });
 
-test('without markers a frame ends when the timestamp changes', (t) => {
+test('a frame without markers ends when the timestamp changes', (t) => {
   const { depacketizer, out } = take('H264');
   depacketizer.push(packet('41 9a', { timestamp: 1 }));
   depacketizer.push(packet('41 1b', { timestamp: 1 }));
@@ -346,7 +346,7 @@ test('a frame of more pieces than any picture has is dropped, and its rest with 
   }
 });
 
-test('what is interleaved, or no payload format, is refused', (t) => {
+test('interleaved video, or video of unknown payload format, is rejected', (t) => {
   const sink = { frame: () => t.fail(), damaged: () => t.fail(), configuration: () => t.fail() };
   for (const [encoding, parameters] of [
     ['H264', { 'packetization-mode': '2' }],
@@ -357,7 +357,7 @@ test('what is interleaved, or no payload format, is refused', (t) => {
     t.throws(() => createDepacketizer({ encoding, clockRate: 90_000, parameters }, sink), { instanceOf: RtpError });
 });
 
-test('start codes in front of units, whole and in fragments, stay for whoever splits at them', (t) => {
+test('start codes before units, whole and in fragments, stay for the splitter', (t) => {
   const forms: Record<string, readonly (readonly [string, ...string[]])[]> = {
     // RFC 6184: a single unit, and FU-A of a unit that begins with 00 00 00 01
     H264: [['0000000165 88aa'], ['00000165 88aa'], ['1c 80 000001 65', '1c 00 88', '1c 40 aa']],

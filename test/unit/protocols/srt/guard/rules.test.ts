@@ -45,7 +45,7 @@ async function guarded(t: ExecutionContext, windows: readonly Window[] | undefin
 const ack = (socket: number, sequence: number, ...rest: number[]): Buffer =>
   control(CONTROL.ack, socket, sequence, ...(rest.length > 0 ? rest : ACK_TAIL));
 
-test('what sane peers send comes through', async (t) => {
+test('packets of well-behaved SRT peers pass the guard', async (t) => {
   const passes = await guarded(t, [{ socket: 77, first: 5000 }]);
   const sane = [
     handshake({ type: INDUCTION }),
@@ -73,7 +73,7 @@ test('what sane peers send comes through', async (t) => {
   for (const packet of sane) t.true(await passes(packet), packet.toString('hex', 0, 60));
 });
 
-test('what harms libsrt does not', async (t) => {
+test('packets that harm libsrt do not pass the guard', async (t) => {
   const passes = await guarded(t, [{ socket: 77, first: 5000 }]);
   const harmful = [
     Buffer.alloc(0),
@@ -167,7 +167,7 @@ test('a report of losses ends in no range', async (t) => {
   t.false(await passes(Buffer.concat([control(CONTROL.nak, 77, 5001), Buffer.alloc(2)])));
 });
 
-test('windows of many sockets are told apart, and begin anew behind the last number', async (t) => {
+test('windows of many sockets are distinguished, and begin anew after the last number', async (t) => {
   for (const count of [1, 2, 3, 64, 255, 1000]) {
     const windows = Array.from({ length: count }, (_, i) => ({
       socket: 10_000 + 2 * i,
@@ -182,14 +182,14 @@ test('windows of many sockets are told apart, and begin anew behind the last num
   }
 });
 
-test('no windows: nobody may acknowledge, or anybody', async (t) => {
+test('without windows of SRT sockets no peer may acknowledge, or any', async (t) => {
   t.false(await (await guarded(t, []))(ack(77, 5001)));
   const passes = await guarded(t, undefined);
   t.true(await passes(ack(77, 5001)));
   t.false(await passes(ack(77, 0x8000_0001)));
 });
 
-test('more than the kernel takes is an error', (t) => {
+test('more sockets than the kernel takes are an error', (t) => {
   const windows = Array.from({ length: 1400 }, (_, i) => ({ socket: i, first: i }));
   const udp = new UdpSocket('127.0.0.1', 0, false);
   t.throws(() => udp.filter(rules(windows)), { instanceOf: RangeError });

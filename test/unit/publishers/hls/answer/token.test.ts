@@ -16,7 +16,7 @@ const BOUND: SessionTerms = {
 };
 const MAC_BYTES = 17;
 
-test('another node with the key takes a token and reads it', (t) => {
+test('a token is read by another node with the key', (t) => {
   for (const id of ['1b4e28ba-2fa1-4d3b-883f-b9a761bde3fb', 'a', '/?#&=~'.padEnd(128, 'x')]) {
     const token = new SessionTokens([KEY], '#default#app/stream').issue(id, FREE, 1_700_000_000_999);
     t.regex(token, /^[A-Za-z0-9_-]{32,203}$/);
@@ -80,7 +80,7 @@ test('a token fits into a path element; openings that do not are left out', (t) 
   t.throws(() => tokens.issue('a', { ...FREE, vhost: 'ü'.repeat(128) }), { instanceOf: RangeError });
 });
 
-test('another key, another stream, any changed character: refused', (t) => {
+test('a token of another key or stream, or with any changed character, is rejected', (t) => {
   for (const terms of [FREE, BOUND]) {
     const token = new SessionTokens([KEY], 's').issue('somebody', terms);
     t.is(new SessionTokens([Buffer.alloc(32, 2)], 's').verify(token), undefined);
@@ -93,7 +93,7 @@ test('another key, another stream, any changed character: refused', (t) => {
   }
 });
 
-test('an id and a stream that read as one text alike are told apart', (t) => {
+test('an id and a stream that read as one text alike are distinguished', (t) => {
   const token = new SessionTokens([KEY], 'bc').issue('a', FREE, 1);
   t.truthy(new SessionTokens([KEY], 'bc').verify(token));
   const claims = Buffer.from(token, 'base64url');
@@ -101,7 +101,7 @@ test('an id and a stream that read as one text alike are told apart', (t) => {
   t.is(new SessionTokens([KEY], 'c').verify(forged), undefined);
 });
 
-test('one spelling only, and every length', (t) => {
+test('a session token has one spelling only, and may have any length', (t) => {
   const tokens = new SessionTokens([KEY], 's');
   for (const terms of [FREE, BOUND]) {
     let token = tokens.issue('somebody', terms);
@@ -134,7 +134,7 @@ test('random texts, and tokens with random bytes in them, are refused', (t) => {
   }
 });
 
-test('a route is the same for everybody, and no session', (t) => {
+test('a route is the same for all, and no session', (t) => {
   const tokens = new SessionTokens([KEY], 's');
   const route = tokens.route('elsewhere');
   t.is(tokens.route('elsewhere'), route);
@@ -145,7 +145,7 @@ test('a route is the same for everybody, and no session', (t) => {
   t.false(tokens.isRoute('nothing'));
 });
 
-test('while the key is changed, nodes take the tokens of each other', (t) => {
+test('nodes take the tokens of each other while the key is changed', (t) => {
   const [old, present] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)];
   const before = new SessionTokens([old], 's');
   const between = new SessionTokens([present, old], 's');

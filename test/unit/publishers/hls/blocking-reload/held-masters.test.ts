@@ -5,7 +5,7 @@ import { MAX_WAITING } from '../../../../../src/publishers/hls/blocking-reload/w
 
 const stays = (): void => {};
 
-test('each playlist is let go by itself, and late requests when they are late', async (t) => {
+test('requests held for each playlist are released by themselves, and late ones when they are late', async (t) => {
   const held = new HeldMasters<string>();
   const [one, other, late] = [
     held.wait('one', 1e6, stays),
@@ -37,7 +37,7 @@ test('a client that leaves is not waited for', async (t) => {
   held.close();
 });
 
-test('there are limits to who is held, and for how many playlists', (t) => {
+test('requests held for master playlists are limited, and so is the number of those playlists', (t) => {
   const held = new HeldMasters<number>();
   const tooMany = { instanceOf: KilnError, code: 'tooManyWaiting' };
   for (let playlist = 0; playlist < 64; playlist++) void held.wait(playlist, 1e6, stays);

@@ -44,7 +44,7 @@ for (const [protocol, ask] of Object.entries(LEAVE)) {
   });
 }
 
-test('of one address a limited number of viewers is held, over whatever connections, and for whatever streams', async (t) => {
+test('the number of held viewers of one address is limited, over whatever connections, and for whatever streams', async (t) => {
   const waiting = new WaitingOfOne();
   /** A reply on a connection of its own. */
   const reply = () => ({ raw: new EventEmitter(), request: { raw: { socket: {} } } }) as unknown as FastifyReply;

@@ -4,7 +4,7 @@ import { Repeats } from '../../../../../src/publishers/hls/blocking-reload/repea
 
 const viewer = (): Viewer => ({ createdTime: 0, sent: () => {} });
 
-test('what a player has it is told again after half a target duration, and what is new at once', (t) => {
+test('a playlist that a player has is repeated after half a target duration, and a new one at once', (t) => {
   const [one, other] = [viewer(), viewer()];
   const repeats = new Repeats();
   t.is(repeats.pauseOf(one, 'full', 'a', 4, 1000), 0);

@@ -4,7 +4,7 @@ import { Waiters } from '../../../../../src/publishers/hls/blocking-reload/waite
 const never = () => false;
 const stays = () => {};
 
-test('who comes to wait after the end is told how it ended', async (t) => {
+test('a request that begins to wait after the end gets the reason of the end', async (t) => {
   const waiters = new Waiters();
   const waiting = waiters.wait(never, 1e9, stays);
   waiters.close('overdue');

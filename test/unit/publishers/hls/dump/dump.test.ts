@@ -195,7 +195,7 @@ test('a later dump of the same playlists goes on in the folder of the one before
     t.is(text.match(/#EXT-X-DISCONTINUITY\n/g)?.length, 1, 'where segments are missing');
 });
 
-test('after the publisher has come back another dump goes on where the first has ended', async (t) => {
+test('a new dump goes on where the first has ended after the publisher has come back', async (t) => {
   const folder = await place(t);
   const node = await openLlhlsNode(t, MemoryCluster.create(t, 1), 'a', { llhls: LLHLS });
   const request = { id: 'd', outputPath: join(folder, 'vod'), playlist: [] };
@@ -228,7 +228,7 @@ test('a conclusion completes dumps, and what is concluded can still be dumped', 
   t.false(output.watched);
 });
 
-test('only the playlists that are asked for are written', async (t) => {
+test('only the requested playlists are dumped', async (t) => {
   const playlist = (fileName: string) => ({
     name: fileName,
     fileName,
@@ -268,7 +268,7 @@ test('encoders are kept at work as long as a dump runs', async (t) => {
   t.false(output.watched);
 });
 
-test('what cannot be dumped is refused, and nothing is left of it', async (t) => {
+test('a dump that is not possible is rejected, and leaves no files', async (t) => {
   const { advance, dumps, folder, request } = await live(t);
   advance(5);
   const infoFile = join(folder, 'info.xml');
@@ -317,7 +317,7 @@ test('a server that stops completes its dumps', async (t) => {
     t.true(Math.abs(segments.reduce((sum, { duration }) => sum + duration, 0) - 5.1) < 0.1);
 });
 
-test('of concurrent starts under one id one succeeds, and so of those into one folder', async (t) => {
+test('one of concurrent starts of a dump under one id succeeds, and one of those into one folder', async (t) => {
   const { advance, dumps, request } = await live(t);
   advance(5);
   const same = await Promise.allSettled(Array.from({ length: 4 }, () => dumps.start(request)));

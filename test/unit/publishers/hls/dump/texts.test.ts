@@ -58,7 +58,7 @@ seg_9.m4s
   );
 });
 
-test('one that is continued has each segment once, and says where some are missing', (t) => {
+test('a playlist of a dump that is continued has each segment once, and says where some are missing', (t) => {
   const first = new DumpedList('list.m3u8');
   const all = new DumpedList('list.m3u8');
   for (const msn of [1, 2, 3]) first.add(segment(msn));
@@ -81,7 +81,7 @@ test('one that is continued has each segment once, and says where some are missi
   );
 });
 
-test('ad breaks that have begun earlier are told once, in front of the first segment and where some are missing', (t) => {
+test('ad breaks that have begun earlier are written once, before the first segment and where some are missing', (t) => {
   const range = '#EXT-X-DATERANGE:ID="1",START-DATE="2026-01-01T00:00:00.000Z",PLANNED-DURATION=60\n';
   const end = '#EXT-X-DATERANGE:ID="1",START-DATE="2026-01-01T00:00:00.000Z",DURATION=9\n';
   const ts = (msn: number, more: Partial<FollowedSegment> = {}): FollowedSegment => {
@@ -102,7 +102,7 @@ test('ad breaks that have begun earlier are told once, in front of the first seg
   t.deepEqual(breaks(later), [...told, end, 'seg_9.m4s']);
 });
 
-test('what is no playlist of a dump is replaced', (t) => {
+test('a file that is no playlist of a dump is replaced', (t) => {
   for (const text of ['', 'something', '#EXTM3U\n#EXT-X-VERSION:6\n', '#EXTM3U\n#EXTINF:1,\na\n#EXT-X-ENDLIST\n'])
     t.true(new DumpedList('list.m3u8', text).empty, text);
 });

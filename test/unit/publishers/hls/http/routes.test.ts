@@ -136,7 +136,7 @@ test.serial(
   },
 );
 
-test('whoever is held for a master playlist hears when the stream goes before it has begun', async (t) => {
+test('a request held for a master playlist is answered when the stream goes before it has begun', async (t) => {
   const { get, input, publisher } = await live(t);
   const held = get(MASTER);
   await until('it is held', () => publisher.waiting === 1);
@@ -177,7 +177,7 @@ test('the master playlist names picture and sound apart, as hls-parser reads it'
   t.regex(variant?.audio[0]?.uri ?? '', /^[\w-]{80}\/chunklist_1_audio_\w{8}_llhls\.m3u8$/);
 });
 
-test('everything a chunklist names is there, and the segment is the sum of its parts', async (t) => {
+test('all files that a chunklist names exist, and a segment is the sum of its parts', async (t) => {
   const { get, advance, children } = await live(t);
   advance(7.6);
   for (const url of await children()) {
@@ -275,7 +275,7 @@ test('a chunklist may be kept by caches where it ends with what was named, and i
   t.is(await age('?_HLS_msn=1&_HLS_part=4'), 'max-age=2');
 });
 
-test.serial('without directives, the first complete segment is waited for: players start with one', async (t) => {
+test.serial('a request without directives waits for the first complete segment: players start with one', async (t) => {
   virtualTime(t);
   const { get, advance, children } = await live(t, { llhls: { segmentDuration: 6, segmentCount: 5 } }, 30);
   advance(0.6);
@@ -291,7 +291,7 @@ test.serial('without directives, the first complete segment is waited for: playe
 });
 
 test.serial(
-  'without a part, the whole segment is waited for; a part behind the last is the next segment',
+  'a request without a part waits for the whole segment; a part after the last is the next segment',
   async (t) => {
     virtualTime(t);
     const { get, advance, children } = await live(t);
@@ -311,7 +311,7 @@ test.serial(
   },
 );
 
-test('too far ahead, or nonsense: 400', async (t) => {
+test('a request too far ahead, or with nonsense, is answered 400', async (t) => {
   const { get, advance, children } = await live(t);
   advance(3.1);
   const url = (await children())[1] as string;
@@ -385,7 +385,7 @@ test.serial('a hinted part that its segment ended without: 404', async (t) => {
 
 const HINT = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/g;
 
-test.serial('behind what is likely to be the last part of a segment, the hint is at the next segment', async (t) => {
+test.serial('the hint after what is likely to be the last part of a segment is at the next segment', async (t) => {
   virtualTime(t);
   const { get, advance, children } = await live(t);
   advance(4);
@@ -431,7 +431,7 @@ test.serial('a stream that begins with a burst is dated when that is over', asyn
 });
 
 test.serial(
-  'a segment that goes on though its end was due: 404 for who waits for the next one, until that is hinted at again',
+  'a request for the segment after one that goes on though its end was due gets 404, until it is hinted at again',
   async (t) => {
     virtualTime(t);
     const { get, advance, children, output } = await live(t);
@@ -454,7 +454,7 @@ test.serial(
   },
 );
 
-test.serial('when the stream ends for good, those who wait get 404, and so does everyone after', async (t) => {
+test.serial('requests that wait when the stream ends for good get 404, and so do all after', async (t) => {
   virtualTime(t);
   const { get, advance, children, input } = await live(t);
   advance(3.1);
@@ -498,7 +498,7 @@ test('a delta update where the window has six targets', async (t) => {
   t.regex((await get(`${url}?_HLS_skip=YES`)).body, /#EXT-X-SKIP:SKIPPED-SEGMENTS=2/);
 });
 
-test('gzip for those who take it', async (t) => {
+test('playlists are compressed for players that accept it', async (t) => {
   const { get, advance, children } = await live(t);
   advance(3.1);
   const [url = ''] = await children();
@@ -774,7 +774,7 @@ test('a name that a viewer elsewhere has is taken', async (t) => {
   t.is((await get(named)).statusCode, 200);
 });
 
-test('more players than MaxConnection: 503, and those who are there go on', async (t) => {
+test('players beyond MaxConnection get 503, and earlier ones go on', async (t) => {
   const { get, advance, children } = await live(t, { llhls: { maxConnection: 1 } });
   advance(3.1);
   const [first = ''] = await children();
@@ -848,7 +848,7 @@ test('a client that leaves takes its held request with it', async (t) => {
 });
 
 test.serial(
-  'a playlist that has not changed is told to a session again after half a target duration, or when it changes',
+  'a playlist that has not changed is repeated to a session after half a target duration, or when it changes',
   async (t) => {
     virtualTime(t);
     const { get, advance, children, publisher } = await live(t);
@@ -887,7 +887,7 @@ test.serial(
 );
 
 test.serial(
-  'whoever has all of a stream that is over, no session, or many requests on one connection is not held',
+  'a request is not held with all of a stream that is over, without a session, or beside many on one connection',
   async (t) => {
     const ended = await live(t);
     ended.advance(4.1);
@@ -937,7 +937,7 @@ test('one connection holds few requests, however many it sends', async (t) => {
   t.deepEqual(statuses().toSorted(), [...Array(4).fill('200'), ...Array(16).fill('503')]);
 });
 
-test('over a socket: keep-alive, one length for segments of several parts', async (t) => {
+test('several requests over a socket: keep-alive, one length for segments of several parts', async (t) => {
   const { app, advance, children, get } = await live(t);
   advance(5);
   const url = (await children())[1] as string;

@@ -93,7 +93,7 @@ const idOf = (uri: string) => Number(uri.split('/').at(-1)?.split('_')[1]);
 
 const CAPTIONS = Buffer.from('00000010 06 04 0b b500314741393403 41ff 8000 80'.replaceAll(' ', ''), 'hex');
 
-test('no captions are told of until some have been seen: they may come later', async (t) => {
+test('captions are not announced until some have been seen: they may come later', async (t) => {
   const { body, output, read } = await master(t, [source, aac(2)], undefined);
   t.is(attribute(lines(body, '#EXT-X-STREAM-INF')[0] ?? '', 'CLOSED-CAPTIONS'), 'NONE');
   const [packet] = videoPackets(source, { from: 7, to: 7.1 });
@@ -102,7 +102,7 @@ test('no captions are told of until some have been seen: they may come later', a
   t.false((await read()).body.includes('CLOSED-CAPTIONS'));
 });
 
-test('where one variant has no captions all of them say so, sound alone as well (RFC 8216bis 4.4.6.2)', async (t) => {
+test('all variants say that they have no captions where one has none, audio alone as well (RFC 8216bis 4.4.6.2)', async (t) => {
   const mixed = playlist(
     { name: 'high', videoVariantName: 'source', audioVariantName: 'aac' },
     { name: 'sound', audioVariantName: 'aac' },
@@ -132,7 +132,7 @@ test('a rendition that picks one of several tracks of a variant has that one alo
   );
 });
 
-test('one variant for each rendition, each with the sound it names', async (t) => {
+test('a master playlist has one variant for each rendition, each with the audio it names', async (t) => {
   const { variants, body } = await master(t, [source, small, aac(2)], LADDER);
   t.deepEqual(
     variants.map(({ uri }) => idOf(uri)),
@@ -224,7 +224,7 @@ test('renditions with different sounds have groups of their own, whose members a
   );
 });
 
-test('a rendition whose track is missing is left out, equal ones are told once', async (t) => {
+test('a rendition whose track is missing is left out, and equal ones are written once', async (t) => {
   const wanted = playlist(
     { name: 'gone', videoVariantName: 'none', audioVariantName: 'aac' },
     { name: 'silent', videoVariantName: 'source', audioVariantName: 'none' },
@@ -239,7 +239,7 @@ test('a rendition whose track is missing is left out, equal ones are told once',
   );
 });
 
-test('where no rendition is whole, what is there of them plays', async (t) => {
+test('tracks of renditions play where none of these is whole', async (t) => {
   const silent = await master(t, [source, small], LADDER);
   t.deepEqual(
     silent.variants.map(({ uri }) => idOf(uri)),
@@ -267,7 +267,7 @@ test('the default playlist takes the AAC sound, Opus only where there is no othe
   );
 });
 
-test('what no playlist names is not packaged, until one names it; WebRTC has its own', async (t) => {
+test('a rendition that no playlist names is not packaged, until one names it; WebRTC has its own', async (t) => {
   const { output, get, children, publisher } = await master(t, [source, opus(2), aac(3)], undefined);
   const packaged = async (id: number) => {
     const [one = ''] = await children();
@@ -358,7 +358,7 @@ test('a rendition that is away for longer than the window is not offered, and is
   );
 });
 
-test('who asks for a playlist wakes encoders that rest, and is told of renditions when they are back', async (t) => {
+test('a request for a playlist wakes encoders that rest, and gets their renditions when they are back', async (t) => {
   const { output, get, url, read, publisher } = await master(t, [source, small, aac(2)], LADDER);
   const write = (tracks: readonly MediaTrack[], from: number, to: number) => {
     for (const packet of interleaved(...tracks.map((track) => packets(track, to)))) {
@@ -392,7 +392,7 @@ test('a held request for a segment that becomes a gap is answered with the playl
   t.regex(body, /#EXT-X-GAP\n#EXTINF:2\.000000,\nseg_1_4_video/);
 });
 
-test('rendition reports tell of every other rendition of the stream', async (t) => {
+test('rendition reports cover every other rendition of the stream', async (t) => {
   const { get, url } = await master(t, [source, small, aac(2), aac(3, { language: 'de' })], LADDER);
   const names = [...(await get(url)).body.matchAll(/URI="([^"]+)"|^([^#\n].*)$/gm)].map(
     ([, quoted, line]) => quoted ?? line,
@@ -435,7 +435,7 @@ test('a resolution is the size that video is shown in', async (t) => {
   t.is(attribute(lines(body, '#EXT-X-STREAM-INF')[0] ?? '', 'RESOLUTION'), '1024x576');
 });
 
-test('the range of video is told of every variant where one is not SDR (RFC 8216bis 4.4.6.2)', async (t) => {
+test('the video range of every variant is given where one is not SDR (RFC 8216bis 4.4.6.2)', async (t) => {
   const ranges = async (...tracks: MediaTrack[]) => {
     const { body } = await master(t, [...tracks, aac(2)], LADDER);
     return lines(body, '#EXT-X-STREAM-INF').map((line) => attribute(line, 'VIDEO-RANGE'));
@@ -447,7 +447,7 @@ test('the range of video is told of every variant where one is not SDR (RFC 8216
   t.deepEqual(await ranges({ ...source, colour: usual }, small), [undefined, undefined]);
 });
 
-test('of open GOPs nothing is said to be independent (RFC 8216bis 4.4.2.1 and 4.4.4.9)', async (t) => {
+test('segments of open GOPs are not said to be independent (RFC 8216bis 4.4.2.1 and 4.4.4.9)', async (t) => {
   const server = await openLlhls(t, { llhls: LLHLS, playlists: [] });
   const { output } = server.goLive([source, aac(2)]);
   const media = interleaved(packets(source, 7), packets(aac(2), 7));

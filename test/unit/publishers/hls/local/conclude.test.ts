@@ -58,7 +58,7 @@ test('urgently concluded playlists end now, and waiting requests are answered', 
   for (const name of segments(answered.body)) t.is((await get(sibling(video, name))).statusCode, 200, name);
 });
 
-test('without urgency they end with the growing segments', async (t) => {
+test('held requests end with the growing segments where there is no urgency', async (t) => {
   const { get, advance, children, conclude } = await live(t);
   advance(8.7);
   const [audio = '', video = ''] = await children();

@@ -113,7 +113,7 @@ test('a publisher that returns to another node continues its playlists, and ever
   for (const node of [a, c]) t.is(node.registry.counters.publishers.llhls, 0);
 });
 
-test('what waits while the publisher is away gets what there is, unless the stream goes on', async (t) => {
+test('requests that wait while the publisher is away get what there is, unless the stream goes on', async (t) => {
   const { a, b, input } = await live(t);
   const url = (await b.children())[1] as string;
   await b.get(url);
@@ -127,7 +127,7 @@ test('what waits while the publisher is away gets what there is, unless the stre
   }
 });
 
-test('who asks for a stream that is continued and has not begun again waits, on any node', async (t) => {
+test('a request for a stream that is continued and has not begun again waits, on any node', async (t) => {
   const { a, b, c, input } = await live(t);
   const url = (await b.children())[1] as string;
   const before = (await b.get(url)).body;
@@ -201,7 +201,7 @@ test('a publisher that takes the name over continues the playlists, too', async 
   for (const node of [a, b]) await untilSegment(node, url, first);
 });
 
-test('other tracks: what is new plays, what is gone is there for those who know it', async (t) => {
+test('new tracks after a hand-over play, and former ones are there for those who know them', async (t) => {
   const { a, b, input } = await live(t);
   const [sound = '', picture = ''] = await b.children();
   input.close('the connection was lost');
@@ -221,7 +221,7 @@ test('other tracks: what is new plays, what is gone is there for those who know 
   );
 });
 
-test('who was thrown out stays out when another node goes on with the stream', async (t) => {
+test('a player that was kicked stays out when another node goes on with the stream', async (t) => {
   const { b, c, input, output } = await live(t);
   const [url = ''] = await b.children(`${MASTER}?session=somebody`);
   t.is((await c.get(url)).statusCode, 200);
@@ -234,7 +234,7 @@ test('who was thrown out stays out when another node goes on with the stream', a
   t.is((await c.get(`${MASTER}?session=somebody`)).statusCode, 401);
 });
 
-test('nobody is counted while there is no publisher', async (t) => {
+test('players are not counted while there is no publisher', async (t) => {
   const { a, b, input } = await live(t);
   const [early = ''] = await b.children();
   input.close('the connection was lost');
@@ -248,7 +248,7 @@ test('nobody is counted while there is no publisher', async (t) => {
   for (const node of [a, b]) await until(`${node.id} counts one`, () => node.sessions().length === 1);
 });
 
-test('what nobody continues in half a minute is gone', async (t) => {
+test('a stream that no node continues in half a minute is gone', async (t) => {
   const { a, b, input } = await live(t);
   const [url = ''] = await b.children();
   t.is((await b.get(url)).statusCode, 200);

@@ -19,7 +19,7 @@ const PROGRESS = {
   ]),
 };
 
-test('what is kept is small JSON, and read again says where to go on', (t) => {
+test('the saved state of a stream is small JSON, and read again says where to go on', (t) => {
   const kept = toSavedState('AbCdEfGh', PROGRESS, COMPLETE, ['x']);
   const read = readSavedState(JSON.parse(JSON.stringify(kept)));
   t.deepEqual(read, kept);
@@ -76,7 +76,7 @@ test('a node that could not keep anything for a while, and died, was as far ahea
   t.is(resumeFrom(kept, AT - 60_000).msn, resumeFrom(kept, AT).msn, 'the clock of another node may be behind');
 });
 
-test('that it is later is no news', (t) => {
+test('a later time alone is not worth saving', (t) => {
   const [kept, later, further] = [
     toSavedState('AbCdEfGh', PROGRESS, GROWING, []),
     toSavedState('AbCdEfGh', PROGRESS, { ...GROWING, at: AT + 1 }, []),
@@ -87,7 +87,7 @@ test('that it is later is no news', (t) => {
   t.true(isWorthSaving(further, kept));
 });
 
-test('a segment that begins in its time is no news: who goes on counts as far without it', (t) => {
+test('a segment that begins in its time is not worth saving: the next owner counts as far without it', (t) => {
   const at = (msn: number, seconds: number, facts = GROWING) =>
     toSavedState('AbCdEfGh', { ...PROGRESS, msn }, { ...facts, at: AT + 1000 * seconds }, []) as SavedPlaylistState;
   const kept = at(7, 0);
@@ -122,7 +122,7 @@ test('a stream that has not begun has nothing to continue', (t) => {
   t.is(toSavedState('AbCdEfGh', { msn: -1, discontinuities: -1, inits: new Map() }, GROWING, []), undefined);
 });
 
-test('what another version may have left is not believed', (t) => {
+test('a saved state of another version is not trusted', (t) => {
   const kept = toSavedState('AbCdEfGh', PROGRESS, COMPLETE, []);
   for (const wrong of [
     undefined,

@@ -11,7 +11,7 @@ test('a stream begins with 0, or goes on', (t) => {
   t.is(firstMsn(config(), { msn: 7 } as never), 7);
 });
 
-test('in OriginMode numbers go by the clock, faster than segments come, and older players can read them', (t) => {
+test('media sequence numbers in OriginMode go by the clock, faster than segments come, and older players can read them', (t) => {
   const origin = config({ originMode: true });
   const first = firstMsn(origin, undefined);
   t.true(Math.abs(first - (Date.now() - Date.UTC(2026, 0)) / 250) < 1000);

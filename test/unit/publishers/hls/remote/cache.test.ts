@@ -4,7 +4,7 @@ import { MediaCache } from '../../../../../src/publishers/hls/remote/cache.ts';
 
 const media = (bytes: number): Media => ({ kind: 'part', type: 'video', body: [Buffer.alloc(bytes)] });
 
-test('what was used least lately goes when there are too many bytes', (t) => {
+test('the least recently used entry is removed when there are too many bytes', (t) => {
   const cache = new MediaCache(100);
   const stream = {};
   cache.put(stream, 'a', media(40));
@@ -45,7 +45,7 @@ test('a stream that is dropped takes its files with it, and only its own', (t) =
   t.truthy(cache.get(other, 'a'));
 });
 
-test('what nobody has used for a while goes', async (t) => {
+test('an entry that was not used for a while is removed', async (t) => {
   const cache = new MediaCache(100);
   const stream = {};
   cache.put(stream, 'old', media(10));

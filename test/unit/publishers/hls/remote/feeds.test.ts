@@ -79,7 +79,7 @@ test('chunklists and parts come without calls, with the bytes of the owner', asy
   t.deepEqual([...b.fedBy.keys()], ['a']);
 });
 
-test('whoever asks for whole segments is sent no parts', async (t) => {
+test('a player of whole segments causes no parts to be sent between nodes', async (t) => {
   const { a, b, url, advance } = await live(t);
   const newest = (list: string): number =>
     Math.max(...[...list.matchAll(/^seg_\d+_(\d+)_/gm)].map(([, msn]) => Number(msn)));
@@ -98,7 +98,7 @@ test('whoever asks for whole segments is sent no parts', async (t) => {
   t.is(b.asked.length, before + 1, 'it was not here yet');
 });
 
-test('that the publisher has gone is told at once', async (t) => {
+test('the end of a publisher is reported to other nodes at once', async (t) => {
   const { b, input, url, next } = await playing(t);
   const { answer } = await next();
   input.close('the publisher left');
@@ -108,7 +108,7 @@ test('that the publisher has gone is told at once', async (t) => {
   t.is(hintOf(list.body), 'none');
 });
 
-test('who waits for what a silent node was to send is told what is known', async (t) => {
+test('a request that waits for a silent node gets what is known', async (t) => {
   const { a, b, url, next } = await playing(t, 1);
   const { answer } = await next();
   a.silence();
@@ -118,7 +118,7 @@ test('who waits for what a silent node was to send is told what is known', async
   }
 });
 
-test('where nothing comes on a connection that is alive, calls are made', async (t) => {
+test('calls are made where nothing comes on a connection that is alive', async (t) => {
   const { b, next } = await playing(t);
   const [stream] = b.fedBy.values();
   stream?.pause();
@@ -131,7 +131,7 @@ test('where nothing comes on a connection that is alive, calls are made', async 
   }
 });
 
-test('where a connection breaks, or sends nonsense, calls are made', async (t) => {
+test('calls are made where a connection breaks, or sends nonsense', async (t) => {
   const { b, next } = await playing(t);
   const random = new Random(3);
   const faults: ((stream: { emit(event: 'data', bytes: Buffer): unknown; destroy(): unknown }) => unknown)[] = [
@@ -168,14 +168,14 @@ test('a node that does not send is called', async (t) => {
   t.is(refused, 1);
 });
 
-test('what nobody waits for any more is not sent', async (t) => {
+test('a feed that no player waits for any more is not sent', async (t) => {
   const { b, advance } = await playing(t);
   await until('the connection is closed', () => b.fedBy.size === 0);
   advance(60);
   t.is(b.fedBy.size, 0);
 });
 
-test('nothing is sent to a node that stands still', async (t) => {
+test('no feed is sent to a node that stands still', async (t) => {
   const { a, b, output, next } = await playing(t);
   t.is(a.publisher.feeds, 1);
   const [stream] = b.fedBy.values();
@@ -186,7 +186,7 @@ test('nothing is sent to a node that stands still', async (t) => {
   t.is((await next()).part.statusCode, 200);
 });
 
-test('what other nodes ask for is checked', async (t) => {
+test('requests of other nodes for feeds are validated', async (t) => {
   const { a, b } = await live(t);
   const path = { vhost: 'default', app: 'app', stream: 'stream', forms: ['full'], parts: true };
   const random = new Random(4);

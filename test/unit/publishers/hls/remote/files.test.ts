@@ -127,7 +127,7 @@ test('media is fetched once for a node, however many ask and however often', asy
   t.is(media(b).length, 1);
 });
 
-test('players of a node who wait for what comes wait by one call, and get what those at the owner get', async (t) => {
+test('players of a node that wait for media wait by one call, and get the same as those at the owner', async (t) => {
   const { a, b, advance } = await live(t);
   advance(3.1);
   const url = (await b.children())[1] as string;
@@ -195,7 +195,7 @@ test('a stream that has not started: held on every node by few calls, 201 after 
   for (const answer of next) t.is((await answer).statusCode, 200);
 });
 
-test('on every node a playlist that has not changed is told to a session again after half a target duration', async (t) => {
+test('an unchanged playlist is repeated to a session after half a target duration, on every node', async (t) => {
   const { a, b, c, advance } = await live(t);
   advance(4.1);
   for (const node of [a, b, c]) {

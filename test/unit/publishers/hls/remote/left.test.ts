@@ -26,7 +26,7 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
   return { b, output, ask, leave: () => answers[0]?.destroy() };
 }
 
-test('a viewer who leaves while nobody answers for the stream waits no longer, and is not counted', async (t) => {
+test('a viewer who leaves while no node answers for the stream waits no longer, and is not counted', async (t) => {
   const openings = new NotedSessions('b');
   const { b, output, ask, leave } = await live(t, {
     vhost: GUARDED,

@@ -67,7 +67,7 @@ test('a full node sends players to another one, which serves them and what they 
   t.deepEqual([...output.sessions.keys()], ['me']);
 });
 
-test('whoever was sent is served, though that node is full by now, too', async (t) => {
+test('a redirected player is served, though that node is full by now, too', async (t) => {
   const { a, b } = await open(t);
   const sent = await a.get(MASTER);
   describe(b, true);

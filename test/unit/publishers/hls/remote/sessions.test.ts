@@ -87,7 +87,7 @@ test('a player that is thrown out is refused everywhere, by its URL and by its n
   t.is(b.sessions().length, 0);
 });
 
-test('of who was thrown out a node hears that has been started again, and one that has lost its node', async (t) => {
+test('a kicked player is rejected by a restarted node, and by others when its own node is lost', async (t) => {
   const { nodes, a, b, c, input } = await live(t);
   const [url = ''] = await b.children();
   const [fine = ''] = await b.children();
@@ -115,7 +115,7 @@ test('of who was thrown out a node hears that has been started again, and one th
   t.is(again.sessions().length, 1);
 });
 
-test('who was thrown out is refused by nodes that do not reach the one that counts it', async (t) => {
+test('a kicked player is rejected by nodes that do not reach the one that counts it', async (t) => {
   const { a, b, c } = await live(t);
   const [url = ''] = await c.children();
   for (const node of [a, b]) t.is((await node.get(url)).statusCode, 200);
@@ -137,7 +137,7 @@ test('a player of a node that had the stream is counted there still when another
   t.is(output.sessions.size, 0);
 });
 
-test('of files that are not there a node is no viewer', async (t) => {
+test('requests for files that do not exist make a node no viewer', async (t) => {
   const { b, output } = await live(t);
   const [url = ''] = await b.children();
   await until('nobody watches the stream', () => !output.watched);
@@ -150,7 +150,7 @@ test('of files that are not there a node is no viewer', async (t) => {
   t.false(output.takenBesidePlaylists);
 });
 
-test('with a MaxConnection that was set since, the owner counts whom their node has let in without', async (t) => {
+test('the owner counts players that their node has admitted without a MaxConnection that was set since', async (t) => {
   const { nodes, a, b } = await live(t);
   const [url = ''] = await b.children();
   t.is(b.sessions().length, 1);
@@ -162,7 +162,7 @@ test('with a MaxConnection that was set since, the owner counts whom their node 
   t.is(a.sessions().length, 1);
 });
 
-test('while nodes have different versions the owner counts, since others may not read what a token says', async (t) => {
+test('the owner counts players while nodes have different versions, since others may not read a token', async (t) => {
   const { a, b, c } = await live(t);
   c.cluster.describe({ load: 0, full: false, info: { version: 'before' } });
   await until('b knows', () => b.cluster.nodes().some(({ info }) => info.version === 'before'));
@@ -267,7 +267,7 @@ test('players of a node cost the owner of their stream nothing each', async (t) 
   t.true(b.asked.length < 20, `${b.asked.length} calls`);
 });
 
-test('with MaxConnection, players who come together are reported at once, in few calls, and their traffic once a second', async (t) => {
+test('players who come together with MaxConnection are reported at once, in few calls, and their traffic once a second', async (t) => {
   const { b, output } = await live(t, { llhls: { maxConnection: 1000 } });
   const urls = await Promise.all(Array.from({ length: 100 }, async () => (await b.children())[0] as string));
   const masters = b.asked.filter((path) => path.includes('/master/')).length;
@@ -279,7 +279,7 @@ test('with MaxConnection, players who come together are reported at once, in few
   t.true(reports <= 5, `${reports} calls`);
 });
 
-test('OriginMode: nobody is counted, and every byte is', async (t) => {
+test('nodes with OriginMode count no player, and every byte', async (t) => {
   const { b, output } = await live(t, { llhls: { originMode: true } });
   const [url = ''] = await b.children();
   const { rawPayload } = await b.get(url);

@@ -55,7 +55,7 @@ function cutOff({ cluster }: LlhlsNode): () => void {
   };
 }
 
-test('while the owner is silent players get what is known, and few calls are made', async (t) => {
+test('players get what is known while the owner is silent, and few calls are made', async (t) => {
   const { a, b, url, body } = await playing(t);
   a.silence();
   await untilOld(b, url);
@@ -65,7 +65,7 @@ test('while the owner is silent players get what is known, and few calls are mad
   t.is((await b.get(MASTER)).statusCode, 200);
 });
 
-test('who waits at a silent owner is told what is known, whether it came before the silence or after', async (t) => {
+test('a request that waits at a silent owner gets what is known, whether it came before the silence or after', async (t) => {
   const { a, b, next, body } = await playing(t);
   const before = calls(b, 'chunklist');
   const early = b.get(next);
@@ -75,7 +75,7 @@ test('who waits at a silent owner is told what is known, whether it came before 
   t.like(await early, { statusCode: 200, body });
 });
 
-test('who waits when the name of a stream is lost is told what is known', async (t) => {
+test('requests that wait when the name of a stream is lost get what is known', async (t) => {
   const { a, b, input, next, body } = await playing(t);
   a.silence();
   const held = Promise.all(Array.from({ length: 3 }, () => b.get(next)));
@@ -103,7 +103,7 @@ test('a request that is on its way to a silent owner ends when the publisher com
   t.is((await b.get(next)).statusCode, 200);
 });
 
-test('names of chunklists that somebody invents while the owner is away keep nobody out', async (t) => {
+test('invented names of chunklists while the owner is away keep no player out', async (t) => {
   const { b, url } = await playing(t);
   const sound = (await b.children())[0] as string;
   const mend = cutOff(b);
@@ -148,7 +148,7 @@ test('players that come while the owner is dead, and nothing is known, are held 
   t.is((await held).statusCode, 200);
 });
 
-test('players that are held for an owner that nobody replaces are told in time', async (t) => {
+test('players that are held for an owner without a successor are answered in time', async (t) => {
   const { b, c, a } = await live(t);
   await untilKnown(c, a);
   a.silence();
@@ -162,7 +162,7 @@ test('players that are held for an owner that nobody replaces are told in time',
   t.is((await b.get(MASTER)).statusCode, 200);
 });
 
-test('while a node stops, players of its streams are kept and held until another node has them', async (t) => {
+test("players of a stopping node's streams are kept and held until another node has them", async (t) => {
   const { a, b, c, url, body } = await playing(t);
   await untilKnown(c, a);
   await a.cluster.retire();
@@ -181,7 +181,7 @@ test('while a node stops, players of its streams are kept and held until another
   t.is((await held).statusCode, 200);
 });
 
-test('of a stream that has ended on a node that goes on nothing is kept, and nobody is held', async (t) => {
+test('players of a stream that has ended on a node that goes on are neither kept nor held', async (t) => {
   const { b, c, a, input, url } = await playing(t);
   await untilKnown(c, a);
   const before = performance.now();

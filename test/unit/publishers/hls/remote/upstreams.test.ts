@@ -110,7 +110,7 @@ test('the owner knows how many players there are behind all nodes', async (t) =>
   t.is(output.viewersElsewhere, EDGES.length);
 });
 
-test('when a node in between cannot be reached, those behind it have the stream from another one', async (t) => {
+test('nodes below a relay that cannot be reached have the stream from another one', async (t) => {
   const { edges, parents } = await spread(t, 1);
   const before = await parents();
   const gone = edges.find(({ id }) => askers(before, 'a').includes(id)) as LlhlsNode;
@@ -128,7 +128,7 @@ test('when a node in between cannot be reached, those behind it have the stream 
   for (const [id, callees] of asked) t.is(callees.size, 1, id);
 });
 
-test('when a node in between does not answer, players behind it get what comes', async (t) => {
+test('players below a relay that does not answer get what comes', async (t) => {
   const { edges, step, parents } = await spread(t, 1);
   const before = await parents();
   const gone = edges.find(({ id }) => askers(before, 'a').includes(id)) as LlhlsNode;
@@ -211,7 +211,7 @@ test('a node in between that alone does not reach the owner is left after a whil
   t.deepEqual([...((await parents()).get(child as string) ?? [])], [a.id]);
 });
 
-test('all nodes go on with the next owner', async (t) => {
+test('all nodes of a tree go on with the next owner', async (t) => {
   const { a, edges, input, urls, parents } = await spread(t, 1);
   await parents();
   const [next] = edges as [LlhlsNode];

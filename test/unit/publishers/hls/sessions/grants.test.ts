@@ -54,7 +54,7 @@ test('guarded: what a master playlist names is served with its token, and refuse
   t.is(output.sessions.size, 1);
 });
 
-test('guarded: only who has a token learns that a stream is not there', async (t) => {
+test('only a client with a token learns that a guarded stream does not exist', async (t) => {
   const { get, children, input } = await live(t);
   const [url = ''] = await children();
   t.is((await get('/app/other/chunklist_0_video_abcdefgh_llhls.m3u8')).statusCode, 401);
@@ -124,7 +124,7 @@ test.serial('time that is over ends a player that asks for nothing, too', async 
   t.deepEqual(openings.closed, [`a1: ${OVER}`]);
 });
 
-test.serial('of two openings of a session one may end before the other', async (t) => {
+test.serial('one of two openings of a session may end before the other', async (t) => {
   const { get, children, openings, output } = await live(t, { llhls: { segmentDuration: 60 } });
   const pass = clock(t);
   const named = `${MASTER}?session=me`;
@@ -192,7 +192,7 @@ test('a name that was thrown out is refused again, and what was opened for it cl
   );
 });
 
-test('what is too many openings for one session closes the oldest', async (t) => {
+test('too many openings for one session close the oldest', async (t) => {
   const { children, openings, output } = await live(t);
   for (let load = 0; load < 10; load++) await children(`${MASTER}?session=me`);
   t.deepEqual(
