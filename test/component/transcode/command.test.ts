@@ -238,7 +238,12 @@ for (const [name, ffmpeg] of FFMPEGS) {
       ],
       'with a slow clock': [changed(sound, 0, (frame) => [{ ...frame, pts: Math.round(frame.pts * 1.0005) }]), 0],
     };
-    const jobs = [audioJob({ codec: 'OPUS' }), audioJob({ samplerate: 44_100, channels: 1 }), audioJob()];
+    const jobs = [
+      audioJob({ codec: 'OPUS' }),
+      audioJob({ samplerate: 44_100, channels: 1 }),
+      audioJob(),
+      audioJob({ codec: 'OPUS', bitrate: 128_000 }),
+    ];
     for (const [what, [input, odd]] of Object.entries(cases)) {
       const { outputs, stderr } = await runWork(ffmpeg, input, { tracks: [SOUND], jobs });
       t.is(stderr, '');
@@ -255,6 +260,7 @@ for (const [name, ffmpeg] of FFMPEGS) {
         [
           [48_000, 2],
           [44_100, 1],
+          [48_000, 2],
           [48_000, 2],
         ],
       );
