@@ -1,8 +1,9 @@
-import Fastify, { LogController, type FastifyInstance } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import type { NodeIdentity } from '#cluster';
 import type { Logger } from '../log/log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
 import type { PeerCalls } from '../peers/peer-calls.ts';
+import { logFailures } from '../web/request-log.ts';
 import { CALLER_HEADERS, carriedCaller } from './caller.ts';
 import { auditChanges } from './change-log.ts';
 import { API_REQUEST, type ApiAnswer, type ApiRequest } from './forwarding/peer-request.ts';
@@ -29,12 +30,7 @@ export class PeerApi {
     log: Logger,
   ): Promise<PeerApi> {
     const { dynamic, audit } = options;
-    const app = Fastify({
-      loggerInstance: log.child({}, { level: 'warn' }),
-      requestIdHeader: 'x-request-id',
-      logController: new LogController({ requestIdLogLabel: 'requestId' }),
-    });
-    const api = new PeerApi(app as unknown as FastifyInstance);
+    const api = new PeerApi(Fastify({ ...logFailures(log), requestIdHeader: 'x-request-id' }));
     speakJson(api.#app);
     if (audit !== undefined) auditChanges(api.#app, audit, carriedCaller);
     api.#app.addHook('preHandler', async ({ headers }, reply) => {
@@ -43,7 +39,7 @@ export class PeerApi {
       if (dynamic.stale) markStale(reply);
     });
     await addResources(api.#app, options);
-    await app.ready();
+    await api.#app.ready();
     calls.answer(API_REQUEST, (request, from) => api.#answer(request, from));
     return api;
   }

@@ -8,13 +8,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import type { AddressInfo, BlockList, DropArgument, Socket } from 'node:net';
-import Fastify, {
-  LogController,
-  type FastifyError,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-} from 'fastify';
+import Fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { CertificateStore } from '../tls/certificates.ts';
 import type { RefusalCounts, RefusalReason } from '../access/refusal-counts.ts';
 import { RefusalLog } from '../access/refusal-log.ts';
@@ -24,6 +18,7 @@ import type { Logger } from '../log/log.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 import { createHttp2Side } from './http2.ts';
 import { LIMITS } from './limits.ts';
+import { logFailures } from './request-log.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -133,11 +128,9 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       dropPending = acceptSockets(server, accepting, deliver);
       return server;
     },
-    // Quiet about requests, loud about what fails with 5xx.
-    loggerInstance: log.child({}, { level: 'warn' }),
+    ...logFailures(log),
     trustProxy: forwardedNetworks !== undefined && ((address: string) => includes(forwardedNetworks, address)),
     genReqId: requestIds(),
-    logController: new LogController({ requestIdLogLabel: 'requestId' }),
     bodyLimit: LIMITS.bodyBytes,
     routerOptions: { maxParamLength: LIMITS.pathNameLength },
     clientErrorHandler: answerMalformed,
