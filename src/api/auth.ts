@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import basicAuth from '@fastify/basic-auth';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { kilnError, type KilnError } from '../errors.ts';
+import { secretMatcher } from '../lib/secret-matcher.ts';
 import { mayLook } from './read-only.ts';
 import type { ReadOnlyLinks } from './read-only-links.ts';
 import type { WrongCredentials } from './wrong-credentials.ts';
@@ -39,10 +40,10 @@ export async function requireToken(
       done(isToken(`${user}:${password}`) ? undefined : kilnError('credentialWrong'));
     },
   });
-  const usual = digest(`Basic ${Buffer.from(accessToken).toString('base64')}`);
+  const isUsual = secretMatcher(`Basic ${Buffer.from(accessToken).toString('base64')}`);
   app.addHook('onRequest', (request, reply, done) => {
     // the usual header needs no parsing
-    if (timingSafeEqual(digest(request.headers.authorization ?? ''), usual)) return done();
+    if (isUsual(request.headers.authorization ?? '')) return done();
     app.basicAuth(request, reply, (refusal) => {
       const error = refusal === undefined ? undefined : explain(request.headers.authorization, isToken);
       if (error?.code !== 'credentialWrong') return done(error);
