@@ -5,6 +5,8 @@ export class ConfigListeners {
   readonly #listeners = new Set<ConfigListener>();
   readonly #onFault: (error: Error) => void;
   #last: Promise<void> = Promise.resolve();
+  /** Changes that are not handled yet. */
+  #pending = 0;
 
   /** @param onFault called when a listener fails; the others are called nevertheless */
   constructor(onFault: (error: Error) => void) {
@@ -20,12 +22,13 @@ export class ConfigListeners {
 
   notify(keys: readonly string[]): void {
     if (keys.length === 0 || this.#listeners.size === 0) return;
+    this.#pending++;
     this.#last = this.#last.then(() => this.#call(keys));
   }
 
-  /** Resolves when all listeners have handled all changes so far. */
-  settled(): Promise<void> {
-    return this.#last;
+  /** Resolves when all listeners have handled all changes so far; undefined when they have. */
+  settled(): Promise<void> | undefined {
+    return this.#pending === 0 ? undefined : this.#last;
   }
 
   async #call(keys: readonly string[]): Promise<void> {
@@ -36,5 +39,6 @@ export class ConfigListeners {
         this.#onFault(error as Error);
       }
     }
+    this.#pending--;
   }
 }

@@ -140,11 +140,12 @@ export interface ConfigStore {
   readonly position: string;
   /**
    * Resolves when this node has every write that resolved before the call on any node, and its listeners have handled it.
-   * If the store is unreachable, it resolves with `stale` set. A listener must not await it.
+   * If the store is unreachable, it resolves with `stale` set. A listener must not await it. Undefined when nothing has to be
+   * waited for.
    * @param seen the position of a node that has every write that is to be waited for: the store is not asked when this
    * node is there, too
    */
-  sync(seen?: string): Promise<void>;
+  sync(seen?: string): Promise<void> | undefined;
   /**
    * Makes all changes or none. Listeners of this node are called, too; the promise does not wait for them.
    * @param expected entries that are not changed

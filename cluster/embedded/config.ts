@@ -27,7 +27,7 @@ export class EmbeddedConfig implements ConfigStore {
     return String(this.#state.revision);
   }
 
-  sync(): Promise<void> {
+  sync(): Promise<void> | undefined {
     return this.#listeners.settled();
   }
 

@@ -65,7 +65,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     logChanges(app, log.child({ module: 'api' }));
     if (audit !== undefined) auditChanges(app, audit, ({ ip }) => ({ user, remote: ip }));
     if (config.etag) addEtags(app);
-    readYourWrites(app, dynamic, options.directory);
+    readYourWrites(app, dynamic, options.others && options.directory);
 
     // before the hooks that describe calls of the API
     if (beside !== undefined) await app.register(beside);

@@ -67,10 +67,10 @@ export class DynamicConfig {
   }
 
   /**
-   * Resolves when the registry has every change that was answered before the call, on any node.
+   * Resolves when the registry has every change that was answered before the call, on any node; undefined when it has.
    * @param seen as in `ConfigStore.sync`
    */
-  sync(seen?: string): Promise<void> {
+  sync(seen?: string): Promise<void> | undefined {
     return this.#store.sync(seen);
   }
 

@@ -193,7 +193,7 @@ test('a task that is deleted while it is being created is there afterwards, and 
       a.everywhere.remove(name),
     ]);
     t.is(created.status, 'fulfilled');
-    await Promise.all([a, b].map(({ cluster }) => cluster.config.sync()));
+    await Promise.all([a, b].map(async ({ cluster }) => cluster.config.sync()));
     const isDefined = a.tasks.definitions.get(name) !== undefined;
     t.is(b.tasks.definitions.get(name) !== undefined, isDefined);
     t.is(a.kind.running.size + b.kind.running.size, isDefined ? 1 : 0);

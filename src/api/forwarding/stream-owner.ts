@@ -11,6 +11,7 @@ import { API_REQUEST, type ApiAnswer, type ApiRequest } from './peer-request.ts'
 import { markStale } from './read-your-writes.ts';
 
 const TIMEOUT_MS = 10_000;
+const NAMES_STREAM = /:stream\b/;
 
 export interface StreamOwnersOptions {
   readonly registry: Registry;
@@ -103,17 +104,20 @@ export function answeredBy(request: FastifyRequest): string | undefined {
  * @param user name of the caller, for the owner
  */
 export function answerAtOwner(app: FastifyInstance, owners: StreamOwners, user: string): void {
-  app.addHook('preHandler', async (request, reply) => {
-    const name = request.params as Partial<StreamName>;
-    const { isAnsweredHere = false } = request.routeOptions.config;
-    if (isAnsweredHere || !isStream(name) || owners.isHere(name)) return;
+  app.addHook('onRoute', (route) => {
+    if (route.config?.isAnsweredHere === true || !NAMES_STREAM.test(route.url)) return;
+    route.preHandler = [route.preHandler ?? [], atOwner].flat();
+  });
+
+  function atOwner(request: FastifyRequest, reply: FastifyReply, done: () => void): void | Promise<unknown> {
+    const name = request.params as StreamName;
+    return owners.isHere(name) ? done() : forward(name, request, reply);
+  }
+
+  async function forward(name: StreamName, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const answer = await owners.ask(name, carried(request, user), (node) => carriedTo.set(request, node));
     if (answer !== undefined) return pass(answer, reply);
-  });
-}
-
-function isStream(name: Partial<StreamName>): name is StreamName {
-  return name.stream !== undefined;
+  }
 }
 
 function carried({ method, url, id, ip, body, headers }: FastifyRequest, user: string): ApiRequest {

@@ -86,9 +86,11 @@ test('a listener that fails is reported, and others are called all the same', as
     throw new Error('mine');
   });
   listeners.add((keys) => void heard.push(...keys));
+  t.is(listeners.settled(), undefined);
   listeners.notify(['a']);
   listeners.notify(['b']);
   await listeners.settled();
+  t.is(listeners.settled(), undefined);
   t.deepEqual(heard, ['a', 'b']);
   t.deepEqual(faults, ['mine', 'mine']);
 });
