@@ -9,6 +9,8 @@ interface Action {
 
 /** The server in a request target in absolute form (RFC 9112 section 3.2.2). */
 const AUTHORITY = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i;
+/** Without these characters a URL neither asks for an action nor matches the route of one. */
+const COLON = /[:%]/;
 /** Names of sessions come from viewers, and may contain colons. */
 const SESSION = /\/sessions\/[^/]*$/;
 
@@ -24,12 +26,14 @@ export function tellActions(app: FastifyInstance): void {
     const { paths, methods } = actions.get(url) ?? { paths: pathsOf(url), methods: [] };
     actions.set(url, { paths, methods: [...methods, ...[method].flat()] });
   });
-  app.addHook('onRequest', ({ url, method, routeOptions }, reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
+    const { url, method } = request;
+    if (!COLON.test(url)) return done();
     const [path = ''] = url.replace(AUTHORITY, '').split(/[?#]/);
     const asksForAction = path.replace(SESSION, '').includes(':');
     if (!asksForAction) {
       // a name with a decoded colon matches the route of an action, too
-      const { url: route } = routeOptions;
+      const { url: route } = request.routeOptions;
       return done(route !== undefined && isAction(route) ? kilnError('controllerNotFound') : undefined);
     }
     const action = [...actions.values()].find(({ paths }) => paths.test(path));

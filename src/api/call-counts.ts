@@ -9,28 +9,43 @@ export interface CallCount {
   count: number;
 }
 
+interface RouteCounts {
+  readonly seconds: Histogram;
+  /** By method and status. */
+  readonly calls: CallCount[];
+}
+
 /** Counts of answers by route. Clients cannot add routes. */
 export class CallCounts {
-  readonly #counts = new Map<string, CallCount>();
-  readonly #seconds = new Map<string, Histogram>();
+  readonly #all: CallCount[] = [];
+  readonly #routes = new Map<string, RouteCounts>();
 
   get all(): Iterable<Readonly<CallCount>> {
-    return this.#counts.values();
+    return this.#all;
   }
 
   /** Seconds from request to answer, by route. */
   get seconds(): ReadonlyMap<string, Histogram> {
-    return this.#seconds;
+    return new Map(Array.from(this.#routes, ([route, { seconds }]) => [route, seconds]));
   }
 
   add(method: string, route: string, status: number, seconds: number): void {
-    const key = `${method} ${status} ${route}`;
-    const known = this.#counts.get(key) ?? { method, route, status, count: 0 };
-    known.count++;
-    this.#counts.set(key, known);
-    const all = this.#seconds.get(route) ?? new Histogram();
-    this.#seconds.set(route, all);
-    all.add(seconds);
+    const of = this.#routes.get(route) ?? this.#addRoute(route);
+    of.seconds.add(seconds);
+    const known = of.calls.find((one) => one.status === status && one.method === method);
+    if (known === undefined) this.#addFirst(of, { method, route, status, count: 1 });
+    else known.count++;
+  }
+
+  #addRoute(route: string): RouteCounts {
+    const counts = { seconds: new Histogram(), calls: [] };
+    this.#routes.set(route, counts);
+    return counts;
+  }
+
+  #addFirst({ calls }: RouteCounts, first: CallCount): void {
+    calls.push(first);
+    this.#all.push(first);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest, onResponseHookHandler } from 'fastify';
 import type { Logger } from '../log/log.ts';
 import type { AuditLog } from '../management/audit/log.ts';
 import type { Patched } from '../management/dynamic-config.ts';
@@ -27,17 +27,22 @@ export function noted<T>(request: FastifyRequest, { value, isChanged }: Patched<
  * with a stream are logged at debug level.
  */
 export function logChanges(app: FastifyInstance, log: Logger): void {
-  app.addHook('onResponse', (request, reply, done) => {
-    const { method, ip, id } = request;
-    const path = pathOf(request);
+  app.addHook('onRoute', (route) => {
+    const methods = [route.method].flat();
+    if (!methods.every((method) => READING.has(method))) route.onResponse = [route.onResponse ?? [], logChange].flat();
+  });
+
+  const logChange: onResponseHookHandler = (request, reply, done) => {
     if (mayChange(request) && reply.statusCode < 400) {
+      const { method, ip, id } = request;
+      const path = pathOf(request);
       const names = namesIn(request);
       const what = names.length === 0 ? path : `${path} (${names.join(', ')})`;
       const fields = { method, path, names, status: reply.statusCode, requestId: id, remote: ip };
       log[asks(request, FREQUENT) ? 'debug' : 'info']({ event: 'api.changed', ...fields }, `${method} ${what}`);
     }
     done();
-  });
+  };
 }
 
 /**
@@ -51,12 +56,12 @@ export function auditChanges(
 ): void {
   const admitted = new WeakSet<FastifyRequest>();
   app.addHook('onRequest', (request, _reply, done) => {
-    admitted.add(request);
+    if (!READING.has(request.method)) admitted.add(request);
     done();
   });
   app.addHook('onResponse', (request, reply, done) => {
-    const path = pathOf(request);
     if (admitted.has(request) && mayChange(request) && !asks(request, FREQUENT)) {
+      const path = pathOf(request);
       const names = namesIn(request).map((name) => name.slice(0, LONGEST.name));
       const node = answeredBy(request);
       audit.add({

@@ -55,10 +55,10 @@ export function withoutSecrets(value: unknown, field = ''): unknown {
 
 /** Removes secrets from answers to requests with a read-only link, whichever node answers. */
 export function hideSecrets(app: FastifyInstance, isReadOnly: (request: FastifyRequest) => boolean): void {
-  app.addHook('onSend', async (request, reply, payload) => {
-    const isJson = String(reply.getHeader('content-type')).startsWith('application/json');
-    if (typeof payload !== 'string' || !isJson || !isReadOnly(request)) return payload;
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (!isReadOnly(request) || typeof payload !== 'string') return done();
+    if (!String(reply.getHeader('content-type')).startsWith('application/json')) return done();
     reply.removeHeader('content-length');
-    return JSON.stringify(withoutSecrets(JSON.parse(payload)));
+    done(null, JSON.stringify(withoutSecrets(JSON.parse(payload))));
   });
 }

@@ -52,9 +52,9 @@ function levels(sources: StatisticsSources, base: string, shape: TSchema, show: 
 
     const stream = { params: StreamPath, response, summary: 'Statistics of a stream' };
     const options = { schema: stream, config: ANSWERED_HERE };
-    app.get(`${base}/vhosts/:vhost/apps/:app/streams/:stream`, options, async ({ params }, reply) => {
+    app.get(`${base}/vhosts/:vhost/apps/:app/streams/:stream`, options, ({ params }, reply) => {
       if (shared === undefined || !isElsewhere(sources, params)) findStream(registry, params);
-      return await answer(sources, streamPlace(findApplication(registry, params), params.stream), show, reply);
+      return answer(sources, streamPlace(findApplication(registry, params), params.stream), show, reply);
     });
   };
 }
