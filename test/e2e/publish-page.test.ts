@@ -1,6 +1,8 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
 import { launchBrowser } from '../support/hls/browser.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { shared } from '../support/runner/shared.ts';
 import { Kiln, TOKEN } from '../support/server/kiln.ts';
 import { BYPASS, ladderXml } from '../support/media/ladder-config.ts';
 import { createMultiplex, sourceOf } from '../support/channels/multiplex-api.ts';
@@ -15,8 +17,39 @@ const KEEP_CONNECTION = `window.RTCPeerConnection = class extends RTCPeerConnect
   }
 };`;
 
+const teardown = new Teardown();
 const browser = await launchBrowser();
-test.after.always(() => browser.close());
+teardown.teardown(() => browser.close());
+test.after.always(() => teardown.run());
+
+/** Uncaught errors of all pages. */
+const errors: string[] = [];
+
+async function open(t: Pick<ExecutionContext, 'teardown'>, url: string): Promise<Page> {
+  const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
+  t.teardown(() => page.close());
+  page.on('pageerror', (error) => errors.push(error.message));
+  await page.addInitScript(KEEP_CONNECTION);
+  await page.goto(url);
+  return page;
+}
+
+/** A server, and the page that publishes the camera to it as `cam`. */
+const published = shared(async () => {
+  const kiln = await Kiln.start({
+    whip: true,
+    providers: '<Multiplex/>',
+    publishers: '<Thumbnail/>',
+    application: ladderXml([BYPASS, THUMBNAIL]),
+  });
+  teardown.teardown(() => kiln.stop());
+  const page = await open(teardown, kiln.httpUrl('/publish'));
+  await page.getByLabel('Stream name').fill('cam');
+  await page.getByRole('button', { name: 'Go live' }).click();
+  await page.locator('#state', { hasText: 'Live' }).waitFor();
+  await kiln.liveStream('cam');
+  return { kiln, page };
+});
 
 interface Sent {
   readonly maxBitrate: number;
@@ -32,39 +65,22 @@ const sent = (page: Page): Promise<Sent> =>
     return { maxBitrate, height: sender.track.getSettings().height };
   })()`);
 
-test('a camera is published from a page, shared from the next, and seen in the console', async (t) => {
-  const kiln = await Kiln.start({
-    whip: true,
-    providers: '<Multiplex/>',
-    publishers: '<Thumbnail/>',
-    application: ladderXml([BYPASS, THUMBNAIL]),
-  });
-  t.teardown(() => kiln.stop());
-  const errors: string[] = [];
-  const open = async (url: string): Promise<Page> => {
-    const page = await browser.newPage({ viewport: { width: 390, height: 800 } });
-    t.teardown(() => page.close());
-    page.on('pageerror', (error) => errors.push(error.message));
-    await page.addInitScript(KEEP_CONNECTION);
-    await page.goto(url);
-    return page;
-  };
-
-  const studio = await open(kiln.httpUrl('/publish'));
-  await studio.getByLabel('Stream name').fill('cam');
-  await studio.getByRole('button', { name: 'Go live' }).click();
-  await studio.locator('#state', { hasText: 'Live' }).waitFor();
-  await kiln.liveStream('cam');
-  t.deepEqual(await sent(studio), { maxBitrate: 2_500_000, height: 720 });
-  await studio.getByLabel('Quality').selectOption('480');
+test.serial('a camera is published from a page in the chosen quality', async (t) => {
+  const { page } = await published();
+  t.deepEqual(await sent(page), { maxBitrate: 2_500_000, height: 720 });
+  await page.getByLabel('Quality').selectOption('480');
   await until('the picture and its bit rate are smaller', async () => {
-    const { maxBitrate, height } = await sent(studio);
+    const { maxBitrate, height } = await sent(page);
     return maxBitrate === 1_200_000 && height === 480;
   });
-  await studio.locator('#figure-resolution', { hasText: /×([1-4]\d\d|\d\d)$/ }).waitFor();
-  t.true(await studio.getByRole('alert').isHidden());
+  await page.locator('#figure-resolution', { hasText: /×([1-4]\d\d|\d\d)$/ }).waitFor();
+  t.true(await page.getByRole('alert').isHidden());
+  t.deepEqual(errors, []);
+});
 
-  const page = await open(kiln.httpUrl('/app/cam'));
+test.serial('a published camera is shared by the address and QR code of its page, and by HTML', async (t) => {
+  const { kiln } = await published();
+  const page = await open(t, kiln.httpUrl('/app/cam'));
   await page.getByRole('button', { name: 'Share' }).click();
   const share = page.getByRole('dialog', { name: 'Share' });
   await share.getByRole('img', { name: `QR code of ${kiln.httpUrl('/app/cam')}` }).waitFor();
@@ -75,22 +91,31 @@ test('a camera is published from a page, shared from the next, and seen in the c
   );
   await share.getByRole('button', { name: 'Close' }).click();
   await share.waitFor({ state: 'hidden' });
-  await page.close();
+  t.deepEqual(errors, []);
+});
 
-  await createMultiplex(kiln, 'mixed', [sourceOf('nothing', ['source', 'picture'])]);
-  const desk = await open(`http://127.0.0.1:${kiln.ports.api}/console#/streams`);
-  await desk.getByLabel('Access token').fill(TOKEN);
-  await desk.getByRole('button', { name: 'Sign in' }).click();
-  const row = desk.getByRole('row').filter({ has: desk.getByRole('link', { name: 'cam' }) });
-  await row.locator('canvas').waitFor();
-  await row.getByRole('link', { name: 'cam' }).click();
-  await desk.locator('.glance canvas').waitFor();
-  await desk.evaluate(`location.hash = '#/channels'`);
-  await desk.getByRole('row', { name: /mixed Multiplex Pulling .*Wait for stream/ }).waitFor();
-  await desk.close();
+test.serial(
+  'the console shows thumbnails of a published camera, and a channel that waits for its source',
+  async (t) => {
+    const { kiln } = await published();
+    await createMultiplex(kiln, 'mixed', [sourceOf('nothing', ['source', 'picture'])]);
+    const page = await open(t, `http://127.0.0.1:${kiln.ports.api}/console#/streams`);
+    await page.getByLabel('Access token').fill(TOKEN);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'cam' }) });
+    await row.locator('canvas').waitFor();
+    await row.getByRole('link', { name: 'cam' }).click();
+    await page.locator('.glance canvas').waitFor();
+    await page.evaluate(`location.hash = '#/channels'`);
+    await page.getByRole('row', { name: /mixed Multiplex Pulling .*Wait for stream/ }).waitFor();
+    t.deepEqual(errors, []);
+  },
+);
 
-  await studio.getByRole('button', { name: 'Stop' }).click();
-  await studio.getByRole('button', { name: 'Go live' }).waitFor();
+test.serial('a stream ends when its page stops publishing', async (t) => {
+  const { kiln, page } = await published();
+  await page.getByRole('button', { name: 'Stop' }).click();
+  await page.getByRole('button', { name: 'Go live' }).waitFor();
   await until('the stream has ended', async () => (await kiln.stream('cam')).status === 404);
   t.deepEqual(errors, []);
 });
