@@ -16,8 +16,8 @@ export interface WebrtcMedia {
 }
 
 /**
- * Starts the media workers on the configured WebRTC ports; undefined where WebRTC is off.
- * @throws Error when a worker cannot start or a port cannot be opened
+ * Opens the configured WebRTC ports, for media workers that start with the first peer; undefined where WebRTC is off.
+ * @throws Error when workers cannot run here or a port cannot be opened
  */
 export async function openWebrtcMedia(
   { bind: { providers, publishers }, modules, defaults: { crossDomains } }: ServerConfig,
@@ -39,6 +39,7 @@ export async function openWebrtcMedia(
       neighbours: new ResourceNeighbours(cluster, calls),
       access,
       redirects,
+      onPeer: () => void pool.ready(),
       log,
       crossDomains,
       proxies: blockList(modules.forwardedFor?.networks),

@@ -7,6 +7,7 @@ import type { Transport } from '../lib/address.ts';
 import type { IceSocket } from './addresses.ts';
 import { candidatesOn, hostCandidates, type HostCandidate, type TransportChoice } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
+import { WORKER_PROGRAM } from './worker-program.ts';
 
 /** Above the ports usually configured for ICE. */
 const PIPE_PORTS = { min: 50_000, max: 59_999 };
@@ -54,14 +55,16 @@ export class MediaWorker {
   /**
    * Starts the process and opens its ports.
    * @param onDied called once when it ends without having been closed
+   * @param release frees ports that are held for this worker, right before it opens them
    * @throws ListenError when a port cannot be opened, Error when the worker cannot be started
    */
   static async start(
     index: number,
     sockets: readonly IceSocket[],
     onDied: (error: Error) => void,
+    release?: () => void,
   ): Promise<MediaWorker> {
-    const worker = await inOwnSession(() => createWorker({ logLevel: 'warn' }));
+    const worker = await inOwnSession(() => createWorker({ logLevel: 'warn', workerBin: WORKER_PROGRAM }));
     try {
       const listenInfos = sockets.map(({ protocol, ip, port }) => ({
         protocol,
@@ -70,6 +73,7 @@ export class MediaWorker {
         ...(protocol === 'udp' ? BUFFERS : {}),
         ...(isIPv6(ip) ? { flags: { ipv6Only: true } } : {}),
       }));
+      release?.();
       const server = await worker.createWebRtcServer({ listenInfos });
       const router = await worker.createRouter();
       const candidates = hostCandidates(await openedSockets(server, sockets));

@@ -3,10 +3,11 @@ import type { WebrtcBindConfig } from '../config/model.ts';
 import { kilnError } from '../errors.ts';
 import { BackOff } from '../lib/back-off.ts';
 import type { Logger } from '../log/log.ts';
-import { iceSockets, localAddresses, workerCount } from './addresses.ts';
-import { listenToMediasoup } from './log.ts';
+import { iceSockets, localAddresses, workerCount, type IceSocket } from './addresses.ts';
 import type { TransportChoice } from './candidate.ts';
-import { MediaWorker } from './media-worker.ts';
+import { holdPorts } from './held-ports.ts';
+import type { MediaWorker } from './media-worker.ts';
+import { checkWorkerProgram } from './worker-program.ts';
 
 type IceCandidates = WebrtcBindConfig['iceCandidates'];
 type IceConfig = Pick<IceCandidates, 'iceCandidate' | 'enableLinkLocalAddress' | 'iceWorkerCount'>;
@@ -16,38 +17,49 @@ const LAST_RETRY_MS = 10_000;
 /** Difference in sessions up to which a worker that already has the stream is preferred to an emptier one. */
 const STICKY_SESSIONS = 50;
 
-/** Media workers of this node. Dead workers are replaced; their transports learn it from mediasoup's events. */
+/**
+ * Media workers of this node. One starts when the first peer is about to come, the others while those that run have peers; until
+ * then their ports are held for them. Dead workers are replaced; their transports learn it from mediasoup's events.
+ */
 export class WorkerPool {
   readonly #config: IceConfig;
   readonly #log: Logger;
-  readonly #workers: (MediaWorker | undefined)[];
+  readonly #workers: (MediaWorker | undefined)[] = [];
+  /** Release the ports of workers that were never started, by index. */
+  readonly #held = new Map<number, () => void>();
+  /** Start of a worker that was not needed before. */
+  #starting: Promise<void> | undefined;
   readonly #timers = new Set<NodeJS.Timeout>();
   /** Number of workers that died. */
   died = 0;
   #closed = false;
 
-  private constructor(config: IceConfig, log: Logger, count: number) {
+  private constructor(config: IceConfig, log: Logger) {
     this.#config = config;
     this.#log = log;
-    this.#workers = Array.from({ length: count });
   }
 
   /**
-   * Starts one worker per configured port, at most IceWorkerCount or, where that is not set, one per core.
+   * Opens the ports for one worker per configured port, at most IceWorkerCount or, where that is not set, one per core.
    * @param configs of all users of the workers; the workers listen on the ports of every one
-   * @throws Error when a worker cannot be started or a port cannot be opened
+   * @throws Error when workers cannot run here or a port cannot be opened
    */
   static async create(configs: readonly IceConfig[], log: Logger, cores = availableParallelism()): Promise<WorkerPool> {
-    listenToMediasoup(log);
     const config = joined(configs);
-    const pool = new WorkerPool(config, log, workerCount(config.iceCandidate, config.iceWorkerCount ?? cores));
-    const starts = await Promise.allSettled(pool.#workers.map((_, index) => pool.#start(index)));
-    const failed = starts.find((start) => start.status === 'rejected');
+    const pool = new WorkerPool(config, log);
+    const count = workerCount(config.iceCandidate, config.iceWorkerCount ?? cores);
+    const steps = await Promise.allSettled([pool.#hold(count), checkWorkerProgram()]);
+    const failed = steps.find((step) => step.status === 'rejected');
     if (failed !== undefined) {
       pool.close();
       throw failed.reason;
     }
     return pool;
+  }
+
+  /** Resolves when a worker runs, or else none can be started now. Call it before `way` and `pick`. */
+  async ready(): Promise<void> {
+    if (this.workers.length === 0) await this.#startNext();
   }
 
   get workers(): readonly MediaWorker[] {
@@ -69,7 +81,7 @@ export class WorkerPool {
   }
 
   /**
-   * Picks the worker with the fewest sessions for a new peer.
+   * Picks the running worker with the fewest sessions for a new peer. Starts another where an idle one would be better.
    * @param prefer workers that count as having STICKY_SESSIONS fewer
    * @throws mediaUnavailable when no running worker has a candidate for the peer
    */
@@ -82,6 +94,7 @@ export class WorkerPool {
       if (load < least) [best, least] = [worker, load];
     }
     if (best === undefined) throw kilnError('mediaUnavailable');
+    if (least > 0) void this.#startNext();
     return best;
   }
 
@@ -89,12 +102,45 @@ export class WorkerPool {
   close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearTimeout(timer);
+    for (const release of this.#held.values()) release();
     for (const worker of this.#workers) worker?.close();
   }
 
-  async #start(index: number): Promise<void> {
-    const sockets = iceSockets(this.#config.iceCandidate, index, localAddresses(), this.#config.enableLinkLocalAddress);
-    const worker = await MediaWorker.start(index, sockets, (error) => {
+  async #hold(count: number): Promise<void> {
+    for (let index = 0; index < count; index++) this.#held.set(index, await holdPorts(this.#sockets(index)));
+  }
+
+  #sockets(index: number): IceSocket[] {
+    return iceSockets(this.#config.iceCandidate, index, localAddresses(), this.#config.enableLinkLocalAddress);
+  }
+
+  /** Starts one more worker, one at a time. */
+  #startNext(): Promise<void> | undefined {
+    const [next] = this.#held;
+    if (this.#starting !== undefined || next === undefined || this.#closed) return this.#starting;
+    const [index, release] = next;
+    this.#held.delete(index);
+    this.#starting = this.#start(index, release)
+      .catch((error: unknown) => {
+        this.#log.error({ worker: index, err: error }, 'a media worker could not be started');
+        release();
+        this.#restart(index);
+      })
+      .finally(() => {
+        this.#starting = undefined;
+      });
+    return this.#starting;
+  }
+
+  /** @param release frees its ports, which are held */
+  async #start(index: number, release?: () => void): Promise<void> {
+    // mediasoup's code takes megabytes
+    const [{ MediaWorker }, { listenToMediasoup }] = await Promise.all([
+      import('./media-worker.ts'),
+      import('./log.ts'),
+    ]);
+    listenToMediasoup(this.#log);
+    const onDied = (error: Error): void => {
       const { pid } = worker;
       this.#log.error(
         { event: 'worker.died', worker: index, pid, err: error },
@@ -103,7 +149,8 @@ export class WorkerPool {
       this.died++;
       this.#workers[index] = undefined;
       this.#restart(index);
-    });
+    };
+    const worker = await MediaWorker.start(index, this.#sockets(index), onDied, release);
     if (this.#closed) {
       worker.close();
       return;

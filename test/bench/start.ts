@@ -51,7 +51,7 @@ export const start: Measurement = {
         reference: `node alone ${number(median(bareTimes))} ms`,
       }),
       atMost({
-        what: 'idle memory, workers included',
+        what: 'idle memory',
         unit: 'MiB',
         digits: 0,
         values: [median(memory)],

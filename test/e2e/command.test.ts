@@ -159,6 +159,24 @@ test.serial(
   },
 );
 
+test.serial('a media worker that cannot run here ends the start', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-worker-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const [rtmp, http, api, ice, ice2] = freePorts(5) as [number, number, number, number, number];
+  const file = join(folder, 'Server.xml');
+  await writeFile(file, serverXml({ rtmp, http, api, ice: [ice, ice2] }, { storage: folder }));
+  const missing = join(folder, 'worker');
+  for (const [program, reason] of [
+    [missing, `Kiln could not start: spawn ${missing} ENOENT`],
+    ['/bin/false', 'Command failed: /bin/false'],
+    ['/bin/true', '/bin/true is no mediasoup worker'],
+  ] as const) {
+    const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x', MEDIASOUP_WORKER_BIN: program });
+    t.is(code, 1, program);
+    t.true(stderr.includes(reason), stderr);
+  }
+});
+
 test.serial('a second server on the same files says which file, and which process uses it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'kiln-second-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));

@@ -33,6 +33,7 @@ async function start(t: ExecutionContext, playlist: Playlist) {
   const live = new LiveStream(server.registry, [{ ...high, lag: 0 }, { ...low, lag: 0.08 }, sound] as never);
   t.teardown(() => live.close());
   live.output.addPlaylist(playlist);
+  await server.pool.ready();
   const throttle = await Throttle.open(server.pool.workers[0]?.candidates[0]?.port ?? 0, 7);
   t.teardown(() => throttle.close());
   const page = await browser.newPage();

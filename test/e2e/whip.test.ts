@@ -209,9 +209,12 @@ test.serial('WebSocket signalling offers to receive, and receives', async (t) =>
 test.serial(
   'viewers receive packets from any worker, past this process, with whatever payload types they want',
   async (t) => {
-    const { live, publish, url, application } = await start(t, { workers: 2 });
+    const { live, publish, url, application, pool } = await start(t, { workers: 2 });
+    // the second worker starts for the second publisher, and gets the viewers
+    await publish([picture, sound], '/app/other?direction=whip');
     await publish([picture, sound]);
     await live();
+    await until('both workers run', () => pool.workers.length === 2);
     const output = application.output('stream');
     const viewers = Array.from({ length: 4 }, () => new ViewerPeer());
     t.teardown(() => viewers.forEach((viewer) => viewer.close()));
@@ -236,6 +239,7 @@ test.serial(
       );
     }
     t.is(output?.readers, 0);
+    t.true((pool.workers[1]?.sessions ?? 0) > 0);
     t.true((output?.sessions.size ?? 0) >= 4);
     await until('what they got is counted', () => (output?.counters.out.totalBytes ?? 0) > 100_000);
   },

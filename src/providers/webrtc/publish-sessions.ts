@@ -82,6 +82,7 @@ export class PublishSessions {
     const { realAddress } = client;
     const settled = this.#pending.add(realAddress);
     try {
+      await pool.ready();
       const way = pool.way(query.get('transport'), bind.iceCandidates);
       const worker = pool.pick(way, () => false);
       let link: PeerLink | undefined;

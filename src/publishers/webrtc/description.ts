@@ -11,7 +11,7 @@ import {
 } from '../../webrtc/local-description.ts';
 import { demandBundled, negotiateCodec, negotiateExtensions } from '../../webrtc/negotiate.ts';
 import type { RemoteDescription } from '../../webrtc/remote-description.ts';
-import { mapsExtensionIds } from '../../webrtc/worker-features.ts';
+import { mapsExtensionIds } from '../../webrtc/worker-program.ts';
 import type { Agreement, EventPlan, MediaPlan } from './agreement.ts';
 import type { Playable } from './play-sessions.ts';
 import type { Selection } from './selection.ts';

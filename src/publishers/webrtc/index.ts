@@ -26,6 +26,7 @@ const TICK_MS = 1000;
 export class WebrtcPublisher {
   readonly handler: SignallingHandler;
   readonly #registry: Registry;
+  readonly #pool: WorkerPool;
   readonly #producers: LiveProducers;
   readonly #log: Logger;
   readonly #streams = new Map<OutputStream, StreamPublisher>();
@@ -33,6 +34,7 @@ export class WebrtcPublisher {
 
   constructor({ registry, access, pool, producers, bind, log }: WebrtcPublisherOptions) {
     this.#registry = registry;
+    this.#pool = pool;
     this.#producers = producers;
     this.#log = log.child({ module: 'webrtc' });
     const { iceCandidates } = bind;
@@ -52,6 +54,8 @@ export class WebrtcPublisher {
   readonly #onOutput = (stream: OutputStream, application: Application): void => {
     const config = application.config.publishers.webrtc;
     if (config === undefined || stream.closed || this.#streams.has(stream)) return;
+    // viewers may follow, and none is to wait for it
+    void this.#pool.ready();
     const publisher = new StreamPublisher(stream, application, config, this.#producers, this.#log);
     this.#streams.set(stream, publisher);
     stream.once('close', (reason) => {

@@ -50,6 +50,7 @@ export class PlaySessions {
       },
     );
     try {
+      await pool.ready();
       const { publisher } = grant.found;
       const agreement = agree(grant.found);
       const { selection, plans, events } = agreement;

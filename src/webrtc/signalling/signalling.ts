@@ -17,6 +17,8 @@ export interface SignallingOptions {
   /** Logs peers that are rejected before their admission. */
   readonly access: Pick<Access, 'report'>;
   readonly redirects: Redirects;
+  /** Called with each request or connection of a peer, before its admission. */
+  readonly onPeer?: () => void;
   readonly log: Logger;
   /** Networks whose `X-Forwarded-For` is trusted. */
   readonly proxies?: BlockList | undefined;
@@ -38,10 +40,12 @@ export class Signalling {
 
   /** Routes under `/:app/:stream` of one port, and the WebSocket upgrades of its HTTP server. */
   routes(handlers: SignallingHandlers): FastifyPluginAsync {
-    const { access, redirects, log, crossDomains } = this.#options;
+    const { access, redirects, onPeer, log, crossDomains } = this.#options;
     const http = httpRoutes({ handlers, resources: this.#resources, access, redirects, crossDomains });
     return async (fastify) => {
+      if (onPeer !== undefined) fastify.addHook('onRequest', async () => onPeer());
       this.#upgrades.attach(fastify.server, (socket, request) => {
+        onPeer?.();
         const direction = directionOf(request.query);
         const handler = direction === 'incoming' ? handlers.publish : handlers.play;
         const onUnavailable = (): void => access.report(accessOf(request, direction), unavailable(direction));

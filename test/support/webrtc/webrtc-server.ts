@@ -81,7 +81,13 @@ export async function startWebrtc(t: Pick<ExecutionContext, 'teardown'>, options
     log,
   });
   const provider = new WebrtcProvider({ registry, access, pool, producers, bind, log });
-  const signalling = new Signalling({ neighbours: new ResourceNeighbours(cluster, calls), access, redirects, log });
+  const signalling = new Signalling({
+    neighbours: new ResourceNeighbours(cluster, calls),
+    access,
+    redirects,
+    onPeer: () => void pool.ready(),
+    log,
+  });
   const inventory = new CodecInventory({ log });
   registry.on('input', (input, application) => {
     if (input.source.kind === 'webrtc') attachOutputs(input, application, { log, inventory, folder: '.' });

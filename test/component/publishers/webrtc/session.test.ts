@@ -28,6 +28,7 @@ async function open(t: ExecutionContext): Promise<{ session: WebrtcSession; work
     protocol: undefined,
     entries: [{ address: '127.0.0.1', first: 0, last: 0, protocol: 'udp' }],
   };
+  await pool.ready();
   const worker = pool.pick(way, () => false);
   const session = new WebrtcSession('id', publisher, publisher.choices(undefined)[0], worker, way);
   await session.open([{ kind: 'video', mid: '0', codec: offeredCodec('H264', false, 'All'), extensions: [] }]);
