@@ -7,7 +7,9 @@ import { ByteSink } from '../support/network/byte-sink.ts';
 import { h264 } from '../support/rtmp/flv-media.ts';
 import type { Kiln } from '../support/server/kiln.ts';
 import { long } from '../support/runner/long.ts';
+import { shared } from '../support/runner/shared.ts';
 import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { PictureClient } from '../support/rtmp/picture-client.ts';
 import { sharedNodes } from '../support/server/shared-nodes.ts';
 import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
@@ -36,17 +38,16 @@ async function publish(node: Kiln, name: string, app = 'app'): Promise<RtmpClien
 const RECORDS = mkdtempSync(join(tmpdir(), 'kiln-records-'));
 test.after.always(() => rmSync(RECORDS, { recursive: true, force: true }));
 
-const shared = sharedNodes(['a', 'b', 'c'], {
+const nodes = sharedNodes(['a', 'b', 'c'], {
   publishers: `<FILE><RootPath>${RECORDS}</RootPath></FILE><Push/>`,
 });
 
 test.serial('a stream that is published on any node is listed, shown and ended by any other', async (t) => {
-  const nodes = shared();
-  const [a, b, c] = nodes;
+  const [a, b, c] = nodes();
   const clients = await Promise.all([publish(a, 'one'), publish(b, 'two ä')]);
   t.teardown(() => clients.forEach((client) => client.close()));
   const shown = async (node: Kiln, name: string) => (await node.stream(encodeURIComponent(name))).body.response;
-  for (const node of nodes) {
+  for (const node of nodes()) {
     await until('both are listed', async () => [...(await list(node))].sort().join() === 'one,two ä');
     t.like(await shown(node, 'one'), {
       name: 'one',
@@ -62,16 +63,16 @@ test.serial('a stream that is published on any node is listed, shown and ended b
   }
   t.is(await status(c, `${APP}/streams/one`, 'DELETE'), 200);
   await clients[0].ended();
-  for (const node of nodes) {
+  for (const node of nodes()) {
     t.is(await status(node, `${APP}/streams/one`), 404);
     t.deepEqual(await list(node), ['two ä']);
   }
   clients[1].close();
-  for (const node of nodes) await until('it is gone', async () => (await list(node)).length === 0);
+  for (const node of nodes()) await until('it is gone', async () => (await list(node)).length === 0);
 });
 
 long('HLS of a stream is dumped and concluded by way of any node', async (t) => {
-  const [a, b, c] = shared();
+  const [a, b, c] = nodes();
   const folder = await mkdtemp(join(tmpdir(), 'kiln-dump-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
   const publisher = await PictureClient.publish(a, 'dumped');
@@ -103,7 +104,7 @@ long('HLS of a stream is dumped and concluded by way of any node', async (t) => 
 });
 
 test.serial('a name belongs to one publisher in the whole cluster', async (t) => {
-  const [a, b] = shared();
+  const [a, b] = nodes();
   const first = await publish(a, 'taken');
   await t.throwsAsync(RtmpClient.publish('taken', { port: b.ports.rtmp }), {
     message: /BadName: Stream already exists/,
@@ -135,80 +136,100 @@ interface TaskRow {
   readonly totalRecordBytes?: number;
 }
 
+const tasks = async (node: Kiln, action: string) =>
+  (await node.api<readonly TaskRow[]>(`${APP}:${action}`)).body.response;
+const taskOf = async (node: Kiln, action: string, id: string) =>
+  (await tasks(node, action)).find((task) => task.id === id);
+const pushIds = async (node: Kiln) => (await tasks(node, 'pushes')).map(({ id }) => id);
+
+const teardown = new Teardown();
+test.after.always(() => teardown.run());
+
+/** Publishes a stream to the first node that is pushed and recorded from now on. @returns the answers, and where it is pushed to */
+const started = shared(async () => {
+  const [a, b, c] = nodes();
+  const [sink, other] = await Promise.all([ByteSink.open(teardown), ByteSink.open(teardown)]);
+  const publisher = await PictureClient.publish(a, 'moving');
+  teardown.teardown(() => publisher.close());
+  const stream = { name: 'moving' };
+  const ask = async (asked: readonly Kiln[], action: string, task: object): Promise<number[]> => {
+    const answers = await Promise.all(asked.map((node) => node.api(`${APP}:${action}`, 'POST', task)));
+    return answers.map(({ status: answered }) => answered).sort();
+  };
+  const push = { id: 'out', stream, protocol: 'mpegts', url: sink.url };
+  const pushes = await ask([a, b, c, c], 'startPush', push);
+  const unheard = await ask([b], 'startPush', { ...push, id: 'never', stream: { name: 'none' } });
+  const second = await ask([c], 'startPush', { ...push, id: 'again', url: other.url });
+  const filePath = '${Id}_${Sequence}_${TransactionId}.ts';
+  const records = await ask([a, b, c], 'startRecord', { id: 'file', stream, filePath });
+  return { sink, pushes, unheard, second, records };
+});
+
+/** Kills the node that has the stream. @returns the other two, and which file the recording had come to */
+const killed = shared(async () => {
+  await started();
+  const [a, b, c] = nodes();
+  // progress is kept for the next owner once a second
+  await until('both run for some seconds', async () => {
+    const pushed = await taskOf(c, 'pushes', 'out');
+    const recorded = await taskOf(c, 'records', 'file');
+    return (pushed?.sentTime ?? 0) > 3000 && recorded?.state === 'recording' && (recorded.totalRecordBytes ?? 0) > 0;
+  });
+  const sequence = (await taskOf(c, 'records', 'file'))?.sequence ?? 0;
+  a.signal('SIGKILL');
+  await a.exited();
+  return { left: [b, c] as const, sequence };
+});
+
 test.serial(
-  'streams of a killed node are gone, and a recording and a push go on where the publisher returns',
+  'a push or recording that several nodes are asked for at once starts once, and is known to all',
   async (t) => {
-    const [a, b, c] = shared();
-    const sink = await ByteSink.open(t);
-    const tasks = async (node: Kiln, action: string) =>
-      (await node.api<readonly TaskRow[]>(`${APP}:${action}`)).body.response;
-    const taskOf = async (node: Kiln, action: string, id: string) =>
-      (await tasks(node, action)).find((task) => task.id === id);
-    const first = await PictureClient.publish(a, 'moving');
-    t.teardown(() => first.close());
-    const stream = { name: 'moving' };
-    const push = { id: 'out', stream, protocol: 'mpegts', url: sink.url };
-    const created = await Promise.all([a, b, c, c].map((node) => node.api(`${APP}:startPush`, 'POST', push)));
-    t.deepEqual(created.map(({ status: answered }) => answered).sort(), [200, 409, 409, 409]);
-    const unheard = { ...push, id: 'never', stream: { name: 'none' } };
-    t.is((await b.api(`${APP}:startPush`, 'POST', unheard)).status, 200);
-    const second = { ...push, id: 'again', url: (await ByteSink.open(t)).url };
-    t.is((await c.api(`${APP}:startPush`, 'POST', second)).status, 200);
-    const filePath = '${Id}_${Sequence}_${TransactionId}.ts';
-    const records = [a, b, c].map((node) => node.api(`${APP}:startRecord`, 'POST', { id: 'file', stream, filePath }));
-    t.deepEqual((await Promise.all(records)).map(({ status: answered }) => answered).sort(), [200, 409, 409]);
-
-    // progress is kept for the next owner once a second
-    await until('both run for some seconds', async () => {
-      const pushed = await taskOf(c, 'pushes', 'out');
-      const recorded = await taskOf(c, 'records', 'file');
-      return (pushed?.sentTime ?? 0) > 3000 && recorded?.state === 'recording' && (recorded.totalRecordBytes ?? 0) > 0;
-    });
-    const recordedBefore = (await taskOf(c, 'records', 'file'))?.sequence ?? 0;
-    for (const node of [a, b, c])
-      t.deepEqual(
-        (await tasks(node, 'pushes')).map(({ id }) => id),
-        ['again', 'never', 'out'],
-      );
-    a.signal('SIGKILL');
-    await a.exited();
-    // 503 as long as whoever has it cannot be reached, 404 when its death is known
-    t.true([503, 404].includes(await status(b, `${APP}/streams/moving`)));
-    const stopped = await c.api<TaskRow>(`${APP}:stopPush`, 'POST', { id: 'again' });
-    t.is(stopped.status, 200);
-    t.is((await b.api(`${APP}:stopPush`, 'POST', { id: 'again' })).status, 404);
-    for (const node of [b, c])
-      t.deepEqual(
-        (await tasks(node, 'pushes')).map(({ id }) => id),
-        ['never', 'out'],
-      );
-    await untilStates(b, { a: 'lost', b: 'ready', c: 'ready' });
-    await until('the stream is not listed', async () => (await list(b)).length === 0);
-    t.is(await status(b, `${APP}/streams/moving`), 404);
-
-    const back = await until('the name is free', () => PictureClient.publish(b, 'moving').catch(() => undefined));
-    t.teardown(() => back.close());
-    for (const node of [b, c]) {
-      const pushed = await until('it is pushed again', async () => {
-        const task = await taskOf(node, 'pushes', 'out');
-        return task?.state === 'pushing' && (task.sentBytes ?? 0) > 0 && task;
-      });
-      t.is(pushed.sequence, 2);
-      t.true((pushed.totalsentBytes ?? 0) > (pushed.sentBytes ?? 0));
-      const recorded = await until('it is recorded again', async () => {
-        const task = await taskOf(node, 'records', 'file');
-        return task?.state === 'recording' && (task.recordBytes ?? 0) > 0 && task;
-      });
-      t.is(recorded.sequence, recordedBefore + 1);
-      t.true((recorded.totalRecordBytes ?? 0) > (recorded.recordBytes ?? 0));
-    }
-    t.is(sink.most, 1);
-    t.is((await c.api(`${APP}:stopRecord`, 'POST', { id: 'file' })).status, 200);
-    await until('the new file has its name', async () =>
-      (await readdir(RECORDS)).some((name) => name.startsWith(`file_${recordedBefore + 1}_`)),
-    );
+    const { pushes, unheard, second, records } = await started();
+    t.deepEqual(pushes, [200, 409, 409, 409]);
+    t.deepEqual([unheard, second], [[200], [200]]);
+    t.deepEqual(records, [200, 409, 409]);
+    for (const node of nodes()) t.deepEqual(await pushIds(node), ['again', 'never', 'out']);
   },
 );
+
+test.serial('the streams of a node that is killed are gone, and its pushes can be stopped at once', async (t) => {
+  const [b, c] = (await killed()).left;
+  // 503 as long as whoever has it cannot be reached, 404 when its death is known
+  t.true([503, 404].includes(await status(b, `${APP}/streams/moving`)));
+  const stop = async (node: Kiln) => (await node.api(`${APP}:stopPush`, 'POST', { id: 'again' })).status;
+  t.is(await stop(c), 200);
+  t.is(await stop(b), 404);
+  for (const node of [b, c]) t.deepEqual(await pushIds(node), ['never', 'out']);
+  await untilStates(b, { a: 'lost', b: 'ready', c: 'ready' });
+  await until('the stream is not listed', async () => (await list(b)).length === 0);
+  t.is(await status(b, `${APP}/streams/moving`), 404);
+});
+
+test.serial('a recording and a push of a node that was killed go on where the publisher returns', async (t) => {
+  const { left, sequence } = await killed();
+  const [b, c] = left;
+  const back = await until('the name is free', () => PictureClient.publish(b, 'moving').catch(() => undefined));
+  t.teardown(() => back.close());
+  for (const node of left) {
+    const pushed = await until('it is pushed again', async () => {
+      const task = await taskOf(node, 'pushes', 'out');
+      return task?.state === 'pushing' && (task.sentBytes ?? 0) > 0 && task;
+    });
+    t.is(pushed.sequence, 2);
+    t.true((pushed.totalsentBytes ?? 0) > (pushed.sentBytes ?? 0));
+    const recorded = await until('it is recorded again', async () => {
+      const task = await taskOf(node, 'records', 'file');
+      return task?.state === 'recording' && (task.recordBytes ?? 0) > 0 && task;
+    });
+    t.is(recorded.sequence, sequence + 1);
+    t.true((recorded.totalRecordBytes ?? 0) > (recorded.recordBytes ?? 0));
+  }
+  t.is((await started()).sink.most, 1);
+  t.is((await c.api(`${APP}:stopRecord`, 'POST', { id: 'file' })).status, 200);
+  await until('the new file has its name', async () =>
+    (await readdir(RECORDS)).some((name) => name.startsWith(`file_${sequence + 1}_`)),
+  );
+});
 
 long('an earlier publisher on another node is ended where newcomers replace it', async (t) => {
   const redis = await usedRedis(t);
