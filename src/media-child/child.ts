@@ -1,13 +1,17 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Watchdog } from '../lib/watchdog.ts';
 import type { FaultLog } from '../log/log.ts';
+import { withReusedReads } from '../protocols/reused-reads.ts';
 import { Diagnostics } from './diagnostics.ts';
 
 /** Descriptor of the first output, after the standard ones. */
 export const FIRST_OUTPUT = 3;
 /** Limit, in bytes, of input queued in this process. */
 const HIGH_WATER = 64 * 1024;
+/** Limit, in bytes, of data that are copied behind their head: cheaper than a write of two buffers. */
+const JOINED_BYTES = 4096;
 /** Timeouts after the end of the input: without output, and in total. */
 const DRAIN_MS = 3000;
 const DRAIN_LIMIT_MS = 15_000;
@@ -51,7 +55,9 @@ export class FfmpegChild {
   readonly #faults: FaultLog;
   #process: ChildProcess | undefined;
   #input: Duplex | undefined;
-  readonly #outputs: Duplex[] = [];
+  readonly #outputs: Socket[] = [];
+  /** Number of outputs that are open, and of the process. */
+  #open = 1;
   /** Defined from the end of the input on. */
   #deadline: Watchdog | undefined;
   #endedAt = 0;
@@ -67,7 +73,7 @@ export class FfmpegChild {
     } catch (error) {
       // some failures to spawn are thrown, others come as an event
       this.#spawnError = error as Error;
-      process.nextTick(() => this.#end(null, null));
+      process.nextTick(() => this.#end());
     }
   }
 
@@ -80,10 +86,16 @@ export class FfmpegChild {
   write(head: Buffer, data?: Buffer): boolean {
     const input = this.#input;
     if (input === undefined || !input.writable) return true;
-    input.cork();
-    input.write(head);
-    if (data !== undefined) input.write(data);
-    input.uncork();
+    if (data === undefined) {
+      input.write(head);
+    } else if (data.length <= JOINED_BYTES) {
+      input.write(Buffer.concat([head, data]));
+    } else {
+      input.cork();
+      input.write(head);
+      input.write(data);
+      input.uncork();
+    }
     return input.writableLength < HIGH_WATER;
   }
 
@@ -105,7 +117,7 @@ export class FfmpegChild {
 
   kill(): void {
     this.#process?.kill('SIGKILL');
-    // `close` comes only after its pipes are empty
+    // its end is noticed only when its pipes are empty
     this.read(true);
   }
 
@@ -116,7 +128,8 @@ export class FfmpegChild {
     const child = spawn(path, args, { stdio: pipes, env: childEnvironment(), detached: true });
     this.#process = child;
     child.once('error', (error) => this.#failed(error));
-    child.once('close', (code, signal) => this.#end(code, signal));
+    child.once('exit', () => this.read(true));
+    child.once('close', () => this.#closed());
     if (child.pid === undefined) return;
     this.#connect(child, outputs);
   }
@@ -131,13 +144,14 @@ export class FfmpegChild {
     }
     stdio[2]?.on('data', (chunk: Buffer) => this.diagnostics.push(chunk));
     for (let index = 0; index < outputs; index++) {
-      const output = stdio[FIRST_OUTPUT + index] as Duplex;
-      this.#outputs.push(output);
-      output.on('data', (chunk: Buffer) => {
+      const output = withReusedReads(stdio[FIRST_OUTPUT + index] as Socket, (chunk) => {
         this.#prolong();
-        this.#handler.output(index, chunk);
+        this.#handler.output(index, Buffer.from(chunk));
       });
+      this.#outputs.push(output);
+      this.#open++;
       output.once('end', () => this.#handler.outputEnd(index));
+      output.once('close', () => this.#closed());
       output.on('error', (error) => this.#faults.count(`an output of ffmpeg: ${error.message}`));
     }
   }
@@ -149,20 +163,27 @@ export class FfmpegChild {
   #failed(error: Error): void {
     if (this.pid !== undefined) return this.#faults.count(`ffmpeg: ${error.message}`);
     this.#spawnError = error;
-    this.#end(null, null);
+    this.#end();
   }
 
-  #end(code: number | null, signal: NodeJS.Signals | null): void {
+  #closed(): void {
+    this.#open--;
+    if (this.#open === 0) this.#end();
+  }
+
+  #end(): void {
     if (this.#gone) return;
     this.#gone = true;
     this.#deadline?.close();
-    this.#handler.gone(this.#reason(code, signal), signal === 'SIGKILL' || signal === 'SIGTERM', code === 0);
+    const { exitCode, signalCode } = this.#process ?? {};
+    this.#handler.gone(this.#reason(), signalCode === 'SIGKILL' || signalCode === 'SIGTERM', exitCode === 0);
   }
 
-  #reason(code: number | null, signal: NodeJS.Signals | null): string {
+  #reason(): string {
     const { errors } = this.diagnostics;
+    const { exitCode, signalCode } = this.#process ?? {};
     if (this.#spawnError !== undefined) return `ffmpeg does not start: ${this.#spawnError.message}`;
-    const how = signal === null ? `ffmpeg has ended with code ${code}` : `ffmpeg was ended by ${signal}`;
+    const how = signalCode ? `ffmpeg was ended by ${signalCode}` : `ffmpeg has ended with code ${exitCode}`;
     return errors === '' ? how : `${how}: ${errors}`;
   }
 }

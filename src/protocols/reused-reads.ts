@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 
-/** Node's handle of an accepted connection, which has no public API. */
+/** Node's handle of a connection or a pipe, which has no public API. */
 interface WithHandle {
   _handle?: unknown;
 }
@@ -12,8 +12,9 @@ const READ_BYTES = 64 * 1024;
 const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
 
 /**
- * Replaces a connection that was just accepted by one that reads into one buffer for all (`onread` of `net.Socket`, which Node
- * has for clients only), with neither a new buffer nor a turn through its stream for each read.
+ * Replaces a connection that was just accepted, or a pipe of a child that was just started, by one that reads into one buffer
+ * for all (`onread` of `net.Socket`, which Node has for clients only), with neither a new buffer nor a turn through its stream
+ * for each read.
  * A TLS connection, one of which something was read already, and any where Node keeps its handle elsewhere stay as they are.
  * @param socket nothing listens to it
  * @param take takes the bytes of one read, which are others after the call
@@ -30,7 +31,7 @@ export function withReusedReads(socket: Socket, take: (data: Buffer) => void): S
       return true;
     },
   };
-  // without its handle it only leaves the server's count of connections
+  // without its handle it only leaves the server's count of connections, or that of the child's pipes
   accepted._handle = null;
   socket.destroy();
   // its types have `onread` for `connect` only

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,7 +12,13 @@ import { standStillBeforeTimers } from '../../support/time/stand-still.ts';
 import { until } from '../../support/time/until.ts';
 
 /** A child that is a shell script, and what it did. */
-function start(script: string, outputs = 1, path = '/bin/sh', args = ['-c', script]) {
+function start(
+  script: string,
+  outputs = 1,
+  path = '/bin/sh',
+  args = ['-c', script],
+  onChunk?: (chunk: Buffer) => void,
+) {
   const lines: { msg: string; count: number }[] = [];
   const faults = new FaultLog(pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) }));
   const got: string[] = Array.from({ length: outputs }, () => '');
@@ -24,7 +31,10 @@ function start(script: string, outputs = 1, path = '/bin/sh', args = ['-c', scri
     outputs,
     faults,
     handler: {
-      output: (index, chunk) => void (got[index] += chunk.toString('latin1')),
+      output: (index, chunk) => {
+        got[index] += chunk.toString('latin1');
+        onChunk?.(chunk);
+      },
       outputEnd: (index) => void ended.push(index),
       drain: () => void drained++,
       gone: (reason) => void reasons.push(reason),
@@ -139,6 +149,53 @@ test('a media child that does not read is full, and signals when it reads again'
   child.end();
   await gone();
   t.is(Number(got[0]), (written + 1) * frame.length);
+});
+
+test('outputs of a media child that are not read wait, and come whole before it is gone', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-child-'));
+  t.teardown(() => rm(folder, { recursive: true }));
+  const flag = join(folder, 'written');
+  const zeros = (bytes: number) => `head -c ${bytes} /dev/zero`;
+  const { child, got, gone, ended } = start(
+    `${zeros(1000)} >&3; touch ${flag}; ${zeros(1_000_000)} >&3; ${zeros(100_000)} >&4`,
+    2,
+  );
+  child.read(false);
+  await until('it has written', () => existsSync(flag));
+  t.deepEqual(got, ['', '']);
+  child.read(true);
+  await until('the first output comes', () => got[0] !== '');
+  child.read(false);
+  child.read(true);
+  t.is(await gone(), 'ffmpeg has ended with code 0');
+  t.deepEqual(
+    got.map(({ length }) => length),
+    [1_001_000, 100_000],
+  );
+  t.deepEqual(ended.sort(), [0, 1]);
+});
+
+test('a media child that ends while its outputs are not read is gone with all that it has put out', async (t) => {
+  const { child, got, gone } = start('head -c 100000 /dev/zero >&3; exit 3');
+  child.read(false);
+  t.is(await gone(), 'ffmpeg has ended with code 3');
+  t.is(got[0]?.length, 100_000);
+});
+
+test('chunks of an output stay as they were', async (t) => {
+  const chunks: Buffer[] = [];
+  const { child, gone } = start(
+    'for i in 1 2 3 4 5; do printf $i >&3; read go; done',
+    1,
+    undefined,
+    undefined,
+    (chunk) => {
+      chunks.push(chunk);
+      child.write(Buffer.from('go\n'));
+    },
+  );
+  t.is(await gone(), 'ffmpeg has ended with code 0');
+  t.is(Buffer.concat(chunks).toString(), '12345');
 });
 
 test('a media child that does not end with its input is killed, and so is one that closes its input', async (t) => {
