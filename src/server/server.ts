@@ -315,6 +315,7 @@ export class Server {
       publish: { ...(rtmp && { rtmp }), ...(whip && { whip }), ...(srt && { srt: srt.first }) },
       crossDomains: this.#config.defaults.crossDomains,
       redirects,
+      onPublishPage: () => void webrtc?.pool.ready(),
     };
     for (const { port, secure, routes, serves, handlers } of ports.list()) {
       const certificates = secure ? this.#certificates : undefined;

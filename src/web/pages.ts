@@ -1,4 +1,4 @@
-import type { FastifyPluginAsync } from 'fastify';
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 import { httpAccess } from '../access/http-request.ts';
 import type { Redirects } from '../access/redirects.ts';
 import type { CrossDomainsConfig } from '../config/model.ts';
@@ -22,6 +22,8 @@ export interface PagesOptions {
   readonly crossDomains?: CrossDomainsConfig | undefined;
   /** Where viewers may be sent; absent: nowhere. */
   readonly redirects?: Pick<Redirects, 'schemes'>;
+  /** Called with each page that publishes, as a publisher may follow. */
+  readonly onPublishPage?: () => void;
 }
 
 interface StreamParams {
@@ -36,7 +38,7 @@ interface StreamParams {
  * Register it on every port of a viewer's publisher.
  */
 export function pagesRoutes(options: PagesOptions): FastifyPluginAsync {
-  const { registry, live, serves, publish = {}, crossDomains, redirects } = options;
+  const { registry, live, serves, publish = {}, crossDomains, redirects, onPublishPage } = options;
   const plays = serves.filter((one): one is PlayablePublisher => one === 'llhls' || one === 'webrtc');
   const here = { thumbnails: serves.includes('thumbnail'), publishes: serves.includes('whip') };
   const shown = (list: StreamList): StreamList =>
@@ -56,16 +58,21 @@ export function pagesRoutes(options: PagesOptions): FastifyPluginAsync {
       return pages.send('index.html', request, reply);
     });
 
+    const publishPage = (request: FastifyRequest, reply: FastifyReply) => {
+      if (here.publishes) onPublishPage?.();
+      return pages.send('publish.html', request, reply);
+    };
+
     app.get('/publish', async (request, reply) => {
       if (registry.resolve(request.hostname) === undefined) return pages.notFound(request, reply);
-      return pages.send('publish.html', request, reply);
+      return publishPage(request, reply);
     });
 
     app.get<{ Params: StreamParams; Querystring: Record<string, unknown> }>('/:app/:stream', async (request, reply) => {
       const vhost = registry.resolve(request.hostname);
       const { params, query } = request;
       if (vhost === undefined || !takesStreams(vhost, params.app)) return pages.notFound(request, reply);
-      if (query['publish'] !== undefined) return pages.send('publish.html', request, reply);
+      if (query['publish'] !== undefined) return publishPage(request, reply);
       if (query['embed'] === undefined) return pages.send('player.html', request, reply);
       const { llhls, webrtc } = vhost.applications.get(params.app)?.config.publishers ?? {};
       const allowed = llhls?.crossDomains ?? webrtc?.crossDomains ?? crossDomains;

@@ -216,3 +216,17 @@ test('a page is asked for again each time, and answered 304 while it is the same
   const absent = await app.inject({ url: '/nowhere/other', headers: { 'if-none-match': '*' } });
   t.is(absent.statusCode, 404);
 });
+
+test('a page that publishes is told of where its port takes publishers', async (t) => {
+  for (const serves of [['whip'], ['llhls']] as const) {
+    const registry = new Registry();
+    addVhost(registry, { providers: {} });
+    const { live } = await aloneWith(registry);
+    const app = fastify();
+    t.teardown(() => app.close());
+    let opened = 0;
+    await app.register(pagesRoutes({ registry, live, serves, onPublishPage: () => opened++ }));
+    for (const url of ['/publish', '/app/stream?publish', '/', '/app/stream']) await app.inject(url);
+    t.is(opened, serves[0] === 'whip' ? 2 : 0);
+  }
+});
