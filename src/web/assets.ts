@@ -92,11 +92,17 @@ export interface Assets {
 }
 
 /**
- * Reads the pages, their files, and the libraries that they load from their npm packages. Of hls.js it is the full build, for
- * the light one knows no audio renditions, and a playlist of Kiln keeps audio apart from video.
+ * Reads the pages, their files, and the libraries that they load from their npm packages, once for all ports. Of hls.js it is
+ * the full build, for the light one knows no audio renditions, and a playlist of Kiln keeps audio apart from video.
  * Pages name their files below a path with `build` in it, so that browsers may keep them for ever.
  */
-export async function loadAssets(): Promise<Assets> {
+export function loadAssets(): Promise<Assets> {
+  return (loading ??= readAssets());
+}
+
+let loading: Promise<Assets> | undefined;
+
+async function readAssets(): Promise<Assets> {
   const contents = new Map<string, Buffer>([
     ['hls.js', await readFile(new URL(import.meta.resolve('hls.js/dist/hls.min.mjs')))],
     ['qrcode-generator.js', await readFile(new URL(import.meta.resolve('qrcode-generator')))],

@@ -4,7 +4,7 @@ import type { Redirects } from '../access/redirects.ts';
 import type { CrossDomainsConfig } from '../config/model.ts';
 import type { Registry } from '../core/registry.ts';
 import type { VirtualHost } from '../core/vhost.ts';
-import { loadAssets, type Assets } from './assets.ts';
+import { loadAssets } from './assets.ts';
 import { frameAncestors } from './embedding.ts';
 import type { LiveStreams } from './live-streams.ts';
 import { Pages, wantsPage } from './page.ts';
@@ -43,9 +43,8 @@ export function pagesRoutes(options: PagesOptions): FastifyPluginAsync {
   const here = { thumbnails: serves.includes('thumbnail'), publishes: serves.includes('whip') };
   const shown = (list: StreamList): StreamList =>
     here.thumbnails ? list : { ...list, streams: list.streams.map((one) => ({ ...one, thumbnail: undefined })) };
-  let loading: Promise<Assets> | undefined;
   return async (app) => {
-    const pages = new Pages(app, await (loading ??= loadAssets()), () => redirects?.schemes ?? []);
+    const pages = new Pages(app, await loadAssets(), () => redirects?.schemes ?? []);
 
     app.setNotFoundHandler(async (request, reply) => {
       reply.header('vary', 'accept');
