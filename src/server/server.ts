@@ -16,7 +16,7 @@ import { IdleApplications } from '../management/idle-applications.ts';
 import { listenAgentCheck, type AgentState } from '../management/agent-check.ts';
 import { NodeReport } from '../management/node-report.ts';
 import { openMetrics, type MetricsOptions } from './metrics.ts';
-import { openApi, type ApiContext } from './open-api.ts';
+import { openApi, type ApiContext, type ApiListener } from './open-api.ts';
 import { PROVIDERS } from './open-providers.ts';
 import { PUBLISHERS } from './open-publishers.ts';
 import { openAdmission, type AdmissionServices } from './admission.ts';
@@ -180,7 +180,7 @@ export class Server {
       alerts: { raised, undelivered: () => alerts?.undelivered ?? 0 },
       version,
     });
-    await this.#startApi(services.http, {
+    const api = await this.#openApi({
       ...context,
       ...metrics,
       codecs: inventory,
@@ -192,8 +192,9 @@ export class Server {
       recentEvents,
       folder,
     });
-    // providers open last, when viewers can be served
+    // what follows streams is there: publishers come back while the routes of HTTP are made
     await this.#open(PROVIDERS, context, this.#providers, ports);
+    if (api !== undefined) await this.#startApi(services.http, api);
     await this.#startHttp(ports, services, webrtc);
     work.start();
     await this.#startReport(cluster);
@@ -402,13 +403,15 @@ export class Server {
     return { apiCalls: opened.apiCalls, beside: routes };
   }
 
-  async #startApi(http: HttpPorts, context: ApiContext): Promise<void> {
+  async #openApi(context: ApiContext): Promise<ApiListener | undefined> {
     const api = await openApi(context, this.#components);
-    if (api === undefined) return;
-    const { ports, routes, certificates } = api;
+    if (api !== undefined) this.#addresses = { ...this.#addresses, api: api.ports };
+    return api;
+  }
+
+  async #startApi(http: HttpPorts, { ports, routes, certificates }: ApiListener): Promise<void> {
     if (ports.port !== undefined) await http.listen(ports.port, [apiHomeRoutes, routes]);
     if (ports.tlsPort !== undefined) await http.listen(ports.tlsPort, [apiHomeRoutes, routes], certificates);
-    this.#addresses = { ...this.#addresses, api: ports };
   }
 
   async #stop(): Promise<void> {
