@@ -2,6 +2,7 @@
 // modules take twice the time of a start, and memory for good. Run it by `deploy/build`; with a folder as its argument it writes
 // the same there.
 import { cp, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
 import { argv } from 'node:process';
 import { build, type BuildOptions, type Plugin } from 'esbuild';
@@ -44,6 +45,29 @@ const builtIn: Plugin = {
   },
 };
 
+/** Packages of CommonJS without which publishers can be served. */
+const LATER = /^(cron-parser|fast-json-stringify|fastify|prom-client)$/;
+
+/** Runs such packages at their first use, and not where they are imported: together they take a tenth of a start. */
+const atFirstUse: Plugin = {
+  name: 'at first use',
+  setup: ({ onResolve, onLoad }) => {
+    const namespace = 'at first use';
+    onResolve({ filter: LATER }, ({ path, kind, importer }) =>
+      kind === 'import-statement' && !importer.includes('node_modules') ? { path, namespace } : undefined,
+    );
+    onLoad({ filter: /./, namespace }, ({ path }) => ({
+      contents: [
+        `const load = () => require(${JSON.stringify(path)});`,
+        'module.exports = (...args) => load()(...args);',
+        `for (const name of ${JSON.stringify(Object.keys(createRequire(import.meta.url)(path) as object))})`,
+        '  Object.defineProperty(module.exports, name, { enumerable: true, get: () => load()[name] });',
+      ].join('\n'),
+      resolveDir: ROOT,
+    }));
+  },
+};
+
 const began = new Date();
 const folder = await mkdtemp(join(ROOT, '.dist-'));
 try {
@@ -78,7 +102,7 @@ async function bundle(options: BuildOptions): Promise<string[]> {
     external: APART,
     platform: 'node',
     format: 'esm',
-    plugins: [inPlace, builtIn],
+    plugins: [inPlace, builtIn, atFirstUse],
     // node_modules may be a link: keeps the paths that a copy of the tree has
     preserveSymlinks: true,
     // globals that CommonJS modules need

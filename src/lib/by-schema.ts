@@ -1,5 +1,5 @@
 import fastJsonStringify from 'fast-json-stringify';
-import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler } from 'fastify';
+import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler, FastifyServerOptions } from 'fastify';
 import type { TSchema } from 'typebox';
 import Value from 'typebox/value';
 
@@ -23,4 +23,12 @@ const check: FastifySchemaCompiler<TSchema> =
 const write: FastifySerializerCompiler<TSchema> = ({ schema }) => {
   let compiled: ((answer: unknown) => string) | undefined;
   return (answer) => (compiled ??= fastJsonStringify(schema))(answer);
+};
+
+/** `schemaController` of an instance of Fastify that need not load a compiler of its own. */
+export const BY_SCHEMAS: FastifyServerOptions['schemaController'] = {
+  compilersFactory: {
+    buildValidator: () => check as FastifySchemaCompiler<unknown>,
+    buildSerializer: () => write as FastifySerializerCompiler<unknown>,
+  },
 };

@@ -13,6 +13,7 @@ import type { CertificateStore } from '../tls/certificates.ts';
 import type { RefusalCounts, RefusalReason } from '../access/refusal-counts.ts';
 import { RefusalLog } from '../access/refusal-log.ts';
 import { canonicalAddress } from '../lib/address.ts';
+import { BY_SCHEMAS } from '../lib/by-schema.ts';
 import { createTlsFront } from '../tls/tls-front.ts';
 import type { Logger } from '../log/log.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
@@ -133,6 +134,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     genReqId: requestIds(),
     bodyLimit: LIMITS.bodyBytes,
     routerOptions: { maxParamLength: LIMITS.pathNameLength },
+    schemaController: BY_SCHEMAS,
     clientErrorHandler: answerMalformed,
     frameworkErrors: answerUnroutable,
   });
