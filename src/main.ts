@@ -125,11 +125,10 @@ flushCompileCache();
 saveMemory();
 
 /**
- * What clearing the old generation frees goes back to the system: V8 keeps for good what the heap once was at its largest,
- * unless it is told to save memory. The data of packets is not in the heap, but V8 counts it as growth of it: by its own limits
- * it would clear the old generation twice a second on a busy server, for a quarter of its time. Three times the size is allowed
- * instead. Given on the command line, or before the cache of compiled code is written, these options would make V8 refuse the
- * compiled code of Node's own modules, or of the next start.
+ * Makes V8 return to the system what a collection of the old generation frees, where it keeps the largest size that the heap ever
+ * had, and lets that generation grow threefold between two collections: data of packets is not in the heap but counts as growth,
+ * so that a busy server would collect twice a second, for a quarter of its time. On the command line, or before the cache of
+ * compiled code is written, these options make V8 refuse the compiled code of Node's own modules, or of the next start.
  */
 function saveMemory(): void {
   setFlagsFromString('--memory-saver-mode');

@@ -25,10 +25,7 @@ const write: FastifySerializerCompiler<TSchema> = ({ schema }) => {
   return (answer) => (compiled ??= fastJsonStringify(schema))(answer);
 };
 
-/** `schemaController` of an instance of Fastify that need not load a compiler of its own. */
+/** Settings of Fastify by which it loads no compilers of its own. Its types allow no others. */
 export const BY_SCHEMAS: FastifyServerOptions['schemaController'] = {
-  compilersFactory: {
-    buildValidator: () => check as FastifySchemaCompiler<unknown>,
-    buildSerializer: () => write as FastifySerializerCompiler<unknown>,
-  },
+  compilersFactory: { buildValidator: () => check as never, buildSerializer: () => write as never },
 };
