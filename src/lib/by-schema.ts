@@ -1,6 +1,7 @@
 import fastJsonStringify from 'fast-json-stringify';
 import type { FastifyInstance, FastifySchemaCompiler, FastifySerializerCompiler, FastifyServerOptions } from 'fastify';
 import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
 import Value from 'typebox/value';
 
 /**
@@ -11,15 +12,17 @@ export function goBySchemas(app: FastifyInstance): void {
   app.setValidatorCompiler(check).setSerializerCompiler(write);
 }
 
-const check: FastifySchemaCompiler<TSchema> =
-  ({ schema, httpPart }) =>
-  (given) => {
-    if (Value.Check(schema, given)) return true;
+// Schemas are compiled at their first use: most are never used, and all together take long.
+
+const check: FastifySchemaCompiler<TSchema> = ({ schema, httpPart }) => {
+  let compiled: { Check(given: unknown): boolean } | undefined;
+  return (given) => {
+    if ((compiled ??= Compile(schema)).Check(given)) return true;
     const [first] = Value.Errors(schema, given);
     return { error: new Error(`${httpPart}${first?.instancePath ?? ''} ${first?.message ?? 'is not valid'}`) };
   };
+};
 
-/** Compiles a schema at its first use: most are never used, and all together take long. */
 const write: FastifySerializerCompiler<TSchema> = ({ schema }) => {
   let compiled: ((answer: unknown) => string) | undefined;
   return (answer) => (compiled ??= fastJsonStringify(schema))(answer);
