@@ -9,12 +9,13 @@ const LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as
  * all, cost no logger of their own.
  */
 export function logFailures(log: Logger) {
-  return {
-    loggerInstance: log.child({}, { level: 'warn' }) as FastifyBaseLogger,
-    logController: new FailureLog({ requestIdLogLabel: 'requestId' }),
-    childLoggerFactory: (parent: FastifyBaseLogger, bindings: Bindings, options: ChildLoggerOptions) =>
-      new RequestLog(parent, bindings, options) as unknown as FastifyBaseLogger,
+  const failures: FastifyBaseLogger = log.child({}, { level: 'warn' });
+  // Fastify makes the logger of each request this way; what an option for that returns it checks each time
+  const { child } = failures;
+  failures.child = function (this: FastifyBaseLogger, bindings, options) {
+    return new LazyLog(() => child.call(this, bindings, options)) as unknown as FastifyBaseLogger;
   };
+  return { loggerInstance: failures, logController: new FailureLog({ requestIdLogLabel: 'requestId' }) };
 }
 
 /** Leaves out the lines of every request, which are below the level. */
@@ -26,21 +27,17 @@ class FailureLog extends LogController {
   }
 }
 
-/** Makes the logger of a request with its first line. */
-class RequestLog {
-  readonly #parent: FastifyBaseLogger;
-  readonly #bindings: Bindings;
-  readonly #options: ChildLoggerOptions;
+/** A logger that is made for its first line. */
+class LazyLog {
+  readonly #make: () => FastifyBaseLogger;
   #own: FastifyBaseLogger | undefined;
 
-  constructor(parent: FastifyBaseLogger, bindings: Bindings, options: ChildLoggerOptions) {
-    this.#parent = parent;
-    this.#bindings = bindings;
-    this.#options = options;
+  constructor(make: () => FastifyBaseLogger) {
+    this.#make = make;
   }
 
   get own(): FastifyBaseLogger {
-    return (this.#own ??= this.#parent.child(this.#bindings, this.#options));
+    return (this.#own ??= this.#make());
   }
 
   get level(): string {
@@ -53,8 +50,8 @@ class RequestLog {
 }
 
 for (const level of LEVELS) {
-  Object.defineProperty(RequestLog.prototype, level, {
-    value(this: RequestLog, ...line: [string]) {
+  Object.defineProperty(LazyLog.prototype, level, {
+    value(this: LazyLog, ...line: [string]) {
       this.own[level](...line);
     },
   });
