@@ -8,14 +8,14 @@ const STEP = 256;
  * 256 bytes: texts are filled up with zeros to the same length.
  */
 export function secretMatcher(secret: string): (given: string) => boolean {
-  const expected = Buffer.alloc((Math.floor(Buffer.byteLength(secret) / STEP) + 1) * STEP);
+  const expected = Buffer.alloc((Math.floor(secret.length / STEP) + 1) * STEP);
   const padded = Buffer.alloc(expected.length);
-  expected.write(secret);
+  expected.write(secret, 'latin1');
   return (given) => {
-    padded.write(given);
+    padded.write(given, 'latin1');
     const isEqual = timingSafeEqual(padded, expected);
     padded.fill(0);
-    // a text with zeros at its end has the same bytes
-    return isEqual && given.length === secret.length;
+    // other texts may have the same bytes: with zeros at their end, or letters that are not of Latin 1
+    return isEqual && given === secret;
   };
 }
