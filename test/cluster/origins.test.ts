@@ -1,14 +1,18 @@
+import test from 'ava';
 import { Redis } from 'ioredis';
 import { ByteSink } from '../support/network/byte-sink.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { long } from '../support/runner/long.ts';
-import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { shared } from '../support/runner/shared.ts';
+import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
 import { Origin } from '../support/ovt/origin.ts';
 import { OvtViewer } from '../support/ovt/ovt-viewer.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { PictureClient } from '../support/rtmp/picture-client.ts';
 import { RedisServer } from '../support/redis/redis.ts';
 import { until } from '../support/time/until.ts';
 
+const IDS = ['a', 'b', 'c'] as const;
 const APP = '/v1/vhosts/default/apps/app';
 const list = async (node: Kiln): Promise<string[]> =>
   [...(await node.api<string[]>(`${APP}/streams`)).body.response].sort();
@@ -25,27 +29,61 @@ function originsXml(url: string, more = ''): string {
   );
 }
 
+const teardown = new Teardown();
+test.after.always(() => teardown.run());
+
+/** Three nodes that pull from an origin. */
+const cluster = shared(async () => {
+  const [origin, redis] = await Promise.all([Origin.start(teardown, 'src', 'other'), usedRedis(teardown)]);
+  const options = { ovt: true, vhost: originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`), publishers: '<Push/>' };
+  const starting = IDS.map((id) => startNode(teardown, redis, id, options));
+  const nodes = (await Promise.all(starting)) as [Kiln, Kiln, Kiln];
+  for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
+  // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
+  const first = await until('something can be pulled', () =>
+    OvtViewer.play(teardown, nodes[0].ovtUrl('other')).catch(() => undefined),
+  );
+  await flows(first);
+  first.close();
+  await until('it is unused', async () => (await list(nodes[1])).length === 0);
+  return { origin, redis, nodes };
+});
+
+/** Viewers of `src` that play, two on each node. */
+const playing = shared(async () => {
+  const { nodes } = await cluster();
+  const viewers = await Promise.all([...nodes, ...nodes].map((node) => OvtViewer.play(teardown, node.ovtUrl('src'))));
+  for (const viewer of viewers) await flows(viewer);
+  return viewers;
+});
+
+/** Kills the node that pulls `src`. @returns the other two, and the viewers on them */
+const survivors = shared(async () => {
+  const viewers = await playing();
+  const { nodes } = await cluster();
+  const owner = await until('one node alone pulls', async () => {
+    const owners = [...(await nodesOf(nodes[0])).values()].filter(({ streams }) => streams > 0);
+    return owners.length === 1 && owners[0];
+  });
+  const victim = nodes[IDS.findIndex((id) => id === owner.id)] as Kiln;
+  victim.signal('SIGKILL');
+  await victim.exited();
+  const left = nodes.filter((node) => node !== victim) as [Kiln, Kiln];
+  return { left, viewers: viewers.filter((_one, at) => nodes[at % IDS.length] !== victim) };
+});
+
+long('viewers on three nodes of a stream that only an origin has share one pull', async (t) => {
+  await playing();
+  const { origin, nodes } = await cluster();
+  t.is(await origin.pullers('src'), 1);
+  t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
+});
+
 long(
-  'viewers on three nodes of a stream that only an origin has share one pull, which outlives its node and ends unused',
+  'LL-HLS players on three nodes of a stream that only an origin has share one pull, which ends unused',
   async (t) => {
-    const origin = await Origin.start(t, 'src', 'other');
-    const redis = await usedRedis(t);
-    const vhost = originsXml(`127.0.0.1:${origin.kiln.ports.ovt}/app/`);
-    const nodes = (await Promise.all(
-      ['a', 'b', 'c'].map((id) => startNode(t, redis, id, { ovt: true, vhost, publishers: '<Push/>' })),
-    )) as [Kiln, Kiln, Kiln];
-    for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
-    // a Redis that is new may have been emptied: claims are made when nobody can come any more who held them
-    const first = await until('something can be pulled', () =>
-      OvtViewer.play(t, nodes[0].ovtUrl('other')).catch(() => undefined),
-    );
-    await flows(first);
-    first.close();
-    await until('it is unused', async () => (await list(nodes[1])).length === 0);
-    const urls = [...nodes, ...nodes].map((node) => node.ovtUrl('src'));
-    const viewers = await Promise.all(urls.map((url) => OvtViewer.play(t, url)));
-    for (const viewer of viewers) await flows(viewer);
-    t.is(await origin.pullers('src'), 1);
+    await playing();
+    const { origin, nodes } = await cluster();
     await Promise.all(
       nodes.map((node) =>
         until('a playlist', async () => {
@@ -56,43 +94,49 @@ long(
       ),
     );
     t.is(await origin.pullers('other'), 1);
-    t.is((await fetch(nodes[1].httpUrl('/app/none/llhls.m3u8'))).status, 404);
     await until('nobody plays it any more', async () => !(await list(nodes[0])).includes('other'));
     for (const node of nodes) t.deepEqual(await list(node), ['src']);
-    t.is((await nodes[0].stream('src')).body.response.input.sourceUrl, origin.url('src'));
-
-    await t.throwsAsync(OvtViewer.play(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
-    const raw = new Redis(redis.url);
-    t.teardown(() => raw.disconnect());
-    t.deepEqual(
-      (await raw.keys('*kept:*')).filter((key) => key.includes('none')),
-      [],
-      'what never was is not kept',
-    );
-    t.true((await raw.keys('*kept:*')).some((key) => key.endsWith('src')));
-    const owner = await until('who pulls it', async () => {
-      const rows = (await nodes[0].api<{ id: string; streams: number }[]>('/v1/cluster/nodes')).body.response;
-      return rows.find(({ streams }) => streams > 0)?.id;
-    });
-    const left = nodes.filter((_node, at) => ['a', 'b', 'c'][at] !== owner) as [Kiln, Kiln];
-    const victim = nodes.find((node) => !left.includes(node)) as Kiln;
-    victim.signal('SIGKILL');
-    await victim.exited();
-    for (const node of left)
-      for (const viewer of viewers.filter((_one, at) => nodes[at % 3] === node)) await flows(viewer);
-    t.is(await origin.pullers('src'), 1);
-    for (const viewer of viewers) viewer.close();
-    await until('it is gone', async () => (await list(left[0])).length === 0 && (await list(left[1])).length === 0);
-    await until('the origin is left', async () => (await origin.pullers('src')) === 0);
-
-    const sink = await ByteSink.open(t);
-    const push = { id: 'out', stream: { name: 'other' }, protocol: 'mpegts', url: sink.url };
-    t.is((await left[1].api(`${APP}:startPush`, 'POST', push)).status, 200);
-    await until('a stream that a push waits for is pulled', () => sink.bytes > 0);
-    t.is(await origin.pullers('other'), 1);
-    t.is((await left[0].api(`${APP}:stopPush`, 'POST', { id: 'out' })).status, 200);
   },
 );
+
+long('a stream that no origin has is answered with 404, and not kept in Redis', async (t) => {
+  await playing();
+  const { redis, nodes } = await cluster();
+  t.is((await fetch(nodes[1].httpUrl('/app/none/llhls.m3u8'))).status, 404);
+  await t.throwsAsync(OvtViewer.play(t, nodes[0].ovtUrl('none')), { name: 'OvtError', message: /404/ });
+  const raw = new Redis(redis.url);
+  t.teardown(() => raw.disconnect());
+  const kept = await until('the stream that was pulled is kept', async () => {
+    const keys = await raw.keys('*kept:*');
+    return keys.some((key) => key.endsWith('src')) && keys;
+  });
+  t.deepEqual(
+    kept.filter((key) => key.includes('none')),
+    [],
+    'what never was is not kept',
+  );
+});
+
+long('a pull from an origin outlives the node that made it, and ends unused', async (t) => {
+  const { left, viewers } = await survivors();
+  const { origin } = await cluster();
+  for (const viewer of viewers) await flows(viewer);
+  t.is(await origin.pullers('src'), 1);
+  for (const viewer of await playing()) viewer.close();
+  await until('it is gone', async () => (await list(left[0])).length === 0 && (await list(left[1])).length === 0);
+  await until('the origin is left', async () => (await origin.pullers('src')) === 0);
+});
+
+long('a stream that a push waits for is pulled from its origin', async (t) => {
+  const { left } = await survivors();
+  const { origin } = await cluster();
+  const sink = await ByteSink.open(t);
+  const push = { id: 'out', stream: { name: 'other' }, protocol: 'mpegts', url: sink.url };
+  t.is((await left[1].api(`${APP}:startPush`, 'POST', push)).status, 200);
+  await until('a stream that a push waits for is pulled', () => sink.bytes > 0);
+  t.is(await origin.pullers('other'), 1);
+  t.is((await left[0].api(`${APP}:stopPush`, 'POST', { id: 'out' })).status, 200);
+});
 
 const storeXml = (redis: RedisServer, more = '') =>
   `<OriginMapStore><RedisServer><Host>127.0.0.1:${redis.port}</Host><Auth>secret</Auth></RedisServer>${more}</OriginMapStore>`;
