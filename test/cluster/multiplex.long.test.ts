@@ -10,7 +10,10 @@ import {
   sourceOf,
   untilPlays,
 } from '../support/channels/multiplex-api.ts';
-import { nodesOf, startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { Teardown } from '../support/programs/teardown.ts';
+import { shared } from '../support/runner/shared.ts';
+import { nodesOf, untilStates } from '../support/server/nodes.ts';
+import { sharedNodes } from '../support/server/shared-nodes.ts';
 import { chunklists, record, type Recording } from '../support/hls/llhls-recording.ts';
 import { until } from '../support/time/until.ts';
 import { h264 } from '../support/webrtc/webrtc-media.ts';
@@ -48,69 +51,120 @@ async function ownerOf(asked: Kiln, nodes: Readonly<Record<string, Kiln>>): Prom
   return Object.keys(nodes).find((id) => rows.get(id)?.state === 'ready' && rows.get(id)?.streams === 1);
 }
 
-test('a channel of streams of another node goes on when its node is killed or drained, and when a source was away', async (t) => {
-  const redis = await usedRedis(t);
-  const options = { llhls: LONG_LLHLS, providers: '<Multiplex/>', application: ladderXml([BYPASS, SOUND]) };
-  const start = (id: string): Promise<Kiln> => startNode(t, redis, id, options);
-  const [a, b, c] = (await Promise.all(['a', 'b', 'c'].map(start))) as [Kiln, Kiln, Kiln];
-  for (const node of [a, b, c]) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
-  const publish = (node: Kiln, stream: string) => MediaPublisher.start(node.ports.rtmp, stream, [scene]);
-  const mic = await publish(a, 'mic');
-  let cam = await publish(a, 'cam');
-  t.teardown(() => [mic, cam].forEach((publisher) => publisher.close()));
+const READY = { a: 'ready', b: 'ready', c: 'ready' };
+const nodes = sharedNodes(['a', 'b', 'c'], {
+  llhls: LONG_LLHLS,
+  providers: '<Multiplex/>',
+  application: ladderXml([BYPASS, SOUND]),
+});
+const teardown = new Teardown();
+test.after.always(() => teardown.run());
 
+async function publish(node: Kiln, stream: string): Promise<MediaPublisher> {
+  const publisher = await MediaPublisher.start(node.ports.rtmp, stream, [scene]);
+  teardown.teardown(() => publisher.close());
+  return publisher;
+}
+
+/**
+ * A channel of two streams that the first node has, owned by another node.
+ * @returns also that node, the third one and the publisher of the video
+ */
+const channel = shared(async () => {
+  const [a, b, c] = nodes();
+  for (const node of nodes()) await untilStates(node, READY);
+  await publish(a, 'mic');
+  const cam = await publish(a, 'cam');
   // by its name it has a place among the nodes: one that is not where its sources are
-  const others = { b, c };
-  let name = '';
-  let owner: string | undefined;
-  for (let i = 0; owner === undefined; i++) {
-    name = `mux${i}`;
+  for (let i = 0; ; i++) {
+    const name = `mux${i}`;
     await createMultiplex(c, name, SOURCES, PLAYLISTS);
     await untilPlays(b, name);
-    const streams = await until('the statistics of nodes count it', async () => {
-      const rows = [...(await nodesOf(a)).values()].map((row) => row.streams);
-      return rows.reduce((sum, count) => sum + count, 0) === 3 && rows;
+    await until('the statistics of nodes count it', async () => {
+      const rows = [...(await nodesOf(a)).values()];
+      return rows.reduce((sum, { streams }) => sum + streams, 0) === 3;
     });
-    t.log(`${name}: ${streams.join()}`);
-    owner = await ownerOf(a, others);
-    if (owner === undefined) await a.api(`${MULTIPLEX_CHANNELS}/${name}`, 'DELETE');
+    const owner = await ownerOf(a, { b, c });
+    if (owner !== undefined) return { name, cam, owner: owner === 'b' ? b : c, third: owner === 'b' ? c : b };
+    await a.api(`${MULTIPLEX_CHANNELS}/${name}`, 'DELETE');
   }
+});
+
+/** Kills the owner, which is back afterwards. @returns the channel's first segments after that, and when there were two */
+const killed = shared(async () => {
+  const { name, owner, third } = await channel();
+  const [a] = nodes();
   await untilGoesOn(a, name);
-  for (const node of [a, b, c]) await untilPlays(node, name);
+  const before = newest(await pictureAt(a, name));
+  const begun = performance.now();
+  owner.signal('SIGKILL');
+  await owner.exited();
+  const recording = await untilGoesOn(a, name, before);
+  const tookMs = Math.round(performance.now() - begun);
+  await untilPlays(third, name);
+  await owner.restart();
+  await untilStates(a, READY);
+  return { recording, tookMs };
+});
 
-  const victim = others[owner as keyof typeof others];
-  const survivor = victim === b ? c : b;
-  const killed = performance.now();
-  const first = newest(await pictureAt(a, name));
-  victim.signal('SIGKILL');
-  await victim.exited();
-  const second = await untilGoesOn(a, name, first);
-  t.log(`goes on ${Math.round(performance.now() - killed)} ms after the kill, with two segments`);
-  t.is(second.segments.filter(({ discontinuity }) => discontinuity).length, 1);
-  await untilPlays(survivor, name);
-  await victim.restart();
-  await untilStates(a, { a: 'ready', b: 'ready', c: 'ready' });
-
+/** Ends a source, and publishes it to the third node; the channel goes on after that. */
+const moved = shared(async () => {
+  await killed();
+  const { name, cam, third } = await channel();
   cam.close();
-  await until('the source has gone', async () => (await survivor.stream('cam')).status === 404);
-  const before = newest(await pictureAt(a, name)) ?? 0;
-  cam = await publish(survivor, 'cam');
-  await untilPlays(a, name);
-  await untilGoesOn(a, name, before);
+  await until('the source has gone', async () => (await third.stream('cam')).status === 404);
+  const before = newest(await pictureAt(nodes()[0], name)) ?? 0;
+  await publish(third, 'cam');
+  await untilPlays(nodes()[0], name);
+  await untilGoesOn(nodes()[0], name, before);
+});
 
+/** Drains the node that owns the channel now. @returns the newest segment before that, and the status of the answer */
+const drained = shared(async () => {
+  await moved();
+  const { name, third } = await channel();
+  const [a, b] = nodes();
   // beside the publishers of the sources
-  const sources: Readonly<Record<string, number>> = { a: 1, [survivor === b ? 'b' : 'c']: 1 };
-  const has = await until(
+  const sources: Readonly<Record<string, number>> = { a: 1, [third === b ? 'b' : 'c']: 1 };
+  const owner = await until(
     'the statistics of nodes count it',
     async () => [...(await nodesOf(a))].find(([id, { streams }]) => streams > (sources[id] ?? 0))?.[0],
   );
-  const last = newest(await pictureAt(a, name)) ?? 0;
-  t.is((await a.api(`/v1/cluster/nodes/${has}:drain`, 'POST')).status, 200);
-  await untilGoesOn(a, name, last + 2);
+  const before = newest(await pictureAt(a, name)) ?? 0;
+  return { before, status: (await a.api(`/v1/cluster/nodes/${owner}:drain`, 'POST')).status };
+});
+
+test.serial('a multiplex channel of streams of another node plays on all nodes', async (t) => {
+  const { name } = await channel();
+  await untilGoesOn(nodes()[0], name);
+  await t.notThrowsAsync(Promise.all(nodes().map((node) => untilPlays(node, name))));
+});
+
+test.serial('a multiplex channel goes on with one discontinuity when its node is killed', async (t) => {
+  const { recording, tookMs } = await killed();
+  t.log(`goes on ${tookMs} ms after the kill, with two segments`);
+  t.is(recording.segments.filter(({ discontinuity }) => discontinuity).length, 1);
+});
+
+test.serial('a multiplex channel goes on when a source that was away is back on another node', async (t) => {
+  await t.notThrowsAsync(moved);
+});
+
+test.serial('a multiplex channel goes on when its node is drained', async (t) => {
+  const { before, status } = await drained();
+  t.is(status, 200);
+  const { name } = await channel();
+  const [a] = nodes();
+  await untilGoesOn(a, name, before + 2);
   await untilPlays(a, name);
-  t.is((await a.api(`${MULTIPLEX_CHANNELS}/${name}`, 'DELETE')).status, 200);
+});
+
+test.serial('a multiplex channel of a node that was drained is gone from all nodes when one deletes it', async (t) => {
+  await drained();
+  const { name } = await channel();
+  t.is((await nodes()[0].api(`${MULTIPLEX_CHANNELS}/${name}`, 'DELETE')).status, 200);
   await until('it is gone everywhere', async () => {
-    const found = await Promise.all([a, b, c].map(async (node) => (await node.stream(name)).status));
+    const found = await Promise.all(nodes().map(async (node) => (await node.stream(name)).status));
     return found.every((status) => status === 404);
   });
 });
