@@ -105,6 +105,8 @@ export class Nodes {
   #own = { json: '', revision: 0, signed: '' };
   #joined = false;
   #isMarkedDead = false;
+  /** Incarnations marked dead since the last beat was sent, whose answer may be older than that. */
+  readonly #died = new Set<string>();
   /** Time of the last beat that left this node with all nodes of the cluster in `#rows`, on the monotonic clock. */
   #completeAt = -Infinity;
   /** Nothing is placed on this node before it has described itself: it may not be complete yet. */
@@ -176,6 +178,7 @@ export class Nodes {
     const isComplete = sentAt - this.#completeAt < validity(timing);
     const announces = this.#announces;
     this.#announces = false;
+    this.#died.clear();
     const running = connection.run(SCRIPTS.beat, [
       encodeURIComponent(self.id),
       self.incarnation,
@@ -255,6 +258,7 @@ export class Nodes {
    * @returns false when that incarnation is not listed, or lost already
    */
   markDead({ id, incarnation }: NodeIdentity): boolean {
+    this.#died.add(incarnation);
     const present = this.#rows.find((row) => row.id === id && row.incarnation === incarnation && row.state !== 'lost');
     if (present !== undefined)
       this.#rows = this.#rows.map((row) => (row === present ? { ...row, state: 'lost' } : row));
@@ -313,7 +317,8 @@ export class Nodes {
     const retires = 'retires' in said && said.retires === true;
     const isSilent = silentMs >= timing.ttl;
     // Redis has lost what became of it, too: until it is asked again, it is what it was
-    const isLost = fate === 'gone' || (fate === '' && isSilent && before?.state === 'lost');
+    const wasLost = fate === '' && isSilent && before?.state === 'lost';
+    const isLost = fate === 'gone' || wasLost || this.#died.has(incarnation);
     return {
       address,
       load,
