@@ -25,7 +25,22 @@ declare module 'fastify' {
   interface FastifyRequest {
     readonly viaProxy?: boolean;
   }
+  interface FastifyInstance {
+    /** Called in turn with each request, before the router, until one returns true: it has answered the request, or will. */
+    readonly interceptors?: Interceptor[];
+  }
 }
+
+type Interceptor = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: {
+    /** Host that the client asked, without its port. */
+    readonly hostname: string;
+    /** Headers of every response. */
+    readonly headers: Readonly<Record<string, string>>;
+  },
+) => boolean;
 
 interface TlsOptions {
   readonly certificates: CertificateStore;
@@ -62,6 +77,7 @@ export interface HttpPort {
 }
 
 const GRACE_MS = 5000;
+const HEADERS = { server: 'Kiln' };
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,64}$/;
 
 /**
@@ -88,8 +104,12 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   const refuseOneMore = (peer: Stranger): void =>
     refused('tooManyConnections', `${LIMITS.connections} connections are open`, peer);
 
+  const interceptors: Interceptor[] = [];
   const app = Fastify({
-    serverFactory: (handler) => {
+    serverFactory: (route) => {
+      const handler: RequestListener = (request, response) => {
+        if (!isIntercepted(request, response)) route(request, response);
+      };
       const server: Server = createServer(
         {
           maxHeaderSize: LIMITS.headerBytes,
@@ -143,8 +163,9 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       return includes(forwardedNetworks, this.raw.socket.remoteAddress ?? '');
     },
   });
+  app.decorate('interceptors', interceptors);
   app.addHook('onRequest', (_request, reply, done) => {
-    reply.header('server', 'Kiln');
+    reply.headers(HEADERS);
     done();
   });
   if (tls?.http2) app.addHook('onSend', dropConnectionHeader);
@@ -159,6 +180,15 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     },
     close: (graceMs = GRACE_MS) => (closing ??= close(graceMs)),
   };
+
+  function isIntercepted(request: IncomingMessage, response: ServerResponse): boolean {
+    const { headers } = request;
+    // the framework knows whom to believe, and refuses requests while it closes
+    const isPlain = forwardedNetworks === undefined || headers['x-forwarded-host'] === undefined;
+    if (interceptors.length === 0 || !isPlain || closing !== undefined) return false;
+    const context = { hostname: hostnameOf(request), headers: HEADERS };
+    return interceptors.some((intercept) => intercept(request, response, context));
+  }
 
   /** Puts TLS in front of HTTP/1.1, with HTTP/2 beside it for clients that want it. */
   function secured(handler: RequestListener, given: TlsOptions, start: typeof deliver): typeof deliver {
@@ -200,6 +230,14 @@ function takeOverConnections(server: Server): (socket: Socket) => void {
   return (socket) => {
     for (const listener of serve) listener.call(server, socket);
   };
+}
+
+/** Host of a request without its port, as in `FastifyRequest.hostname`. */
+function hostnameOf({ headers }: IncomingMessage): string {
+  const host = headers.host ?? String(headers[':authority'] ?? '');
+  if (host.startsWith('[')) return host.slice(0, host.indexOf(']') + 1);
+  const end = host.indexOf(':');
+  return end < 0 ? host : host.slice(0, end);
 }
 
 /** Everything that asks the socket for its addresses, Fastify included, sees the real client. */

@@ -1,13 +1,14 @@
-import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyPluginAsync, FastifyRequest } from 'fastify';
 import type { Access } from '../../access/access.ts';
 import { goneSignal, httpAccess } from '../../access/http-request.ts';
 import type { Application } from '../../core/application.ts';
 import type { Counters } from '../../core/counters.ts';
 import type { Registry } from '../../core/registry.ts';
 import { KilnError, kilnError } from '../../errors.ts';
+import { exchangeOf, type Exchange } from '../hls/answer/exchange.ts';
 import type { CrossDomainRules } from '../hls/http/cors.ts';
 import { answerError } from '../hls/http/http-error.ts';
-import { cacheControl, respond } from '../hls/http/respond.ts';
+import { NOT_CACHED, respond } from '../hls/http/respond.ts';
 import type { RemoteThumbnails } from './remote-thumbnails.ts';
 import { newestThumbnail, type ThumbnailsOf } from './newest-thumbnail.ts';
 
@@ -35,20 +36,24 @@ const FILE = 'thumb.:extension(^(?!m3u8$|m4s$).+$)';
 export function thumbnailRoutes(services: ThumbnailServices): FastifyPluginAsync {
   const url = `/:app/:stream/${FILE}`;
   return async (app) => {
-    app.setErrorHandler(answerError);
+    app.setErrorHandler((error: Error, request, reply) => void answerError(error, exchangeOf(request, reply)));
     app.route<{ Params: Params }>({
       method: ['GET', 'HEAD'],
       url,
       exposeHeadRoute: false,
-      handler: (request, reply) => serve(services, request, reply),
+      handler: async (request, reply) => {
+        const exchange = exchangeOf(request, reply);
+        await serve(services, request, exchange).catch((error: Error) => answerError(error, exchange));
+      },
     });
     app.route<{ Params: Params }>({
       method: 'OPTIONS',
       url,
       handler: (request, reply) => {
+        const exchange = exchangeOf(request, reply);
         const application = findApplication(services, request);
-        if (application !== undefined) services.crossDomains.apply(application, request, reply);
-        respond(reply, { status: 200, headers: { 'access-control-allow-private-network': 'true' }, body: [] });
+        if (application !== undefined) services.crossDomains.apply(application, exchange);
+        respond(exchange, { status: 200, headers: { 'access-control-allow-private-network': 'true' }, body: [] });
       },
     });
   };
@@ -68,11 +73,12 @@ interface ServedThumbnail {
 }
 
 /** @throws as `newestThumbnail` and Access.admitViewer() */
-async function serve(services: ThumbnailServices, request: Request, reply: FastifyReply): Promise<void> {
+async function serve(services: ThumbnailServices, request: Request, exchange: Exchange): Promise<void> {
   const { app, stream, extension } = request.params;
-  reply.header('cache-control', cacheControl(0));
+  const { headers, response } = exchange;
+  headers['cache-control'] = NOT_CACHED;
   const present = findApplication(services, request);
-  if (present !== undefined) services.crossDomains.apply(present, request, reply);
+  if (present !== undefined) services.crossDomains.apply(present, exchange);
   const viewer = {
     direction: 'outgoing',
     protocol: 'thumbnail',
@@ -81,18 +87,18 @@ async function serve(services: ThumbnailServices, request: Request, reply: Fasti
     stream,
     query: new URLSearchParams(request.query as Record<string, string>),
     ...httpAccess(request.raw, request),
-    signal: goneSignal(reply.raw),
+    signal: goneSignal(response),
   } as const;
   try {
     const { found, end } = await services.access.admitViewer(viewer, (owner, name) => {
-      services.crossDomains.apply(owner, request, reply);
+      services.crossDomains.apply(owner, exchange);
       return findThumbnail(services, owner, name, extension);
     });
-    reply.raw.once('close', () => end('the thumbnail was sent'));
+    response.once('close', () => end('the thumbnail was sent'));
     const { counters, type, image } = found;
     // a request is a connection until its response is sent: there is no session
-    reply.raw.once('close', counters.viewer('thumbnail'));
-    respond(reply, { status: 200, headers: { 'content-type': type }, body: [image] }, (bytes) =>
+    response.once('close', counters.viewer('thumbnail'));
+    respond(exchange, { status: 200, headers: { 'content-type': type }, body: [image] }, (bytes) =>
       counters.sentTo('thumbnail', bytes),
     );
   } catch (error) {

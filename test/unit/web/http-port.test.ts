@@ -287,3 +287,33 @@ for (const hosts of [['127.0.0.1'], ['127.0.0.2', '127.0.0.1']]) {
     },
   );
 }
+
+test('an interceptor answers before the router, but for forwarded hosts and while the port closes', async (t) => {
+  const { number, port } = await open(t, { forwardedNetworks: loopback });
+  const seen: string[] = [];
+  port.app.interceptors?.push(({ url = '' }, response, { hostname, headers }) => {
+    if (url !== '/who') return false;
+    seen.push(hostname);
+    response.writeHead(200, { ...headers, 'content-length': 0 }).end();
+    return true;
+  });
+  const get = async (path: string, headers: Record<string, string>): Promise<string> => {
+    const socket = await openSocket(t, number);
+    const lines = Object.entries({ connection: 'close', ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`);
+    return await untilEnd(socket);
+  };
+  t.regex(await get('/who', { host: 'a.example:8080' }), /^HTTP\/1.1 200 OK\r\nserver: Kiln\r\n/);
+  t.regex(await get('/who', { host: '[2001:db8::1]:80' }), /^HTTP\/1.1 200/);
+  t.deepEqual(seen, ['a.example', '[2001:db8::1]']);
+  t.regex(await get('/who', { host: 'a', 'x-forwarded-host': 'b.example' }), /"hostname":"b\.example"/);
+  t.regex(await get('/other', { host: 'a' }), /^HTTP\/1.1 404/);
+  const kept = await openSocket(t, number);
+  kept.write('GET /who HTTP/1.1\r\nhost: a\r\n\r\nGET /body');
+  await once(kept, 'data');
+  const closed = port.close(1000);
+  kept.write(' HTTP/1.1\r\nhost: a\r\n\r\nGET /who HTTP/1.1\r\nhost: a\r\n\r\n');
+  t.regex(await untilEnd(kept), /^HTTP\/1.1 503/);
+  await closed;
+  t.is(seen.length, 3);
+});

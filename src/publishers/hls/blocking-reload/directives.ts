@@ -3,10 +3,22 @@ import type { Directives } from '../answer/played-stream.ts';
 
 const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false };
 const NUMBER = /^\d{1,15}$/;
+/** As hls.js and most players write them, which needs no general reader of queries. */
+const USUAL = /^_HLS_msn=(\d{1,15})(?:&_HLS_part=(\d{1,15}))?(?:&_HLS_skip=(YES|v2))?$/;
 
 /** @param query raw query of the request, without `?` @throws playlistDirective */
 export function parseDirectives(query: string): Directives {
   if (!query.includes('_HLS_')) return NONE;
+  const usual = USUAL.exec(query);
+  if (usual !== null) {
+    const [, msn, part, skip] = usual;
+    return {
+      msn: Number(msn),
+      part: part === undefined ? undefined : Number(part),
+      skip: skip !== undefined,
+      legacy: false,
+    };
+  }
   const values = new URLSearchParams(query);
   const msn = number(values, '_HLS_msn');
   const part = number(values, '_HLS_part');

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
-import type { FastifyReply } from 'fastify';
 import { isClosed } from '../../../access/http-request.ts';
 import type { WaitingOfOne } from '../../../access/waiting-of-one.ts';
 import { kilnError } from '../../../errors.ts';
+import type { Exchange } from '../answer/exchange.ts';
 import type { Hold } from '../answer/played-stream.ts';
 
 /** Requests held at once on one connection: players, and caches between, send one after the other. */
@@ -10,17 +10,11 @@ const MAX_HELD = 4;
 const heldOn = new WeakMap<Socket, number>();
 
 /** Holds one request until its client leaves. Rejects it if its connection has too many held. */
-export function holdOn(reply: FastifyReply): Hold {
+export function holdOn({ request: { socket }, response }: Exchange): Hold {
   return (wait, most = MAX_HELD) => {
-    const {
-      raw,
-      request: {
-        raw: { socket },
-      },
-    } = reply;
     const held = heldOn.get(socket) ?? 0;
     if (held >= most) throw kilnError('tooManyWaiting');
-    const waiting = wait((cancel) => (isClosed(raw) ? cancel() : raw.once('close', cancel)));
+    const waiting = wait((cancel) => (isClosed(response) ? cancel() : response.once('close', cancel)));
     heldOn.set(socket, held + 1);
     return waiting.finally(() => heldOn.set(socket, (heldOn.get(socket) ?? 1) - 1));
   };
@@ -31,8 +25,8 @@ export function holdOn(reply: FastifyReply): Hold {
  * are starting.
  * @param address of the viewer, as reported by trusted proxies
  */
-export function holdNewOn(reply: FastifyReply, waiting: WaitingOfOne, address: string): Hold {
-  const hold = holdOn(reply);
+export function holdNewOn(exchange: Exchange, waiting: WaitingOfOne, address: string): Hold {
+  const hold = holdOn(exchange);
   return async (wait, most) => {
     const leave = waiting.enter(address);
     try {

@@ -1,7 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { allowOrigin, followsRedirects, type AllowOrigin } from '../../../access/cross-domains.ts';
 import type { CrossDomainsConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
+import type { Exchange } from '../answer/exchange.ts';
 
 const METHODS = 'OPTIONS, HEAD, GET';
 
@@ -25,7 +25,7 @@ class Cors {
     headers['access-control-allow-methods'] = METHODS;
     if (allowed !== '*') headers['access-control-allow-credentials'] = 'true';
     if (requested !== undefined) headers['access-control-allow-headers'] = requested;
-    for (const { key, value } of this.#extra) headers[key] = value;
+    for (const { key, value } of this.#extra) headers[key.toLowerCase()] = value;
     return headers;
   }
 }
@@ -47,7 +47,7 @@ export class CrossDomainRules {
     return followsRedirects(this.#of(application));
   }
 
-  apply(application: Application, request: FastifyRequest, reply: FastifyReply): void {
+  apply(application: Application, { request, headers }: Exchange): void {
     const crossDomains = this.#of(application);
     if (crossDomains === undefined) return;
     let cors = this.#cors.get(application);
@@ -56,7 +56,7 @@ export class CrossDomainRules {
       this.#cors.set(application, cors);
     }
     const { origin, 'access-control-request-headers': requested } = request.headers;
-    reply.headers(cors.headers(origin, requested));
+    Object.assign(headers, cors.headers(origin, requested));
   }
 
   #of({ config: { publishers } }: Application): CrossDomainsConfig | undefined {

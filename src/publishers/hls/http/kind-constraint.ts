@@ -6,6 +6,11 @@ export const KIND = 'hls';
 /** File names that only HLS with MPEG-TS has, or the query that asks for it (docs/compatibility.md#hls). */
 const TS = /\/(?:ts(?::|%3a)[^/?]*|medialist_[^/?]*|[^/?]*\.ts)(?:\?|$)|[?&]format=ts(?:&|$)/i;
 
+/** Tests whether the URL of a request asks for MPEG-TS. */
+export function isTs(url: string): boolean {
+  return TS.test(url);
+}
+
 /** Fastify constraint for several routes of one path: `ts` for requests for MPEG-TS. */
 export const kindConstraint = {
   name: KIND,
@@ -16,5 +21,5 @@ export const kindConstraint = {
       set: (kind: unknown, handler: Handler) => void handlers.set(kind, handler),
     };
   },
-  deriveConstraint: ({ url = '' }: IncomingMessage) => (TS.test(url) ? 'ts' : undefined),
+  deriveConstraint: ({ url = '' }: IncomingMessage) => (isTs(url) ? 'ts' : undefined),
 };

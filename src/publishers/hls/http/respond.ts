@@ -1,9 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import { Http2ServerResponse } from 'node:http2';
-import type { FastifyReply } from 'fastify';
+import type { Exchange } from '../answer/exchange.ts';
 
 export interface Answer {
   readonly status: number;
-  readonly headers: Record<string, string>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: readonly Buffer[];
 }
 
@@ -11,43 +12,44 @@ export interface Answer {
 const MAX_SENDING_MS = 60_000;
 
 /**
- * Writes an answer from memory, without the framework's serialization; keeps headers that hooks have set.
+ * Writes an answer from memory, with the headers that the exchange has already.
  * @param onSent called with the number of body bytes once they were sent
  */
-export function respond(reply: FastifyReply, answer: Answer, onSent?: (bytes: number) => void): void {
-  reply.hijack();
-  const { raw } = reply;
+export function respond(exchange: Exchange, answer: Answer, onSent?: (bytes: number) => void): void {
+  const { request, response } = exchange;
   let length = 0;
   for (const part of answer.body) length += part.length;
-  raw.writeHead(answer.status, {
-    ...(reply.getHeaders() as Record<string, string>),
-    ...answer.headers,
-    'content-length': length,
-  });
-  if (reply.request.method === 'HEAD' || length === 0) {
-    raw.end();
+  response.writeHead(answer.status, { ...exchange.headers, ...answer.headers, 'content-length': length });
+  if (request.method === 'HEAD' || length === 0) {
+    response.end();
     return;
   }
-  // an HTTP/2 response emits `finish` also after its client left; its stream does not
-  const sink = raw instanceof Http2ServerResponse ? raw.stream : raw;
-  if (onSent !== undefined) sink.once('finish', () => onSent(length));
+  if (onSent !== undefined) sinkOf(response).once('finish', () => onSent(length));
   if (answer.body.length === 1) {
-    raw.end(answer.body[0]);
+    response.end(answer.body[0]);
   } else {
-    raw.cork();
-    for (const part of answer.body) raw.write(part);
-    raw.end();
-    raw.uncork();
+    response.cork();
+    for (const part of answer.body) response.write(part);
+    response.end();
+    response.uncork();
   }
-  if (raw.writableLength === 0) return;
-  const deadline = setTimeout(() => raw.destroy(), MAX_SENDING_MS);
-  raw.once('close', () => clearTimeout(deadline));
+  if (response.writableLength === 0) return;
+  const deadline = setTimeout(() => response.destroy(), MAX_SENDING_MS);
+  response.once('close', () => clearTimeout(deadline));
 }
+
+/** Emits `finish` when the response was sent: that of HTTP/2 does so also after its client left, its stream does not. */
+function sinkOf(response: ServerResponse | Http2ServerResponse): NodeJS.EventEmitter {
+  return response instanceof Http2ServerResponse ? response.stream : response;
+}
+
+/** Value of Cache-Control for answers that no cache may keep. */
+export const NOT_CACHED = 'no-cache, no-store';
 
 /** Value of Cache-Control for a configured age (docs/compatibility.md#configuration); undefined for no header. */
 export function cacheControl(maxAge: number): string | undefined {
   if (maxAge < 0) return undefined;
-  return maxAge === 0 ? 'no-cache, no-store' : `max-age=${maxAge}`;
+  return maxAge === 0 ? NOT_CACHED : `max-age=${maxAge}`;
 }
 
 /** Tests whether Accept-Encoding names gzip and does not exclude it. */

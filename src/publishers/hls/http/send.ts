@@ -1,5 +1,5 @@
-import type { FastifyReply } from 'fastify';
 import { acceptsGzip, byteRange, cacheControl, respond, sliceRange } from './respond.ts';
+import type { Exchange } from '../answer/exchange.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { Text } from '../answer/text.ts';
 
@@ -8,56 +8,59 @@ const MEDIA_TYPES = { video: 'video/mp4', audio: 'audio/mp4', ts: 'video/mp2t' }
 
 type OnSent = (bytes: number) => void;
 
+/** Status of an answer that the stream has nothing to play yet. */
+export const STARTING_STATUS = 201;
+
 /** Answers that the stream has nothing to play yet. */
-export function sendNothing(reply: FastifyReply): void {
-  respond(reply, { status: 201, headers: {}, body: [] });
+export function sendNothing(exchange: Exchange): void {
+  respond(exchange, { status: STARTING_STATUS, headers: {}, body: [] });
 }
 
 /** @param maxAge as in `cacheControl` */
-export function sendMedia({ type, body }: Media, maxAge: number, reply: FastifyReply, onSent: OnSent): void {
+export function sendMedia({ type, body }: Media, maxAge: number, exchange: Exchange, onSent: OnSent): void {
   const headers: Record<string, string> = { 'content-type': MEDIA_TYPES[type], 'accept-ranges': 'bytes' };
-  cache(reply, headers, maxAge);
-  const { range: wanted } = reply.request.headers;
+  cache(exchange, headers, maxAge);
+  const { range: wanted } = exchange.request.headers;
   if (wanted === undefined) {
-    respond(reply, { status: 200, headers, body }, onSent);
+    respond(exchange, { status: 200, headers, body }, onSent);
     return;
   }
   const length = body.reduce((sum, part) => sum + part.length, 0);
   const range = byteRange(wanted, length);
   if (range === undefined) {
-    respond(reply, { status: 200, headers, body }, onSent);
+    respond(exchange, { status: 200, headers, body }, onSent);
   } else if (range === 'unsatisfiable') {
-    respond(reply, { status: 416, headers: { ...headers, 'content-range': `bytes */${length}` }, body: [] });
+    respond(exchange, { status: 416, headers: { ...headers, 'content-range': `bytes */${length}` }, body: [] });
   } else {
     const { first, last } = range;
     headers['content-range'] = `bytes ${first}-${last}/${length}`;
-    respond(reply, { status: 206, headers, body: sliceRange(body, first, last) }, onSent);
+    respond(exchange, { status: 206, headers, body: sliceRange(body, first, last) }, onSent);
   }
 }
 
 /** Sends a playlist, compressed if the client accepts it. @param maxAge as in `cacheControl` */
-export function sendText(text: Text, maxAge: number, reply: FastifyReply, onSent: OnSent): Promise<void> | void {
-  const vary = reply.getHeader('vary');
+export function sendText(text: Text, maxAge: number, exchange: Exchange, onSent: OnSent): Promise<void> | void {
+  const { vary } = exchange.headers;
   const headers: Record<string, string> = {
     'content-type': PLAYLIST_TYPE,
     vary: vary === undefined ? 'Accept-Encoding' : `${vary}, Accept-Encoding`,
   };
-  cache(reply, headers, maxAge);
-  if (!acceptsGzip(reply.request.headers['accept-encoding'])) {
-    respond(reply, { status: 200, headers, body: [text.plain] }, onSent);
+  cache(exchange, headers, maxAge);
+  if (!acceptsGzip(exchange.request.headers['accept-encoding'])) {
+    respond(exchange, { status: 200, headers, body: [text.plain] }, onSent);
     return;
   }
   headers['content-encoding'] = 'gzip';
   const gzipped = text.gzipped();
   if (Buffer.isBuffer(gzipped)) {
-    respond(reply, { status: 200, headers, body: [gzipped] }, onSent);
+    respond(exchange, { status: 200, headers, body: [gzipped] }, onSent);
     return;
   }
-  return gzipped.then((bytes) => respond(reply, { status: 200, headers, body: [bytes] }, onSent));
+  return gzipped.then((bytes) => respond(exchange, { status: 200, headers, body: [bytes] }, onSent));
 }
 
-function cache(reply: FastifyReply, headers: Record<string, string>, maxAge: number): void {
+function cache(exchange: Exchange, headers: Record<string, string>, maxAge: number): void {
   const value = cacheControl(maxAge);
-  if (value === undefined) reply.removeHeader('cache-control');
+  if (value === undefined) delete exchange.headers['cache-control'];
   else headers['cache-control'] = value;
 }

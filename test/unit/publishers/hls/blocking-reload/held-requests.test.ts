@@ -2,10 +2,11 @@ import { EventEmitter, once } from 'node:events';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';
 import test from 'ava';
-import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import Fastify, { type FastifyInstance } from 'fastify';
 import { goneSignal } from '../../../../../src/access/http-request.ts';
 import { WaitingOfOne } from '../../../../../src/access/waiting-of-one.ts';
 import { KilnError } from '../../../../../src/errors.ts';
+import { exchangeOf, type Exchange } from '../../../../../src/publishers/hls/answer/exchange.ts';
 import { holdNewOn, holdOn } from '../../../../../src/publishers/hls/blocking-reload/held-requests.ts';
 import { Waiters } from '../../../../../src/publishers/hls/blocking-reload/waiters.ts';
 
@@ -27,30 +28,29 @@ for (const [protocol, ask] of Object.entries(LEAVE)) {
   test(`a client that left before its request is held is not waited for: ${protocol}`, async (t) => {
     const app = (protocol === 'HTTP/2' ? Fastify({ http2: true }) : Fastify()) as FastifyInstance;
     t.teardown(() => app.close());
-    const { promise, resolve } = Promise.withResolvers<() => FastifyReply>();
-    app.get('/', (_request, reply) => resolve(() => reply));
+    const { promise, resolve } = Promise.withResolvers<Exchange>();
+    app.get('/', (request, reply) => resolve(exchangeOf(request, reply)));
     await app.listen({ host: '127.0.0.1', port: 0 });
     const { port } = app.server.address() as { port: number };
     const leave = ask(port);
-    // a reply itself would be waited for
-    const reply = (await promise)();
-    const left = once(reply.raw, 'close');
+    const exchange = await promise;
+    const left = once(exchange.response, 'close');
     leave();
     await left;
-    t.true(goneSignal(reply.raw).aborted);
+    t.true(goneSignal(exchange.response).aborted);
     const waiters = new Waiters();
-    t.is(await holdOn(reply)((onLeft) => waiters.wait(() => false, 1e9, onLeft)), 'gone');
+    t.is(await holdOn(exchange)((onLeft) => waiters.wait(() => false, 1e9, onLeft)), 'gone');
     t.is(waiters.size, 0);
   });
 }
 
 test('the number of held viewers of one address is limited, over whatever connections, and for whatever streams', async (t) => {
   const waiting = new WaitingOfOne();
-  /** A reply on a connection of its own. */
-  const reply = () => ({ raw: new EventEmitter(), request: { raw: { socket: {} } } }) as unknown as FastifyReply;
+  /** An exchange on a connection of its own. */
+  const exchange = () => ({ response: new EventEmitter(), request: { socket: {} } }) as unknown as Exchange;
   const waiters = new Waiters();
   const hold = (address: string) =>
-    holdNewOn(reply(), waiting, address)((onLeft) => waiters.wait(() => false, 1e9, onLeft));
+    holdNewOn(exchange(), waiting, address)((onLeft) => waiters.wait(() => false, 1e9, onLeft));
   const full = { instanceOf: KilnError, code: 'tooManyWaiting' };
   const held = Array.from({ length: 256 }, () => hold('192.0.2.1'));
   await t.throwsAsync(hold('192.0.2.1'), full);
@@ -63,5 +63,5 @@ test('the number of held viewers of one address is limited, over whatever connec
     throw new KilnError('tooManyWaiting', 503, 'full');
   };
   for (let count = 0; count < 300; count++)
-    await t.throwsAsync(holdNewOn(reply(), waiting, '192.0.2.1')(refuse), full, 'who is not held is not counted');
+    await t.throwsAsync(holdNewOn(exchange(), waiting, '192.0.2.1')(refuse), full, 'who is not held is not counted');
 });

@@ -3,6 +3,7 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { mock } from 'node:test';
 import test from 'ava';
 import Fastify from 'fastify';
+import { exchangeOf } from '../../../../../src/publishers/hls/answer/exchange.ts';
 import { respond } from '../../../../../src/publishers/hls/http/respond.ts';
 
 const TWO_MINUTES = 120_000;
@@ -14,8 +15,8 @@ test('a client that does not read what it asked for is cut off: it would keep wh
   const body = [Buffer.alloc(64 * 1024 * 1024)];
   let answered = (): void => {};
   const answering = new Promise<void>((resolve) => (answered = resolve));
-  app.get('/', (_request, reply) => {
-    respond(reply, { status: 200, headers: {}, body });
+  app.get('/', (request, reply) => {
+    respond(exchangeOf(request, reply), { status: 200, headers: {}, body });
     answered();
   });
   await app.listen({ host: '127.0.0.1', port: 0 });

@@ -1,0 +1,46 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HlsForm } from '../package/hls-form.ts';
+import type { Exchange } from '../answer/exchange.ts';
+import { answering } from './answering.ts';
+import { serveChild } from './children.ts';
+import { applicationOf, type Directory } from './directory.ts';
+import { isTs } from './kind-constraint.ts';
+
+/**
+ * `/app/stream/token/file` in characters that need no decoding, and the query. Names of other characters, and everything else that is
+ * unusual, are the router's.
+ */
+const CHILD = /^\/([\w.~-]+)\/([\w.~-]+)\/([\w-]+)\/([\w.~-]+\.(?:m3u8|m4s|ts))(?:\?([^#]*))?$/;
+/** Characters; a shorter URL has no element that the router finds too long. */
+const MAX_URL = 1024;
+
+/** Facts that the port knows of a request. */
+interface RequestContext {
+  /** Host that the client asked, without its port. */
+  readonly hostname: string;
+  /** Headers of every response. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * Answers requests for media playlists and media as the routes do, and returns whether it did: most of what viewers ask for needs
+ * nothing of the framework, which costs as much as the answer.
+ */
+export function directChildren(form: HlsForm, directory: Directory, log: Exchange['log']) {
+  return (request: IncomingMessage, response: ServerResponse, { hostname, headers }: RequestContext): boolean => {
+    const { method, url = '' } = request;
+    if (method !== 'GET' || url.length > MAX_URL || isTs(url) !== form.inTs) return false;
+    const match = CHILD.exec(url);
+    if (match === null) return false;
+    const [, app = '', stream = '', token = '', file = '', query = ''] = match;
+    if (!form.isChild(file)) return false;
+    const params = { app, stream, token, file };
+    const exchange = { request, response, hostname, headers: { ...headers }, log };
+    answering(form, directory, params, exchange, () => {
+      const application = applicationOf(form, directory, params, hostname);
+      if (application !== undefined) directory.crossDomains.apply(application, exchange);
+      return serveChild(form, directory, application, params, query, exchange);
+    });
+    return true;
+  };
+}
