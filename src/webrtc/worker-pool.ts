@@ -16,6 +16,8 @@ const FIRST_RETRY_MS = 100;
 const LAST_RETRY_MS = 10_000;
 /** Difference in sessions up to which a worker that already has the stream is preferred to an emptier one. */
 const STICKY_SESSIONS = 50;
+/** Sessions before another worker would be chosen at which it is started, so that it runs by then. */
+const LEAD_SESSIONS = 25;
 
 /**
  * Media workers of this node. One starts when the first peer is about to come, the others while those that run have peers; until
@@ -81,7 +83,7 @@ export class WorkerPool {
   }
 
   /**
-   * Picks the running worker with the fewest sessions for a new peer. Starts another where an idle one would be better.
+   * Picks the running worker with the fewest sessions for a new peer. Starts another where an idle one is or soon will be better.
    * @param prefer workers that count as having STICKY_SESSIONS fewer
    * @throws mediaUnavailable when no running worker has a candidate for the peer
    */
@@ -94,7 +96,7 @@ export class WorkerPool {
       if (load < least) [best, least] = [worker, load];
     }
     if (best === undefined) throw kilnError('mediaUnavailable');
-    if (least > 0) void this.#startNext();
+    if (best.sessions > 0 && least > -LEAD_SESSIONS) void this.#startNext();
     return best;
   }
 

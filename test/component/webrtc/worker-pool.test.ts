@@ -128,17 +128,18 @@ test('a second worker starts for a peer that would not be alone, and takes the n
   t.not(place(pool), first);
 });
 
-test('peers of a stream stay with its worker, and need no other', async (t) => {
+test('peers of a stream stay with its worker, and the next one starts before they need it', async (t) => {
   const pool = await create(t, { iceWorkerCount: 2 });
   await pool.ready();
   const first = place(pool);
-  for (let i = 0; i < 49; i++) {
-    t.is(
-      pool.pick(WAY, (worker) => worker === first),
-      first,
-    );
-    first.sessions++;
-  }
+  const next = () => pool.pick(WAY, (worker) => worker === first);
+  for (; first.sessions <= 25; first.sessions++) t.is(next(), first);
+  t.is(pool.workers.length, 1);
+  await until('another runs', () => next() === first && pool.workers.length === 2);
+  first.sessions = 49;
+  t.is(next(), first);
+  first.sessions = 51;
+  t.not(next(), first);
 });
 
 test('in place of a worker that died another one starts at once, and it is replaced', async (t) => {
