@@ -1,14 +1,17 @@
+import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import test, { type ExecutionContext } from 'ava';
 import { signUrl, type PolicyFields } from '../../src/access/policy/sign.ts';
 import { aac } from '../support/media/aac.ts';
-import { admissionsXml, startAdmissions } from '../support/access/admissions.ts';
+import { admissionsXml, startAdmissions, type Admissions } from '../support/access/admissions.ts';
 import { BEHIND_BALANCER, startBalancer } from '../support/network/balancer.ts';
 import type { Kiln } from '../support/server/kiln.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
 import { long } from '../support/runner/long.ts';
 import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { shared } from '../support/runner/shared.ts';
 import { startNode, untilStates, usedRedis } from '../support/server/nodes.ts';
+import { Teardown } from '../support/programs/teardown.ts';
 import { RtmpClient } from '../support/rtmp/rtmp-client.ts';
 import { SrtCaller } from '../support/srt/caller.ts';
 import { until, untilWorks } from '../support/time/until.ts';
@@ -37,8 +40,10 @@ const scene = {
   audio: await aac(440, {}, SECONDS),
 };
 
-/** Three nodes behind a balancer, with a control server that allows everybody but `refused`. */
-async function start(t: ExecutionContext) {
+type WithTeardown = Pick<ExecutionContext, 'teardown'>;
+
+/** Three nodes, with a control server that allows everybody but `refused`. */
+async function start(t: WithTeardown) {
   const control = await startAdmissions(t, ({ url }) => ({ allowed: !url.includes('who=refused') }));
   const redis = await usedRedis(t);
   const options = {
@@ -55,7 +60,6 @@ async function start(t: ExecutionContext) {
     Kiln,
   ];
   for (const node of nodes) await untilStates(node, { a: 'ready', b: 'ready', c: 'ready' });
-  const balancer = await startBalancer(t, nodes, true);
   const closed = async (...whos: readonly string[]): Promise<void> => {
     try {
       await until('all have closed', () => whos.every((who) => control.count('closing', who) > 0), 120_000);
@@ -63,7 +67,11 @@ async function start(t: ExecutionContext) {
       throw new Error(`${whos.join(', ')} were to be closed: ${control.list().join(', ')}`, { cause: error });
     }
   };
-  return { nodes, control, balancer, closed };
+  return { nodes, control, closed };
+}
+
+function closedOnce(t: ExecutionContext, control: Admissions, whos: readonly string[]): void {
+  for (const who of whos) t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
 }
 
 function sign(url: string, fields: Partial<PolicyFields> = {}): string {
@@ -88,14 +96,14 @@ function ask(url: string, port = Number(new URL(url).port)): Promise<Answer> {
 }
 
 /** The URLs that a master playlist names, as a player asks for them. */
-async function children(t: ExecutionContext, master: string, port?: number): Promise<string[]> {
-  const { status, body } = await ask(master, port);
-  t.is(status, 200, body);
+async function children(master: string): Promise<string[]> {
+  const { status, body } = await ask(master);
+  assert.equal(status, 200, body);
   return urisOf(body, master);
 }
 
 /** A player that asks for the chunklists of its session, each time at another of the ports. */
-function keepsAsking(t: ExecutionContext, urls: readonly string[], ports: readonly number[]) {
+function keepsAsking(t: WithTeardown, urls: readonly string[], ports: readonly number[]) {
   const statuses: number[] = [];
   let count = 0;
   const timer = setInterval(() => {
@@ -110,23 +118,30 @@ function keepsAsking(t: ExecutionContext, urls: readonly string[], ports: readon
   return { statuses, stop };
 }
 
-async function publish(t: ExecutionContext, node: Kiln, key: string): Promise<MediaPublisher> {
+async function publish(t: WithTeardown, node: Kiln, key: string): Promise<MediaPublisher> {
   const publisher = await MediaPublisher.start(node.ports.rtmp, key, [scene], FROM);
   t.teardown(() => publisher.close());
   return publisher;
 }
 
-async function watch(t: ExecutionContext, node: Kiln, who: string): Promise<ViewerPeer> {
+async function watch(t: WithTeardown, node: Kiln, who: string, stream = 'live'): Promise<ViewerPeer> {
   const peer = new ViewerPeer({ audio: false });
   t.teardown(() => peer.close());
-  await peer.play(node.httpUrl(`/app/live?direction=whep&who=${who}`));
+  await peer.play(node.httpUrl(`/app/${stream}?direction=whep&who=${who}`));
   await peer.until(() => peer.packets.video.length > 0);
   return peer;
 }
 
+const teardown = new Teardown();
+test.after.always(() => teardown.run());
+
+/** Of tests that give their clients different names; the last of them stops a node. */
+const cluster = shared(() => start(teardown));
+
 test.serial('a signed master playlist covers its children on every node, and ends on every node', async (t) => {
   t.timeout(300_000);
-  const { nodes, control, balancer, closed } = await start(t);
+  const { nodes, control, closed } = await cluster();
+  const balancer = await startBalancer(t, nodes, true);
   await publish(t, nodes[0], 'live?who=publisher');
   await publish(t, nodes[1], 'other?who=otherPublisher');
   const masterOf = (stream: string, who: string): string =>
@@ -142,9 +157,9 @@ test.serial('a signed master playlist covers its children on every node, and end
   };
   t.deepEqual(await everywhere(master), new Set([401]), 'unsigned');
   t.is(control.count('opening', 'viewer'), 0);
-  const own = await children(t, sign(master));
+  const own = await children(sign(master));
   const present = keepsAsking(t, own, [balancer.http]);
-  const foreign = await children(t, sign(masterOf('other', 'foreign')));
+  const foreign = await children(sign(masterOf('other', 'foreign')));
   t.deepEqual([control.count('opening', 'viewer'), control.count('opening', 'foreign')], [1, 1]);
   for (const [at, url] of own.entries()) {
     t.deepEqual(await everywhere(url), new Set([200]), url);
@@ -160,7 +175,7 @@ test.serial('a signed master playlist covers its children on every node, and end
   present.stop();
 
   const stream_expire = Date.now() + 15_000;
-  const limited = await children(t, sign(masterOf('live', 'limited'), { stream_expire }));
+  const limited = await children(sign(masterOf('live', 'limited'), { stream_expire }));
   const player = keepsAsking(t, limited, [balancer.http]);
   await until('it plays', () => player.statuses.includes(200));
   await until('its time is over', () => Date.now() > stream_expire);
@@ -170,18 +185,18 @@ test.serial('a signed master playlist covers its children on every node, and end
   t.deepEqual(new Set(player.statuses), new Set([200, 403]));
   const whos = ['viewer', 'foreign', 'limited'];
   await closed(...whos);
-  for (const who of whos) t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
+  closedOnce(t, control, whos);
 });
 
 long(
-  'a virtual host made on one node asks its webhook on all, and ends are reported when it is gone; a drain reports once',
+  'a virtual host that is made on one node asks its webhook on all, and its sessions are closed when it is deleted',
   async (t) => {
     t.timeout(300_000);
     const {
       nodes: [a, b, c],
       control,
       closed,
-    } = await start(t);
+    } = await cluster();
     const made = {
       name: 'made',
       host: { names: ['made.example'] },
@@ -213,90 +228,121 @@ long(
     t.is((await ask(sign(master))).status, 401, 'by the key of another virtual host');
     const signing = { ...SIGNING, secretKey: 'of the made one' };
     const signed = signUrl(master, { url_expire: Date.now() + HOUR }, signing);
-    const early = signUrl(master.replace('madeViewer', 'early'), { url_expire: Date.now() + HOUR }, signing);
+    const early = signUrl(master.replace('madeViewer', 'madeEarly'), { url_expire: Date.now() + HOUR }, signing);
     await until('it can be played', async () => (await ask(early)).status === 200);
-    const urls = await children(t, signed);
-    const player = keepsAsking(t, urls, [b.ports.http, c.ports.http]);
+    const player = keepsAsking(t, await children(signed), [b.ports.http, c.ports.http]);
     await until('it plays', () => player.statuses.filter((status) => status === 200).length > 4);
     t.is((await a.api('/v1/vhosts/made', 'DELETE')).status, 200);
     await closed('made', 'madeViewer');
-
-    await publish(t, c, 'live?who=publisher');
-    await c.liveStream('live');
-    await watch(t, c, 'whep');
-    await watch(t, b, 'relayed');
-    const own = `http://127.0.0.1:${c.ports.http}/app/live/llhls.m3u8?who=viewer`;
-    keepsAsking(t, await children(t, sign(own)), [c.ports.http]);
-    c.signal('SIGTERM');
-    await c.exited();
-    await closed('publisher', 'whep', 'relayed', 'viewer');
-    for (const who of ['made', 'madeViewer', 'publisher', 'whep', 'relayed', 'viewer'])
-      t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
+    closedOnce(t, control, ['made', 'madeViewer']);
     t.is(control.count('closing', 'refused'), 0);
   },
 );
 
-long(
-  'of nodes that are killed, one that admitted and one that owns the stream, each session is closed once',
-  async (t) => {
-    t.timeout(400_000);
-    const {
-      nodes: [a, b, c],
-      control,
-      closed,
-    } = await start(t);
-    await publish(t, a, 'live?who=publisher');
-    await a.liveStream('live');
-    const master = (node: Kiln, who: string): string =>
-      sign(`http://127.0.0.1:${node.ports.http}/app/live/llhls.m3u8?who=${who}`);
-    const srt = new SrtCaller(t);
-    const call = async (node: Kiln, who: string) => {
-      const streamId = `default/app/live?who=${who}`;
-      const { refused, receive } = await srt.call(node.ports.srtPlay as number, { streamId });
-      t.is(refused, 0);
-      const comes = (): Promise<unknown> => until('media comes', async () => (await receive()) > 0);
-      await comes();
-      return { receive, comes };
-    };
-    await watch(t, b, 'whepB');
-    const peer = await watch(t, c, 'whepC');
-    await call(b, 'srtB');
-    const viewer = await call(c, 'srtC');
-    const staying = keepsAsking(
-      t,
-      await children(t, master(b, 'staying')),
-      [b, a, c].map(({ ports }) => ports.http),
-    );
-    const leaving = keepsAsking(t, await children(t, master(c, 'leaving')), [a.ports.http]);
-    await until('both play', () => [staying, leaving].every(({ statuses }) => statuses.includes(200)));
+long('sessions of a node that drains and stops are closed once, also of viewers on another node', async (t) => {
+  t.timeout(300_000);
+  const {
+    nodes: [, b, c],
+    control,
+    closed,
+  } = await cluster();
+  await publish(t, c, 'drained?who=drained');
+  await c.liveStream('drained');
+  await watch(t, c, 'drainedWhep', 'drained');
+  await watch(t, b, 'drainedRelayed', 'drained');
+  const own = `http://127.0.0.1:${c.ports.http}/app/drained/llhls.m3u8?who=drainedViewer`;
+  keepsAsking(t, await children(sign(own)), [c.ports.http]);
+  c.signal('SIGTERM');
+  await c.exited();
+  const whos = ['drained', 'drainedWhep', 'drainedRelayed', 'drainedViewer'];
+  await closed(...whos);
+  closedOnce(t, control, whos);
+  // nor does the drain close those again that had closed before
+  for (const who of ['made', 'madeViewer']) t.is(control.count('closing', who), control.count('opening', who), who);
+  t.is(control.count('closing', 'refused'), 0);
+});
 
-    b.signal('SIGKILL');
-    await closed('whepB', 'srtB');
-    const known = staying.statuses.length;
-    await until(
-      'the player goes on',
-      () => staying.statuses.slice(known).filter((status) => status === 200).length > 4,
+/** Another cluster, whose nodes end one after the other: the first owns a stream that viewers play from the others. */
+const watched = shared(async () => {
+  const { nodes, control, closed } = await start(teardown);
+  const [a, b, c] = nodes;
+  await publish(teardown, a, 'live?who=publisher');
+  await a.liveStream('live');
+  await watch(teardown, b, 'whepB');
+  const whepC = await watch(teardown, c, 'whepC');
+  const srt = new SrtCaller(teardown);
+  const call = async (node: Kiln, who: string) => {
+    const streamId = `default/app/live?who=${who}`;
+    const { refused, receive } = await srt.call(node.ports.srtPlay as number, { streamId });
+    assert.equal(refused, 0);
+    const comes = (): Promise<unknown> => until('media comes', async () => (await receive()) > 0);
+    await comes();
+    return { receive, comes };
+  };
+  await call(b, 'srtB');
+  const srtC = await call(c, 'srtC');
+  const hls = async (node: Kiln, who: string, asked: readonly Kiln[]) => {
+    const master = sign(`http://127.0.0.1:${node.ports.http}/app/live/llhls.m3u8?who=${who}`);
+    return keepsAsking(
+      teardown,
+      await children(master),
+      asked.map(({ ports }) => ports.http),
     );
-    for (const who of ['publisher', 'whepC', 'srtC', 'staying', 'leaving']) t.is(control.count('closing', who), 0, who);
+  };
+  const staying = await hls(b, 'staying', [b, a, c]);
+  const leaving = await hls(c, 'leaving', [a]);
+  await until('both play', () => [staying, leaving].every(({ statuses }) => statuses.includes(200)));
+  return { nodes, control, closed, whepC, srtC, staying, leaving };
+});
 
-    leaving.stop();
-    a.signal('SIGKILL');
-    await untilWorks('a publisher is back', () => publish(t, c, 'live?who=back'));
-    await closed('publisher', 'leaving');
-    const { length: shown } = peer.packets.video;
-    await peer.until(() => peer.packets.video.length > shown + 15);
-    await viewer.receive();
-    await viewer.comes();
-    const then = staying.statuses.length;
-    await until('the player goes on', () => staying.statuses.slice(then).filter((status) => status === 200).length > 4);
-    for (const who of ['whepC', 'srtC', 'staying']) t.is(control.count('closing', who), 0, who);
-    staying.stop();
-    await closed('staying');
-    await c.stop();
-    await closed('back', 'whepC', 'srtC');
-    for (const who of ['publisher', 'whepB', 'whepC', 'srtB', 'srtC', 'staying', 'leaving'])
-      t.deepEqual([control.count('opening', who), control.count('closing', who)], [1, 1], who);
-    // it came again and again until the name was free
-    t.is(control.count('closing', 'back'), control.count('opening', 'back'));
-  },
-);
+async function goesOn({ statuses }: ReturnType<typeof keepsAsking>): Promise<void> {
+  const known = statuses.length;
+  await until('the player goes on', () => statuses.slice(known).filter((status) => status === 200).length > 4);
+}
+
+/** Kills the second node, which admitted viewers. */
+const admitterKilled = shared(async () => {
+  const { nodes, closed, staying } = await watched();
+  nodes[1].signal('SIGKILL');
+  await closed('whepB', 'srtB');
+  await goesOn(staying);
+});
+
+/** Kills the first node, which owns the stream, and publishes that to the last. */
+const ownerKilled = shared(async () => {
+  await admitterKilled();
+  const { nodes, closed, leaving } = await watched();
+  leaving.stop();
+  nodes[0].signal('SIGKILL');
+  await untilWorks('a publisher is back', () => publish(teardown, nodes[2], 'live?who=back'));
+  await closed('publisher', 'leaving');
+});
+
+long('sessions of a node that is killed are closed, and LL-HLS players that it admitted go on elsewhere', async (t) => {
+  await admitterKilled();
+  const { control } = await watched();
+  for (const who of ['publisher', 'whepC', 'srtC', 'staying', 'leaving']) t.is(control.count('closing', who), 0, who);
+});
+
+long('viewers go on when the node that owns their stream is killed and its publisher is back on theirs', async (t) => {
+  await ownerKilled();
+  const { control, whepC, srtC, staying } = await watched();
+  const { length: shown } = whepC.packets.video;
+  await whepC.until(() => whepC.packets.video.length > shown + 15);
+  await srtC.receive();
+  await srtC.comes();
+  await goesOn(staying);
+  for (const who of ['whepC', 'srtC', 'staying']) t.is(control.count('closing', who), 0, who);
+});
+
+long('each session is closed once after two of three nodes were killed and the last one stopped', async (t) => {
+  await ownerKilled();
+  const { nodes, control, closed, staying } = await watched();
+  staying.stop();
+  await closed('staying');
+  await nodes[2].stop();
+  await closed('back', 'whepC', 'srtC');
+  closedOnce(t, control, ['publisher', 'whepB', 'whepC', 'srtB', 'srtC', 'staying', 'leaving']);
+  // it came again and again until the name was free
+  t.is(control.count('closing', 'back'), control.count('opening', 'back'));
+});
