@@ -46,7 +46,7 @@ const builtIn: Plugin = {
 };
 
 /** Packages of CommonJS without which publishers can be served. */
-const LATER = /^(cron-parser|fast-json-stringify|fastify|prom-client)$/;
+const LATER = /^(cron-parser|fast-json-stringify|fastify)$/;
 
 /** Runs such packages at their first use, and not where they are imported: together they take a tenth of a start. */
 const atFirstUse: Plugin = {

@@ -15,16 +15,19 @@ export function logFailures(log: Logger) {
   failures.child = function (this: FastifyBaseLogger, bindings, options) {
     return new LazyLog(() => child.call(this, bindings, options)) as unknown as FastifyBaseLogger;
   };
-  return { loggerInstance: failures, logController: new FailureLog({ requestIdLogLabel: 'requestId' }) };
+  return { loggerInstance: failures, logController: failureLog() };
 }
 
-/** Leaves out the lines of every request, which are below the level. */
-class FailureLog extends LogController {
-  override incomingRequest(): void {}
+/** Leaves out the lines of every request, which are below the level. Fastify is loaded where this is called. */
+function failureLog(): LogController {
+  class FailureLog extends LogController {
+    override incomingRequest(): void {}
 
-  override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
-    if (error) super.requestCompleted(error, request, reply);
+    override requestCompleted(error: Error | null | undefined, request: FastifyRequest, reply: FastifyReply): void {
+      if (error) super.requestCompleted(error, request, reply);
+    }
   }
+  return new FailureLog({ requestIdLogLabel: 'requestId' });
 }
 
 /** A logger that is made for its first line. */
