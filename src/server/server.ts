@@ -40,6 +40,7 @@ import { CodecInventory } from '../transcode/codecs.ts';
 import { attachOutputs } from '../transcode/outputs.ts';
 import type { Version } from '../version.ts';
 import { openWebrtcMedia, type WebrtcMedia } from './webrtc-media.ts';
+import { checkWorkerProgram } from '../webrtc/worker-program.ts';
 import { apiHomeRoutes } from '../web/api-home.ts';
 import type { Readiness } from '../web/health.ts';
 import { LiveStreams } from '../web/live-streams.ts';
@@ -194,8 +195,10 @@ export class Server {
     });
     // what follows streams is there: publishers come back while the routes of HTTP are made
     await this.#open(PROVIDERS, context, this.#providers, ports);
+    const checks = Promise.allSettled(webrtc === undefined ? [] : [checkWorkerProgram()]);
     if (api !== undefined) await this.#startApi(services.http, api);
     await this.#startHttp(ports, services, webrtc);
+    for (const check of await checks) if (check.status === 'rejected') throw check.reason;
     work.start();
     await this.#startReport(cluster);
     this.#unready = undefined;

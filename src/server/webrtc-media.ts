@@ -17,7 +17,7 @@ export interface WebrtcMedia {
 
 /**
  * Opens the configured WebRTC ports, for media workers that start with the first peer; undefined where WebRTC is off.
- * @throws Error when workers cannot run here or a port cannot be opened
+ * @throws Error when a port cannot be opened
  */
 export async function openWebrtcMedia(
   { bind: { providers, publishers }, modules, defaults: { crossDomains } }: ServerConfig,

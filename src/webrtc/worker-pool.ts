@@ -7,7 +7,6 @@ import { iceSockets, localAddresses, workerCount, type IceSocket } from './addre
 import type { TransportChoice } from './candidate.ts';
 import { holdPorts } from './held-ports.ts';
 import type { MediaWorker } from './media-worker.ts';
-import { checkWorkerProgram } from './worker-program.ts';
 
 type IceCandidates = WebrtcBindConfig['iceCandidates'];
 type IceConfig = Pick<IceCandidates, 'iceCandidate' | 'enableLinkLocalAddress' | 'iceWorkerCount'>;
@@ -44,17 +43,17 @@ export class WorkerPool {
   /**
    * Opens the ports for one worker per configured port, at most IceWorkerCount or, where that is not set, one per core.
    * @param configs of all users of the workers; the workers listen on the ports of every one
-   * @throws Error when workers cannot run here or a port cannot be opened
+   * @throws Error when a port cannot be opened
    */
   static async create(configs: readonly IceConfig[], log: Logger, cores = availableParallelism()): Promise<WorkerPool> {
     const config = joined(configs);
     const pool = new WorkerPool(config, log);
     const count = workerCount(config.iceCandidate, config.iceWorkerCount ?? cores);
-    const steps = await Promise.allSettled([pool.#hold(count), checkWorkerProgram()]);
-    const failed = steps.find((step) => step.status === 'rejected');
-    if (failed !== undefined) {
+    try {
+      await pool.#hold(count);
+    } catch (error) {
       pool.close();
-      throw failed.reason;
+      throw error;
     }
     return pool;
   }
