@@ -28,7 +28,23 @@ async function live(t: ExecutionContext, setup: LlhlsSetup = {}) {
   const stream = server.publisher.live(server.application, 'stream');
   if (stream === undefined) throw new Error('the stream is not served');
   const request = { id: 'd', outputPath: join(folder, 'vod'), playlist: [] };
-  return { ...server, input, output, advance: feeder(output), dumps: stream.dumps, stream, folder, request };
+  const { dumps } = stream;
+  // a stop is answered after five seconds, though a slow disk may need more
+  const complete = (): Promise<boolean> =>
+    until('the dumps to be complete', () => {
+      const open = new Set<unknown>();
+      for (const { event, dump } of server.lines) {
+        if (event === 'dump.started') open.add(dump);
+        if (event === 'dump.finished' || event === 'dump.failed') open.delete(dump);
+      }
+      return open.size === 0;
+    });
+  const stop = async (id?: string): Promise<string[]> => {
+    const ids = await dumps.stop(id);
+    await complete();
+    return ids;
+  };
+  return { ...server, input, output, advance: feeder(output), dumps, stop, complete, stream, folder, request };
 }
 
 interface Vod {
@@ -66,7 +82,7 @@ const msnsOf = ({ segments }: HLS.types.MediaPlaylist) =>
 const isWhole = (numbers: readonly number[]) => numbers.every((number, index) => number === (numbers[0] ?? 0) + index);
 
 test('a dump begins with the window, goes on, and is complete with the end of the stream', async (t) => {
-  const { advance, dumps, input, request, get, children, folder } = await live(t, {
+  const { advance, dumps, complete, input, request, get, children, folder } = await live(t, {
     llhls: { defaultQueryString: [{ key: 'a', value: 'b' }] },
   });
   advance(12.1);
@@ -87,6 +103,7 @@ test('a dump begins with the window, goes on, and is complete with the end of th
   advance(31.3);
   input.close('the publisher has gone');
   await dumps.end();
+  await complete();
   const { lists } = await vod(t, request.outputPath);
   for (const list of lists.values()) {
     t.true(isWhole(msnsOf(list)), 'none is missing, none comes twice');
@@ -108,7 +125,7 @@ test('a dump begins with the window, goes on, and is complete with the end of th
 });
 
 test('a dump that starts during an ad break has the beginning of the break', async (t) => {
-  const { advance, dumps, output, request } = await live(t);
+  const { advance, dumps, stop, output, request } = await live(t);
   const cues = dataTrack({ id: 1025, codec: 'CUE' });
   output.setTracks([...TRACKS, cues]);
   advance(5);
@@ -116,7 +133,7 @@ test('a dump that starts during an ad break has the beginning of the break', asy
   advance(30);
   await dumps.start(request);
   advance(70);
-  await dumps.stop('d');
+  await stop('d');
   const { texts } = await vod(t, request.outputPath);
   for (const text of texts.values()) {
     const [head = ''] = text.split('#EXTINF', 1);
@@ -127,12 +144,12 @@ test('a dump that starts during an ad break has the beginning of the break', asy
 });
 
 test('discontinuities and other configurations are kept', async (t) => {
-  const { advance, dumps, output, request } = await live(t);
+  const { advance, dumps, stop, output, request } = await live(t);
   advance(5);
   await dumps.start(request);
   output.setTracks([videoTrack({ config: AVC_HIGH, width: 1280, height: 720 }), audioTrack()]);
   advance(12);
-  t.deepEqual(await dumps.stop('d'), ['d']);
+  t.deepEqual(await stop('d'), ['d']);
   const { texts } = await vod(t, request.outputPath);
   const [video = ''] = [...texts].filter(([name]) => name.includes('video')).map(([, text]) => text);
   t.regex(video, /#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI="init_0_video_\w+_v1_llhls.m4s"\n/);
@@ -140,7 +157,7 @@ test('discontinuities and other configurations are kept', async (t) => {
 });
 
 test('a track that comes later gets its media playlist and a place in the master playlist', async (t) => {
-  const { advance, dumps, output, request } = await live(t);
+  const { advance, dumps, stop, output, request } = await live(t);
   output.setTracks([videoTrack()]);
   advance(7);
   await dumps.start(request);
@@ -148,7 +165,7 @@ test('a track that comes later gets its media playlist and a place in the master
   t.is(video.size, 1);
   output.setTracks(TRACKS);
   advance(14);
-  await dumps.stop();
+  await stop();
   const { lists, texts } = await vod(t, request.outputPath);
   t.is(lists.size, 2);
   for (const list of lists.values()) t.true(isWhole(msnsOf(list)));
@@ -158,7 +175,7 @@ test('a track that comes later gets its media playlist and a place in the master
 });
 
 test('the folder can be played at any moment', async (t) => {
-  const { advance, dumps, request } = await live(t);
+  const { advance, dumps, stop, request } = await live(t);
   await dumps.start(request);
   for (let to = 3; to <= 24; to += 3) {
     advance(to);
@@ -169,26 +186,26 @@ test('the folder can be played at any moment', async (t) => {
       return [...lists.values()].some(({ segments }) => segments.length >= Math.floor((to - 1) / 2));
     });
   }
-  await dumps.stop();
+  await stop();
   await vod(t, request.outputPath);
 });
 
 test('a later dump of the same playlists goes on in the folder of the one before', async (t) => {
-  const { advance, dumps, request } = await live(t);
+  const { advance, dumps, stop, request } = await live(t);
   advance(9.1);
   await dumps.start(request);
   advance(13.1);
-  await dumps.stop();
+  await stop();
   advance(15.1);
   await dumps.start(request);
   advance(19.1);
-  await dumps.stop();
+  await stop();
   const joined = await vod(t, request.outputPath);
   for (const list of joined.lists.values()) t.true(isWhole(msnsOf(list)));
   for (const text of joined.texts.values()) t.notRegex(text, /DISCONTINUITY/);
   advance(40);
   await dumps.start(request);
-  await dumps.stop();
+  await stop();
   const { texts, lists } = await vod(t, request.outputPath);
   for (const list of lists.values()) t.true((msnsOf(list).at(-1) ?? 0) >= 18);
   for (const text of texts.values())
@@ -214,15 +231,17 @@ test('a new dump goes on where the first has ended after the publisher has come 
 });
 
 test('a conclusion completes dumps, and what is concluded can still be dumped', async (t) => {
-  const { advance, dumps, request, stream, output, folder } = await live(t);
+  const { advance, dumps, complete, request, stream, output, folder } = await live(t);
   advance(7.3);
   await dumps.start(request);
   stream.stream.conclude(true);
   await until('it has ended', () => dumps.list().length === 0);
   await dumps.end();
+  await complete();
   const whole = await vod(t, request.outputPath);
   await dumps.start({ ...request, outputPath: join(folder, 'late') });
   await dumps.end();
+  await complete();
   const late = await vod(t, join(folder, 'late'));
   t.deepEqual([...late.texts], [...whole.texts]);
   t.false(output.watched);
@@ -240,7 +259,7 @@ test('only the requested playlists are dumped', async (t) => {
     },
     renditions: [{ videoVariantName: 'video', audioVariantName: 'audio' }],
   });
-  const { advance, dumps, folder, request } = await live(t, { playlists: [playlist('one'), playlist('two')] });
+  const { advance, dumps, stop, folder, request } = await live(t, { playlists: [playlist('one'), playlist('two')] });
   advance(5);
   await dumps.start({ ...request, playlist: ['one.m3u8'] });
   await dumps.start({ ...request, id: 'all', outputPath: join(folder, 'all') });
@@ -251,7 +270,7 @@ test('only the requested playlists are dumped', async (t) => {
       { id: 'd', outputPath: request.outputPath, reason: undefined },
     ],
   );
-  t.deepEqual(await dumps.stop(), ['all', 'd']);
+  t.deepEqual(await stop(), ['all', 'd']);
   const masters = async (path: string) =>
     (await readdir(path)).filter((name) => name.endsWith('.m3u8') && !name.startsWith('chunklist')).sort();
   t.deepEqual(await masters(request.outputPath), ['one.m3u8']);
@@ -260,16 +279,16 @@ test('only the requested playlists are dumped', async (t) => {
 });
 
 test('encoders are kept at work as long as a dump runs', async (t) => {
-  const { dumps, output, request } = await live(t);
+  const { dumps, stop, output, request } = await live(t);
   t.false(output.watched);
   await dumps.start(request);
   t.true(output.watched);
-  await dumps.stop();
+  await stop();
   t.false(output.watched);
 });
 
 test('a dump that is not possible is rejected, and leaves no files', async (t) => {
-  const { advance, dumps, folder, request } = await live(t);
+  const { advance, dumps, stop, folder, request } = await live(t);
   advance(5);
   const infoFile = join(folder, 'info.xml');
   await writeFile(infoFile, 'mine');
@@ -298,10 +317,10 @@ test('a dump that is not possible is rejected, and leaves no files', async (t) =
   );
   t.deepEqual((await readdir(folder)).sort(), ['file', 'info.xml', 'link', 'real']);
   await t.throwsAsync(dumps.stop('none'), { code: 'dumpNotFound' });
-  t.deepEqual(await dumps.stop('first'), ['first']);
-  t.deepEqual(await dumps.stop(), []);
+  t.deepEqual(await stop('first'), ['first']);
+  t.deepEqual(await stop(), []);
   await dumps.start({ ...request, id: 'first', outputPath: join(folder, 'link') });
-  t.deepEqual(await dumps.stop('first'), ['first']);
+  t.deepEqual(await stop('first'), ['first']);
 });
 
 test('a server that stops completes its dumps', async (t) => {
@@ -318,19 +337,19 @@ test('a server that stops completes its dumps', async (t) => {
 });
 
 test('one of concurrent starts of a dump under one id succeeds, and one of those into one folder', async (t) => {
-  const { advance, dumps, request } = await live(t);
+  const { advance, dumps, stop, request } = await live(t);
   advance(5);
   const same = await Promise.allSettled(Array.from({ length: 4 }, () => dumps.start(request)));
   t.is(same.filter(({ status }) => status === 'fulfilled').length, 1);
-  await dumps.stop();
+  await stop();
   const all = ['a', 'b', 'c'].map((id) => dumps.start({ ...request, id }));
   t.is((await Promise.allSettled(all)).filter(({ status }) => status === 'fulfilled').length, 1);
-  await dumps.stop();
+  await stop();
   await vod(t, request.outputPath);
 });
 
 test('a disk that fails ends the dump with an error: what was written can be played, and the stream goes on', async (t) => {
-  const { advance, dumps, folder, request, get, children } = await live(t);
+  const { advance, dumps, stop, folder, request, get, children } = await live(t);
   advance(5.1);
   const infoFile = join(folder, 'info.xml');
   await dumps.start({ ...request, infoFile });
@@ -346,7 +365,7 @@ test('a disk that fails ends the dump with an error: what was written can be pla
   await until('the info file tells it', async () => /<Status>Error</.test(await readFile(infoFile, 'utf8')));
   await vod(t, moved);
   t.is((await get((await children())[1] ?? '')).statusCode, 200);
-  t.deepEqual(await dumps.stop('d'), ['d']);
+  t.deepEqual(await stop('d'), ['d']);
   t.regex(await readFile(infoFile, 'utf8'), /<Status>Error</);
 });
 
