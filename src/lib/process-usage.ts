@@ -8,13 +8,25 @@ export interface ProcessUsage {
   readonly residentBytes: number;
 }
 
+export interface ProcessState {
+  /** Running, or waiting for a CPU or a disk. */
+  readonly isRunnable: boolean;
+  readonly cpuSeconds: number;
+}
+
 /** CPU seconds of a process so far; undefined when it has ended, and without /proc. */
 export function cpuSecondsOf(pid: number | string): number | undefined {
+  return stateOf(pid)?.cpuSeconds;
+}
+
+/** State of a process, or of its first thread; undefined when it has ended, and without /proc. */
+export function stateOf(pid: number | string): ProcessState | undefined {
   const stat = readProc(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
   // proc(5): the fields after the name, which is in brackets and may contain any; utime and stime are the 14th and 15th
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  const cpuSeconds = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+  return { isRunnable: 'RD'.includes(fields[0] ?? ''), cpuSeconds };
 }
 
 /** CPU time and memory of a process; undefined when it has ended, and without /proc. */

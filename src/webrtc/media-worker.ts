@@ -4,9 +4,11 @@ import { createWorker } from 'mediasoup';
 import type { types } from 'mediasoup';
 import { ListenError } from '../core/listen-error.ts';
 import type { Transport } from '../lib/address.ts';
+import { stateOf } from '../lib/process-usage.ts';
 import type { IceSocket } from './addresses.ts';
 import { candidatesOn, hostCandidates, type HostCandidate, type TransportChoice } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
+import { HangWatch } from './hang-watch.ts';
 import { WORKER_PROGRAM } from './worker-program.ts';
 
 /** Above the ports usually configured for ICE. */
@@ -17,8 +19,6 @@ const BUFFERS = { recvBufferSize: SOCKET_BUFFER, sendBufferSize: SOCKET_BUFFER }
 /** Receive window of data channels, in bytes. */
 const MIN_RECEIVE_WINDOW = 64 * 1024;
 const CHECK_MS = 2000;
-/** Checks without an answer after which a worker is killed as hung: requests to it would pile up in memory. */
-const SILENT_CHECKS = 5;
 /** Least time between key frame requests to a producer, from however many viewers: key frames are many times larger than others. */
 const KEY_FRAME_DELAY_MS = 1000;
 
@@ -33,8 +33,8 @@ export class MediaWorker {
   readonly #server: types.WebRtcServer;
   readonly #router: types.Router;
   readonly #watch = setInterval(() => this.#check(), CHECK_MS).unref();
-  /** Checks since the last request while it has no answer; undefined once answered. */
-  #unanswered: number | undefined;
+  readonly #hangWatch = new HangWatch();
+  #isAnswered = true;
 
   private constructor(
     index: number,
@@ -144,14 +144,12 @@ export class MediaWorker {
   }
 
   #check(): void {
-    if (this.#unanswered !== undefined) {
-      // a hung process handles no other signal; `died` follows
-      if (++this.#unanswered >= SILENT_CHECKS) process.kill(this.pid, 'SIGKILL');
-      return;
-    }
-    this.#unanswered = 0;
+    // a hung process handles no other signal; `died` follows. Requests to it would pile up in memory
+    if (this.#hangWatch.isHung(this.#isAnswered, stateOf(this.pid))) process.kill(this.pid, 'SIGKILL');
+    if (!this.#isAnswered) return;
+    this.#isAnswered = false;
     const answered = (): void => {
-      this.#unanswered = undefined;
+      this.#isAnswered = true;
     };
     // fails only when the worker ends
     this.#worker.getResourceUsage().then(answered, answered);
