@@ -67,7 +67,7 @@ export async function describeApi(app: FastifyInstance, { version }: Version): P
 
 async function describe(routes: readonly RouteOptions[], version: string): Promise<object> {
   const { default: swagger } = await import('@fastify/swagger');
-  const app = Fastify({ exposeHeadRoutes: false });
+  const app = Fastify({ exposeHeadRoutes: false, pluginTimeout: 0 });
   goBySchemas(app);
   await app.register(swagger, {
     openapi: {

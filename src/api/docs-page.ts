@@ -50,7 +50,7 @@ async function open(title: string, document: object, log: FastifyBaseLogger) {
     import('@fastify/swagger'),
     import('@fastify/swagger-ui'),
   ]);
-  const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }) });
+  const app = Fastify({ loggerInstance: log.child({}, { level: 'warn' }), pluginTimeout: 0 });
   app.setErrorHandler(answerError);
   // its types lack OpenAPI 3.1
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });

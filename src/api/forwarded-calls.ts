@@ -30,7 +30,7 @@ export class PeerApi {
     log: Logger,
   ): Promise<PeerApi> {
     const { dynamic, audit } = options;
-    const api = new PeerApi(Fastify({ ...logFailures(log), requestIdHeader: 'x-request-id' }));
+    const api = new PeerApi(Fastify({ ...logFailures(log), requestIdHeader: 'x-request-id', pluginTimeout: 0 }));
     speakJson(api.#app);
     if (audit !== undefined) auditChanges(api.#app, audit, carriedCaller);
     api.#app.addHook('preHandler', async ({ headers }, reply) => {

@@ -6,6 +6,8 @@ const LAST_WORDS = 1000;
 
 export interface RunOptions {
   readonly timeoutMs: number;
+  /** Code with which it ends well; 0 if absent. */
+  readonly exitCode?: number;
   readonly env?: NodeJS.ProcessEnv;
   /** File descriptor for its standard input; absent: none. */
   readonly input?: number;
@@ -16,10 +18,10 @@ export interface RunOptions {
 /**
  * Runs a program, out of reach of the terminal's Ctrl-C.
  * @returns its standard output, or standard error
- * @throws Error with its last output when it cannot be started, does not exit with 0 or takes too long
+ * @throws Error with its last output when it cannot be started, does not end well or takes too long
  */
 export function runProgram(path: string, args: readonly string[], options: RunOptions): Promise<string> {
-  const { timeoutMs, env, input, answersOnStderr = false } = options;
+  const { timeoutMs, exitCode = 0, env, input, answersOnStderr = false } = options;
   return new Promise((resolve, reject) => {
     const child = spawn(path, args, {
       stdio: [input ?? 'ignore', 'pipe', 'pipe'],
@@ -41,7 +43,7 @@ export function runProgram(path: string, args: readonly string[], options: RunOp
     child.stderr.on('data', (chunk: Buffer) => (words = (words + chunk.toString()).slice(-LAST_WORDS)));
     child.once('error', reject);
     child.once('close', (code, signal) => {
-      if (code === 0) resolve(Buffer.concat(chunks).toString());
+      if (code === exitCode) resolve(Buffer.concat(chunks).toString());
       else reject(new Error(`${path} has ended with ${signal ?? `code ${code}`}: ${words.trim()}`));
     });
   });

@@ -152,6 +152,8 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     ...logFailures(log),
     trustProxy: forwardedNetworks !== undefined && ((address: string) => includes(forwardedNetworks, address)),
     genReqId: requestIds(),
+    // a busy machine may take longer for the routes than the limit of the framework, ten seconds
+    pluginTimeout: 0,
     bodyLimit: LIMITS.bodyBytes,
     routerOptions: { maxParamLength: LIMITS.pathNameLength },
     schemaController: BY_SCHEMAS,

@@ -1,6 +1,6 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '../lib/run-program.ts';
 
 /** Path of mediasoup's worker: the one in its package, unless the environment names another. */
 export const WORKER_PROGRAM =
@@ -9,16 +9,18 @@ export const WORKER_PROGRAM =
 
 /** Exit code of a worker without mediasoup's version in its environment. */
 const NO_VERSION = 41;
+/** A program that can run here ends at once. */
+const CHECK_MS = 30_000;
 
 /** Runs the worker's program for a moment. @throws Error when it is missing or cannot run here */
-export function checkWorkerProgram(): Promise<void> {
+export async function checkWorkerProgram(): Promise<void> {
   const { MEDIASOUP_VERSION: _, ...env } = process.env;
-  return new Promise((resolve, reject) => {
-    execFile(WORKER_PROGRAM, { env }, (error) => {
-      if (error?.code === NO_VERSION) resolve();
-      else reject(error ?? new Error(`${WORKER_PROGRAM} is no mediasoup worker`));
-    });
-  });
+  await runProgram(WORKER_PROGRAM, [], { timeoutMs: CHECK_MS, exitCode: NO_VERSION, env }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== undefined) throw error;
+      throw new Error(`the media worker cannot run here: ${error.message}`, { cause: error });
+    },
+  );
 }
 
 /** Marker in workers that deploy/build-mediasoup-worker builds. */

@@ -168,8 +168,8 @@ test.serial('a media worker that cannot run here ends the start', async (t) => {
   const missing = join(folder, 'worker');
   for (const [program, reason] of [
     [missing, `Kiln could not start: spawn ${missing} ENOENT`],
-    ['/bin/false', 'Command failed: /bin/false'],
-    ['/bin/true', '/bin/true is no mediasoup worker'],
+    ['/bin/false', 'the media worker cannot run here: /bin/false has ended with code 1'],
+    ['/bin/true', 'the media worker cannot run here: /bin/true has ended with code 0'],
   ] as const) {
     const { code, stderr } = await run(['--config', file], { KILN_ACCESS_TOKEN: 'x', MEDIASOUP_WORKER_BIN: program });
     t.is(code, 1, program);

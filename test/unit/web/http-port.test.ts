@@ -317,3 +317,8 @@ test('an interceptor answers before the router, but for forwarded hosts and whil
   await closed;
   t.is(seen.length, 3);
 });
+
+test('registering the routes of a port has no limit of time', async (t) => {
+  const { port } = await open(t);
+  t.is(port.app.initialConfig.pluginTimeout, 0);
+});
