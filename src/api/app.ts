@@ -7,7 +7,7 @@ import { isReadOnly, requireToken } from './auth.ts';
 import { countCalls, type CallCounts } from './call-counts.ts';
 import { userOf } from './caller.ts';
 import { auditChanges, logChanges } from './change-log.ts';
-import { corsHeaders } from './cors.ts';
+import { answerCors } from './cors.ts';
 import { describeApi } from './description.ts';
 import { CONTENT_TYPE } from './envelope.ts';
 import { addEtags } from './etag.ts';
@@ -43,7 +43,6 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
   const user = userOf(config.accessToken);
   const wrongCredentials = new WrongCredentials();
   const links = new ReadOnlyLinks(config.accessToken);
-  const setCorsHeaders = corsHeaders(config.crossDomains);
   return async (app) => {
     speakJson(app);
     if (calls !== undefined) countCalls(app, calls);
@@ -51,13 +50,13 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     // CORS first, for every answer, including rejections; then the checks of the caller
     app.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id);
-      setCorsHeaders(request, reply);
-      if (request.method === 'OPTIONS') return void reply.code(204).send();
+      done();
+    });
+    await answerCors(app, config.crossDomains);
+    app.addHook('onRequest', (_request, reply, done) => {
       reply.header('content-type', CONTENT_TYPE);
       done();
     });
-    // every path has OPTIONS, which the hook above answers
-    app.options('*', () => undefined);
     requireHostName(app, config.hostNames);
     await requireToken(app, config.accessToken, links, wrongCredentials);
     hideSecrets(app, isReadOnly);
