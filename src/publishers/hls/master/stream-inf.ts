@@ -14,10 +14,26 @@ export function bandwidthOf({ peak, average }: Rates): string {
 
 /** RESOLUTION, if known, and FRAME-RATE of a variant, after a comma. */
 export function videoAttributesOf(track: VideoTrack, output: OutputStream): string {
-  const rate = track.framerate || output.measured(track.id)?.framerateAvg || UNKNOWN_FRAMERATE;
+  const rate = track.framerate || nominalRate(output.measured(track.id)?.framerateAvg ?? 0) || UNKNOWN_FRAMERATE;
   const { width, height } = shownSize(track);
   const size = width > 0 && height > 0 ? `,RESOLUTION=${Math.round(width)}x${height}` : '';
   return `${size},FRAME-RATE=${rate.toFixed(3)}`;
+}
+
+/** Frame rates that are no whole numbers (ITU-R BT.709-6, part 2). */
+const FRACTIONAL_RATES = [24, 30, 48, 60, 120].map((rate) => (rate * 1000) / 1001);
+/** Part of a frame rate by which a measurement may miss it: frames arrive unevenly. */
+const RATE_TOLERANCE = 0.005;
+
+/**
+ * The common frame rate that a measured one is nearest to, in frames per second; the measured one if there is none near. With a
+ * rate just above 30, hls.js asks the browser whether it can play the variant, and removes those for which it says no.
+ */
+export function nominalRate(measured: number): number {
+  const rates = [Math.round(measured), ...FRACTIONAL_RATES];
+  const off = (rate: number): number => Math.abs(rate - measured);
+  const nearest = rates.reduce((best, rate) => (off(rate) < off(best) ? rate : best));
+  return off(nearest) <= measured * RATE_TOLERANCE ? nearest : measured;
 }
 
 /**
