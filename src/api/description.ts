@@ -59,7 +59,15 @@ interface Document {
 export async function describeApi(app: FastifyInstance, { version }: Version): Promise<void> {
   const routes: RouteOptions[] = [];
   let made: Promise<object> | undefined;
-  const document = (): Promise<object> => (made ??= describe(routes, version));
+  const document = async (): Promise<object> => {
+    try {
+      return await (made ??= describe(routes, version));
+    } catch (error) {
+      // the next request tries again
+      made = undefined;
+      throw error;
+    }
+  };
   app.get('/openapi.json', { schema: { hide: true } }, document);
   await app.register(docsPage(TITLE, document));
   app.addHook('onRoute', (route) => void (route.method !== 'HEAD' && routes.push(route)));

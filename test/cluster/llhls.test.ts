@@ -211,7 +211,7 @@ test.serial(
   },
 );
 
-long('players elsewhere of a stream whose process stands still are answered before they give up', async (t) => {
+long('players elsewhere of a stream whose process is suspended are answered before they give up', async (t) => {
   const [a, b, c] = await startNodes(t);
   await publish(t, a);
   const [, picture] = await chunklists(b);

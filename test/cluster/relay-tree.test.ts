@@ -91,7 +91,7 @@ test('a stream comes through the nodes in between; one that dies is replaced wit
   await lacksNothing(t, viewer, source);
 });
 
-test('a relay parent that stands still is replaced, and the viewer below gets what came in the meantime', async (t) => {
+test('a suspended relay parent is replaced, and the viewer below gets what came in the meantime', async (t) => {
   const { owner, edges } = await started(t, 'still', SHORT_GOPS);
   const [first, second, third] = edges;
   const source = await watch(t, owner, 'still');

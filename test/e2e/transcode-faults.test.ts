@@ -101,7 +101,7 @@ test.serial(
   },
 );
 
-long('an encoder that stands still is detected; viewers of the source as it is notice nothing', async (t) => {
+long('an encoder that hangs is detected; viewers of the source as it is notice nothing', async (t) => {
   const kiln = await start(t);
   publish(t, kiln);
   await kiln.liveStream('live');

@@ -88,7 +88,7 @@ test.serial('sound stays where its timestamps are, whatever they do', async (t) 
   }
 });
 
-test.serial('an encoder that stands still is detected, killed and restarted, and no frame is missing', async (t) => {
+test.serial('an encoder that hangs is detected, killed and restarted, and no frame is missing', async (t) => {
   const source = await clip;
   const { input, transcoder } = open(t, source, 1500);
   const [video, aac] = pictureAndSound(source);

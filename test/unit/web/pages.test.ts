@@ -217,7 +217,7 @@ test('a page is asked for again each time, and answered 304 while it is the same
   t.is(absent.statusCode, 404);
 });
 
-test('a page that publishes is told of where its port takes publishers', async (t) => {
+test('a page that publishes lists the addresses of its port for publishers', async (t) => {
   for (const serves of [['whip'], ['llhls']] as const) {
     const registry = new Registry();
     addVhost(registry, { providers: {} });

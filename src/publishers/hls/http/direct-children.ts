@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyInstance } from 'fastify';
 import type { HlsForm } from '../package/hls-form.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import { answering } from './answering.ts';
@@ -14,20 +14,14 @@ const CHILD = /^\/([\w.~-]+)\/([\w.~-]+)\/([\w-]+)\/([\w.~-]+\.(?:m3u8|m4s|ts))(
 /** Characters; a shorter URL has no element that the router finds too long. */
 const MAX_URL = 1024;
 
-/** Facts that the port knows of a request. */
-interface RequestContext {
-  /** Host that the client asked, without its port. */
-  readonly hostname: string;
-  /** Headers of every response. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+type Interceptor = NonNullable<FastifyInstance['interceptors']>[number];
 
 /**
  * Answers requests for media playlists and media as the routes do, and returns whether it did: most of what viewers ask for needs
  * nothing of the framework, which costs as much as the answer.
  */
-export function directChildren(form: HlsForm, directory: Directory, log: Exchange['log']) {
-  return (request: IncomingMessage, response: ServerResponse, { hostname, headers }: RequestContext): boolean => {
+export function directChildren(form: HlsForm, directory: Directory, log: Exchange['log']): Interceptor {
+  return (request, response, { hostname, headers }) => {
     const { method, url = '' } = request;
     if (method !== 'GET' || url.length > MAX_URL || isTs(url) !== form.inTs) return false;
     const match = CHILD.exec(url);

@@ -193,7 +193,7 @@ test('fifteen packets that are lost are not taken for a copy', (t) => {
   t.deepEqual(demuxed.lost, [256]);
 });
 
-test('continuity counters jump where that is signalled, and stand still without payload', (t) => {
+test('continuity counters jump where that is signalled, and stay the same without payload', (t) => {
   const { demuxed, on, send, programs, program, payload, times } = setUp();
   programs({ 1: 32 });
   program(1, 32, [H264]);

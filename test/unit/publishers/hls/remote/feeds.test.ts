@@ -175,7 +175,7 @@ test('a feed that no player waits for any more is not sent', async (t) => {
   t.is(b.fedBy.size, 0);
 });
 
-test('no feed is sent to a node that stands still', async (t) => {
+test('no feed is sent to a node that takes no data', async (t) => {
   const { a, b, output, next } = await playing(t);
   t.is(a.publisher.feeds, 1);
   const [stream] = b.fedBy.values();
