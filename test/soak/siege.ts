@@ -50,6 +50,8 @@ const FRESH_MS = 5000;
 const ERROR_LEVELS = ['error', 'fatal'];
 /** Files that may be open beyond those of a server at rest: connections of the checks themselves. */
 const SPARE_FILES = 8;
+/** Pipes and ports of a media worker, which starts when peers need it, in both processes. */
+const FILES_OF_MEDIA_WORKER = 32;
 /** Longer than any time that the server gives a client to say something. */
 const SETTLE_MS = 60_000;
 /** Newest files of the live stream that attacks ask for. */
@@ -68,6 +70,7 @@ export class Siege {
   readonly #kiln: Kiln;
   readonly #seed: number;
   readonly #kinds: readonly Attack[];
+  /** Those of media workers left out. */
   readonly #filesAtRest: number;
   #live: LivePaths = [];
   #attacks = 0;
@@ -80,7 +83,7 @@ export class Siege {
     this.#kiln = kiln;
     this.#seed = seed;
     this.#kinds = attacks;
-    this.#filesAtRest = openFiles(kiln.pid);
+    this.#filesAtRest = openFiles(kiln.pid) - filesOfMediaWorkers(kiln);
   }
 
   /** Runs so many attacks, some at a time. */
@@ -107,7 +110,8 @@ export class Siege {
     const probe = await RtmpClient.publish(`probe${this.#probes++}`, { port: kiln.ports.rtmp });
     probe.close();
     await until('sessions are let go of', async () => (await this.#sessions()) === 0, SETTLE_MS);
-    await until('connections are let go of', () => openFiles(kiln.pid) <= this.#filesAtRest + SPARE_FILES, SETTLE_MS);
+    const letGo = () => openFiles(kiln.pid) <= this.#filesAtRest + filesOfMediaWorkers(kiln) + SPARE_FILES;
+    await until('connections are let go of', letGo, SETTLE_MS);
     return {
       openFiles: openFiles(kiln.pid),
       errors: errorLines(kiln.log),
@@ -152,6 +156,10 @@ export class Siege {
       ...urlsOf(list, picture).slice(-KNOWN_FILES),
     ].map((url) => new URL(url).pathname);
   }
+}
+
+function filesOfMediaWorkers({ log }: Kiln): number {
+  return log.split('"worker.started"').slice(1).length * FILES_OF_MEDIA_WORKER;
 }
 
 function urlsOf(playlist: string, base: string): string[] {
