@@ -5,7 +5,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createLogger } from '../../../src/log/log.ts';
 import { WorkerPool } from '../../../src/webrtc/worker-pool.ts';
 import { freePorts } from '../../support/network/ports.ts';
-import { until } from '../../support/time/until.ts';
+import { until, untilWorks } from '../../support/time/until.ts';
 
 const LOCAL = '127.0.0.1';
 const ANY = { address: LOCAL, first: 0, last: 0, protocol: 'udp' as const };
@@ -22,6 +22,15 @@ async function create(t: ExecutionContext, { iceCandidate = [ANY], iceWorkerCoun
   const pool = await WorkerPool.create([config], createLogger('silent'), cores);
   t.teardown(() => pool.close());
   return pool;
+}
+
+/**
+ * Resolves when a worker runs. Test files that run in other threads of this process may be starting a program, which has its open
+ * ports, too, until it runs: then the first attempt to open them fails.
+ */
+async function ready(pool: WorkerPool): Promise<void> {
+  await pool.ready();
+  await until('a worker runs', () => pool.workers.length > 0);
 }
 
 /** Places a peer for good. @returns its worker */
@@ -49,7 +58,7 @@ test('addresses of both families that are not local are announced for one port',
     return { address, first: port, last: port, protocol: 'udp' as const };
   });
   const pool = await create(t, { iceCandidate });
-  await pool.ready();
+  await ready(pool);
   t.deepEqual(
     pool.workers[0]?.candidates.map(({ address }) => address),
     ['198.51.100.3', '2001:db8::7'],
@@ -84,7 +93,7 @@ test('nothing runs before the first peer, and nobody else gets the ports', async
   t.is(pool.workers.length, 0);
   await t.throwsAsync(udp(port), { code: 'EADDRINUSE' });
   await t.throwsAsync(tcp(port), { code: 'EADDRINUSE' });
-  await Promise.all([pool.ready(), pool.ready()]);
+  await Promise.all([ready(pool), ready(pool)]);
   t.is(pool.workers.length, 1);
   t.deepEqual(
     pool.workers[0]?.candidates.map(({ protocol, port: opened }) => [protocol, opened]),
@@ -106,14 +115,14 @@ test('a port that is taken is reported at once, and the others are free again', 
     return { address: LOCAL, first: port, last: port, protocol: 'udp' as const };
   });
   await t.throwsAsync(create(t, { iceCandidate }), { code: 'EADDRINUSE' });
-  await t.notThrowsAsync(udp(first));
+  await t.notThrowsAsync(untilWorks('the port is free', () => udp(first)));
 });
 
 test('ports of workers that were never started are free after the end', async (t) => {
   const [port] = freePorts(1) as [number];
   const pool = await create(t, { iceCandidate: [{ address: LOCAL, first: port, last: port, protocol: 'udp' }] });
   pool.close();
-  await t.notThrowsAsync(udp(port));
+  await t.notThrowsAsync(untilWorks('the port is free', () => udp(port)));
   await pool.ready();
   t.is(pool.workers.length, 0);
 });
