@@ -132,11 +132,13 @@ function checkReload(before: MediaPlaylist, now: MediaPlaylist, report: Report):
 }
 
 function checkHeaders(before: MediaPlaylist, now: MediaPlaylist, report: Report): void {
-  if (now.targetDuration !== before.targetDuration)
-    report('target-duration-changed', 0, `${before.targetDuration}, then ${now.targetDuration}`);
-  for (const name of HEADER) {
+  const grows = now.targetDuration !== before.targetDuration;
+  const ends = now.ended && !before.ended;
+  // what goes by the target duration changes with it
+  const changed = grows ? 'target-duration-changed' : ends ? 'header-changed-at-end' : 'header-changed';
+  for (const name of ['EXT-X-TARGETDURATION', ...HEADER]) {
     const [was, is] = [before, now].map((playlist) => linesOf(playlist, name)[0]?.value);
-    if (was !== is) report('header-changed', 0, `${name}:${was}, then ${is}`);
+    if (was !== is) report(changed, 0, `${name}:${was}, then ${is}`);
   }
   if (before.type === 'VOD' && now.text !== before.text) report('vod-changed', 0, 'another text');
 }

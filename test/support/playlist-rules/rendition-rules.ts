@@ -69,10 +69,10 @@ function checkNumbers(renditions: readonly Rendition[], report: Report): void {
         if (other === undefined) known.set(msn, { number, date, duration });
         else {
           if (other.number !== number)
-            report('discontinuities-differ', 0, `segment ${msn}: ${other.number}, ${number} in ${uri}`);
+            report('discontinuities-differ', 0, `segment ${msn}: ${other.number}, ${number} in ${fileOf(uri)}`);
           const apart = Math.abs((date ?? NaN) - (other.date ?? NaN)) / 1000;
           if (apart > APART * Math.max(duration, other.duration))
-            report('dates-differ', 0, `segment ${msn}: ${apart} seconds in ${uri}`);
+            report('dates-differ', 0, `segment ${msn}: ${apart} seconds in ${fileOf(uri)}`);
         }
       }
     }
@@ -80,7 +80,6 @@ function checkNumbers(renditions: readonly Rendition[], report: Report): void {
 }
 
 function checkReports(renditions: readonly Rendition[], iFrames: ReadonlySet<string>, report: Report): void {
-  const fileOf = (uri: string) => new URL(uri, 'http://localhost/').pathname.split('/').at(-1);
   for (const { uri, playlists } of renditions) {
     const playlist = playlists.at(-1);
     if (playlist === undefined || linesOf(playlist, 'EXT-X-PART-INF').length === 0) continue;
@@ -89,7 +88,8 @@ function checkReports(renditions: readonly Rendition[], iFrames: ReadonlySet<str
     );
     for (const other of renditions) {
       const isOwed = other.uri !== uri && !iFrames.has(other.uri);
-      if (isOwed && !reported.includes(fileOf(other.uri))) report('report-missing', 0, `${other.uri} in ${uri}`);
+      if (isOwed && !reported.includes(fileOf(other.uri)))
+        report('report-missing', 0, `${fileOf(other.uri)} in ${fileOf(uri)}`);
     }
   }
 }
@@ -100,4 +100,9 @@ function checkRepeated(master: string, playlists: readonly MediaPlaylist[], repo
     const again = playlists.flatMap((playlist) => linesOf(playlist, name));
     if (said.includes(name) && again[0] !== undefined) report('said-twice', again[0].at, name);
   }
+}
+
+/** Name of the file of a URI: a report may name a playlist by another path. */
+function fileOf(uri: string): string | undefined {
+  return new URL(uri, 'http://localhost/').pathname.split('/').at(-1);
 }

@@ -83,6 +83,7 @@ export const RULES = {
   'end-removed': ['MUST', '6.2.1', 'EXT-X-ENDLIST stays'],
   'target-duration-changed': ['MUST', '6.2.1', 'EXT-X-TARGETDURATION does not change'],
   'header-changed': ['MUST', '6.2.1', 'other tags of the whole playlist do not change'],
+  'header-changed-at-end': ['MUST', '6.2.1', 'nor do they with EXT-X-ENDLIST'],
   'range-changed': ['MUST', '4.4.5.1', 'a date range keeps its attributes'],
   'range-lost': ['MUST', '6.2.1', 'a date range stays while a segment is in it'],
   'hint-missed': ['SHOULD', '4.4.5.3', 'the part after a hint is the hinted one'],
@@ -147,8 +148,11 @@ export function collect(check: (report: Report) => void): Finding[] {
   return findings;
 }
 
-/** Broken MUSTs as lines of text, each once. @param except rules that are broken on purpose */
+/** Broken MUSTs as lines of text, each once, where it is first. @param except rules that are broken on purpose */
 export function faults(findings: readonly Finding[], except: readonly Rule[] = []): string[] {
-  const broken = findings.filter(({ level, rule }) => level === 'MUST' && !except.includes(rule));
-  return [...new Set(broken.map(({ rule, section, line, text }) => `${rule} (${section}), line ${line}: ${text}`))];
+  const broken = new Map<string, string>();
+  for (const { level, rule, section, line, text } of findings)
+    if (level === 'MUST' && !except.includes(rule) && !broken.has(`${rule} ${text}`))
+      broken.set(`${rule} ${text}`, `${rule} (${section}), line ${line}: ${text}`);
+  return [...broken.values()];
 }

@@ -276,6 +276,9 @@ brokenReload([plain(0, 4, EVENT), plain(0, 5, EVENT)], {
     [segment(0), ''],
   ],
 });
+brokenReload([LIVE, `${live(4, 14, 3).replace(/#EXT-X-PRELOAD.*\n/, '')}#EXT-X-ENDLIST\n`], {
+  'header-changed-at-end': [['PART-HOLD-BACK=3', 'PART-HOLD-BACK=4']],
+});
 brokenReload([ENDED, ENDED], {
   'added-after-end': [['#EXT-X-ENDLIST', `${segment(4)}#EXT-X-ENDLIST`]],
   'end-removed': [['#EXT-X-ENDLIST\n', '']],

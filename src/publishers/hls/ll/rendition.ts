@@ -130,7 +130,7 @@ export class Rendition implements PackagedList, Startable {
       discontinuitySequence: this.packager.window.discontinuitiesBefore(segment),
       gap,
       breaks: this.#context.breaks.at(msn),
-      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      breaksBefore: this.#context.breaks.before(segment),
       bytes,
       init: { name: pathOf(this.names.init(init)), data: init.data },
       body: () => parts.map(({ data }) => data),

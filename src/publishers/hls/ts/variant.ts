@@ -162,7 +162,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
         discontinuitiesBetween(this.#segments, this.#listedFrom, this.#segments.indexOf(segment)),
       gap,
       breaks: this.#context.breaks.at(msn),
-      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      breaksBefore: this.#context.breaks.before(segment),
       bytes,
       body: () => segment.write()?.then(() => segment.body) ?? segment.body,
     };
