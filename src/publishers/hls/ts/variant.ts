@@ -4,8 +4,9 @@ import type { FaultLog } from '../../../log/log.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
 import type { FrameRun } from '../../../packaging/frame-run.ts';
 import type { Segment } from '../../../packaging/segment.ts';
+import { LEAST_TARGETS } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
-import { discontinuitiesBetween } from '../../../packaging/window.ts';
+import { discontinuitiesBetween, losesOldest } from '../../../packaging/window.ts';
 import { TsSegment } from '../../../packaging/ts-segment.ts';
 import type { Media, OnLeft } from '../answer/played-stream.ts';
 import type { FollowedList, FollowedSegment } from '../answer/segment-followers.ts';
@@ -22,13 +23,15 @@ import { listName, segmentName } from './names.ts';
 
 /** Segments kept after they have left the playlist, for late players (RFC 8216 6.2.2). */
 const GRACE_SEGMENTS = 2;
+/** By which segments of audio alone, which end at its frames, may be shorter: all variants have as many segments. */
+const SHORT_SECONDS = 0.05;
 
 /** State shared by the variants of a stream. */
 export interface VariantContext {
   readonly continues: boolean;
   readonly interrupted: boolean;
   readonly concluded: boolean;
-  /** Complete segments in a playlist. */
+  /** Complete segments in a playlist; more where they are short. */
   readonly segmentCount: number;
   readonly targetDuration: number;
   /** Query of every file name, with its `?`; empty for none. */
@@ -194,7 +197,9 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     this.#segments.push(
       new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults),
     );
-    while (this.#segments.length - this.#listedFrom > this.#context.segmentCount) {
+    const { segmentCount, targetDuration } = this.#context;
+    const limits = { segmentCount, leastSeconds: () => LEAST_TARGETS * targetDuration - SHORT_SECONDS };
+    while (losesOldest(this.listed, limits)) {
       if (this.#segments[this.#listedFrom++]?.discontinuity === true) this.#discontinuities++;
     }
     for (; this.#listedFrom > GRACE_SEGMENTS; this.#listedFrom--) this.#segments.shift();
