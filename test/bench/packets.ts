@@ -1,5 +1,4 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { createWorker } from 'mediasoup';
 import { pino } from 'pino';
 import { TsMuxer } from '../../src/containers/mpegts/muxer.ts';
 import { NutReader } from '../../src/containers/nut/reader.ts';
@@ -17,6 +16,8 @@ import { parseRtp } from '../../src/protocols/rtp/receive/packet.ts';
 import { RtpReceiver } from '../../src/protocols/rtp/receive/receiver.ts';
 import { RtpSender } from '../../src/protocols/rtp/sender.ts';
 import { nutStreamOf } from '../../src/transcode/nut-stream.ts';
+import { offeredCodec } from '../../src/webrtc/codecs.ts';
+import { MediaWorker } from '../../src/webrtc/media-worker.ts';
 import { loadClip, type Clip } from '../support/load/clip.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
@@ -104,15 +105,20 @@ function receiving(clip: Clip): Line {
 /** CPU time of this process and of the worker, which has nobody to send to. */
 async function sending(clip: Clip): Promise<Line> {
   const frames = toPackets(clip, 1).filter(({ track }) => track.type === 'video');
-  const worker = await createWorker({ logLevel: 'none' });
-  const router = await worker.createRouter({ mediaCodecs: [{ ...CODEC, preferredPayloadType: 101 }] });
-  const transport = await router.createDirectTransport();
-  const { kind, ...codec } = CODEC;
-  const producer = await transport.produce({
-    kind,
-    rtpParameters: { codecs: [{ ...codec, payloadType: 100 }], encodings: [{ ssrc: 1234 }] },
+  const worker = await MediaWorker.start(
+    0,
+    [{ protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] }],
+    (error) => {
+      throw error;
+    },
+  );
+  const { mimeType, clockRate, parameters } = CODEC;
+  const producer = await worker.produce(await worker.createDirectTransport(), offeredCodec('H264', false, 'All'), {
+    codecs: [{ mimeType, clockRate, parameters, payloadType: 100 }],
+    encodings: [{ ssrc: 1234 }],
   });
-  const sender = newSender((packet) => producer.send(packet));
+  const head = worker.rtp.headOf(producer);
+  const sender = newSender((packet) => worker.rtp.add(head, packet));
   const packetizer = createPacketizer('H264');
   const workerStart = cpuSeconds(worker.pid);
   const costs: number[] = [];
@@ -123,16 +129,19 @@ async function sending(clip: Clip): Promise<Line> {
       for (const frame of frames) {
         sender.timestamp = (sender.timestamp + 3000) >>> 0;
         packetizer.packetize(frame, sender);
+        worker.rtp.flush();
         await turn();
       }
     }
+    // answered when the worker has taken them all
+    await producer.getStats();
     const { user, system } = process.cpuUsage(before);
     costs.push((user + system) / (sender.packets - sentBefore));
   }
   const workerCost = ((cpuSeconds(worker.pid) - workerStart) * 1e6) / sender.packets;
   worker.close();
   return {
-    what: 'RTP packetizing and DirectTransport send per packet',
+    what: 'RTP packetizing and sending to a media worker, per packet',
     measured: `${number(median(costs), 1)} us`,
     reference: `${number(workerCost, 1)} us in the worker`,
   };
