@@ -2,6 +2,7 @@ import { TsMuxer } from '../../../containers/mpegts/muxer.ts';
 import type { MediaTrack } from '../../../core/track.ts';
 import type { FaultLog } from '../../../log/log.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { FrameRun } from '../../../packaging/frame-run.ts';
 import type { Segment } from '../../../packaging/segment.ts';
 import { LEAST_TARGETS } from '../../../packaging/segmenter.ts';
@@ -11,6 +12,7 @@ import { TsSegment } from '../../../packaging/ts-segment.ts';
 import type { Media, OnLeft } from '../answer/played-stream.ts';
 import type { FollowedList, FollowedSegment } from '../answer/segment-followers.ts';
 import type { PackagedList } from '../package/package.ts';
+import type { Rewind } from '../rewind/rewind.ts';
 import type { Wait } from '../blocking-reload/wait.ts';
 import type { Position } from '../blocking-reload/chunklist-position.ts';
 import type { Queue } from '../blocking-reload/queue.ts';
@@ -38,6 +40,7 @@ export interface VariantContext {
   readonly query: string;
   readonly faults: FaultLog;
   readonly queue: Queue;
+  readonly rewind: Rewind | undefined;
   completed(variant: Variant, segment: TsSegment): void;
   readonly breaks: Breaks;
 }
@@ -59,6 +62,8 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   /** Number of the last gap that was skipped, since no media came before it. */
   #skipped = -1;
   #text: Text | undefined;
+  /** With the past. */
+  #longText: Text | undefined;
 
   /** @param id unique part of its file names */
   constructor(id: string, packagers: readonly TrackPackager<FrameRun>[], context: VariantContext) {
@@ -130,7 +135,14 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     return advanced;
   }
 
-  text(): Text {
+  text(form: ChunklistForm, rewinds: boolean): Text {
+    const { rewind } = this.#context;
+    const list = listName(this.id);
+    if (!rewinds || rewind?.has(list) !== true) return this.#present();
+    return (this.#longText ??= rewind.before(list, () => this.#present(), form));
+  }
+
+  #present(): Text {
     const { targetDuration, query, breaks, concluded } = this.#context;
     return (this.#text ??= new Text(
       buildMediaList(this.listed, {
@@ -174,6 +186,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   /** Drops the cached text of the playlist. */
   changed(): void {
     this.#text = undefined;
+    this.#longText = undefined;
   }
 
   wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
