@@ -24,11 +24,13 @@ import { cpuSeconds } from '../support/load/usage.ts';
 import { audioTrack, videoTrack } from '../support/media/packets.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { readOvt, writeOvt } from './ovt.ts';
+import { costLine, ROUNDS } from './ratio.ts';
 
-const ROUNDS = 5;
 /** Plays of the clip in a round. */
 const PLAYS = 10;
 const SENDS = 2;
+/** Of what is measured beside a copy, in a round: once is too little. */
+const TIMES = 10;
 /** What a read of a pipe brings. */
 const CHUNK = 65_536;
 /** What seven packets of MPEG-TS take. */
@@ -198,15 +200,12 @@ function packagingTs(clip: Clip): Line {
 function muxing(clip: Clip): Line {
   const all = toPackets(clip, PLAYS);
   const tracks = [...new Set(all.map(({ track }) => track))];
-  const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
-  const writing = each(
-    repeat(() => {
-      const muxer = new TsMuxer(tracks);
-      for (const packet of all) muxer.write(packet);
-    }),
-  );
-  const copying = each(repeat(() => all.map(({ data }) => Buffer.from(data))));
-  return { what: 'MPEG-TS muxing per frame', measured: `${writing} us`, reference: `${copying} us to copy it` };
+  const write = () => {
+    const muxer = new TsMuxer(tracks);
+    for (const packet of all) muxer.write(packet);
+  };
+  const data = all.map((packet) => packet.data);
+  return beside(data, { what: 'MPEG-TS muxing per frame', frames: all.length, reached: 2, work: write });
 }
 
 /** Datagrams of a transport stream to packets of an input stream, against a copy of the same bytes. */
@@ -217,20 +216,16 @@ function demuxing(clip: Clip): Line {
   const log = pino({ level: 'silent' });
   const faults = new FaultLog(log);
   const config = { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, audioMap: [] } as const;
-  const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
-  const reading = each(
-    repeat(() => {
-      let count = 0;
-      const sink = { setTracks: () => {}, write: () => count++ };
-      const source = new TsSource({ sink, config, log, faults, onFailure: () => {} });
-      for (const datagram of datagrams) source.push(datagram);
-      source.flush();
-      source.close();
-      if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
-    }),
-  );
-  const copying = each(repeat(() => datagrams.map((datagram) => Buffer.from(datagram))));
-  return { what: 'MPEG-TS to packets per frame', measured: `${reading} us`, reference: `${copying} us to copy it` };
+  const read = () => {
+    let count = 0;
+    const sink = { setTracks: () => {}, write: () => count++ };
+    const source = new TsSource({ sink, config, log, faults, onFailure: () => {} });
+    for (const datagram of datagrams) source.push(datagram);
+    source.flush();
+    source.close();
+    if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
+  };
+  return beside(datagrams, { what: 'MPEG-TS to packets per frame', frames: all.length, reached: 2, work: read });
 }
 
 /** What goes to an ffmpeg and comes back, and what goes to another node, against a copy of the same bytes. */
@@ -252,35 +247,74 @@ function exchanging(clip: Clip): Line[] {
     for (const chunk of chunks) reader.push(chunk);
     return read;
   };
+  const count = frames.length;
   return [
-    exchange('NUT', frames.length, writeNut, readNut),
-    exchange('OVT between nodes', frames.length, () => writeOvt(frames, 'plain'), readOvt),
-    exchange('OVT to other edges', frames.length, () => writeOvt(frames, 'framed'), readOvt),
+    ...exchange({ what: 'NUT', count, reached: [1, 1], write: writeNut, read: readNut }),
+    ...exchange({
+      what: 'OVT between nodes',
+      count,
+      reached: [1, 1],
+      write: () => writeOvt(frames, 'plain'),
+      read: readOvt,
+    }),
+    ...exchange({
+      what: 'OVT to other edges',
+      count,
+      reached: [1, 1],
+      write: () => writeOvt(frames, 'framed'),
+      read: readOvt,
+    }),
   ];
 }
 
-function exchange(
-  what: string,
-  frames: number,
-  write: () => Buffer[],
-  read: (chunks: readonly Buffer[]) => number,
-): Line {
-  const wire = Buffer.concat(write());
-  const chunks = split(wire, CHUNK);
-  const each = (rounds: number[]) => number((median(rounds) / frames) * 1000, 2);
-  const writing = each(repeat(write));
-  const reading = each(
-    repeat(() => {
-      const count = read(chunks);
-      if (count !== frames) throw new Error(`${count} frames were read`);
-    }),
-  );
-  const copying = each(repeat(() => chunks.map((chunk) => Buffer.from(chunk))));
-  return {
-    what: `${what}: writing / reading per frame`,
-    measured: `${writing} / ${reading} us`,
-    reference: `${copying} us to copy it`,
+interface Exchange {
+  readonly what: string;
+  /** Of frames. */
+  readonly count: number;
+  /** Times a copy: writing and reading. */
+  readonly reached: readonly [number, number];
+  write(): Buffer[];
+  read(chunks: readonly Buffer[]): number;
+}
+
+function exchange({ what, count: frames, reached: [writing, reading], write, read }: Exchange): Line[] {
+  const chunks = split(Buffer.concat(write()), CHUNK);
+  const readAll = () => {
+    const count = read(chunks);
+    if (count !== frames) throw new Error(`${count} frames were read`);
   };
+  return [
+    beside(chunks, { what: `${what}: writing per frame`, frames, reached: writing, work: write }),
+    beside(chunks, { what: `${what}: reading per frame`, frames, reached: reading, work: readAll }),
+  ];
+}
+
+interface Work {
+  readonly what: string;
+  readonly frames: number;
+  readonly reached: number;
+  work(): unknown;
+}
+
+/** Work on some bytes, in turn with a copy of them to one place. */
+function beside(bytes: readonly Buffer[], { what, frames, reached, work }: Work): Line {
+  const place = Buffer.alloc(Math.max(...bytes.map(({ length }) => length)));
+  const copy = () => {
+    for (const each of bytes) each.copy(place);
+  };
+  const many = (action: () => unknown) => timed(() => void Array.from({ length: TIMES }, action));
+  many(work);
+  const rounds = Array.from({ length: ROUNDS }, () => [many(work), many(copy)] as const);
+  const each = (ms: number) => (ms / frames / TIMES) * 1000;
+  return costLine({
+    what,
+    unit: 'us',
+    digits: 2,
+    values: rounds.map(([own]) => each(own)),
+    references: rounds.map(([, copied]) => each(copied)),
+    of: 'a copy',
+    reached,
+  });
 }
 
 function newSender(output: (packet: Buffer) => void): RtpSender {
@@ -298,11 +332,15 @@ function split(bytes: Buffer, size: number): Buffer[] {
 
 /** @returns milliseconds of each round */
 function repeat(action: () => void): number[] {
-  return Array.from({ length: ROUNDS }, () => {
-    const start = performance.now();
-    action();
-    return performance.now() - start;
-  });
+  return Array.from({ length: ROUNDS }, () => timed(action));
+}
+
+/** @returns milliseconds of CPU time: whoever else runs here does not count */
+function timed(action: () => unknown): number {
+  const before = process.threadCpuUsage();
+  action();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
 }
 
 /** Bodies of RTMP messages as packets of two tracks. */
