@@ -1,8 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { inPlace } from './playlist-uris.ts';
 import { checkMasterPlaylist, childrenOf } from '../playlist-rules/master-rules.ts';
 import { checkDelta, checkReloads } from '../playlist-rules/reload-rules.ts';
 import { checkRenditions } from '../playlist-rules/rendition-rules.ts';
 import { faults, type Finding, type Rule } from '../playlist-rules/rules.ts';
+
+/** Less than a part. */
+const BETWEEN_LOOKS_MS = 200;
 
 /** Fetches a playlist; undefined when it is not there. */
 type Fetch = (url: string) => Promise<string | undefined>;
@@ -59,6 +63,20 @@ export class PlaylistHistory {
     if (delta !== undefined) updates.push(before === undefined ? now : delta);
     if (old !== undefined) legacy.push(old);
     if (isSame && before !== undefined && delta !== undefined) this.#deltas.push(...checkDelta(before, delta, now));
+  }
+
+  /** Looks again and again until every media playlist has ended. @throws Error of `fetch` */
+  async watch(): Promise<void> {
+    while (!this.#ended) {
+      await delay(BETWEEN_LOOKS_MS);
+      await this.look();
+    }
+  }
+
+  /** Whether every media playlist has ended. */
+  get #ended(): boolean {
+    const children = [...this.#children.values()];
+    return children.length > 0 && children.every(({ full }) => full.at(-1)?.includes('#EXT-X-ENDLIST') === true);
   }
 
   /** How many answers differ from the one before them. */

@@ -168,8 +168,13 @@ function checkRemoval(before: MediaPlaylist, now: MediaPlaylist, report: Report)
   if (before.type !== undefined || now.type !== undefined)
     report('removed-from-typed', 0, `${removed} segments, type ${before.type ?? now.type}`);
   const length = lengthOf(now);
+  const grown = now.targetDuration > before.targetDuration;
   if (!now.ended && length < 3 * now.targetDuration - HAIR_SECONDS)
-    report('removed-too-early', 0, `${removed} segments, ${length} seconds left of ${now.targetDuration} each`);
+    report(
+      grown ? 'target-duration-changed' : 'removed-too-early',
+      0,
+      `${removed} segments, ${length} seconds left of ${now.targetDuration} each`,
+    );
 }
 
 function checkNumbers(before: MediaPlaylist, now: MediaPlaylist, report: Report): void {

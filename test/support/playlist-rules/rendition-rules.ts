@@ -70,7 +70,10 @@ function checkNumbers(renditions: readonly Rendition[], report: Report): void {
         else {
           if (other.number !== number)
             report('discontinuities-differ', 0, `segment ${msn}: ${other.number}, ${number} in ${fileOf(uri)}`);
-          const apart = Math.abs((date ?? NaN) - (other.date ?? NaN)) / 1000;
+          // one of them may begin late or end early, where its media are missing
+          const begins = Math.abs((date ?? NaN) - (other.date ?? NaN)) / 1000;
+          const ends = Math.abs((date ?? NaN) / 1000 + duration - (other.date ?? NaN) / 1000 - other.duration);
+          const apart = Math.min(begins, ends);
           if (apart > APART * Math.max(duration, other.duration))
             report('dates-differ', 0, `segment ${msn}: ${apart} seconds in ${fileOf(uri)}`);
         }

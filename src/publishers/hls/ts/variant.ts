@@ -211,7 +211,8 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
       new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults),
     );
     const { segmentCount, targetDuration } = this.#context;
-    const limits = { segmentCount, leastSeconds: () => LEAST_TARGETS * targetDuration - SHORT_SECONDS };
+    const short = this.tracks[0]?.type === 'audio' ? SHORT_SECONDS : 0;
+    const limits = { segmentCount, leastSeconds: () => LEAST_TARGETS * targetDuration - short };
     while (losesOldest(this.listed, limits)) {
       if (this.#segments[this.#listedFrom++]?.discontinuity === true) this.#discontinuities++;
     }
