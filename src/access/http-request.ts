@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Http2ServerResponse } from 'node:http2';
 import { isIP } from 'node:net';
+import type { HttpResponse } from '../protocols/http.ts';
 import { urlWithPort, type AccessRequest } from './request.ts';
 
 /** How a request over HTTP came here. */
@@ -66,14 +67,17 @@ function last(header: string | string[] | undefined): string | undefined {
   return value === '' ? undefined : value;
 }
 
+/** Parts of a response that report its end. */
+type Closable = Pick<HttpResponse, 'destroyed' | 'once'>;
+
 /** Whether a response is over: it has been sent, or its client has left. */
-export function isClosed(response: ServerResponse | Http2ServerResponse): boolean {
+export function isClosed(response: Closable): boolean {
   // that of HTTP/2 does not say so itself
   return response instanceof Http2ServerResponse ? response.stream.destroyed : response.destroyed;
 }
 
 /** Aborts when the client of a response leaves before its end. */
-export function goneSignal(response: ServerResponse | Http2ServerResponse): AbortSignal {
+export function goneSignal(response: Closable): AbortSignal {
   const gone = new AbortController();
   if (isClosed(response)) gone.abort();
   else response.once('close', () => gone.abort());

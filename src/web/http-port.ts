@@ -16,8 +16,10 @@ import { canonicalAddress } from '../lib/address.ts';
 import { BY_SCHEMAS } from '../lib/by-schema.ts';
 import { createTlsFront } from '../tls/tls-front.ts';
 import type { Logger } from '../log/log.ts';
+import type { HttpRequest, HttpResponse } from '../protocols/http.ts';
 import { acceptSockets, includes, listenAddress, listenTcp, type Peer, type TcpListener } from '../protocols/tcp.ts';
 import { createHttp2Side } from './http2.ts';
+import { LeanConnection } from './lean-http/connection.ts';
 import { LIMITS } from './limits.ts';
 import { logFailures } from './request-log.ts';
 
@@ -32,8 +34,8 @@ declare module 'fastify' {
 }
 
 type Interceptor = (
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: HttpRequest,
+  response: HttpResponse,
   context: {
     /** Host that the client asked, without its port. */
     readonly hostname: string;
@@ -89,6 +91,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   // Who may name the client in X-Forwarded-For gains nothing from leaving the header out.
   const accepting = { proxyNetworks, headerless: forwardedNetworks, log };
   const sockets = new Set<Socket>();
+  const lean = new Set<LeanConnection>();
   const more: TcpListener[] = [];
   let dropPending = (): void => {};
   let closeFront = (): void => {};
@@ -133,7 +136,16 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       const serve = takeOverConnections(server);
       const start = (socket: Socket, peer: Peer): void => {
         setPeer(socket, peer);
-        serve(socket);
+        // requests that interceptors answer do without node:http
+        if (tls !== undefined || interceptors.length === 0 || closing !== undefined) return serve(socket);
+        const connection = new LeanConnection(socket, leanPort, () => lean.delete(connection));
+        lean.add(connection);
+      };
+      const leanPort = {
+        answer: isIntercepted,
+        handOver: serve,
+        refuseLate: (socket: Socket) =>
+          answerMalformed(Object.assign(new Error('no request'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket),
       };
       const accept = tls === undefined ? start : secured(handler, tls, start);
       deliver = (socket, peer) => {
@@ -183,7 +195,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     close: (graceMs = GRACE_MS) => (closing ??= close(graceMs)),
   };
 
-  function isIntercepted(request: IncomingMessage, response: ServerResponse): boolean {
+  function isIntercepted(request: HttpRequest, response: HttpResponse): boolean {
     const { headers } = request;
     // the framework knows whom to believe, and refuses requests while it closes
     const isPlain = forwardedNetworks === undefined || headers['x-forwarded-host'] === undefined;
@@ -217,6 +229,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   async function close(graceMs: number): Promise<void> {
     dropPending();
     closeFront();
+    for (const connection of lean) connection.close();
     for (const listener of more) await listener.close();
     const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
     await app.close();
@@ -235,7 +248,7 @@ function takeOverConnections(server: Server): (socket: Socket) => void {
 }
 
 /** Host of a request without its port, as in `FastifyRequest.hostname`. */
-function hostnameOf({ headers }: IncomingMessage): string {
+function hostnameOf({ headers }: HttpRequest): string {
   const host = headers.host ?? String(headers[':authority'] ?? '');
   if (host.startsWith('[')) return host.slice(0, host.indexOf(']') + 1);
   const end = host.indexOf(':');

@@ -8,7 +8,6 @@ const HOUSES: readonly House[] = [
     rows: [
       ['answer'],
       ['blocking-reload'],
-      ['rewind'],
       ['package'],
       ['dump', 'http', 'master', 'sessions'],
       ['local'],

@@ -1,11 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from '../../../log/log.ts';
+import type { HttpRequest, HttpResponse } from '../../../protocols/http.ts';
 
 /** A viewer's request over HTTP with the response to it, which is written without the framework's serialization. */
 export interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly request: HttpRequest;
+  readonly response: HttpResponse;
   /** Host that the client asked, without its port. */
   readonly hostname: string;
   /** Headers of the response so far, by names in lower case. */

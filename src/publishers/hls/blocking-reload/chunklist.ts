@@ -27,8 +27,7 @@ export interface Chunklist {
   /** Seconds. */
   readonly targetDuration: number;
   readonly repeats: Repeats;
-  /** @param rewinds with the past, where there is one */
-  text(form: ChunklistForm, rewinds: boolean): Text | Promise<Text>;
+  text(form: ChunklistForm): Text | Promise<Text>;
   /** @throws tooManyWaiting */
   wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome>;
 }
@@ -120,7 +119,7 @@ function answer(
 ): ChunklistAnswer | Promise<ChunklistAnswer> {
   if (repeater !== undefined && of.position !== undefined)
     of.repeats.note(repeater, form, stateMark(of.position, form));
-  const text = of.text(form, directives.rewinds);
+  const text = of.text(form);
   if (text instanceof Promise) return text.then((there) => toAnswer(of, there, directives));
   return toAnswer(of, text, directives);
 }

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import { isClosed } from '../../../access/http-request.ts';
 import type { WaitingOfOne } from '../../../access/waiting-of-one.ts';
 import { kilnError } from '../../../errors.ts';
@@ -7,7 +6,7 @@ import type { Hold } from '../answer/played-stream.ts';
 
 /** Requests held at once on one connection: players, and caches between, send one after the other. */
 const MAX_HELD = 4;
-const heldOn = new WeakMap<Socket, number>();
+const heldOn = new WeakMap<object, number>();
 
 /** Holds one request until its client leaves. Rejects it if its connection has too many held. */
 export function holdOn({ request: { socket }, response }: Exchange): Hold {

@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http';
 import { Http2ServerResponse } from 'node:http2';
+import type { HttpResponse } from '../../../protocols/http.ts';
 import type { Exchange } from '../answer/exchange.ts';
 
 export interface Answer {
@@ -39,7 +39,7 @@ export function respond(exchange: Exchange, answer: Answer, onSent?: (bytes: num
 }
 
 /** Emits `finish` when the response was sent: that of HTTP/2 does so also after its client left, its stream does not. */
-function sinkOf(response: ServerResponse | Http2ServerResponse): NodeJS.EventEmitter {
+function sinkOf(response: HttpResponse): Pick<HttpResponse, 'once'> {
   return response instanceof Http2ServerResponse ? response.stream : response;
 }
 

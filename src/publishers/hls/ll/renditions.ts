@@ -41,7 +41,6 @@ export class Renditions implements Package, RenditionContext {
     () => this.#options.onStarted(),
   );
   readonly queue = new Queue(this);
-  readonly rewind: PackageOptions['rewind'];
   readonly #followers = new Followers();
   readonly continues: boolean;
   readonly #options: RenditionsOptions;
@@ -60,7 +59,6 @@ export class Renditions implements Package, RenditionContext {
   constructor(options: RenditionsOptions) {
     const { config, next, log, faults } = options;
     this.#options = options;
-    this.rewind = options.rewind;
     this.#query = defaultQuery(config);
     this.#keepsKey = config.originMode;
     this.continues = next !== undefined;

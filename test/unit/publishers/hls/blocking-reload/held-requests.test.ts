@@ -1,4 +1,5 @@
 import { EventEmitter, once } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import { connect as connectHttp2, constants } from 'node:http2';
 import { connect } from 'node:net';
 import test from 'ava';
@@ -34,7 +35,7 @@ for (const [protocol, ask] of Object.entries(LEAVE)) {
     const { port } = app.server.address() as { port: number };
     const leave = ask(port);
     const exchange = await promise;
-    const left = once(exchange.response, 'close');
+    const left = once(exchange.response as ServerResponse, 'close');
     leave();
     await left;
     t.true(goneSignal(exchange.response).aborted);

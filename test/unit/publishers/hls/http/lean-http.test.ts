@@ -1,0 +1,4 @@
+import test from 'ava';
+import { compareWithNode } from '../../../../support/hls/lean-against-node.ts';
+
+test('bytes of all kinds are answered as by node:http: 2,000 requests', (t) => compareWithNode(t, 43, 2000));
