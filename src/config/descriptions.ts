@@ -309,8 +309,14 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   OriginMode:
     'URLs without session: for a CDN in front. Access control then counts for master playlists only. Segments are numbered by the clock.',
   ServerTimeBasedSegmentNumbering: 'Numbers segments by the clock, so that numbers are not used again after a restart.',
-  '*/DVR': 'Not available.',
-  'DVR/*': 'Not available.',
+  '*/DVR': 'Viewers can go back: segments that leave the playlist go to the disk and stay listed ([how](rewind.md)).',
+  'DVR/Enable': 'On or off.',
+  'DVR/TempStoragePath': 'Folder for the segments; each stream has folders of its own below it.',
+  'DVR/MaxDuration': 'Seconds that viewers can go back.',
+  'DVR/EventPlaylistType':
+    'HLS: playlists of type EVENT, from which nothing leaves. The stream has to end, or `:concludeHlsLive` to be called, before `MaxDuration`.',
+  'DVR/MinFreeSpace':
+    'Bytes that stay free on the disk, by default 1G: with less, older segments leave early, and a playlist of type EVENT ends.',
   '*/CacheControl': '`Cache-Control: max-age` in seconds; 0: `no-cache, no-store`; -1: no header.',
   'CacheControl/MasterPlaylistMaxAge': 'Of master playlists.',
   'CacheControl/ChunklistMaxAge': 'Of chunklists. Absent: 0, with OriginMode 1.',

@@ -21,12 +21,6 @@ const provider = (name: 'rtsp'): Places => ({
   application: ({ providers }) => providers[name],
 });
 
-type Hls = NonNullable<ApplicationConfig['publishers']['hls']>;
-
-const hlsOption = (test: (hls: Hls) => unknown): Places => ({
-  application: ({ publishers: { llhls, hls } }) => (llhls && test(llhls)) || (hls && test(hls)),
-});
-
 const profilesOf = ({ outputProfiles }: ApplicationConfig) => outputProfiles.outputProfile;
 
 const playlistsOf = (application: ApplicationConfig) => profilesOf(application).flatMap(({ playlists }) => playlists);
@@ -78,7 +72,6 @@ const MODULES: readonly (readonly [name: string, places: Places, consequence?: s
     { application: (application) => profilesOf(application).some(({ encodes }) => encodes.data.length > 0) },
   ],
   ['STT', { application: ({ outputProfiles }) => outputProfiles.mediaOptions?.stt?.enable }],
-  ['DVR', hlsOption(({ dvr }) => dvr?.enable)],
   ['DRM', { application: ({ publishers }) => publishers.llhls?.drm?.enable }],
   ['P2P', { server: ({ modules }) => modules.p2p.enable }],
   ['Recovery', { server: ({ modules }) => modules.recovery.enable }],

@@ -27,6 +27,13 @@ export interface Network {
   readonly family: 'ipv4' | 'ipv6';
 }
 
+const UNITS: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30 };
+
+/** Bytes of a `byteSize`: `800M` has 800 times 2^20. */
+export function byteCount(text: string): number {
+  return Number.parseInt(text) * (UNITS[text.slice(-1).toUpperCase()] ?? 1);
+}
+
 /** A TCP or UDP port number in decimal digits, 1 to 65535; undefined for anything else. */
 export function parsePort(text: string): number | undefined {
   if (!/^\d{1,5}$/.test(text)) return undefined;

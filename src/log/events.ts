@@ -28,6 +28,8 @@ export const EVENTS = {
   'record.failed': 'a recording has failed for good',
   'dump.started': 'the HLS files of an output stream are being written to a folder',
   'dump.finished': 'an HLS dump is complete',
+  'rewind.short': 'the disk has less than MinFreeSpace for players that rewind: older segments leave early',
+  'rewind.long': 'a playlist of type EVENT is longer than MaxDuration',
   'dump.failed': 'an HLS dump has failed, or cannot start',
   'task.failed': 'a task has failed and is tried again',
   'api.changed': 'a call of the management API has changed something (debug: has sent events with a stream)',

@@ -3,6 +3,7 @@ import { readCue } from '../core/cue.ts';
 import type { DataCodec } from '../core/track.ts';
 import type { Cut } from './cut.ts';
 import { DateRange, dateOf, later, type DateRangeFacts, type Moment } from './date-range.ts';
+import type { Segment } from './segment.ts';
 
 /** Beyond this number, or MAX_SECTION_BYTES in all, the oldest ranges are forgotten. */
 const MAX_RANGES = 64;
@@ -110,15 +111,16 @@ export class Breaks {
   }
 
   /**
-   * Tags of date ranges from earlier segments that reach into the playlist.
-   * @param msn media sequence number of the first segment shown
-   * @param date wall clock of the playlist's begin, in milliseconds since the epoch
+   * Tags of date ranges from earlier segments that reach into the playlist, and from those that a delta update leaves out.
+   * @param first first segment of the playlist
+   * @param shown media sequence number of the first segment shown
    */
-  before(msn: number, date: number): string {
+  before({ msn, wallClock }: Pick<Segment, 'msn' | 'wallClock'>, shown = msn): string {
     let text = '';
     for (const range of this.#ranges) {
       const { end } = range;
-      if (end === undefined || dateOf(end) >= date) text += range.before(msn);
+      const stays = end === undefined || dateOf(end) >= wallClock;
+      text += range.before(shown, stays ? undefined : msn);
     }
     return text;
   }

@@ -93,9 +93,9 @@ export class DateRange {
     return this.#text((line) => line.msn === msn);
   }
 
-  /** Tags in front of earlier segments. */
-  before(msn: number): string {
-    return this.#text((line) => line.msn < msn && !line.ofSegment);
+  /** Tags in front of earlier segments. @param from media sequence number of the first of them; else all */
+  before(msn: number, from = -Infinity): string {
+    return this.#text((line) => line.msn >= from && line.msn < msn && !line.ofSegment);
   }
 
   #text(takes: (line: Line) => boolean): string {

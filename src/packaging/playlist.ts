@@ -71,8 +71,7 @@ export class ChunklistBuilder {
     const marks = breaks === undefined || breaks.empty ? undefined : breaks;
     const [oldest, shown] = [listed[0] ?? open, listed[skip] ?? open];
     // delta updates have all date ranges: CAN-SKIP-DATERANGES is not offered
-    if (marks !== undefined && oldest !== undefined && shown !== undefined)
-      text += marks.before(shown.msn, oldest.wallClock);
+    if (marks !== undefined && oldest !== undefined && shown !== undefined) text += marks.before(oldest, shown.msn);
     const partsFrom = listed.length - SEGMENTS_WITH_PARTS + (open === undefined ? 0 : 1);
     // a delta update names its init again: Shaka Player does not keep that of a skipped segment for the ones after it
     let before: Segment | undefined;

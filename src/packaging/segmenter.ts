@@ -70,7 +70,7 @@ const TO = {
 /** Seconds after which a segment ends without a key frame, to bound memory. */
 export const MAX_SEGMENT_SECONDS = 30;
 /** Target durations that a playlist keeps at least when it drops a segment (RFC 8216 6.2.2). */
-const LEAST_TARGETS = 3;
+export const LEAST_TARGETS = 3;
 const NO_CLOCK: MediaClock = { at: () => Infinity };
 
 /**

@@ -131,12 +131,7 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
   }
 
   get #isTooLong(): boolean {
-    const { segmentCount, leastSeconds } = this.#limits;
-    const count = this.#complete.length - this.#listedFrom - this.#leading;
-    if (count <= segmentCount) return false;
-    if (count > segmentCount * MOST_SHORT) return true;
-    const rest = this.#complete.slice(this.#listedFrom + 1);
-    return rest.reduce((sum, { duration }) => sum + duration, 0) >= leastSeconds();
+    return losesOldest(this.listed, this.#limits, this.#leading);
   }
 
   #unlist(): void {
@@ -152,6 +147,22 @@ export class Window<Data = Buffer> extends EventEmitter<WindowEvents<Data>> {
     this.#bytes -= gone.bytes;
     this.emit('evicted', gone);
   }
+}
+
+/**
+ * Whether the oldest segment leaves a playlist.
+ * @param listed complete segments, oldest first
+ * @param leading how many of them do not count
+ */
+export function losesOldest(
+  listed: readonly { readonly duration: number }[],
+  { segmentCount, leastSeconds }: WindowLimits,
+  leading = 0,
+): boolean {
+  const count = listed.length - leading;
+  if (count <= segmentCount) return false;
+  if (count > segmentCount * MOST_SHORT) return true;
+  return listed.slice(1).reduce((sum, { duration }) => sum + duration, 0) >= leastSeconds();
 }
 
 /** Number of discontinuities from one index up to another, the higher excluded; negative if `to` is the lower. */

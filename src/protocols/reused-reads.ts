@@ -1,4 +1,5 @@
 import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 
 /** Node's handle of a connection or a pipe, which has no public API. */
 interface WithHandle {
@@ -12,18 +13,19 @@ const READ_BYTES = 64 * 1024;
 const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
 
 /**
- * Replaces a connection that was just accepted, or a pipe of a child that was just started, by one that reads into one buffer
- * for all (`onread` of `net.Socket`, which Node has for clients only), with neither a new buffer nor a turn through its stream
- * for each read.
- * A TLS connection, one of which something was read already, and any where Node keeps its handle elsewhere stay as they are.
+ * Replaces an open connection, or a pipe of a child that was just started, by one that reads into one buffer for all (`onread`
+ * of `net.Socket`, which Node has for connections that it is about to make only), with neither a new buffer nor a turn through
+ * its stream for each read.
+ * A TLS connection, one with bytes that were received and not taken yet, and any where Node keeps its handle elsewhere stay as
+ * they are.
  * @param socket nothing listens to it
  * @param take takes the bytes of one read, which are others after the call
  */
-export function withReusedReads(socket: Socket, take: (data: Buffer) => void): Socket {
-  const accepted = socket as WithHandle;
-  const { _handle: handle } = accepted;
-  const isKnown = socket.constructor === Socket && typeof handle === 'object' && handle !== null;
-  if (!isKnown || socket.bytesRead > 0) return socket.on('data', take);
+export function withReusedReads<S extends Duplex>(socket: S, take: (data: Buffer) => void): S {
+  const replaced = socket as WithHandle;
+  const { _handle: handle, constructor } = replaced;
+  const isKnown = constructor === Socket && typeof handle === 'object' && handle !== null;
+  if (!isKnown || socket.readableLength > 0) return socket.on('data', take);
   const onread = {
     buffer,
     callback(length: number): boolean {
@@ -32,8 +34,8 @@ export function withReusedReads(socket: Socket, take: (data: Buffer) => void): S
     },
   };
   // without its handle it only leaves the server's count of connections, or that of the child's pipes
-  accepted._handle = null;
+  replaced._handle = null;
   socket.destroy();
   // its types have `onread` for `connect` only
-  return new Socket({ handle, onread } as ConstructorParameters<typeof Socket>[0]);
+  return new Socket({ handle, onread } as ConstructorParameters<typeof Socket>[0]) as Duplex as S;
 }

@@ -1,5 +1,6 @@
-import childProcess, { type SpawnOptions } from 'node:child_process';
+import childProcess, { type ChildProcess, type SpawnOptions } from 'node:child_process';
 import { isIPv6 } from 'node:net';
+import type { Writable } from 'node:stream';
 import { createWorker } from 'mediasoup';
 import type { types } from 'mediasoup';
 import { ListenError } from '../core/listen-error.ts';
@@ -9,6 +10,7 @@ import type { IceSocket } from './addresses.ts';
 import { candidatesOn, hostCandidates, type HostCandidate, type TransportChoice } from './candidate.ts';
 import { mediaCodecs, type RtpCodec } from './codecs.ts';
 import { HangWatch } from './hang-watch.ts';
+import { RtpChannel } from './rtp-channel.ts';
 import { WORKER_PROGRAM } from './worker-program.ts';
 
 /** Above the ports usually configured for ICE. */
@@ -19,6 +21,8 @@ const BUFFERS = { recvBufferSize: SOCKET_BUFFER, sendBufferSize: SOCKET_BUFFER }
 /** Receive window of data channels, in bytes. */
 const MIN_RECEIVE_WINDOW = 64 * 1024;
 const CHECK_MS = 2000;
+/** Descriptor by which mediasoup writes to a worker. */
+const CHANNEL_FD = 3;
 /** Least time between key frame requests to a producer, from however many viewers: key frames are many times larger than others. */
 const KEY_FRAME_DELAY_MS = 1000;
 
@@ -27,6 +31,7 @@ export class MediaWorker {
   readonly index: number;
   readonly pid: number;
   readonly candidates: readonly HostCandidate[];
+  readonly rtp: RtpChannel;
   /** Viewers placed here. */
   sessions = 0;
   readonly #worker: types.Worker;
@@ -42,10 +47,12 @@ export class MediaWorker {
     server: types.WebRtcServer,
     router: types.Router,
     candidates: readonly HostCandidate[],
+    channel: Writable,
   ) {
     this.index = index;
     this.pid = worker.pid;
     this.candidates = candidates;
+    this.rtp = new RtpChannel(channel);
     this.#worker = worker;
     this.#server = server;
     this.#router = router;
@@ -64,7 +71,8 @@ export class MediaWorker {
     onDied: (error: Error) => void,
     release?: () => void,
   ): Promise<MediaWorker> {
-    const worker = await inOwnSession(() => createWorker({ logLevel: 'warn', workerBin: WORKER_PROGRAM }));
+    const { started, child } = inOwnSession(() => createWorker({ logLevel: 'warn', workerBin: WORKER_PROGRAM }));
+    const worker = await started;
     try {
       const listenInfos = sockets.map(({ protocol, ip, port }) => ({
         protocol,
@@ -78,7 +86,7 @@ export class MediaWorker {
       const router = await worker.createRouter();
       const candidates = hostCandidates(await openedSockets(server, sockets));
       worker.on('died', onDied);
-      return new MediaWorker(index, worker, server, router, candidates);
+      return new MediaWorker(index, worker, server, router, candidates, child.stdio[CHANNEL_FD] as Writable);
     } catch (error) {
       worker.close();
       throw listenError(error) ?? error;
@@ -178,14 +186,16 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
  * A worker ends when its pipes close, so that it never outlives this process.
  * @param start must spawn before it returns: mediasoup has no option for this
  */
-function inOwnSession<R>(start: () => R): R {
+function inOwnSession<R>(start: () => R): { started: R; child: ChildProcess } {
   const { spawn } = childProcess;
+  let child: ChildProcess | undefined;
   const before = SIGNALS.map((signal) => new Set(process.listeners(signal)));
   const detached = (path: string, args: readonly string[], options: SpawnOptions) =>
-    spawn(path, args, { ...options, detached: true });
+    (child = spawn(path, args, { ...options, detached: true }));
   Object.assign(childProcess, { spawn: detached });
   try {
-    return start();
+    const started = start();
+    return { started, child: child as unknown as ChildProcess };
   } finally {
     Object.assign(childProcess, { spawn });
     for (const [index, signal] of SIGNALS.entries()) {

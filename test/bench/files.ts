@@ -4,25 +4,26 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseChunklist } from '../support/load/llhls-player.ts';
-import { median } from '../support/load/statistics.ts';
 import { freePorts } from '../support/network/ports.ts';
 import { until } from '../support/time/until.ts';
 import type { KilnOptions } from '../support/server/kiln.ts';
 import { number, type BenchContext, type Measurement } from './measurement.ts';
+import { rateLine, ROUNDS } from './ratio.ts';
 import { withServer } from './server.ts';
-import { installed, wrk } from './wrk.ts';
+import { installed, wrkPerCpuSecond } from './wrk.ts';
 
 const KINDS = ['part', 'chunklist'] as const;
 type Kind = (typeof KINDS)[number];
 
-const ROUNDS = 3;
+/** Shares of nginx. */
+const REACHED = { part: 0.48, chunklist: 0.28 } as const;
 const SETTLE_MS = 3000;
 
-/** Answers per second and core, and bytes of an answer. */
+/** Answers per second and core in each round, and bytes of an answer. */
 export interface Answers {
   readonly kind: Kind;
-  readonly ours: number;
-  readonly nginx: number;
+  readonly ours: readonly number[];
+  readonly nginx: readonly number[];
   readonly bytes: number;
 }
 
@@ -34,11 +35,17 @@ export const files: Measurement = {
     if (missing.length > 0) {
       return [{ what: 'LL-HLS answers per second', measured: `skipped: ${missing.join(' and ')} not installed` }];
     }
-    return (await measureFiles(context)).map(({ kind, ours, nginx, bytes }) => ({
-      what: `LL-HLS answers per second and core: ${kind}, ${number(bytes / 1000, 1)} kB`,
-      measured: `${number(ours)} /s, ${number(ours / nginx, 2)} of nginx`,
-      reference: `nginx ${number(nginx)} /s`,
-    }));
+    return (await measureFiles(context)).map(({ kind, ours, nginx, bytes }) =>
+      rateLine({
+        what: `LL-HLS answers per second and core: ${kind}, ${number(bytes / 1000, 1)} kB`,
+        unit: '/s',
+        digits: 0,
+        values: ours,
+        references: nginx,
+        of: 'nginx with files',
+        reached: REACHED[kind],
+      }),
+    );
   },
 };
 
@@ -68,16 +75,11 @@ export async function measureFiles({ clip, folder }: BenchContext, options?: Kil
           // nginx keeps the size of a file that it has opened
           const name = `${kind}-${round}`;
           await writeFile(join(nginx.root, name), body);
-          rates[kind].ours.push(await wrk(urls[kind]));
-          rates[kind].nginx.push(await wrk(`${nginx.url}/${name}`));
+          rates[kind].ours.push(await wrkPerCpuSecond(kiln.pid, urls[kind]));
+          rates[kind].nginx.push(await wrkPerCpuSecond(nginx.pid, `${nginx.url}/${name}`));
         }
       }
-      return KINDS.map((kind) => ({
-        kind,
-        ours: median(rates[kind].ours),
-        nginx: median(rates[kind].nginx),
-        bytes: bytes[kind],
-      }));
+      return KINDS.map((kind) => ({ kind, ...rates[kind], bytes: bytes[kind] }));
     }, options);
   } finally {
     await nginx.stop();
@@ -129,6 +131,7 @@ http {
   return {
     root,
     url,
+    pid: child.pid as number,
     stop: async () => {
       child.kill('SIGTERM');
       await once(child, 'exit');

@@ -11,6 +11,7 @@ import { compare } from './compare/main.ts';
 import { doors } from './doors.ts';
 import { failover } from './failover.ts';
 import { files } from './files.ts';
+import { growth } from './growth/main.ts';
 import { ingest } from './ingest.ts';
 import { llhls } from './llhls.ts';
 import { metrics } from './metrics.ts';
@@ -45,8 +46,9 @@ const ALL: readonly Measurement[] = [
   pushes,
   metrics,
   scale,
+  growth,
 ];
-const WIDTHS = [78, 26, 34, 28];
+const WIDTHS = [78, 30, 44, 28];
 
 const wanted = process.argv.slice(2);
 if (wanted[0] === 'compare') {

@@ -1,5 +1,4 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { createWorker } from 'mediasoup';
 import { pino } from 'pino';
 import { TsMuxer } from '../../src/containers/mpegts/muxer.ts';
 import { NutReader } from '../../src/containers/nut/reader.ts';
@@ -17,17 +16,21 @@ import { parseRtp } from '../../src/protocols/rtp/receive/packet.ts';
 import { RtpReceiver } from '../../src/protocols/rtp/receive/receiver.ts';
 import { RtpSender } from '../../src/protocols/rtp/sender.ts';
 import { nutStreamOf } from '../../src/transcode/nut-stream.ts';
+import { offeredCodec } from '../../src/webrtc/codecs.ts';
+import { MediaWorker } from '../../src/webrtc/media-worker.ts';
 import { loadClip, type Clip } from '../support/load/clip.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
 import { audioTrack, videoTrack } from '../support/media/packets.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
 import { readOvt, writeOvt } from './ovt.ts';
+import { costLine, ROUNDS } from './ratio.ts';
 
-const ROUNDS = 5;
 /** Plays of the clip in a round. */
 const PLAYS = 10;
 const SENDS = 2;
+/** Of what is measured beside a copy, in a round: once is too little. */
+const TIMES = 10;
 /** What a read of a pipe brings. */
 const CHUNK = 65_536;
 /** What seven packets of MPEG-TS take. */
@@ -104,15 +107,20 @@ function receiving(clip: Clip): Line {
 /** CPU time of this process and of the worker, which has nobody to send to. */
 async function sending(clip: Clip): Promise<Line> {
   const frames = toPackets(clip, 1).filter(({ track }) => track.type === 'video');
-  const worker = await createWorker({ logLevel: 'none' });
-  const router = await worker.createRouter({ mediaCodecs: [{ ...CODEC, preferredPayloadType: 101 }] });
-  const transport = await router.createDirectTransport();
-  const { kind, ...codec } = CODEC;
-  const producer = await transport.produce({
-    kind,
-    rtpParameters: { codecs: [{ ...codec, payloadType: 100 }], encodings: [{ ssrc: 1234 }] },
+  const worker = await MediaWorker.start(
+    0,
+    [{ protocol: 'udp', ip: '127.0.0.1', port: 0, announced: ['127.0.0.1'] }],
+    (error) => {
+      throw error;
+    },
+  );
+  const { mimeType, clockRate, parameters } = CODEC;
+  const producer = await worker.produce(await worker.createDirectTransport(), offeredCodec('H264', false, 'All'), {
+    codecs: [{ mimeType, clockRate, parameters, payloadType: 100 }],
+    encodings: [{ ssrc: 1234 }],
   });
-  const sender = newSender((packet) => producer.send(packet));
+  const head = worker.rtp.headOf(producer);
+  const sender = newSender((packet) => worker.rtp.add(head, packet));
   const packetizer = createPacketizer('H264');
   const workerStart = cpuSeconds(worker.pid);
   const costs: number[] = [];
@@ -123,16 +131,19 @@ async function sending(clip: Clip): Promise<Line> {
       for (const frame of frames) {
         sender.timestamp = (sender.timestamp + 3000) >>> 0;
         packetizer.packetize(frame, sender);
+        worker.rtp.flush();
         await turn();
       }
     }
+    // answered when the worker has taken them all
+    await producer.getStats();
     const { user, system } = process.cpuUsage(before);
     costs.push((user + system) / (sender.packets - sentBefore));
   }
   const workerCost = ((cpuSeconds(worker.pid) - workerStart) * 1e6) / sender.packets;
   worker.close();
   return {
-    what: 'RTP packetizing and DirectTransport send per packet',
+    what: 'RTP packetizing and sending to a media worker, per packet',
     measured: `${number(median(costs), 1)} us`,
     reference: `${number(workerCost, 1)} us in the worker`,
   };
@@ -189,15 +200,12 @@ function packagingTs(clip: Clip): Line {
 function muxing(clip: Clip): Line {
   const all = toPackets(clip, PLAYS);
   const tracks = [...new Set(all.map(({ track }) => track))];
-  const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
-  const writing = each(
-    repeat(() => {
-      const muxer = new TsMuxer(tracks);
-      for (const packet of all) muxer.write(packet);
-    }),
-  );
-  const copying = each(repeat(() => all.map(({ data }) => Buffer.from(data))));
-  return { what: 'MPEG-TS muxing per frame', measured: `${writing} us`, reference: `${copying} us to copy it` };
+  const write = () => {
+    const muxer = new TsMuxer(tracks);
+    for (const packet of all) muxer.write(packet);
+  };
+  const data = all.map((packet) => packet.data);
+  return beside(data, { what: 'MPEG-TS muxing per frame', frames: all.length, reached: 2, work: write });
 }
 
 /** Datagrams of a transport stream to packets of an input stream, against a copy of the same bytes. */
@@ -208,20 +216,16 @@ function demuxing(clip: Clip): Line {
   const log = pino({ level: 'silent' });
   const faults = new FaultLog(log);
   const config = { timestampMode: 'Auto', packetSilenceTimeoutMs: 0, audioMap: [] } as const;
-  const each = (rounds: number[]) => number((median(rounds) / all.length) * 1000, 2);
-  const reading = each(
-    repeat(() => {
-      let count = 0;
-      const sink = { setTracks: () => {}, write: () => count++ };
-      const source = new TsSource({ sink, config, log, faults, onFailure: () => {} });
-      for (const datagram of datagrams) source.push(datagram);
-      source.flush();
-      source.close();
-      if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
-    }),
-  );
-  const copying = each(repeat(() => datagrams.map((datagram) => Buffer.from(datagram))));
-  return { what: 'MPEG-TS to packets per frame', measured: `${reading} us`, reference: `${copying} us to copy it` };
+  const read = () => {
+    let count = 0;
+    const sink = { setTracks: () => {}, write: () => count++ };
+    const source = new TsSource({ sink, config, log, faults, onFailure: () => {} });
+    for (const datagram of datagrams) source.push(datagram);
+    source.flush();
+    source.close();
+    if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
+  };
+  return beside(datagrams, { what: 'MPEG-TS to packets per frame', frames: all.length, reached: 2, work: read });
 }
 
 /** What goes to an ffmpeg and comes back, and what goes to another node, against a copy of the same bytes. */
@@ -243,35 +247,74 @@ function exchanging(clip: Clip): Line[] {
     for (const chunk of chunks) reader.push(chunk);
     return read;
   };
+  const count = frames.length;
   return [
-    exchange('NUT', frames.length, writeNut, readNut),
-    exchange('OVT between nodes', frames.length, () => writeOvt(frames, 'plain'), readOvt),
-    exchange('OVT to other edges', frames.length, () => writeOvt(frames, 'framed'), readOvt),
+    ...exchange({ what: 'NUT', count, reached: [1, 1], write: writeNut, read: readNut }),
+    ...exchange({
+      what: 'OVT between nodes',
+      count,
+      reached: [1, 1],
+      write: () => writeOvt(frames, 'plain'),
+      read: readOvt,
+    }),
+    ...exchange({
+      what: 'OVT to other edges',
+      count,
+      reached: [1, 1],
+      write: () => writeOvt(frames, 'framed'),
+      read: readOvt,
+    }),
   ];
 }
 
-function exchange(
-  what: string,
-  frames: number,
-  write: () => Buffer[],
-  read: (chunks: readonly Buffer[]) => number,
-): Line {
-  const wire = Buffer.concat(write());
-  const chunks = split(wire, CHUNK);
-  const each = (rounds: number[]) => number((median(rounds) / frames) * 1000, 2);
-  const writing = each(repeat(write));
-  const reading = each(
-    repeat(() => {
-      const count = read(chunks);
-      if (count !== frames) throw new Error(`${count} frames were read`);
-    }),
-  );
-  const copying = each(repeat(() => chunks.map((chunk) => Buffer.from(chunk))));
-  return {
-    what: `${what}: writing / reading per frame`,
-    measured: `${writing} / ${reading} us`,
-    reference: `${copying} us to copy it`,
+interface Exchange {
+  readonly what: string;
+  /** Of frames. */
+  readonly count: number;
+  /** Times a copy: writing and reading. */
+  readonly reached: readonly [number, number];
+  write(): Buffer[];
+  read(chunks: readonly Buffer[]): number;
+}
+
+function exchange({ what, count: frames, reached: [writing, reading], write, read }: Exchange): Line[] {
+  const chunks = split(Buffer.concat(write()), CHUNK);
+  const readAll = () => {
+    const count = read(chunks);
+    if (count !== frames) throw new Error(`${count} frames were read`);
   };
+  return [
+    beside(chunks, { what: `${what}: writing per frame`, frames, reached: writing, work: write }),
+    beside(chunks, { what: `${what}: reading per frame`, frames, reached: reading, work: readAll }),
+  ];
+}
+
+interface Work {
+  readonly what: string;
+  readonly frames: number;
+  readonly reached: number;
+  work(): unknown;
+}
+
+/** Work on some bytes, in turn with a copy of them to one place. */
+function beside(bytes: readonly Buffer[], { what, frames, reached, work }: Work): Line {
+  const place = Buffer.alloc(Math.max(...bytes.map(({ length }) => length)));
+  const copy = () => {
+    for (const each of bytes) each.copy(place);
+  };
+  const many = (action: () => unknown) => timed(() => void Array.from({ length: TIMES }, action));
+  many(work);
+  const rounds = Array.from({ length: ROUNDS }, () => [many(work), many(copy)] as const);
+  const each = (ms: number) => (ms / frames / TIMES) * 1000;
+  return costLine({
+    what,
+    unit: 'us',
+    digits: 2,
+    values: rounds.map(([own]) => each(own)),
+    references: rounds.map(([, copied]) => each(copied)),
+    of: 'a copy',
+    reached,
+  });
 }
 
 function newSender(output: (packet: Buffer) => void): RtpSender {
@@ -289,11 +332,15 @@ function split(bytes: Buffer, size: number): Buffer[] {
 
 /** @returns milliseconds of each round */
 function repeat(action: () => void): number[] {
-  return Array.from({ length: ROUNDS }, () => {
-    const start = performance.now();
-    action();
-    return performance.now() - start;
-  });
+  return Array.from({ length: ROUNDS }, () => timed(action));
+}
+
+/** @returns milliseconds of CPU time: whoever else runs here does not count */
+function timed(action: () => unknown): number {
+  const before = process.threadCpuUsage();
+  action();
+  const { user, system } = process.threadCpuUsage(before);
+  return (user + system) / 1000;
 }
 
 /** Bodies of RTMP messages as packets of two tracks. */

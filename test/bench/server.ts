@@ -3,6 +3,7 @@ import { Kiln, type KilnOptions } from '../support/server/kiln.ts';
 import { median } from '../support/load/statistics.ts';
 import { cpuSeconds } from '../support/load/usage.ts';
 import { Program } from '../support/load/program.ts';
+import { ROUNDS } from './ratio.ts';
 import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
@@ -36,12 +37,23 @@ export async function withServer<T>(measure: (rig: Rig) => Promise<T>, options: 
 
 /** CPU time that a process and its children take, in percent of one core: median of some intervals. */
 export async function cpuPercent(pid: number, { times = 3, seconds = 4 } = {}): Promise<number> {
-  const shares: number[] = [];
+  const [shares = []] = await cpuRounds([[pid]], { times, seconds });
+  return median(shares);
+}
+
+/** CPU time that groups of processes and their children take at the same time, in percent of one core: a list for each group. */
+export async function cpuRounds(
+  groups: readonly (readonly number[])[],
+  { times = ROUNDS, seconds = 4 } = {},
+): Promise<number[][]> {
+  const used = () => groups.map((pids) => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0));
+  const shares = groups.map((): number[] => []);
   for (let i = 0; i < times; i++) {
-    const before = cpuSeconds(pid);
+    const before = used();
     const start = performance.now();
     await delay(seconds * 1000);
-    shares.push(((cpuSeconds(pid) - before) / (performance.now() - start)) * 1e5);
+    const percent = 1e5 / (performance.now() - start);
+    used().forEach((after, group) => shares[group]?.push((after - (before[group] ?? 0)) * percent));
   }
-  return median(shares);
+  return shares;
 }

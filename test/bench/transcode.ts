@@ -10,6 +10,7 @@ import type { RenditionCommands } from '../support/load/programs/watch-rendition
 import { median } from '../support/load/statistics.ts';
 import { until } from '../support/time/until.ts';
 import { atMost, number, type Measurement } from './measurement.ts';
+import { ROUNDS } from './ratio.ts';
 import { cpuPercent, withServer, type Rig } from './server.ts';
 
 const FRAMERATE = 30;
@@ -17,8 +18,6 @@ const FRAMERATE = 30;
 const GOP = 30;
 const RENDITIONS = ['540p', '360p', '180p'];
 const OUTPUTS = RENDITIONS.length + 2;
-/** What else runs on the machine is in every round the same, more or less: the server and ffmpeg take turns. */
-const ROUNDS = 3;
 const SETTLE_MS = 3000;
 const DELAY_SECONDS = 6;
 const CPU = { times: 1, seconds: 6 };
@@ -51,6 +50,7 @@ export const transcode: Measurement = {
     withServer(
       async (rig) => {
         const rounds: Round[] = [];
+        // what else runs on the machine is in every round the same, more or less: the server and ffmpeg take turns
         while (rounds.length < ROUNDS) rounds.push(await takeTurns(rig, clip));
         const middle = (value: (round: Round) => number) => median(rounds.map(value));
         const own = [middle(({ ownDelay }) => ownDelay.p50), middle(({ ownDelay }) => ownDelay.p99)] as const;

@@ -238,8 +238,8 @@ test('a Redis that swallows everything costs a bounded time, and is left for one
   // connections that are open stay dead: new ones have to be made
   proxy.heal();
   await until('connected', () => node.state === 'connected');
-  // a machine that is slow may have lost it before, too
-  t.deepEqual(states.slice(-2), ['degraded', 'connected']);
+  // on a slow machine it may have been degraded before it was listened to
+  t.is(states.at(-1), 'connected');
   t.deepEqual(faults, []);
   t.deepEqual(
     reports.slice(-2).map(({ reachable, store }) => [reachable, store]),

@@ -6,6 +6,7 @@ import HLS from 'hls-parser';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/hls/browser.ts';
 import { publishPattern, type Program } from '../support/media/ffmpeg.ts';
+import { PlaylistHistory } from '../support/hls/playlist-history.ts';
 import { hlsScripts } from '../support/hls/hls-scripts.ts';
 import { Teardown } from '../support/programs/teardown.ts';
 import { Kiln } from '../support/server/kiln.ts';
@@ -57,6 +58,8 @@ const STREAM = '/v1/vhosts/default/apps/app/streams/s';
 let kiln: Kiln;
 let publisher: Program;
 let url: string;
+let histories: readonly PlaylistHistory[];
+let watched: Promise<unknown>;
 let pages: { readonly hls: Page; readonly llhls: Page };
 
 function publish(): Program {
@@ -84,6 +87,10 @@ test.before(async () => {
     publisher = publish();
     url = kiln.httpUrl('/app/s/ts:playlist.m3u8');
     await until('a master playlist', async () => (await fetch(url)).status === 200);
+    histories = [url, kiln.httpUrl('/app/s/llhls.m3u8')].map((master) => new PlaylistHistory(fetchText, master));
+    watched = Promise.all(histories.map((history) => history.watch()));
+    // it is told where it is awaited
+    watched.catch(() => {});
   };
   const launch = async (): Promise<Browser> => {
     const browser = await launchBrowser();
@@ -99,6 +106,14 @@ test.before(async () => {
   const [hls, llhls] = await Promise.all([open(`${url}?session=viewer`), open(kiln.httpUrl('/app/s/llhls.m3u8'))]);
   pages = { hls, llhls };
 });
+
+/** A playlist; undefined before there is one. */
+async function fetchText(of: string): Promise<string | undefined> {
+  const response = await fetch(of);
+  const text = await response.text();
+  if (response.status !== 200 && response.status !== 201) throw new Error(`${response.status} ${text}`);
+  return response.status === 200 ? text : undefined;
+}
 
 /** The pages, once both play. */
 const players = shared(async (): Promise<readonly Page[]> => {
@@ -187,3 +202,17 @@ test.serial('hls.js plays HLS through a change of publishers, which is a discont
   const faults = await page.evaluate('faults');
   t.deepEqual(faults, []);
 });
+
+test.serial(
+  'playlists with events, a change of publishers and an end follow RFC 8216bis, in HLS and LL-HLS',
+  async (t) => {
+    const conclude = await kiln.api(`${STREAM}:concludeHlsLive`, 'POST', {});
+    t.is(conclude.status, 200, JSON.stringify(conclude.body));
+    await watched;
+    for (const history of histories) {
+      t.true(history.size > 10);
+      // low latency ends with the stream
+      t.deepEqual(history.broken(['header-changed-at-end']), []);
+    }
+  },
+);

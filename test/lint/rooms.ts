@@ -8,6 +8,7 @@ const HOUSES: readonly House[] = [
     rows: [
       ['answer'],
       ['blocking-reload'],
+      ['rewind'],
       ['package'],
       ['dump', 'http', 'master', 'sessions'],
       ['local'],

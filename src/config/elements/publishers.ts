@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { choice, contained, decimal, flag, inert, integer, optional, section, text, type Fail } from '../blocks.ts';
-import { crossDomains, httpUrl, streamMapFile } from './shared.ts';
+import { byteSize, crossDomains, httpUrl, streamMapFile } from './shared.ts';
 
 const common = () => ({
   appWorkerCount: inert(integer(1)),
@@ -43,6 +43,7 @@ const hls = () => ({
     tempStoragePath: text({ default: '/tmp/ll_hls_dvr' }),
     maxDuration: integer(3600),
     eventPlaylistType: flag(false),
+    minFreeSpace: Type.Optional(byteSize()),
   }),
   cacheControl: section({
     masterPlaylistMaxAge: age(0),

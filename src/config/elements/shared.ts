@@ -46,6 +46,9 @@ export const enables = () => optional({ providers: text({ default: '' }), publis
 /** A file that maps streams to targets (recording, pushing). */
 export const streamMapFile = () => optional({ enable: flag(false), path: text({ default: '' }) });
 
+/** Kept as text: the management API shows it. `byteCount` reads it. */
+export const byteSize = () => text({ is: 'a number of bytes, such as 800M or 2G', pattern: '^\\d{1,12}[KMGkmg]?$' });
+
 export const hostNames = () => atLeastOne(contained(text(), 'Name'));
 
 /** Names that stand in URLs of the management API: there `/` separates names and `:` begins an action. */

@@ -30,7 +30,7 @@ export class Receiver {
     this.#reader = new PacketReader(new Assembler(limits, sink));
   }
 
-  /** @throws OvtError for a violation of the protocol or a limit; any error of the sink */
+  /** Keeps none of the bytes. @throws OvtError for a violation of the protocol or a limit; any error of the sink */
   push(bytes: Buffer): void {
     this.#reader.push(bytes);
   }
@@ -168,11 +168,6 @@ class FrameBuffer {
       this.#info = readFrameInfo(this.#head);
       if (this.#info.size > this.#limit) return false;
       rest = bytes.subarray(taken);
-      if (rest.length === this.#info.size) {
-        this.#data = rest;
-        this.#filled = rest.length;
-        return true;
-      }
       this.#data = Buffer.allocUnsafe(this.#info.size);
     }
     if (rest.length > this.#data.length - this.#filled) return false;

@@ -30,6 +30,7 @@ import {
 import { PAYLOAD } from '../../protocols/ovt/packet.ts';
 import { Receiver } from '../../protocols/ovt/receiver.ts';
 import { parseOvtUrl } from '../../protocols/ovt/url.ts';
+import { withReusedReads } from '../../protocols/reused-reads.ts';
 import { Intake, type IntakeClock, type IntakeOptions, type IntakeSink } from './intake.ts';
 import { LocalClock } from '../intake/local-clock.ts';
 
@@ -110,7 +111,7 @@ export class OvtClient {
   }
 
   private constructor(stream: Duplex, target: string, options: OvtClientOptions) {
-    this.#stream = stream;
+    this.#stream = withReusedReads(stream, (bytes) => this.#receive(bytes));
     this.#target = target;
     this.#options = options;
     this.#faults = new FaultLog(options.log);
@@ -127,10 +128,9 @@ export class OvtClient {
         this.#intake?.lose();
       },
     });
-    stream.on('data', (bytes: Buffer) => this.#receive(bytes));
-    stream.on('error', (error) => this.#end(`connection lost: ${error.message}`));
-    stream.on('end', () => this.#end('the origin closed the connection'));
-    stream.on('close', () => this.#end('the connection was lost'));
+    this.#stream.on('error', (error) => this.#end(`connection lost: ${error.message}`));
+    this.#stream.on('end', () => this.#end('the origin closed the connection'));
+    this.#stream.on('close', () => this.#end('the connection was lost'));
   }
 
   /** @throws OvtError when the origin refuses, does not answer in time, or has no supported track */

@@ -12,8 +12,8 @@ export function ovtSource(guard: OutboundGuard): OpenSource {
     const url = parseOvtUrl(target);
     if (url === undefined) throw new PullError(`not an OVT URL: ${shownUrl(target)}`);
     const socket = await dial(guard, url.host, url.port);
-    const client = await OvtClient.connect({ stream: socket, target }, options);
     const connection = connectionOf(socket);
+    const client = await OvtClient.connect({ stream: socket, target }, options);
     return { connection, play: (sink) => client.play(sink), close: () => client.close() };
   };
 }

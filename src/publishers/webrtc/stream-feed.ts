@@ -170,7 +170,7 @@ export class StreamFeed {
         headerExtensions: this.#playoutDelay === undefined ? [] : [playoutDelayExtension()],
         rtcp: { cname: this.#cname },
       });
-      return { direct, producer };
+      return { direct, producer, channel: worker.rtp, head: worker.rtp.headOf(producer) };
     } catch (error) {
       direct.close();
       throw error;

@@ -9,12 +9,16 @@ import { writeSenderReport } from '../../protocols/rtp/rtcp.ts';
 import { RtpSender } from '../../protocols/rtp/sender.ts';
 import { formatOf } from '../../webrtc/codecs.ts';
 import { playoutDelayExtension } from '../../webrtc/extensions.ts';
+import type { RtpChannel } from '../../webrtc/rtp-channel.ts';
 import type { MediaClock } from './media-clock.ts';
 
 /** Target of a feed's packets: one producer of one worker. */
 export interface Outlet {
   readonly direct: types.DirectTransport;
   readonly producer: types.Producer;
+  readonly channel: RtpChannel;
+  /** Head of the messages for the producer on the channel. */
+  readonly head: Buffer;
 }
 
 /** Payload type between here and the worker, which gives each viewer the one it agreed on. */
@@ -34,6 +38,7 @@ export interface FeedOptions {
 /** One RTP stream, of packets of one codec: packetized once, however many producers and viewers there are. */
 export class TrackFeed {
   readonly #options: FeedOptions;
+  readonly #outlets: ReadonlySet<Outlet>;
   readonly #packetizer: Packetizer;
   readonly #sender: RtpSender;
   readonly #rtpTimebase: Timebase;
@@ -45,6 +50,7 @@ export class TrackFeed {
   constructor(codec: MediaTrack['codec'], outlets: ReadonlySet<Outlet>, options: FeedOptions) {
     const { playoutDelay } = options;
     this.#options = options;
+    this.#outlets = outlets;
     this.#packetizer = createPacketizer(codec);
     this.#rtpTimebase = { num: 1, den: formatOf(codec).clockRate };
     this.#sender = new RtpSender({
@@ -55,7 +61,7 @@ export class TrackFeed {
         ? {}
         : { playoutDelay: { id: playoutDelayExtension().id, minMs: playoutDelay.min, maxMs: playoutDelay.max } }),
       output: (packet) => {
-        for (const { producer } of outlets) producer.send(packet);
+        for (const { channel, head } of outlets) channel.add(head, packet);
       },
     });
   }
@@ -77,6 +83,8 @@ export class TrackFeed {
     } catch (error) {
       this.#options.onFault(error as Error);
       return;
+    } finally {
+      for (const { channel } of this.#outlets) channel.flush();
     }
     this.#last = packet;
     this.#lastLateMs = lateMs;

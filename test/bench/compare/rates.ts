@@ -42,8 +42,8 @@ export const files: Comparison = {
     if (missing.length > 0) throw new Error(`${missing.join(' and ')} not installed`);
     const answers = await measureFiles(context, { root: context.root });
     return answers.flatMap(({ kind, ours, nginx }) => [
-      figure(`LL-HLS answers per second and core, ${kind}`, '', 0, ours),
-      figure(`LL-HLS answers per second and core, ${kind}, of nginx's`, '', 3, ours / nginx),
+      figure(`LL-HLS answers per second and core, ${kind}`, '', 0, median(ours)),
+      figure(`LL-HLS answers per second and core, ${kind}, of nginx's`, '', 3, median(ours) / median(nginx)),
     ]);
   },
 };

@@ -99,6 +99,8 @@ export async function openLlhlsNode(
     cluster,
     directory,
     publisher,
+    /** Of LL-HLS, and of HLS with MPEG-TS where that is on. */
+    publishers: [publisher, ...others],
     app,
     /** Names of the calls that it made to others, each with the file that it asked for. */
     asked,

@@ -34,6 +34,10 @@ export class Program<C extends Commands> {
     });
   }
 
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
   /** Runs a command there. @throws Error with what it threw there */
   ask<K extends keyof C & string>(command: K, argument: Parameters<C[K]>[0]): Promise<Awaited<ReturnType<C[K]>>> {
     const id = ++this.#id;

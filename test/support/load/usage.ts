@@ -25,6 +25,12 @@ export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => sum + ticks(each), 0) / TICKS;
 }
 
+/** Seconds of CPU time that the main thread of a process has used, which is where Node's event loop turns. */
+export function mainThreadSeconds(pid: number): number {
+  const [user = 0, system = 0] = statFields(`/proc/${pid}/task/${pid}/stat`);
+  return (user + system) / TICKS;
+}
+
 /** Bytes of memory in RAM: of a process and of each of its children. */
 export function residentBytesOfEach(pid: number): number[] {
   return processTree(pid).map((each) => {
@@ -50,12 +56,17 @@ export function openFiles(pid: number): number {
 }
 
 function ticks(pid: number): number {
+  return statFields(`/proc/${pid}/stat`).reduce((sum, each) => sum + each, 0);
+}
+
+/** User and system time, and those of children that have ended. */
+function statFields(file: string): number[] {
   // the name of the program, in brackets, may hold spaces
-  const fields = read(`/proc/${pid}/stat`)
+  return read(file)
     .replace(/^.*\) /s, '')
-    .split(' ');
-  const [user = 0, system = 0, userOfEnded = 0, systemOfEnded = 0] = fields.slice(11, 15).map(Number);
-  return user + system + userOfEnded + systemOfEnded;
+    .split(' ')
+    .slice(11, 15)
+    .map(Number);
 }
 
 /** What is gone counts as nothing. */

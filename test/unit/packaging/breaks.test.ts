@@ -16,6 +16,8 @@ import {
 } from '../../support/media/packets.ts';
 import { startSegmenter } from '../../support/media/segmenter.ts';
 import { spliceInsert, timeSignal } from '../../support/media/splice.ts';
+import { checkDelta } from '../../support/playlist-rules/reload-rules.ts';
+import { faults } from '../../support/playlist-rules/rules.ts';
 
 const VIDEO = videoTrack();
 const AUDIO = audioTrack();
@@ -167,6 +169,15 @@ test('a delta update has the date ranges of segments that it leaves out', (t) =>
   t.notRegex(text(0, 'delta'), /CUE-OUT/);
   t.is(ranges('full')?.length, 4);
   t.deepEqual(ranges('delta'), ranges('full'));
+});
+
+test('a delta update has the end of a break that the first listed segment begins after', (t) => {
+  const events = [cue(2.5, { cueType: 'out', duration: 3990 })];
+  for (let to = 20; to < 34; to += 2) {
+    const { text } = play(to, events, { segmentCount: 10 });
+    const { text: before } = play(to - 0.5, events, { segmentCount: 10 });
+    t.deepEqual(faults(checkDelta(before(), text(0, 'delta'), text())), [], `${to} seconds`);
+  }
 });
 
 test('an event id that is used again is another break', (t) => {

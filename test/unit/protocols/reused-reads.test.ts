@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createServer as createHttpServer, request, type IncomingMessage } from 'node:http';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import test, { type ExecutionContext } from 'ava';
 import { withReusedReads } from '../../../src/protocols/reused-reads.ts';
@@ -69,7 +70,75 @@ test('the server waits for no connection with reused reads when it closes', asyn
   t.false(server.listening);
 });
 
-test('a connection of which something was read goes on in its own memory', async (t) => {
+/** An outgoing connection, and its other end. */
+type Made = Record<'near' | 'far', Socket>;
+
+/** Ways to make one, by what was received on it before. */
+const OUTGOING: Readonly<Record<string, (t: ExecutionContext) => Promise<Made>>> = {
+  'that was just made': async (t) => {
+    const server = createServer();
+    t.teardown(() => server.close());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const near = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    const [[far]] = await Promise.all([once(server, 'connection') as Promise<[Socket]>, once(near, 'connect')]);
+    return { near, far };
+  },
+  'that was upgraded from HTTP': async (t) => {
+    const server = createHttpServer();
+    t.teardown(() => server.close());
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    server.on('upgrade', (_, socket: Socket) =>
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+    );
+    const { port } = server.address() as AddressInfo;
+    const asked = request({ port, agent: false, headers: { connection: 'Upgrade', upgrade: 'x' } }).end();
+    const [[, far], [, near]] = (await Promise.all([once(server, 'upgrade'), once(asked, 'upgrade')])) as [
+      [IncomingMessage, Socket],
+      [IncomingMessage, Socket],
+    ];
+    return { near, far };
+  },
+};
+
+for (const [name, make] of Object.entries(OUTGOING)) {
+  test(`an outgoing connection ${name} reads into the memory of all`, async (t) => {
+    const { given: others, client, text: theirs } = await accepted(t);
+    const { near, far } = await make(t);
+    const given: Buffer[] = [];
+    let text = '';
+    const socket = withReusedReads(near, (data) => {
+      given.push(data);
+      text += data.toString();
+    });
+    t.teardown(() => {
+      socket.destroy();
+      far.destroy();
+    });
+    t.not(socket, near);
+    for (const word of ['one', 'two']) {
+      far.write(word);
+      await until(word, () => text.endsWith(word));
+    }
+    client.write('theirs');
+    await until('theirs', () => theirs() === 'theirs');
+    t.deepEqual(
+      given.map(({ buffer, byteOffset }) => [buffer === others[0]?.buffer, byteOffset]),
+      [
+        [true, others[0]?.byteOffset],
+        [true, others[0]?.byteOffset],
+      ],
+    );
+    socket.write('back');
+    t.deepEqual(await once(far, 'data'), [Buffer.from('back')]);
+    far.end('last');
+    await once(socket, 'close');
+    t.is(text, 'onetwolast');
+  });
+}
+
+test('a connection with bytes that nobody took goes on in its own memory', async (t) => {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -74,6 +74,8 @@ export interface Directives {
   readonly part: number | undefined;
   readonly skip: boolean;
   readonly legacy: boolean;
+  /** With the past, where there is one. */
+  readonly rewinds: boolean;
 }
 
 /** HLS of one output stream, packaged on any node. */

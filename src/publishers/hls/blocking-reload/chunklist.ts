@@ -27,7 +27,8 @@ export interface Chunklist {
   /** Seconds. */
   readonly targetDuration: number;
   readonly repeats: Repeats;
-  text(form: ChunklistForm): Text | Promise<Text>;
+  /** @param rewinds with the past, where there is one */
+  text(form: ChunklistForm, rewinds: boolean): Text | Promise<Text>;
   /** @throws tooManyWaiting */
   wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome>;
 }
@@ -119,7 +120,7 @@ function answer(
 ): ChunklistAnswer | Promise<ChunklistAnswer> {
   if (repeater !== undefined && of.position !== undefined)
     of.repeats.note(repeater, form, stateMark(of.position, form));
-  const text = of.text(form);
+  const text = of.text(form, directives.rewinds);
   if (text instanceof Promise) return text.then((there) => toAnswer(of, there, directives));
   return toAnswer(of, text, directives);
 }

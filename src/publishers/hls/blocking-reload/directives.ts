@@ -1,7 +1,7 @@
 import { kilnError } from '../../../errors.ts';
 import type { Directives } from '../answer/played-stream.ts';
 
-const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false };
+const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false, rewinds: true };
 const NUMBER = /^\d{1,15}$/;
 /** As hls.js and most players write them, which needs no general reader of queries. */
 const USUAL = /^_HLS_msn=(\d{1,15})(?:&_HLS_part=(\d{1,15}))?(?:&_HLS_skip=(YES|v2))?$/;
@@ -17,6 +17,7 @@ export function parseDirectives(query: string): Directives {
       part: part === undefined ? undefined : Number(part),
       skip: skip !== undefined,
       legacy: false,
+      rewinds: true,
     };
   }
   const values = new URLSearchParams(query);
@@ -24,7 +25,13 @@ export function parseDirectives(query: string): Directives {
   const part = number(values, '_HLS_part');
   if (part !== undefined && msn === undefined) throw kilnError('playlistDirective', '_HLS_part without _HLS_msn');
   const skip = values.get('_HLS_skip');
-  return { msn, part, skip: skip === 'YES' || skip === 'v2', legacy: values.get('_HLS_legacy') === 'YES' };
+  return {
+    msn,
+    part,
+    skip: skip === 'YES' || skip === 'v2',
+    legacy: values.get('_HLS_legacy') === 'YES',
+    rewinds: values.get('_HLS_rewind') !== 'NO',
+  };
 }
 
 /** Query for the children of a master playlist: that of the master without the directives for one chunklist state. */

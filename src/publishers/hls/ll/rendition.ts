@@ -20,6 +20,7 @@ import { Repeats } from '../blocking-reload/repeats.ts';
 import type { Startable } from '../package/readiness.ts';
 import { Text } from '../answer/text.ts';
 import { Waiters, type Outcome } from '../blocking-reload/waiters.ts';
+import type { Rewind } from '../rewind/rewind.ts';
 import { pathOf } from './names.ts';
 
 /** State shared by the renditions of a stream. */
@@ -33,6 +34,7 @@ export interface RenditionContext {
   readonly targetDuration: number;
   chunklistOptions(): Omit<ChunklistOptions, 'partTarget'>;
   readonly queue: Queue;
+  readonly rewind: Rewind | undefined;
   reports(except: Rendition): RenditionReport[];
 }
 
@@ -48,6 +50,8 @@ export class Rendition implements PackagedList, Startable {
   readonly #context: RenditionContext;
   readonly #builder: ChunklistBuilder;
   #texts: Partial<Record<ChunklistForm, Text>> = {};
+  /** With the past. */
+  #longTexts: Partial<Record<ChunklistForm, Text>> = {};
   #edition = -1;
 
   constructor(packager: TrackPackager, names: FileNames, context: RenditionContext) {
@@ -99,12 +103,17 @@ export class Rendition implements PackagedList, Startable {
   }
 
   /** Chunklist as of now, built once for each change. */
-  text(form: ChunklistForm): Text {
+  text(form: ChunklistForm, rewinds: boolean): Text {
     const context = this.#context;
     if (this.#edition !== context.edition) {
       this.#texts = {};
+      this.#longTexts = {};
       this.#edition = context.edition;
     }
+    const { rewind } = context;
+    const list = pathOf(this.names.chunklist());
+    if (rewinds && rewind?.has(list) === true)
+      return (this.#longTexts[form] ??= rewind.before(list, (wanted) => this.text(wanted, false), form));
     const { window, partTarget } = this.packager;
     return (this.#texts[form] ??= new Text(
       this.#builder.build(
@@ -130,7 +139,7 @@ export class Rendition implements PackagedList, Startable {
       discontinuitySequence: this.packager.window.discontinuitiesBefore(segment),
       gap,
       breaks: this.#context.breaks.at(msn),
-      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      breaksBefore: this.#context.breaks.before(segment),
       bytes,
       init: { name: pathOf(this.names.init(init)), data: init.data },
       body: () => parts.map(({ data }) => data),

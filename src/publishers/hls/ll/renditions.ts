@@ -41,6 +41,7 @@ export class Renditions implements Package, RenditionContext {
     () => this.#options.onStarted(),
   );
   readonly queue = new Queue(this);
+  readonly rewind: PackageOptions['rewind'];
   readonly #followers = new Followers();
   readonly continues: boolean;
   readonly #options: RenditionsOptions;
@@ -59,6 +60,7 @@ export class Renditions implements Package, RenditionContext {
   constructor(options: RenditionsOptions) {
     const { config, next, log, faults } = options;
     this.#options = options;
+    this.rewind = options.rewind;
     this.#query = defaultQuery(config);
     this.#keepsKey = config.originMode;
     this.continues = next !== undefined;

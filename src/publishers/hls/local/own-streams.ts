@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { NodeIdentity } from '#cluster';
 import type { Access } from '../../../access/access.ts';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
@@ -12,6 +13,8 @@ import { CONTINUED_MS } from '../../../directory/stream-names.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { StreamDumps } from '../dump/stream-dumps.ts';
 import type { PlayedStream } from '../answer/played-stream.ts';
+import { MediaCache } from '../answer/media-cache.ts';
+import { StreamFolder, sweepRuns, type StreamNames } from '../rewind/stream-folder.ts';
 import { PackagedStream } from './packaged-stream.ts';
 import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
@@ -35,6 +38,10 @@ export interface OwnStream extends PlayedStream {
   readonly dumps: StreamDumps;
 }
 
+/** Time between two looks through the folders of DVR, and least age beyond MaxDuration of what is removed. */
+const SWEEP_MS = 600_000;
+/** Bytes of segments that were read from disks. */
+const MAX_PAST_BYTES = 64 * 1024 * 1024;
 /** Oldest are forgotten first. */
 const MAX_ENDED_OPENINGS = 100_000;
 
@@ -49,8 +56,11 @@ export class OwnStreams {
   readonly #ends = new Map<OwnStream, NodeJS.Timeout>();
   /** Pending completions of dumps and hand-overs of sessions. */
   readonly #endings = new Set<Promise<void>>();
+  readonly #pastMedia = new MediaCache(MAX_PAST_BYTES);
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
+  /** Timers that look through the folders of DVR. */
+  readonly #sweeps = new Map<string, NodeJS.Timeout>();
 
   constructor(options: OwnStreamsOptions) {
     this.#options = options;
@@ -96,6 +106,7 @@ export class OwnStreams {
   /** Idempotent. Resolves when dumps are complete, and sessions handed over. */
   async close(): Promise<void> {
     this.#unlisten();
+    for (const timer of this.#sweeps.values()) clearInterval(timer);
     for (const application of this.#streams.keys()) this.#dropAll(application);
     await Promise.all(this.#endings);
   }
@@ -104,7 +115,10 @@ export class OwnStreams {
     const { form, tokens, access, homes, partDelay } = this.#options;
     const { name } = output;
     const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
-    const stream = new PackagedStream({ form, output, application, config, partDelay, log });
+    const stream = new PackagedStream({
+      ...{ form, output, application, config, partDelay, log },
+      past: this.#past(application, name, config),
+    });
     const viewers = new StreamViewers({
       ...{ form, stream, application, access, endedOpenings: this.#endedOpenings },
       tokens: tokens(application, name),
@@ -116,6 +130,27 @@ export class OwnStreams {
       settled: () => stream.settled(),
     });
     return { stream, viewers, dumps };
+  }
+
+  #past(application: Application, stream: string, { dvr }: HlsPublisherConfig) {
+    if (dvr?.enable !== true) return undefined;
+    const names = { vhost: application.vhost.name, app: application.name, stream, kind: this.#options.form.kind };
+    const root = resolve(dvr.tempStoragePath);
+    this.#sweep(root, names, dvr.maxDuration * 1000 + SWEEP_MS);
+    return { folder: new StreamFolder(root, names), cache: this.#pastMedia };
+  }
+
+  /** Removes, now and from time to time, what streams of an application have left and no player can go back to any more. */
+  #sweep(root: string, names: StreamNames, olderThanMs: number): void {
+    const key = [root, names.vhost, names.app].join(' ');
+    const sweep = (): void =>
+      void sweepRuns(root, names, olderThanMs).catch((error: unknown) =>
+        this.#options.log.warn({ err: error, folder: root }, 'old segments of DVR could not be removed'),
+      );
+    const before = this.#sweeps.get(key);
+    clearInterval(before);
+    if (before === undefined) sweep();
+    this.#sweeps.set(key, setInterval(sweep, SWEEP_MS).unref());
   }
 
   #of(application: Application): Map<string, OwnStream> {

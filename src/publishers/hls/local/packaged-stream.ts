@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HlsPublisherConfig } from '../../../config/model.ts';
+import { byteCount } from '../../../config/values.ts';
 import type { Application } from '../../../core/application.ts';
 import { delayed } from '../../../core/delayed-stream.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
@@ -21,12 +22,17 @@ import {
   type SavedPlaylistState,
 } from './saved-state.ts';
 import { MasterTemplate } from '../master/master-template.ts';
-import { childPrefix, nameHash, randomKey } from '../answer/names.ts';
+import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
+import { Rewind } from '../rewind/rewind.ts';
+import type { StreamFolder } from '../rewind/stream-folder.ts';
+import type { MediaCache } from '../answer/media-cache.ts';
 import type { Package, PackagedList, Resource } from '../package/package.ts';
 import type { Outcome } from '../blocking-reload/waiters.ts';
 import { MAX_KICKED } from '../sessions/players.ts';
 
 const TICK_MS = 500;
+/** Space that stays free on the disk of DVR, unless MinFreeSpace says otherwise. */
+const LEAST_FREE = '1G';
 
 export interface PackagedStreamOptions {
   readonly form: HlsForm;
@@ -34,6 +40,8 @@ export interface PackagedStreamOptions {
   readonly application: Application;
   readonly config: HlsPublisherConfig;
   readonly partDelay?: Histogram;
+  /** Where players rewind: the folder of the stream, and a cache for segments that are read from disks. */
+  readonly past?: { readonly folder: StreamFolder; readonly cache: MediaCache } | undefined;
   readonly log: Logger;
 }
 
@@ -49,6 +57,7 @@ export class PackagedStream implements PlayedFiles {
   /** Ids of sessions that the server ended, which are saved too. */
   readonly kicked: RecentSet<string>;
   readonly #options: PackagedStreamOptions;
+  readonly #rewind: Rewind | undefined;
   readonly #faults: FaultLog;
   readonly #timer: NodeJS.Timeout;
   #output: OutputStream;
@@ -65,13 +74,15 @@ export class PackagedStream implements PlayedFiles {
     this.#output = output;
     this.#source = output;
     this.#faults = new FaultLog(log);
-    const before = savedBefore(form, output);
+    const before = this.#savedBefore(output);
     this.run = before?.run ?? randomKey();
     this.kicked = new RecentSet(MAX_KICKED, before?.kicked);
+    this.#rewind = this.#openRewind();
     this.package = form.package({
       application,
       streamKey: config.originMode ? nameHash(output.name) : this.run,
       next: before && resumeFrom(before, Date.now()),
+      rewind: this.#rewind,
       onProgress: () => this.save(),
       onStarted: () => application.vhost.registry.emit('packaged', this.#output, application, form.kind),
       log,
@@ -96,7 +107,7 @@ export class PackagedStream implements PlayedFiles {
   }
 
   isContinuedBy(output: OutputStream): boolean {
-    return this.interrupted && savedBefore(this.#options.form, output)?.run === this.run;
+    return this.interrupted && keptState(this.#options.form, output)?.run === this.run;
   }
 
   /** Detaches from the publisher. Requests get the present playlists and media. */
@@ -111,6 +122,7 @@ export class PackagedStream implements PlayedFiles {
   resume(output: OutputStream): void {
     this.#output = output;
     this.package.update(output);
+    if (this.#rewind !== undefined) this.package.follow(this.#rewind);
     this.#saved = undefined;
     this.save();
     this.#source = delayed(output, this.config.delayBufferTimeMs);
@@ -132,6 +144,7 @@ export class PackagedStream implements PlayedFiles {
     this.#faults.close();
     this.package.queue.close();
     this.package.close();
+    void this.#rewind?.close();
   }
 
   /**
@@ -183,7 +196,7 @@ export class PackagedStream implements PlayedFiles {
     const resource = this.#resource(name);
     if (resource === undefined) throw kilnError('fileNotFound');
     if (resource.kind === 'list') {
-      const settled = this.settled();
+      const settled = this.#rewind?.loading ?? this.settled();
       if (settled !== undefined) return hold(() => settled).then(() => this.file(name, directives, hold, viewer));
       return answerChunklist(resource.rendition, directives, hold, viewer);
     }
@@ -197,7 +210,7 @@ export class PackagedStream implements PlayedFiles {
   }
 
   #resource(name: string): Resource | undefined {
-    return this.#closed ? undefined : this.package.file(name);
+    return this.#closed ? undefined : (this.package.file(name) ?? this.#rewind?.media(name));
   }
 
   /** Holds a request for a hinted part until it exists, or its segment ended without it. */
@@ -227,6 +240,35 @@ export class PackagedStream implements PlayedFiles {
       input: { continuity },
     } = this.#output;
     continuity.keep(keyOf(this.#options.form, name), state);
+    const { past } = this.#options;
+    if (past !== undefined) this.#rewind?.afterWrites(() => past.folder.writeState(state));
+  }
+
+  /** State from which this stream continues: what the stream before has kept, or else what is on the disk. */
+  #savedBefore(output: OutputStream): SavedPlaylistState | undefined {
+    const { form, past } = this.#options;
+    const kept = keptState(form, output);
+    if (kept !== undefined || past === undefined) return kept;
+    const stored = readSavedState(past.folder.readState());
+    // written with each segment, however long ago that was
+    return stored && { ...stored, at: Date.now() };
+  }
+
+  #openRewind(): Rewind | undefined {
+    const { config, past, log } = this.#options;
+    const { dvr } = config;
+    if (past === undefined || dvr === undefined) return undefined;
+    return new Rewind({
+      files: past.folder.run(this.run),
+      maxSeconds: dvr.maxDuration,
+      event: this.#options.form.inTs && dvr.eventPlaylistType,
+      minFree: byteCount(dvr.minFreeSpace ?? LEAST_FREE),
+      query: defaultQuery(config),
+      cache: past.cache,
+      onFull: () => this.conclude(true),
+      log,
+      faults: this.#faults,
+    });
   }
 
   #detach(): void {
@@ -240,8 +282,8 @@ export class PackagedStream implements PlayedFiles {
   }
 }
 
-/** State saved by the stream before, or by an earlier output of this stream. */
-function savedBefore(form: HlsForm, { name, input: { continuity } }: OutputStream): SavedPlaylistState | undefined {
+/** State that the stream before, or an earlier output of this stream, has kept. */
+function keptState(form: HlsForm, { name, input: { continuity } }: OutputStream): SavedPlaylistState | undefined {
   const key = keyOf(form, name);
   return readSavedState(continuity.kept.get(key) ?? continuity.inherited(key));
 }

@@ -5,6 +5,7 @@ import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { Resumption } from '../../../packaging/playlist-position.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import type { Media } from '../answer/played-stream.ts';
+import type { Rewind } from '../rewind/rewind.ts';
 import type { Package } from './package.ts';
 
 export interface PackageOptions {
@@ -13,6 +14,8 @@ export interface PackageOptions {
   readonly streamKey: string;
   /** Position to continue from; undefined for a new stream. */
   readonly next: { readonly msn: number; readonly past: Resumption } | undefined;
+  /** The past of the stream; undefined where players do not rewind. */
+  readonly rewind?: Rewind | undefined;
   /** Called when there is new state to keep for a node that continues the stream. */
   readonly onProgress: () => void;
   /** Called when players can start with every rendition. */

@@ -13,7 +13,7 @@ import type { Waiters } from '../blocking-reload/waiters.ts';
 
 export interface PackagedList extends Chunklist {
   readonly waiters: Waiters;
-  text(form: ChunklistForm): Text;
+  text(form: ChunklistForm, rewinds: boolean): Text;
 }
 
 export type Resource =

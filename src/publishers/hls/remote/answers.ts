@@ -26,7 +26,7 @@ import {
 
 /** Time for which a joined segment is kept: other nodes ask for it when it has just come. */
 const JOINED_MS = 10_000;
-const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false };
+const NO_DIRECTIVES = { msn: undefined, part: undefined, skip: false, legacy: false, rewinds: false };
 
 /**
  * Finds a stream of this node.
@@ -188,7 +188,7 @@ async function chunklist(
   const { position } = rendition;
   if (position === undefined && rendition.continues) throw kilnError('streamInterrupted');
   if (position === undefined) return null;
-  const texts = forms.map((form) => [form, rendition.text(form).plain.toString()]);
+  const texts = forms.map((form) => [form, rendition.text(form, false).plain.toString()]);
   const {
     run,
     package: { edition, interrupted, targetDuration },

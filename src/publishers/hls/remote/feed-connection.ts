@@ -3,6 +3,7 @@ import { isSameIncarnation, type NodeIdentity } from '#cluster';
 import { Watchdog } from '../../../lib/watchdog.ts';
 import { readJson } from '../../../lib/read-json.ts';
 import { FrameError, FrameReader, writeFrame } from '../../../peers/peer-frames.ts';
+import { withReusedReads } from '../../../protocols/reused-reads.ts';
 import type { Media } from '../answer/played-stream.ts';
 import { ALIVE_MS, FEED_LIMITS, FeedNews, MAX_FOLLOWED, type FeedRequest } from './feed-wire.ts';
 import { isSameSource, type OwnerLink, type Source } from './link.ts';
@@ -53,7 +54,6 @@ export class FeedConnection {
     options: FeedConnectionOptions,
     { onHeard, onFailed }: { readonly onHeard: () => void; readonly onFailed: () => void },
   ) {
-    this.#stream = stream;
     this.#source = source;
     this.#options = options;
     const fail = (): void => {
@@ -63,7 +63,7 @@ export class FeedConnection {
     };
     this.#watchdog = new Watchdog(SILENCE_MS, fail).unref();
     const reader = new FrameReader(FEED_LIMITS, (head, body) => this.#take(head, body));
-    stream.on('data', (bytes: Buffer) => {
+    this.#stream = withReusedReads(stream, (bytes) => {
       if (this.#closed) return;
       this.#watchdog.heard();
       onHeard();
@@ -74,7 +74,7 @@ export class FeedConnection {
         fail();
       }
     });
-    for (const event of ['error', 'end', 'close']) stream.on(event, fail);
+    for (const event of ['error', 'end', 'close']) this.#stream.on(event, fail);
   }
 
   isFrom(source: Source): boolean {

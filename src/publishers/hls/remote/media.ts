@@ -2,7 +2,7 @@ import { kilnError } from '../../../errors.ts';
 import type { Media } from '../answer/played-stream.ts';
 import { holdFor } from '../blocking-reload/held-requests.ts';
 import { Waiters } from '../blocking-reload/waiters.ts';
-import type { MediaCache } from './cache.ts';
+import type { MediaCache } from '../answer/media-cache.ts';
 import { AwayError, type OwnerLink } from './link.ts';
 import { HELD_MS } from '../sessions/wire.ts';
 

@@ -36,7 +36,7 @@ import type { Outcome } from '../blocking-reload/waiters.ts';
 import { WatchingNodes } from '../sessions/watching-nodes.ts';
 import type { PlayerCount, Relayed } from './answers.ts';
 import type { HomeNodes } from '../sessions/home-nodes.ts';
-import type { MediaCache } from './cache.ts';
+import type { MediaCache } from '../answer/media-cache.ts';
 import { RemoteChunklists } from './chunklists.ts';
 import { Feed } from './feed.ts';
 import { AwayError, OwnerLink, treeKey } from './link.ts';

@@ -9,7 +9,7 @@ import type { StreamName } from '../../../directory/stream-key.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import type { SessionTokens } from '../answer/token.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
-import { MediaCache } from './cache.ts';
+import { MediaCache } from '../answer/media-cache.ts';
 import { RemoteStream } from './stream.ts';
 
 const TICK_MS = 500;

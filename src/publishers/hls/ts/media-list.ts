@@ -21,7 +21,7 @@ export function buildMediaList(
   if (discontinuitySequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${discontinuitySequence}\n`;
   const [first] = segments;
   const marks = breaks.empty ? undefined : breaks;
-  if (marks !== undefined && first !== undefined) text += marks.before(first.msn, first.wallClock);
+  if (marks !== undefined && first !== undefined) text += marks.before(first);
   for (const segment of segments) {
     if (segment.discontinuity) text += '#EXT-X-DISCONTINUITY\n';
     if (marks !== undefined) text += marks.at(segment.msn);

@@ -26,6 +26,7 @@ export class TsPackage implements Package, VariantContext {
   readonly queue = new Queue(this);
   readonly #followers = new Followers();
   readonly continues: boolean;
+  readonly rewind: PackageOptions['rewind'];
   readonly segmentCount: number;
   readonly query: string;
   readonly #options: PackageOptions;
@@ -45,6 +46,7 @@ export class TsPackage implements Package, VariantContext {
     const { segmentDuration, segmentCount } = config;
     this.#options = options;
     this.continues = next !== undefined;
+    this.rewind = options.rewind;
     this.segmentCount = segmentCount;
     this.query = defaultQuery(config);
     // players keep the latency that they start with: a short first segment would leave them too little buffer for a long one

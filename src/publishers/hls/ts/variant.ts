@@ -2,14 +2,17 @@ import { TsMuxer } from '../../../containers/mpegts/muxer.ts';
 import type { MediaTrack } from '../../../core/track.ts';
 import type { FaultLog } from '../../../log/log.ts';
 import type { Breaks } from '../../../packaging/breaks.ts';
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { FrameRun } from '../../../packaging/frame-run.ts';
 import type { Segment } from '../../../packaging/segment.ts';
+import { LEAST_TARGETS } from '../../../packaging/segmenter.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
-import { discontinuitiesBetween } from '../../../packaging/window.ts';
+import { discontinuitiesBetween, losesOldest } from '../../../packaging/window.ts';
 import { TsSegment } from '../../../packaging/ts-segment.ts';
 import type { Media, OnLeft } from '../answer/played-stream.ts';
 import type { FollowedList, FollowedSegment } from '../answer/segment-followers.ts';
 import type { PackagedList } from '../package/package.ts';
+import type { Rewind } from '../rewind/rewind.ts';
 import type { Wait } from '../blocking-reload/wait.ts';
 import type { Position } from '../blocking-reload/chunklist-position.ts';
 import type { Queue } from '../blocking-reload/queue.ts';
@@ -22,19 +25,22 @@ import { listName, segmentName } from './names.ts';
 
 /** Segments kept after they have left the playlist, for late players (RFC 8216 6.2.2). */
 const GRACE_SEGMENTS = 2;
+/** By which segments of audio alone, which end at its frames, may be shorter: all variants have as many segments. */
+const SHORT_SECONDS = 0.05;
 
 /** State shared by the variants of a stream. */
 export interface VariantContext {
   readonly continues: boolean;
   readonly interrupted: boolean;
   readonly concluded: boolean;
-  /** Complete segments in a playlist. */
+  /** Complete segments in a playlist; more where they are short. */
   readonly segmentCount: number;
   readonly targetDuration: number;
   /** Query of every file name, with its `?`; empty for none. */
   readonly query: string;
   readonly faults: FaultLog;
   readonly queue: Queue;
+  readonly rewind: Rewind | undefined;
   completed(variant: Variant, segment: TsSegment): void;
   readonly breaks: Breaks;
 }
@@ -56,6 +62,8 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   /** Number of the last gap that was skipped, since no media came before it. */
   #skipped = -1;
   #text: Text | undefined;
+  /** With the past. */
+  #longText: Text | undefined;
 
   /** @param id unique part of its file names */
   constructor(id: string, packagers: readonly TrackPackager<FrameRun>[], context: VariantContext) {
@@ -127,7 +135,14 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     return advanced;
   }
 
-  text(): Text {
+  text(form: ChunklistForm, rewinds: boolean): Text {
+    const { rewind } = this.#context;
+    const list = listName(this.id);
+    if (!rewinds || rewind?.has(list) !== true) return this.#present();
+    return (this.#longText ??= rewind.before(list, () => this.#present(), form));
+  }
+
+  #present(): Text {
     const { targetDuration, query, breaks, concluded } = this.#context;
     return (this.#text ??= new Text(
       buildMediaList(this.listed, {
@@ -162,7 +177,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
         discontinuitiesBetween(this.#segments, this.#listedFrom, this.#segments.indexOf(segment)),
       gap,
       breaks: this.#context.breaks.at(msn),
-      breaksBefore: this.#context.breaks.before(msn, wallClock),
+      breaksBefore: this.#context.breaks.before(segment),
       bytes,
       body: () => segment.write()?.then(() => segment.body) ?? segment.body,
     };
@@ -171,6 +186,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   /** Drops the cached text of the playlist. */
   changed(): void {
     this.#text = undefined;
+    this.#longText = undefined;
   }
 
   wait(ready: () => boolean, onLeft: OnLeft, wait: Wait): Promise<Outcome> {
@@ -194,7 +210,10 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
     this.#segments.push(
       new TsSegment({ msn, discontinuity, wallClock, duration }, own, this.#muxer, this.#context.faults),
     );
-    while (this.#segments.length - this.#listedFrom > this.#context.segmentCount) {
+    const { segmentCount, targetDuration } = this.#context;
+    const short = this.tracks[0]?.type === 'audio' ? SHORT_SECONDS : 0;
+    const limits = { segmentCount, leastSeconds: () => LEAST_TARGETS * targetDuration - short };
+    while (losesOldest(this.listed, limits)) {
       if (this.#segments[this.#listedFrom++]?.discontinuity === true) this.#discontinuities++;
     }
     for (; this.#listedFrom > GRACE_SEGMENTS; this.#listedFrom--) this.#segments.shift();

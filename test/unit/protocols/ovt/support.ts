@@ -9,7 +9,7 @@ export interface Received {
 
 export const LIMITS: ReceiverLimits = { messageBytes: 100_000, frameBytes: 200_000 };
 
-/** What a receiver makes of bytes that come in pieces of a size. @throws OvtError */
+/** What a receiver makes of bytes that come in pieces of a size, each in the memory of the one before. @throws OvtError */
 export function receive(wire: Buffer, piece = wire.length, limits = LIMITS): Received {
   const received: Received = { messages: [], frames: [], losses: 0 };
   const receiver = new Receiver(limits, {
@@ -17,8 +17,13 @@ export function receive(wire: Buffer, piece = wire.length, limits = LIMITS): Rec
     frame: (frame) => received.frames.push(frame),
     loss: () => received.losses++,
   });
-  for (let at = 0; at < wire.length; at += Math.max(1, piece))
-    receiver.push(Buffer.from(wire.subarray(at, at + Math.max(1, piece))));
+  const size = Math.max(1, piece);
+  const memory = Buffer.alloc(size);
+  for (let at = 0; at < wire.length; at += size) {
+    const read = memory.subarray(0, wire.copy(memory, 0, at, at + size));
+    receiver.push(read);
+    read.fill(0xee);
+  }
   return received;
 }
 

@@ -1,4 +1,4 @@
-import type { Media } from '../answer/played-stream.ts';
+import type { Media } from './played-stream.ts';
 
 interface Entry {
   readonly stream: object;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { Media } from '../../../../../src/publishers/hls/answer/played-stream.ts';
-import { MediaCache } from '../../../../../src/publishers/hls/remote/cache.ts';
+import { MediaCache } from '../../../../../src/publishers/hls/answer/media-cache.ts';
 
 const media = (bytes: number): Media => ({ kind: 'part', type: 'video', body: [Buffer.alloc(bytes)] });
 

@@ -1,0 +1,127 @@
+import { TextPiece } from '../answer/text.ts';
+
+/** A complete segment, as `FollowedSegment` describes it, whose media is kept elsewhere. */
+export interface PastSegment {
+  /** File name of its media. */
+  readonly name: string;
+  /** Media sequence number. */
+  readonly msn: number;
+  /** Seconds. */
+  readonly duration: number;
+  /** First presentation time, in milliseconds since the epoch. */
+  readonly wallClock: number;
+  readonly discontinuity: boolean;
+  /** Discontinuities before it, its own not counted. */
+  readonly discontinuitySequence: number;
+  readonly gap: boolean;
+  /** Playlist lines for ad breaks that begin or end with it; '' or ended by a line feed. */
+  readonly breaks: string;
+  readonly init?: { readonly name: string } | undefined;
+}
+
+/** Segments in a block. */
+const MOST = 256;
+const DISCONTINUITY = '#EXT-X-DISCONTINUITY\n';
+const GAP = '#EXT-X-GAP\n';
+const IS_GAP = 1;
+const IS_DISCONTINUITY = 2;
+
+/** Segments with one initialization that follow each other: their playlist lines and times, in less than 200 bytes each. */
+export class PastBlock {
+  /** Media sequence number of the first segment. */
+  readonly first: number;
+  /** File name of the initialization of all. */
+  readonly init: string | undefined;
+  readonly #query: string;
+  readonly #durations = new Float64Array(MOST);
+  readonly #wallClocks = new Float64Array(MOST);
+  readonly #discontinuities = new Uint32Array(MOST);
+  readonly #flags = new Uint8Array(MOST);
+  /** Where the lines of each segment begin, in bytes, and where the last ones end. */
+  readonly #offsets = new Uint32Array(MOST + 1);
+  #text = Buffer.alloc(0);
+  #count = 0;
+  /** Last piece of the text that was asked for. */
+  #piece: { readonly from: number; readonly to: number; readonly piece: TextPiece } | undefined;
+
+  constructor(first: number, init: string | undefined, query: string) {
+    this.first = first;
+    this.init = init;
+    this.#query = query;
+  }
+
+  /** Media sequence number of the segment that follows. */
+  get next(): number {
+    return this.first + this.#count;
+  }
+
+  takes({ init }: PastSegment): boolean {
+    return this.#count < MOST && init?.name === this.init;
+  }
+
+  append(segment: PastSegment): void {
+    const { name, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks } = segment;
+    const index = this.#count++;
+    this.#durations[index] = duration;
+    this.#wallClocks[index] = wallClock;
+    this.#discontinuities[index] = discontinuitySequence;
+    this.#flags[index] = (gap ? IS_GAP : 0) | (discontinuity ? IS_DISCONTINUITY : 0);
+    const date = new Date(wallClock).toISOString();
+    const lines =
+      `${discontinuity ? DISCONTINUITY : ''}${breaks}#EXT-X-PROGRAM-DATE-TIME:${date}\n${gap ? GAP : ''}` +
+      `#EXTINF:${duration.toFixed(6)},\n${name}${this.#query}\n`;
+    this.#text = Buffer.concat([this.#text, Buffer.from(lines)]);
+    this.#offsets[index + 1] = this.#text.length;
+  }
+
+  /** Seconds. */
+  duration(msn: number): number {
+    return this.#durations[msn - this.first] as number;
+  }
+
+  /** Milliseconds since the epoch. */
+  wallClock(msn: number): number {
+    return this.#wallClocks[msn - this.first] as number;
+  }
+
+  discontinuitySequence(msn: number): number {
+    return this.#discontinuities[msn - this.first] as number;
+  }
+
+  isGap(msn: number): boolean {
+    return ((this.#flags[msn - this.first] as number) & IS_GAP) !== 0;
+  }
+
+  /** Lists a segment as a gap. Idempotent. */
+  markGap(msn: number): void {
+    if (this.isGap(msn)) return;
+    const index = msn - this.first;
+    this.#flags[index] = (this.#flags[index] as number) | IS_GAP;
+    const [from, to] = [this.#offsets[index] as number, this.#offsets[index + 1] as number];
+    const at = from + this.#text.subarray(from, to).lastIndexOf('#EXTINF');
+    // lines that were handed out stay as they are
+    this.#text = Buffer.concat([this.#text.subarray(0, at), Buffer.from(GAP), this.#text.subarray(at)]);
+    this.#piece = undefined;
+    for (let after = index + 1; after <= this.#count; after++)
+      this.#offsets[after] = (this.#offsets[after] as number) + GAP.length;
+  }
+
+  /**
+   * Lines of the segments from one number up to another, the higher excluded.
+   * @param named whether the lines name the initialization
+   */
+  pieces(from: number, to: number, named: boolean): TextPiece[] {
+    const [start, end] = [from - this.first, to - this.first];
+    const offset = this.#offsets[start] as number;
+    if (!named || this.init === undefined) return [this.#pieceOf(offset, this.#offsets[end] as number)];
+    const tag = ((this.#flags[start] as number) & IS_DISCONTINUITY) === 0 ? '' : DISCONTINUITY;
+    const head = new TextPiece(Buffer.from(`${tag}#EXT-X-MAP:URI="${this.init}${this.#query}"\n`));
+    return [head, this.#pieceOf(offset + tag.length, this.#offsets[end] as number)];
+  }
+
+  #pieceOf(from: number, to: number): TextPiece {
+    if (this.#piece?.from !== from || this.#piece.to !== to)
+      this.#piece = { from, to, piece: new TextPiece(this.#text.subarray(from, to)) };
+    return this.#piece.piece;
+  }
+}

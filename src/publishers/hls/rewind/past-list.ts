@@ -1,0 +1,142 @@
+import type { TextPiece } from '../answer/text.ts';
+import { PastBlock, type PastSegment } from './past-block.ts';
+
+/** A hole of more segments than this begins the list anew. */
+const MAX_HOLE = 1000;
+/** File name up to the media sequence number, the number, and the rest. */
+const NUMBERED = /^([a-z]+_[^_]+_)(\d+)(_.*)$/;
+
+/**
+ * Complete segments of one media playlist, as far back as players may rewind. Media sequence numbers have no holes:
+ * missing segments are listed as gaps.
+ */
+export class PastList {
+  /** Query of every name, with its `?`; empty for none. */
+  readonly #query: string;
+  /** Oldest first. */
+  #blocks: PastBlock[] = [];
+  #first = 0;
+  #next = 0;
+  #seconds = 0;
+
+  constructor(query: string) {
+    this.#query = query;
+  }
+
+  /** Media sequence number of the oldest segment; that of the next one while the list is empty. */
+  get first(): number {
+    return this.#first;
+  }
+
+  /** Media sequence number of the segment that follows. */
+  get next(): number {
+    return this.#next;
+  }
+
+  get empty(): boolean {
+    return this.#first === this.#next;
+  }
+
+  /** Seconds of all segments. */
+  get seconds(): number {
+    return this.#seconds;
+  }
+
+  /**
+   * Adds the next segment. Earlier ones are ignored; numbers that were left out become gaps.
+   * @returns whether it was added
+   */
+  add(segment: PastSegment): boolean {
+    const { msn } = segment;
+    if (!this.empty && msn < this.#next) return false;
+    if (this.empty || msn - this.#next > MAX_HOLE) {
+      this.#blocks = [];
+      this.#first = this.#next = msn;
+      this.#seconds = 0;
+    }
+    while (this.#next < msn) this.#append(this.#missing(segment));
+    this.#append(segment);
+    return true;
+  }
+
+  /** Removes the segments before a number. */
+  dropBefore(msn: number): void {
+    for (const until = Math.min(msn, this.#next); this.#first < until; this.#first++)
+      this.#seconds -= this.duration(this.#first);
+    this.#blocks = this.#blocks.filter(({ next }) => next > this.#first);
+  }
+
+  /** Lists a segment as a gap, since its media is not there. Idempotent. */
+  markGap(msn: number): void {
+    if (this.has(msn)) this.#blockOf(msn).markGap(msn);
+  }
+
+  /** Whether a segment is listed and has media. */
+  has(msn: number): boolean {
+    return msn >= this.#first && msn < this.#next && !this.#blockOf(msn).isGap(msn);
+  }
+
+  /** Seconds of a listed segment. */
+  duration(msn: number): number {
+    return this.#blockOf(msn).duration(msn);
+  }
+
+  /** Discontinuities before a listed segment (EXT-X-DISCONTINUITY-SEQUENCE). */
+  discontinuitySequence(msn: number): number {
+    return this.#blockOf(msn).discontinuitySequence(msn);
+  }
+
+  /** File names of the initializations of the listed segments. */
+  get inits(): ReadonlySet<string> {
+    return new Set(this.#blocks.flatMap(({ init }) => init ?? []));
+  }
+
+  /** File name of the initialization of a listed segment. */
+  init(msn: number): string | undefined {
+    return this.#blockOf(msn).init;
+  }
+
+  /** Lines of the listed segments from one number up to another, the higher excluded. The first one names its initialization. */
+  pieces(from: number, to: number): TextPiece[] {
+    let init: string | undefined;
+    return this.#blocks.flatMap((block) => {
+      const [start, end] = [Math.max(from, this.#first, block.first), Math.min(to, block.next)];
+      if (start >= end) return [];
+      const named = block.init !== init;
+      init = block.init;
+      return block.pieces(start, end, named);
+    });
+  }
+
+  #blockOf(msn: number): PastBlock {
+    return this.#blocks.findLast(({ first }) => first <= msn) as PastBlock;
+  }
+
+  #append(segment: PastSegment): void {
+    let block = this.#blocks.at(-1);
+    if (block?.takes(segment) !== true)
+      this.#blocks.push((block = new PastBlock(segment.msn, segment.init?.name, this.#query)));
+    block.append(segment);
+    this.#next++;
+    this.#seconds += segment.duration;
+  }
+
+  /** The first of the segments that are missing before one that came: as long as the last one, or what time there is for it. */
+  #missing({ name, wallClock }: PastSegment): PastSegment {
+    const [msn, last] = [this.#next, this.#next - 1];
+    const block = this.#blockOf(last);
+    const duration = block.duration(last);
+    const end = block.wallClock(last) + duration * 1000;
+    return {
+      name: name.replace(NUMBERED, `$1${msn}$3`),
+      msn,
+      duration,
+      wallClock: Math.min(end, wallClock),
+      discontinuity: false,
+      discontinuitySequence: block.discontinuitySequence(last),
+      gap: true,
+      breaks: '',
+      init: block.init === undefined ? undefined : { name: block.init },
+    };
+  }
+}

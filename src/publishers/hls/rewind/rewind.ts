@@ -1,0 +1,300 @@
+import { Disks, type Disk } from '../../../core/disks.ts';
+import { kilnError } from '../../../errors.ts';
+import type { FaultLog, Logger } from '../../../log/log.ts';
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import type { MediaCache } from '../answer/media-cache.ts';
+import type { Media } from '../answer/played-stream.ts';
+import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
+import { Text } from '../answer/text.ts';
+import type { JournalEntry, RunFiles } from './run-files.ts';
+import { numberedName, Shelf } from './shelf.ts';
+import { withPast } from './with-past.ts';
+
+export interface RewindOptions {
+  readonly files: RunFiles;
+  /** Seconds that players may rewind. Of a playlist of type EVENT nothing leaves. */
+  readonly maxSeconds: number;
+  readonly event: boolean;
+  /** Free bytes that the disk keeps. */
+  readonly minFree: number;
+  /** Query of every name, with its `?`; empty for none. */
+  readonly query: string;
+  readonly cache: MediaCache;
+  /** Called once when a playlist of type EVENT can grow no more. */
+  readonly onFull: () => void;
+  readonly log: Logger;
+  readonly faults: FaultLog;
+}
+
+/** Time for which players may request a segment that has left its playlist. */
+const GRACE_MS = 60_000;
+const FREE_CHECK_MS = 1000;
+/** Segments that leave early for each new one while the disk has too little room. */
+const EARLY = 2;
+
+/** Memory that waits for the disks of all streams. */
+const disks = new Disks();
+
+/**
+ * The past of one stream, in which players rewind: complete segments are written to the disk, and media playlists go back to them.
+ * The live stream does not depend on it: a segment that cannot be written becomes a gap when it leaves the window.
+ */
+export class Rewind implements Follower {
+  readonly #options: RewindOptions;
+  readonly #disk: Disk;
+  /** By the file name of the media playlist. */
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #byShape = new Map<string, Shelf>();
+  readonly #inits = new Map<string, Media>();
+  /** Complete segments that are not on the disk yet, by name. */
+  readonly #unwritten = new Map<string, FollowedSegment>();
+  /** Files that have left their playlist, oldest first, and until when they are kept, by the monotonic clock. */
+  readonly #leaving: { readonly name: string; readonly until: number }[] = [];
+  /** Last of the steps that run one after the other. Never rejects. */
+  #steps: Promise<void> = Promise.resolve();
+  #loading: Promise<void> | undefined;
+  #checkedAt = -Infinity;
+  #state: 'open' | 'full' | 'closed' = 'open';
+  #isShort = false;
+  #isLong = false;
+
+  constructor(options: RewindOptions) {
+    this.#options = options;
+    this.#disk = disks.open(options.files.folder);
+    this.#loading = this.#load().finally(() => (this.#loading = undefined));
+  }
+
+  /** Resolves when the segments that were on the disk are known; undefined from then on. Never rejects. */
+  get loading(): Promise<void> | undefined {
+    return this.#loading;
+  }
+
+  /** Takes a segment that was completed. Known ones are ignored. */
+  segment(segment: FollowedSegment): void {
+    if (this.#loading !== undefined) return void this.#loading.then(() => this.segment(segment));
+    if (this.#state !== 'open') return;
+    const shelf = this.#shelfOf(segment.list, segment.name);
+    if (shelf?.add(segment) !== true) return;
+    const { init, gap, bytes, msn, name } = segment;
+    if (init !== undefined && !this.#inits.has(init.name)) {
+      this.#putInit(init.name, init.data);
+      this.#do(() => this.#options.files.write(init.name, [init.data]));
+    }
+    if (gap) this.#do(() => this.#note(segment));
+    else if (this.#disk.isOverloaded) this.#lose(shelf, msn, 'the disk is too slow');
+    else {
+      this.#unwritten.set(name, segment);
+      this.#disk.count(bytes);
+      this.#do(() => this.#store(shelf, segment));
+    }
+    this.#trim(shelf);
+  }
+
+  /** The publisher has left, or the playlists were concluded: no more segments come for now. */
+  end(): void {}
+
+  /** Whether a media playlist has a past. */
+  has(list: string): boolean {
+    return this.#shelves.get(list)?.past.empty === false;
+  }
+
+  /**
+   * Puts the past in front of a media playlist; leaves it as it is where there is none.
+   * @param present answers a form of the present playlist
+   * @param form of the result
+   */
+  before(list: string, present: (form: ChunklistForm) => Text, form: ChunklistForm): Text {
+    const past = this.#shelves.get(list)?.past;
+    const whole = present(form === 'legacy' ? 'legacy' : 'full').plain.toString();
+    const pieces = past && withPast(whole, past, { form, event: this.#options.event });
+    return pieces === undefined ? present(form) : new Text(pieces);
+  }
+
+  /** Finds a segment or an initialization of the past. */
+  media(name: string): Media | undefined {
+    const init = this.#inits.get(name);
+    if (init !== undefined) return init;
+    const { shape = '', msn = 0 } = numberedName(name) ?? {};
+    const shelf = this.#byShape.get(shape);
+    if (shelf?.past.has(msn) !== true) return undefined;
+    return this.#options.cache.get(this, name) ?? new StoredMedia(name, () => this.#read(shelf, msn));
+  }
+
+  /** Runs a step after all that was to be written so far. */
+  afterWrites(step: () => Promise<void>): void {
+    this.#do(step);
+  }
+
+  /** Resolves when all is written. The files stay. Idempotent. */
+  async close(): Promise<void> {
+    const isFirst = this.#state !== 'closed';
+    this.#state = 'closed';
+    await this.#loading;
+    await this.#steps;
+    if (!isFirst) return;
+    this.#options.cache.drop(this);
+    this.#disk.close();
+  }
+
+  /** Never rejects. */
+  async #load(): Promise<void> {
+    const { files } = this.#options;
+    try {
+      for (const [list, segments] of await files.load()) {
+        for (const entry of segments) this.#shelfOf(list, entry.name)?.add(entry);
+      }
+      for (const shelf of this.#shelves.values()) {
+        this.#trim(shelf);
+        for (const init of shelf.past.inits) this.#putInit(init, await files.read(init));
+      }
+    } catch (error) {
+      this.#fault(error);
+    }
+  }
+
+  #shelfOf(list: string, segment: string): Shelf | undefined {
+    const known = this.#shelves.get(list);
+    const shape = numberedName(segment)?.shape;
+    if (known !== undefined || shape === undefined) return known;
+    const shelf = new Shelf(list, shape, this.#options.query);
+    this.#shelves.set(list, shelf);
+    this.#byShape.set(shape, shelf);
+    return shelf;
+  }
+
+  #putInit(name: string, data: Buffer): void {
+    this.#inits.set(name, { kind: 'init', type: typeOf(name), body: [data] });
+  }
+
+  async #store(shelf: Shelf, segment: FollowedSegment): Promise<void> {
+    const { name, msn, bytes } = segment;
+    try {
+      if (!(await this.#hasRoom(shelf, msn))) return this.#lose(shelf, msn, 'the disk is full');
+      await this.#options.files.write(name, await segment.body());
+      await this.#note(segment);
+    } catch (error) {
+      this.#lose(shelf, msn, (error as Error).message);
+    } finally {
+      this.#unwritten.delete(name);
+      this.#disk.count(-bytes);
+    }
+  }
+
+  async #note(segment: FollowedSegment): Promise<void> {
+    await this.#options.files.note(segment.list, toEntry(segment));
+  }
+
+  #lose(shelf: Shelf, msn: number, reason: string): void {
+    shelf.past.markGap(msn);
+    this.#options.faults.count(`HLS: a segment is lost to players that rewind: ${reason}`);
+  }
+
+  /** Whether the disk has room for a segment. Where it has too little, older ones make room. */
+  async #hasRoom(shelf: Shelf, msn: number): Promise<boolean> {
+    const { files, minFree, event, onFull, log } = this.#options;
+    const now = performance.now();
+    if (now - this.#checkedAt >= FREE_CHECK_MS) {
+      this.#checkedAt = now;
+      const isShort = (await files.free()) < minFree;
+      if (isShort && !this.#isShort)
+        log.warn({ event: 'rewind.short', folder: files.folder }, 'too little disk space to rewind');
+      this.#isShort = isShort;
+    }
+    if (!this.#isShort) return true;
+    if (event) {
+      if (this.#state === 'open') this.#state = 'full';
+      onFull();
+      return false;
+    }
+    const before = Math.min(shelf.past.first + EARLY, msn);
+    const leaving = [...this.#leaving.splice(0).map(({ name }) => name), ...shelf.drop(before)];
+    for (const name of leaving) await files.remove(name);
+    return leaving.length > 0;
+  }
+
+  #trim(shelf: Shelf): void {
+    const { files, maxSeconds, event, log } = this.#options;
+    if (event) {
+      if (!this.#isLong && shelf.past.seconds > maxSeconds) {
+        this.#isLong = true;
+        log.warn({ event: 'rewind.long', seconds: maxSeconds }, 'a playlist of type EVENT is longer than MaxDuration');
+      }
+      return;
+    }
+    const now = performance.now();
+    for (const name of shelf.trim(maxSeconds)) this.#leaving.push({ name, until: now + GRACE_MS });
+    while (this.#leaving[0] !== undefined && this.#leaving[0].until <= now) {
+      const { name } = this.#leaving.shift() as { readonly name: string };
+      this.#do(() => files.remove(name));
+    }
+    if (files.hasOldJournals(shelf.name, shelf.past.first))
+      this.#do(() => files.removeJournals(shelf.name, shelf.past.first));
+    this.#forgetInits();
+  }
+
+  /** Removes initializations that no segment needs any more. */
+  #forgetInits(): void {
+    const lists = [...this.#shelves.values()];
+    if (this.#inits.size <= lists.length) return;
+    const used = new Set(lists.flatMap(({ past }) => [...past.inits]));
+    for (const name of this.#inits.keys()) {
+      if (used.has(name)) continue;
+      this.#inits.delete(name);
+      this.#do(() => this.#options.files.remove(name));
+    }
+  }
+
+  async #read(shelf: Shelf, msn: number): Promise<readonly Buffer[]> {
+    const name = shelf.nameOf(msn);
+    const waiting = this.#unwritten.get(name);
+    if (waiting !== undefined) return await waiting.body();
+    const { files, cache } = this.#options;
+    try {
+      const body = [await files.read(name)];
+      cache.put(this, name, { kind: 'segment', type: typeOf(name), body });
+      return body;
+    } catch (error) {
+      this.#lose(shelf, msn, (error as Error).message);
+      throw kilnError('fileNotFound');
+    }
+  }
+
+  /** Runs a step after those before it. */
+  #do(step: () => Promise<void>): void {
+    this.#steps = this.#steps.then(() => this.#disk.take(step)).catch((error: unknown) => this.#fault(error));
+  }
+
+  #fault(error: unknown): void {
+    this.#options.faults.count(`HLS: the folder for players that rewind: ${(error as Error).message}`);
+  }
+}
+
+/** A segment that is read from the disk when it is requested. */
+class StoredMedia implements Media {
+  readonly kind = 'segment';
+  readonly type: Media['type'];
+  body: readonly Buffer[] = [];
+  readonly #read: () => Promise<readonly Buffer[]>;
+
+  constructor(name: string, read: () => Promise<readonly Buffer[]>) {
+    this.type = typeOf(name);
+    this.#read = read;
+  }
+
+  async write(): Promise<void> {
+    this.body = await this.#read();
+  }
+}
+
+function typeOf(name: string): Media['type'] {
+  if (name.endsWith('.ts')) return 'ts';
+  return name.includes('_audio_') ? 'audio' : 'video';
+}
+
+function toEntry(segment: FollowedSegment): JournalEntry {
+  const { name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks, init } = segment;
+  return {
+    ...{ name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks },
+    ...(init && { init: { name: init.name } }),
+  };
+}

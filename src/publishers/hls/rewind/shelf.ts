@@ -1,0 +1,65 @@
+import { PastList } from './past-list.ts';
+import type { PastSegment } from './past-block.ts';
+
+/** File name up to the media sequence number, the number, and the rest. */
+const NUMBERED = /^([a-z]+_[^_]+_)(\d{1,15})(_.*)$/;
+
+/** Numbers in the file names of segments: those of one media playlist differ in nothing else. */
+export interface NumberedName {
+  /** The name without its number. */
+  readonly shape: string;
+  readonly msn: number;
+}
+
+/** Splits the file name of a segment; undefined for any other name. */
+export function numberedName(name: string): NumberedName | undefined {
+  const [, before, msn, after] = NUMBERED.exec(name) ?? [];
+  return msn === undefined ? undefined : { shape: `${before}*${after}`, msn: Number(msn) };
+}
+
+/** A media playlist with its past, and the names of its segments. */
+export class Shelf {
+  /** File name of the media playlist. */
+  readonly name: string;
+  readonly past: PastList;
+  readonly shape: string;
+
+  /** @param shape of the names of its segments @param query as of `PastList` */
+  constructor(name: string, shape: string, query: string) {
+    this.name = name;
+    this.shape = shape;
+    this.past = new PastList(query);
+  }
+
+  /** File name of a segment. */
+  nameOf(msn: number): string {
+    return this.shape.replace('*', String(msn));
+  }
+
+  /** As `PastList.add`. */
+  add(segment: PastSegment): boolean {
+    return this.past.add(segment);
+  }
+
+  /**
+   * Removes the oldest segments, but for a number of seconds.
+   * @returns their file names, those of gaps left out
+   */
+  trim(seconds: number): string[] {
+    const { past } = this;
+    let kept = past.seconds;
+    let first = past.first;
+    while (first < past.next - 1 && kept - past.duration(first) >= seconds) kept -= past.duration(first++);
+    return this.drop(first);
+  }
+
+  /** Removes the segments before a number. @returns as `trim` */
+  drop(before: number): string[] {
+    const { past } = this;
+    const names: string[] = [];
+    for (let msn = past.first; msn < Math.min(before, past.next); msn++)
+      if (past.has(msn)) names.push(this.nameOf(msn));
+    past.dropBefore(before);
+    return names;
+  }
+}

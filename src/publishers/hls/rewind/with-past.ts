@@ -1,0 +1,91 @@
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import { TextPiece } from '../answer/text.ts';
+import type { PastList } from './past-list.ts';
+
+/** Tags before the first segment: those that come first, and those that count segments and discontinuities before it. */
+const HEAD =
+  /^(#EXTM3U\n(?:#EXT-X-(?:VERSION|TARGETDURATION|SERVER-CONTROL|PART-INF):.*\n)*)#EXT-X-MEDIA-SEQUENCE:(\d+)\n(?:#EXT-X-DISCONTINUITY-SEQUENCE:(\d+)\n)?/;
+const TARGET = /^#EXT-X-TARGETDURATION:(\d+)$/m;
+/** A gap at the head of the segments. */
+const GAP_AT_HEAD =
+  /^(?:#EXT-X-(?:DISCONTINUITY|MAP:.*|PROGRAM-DATE-TIME:.*|DATERANGE:.*)\n)*#EXT-X-GAP\n#EXTINF:.*\n.+\n/;
+const MAP = /^((?:#EXT-X-(?:DISCONTINUITY|DATERANGE:.*)\n)*)#EXT-X-MAP:URI="([^"]*)"\n/;
+/** Target durations from the end of the playlist beyond which a delta update may skip segments (RFC 8216bis 4.4.3.8). */
+const SKIP_UNTIL_TARGETS = 6;
+/** EXT-X-SKIP needs it (RFC 8216bis 8). */
+const SKIP_VERSION = 9;
+
+export interface PastOptions {
+  /** Delta updates leave out older segments. */
+  readonly form: ChunklistForm;
+  /** No segment leaves the playlist (`EXT-X-PLAYLIST-TYPE:EVENT`). */
+  readonly event: boolean;
+}
+
+/**
+ * Puts the segments of the past in front of a media playlist. Delta updates are offered for a playlist that players may reload with
+ * delivery directives (RFC 8216bis 6.2.5.1).
+ * @param list the present playlist: with all its segments, also for a delta update
+ * @param past of the same media playlist
+ * @returns undefined where there is nothing to put in front
+ */
+export function withPast(list: string, past: PastList, { form, event }: PastOptions): TextPiece[] | undefined {
+  const [head, tags = '', number = '0'] = HEAD.exec(list) ?? [];
+  if (head === undefined || past.empty) return undefined;
+  const msn = Number(number);
+  const { first, next } = past;
+  // numbers in between would be missing
+  if (first >= msn || next < msn) return undefined;
+  const { rest, from } = afterGaps(list.slice(head.length), msn, past);
+  const target = Number(TARGET.exec(tags)?.[1] ?? 0);
+  const isSkippable = tags.includes('CAN-BLOCK-RELOAD=YES');
+  const skipped = form === 'delta' && isSkippable ? skippable(past, from, rest, target) : 0;
+  const shown = first + skipped;
+  const sequence = past.discontinuitySequence(first);
+  let text = isSkippable ? offeringSkips(tags, target) : tags;
+  if (event) text += '#EXT-X-PLAYLIST-TYPE:EVENT\n';
+  text += `#EXT-X-MEDIA-SEQUENCE:${first}\n`;
+  if (sequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${sequence}\n`;
+  if (skipped > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}\n`;
+  const init = from > shown ? past.init(from - 1) : undefined;
+  return [text, ...past.pieces(shown, from), withoutMap(rest, init)].map(toPiece);
+}
+
+/** Leaves out gaps at the head of a playlist whose segments the past has. The initialization that they name stays in force. */
+function afterGaps(segments: string, msn: number, past: PastList): { rest: string; from: number } {
+  let [rest, from, map] = [segments, msn, ''];
+  for (let gap = GAP_AT_HEAD.exec(rest); gap !== null && past.has(from); gap = GAP_AT_HEAD.exec(rest)) {
+    map = /^#EXT-X-MAP:.*\n/m.exec(gap[0])?.[0] ?? map;
+    rest = rest.slice(gap[0].length);
+    from++;
+  }
+  return { rest: MAP.test(rest) ? rest : map + rest, from };
+}
+
+/** Removes the first EXT-X-MAP if it names an initialization that is in force already. */
+function withoutMap(segments: string, init: string | undefined): string {
+  if (init === undefined) return segments;
+  return segments.replace(MAP, (all, before: string, uri: string) =>
+    uri.replace(/\?.*$/, '') === init ? before : all,
+  );
+}
+
+function offeringSkips(tags: string, target: number): string {
+  if (tags.includes('CAN-SKIP-UNTIL=')) return tags;
+  return tags
+    .replace(/^#EXT-X-VERSION:\d+/m, `#EXT-X-VERSION:${SKIP_VERSION}`)
+    .replace(/^(#EXT-X-SERVER-CONTROL:.*)$/m, `$1,CAN-SKIP-UNTIL=${SKIP_UNTIL_TARGETS * target}`);
+}
+
+/** Number of segments of the past that end before the skip boundary. */
+function skippable(past: PastList, until: number, rest: string, target: number): number {
+  let behind = 0;
+  for (const [, seconds] of rest.matchAll(/^#EXTINF:([\d.]+)/gm)) behind += Number(seconds);
+  let shown = until;
+  while (shown > past.first && behind < SKIP_UNTIL_TARGETS * target) behind += past.duration(--shown);
+  return shown - past.first;
+}
+
+function toPiece(text: string | TextPiece): TextPiece {
+  return typeof text === 'string' ? new TextPiece(Buffer.from(text)) : text;
+}

@@ -1,0 +1,240 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { createLogger, FaultLog } from '../../../../../src/log/log.ts';
+import { MediaCache } from '../../../../../src/publishers/hls/answer/media-cache.ts';
+import type { Media } from '../../../../../src/publishers/hls/answer/played-stream.ts';
+import type { FollowedSegment } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
+import { Text } from '../../../../../src/publishers/hls/answer/text.ts';
+import { Rewind, type RewindOptions } from '../../../../../src/publishers/hls/rewind/rewind.ts';
+import { RunFiles } from '../../../../../src/publishers/hls/rewind/run-files.ts';
+
+const LIST = 'chunklist_0_video_abcdefgh_llhls.m3u8';
+const INIT = 'init_0_video_abcdefgh_llhls.m4s';
+const nameOf = (msn: number): string => `seg_0_${msn}_video_abcdefgh_llhls.m4s`;
+
+function segment(msn: number, more: Partial<FollowedSegment> = {}): FollowedSegment {
+  const body = [Buffer.from(`media of `), Buffer.from(String(msn))];
+  return {
+    list: LIST,
+    name: nameOf(msn),
+    msn,
+    duration: 2,
+    wallClock: msn * 2000,
+    discontinuity: false,
+    discontinuitySequence: 0,
+    gap: false,
+    breaks: '',
+    breaksBefore: '',
+    bytes: 10,
+    init: { name: INIT, data: Buffer.from('init') },
+    body: () => body,
+    ...more,
+  };
+}
+
+async function temporary(t: ExecutionContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-rewind-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, 'run');
+}
+
+async function open(t: ExecutionContext, folder: string, more: Partial<RewindOptions> = {}) {
+  const log = createLogger('silent');
+  const faults = new FaultLog(log);
+  const rewind = new Rewind({
+    files: new RunFiles(folder),
+    maxSeconds: 3600,
+    event: false,
+    minFree: 0,
+    query: '',
+    cache: new MediaCache(1e6),
+    onFull: () => t.fail('it is full'),
+    log,
+    faults,
+    ...more,
+  });
+  t.teardown(async () => {
+    await rewind.close();
+    faults.close();
+  });
+  await rewind.loading;
+  return { rewind, faults, written: () => new Promise<void>((done) => rewind.afterWrites(async () => done())) };
+}
+
+/** The media playlist of a window that begins with a segment. */
+const window = (msn: number): Text => new Text(`#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:${msn}\n`);
+
+function listed(rewind: Rewind, before: number): { msn: number; gap: boolean }[] {
+  const text = rewind.before(LIST, () => window(before), 'full').plain.toString();
+  return [...text.matchAll(/(#EXT-X-GAP\n)?#EXTINF:.*\nseg_0_(\d+)_/g)].map(([, gap, msn]) => ({
+    msn: Number(msn),
+    gap: gap !== undefined,
+  }));
+}
+
+const there = (...numbers: number[]) => numbers.map((msn) => ({ msn, gap: false }));
+
+async function mediaOf(rewind: Rewind, name: string): Promise<string | undefined> {
+  const media: Media | undefined = rewind.media(name);
+  await media?.write?.();
+  return media && Buffer.concat([...media.body]).toString();
+}
+
+test('segments are listed, are served from memory until they are on the disk, and then from there', async (t) => {
+  const folder = await temporary(t);
+  const { rewind, written } = await open(t, folder);
+  for (const msn of [0, 1, 2]) rewind.segment(segment(msn));
+  t.deepEqual(listed(rewind, 3), there(0, 1, 2));
+  t.is(await mediaOf(rewind, nameOf(1)), 'media of 1');
+  await written();
+  t.is(await readFile(join(folder, nameOf(2)), 'utf8'), 'media of 2');
+  t.is(await mediaOf(rewind, nameOf(2)), 'media of 2');
+  t.is(await mediaOf(rewind, INIT), 'init');
+  t.is(rewind.media(nameOf(3)), undefined);
+  t.is(rewind.media('seg_1_1_video_abcdefgh_llhls.m4s'), undefined);
+  t.is(rewind.media('chunklist'), undefined);
+});
+
+test('another run of the server finds what is on the disk, and goes on after it', async (t) => {
+  const folder = await temporary(t);
+  const first = await open(t, folder);
+  for (const msn of [0, 1, 2]) first.rewind.segment(segment(msn));
+  await first.rewind.close();
+  first.rewind.segment(segment(3));
+  const { rewind, written } = await open(t, folder);
+  t.deepEqual(listed(rewind, 3), there(0, 1, 2));
+  rewind.segment(segment(5, { discontinuity: true, discontinuitySequence: 0 }));
+  await written();
+  t.deepEqual(listed(rewind, 6), [...there(0, 1, 2), { msn: 3, gap: true }, { msn: 4, gap: true }, ...there(5)]);
+  t.is(await mediaOf(rewind, nameOf(0)), 'media of 0');
+  t.is(await mediaOf(rewind, INIT), 'init');
+});
+
+test('a journal whose last line was cut off, damaged lines, and files that are gone', async (t) => {
+  const folder = await temporary(t);
+  const first = await open(t, folder);
+  for (const msn of [0, 1, 2, 3]) first.rewind.segment(segment(msn));
+  await first.rewind.close();
+  const [journal = ''] = (await readdir(folder)).filter((name) => name.endsWith('.journal'));
+  const lines = (await readFile(join(folder, journal), 'utf8')).split('\n');
+  const foreign = { ...JSON.parse(lines[1] as string), name: '../../etc/passwd' };
+  await writeFile(
+    join(folder, journal),
+    [lines[0], '{"name":"../x"}', 'no JSON', JSON.stringify(foreign), lines[2], lines[3]?.slice(0, 40)].join('\n'),
+  );
+  await unlink(join(folder, nameOf(0)));
+  const { rewind, faults } = await open(t, folder);
+  t.deepEqual(listed(rewind, 3), [{ msn: 0, gap: true }, { msn: 1, gap: true }, ...there(2)]);
+  t.is(faults.latest, undefined);
+});
+
+test('segments older than the limit leave the playlist', async (t) => {
+  const { rewind } = await open(t, await temporary(t), { maxSeconds: 6 });
+  for (let msn = 0; msn < 10; msn++) rewind.segment(segment(msn));
+  t.deepEqual(listed(rewind, 10), there(7, 8, 9));
+});
+
+test('of a playlist of type EVENT nothing leaves', async (t) => {
+  const { rewind } = await open(t, await temporary(t), { maxSeconds: 6, event: true });
+  for (let msn = 0; msn < 10; msn++) rewind.segment(segment(msn));
+  t.is(listed(rewind, 10).length, 10);
+});
+
+test('a segment that cannot be written is a gap, and those after it are not', async (t) => {
+  const folder = await temporary(t);
+  const { rewind, written, faults } = await open(t, folder);
+  rewind.segment(segment(0, { body: () => Promise.reject(new Error('no media')) }));
+  rewind.segment(segment(1));
+  await written();
+  t.deepEqual(listed(rewind, 2), [{ msn: 0, gap: true }, ...there(1)]);
+  t.regex(faults.latest ?? '', /no media/);
+});
+
+test('a folder that cannot be made costs the past only', async (t) => {
+  const folder = await temporary(t);
+  await writeFile(folder, 'a file');
+  const { rewind, written, faults } = await open(t, folder);
+  rewind.segment(segment(0));
+  await written();
+  t.deepEqual(listed(rewind, 1), [{ msn: 0, gap: true }]);
+  t.regex(faults.latest ?? '', /ENOTDIR|EEXIST/);
+});
+
+test('a file that is gone, or became a link, is not served, and is a gap from then on', async (t) => {
+  const folder = await temporary(t);
+  const { rewind, written } = await open(t, folder);
+  for (const msn of [0, 1, 2]) rewind.segment(segment(msn));
+  await written();
+  await unlink(join(folder, nameOf(0)));
+  await unlink(join(folder, nameOf(1)));
+  await symlink('/etc/hostname', join(folder, nameOf(1)));
+  for (const msn of [0, 1]) await t.throwsAsync(mediaOf(rewind, nameOf(msn)), { code: 'fileNotFound' });
+  t.deepEqual(listed(rewind, 3), [{ msn: 0, gap: true }, { msn: 1, gap: true }, ...there(2)]);
+  t.is(rewind.media(nameOf(0)), undefined);
+});
+
+test('a disk with too little room: older segments leave early', async (t) => {
+  const folder = await temporary(t);
+  const before = await open(t, folder);
+  for (let msn = 0; msn < 6; msn++) before.rewind.segment(segment(msn));
+  await before.rewind.close();
+  const { rewind, written } = await open(t, folder, { minFree: Number.MAX_SAFE_INTEGER });
+  rewind.segment(segment(6));
+  await written();
+  t.deepEqual(listed(rewind, 7), there(2, 3, 4, 5, 6));
+  t.false((await readdir(folder)).includes(nameOf(1)));
+  for (const msn of [7, 8, 9, 10]) {
+    rewind.segment(segment(msn));
+    await written();
+  }
+  t.deepEqual(listed(rewind, 11), there(10));
+});
+
+test('a disk with too little room and nothing to remove', async (t) => {
+  const { rewind, written, faults } = await open(t, await temporary(t), { minFree: Number.MAX_SAFE_INTEGER });
+  rewind.segment(segment(0));
+  await written();
+  t.deepEqual(listed(rewind, 1), [{ msn: 0, gap: true }]);
+  t.regex(faults.latest ?? '', /the disk is full/);
+});
+
+test('a disk with too little room ends a playlist of type EVENT', async (t) => {
+  const folder = await temporary(t);
+  await mkdir(folder);
+  let ended = 0;
+  const { rewind, written } = await open(t, folder, {
+    minFree: Number.MAX_SAFE_INTEGER,
+    event: true,
+    onFull: () => ended++,
+  });
+  rewind.segment(segment(0));
+  await written();
+  rewind.segment(segment(1));
+  await written();
+  t.is(ended, 1);
+});
+
+test('files of others in the folder stay', async (t) => {
+  const folder = await temporary(t);
+  const { rewind, written } = await open(t, folder);
+  rewind.segment(segment(0));
+  await written();
+  await writeFile(join(folder, 'notes.txt'), 'mine');
+  await rewind.close();
+  await new RunFiles(folder).removeAll();
+  t.deepEqual(await readdir(folder), ['notes.txt']);
+});
+
+test('an initialization that no segment needs any more is removed', async (t) => {
+  const folder = await temporary(t);
+  const { rewind, written } = await open(t, folder, { maxSeconds: 4 });
+  rewind.segment(segment(0));
+  const init = { name: 'init_0_video_abcdefgh_v1_llhls.m4s', data: Buffer.from('other') };
+  for (let msn = 1; msn < 6; msn++) rewind.segment(segment(msn, { init }));
+  await written();
+  t.is(rewind.media(INIT), undefined);
+  t.is(await mediaOf(rewind, init.name), 'other');
+  t.false((await readdir(folder)).includes(INIT));
+});

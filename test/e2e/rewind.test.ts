@@ -1,0 +1,111 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { publishPattern } from '../support/media/ffmpeg.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { Kiln } from '../support/server/kiln.ts';
+import { until } from '../support/time/until.ts';
+
+const WINDOW = '<SegmentDuration>1</SegmentDuration><SegmentCount>3</SegmentCount>';
+
+async function start(t: ExecutionContext, folder: string, more = ''): Promise<Kiln> {
+  const dvr = `<DVR><Enable>true</Enable><TempStoragePath>${folder}</TempStoragePath><MaxDuration>600</MaxDuration>${more}</DVR>`;
+  const kiln = await Kiln.start({ llhls: `<ChunkDuration>0.25</ChunkDuration>${WINDOW}${dvr}`, hls: WINDOW + dvr });
+  t.teardown(() => kiln.stop());
+  return kiln;
+}
+
+async function temporary(t: ExecutionContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-rewind-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+async function text(url: string): Promise<string> {
+  const answer = await fetch(url);
+  return answer.ok ? await answer.text() : '';
+}
+
+/** Media playlists of a master playlist. */
+async function listsOf(master: string): Promise<string[]> {
+  return await until('the master playlist', async () => {
+    const uris = urisOf(await text(master), master);
+    return uris.length > 0 && uris;
+  });
+}
+
+const numbersIn = (list: string): number[] => [...list.matchAll(/^seg_[^_]+_(\d+)_/gm)].map(([, msn]) => Number(msn));
+
+async function grown(list: string, segments: number): Promise<string> {
+  return await until(`${segments} segments`, async () => {
+    const playlist = await text(list);
+    return numbersIn(playlist).length >= segments && playlist;
+  });
+}
+
+test('players rewind over LL-HLS and HLS, and see the live edge alone if they ask for it', async (t) => {
+  const kiln = await start(t, await temporary(t));
+  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  t.teardown(() => publisher.stop());
+  for (const master of ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8']) {
+    const lists = await listsOf(kiln.httpUrl(master));
+    for (const url of lists) {
+      const playlist = await grown(url, 8);
+      t.regex(playlist, /^#EXT-X-MEDIA-SEQUENCE:0$/m);
+      t.deepEqual(
+        numbersIn(playlist),
+        numbersIn(playlist).map((_, index) => index),
+      );
+      const edge = await text(`${url}${url.includes('?') ? '&' : '?'}_HLS_rewind=NO`);
+      t.true(numbersIn(edge).length < numbersIn(playlist).length);
+      t.true((numbersIn(edge)[0] ?? 0) > 0);
+      const [first = ''] = urisOf(playlist, url).filter((uri) => uri.includes('seg_'));
+      const segment = await fetch(first);
+      t.is(segment.status, 200);
+      t.true((await segment.arrayBuffer()).byteLength > 1000);
+    }
+  }
+});
+
+test('after the server was killed, and its publisher has come back, players rewind to the segments before', async (t) => {
+  const folder = await temporary(t);
+  const kiln = await start(t, folder);
+  const publish = () => publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  let publisher = publish();
+  t.teardown(() => publisher.stop());
+  const before = new Map<string, Buffer>();
+  for (const master of ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8']) {
+    for (const url of await listsOf(kiln.httpUrl(master))) {
+      for (const uri of urisOf(await grown(url, 6), url).filter((name) => /(seg|init)_/.test(name)))
+        before.set(new URL(uri).pathname.replace(/.*\//, ''), Buffer.from(await (await fetch(uri)).arrayBuffer()));
+    }
+  }
+  await kiln.restart({});
+  await publisher.stop();
+  publisher = publish();
+  let checked = 0;
+  for (const master of ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8']) {
+    for (const url of await listsOf(kiln.httpUrl(master))) {
+      const playlist = await until('segments after the discontinuity', async () => {
+        const list = await text(url);
+        return /#EXT-X-DISCONTINUITY\n(.*\n)*.*seg_/.test(list) && list;
+      });
+      t.regex(playlist, /^#EXT-X-MEDIA-SEQUENCE:0$/m);
+      const numbers = numbersIn(playlist);
+      t.deepEqual(
+        numbers,
+        numbers.map((_, index) => index),
+      );
+      for (const uri of urisOf(playlist, url)) {
+        const known = before.get(new URL(uri).pathname.replace(/.*\//, ''));
+        if (known === undefined) continue;
+        const answer = await fetch(uri);
+        t.is(answer.status, 200, uri);
+        t.true(known.equals(Buffer.from(await answer.arrayBuffer())), uri);
+        checked++;
+      }
+    }
+  }
+  t.true(checked >= 18, `${checked} files`);
+});

@@ -1,0 +1,149 @@
+import test from 'ava';
+import { PastList } from '../../../../../src/publishers/hls/rewind/past-list.ts';
+import type { PastSegment } from '../../../../../src/publishers/hls/rewind/past-block.ts';
+
+const DAY = Date.UTC(2026, 0, 1);
+const INIT = 'init_5_video_abcdefgh_llhls.m4s';
+
+function segment(msn: number, more: Partial<PastSegment> = {}): PastSegment {
+  return {
+    name: `seg_5_${msn}_video_abcdefgh_llhls.m4s`,
+    msn,
+    duration: 2,
+    wallClock: DAY + msn * 2000,
+    discontinuity: false,
+    discontinuitySequence: 0,
+    gap: false,
+    breaks: '',
+    init: { name: INIT },
+    ...more,
+  };
+}
+
+function listOf(segments: Iterable<PastSegment>, query = ''): PastList {
+  const list = new PastList(query);
+  for (const each of segments) list.add(each);
+  return list;
+}
+
+function* range(from: number, to: number): Generator<PastSegment> {
+  for (let msn = from; msn < to; msn++) yield segment(msn);
+}
+
+const text = (list: PastList, from: number, to: number): string =>
+  list
+    .pieces(from, to)
+    .map(({ plain }) => plain.toString())
+    .join('');
+
+const numbers = (lines: string): number[] => [...lines.matchAll(/^seg_5_(\d+)_/gm)].map(([, msn]) => Number(msn));
+
+test('lines of a segment, the first with its initialization', (t) => {
+  const list = listOf([segment(7), segment(8, { breaks: '#EXT-X-CUE-IN\n', gap: true })], '?key=1');
+  t.is(
+    text(list, 7, 9),
+    `#EXT-X-MAP:URI="${INIT}?key=1"\n` +
+      '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:14.000Z\n#EXTINF:2.000000,\nseg_5_7_video_abcdefgh_llhls.m4s?key=1\n' +
+      '#EXT-X-CUE-IN\n#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:16.000Z\n#EXT-X-GAP\n' +
+      '#EXTINF:2.000000,\nseg_5_8_video_abcdefgh_llhls.m4s?key=1\n',
+  );
+});
+
+test('another initialization follows the discontinuity, wherever the lines begin', (t) => {
+  const other = { discontinuity: true, init: { name: 'init_5_v1.m4s' } };
+  const list = listOf([segment(0), segment(1, other), segment(2, { init: { name: 'init_5_v1.m4s' } })]);
+  const change = '#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI="init_5_v1.m4s"\n#EXT-X-PROGRAM-DATE-TIME';
+  t.true(text(list, 0, 3).includes(`seg_5_0_video_abcdefgh_llhls.m4s\n${change}`));
+  t.true(text(list, 1, 3).startsWith(change));
+  t.true(text(list, 2, 3).startsWith('#EXT-X-MAP:URI="init_5_v1.m4s"\n#EXT-X-PROGRAM-DATE-TIME'));
+  t.is(text(list, 0, 3).split('EXT-X-MAP').length, 3);
+});
+
+test('a list of MPEG-TS has no initialization', (t) => {
+  const list = listOf([segment(0, { init: undefined, name: 'seg_abc_0_hls.ts' })]);
+  t.is(text(list, 0, 1), '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00.000Z\n#EXTINF:2.000000,\nseg_abc_0_hls.ts\n');
+});
+
+test('thousands of segments: numbers, seconds, and any range of the lines', (t) => {
+  const list = listOf(range(100, 3000));
+  t.deepEqual([list.first, list.next, list.seconds], [100, 3000, 5800]);
+  for (const [from, to] of [
+    [100, 101],
+    [355, 357],
+    [356, 612],
+    [400, 2999],
+    [2999, 3000],
+    [500, 500],
+  ] as const) {
+    t.deepEqual(
+      numbers(text(list, from, to)),
+      Array.from({ length: to - from }, (_, index) => from + index),
+    );
+  }
+});
+
+test('old segments are dropped', (t) => {
+  const list = listOf(range(0, 1000));
+  list.dropBefore(300);
+  t.deepEqual([list.first, list.next, list.seconds, list.empty], [300, 1000, 1400, false]);
+  t.false(list.has(299));
+  t.true(list.has(300));
+  t.true(text(list, 0, 1000).startsWith(`#EXT-X-MAP:URI="${INIT}"\n#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:10:00.000Z`));
+  list.dropBefore(5000);
+  t.deepEqual([list.first, list.next, list.seconds, list.empty], [1000, 1000, 0, true]);
+  t.true(list.add(segment(1000)));
+  t.is(list.first, 1000);
+});
+
+test('segments that it has are ignored, numbers that were left out are gaps', (t) => {
+  const list = listOf([...range(0, 3), segment(5, { discontinuity: true, discontinuitySequence: 1 })]);
+  t.false(list.add(segment(2)));
+  t.deepEqual([list.first, list.next], [0, 6]);
+  t.deepEqual(
+    [0, 1, 2, 3, 4, 5].map((msn) => list.has(msn)),
+    [true, true, true, false, false, true],
+  );
+  t.is(
+    text(list, 3, 5),
+    `#EXT-X-MAP:URI="${INIT}"\n` +
+      '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:06.000Z\n#EXT-X-GAP\n#EXTINF:2.000000,\nseg_5_3_video_abcdefgh_llhls.m4s\n' +
+      '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:08.000Z\n#EXT-X-GAP\n#EXTINF:2.000000,\nseg_5_4_video_abcdefgh_llhls.m4s\n',
+  );
+  t.is(list.discontinuitySequence(4), 0);
+  t.is(list.discontinuitySequence(5), 1);
+});
+
+test('a hole that is too long begins the list anew', (t) => {
+  const list = listOf([...range(0, 3), segment(5000)]);
+  t.deepEqual([list.first, list.next, list.seconds], [5000, 5001, 2]);
+});
+
+test('a segment whose media is lost becomes a gap, and the lines around it stay', (t) => {
+  const list = listOf([...range(0, 300)]);
+  const before = list.pieces(0, 300).map(({ plain }) => plain.toString());
+  const there = list.pieces(0, 300);
+  for (const msn of [0, 100, 255, 256, 299, 100]) list.markGap(msn);
+  list.markGap(5000);
+  const lines = text(list, 0, 300);
+  t.deepEqual(
+    [...lines.matchAll(/#EXT-X-GAP\n#EXTINF:2.000000,\nseg_5_(\d+)_/g)].map(([, msn]) => Number(msn)),
+    [0, 100, 255, 256, 299],
+  );
+  t.is(lines.replaceAll('#EXT-X-GAP\n', ''), before.join(''));
+  t.deepEqual(
+    there.map(({ plain }) => plain.toString()),
+    before,
+  );
+  t.false(list.has(100));
+});
+
+test('the lines of a full block are compressed once', async (t) => {
+  const list = listOf(range(0, 600));
+  const deflated = await Promise.all(list.pieces(0, 600).map((piece) => piece.deflated()));
+  list.add(segment(600));
+  const again = await Promise.all(list.pieces(0, 601).map((piece) => piece.deflated()));
+  // the first piece is the initialization
+  t.is(again[1], deflated[1]);
+  t.is(again[2], deflated[2]);
+  t.not(again[3], deflated[3]);
+});
