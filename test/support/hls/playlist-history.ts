@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import HLS from 'hls-parser';
 import { inPlace } from './playlist-uris.ts';
 import { checkMasterPlaylist, childrenOf } from '../playlist-rules/master-rules.ts';
 import { checkDelta, checkReloads } from '../playlist-rules/reload-rules.ts';
@@ -96,7 +97,21 @@ export class PlaylistHistory {
       ...judged.flatMap(({ child, findings }) => faults(findings, except).map((one) => `${nameOf(child.uri)}: ${one}`)),
       ...faults([...this.#deltas, ...others.flatMap(({ findings }) => findings)], except),
       ...faults(checkRenditions(masters.at(-1) ?? '', renditions), except),
+      ...new Set([...masters, ...children.flatMap(({ full }) => full)].flatMap(secondOpinion)),
     ];
+  }
+}
+
+/** What hls-parser objects to. */
+function secondOpinion(text: string): string[] {
+  HLS.setOptions({ strictMode: true });
+  try {
+    HLS.parse(text);
+    return [];
+  } catch (error) {
+    const { message } = error as Error;
+    // it counts segments there, one that only a hint names too, not seconds: see `part-old`
+    return message.includes('Remove EXT-X-PART tags') ? [] : [`hls-parser: ${message}`];
   }
 }
 

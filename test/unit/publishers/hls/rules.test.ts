@@ -1,7 +1,11 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
 import type { Track } from '../../../../src/core/track.ts';
+import { seeded } from '../../codecs/vectors.ts';
 import { openLlhlsNode } from '../../../support/hls/llhls-nodes.ts';
 import { PlaylistHistory } from '../../../support/hls/playlist-history.ts';
 import {
@@ -34,9 +38,10 @@ const STEP = 0.4;
 const FIRST_LOOK = 3;
 
 /** A node, whose stream's playlists of LL-HLS and HLS with MPEG-TS are looked at after each step. */
-async function open(t: ExecutionContext) {
+async function open(t: ExecutionContext, more: object = {}) {
   virtualTime(t);
-  const node = await openLlhlsNode(t, MemoryCluster.create(t, 1), 'a', { llhls: LLHLS, hls: HLS });
+  const setup = { llhls: { ...LLHLS, ...more }, hls: { ...HLS, ...more } };
+  const node = await openLlhlsNode(t, MemoryCluster.create(t, 1), 'a', setup);
   const get = async (url: string) => {
     const { statusCode, body } = await node.get(url);
     return statusCode === 200 ? body : undefined;
@@ -97,12 +102,14 @@ test('playlists of a steady stream break no rule of HLS', async (t) => {
   t.deepEqual(broken(), []);
 });
 
+const cue = (seconds: number, told: object) =>
+  eventPacket(CUE, Math.round(seconds * CUE.timebase.den), Buffer.from(JSON.stringify(told)));
+const splice = (seconds: number, section: Buffer) =>
+  eventPacket(SCTE35, Math.round(seconds * SCTE35.timebase.den), section);
+
 test('playlists with splices and cues break no rule of HLS', async (t) => {
   const { publish, broken } = await open(t);
   const { advance } = await publish();
-  const cue = (seconds: number, told: object) =>
-    eventPacket(CUE, seconds * CUE.timebase.den, Buffer.from(JSON.stringify(told)));
-  const splice = (seconds: number, section: Buffer) => eventPacket(SCTE35, seconds * SCTE35.timebase.den, section);
   await advance(6, { events: [splice(6, spliceInsert({ eventId: 1, out: true, duration: 8 }))] });
   await advance(12, { events: [splice(12, spliceInsert({ eventId: 1, out: false }))] });
   await advance(16, { events: [cue(16, { cueType: 'out', duration: 3990 })] });
@@ -159,3 +166,49 @@ test('playlists whose key frames come to be further apart break no rule of HLS, 
   await advance(60, { gop: 150 });
   t.deepEqual(broken('target-duration-changed'), []);
 });
+
+test('playlists that reach back to segments on the disk break no rule of HLS', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kiln-rules-'));
+  t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
+  const { publish, broken, look } = await open(t, { dvr: { enable: true, tempStoragePath: folder, maxDuration: 30 } });
+  const first = await publish();
+  await first.advance(50);
+  first.input.close('the connection was lost');
+  await look();
+  const second = await publish();
+  await second.advance(20);
+  t.deepEqual(broken(), []);
+});
+
+for (const seed of [1, 2, 3])
+  test(`playlists of made-up stream ${seed} break no rule of HLS`, async (t) => {
+    const { publish, broken } = await open(t);
+    const random = seeded(seed);
+    const one = <T>(...those: readonly [T, ...T[]]): T => those[Math.floor(random() * those.length)] ?? those[0];
+    let { input, advance } = await publish();
+    let at = 0;
+    let gop = 60;
+    const goOn = async (events: readonly Packet[] = []) =>
+      advance((at += 1 + Math.round(90 * random()) / 10), { gop, events });
+    await goOn();
+    for (let step = 0; step < 8; step++) {
+      const what = one('splice', 'cue', 'key frames', 'return');
+      const out = random() < 0.7;
+      const duration = Math.ceil(8 * random());
+      if (what === 'splice')
+        await goOn([splice(at, spliceInsert({ eventId: one(1, 2), out, duration, autoReturn: one(true, false) }))]);
+      if (what === 'cue') await goOn([cue(at, { cueType: out ? 'out' : 'in', duration: duration * 990 })]);
+      if (what === 'key frames') {
+        gop = one(25, 30, 45, 50, 60, 75, 120);
+        await goOn();
+      }
+      if (what === 'return') {
+        input.close('the connection was lost');
+        await delay(duration * 1000);
+        ({ input, advance } = await publish());
+        at = 0;
+        await goOn();
+      }
+    }
+    t.deepEqual(broken('target-duration-changed'), []);
+  });
