@@ -69,8 +69,8 @@ function checkLowLatency(playlist: MediaPlaylist, report: Report): void {
   if (inf !== undefined && partHoldBack === undefined) report('part-hold-back-missing', inf.at, 'EXT-X-PART-INF');
   if (partHoldBack !== undefined) {
     const found = `${partHoldBack} with parts of ${target}`;
-    if (partHoldBack < 2 * target) report('part-hold-back-low', control, found);
-    else if (partHoldBack < 3 * target) report('part-hold-back-short', control, found);
+    if (isLess(partHoldBack, 2 * target)) report('part-hold-back-low', control, found);
+    else if (isLess(partHoldBack, 3 * target)) report('part-hold-back-short', control, found);
   }
   if (holdBack !== undefined && holdBack < 3 * targetDuration) report('hold-back-low', control, `${holdBack}`);
   if (skipUntil !== undefined && skipUntil < 6 * targetDuration) report('skip-boundary-low', control, `${skipUntil}`);
@@ -87,6 +87,11 @@ function checkLowLatency(playlist: MediaPlaylist, report: Report): void {
     const uri = attributes.get('URI') ?? '';
     if (/^[a-z][a-z\d+.-]*:/i.test(uri)) report('report-absolute', at, uri);
   }
+}
+
+/** Whether a decimal number is less than a product of one, which may be off by its last bit. */
+function isLess(value: number, product: number): boolean {
+  return value < product - 1e-9;
 }
 
 function checkSkip(playlist: MediaPlaylist, report: Report): void {
@@ -181,6 +186,6 @@ function checkParts(playlist: MediaPlaylist, report: Report): void {
 function checkPart({ at, duration, independent, gap }: Part, next: Part | undefined, target: number, report: Report) {
   if (duration > target) report('part-too-long', at, `${duration} with parts of ${target}`);
   const isExcepted = independent || gap || next === undefined || next.gap;
-  if (!isExcepted && target < Infinity && duration < LEAST_PART * target)
+  if (!isExcepted && target < Infinity && isLess(duration, LEAST_PART * target))
     report('part-too-short', at, `${duration} with parts of ${target}`);
 }

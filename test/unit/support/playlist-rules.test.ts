@@ -354,3 +354,12 @@ test('faults are what MUST not be, each once, without those that are known', (t)
   t.is(found.length, 1);
   t.regex(found[0] ?? '', /^control-character \(4\.1\), line 14: no byte order mark.*seg/);
 });
+
+test('products of decimal numbers are compared as such', (t) => {
+  const text = edited(LIVE, [
+    ['PART-HOLD-BACK=3', 'PART-HOLD-BACK=3.006'],
+    ['PART-TARGET=1', 'PART-TARGET=1.002'],
+  ]);
+  t.true(3.006 < 3 * 1.002);
+  t.deepEqual(checkMediaPlaylist(text), []);
+});
