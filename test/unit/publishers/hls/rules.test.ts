@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import type { Packet } from '../../../../src/core/packet.ts';
-import type { Track } from '../../../../src/core/track.ts';
+import type { Playlist } from '../../../../src/core/playlist.ts';
+import type { AudioTrack, Track, VideoTrack } from '../../../../src/core/track.ts';
 import { seeded } from '../../codecs/vectors.ts';
 import { openLlhlsNode } from '../../../support/hls/llhls-nodes.ts';
 import { PlaylistHistory } from '../../../support/hls/playlist-history.ts';
@@ -30,6 +31,19 @@ const AUDIO = audioTrack();
 const SCTE35 = dataTrack({ codec: 'SCTE35' });
 const CUE = dataTrack({ id: 1025, codec: 'CUE' });
 const TRACKS = [VIDEO, AUDIO, SCTE35, CUE];
+const SMALL = videoTrack({ id: 2, name: 'small', bypass: false, width: 320, height: 180, bitrate: 300_000 });
+const GERMAN = audioTrack({ id: 3, name: AUDIO.name, language: 'de' });
+const LADDER: Playlist = {
+  name: 'ladder',
+  fileName: 'ladder',
+  renditions: [
+    { name: 'high', videoVariantName: VIDEO.name, audioVariantName: AUDIO.name },
+    { name: 'low', videoVariantName: 'small', audioVariantName: AUDIO.name },
+  ],
+  options: { webrtcAutoAbr: true, webrtcAudioOnlyFallback: false, hlsChunklistPathDepth: 0, enableTsPackaging: true },
+};
+/** Seconds by which an encoder is late. */
+const LATE = 0.3;
 const LLHLS = { segmentDuration: 2, segmentCount: 8, chunkDuration: 0.5 };
 const HLS = { segmentDuration: 2, segmentCount: 4 };
 const MASTERS = ['/app/stream/llhls.m3u8', '/app/stream/ts:playlist.m3u8'];
@@ -38,20 +52,22 @@ const STEP = 0.4;
 const FIRST_LOOK = 3;
 
 /** A node, whose stream's playlists of LL-HLS and HLS with MPEG-TS are looked at after each step. */
-async function open(t: ExecutionContext, more: object = {}) {
+async function open(t: ExecutionContext, more: object = {}, playlist?: Playlist) {
   virtualTime(t);
-  const setup = { llhls: { ...LLHLS, ...more }, hls: { ...HLS, ...more } };
+  const playlists = playlist === undefined ? [] : [playlist];
+  const setup = { llhls: { ...LLHLS, ...more }, hls: { ...HLS, ...more }, playlists };
   const node = await openLlhlsNode(t, MemoryCluster.create(t, 1), 'a', setup);
   const get = async (url: string) => {
     const { statusCode, body } = await node.get(url);
     return statusCode === 200 ? body : undefined;
   };
-  const histories = MASTERS.map((master) => new PlaylistHistory(get, master));
+  const masters = playlist === undefined ? MASTERS : ['/app/stream/ladder.m3u8', '/app/stream/ts:ladder.m3u8'];
+  const histories = masters.map((master) => new PlaylistHistory(get, master));
   const look = async () => {
     for (const history of histories) await history.look();
   };
-  const publish = async () => {
-    const { input, output } = await node.goLive(TRACKS);
+  const publish = async (all: readonly Track[] = TRACKS) => {
+    const { input, output } = await node.goLive(all);
     const begun = Date.now();
     const write = (packet: Packet) => {
       const track = output.tracks.find(({ id }) => id === packet.track.id);
@@ -63,11 +79,13 @@ async function open(t: ExecutionContext, more: object = {}) {
     /** Brings the stream on to a media time, in seconds. */
     const advance = async (to: number, { events = [], gop = 60, tracks = [VIDEO, AUDIO] }: Media = {}) => {
       for (; at < to; at += STEP) {
-        const span = { from: at, to: Math.min(at + STEP, to), gop };
-        const video = videoPackets(VIDEO, span).map(withNal);
-        interleaved(video, audioPackets(AUDIO, span))
-          .filter(({ track: { id } }) => tracks.some((track) => track.id === id))
-          .forEach(write);
+        const until = Math.min(at + STEP, to);
+        const media = tracks.map((track) => {
+          const late = track.bypass ? 0 : LATE;
+          const span = { from: Math.max(0, at - late), to: Math.max(0, until - late), gop };
+          return track.type === 'video' ? videoPackets(track, span).map(withNal) : audioPackets(track, span);
+        });
+        interleaved(...media).forEach(write);
         await delay(STEP * 1000);
         // before that, requests wait for the first segment
         if (at > FIRST_LOOK) await look();
@@ -92,7 +110,7 @@ interface Media {
   readonly events?: readonly Packet[];
   /** Frames from one key frame to the next. */
   readonly gop?: number;
-  readonly tracks?: readonly Track[];
+  readonly tracks?: readonly (VideoTrack | AudioTrack)[];
 }
 
 test('playlists of a steady stream break no rule of HLS', async (t) => {
@@ -212,3 +230,17 @@ for (const seed of [1, 2, 3])
     }
     t.deepEqual(broken('target-duration-changed'), []);
   });
+
+test('playlists of several renditions, one of which is away for a time, break no rule of HLS', async (t) => {
+  const { publish, broken } = await open(t, {}, LADDER);
+  const { advance } = await publish([VIDEO, AUDIO, SMALL, GERMAN, SCTE35, CUE]);
+  const tracks = [VIDEO, AUDIO, SMALL, GERMAN];
+  await advance(9, {
+    tracks,
+    events: [splice(9, spliceInsert({ eventId: 1, out: true, duration: 6, autoReturn: true }))],
+  });
+  await advance(20, { tracks });
+  await advance(30, { tracks: [VIDEO, AUDIO, GERMAN] });
+  await advance(55, { tracks });
+  t.deepEqual(broken(), []);
+});
