@@ -1,28 +1,11 @@
 import { TextPiece } from '../answer/text.ts';
-
-/** A complete segment, as `FollowedSegment` describes it, whose media is kept elsewhere. */
-export interface PastSegment {
-  /** File name of its media. */
-  readonly name: string;
-  /** Media sequence number. */
-  readonly msn: number;
-  /** Seconds. */
-  readonly duration: number;
-  /** First presentation time, in milliseconds since the epoch. */
-  readonly wallClock: number;
-  readonly discontinuity: boolean;
-  /** Discontinuities before it, its own not counted. */
-  readonly discontinuitySequence: number;
-  readonly gap: boolean;
-  /** Playlist lines for ad breaks that begin or end with it; '' or ended by a line feed. */
-  readonly breaks: string;
-  readonly init?: { readonly name: string } | undefined;
-}
+import type { PastSegment } from './journal.ts';
 
 /** Segments in a block. */
 const MOST = 256;
 const DISCONTINUITY = '#EXT-X-DISCONTINUITY\n';
 const GAP = '#EXT-X-GAP\n';
+const DATE = '#EXT-X-PROGRAM-DATE-TIME:';
 const IS_GAP = 1;
 const IS_DISCONTINUITY = 2;
 
@@ -68,7 +51,7 @@ export class PastBlock {
     this.#flags[index] = (gap ? IS_GAP : 0) | (discontinuity ? IS_DISCONTINUITY : 0);
     const date = new Date(wallClock).toISOString();
     const lines =
-      `${discontinuity ? DISCONTINUITY : ''}${breaks}#EXT-X-PROGRAM-DATE-TIME:${date}\n${gap ? GAP : ''}` +
+      `${discontinuity ? DISCONTINUITY : ''}${breaks}${DATE}${date}\n${gap ? GAP : ''}` +
       `#EXTINF:${duration.toFixed(6)},\n${name}${this.#query}\n`;
     this.#text = Buffer.concat([this.#text, Buffer.from(lines)]);
     this.#offsets[index + 1] = this.#text.length;
@@ -90,6 +73,22 @@ export class PastBlock {
 
   isGap(msn: number): boolean {
     return ((this.#flags[msn - this.first] as number) & IS_GAP) !== 0;
+  }
+
+  /** A segment as it was appended. @param name file name of its media */
+  segment(msn: number, name: string): PastSegment {
+    const index = msn - this.first;
+    const lines = this.#text.subarray(this.#offsets[index], this.#offsets[index + 1]).toString();
+    const discontinuity = ((this.#flags[index] as number) & IS_DISCONTINUITY) !== 0;
+    return {
+      ...{ name, msn, discontinuity },
+      duration: this.duration(msn),
+      wallClock: this.wallClock(msn),
+      discontinuitySequence: this.discontinuitySequence(msn),
+      gap: this.isGap(msn),
+      breaks: lines.slice(discontinuity ? DISCONTINUITY.length : 0, lines.indexOf(DATE)),
+      ...(this.init !== undefined && { init: { name: this.init } }),
+    };
   }
 
   /** Lists a segment as a gap. Idempotent. */

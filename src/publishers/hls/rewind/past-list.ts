@@ -1,5 +1,6 @@
 import type { TextPiece } from '../answer/text.ts';
-import { PastBlock, type PastSegment } from './past-block.ts';
+import type { PastSegment } from './journal.ts';
+import { PastBlock } from './past-block.ts';
 
 /** A hole of more segments than this begins the list anew. */
 const MAX_HOLE = 1000;
@@ -108,6 +109,11 @@ export class PastList {
     });
   }
 
+  /** A listed segment. @param name file name of its media */
+  segment(msn: number, name: string): PastSegment {
+    return this.#blockOf(msn).segment(msn, name);
+  }
+
   #blockOf(msn: number): PastBlock {
     return this.#blocks.findLast(({ first }) => first <= msn) as PastBlock;
   }
@@ -136,7 +142,7 @@ export class PastList {
       discontinuitySequence: block.discontinuitySequence(last),
       gap: true,
       breaks: '',
-      init: block.init === undefined ? undefined : { name: block.init },
+      ...(block.init !== undefined && { init: { name: block.init } }),
     };
   }
 }

@@ -6,7 +6,7 @@ import type { MediaCache } from '../answer/media-cache.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
-import type { JournalEntry, RunFiles } from './run-files.ts';
+import type { RunFiles } from './run-files.ts';
 import { numberedName, Shelf } from './shelf.ts';
 import { withPast } from './with-past.ts';
 
@@ -181,7 +181,7 @@ export class Rewind implements Follower {
   }
 
   async #note(segment: FollowedSegment): Promise<void> {
-    await this.#options.files.note(segment.list, toEntry(segment));
+    await this.#options.files.note(segment.list, segment);
   }
 
   #lose(shelf: Shelf, msn: number, reason: string): void {
@@ -289,12 +289,4 @@ class StoredMedia implements Media {
 function typeOf(name: string): Media['type'] {
   if (name.endsWith('.ts')) return 'ts';
   return name.includes('_audio_') ? 'audio' : 'video';
-}
-
-function toEntry(segment: FollowedSegment): JournalEntry {
-  const { name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks, init } = segment;
-  return {
-    ...{ name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks },
-    ...(init && { init: { name: init.name } }),
-  };
 }

@@ -1,28 +1,9 @@
 import { appendFile, mkdir, open, readdir, rmdir, stat, statfs, unlink, writeFile } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { join } from 'node:path';
-import Type, { type Static } from 'typebox';
-import { Compile } from 'typebox/compile';
 import { replaceFile } from '../../../lib/files/paths.ts';
 import { unless } from '../../../lib/files/unless.ts';
-
-const FileName = Type.String({ pattern: '^[a-z]+_[A-Za-z0-9_]+\\.(m4s|ts)$', maxLength: 200 });
-
-/** Line of a journal: a segment of a media playlist. */
-const JournalEntry = Type.Object({
-  name: FileName,
-  msn: Type.Integer({ minimum: 0, maximum: 1e14 }),
-  /** Seconds. */
-  duration: Type.Number({ minimum: 0, maximum: 1e6 }),
-  /** Milliseconds since the epoch. */
-  wallClock: Type.Number({ minimum: 0, maximum: 8e15 }),
-  discontinuity: Type.Boolean(),
-  discontinuitySequence: Type.Integer({ minimum: 0, maximum: 2 ** 32 - 1 }),
-  gap: Type.Boolean(),
-  breaks: Type.String({ pattern: '^(#EXT-X-[^\\n]*\\n)*$' }),
-  init: Type.Optional(Type.Object({ name: FileName })),
-});
-export type JournalEntry = Static<typeof JournalEntry>;
+import { journalLine, readJournal, type PastSegment } from './journal.ts';
 
 /** Segments in a journal; then another one begins, so that those of the past can be removed. */
 const JOURNAL_SEGMENTS = 1000;
@@ -41,6 +22,8 @@ export class RunFiles {
   readonly folder: string;
   /** First numbers of the journals of each media playlist, oldest first. */
   readonly #journals = new Map<string, number[]>();
+  /** First number of the journal that is written for each media playlist. */
+  readonly #current = new Map<string, number>();
   #isMade = false;
 
   /** @param folder absolute; made with the first file */
@@ -53,19 +36,15 @@ export class RunFiles {
    * @returns segments by the file name of their media playlist, oldest first
    * @throws errors of the system
    */
-  async load(): Promise<ReadonlyMap<string, readonly JournalEntry[]>> {
+  async load(): Promise<ReadonlyMap<string, readonly PastSegment[]>> {
     const names = new Set((await readdir(this.folder).catch(unless('ENOENT'))) ?? []);
-    const lists = new Map<string, JournalEntry[]>();
-    const isEntry = Compile(JournalEntry);
+    const lists = new Map<string, PastSegment[]>();
     for (const { list, first } of journalsIn(names)) {
       this.#journals.set(list, [...(this.#journals.get(list) ?? []), first]);
-      const text = (await this.read(journalName(list, first))).toString();
+      const stored = readJournal((await this.read(journalName(list, first))).toString());
       const segments = lists.get(list) ?? [];
       lists.set(list, segments);
-      for (const line of text.split('\n')) {
-        const entry = parsed(line);
-        if (isEntry.Check(entry)) segments.push({ ...entry, gap: entry.gap || !names.has(entry.name) });
-      }
+      for (const segment of stored) segments.push({ ...segment, gap: segment.gap || !names.has(segment.name) });
     }
     return lists;
   }
@@ -80,14 +59,18 @@ export class RunFiles {
   }
 
   /** Notes a segment whose file is complete, or that has none. @throws errors of the system */
-  async note(list: string, entry: JournalEntry): Promise<void> {
+  async note(list: string, segment: PastSegment): Promise<void> {
     await this.#make();
     const journals = this.#journals.get(list) ?? [];
     this.#journals.set(list, journals);
-    const newest = journals.at(-1);
-    if (newest === undefined || entry.msn >= newest + JOURNAL_SEGMENTS) journals.push(entry.msn);
-    const path = join(this.folder, journalName(list, journals.at(-1) as number));
-    await appendFile(path, `${JSON.stringify(entry)}\n`, { mode: FILE_MODE });
+    const current = this.#current.get(list);
+    // one that was there before may end in the middle of a line
+    if (current === undefined || segment.msn >= current + JOURNAL_SEGMENTS) {
+      journals.push(segment.msn);
+      this.#current.set(list, segment.msn);
+    }
+    const path = join(this.folder, journalName(list, this.#current.get(list) as number));
+    await appendFile(path, journalLine(segment), { mode: FILE_MODE });
   }
 
   /** @throws errors of the system, ELOOP for a link among them */
@@ -158,16 +141,6 @@ function journalsIn(names: Iterable<string>): { list: string; first: number }[] 
     if (list !== undefined && first !== undefined) found.push({ list, first: Number(first) });
   }
   return found.sort((one, other) => one.first - other.first);
-}
-
-/** Value of a line; undefined if it is no JSON. */
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
 
 function journalName(list: string, first: number): string {

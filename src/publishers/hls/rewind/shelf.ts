@@ -1,5 +1,5 @@
 import { PastList } from './past-list.ts';
-import type { PastSegment } from './past-block.ts';
+import type { PastSegment } from './journal.ts';
 
 /** File name up to the media sequence number, the number, and the rest. */
 const NUMBERED = /^([a-z]+_[^_]+_)(\d{1,15})(_.*)$/;
@@ -34,6 +34,14 @@ export class Shelf {
   /** File name of a segment. */
   nameOf(msn: number): string {
     return this.shape.replace('*', String(msn));
+  }
+
+  /** Segments from a number on. @param most limit of their number */
+  segments(from: number, most: number): PastSegment[] {
+    const { past } = this;
+    const first = Math.max(from, past.first);
+    const count = Math.max(0, Math.min(most, past.next - first));
+    return Array.from({ length: count }, (_, index) => past.segment(first + index, this.nameOf(first + index)));
   }
 
   /** As `PastList.add`. */

@@ -128,6 +128,10 @@ test('a journal whose last line was cut off, damaged lines, and files that are g
   const { rewind, faults } = await open(t, folder);
   t.deepEqual(listed(rewind, 3), [{ msn: 0, gap: true }, { msn: 1, gap: true }, ...there(2)]);
   t.is(faults.latest, undefined);
+  // not behind the line that was cut off
+  rewind.segment(segment(3));
+  await rewind.close();
+  t.deepEqual(listed((await open(t, folder)).rewind, 4).slice(-2), there(2, 3));
 });
 
 test('segments older than the limit leave the playlist', async (t) => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { PastList } from '../../../../../src/publishers/hls/rewind/past-list.ts';
-import type { PastSegment } from '../../../../../src/publishers/hls/rewind/past-block.ts';
+import { journalLine, readJournal, type PastSegment } from '../../../../../src/publishers/hls/rewind/journal.ts';
 
 const DAY = Date.UTC(2026, 0, 1);
 const INIT = 'init_5_video_abcdefgh_llhls.m4s';
@@ -60,7 +60,8 @@ test('another initialization follows the discontinuity, wherever the lines begin
 });
 
 test('a list of MPEG-TS has no initialization', (t) => {
-  const list = listOf([segment(0, { init: undefined, name: 'seg_abc_0_hls.ts' })]);
+  const { init: _init, ...plain } = segment(0, { name: 'seg_abc_0_hls.ts' });
+  const list = listOf([plain]);
   t.is(text(list, 0, 1), '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00.000Z\n#EXTINF:2.000000,\nseg_abc_0_hls.ts\n');
 });
 
@@ -146,4 +147,18 @@ test('the lines of a full block are compressed once', async (t) => {
   t.is(again[1], deflated[1]);
   t.is(again[2], deflated[2]);
   t.not(again[3], deflated[3]);
+});
+
+test('segments come back as they were added', (t) => {
+  const given = [
+    segment(7, { breaks: '#EXT-X-CUE-OUT:DURATION=5\n#EXT-X-CUE-IN\n' }),
+    segment(8, { discontinuity: true, discontinuitySequence: 3, breaks: '#EXT-X-CUE-IN\n', gap: true }),
+    segment(9, { init: { name: 'init_5_video_abcdefgh_v1_llhls.m4s' }, duration: 1.25 }),
+  ];
+  const list = listOf(given, '?key=1');
+  t.deepEqual(
+    given.map(({ msn, name }) => list.segment(msn, name)),
+    given,
+  );
+  t.deepEqual(readJournal(given.map((each) => journalLine(each)).join('')), given);
 });
