@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import type { FastifyPluginAsync } from 'fastify';
 import type { Cluster } from '#cluster';
 import type { Access } from '../../access/access.ts';
@@ -22,6 +23,8 @@ import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers
 import { treeKey } from './remote/link.ts';
 import { FeedSessions } from './remote/feed-sessions.ts';
 import { handOverBy } from './sessions/hand-over.ts';
+import { answerElsewhere, findElsewhere } from './rewind/elsewhere.ts';
+import { StreamFolder } from './rewind/stream-folder.ts';
 import { HomeNodes, type CreateHomeNodes } from './sessions/home-nodes.ts';
 import type { RemoteStream } from './remote/stream.ts';
 import { RemoteStreams } from './remote/streams.ts';
@@ -74,6 +77,7 @@ export class PlaylistPublisher {
       homes,
       handOver: handOverBy(form, calls, log),
       partDelay: this.counts.partDelay,
+      elsewhere: findElsewhere(calls, cluster),
       log,
     });
     this.#remote = new RemoteStreams({ form, cluster, calls, directory, tree, tokens, access, homes, log });
@@ -105,6 +109,12 @@ export class PlaylistPublisher {
         const key = application && treeKey(form, application, asked.stream);
         return key !== undefined && !tree.hasRoom(key, from, watching - 1);
       },
+    });
+    answerElsewhere(calls, form.kind, (names, run) => {
+      const application = applicationOf(names);
+      const dvr = application && form.config(application)?.dvr;
+      if (dvr?.enable !== true) return undefined;
+      return new StreamFolder(resolve(dvr.tempStoragePath), names).run(run);
     });
     this.#feeds = new FeedSessions(form, calls, source, log);
     this.routes = playlistRoutes(form, {

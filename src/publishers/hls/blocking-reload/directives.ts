@@ -2,6 +2,7 @@ import { kilnError } from '../../../errors.ts';
 import type { Directives } from '../answer/played-stream.ts';
 
 const NONE: Directives = { msn: undefined, part: undefined, skip: false, legacy: false, rewinds: true };
+const REWIND = '_HLS_rewind';
 const NUMBER = /^\d{1,15}$/;
 /** As hls.js and most players write them, which needs no general reader of queries. */
 const USUAL = /^_HLS_msn=(\d{1,15})(?:&_HLS_part=(\d{1,15}))?(?:&_HLS_skip=(YES|v2))?$/;
@@ -30,8 +31,13 @@ export function parseDirectives(query: string): Directives {
     part,
     skip: skip === 'YES' || skip === 'v2',
     legacy: values.get('_HLS_legacy') === 'YES',
-    rewinds: values.get('_HLS_rewind') !== 'NO',
+    rewinds: values.get(REWIND) !== 'NO',
   };
+}
+
+/** For a kind of HLS without delivery directives. @param query as of `parseDirectives` */
+export function withoutDirectives(query: string): Directives {
+  return query.includes(REWIND) ? { ...NONE, rewinds: new URLSearchParams(query).get(REWIND) !== 'NO' } : NONE;
 }
 
 /** Query for the children of a master playlist: that of the master without the directives for one chunklist state. */

@@ -4,7 +4,7 @@ import type { Viewing } from '../../../core/counters.ts';
 import { kilnError, type KilnError } from '../../../errors.ts';
 import type { Exchange } from '../answer/exchange.ts';
 import type { FileAnswer, PlayedStream, Viewer } from '../answer/played-stream.ts';
-import { parseDirectives } from '../blocking-reload/directives.ts';
+import { parseDirectives, withoutDirectives } from '../blocking-reload/directives.ts';
 import { holdOn } from '../blocking-reload/held-requests.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { after, type Directory, type Params } from './directory.ts';
@@ -75,7 +75,8 @@ function serveFile(
   query: string,
   exchange: Exchange,
 ): Promise<void> | void {
-  const directives = parseDirectives(form.directives && file.endsWith(PLAYLIST) ? query : '');
+  const asked = file.endsWith(PLAYLIST) ? query : '';
+  const directives = form.directives ? parseDirectives(asked) : withoutDirectives(asked);
   const { cacheControl: ages } = stream.config;
   const onSent = (bytes: number): void => viewers.sent(bytes, viewer);
   return after(stream.file(file, directives, holdOn(exchange), viewer), (answer: FileAnswer) => {

@@ -14,6 +14,7 @@ import type { HlsForm } from '../package/hls-form.ts';
 import { StreamDumps } from '../dump/stream-dumps.ts';
 import type { PlayedStream } from '../answer/played-stream.ts';
 import { MediaCache } from '../answer/media-cache.ts';
+import type { FindElsewhere } from '../rewind/elsewhere.ts';
 import { StreamFolder, sweepRuns, type StreamNames } from '../rewind/stream-folder.ts';
 import { PackagedStream } from './packaged-stream.ts';
 import { StreamViewers } from './stream-viewers.ts';
@@ -29,6 +30,7 @@ export interface OwnStreamsOptions {
   readonly homes: CreateHomeNodes;
   readonly handOver: HandOver;
   readonly partDelay: Histogram;
+  readonly elsewhere: FindElsewhere;
   readonly log: Logger;
 }
 
@@ -137,7 +139,11 @@ export class OwnStreams {
     const names = { vhost: application.vhost.name, app: application.name, stream, kind: this.#options.form.kind };
     const root = resolve(dvr.tempStoragePath);
     this.#sweep(root, names, dvr.maxDuration * 1000 + SWEEP_MS);
-    return { folder: new StreamFolder(root, names), cache: this.#pastMedia };
+    return {
+      folder: new StreamFolder(root, names),
+      cache: this.#pastMedia,
+      elsewhere: (run: string) => this.#options.elsewhere(names, run),
+    };
   }
 
   /** Removes, now and from time to time, what streams of an application have left and no player can go back to any more. */

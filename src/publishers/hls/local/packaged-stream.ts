@@ -24,6 +24,8 @@ import {
 import { MasterTemplate } from '../master/master-template.ts';
 import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
 import { Rewind } from '../rewind/rewind.ts';
+import type { Elsewhere } from '../rewind/elsewhere.ts';
+import type { Shelf } from '../rewind/shelf.ts';
 import type { StreamFolder } from '../rewind/stream-folder.ts';
 import type { MediaCache } from '../answer/media-cache.ts';
 import type { Package, PackagedList, Resource } from '../package/package.ts';
@@ -31,8 +33,18 @@ import type { Outcome } from '../blocking-reload/waiters.ts';
 import { MAX_KICKED } from '../sessions/players.ts';
 
 const TICK_MS = 500;
+/** Time for which a segment that was read from a disk stays in memory. */
+const PAST_IDLE_MS = 30_000;
 /** Space that stays free on the disk of DVR, unless MinFreeSpace says otherwise. */
 const LEAST_FREE = '1G';
+
+export interface PastOptions {
+  readonly folder: StreamFolder;
+  /** For segments that are read from disks. */
+  readonly cache: MediaCache;
+  /** Finds segments of a run on other nodes. */
+  readonly elsewhere: (run: string) => Promise<readonly Elsewhere[]>;
+}
 
 export interface PackagedStreamOptions {
   readonly form: HlsForm;
@@ -40,8 +52,8 @@ export interface PackagedStreamOptions {
   readonly application: Application;
   readonly config: HlsPublisherConfig;
   readonly partDelay?: Histogram;
-  /** Where players rewind: the folder of the stream, and a cache for segments that are read from disks. */
-  readonly past?: { readonly folder: StreamFolder; readonly cache: MediaCache } | undefined;
+  /** undefined where players do not rewind. */
+  readonly past?: PastOptions | undefined;
   readonly log: Logger;
 }
 
@@ -184,10 +196,12 @@ export class PackagedStream implements PlayedFiles {
   }
 
   /**
-   * Resolves within about a second, when the start of the stream is over; undefined after it. Until then media may arrive
+   * Resolves within about a second, when the start of the stream is over, and its past is known; undefined after it. Until then media may arrive
    * faster than real time, so that its wall clock is not known.
    */
   settled(): Promise<void> | undefined {
+    const loading = this.#rewind?.loading;
+    if (loading !== undefined) return loading.then(() => this.settled());
     const ms = this.#output.input.arrival.settlesIn();
     return ms === 0 ? undefined : delay(ms).then(() => this.settled());
   }
@@ -196,12 +210,17 @@ export class PackagedStream implements PlayedFiles {
     const resource = this.#resource(name);
     if (resource === undefined) throw kilnError('fileNotFound');
     if (resource.kind === 'list') {
-      const settled = this.#rewind?.loading ?? this.settled();
+      const settled = this.settled();
       if (settled !== undefined) return hold(() => settled).then(() => this.file(name, directives, hold, viewer));
       return answerChunklist(resource.rendition, directives, hold, viewer);
     }
     if (resource.kind === 'hint') return this.#hinted(name, resource.rendition, hold);
     return resource.write?.()?.then(() => resource) ?? resource;
+  }
+
+  /** Past of a media playlist in which players rewind; undefined where there is none. */
+  past(list: string): Shelf | undefined {
+    return this.#rewind?.shelf(list);
   }
 
   rendition(name: string): PackagedList | undefined {
@@ -265,6 +284,7 @@ export class PackagedStream implements PlayedFiles {
       minFree: byteCount(dvr.minFreeSpace ?? LEAST_FREE),
       query: defaultQuery(config),
       cache: past.cache,
+      elsewhere: () => past.elsewhere(this.run),
       onFull: () => this.conclude(true),
       log,
       faults: this.#faults,
@@ -279,6 +299,7 @@ export class PackagedStream implements PlayedFiles {
   #tick(): void {
     this.package.readiness.check();
     this.package.queue.expire(Date.now());
+    this.#options.past?.cache.expire(performance.now() - PAST_IDLE_MS);
   }
 }
 

@@ -12,12 +12,14 @@ import type { PackagedList } from '../package/package.ts';
 import { markOf } from '../blocking-reload/chunklist-position.ts';
 import type { FeedSource } from './feed-session.ts';
 import { AwayError } from './link.ts';
+import { pastState } from './past.ts';
 import type { WantedChunklist } from './rendition.ts';
 import {
   callsOf,
   type ChunklistState,
   type MasterState,
   type Newcomer,
+  type PastState,
   type PlaylistCalls,
   type Report,
   type StreamPath,
@@ -58,6 +60,8 @@ export interface Relayed {
   readonly chunklist: (file: string, wanted: WantedChunklist, holdMs: number) => Promise<ChunklistState | undefined>;
   /** @param fetches whether a file that is not cached is fetched; fileNotFound otherwise */
   readonly media: (file: string, fetches: boolean) => Promise<Media>;
+  /** Segments that players rewind to, from a number on; undefined where there are none. */
+  readonly past: (file: string, from: number) => Promise<WithBytes<PastState> | undefined>;
 }
 
 interface RelayedStream {
@@ -133,6 +137,15 @@ export function answerNodes(
   };
   calls.answer(known.chunklist, source.chunklist);
   calls.answerBytes(known.media, source.media);
+  calls.answerBytes(known.past, async (asked, from) => {
+    const { file, relayOf, from: first } = asked;
+    if (relayOf !== undefined)
+      return knownPast(await ofRelay(relayed(asked, from, relayOf).then(({ past }) => past(file, first))));
+    const { stream } = await found(asked);
+    await stream.settled();
+    const shelf = stream.past(file);
+    return knownPast(shelf && pastState(stream.run, shelf, first));
+  });
   calls.answer(known.report, async (asked) => ({ players: count((await found(asked)).viewers, asked.report) }));
   calls.answer(known.visits, (asked) => ({ players: count(demand(played(asked), asked), asked.report) }));
   calls.answer(known.kicked, async (asked) => [...(await found(asked)).viewers.kicked]);
@@ -141,6 +154,12 @@ export function answerNodes(
     return null;
   });
   return source;
+}
+
+/** @throws fileNotFound where there is none */
+function knownPast(state: WithBytes<PastState> | undefined): WithBytes<PastState> {
+  if (state === undefined) throw kilnError('fileNotFound');
+  return state;
 }
 
 /** @throws ownerUnreachable where the asking node should ask the owner itself */

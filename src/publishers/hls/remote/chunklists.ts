@@ -7,6 +7,7 @@ import { answerChunklist } from '../blocking-reload/chunklist.ts';
 import { MAX_WAITING, type Outcome } from '../blocking-reload/waiters.ts';
 import type { Feed } from './feed.ts';
 import { AwayError, type OwnerLink } from './link.ts';
+import type { RemotePast } from './past.ts';
 import { RemoteRendition, type RemoteContext, type WantedChunklist } from './rendition.ts';
 import type { ChunklistState } from '../sessions/wire.ts';
 
@@ -20,6 +21,7 @@ export interface RemoteChunklistsOptions {
   readonly feed: Pick<Feed, 'hold' | 'sends' | 'late' | 'heard'>;
   /** Number of viewers of this node and of its child nodes. */
   readonly viewers: () => number;
+  readonly past: RemotePast | undefined;
   readonly onRun: (run: string) => void;
   readonly log: Logger;
 }
@@ -37,6 +39,10 @@ export class RemoteChunklists implements RemoteContext {
   constructor(options: RemoteChunklistsOptions) {
     this.#options = options;
     this.link = options.link;
+  }
+
+  get past(): RemotePast | undefined {
+    return this.#options.past;
   }
 
   get ended(): boolean {

@@ -13,6 +13,7 @@ import { Text } from '../answer/text.ts';
 import { Waiters, type Outcome } from '../blocking-reload/waiters.ts';
 import { AwayError, RETRY_MS, type OwnerLink } from './link.ts';
 import { hintOf } from './feed-wire.ts';
+import type { RemotePast } from './past.ts';
 import { FORMS, HELD_MS, type ChunklistState } from '../sessions/wire.ts';
 
 /** Age up to which the known state answers a request. */
@@ -45,6 +46,8 @@ export interface RemoteContext {
   hold(file: string, wanted: WantedChunklist, holdMs: number): Promise<boolean>;
   sends(file: string): boolean;
   readonly late: boolean;
+  /** Past of the playlists of the stream; undefined where players do not rewind. */
+  readonly past: RemotePast | undefined;
   /** @throws tooManyWaiting */
   countWaiting(): void;
   /** Forgets a rendition that the owner no longer has. */
@@ -73,6 +76,8 @@ export class RemoteRendition implements Chunklist {
   readonly #askedFor = new Map<ChunklistForm, number>();
   readonly #pending = new Set<Pending>();
   #texts: Partial<Record<ChunklistForm, Text>> = {};
+  /** With the past. */
+  #longTexts: Partial<Record<ChunklistForm, Text>> = {};
   #last: (ChunklistState & { readonly from: NodeIdentity; readonly at: number }) | undefined;
   #hint: string | undefined;
   /** The new owner has nothing of it yet. */
@@ -117,7 +122,24 @@ export class RemoteRendition implements Chunklist {
     return undefined;
   }
 
-  text(form: ChunklistForm): Text | Promise<Text> {
+  text(form: ChunklistForm, rewinds: boolean): Text | Promise<Text> {
+    const { past } = this.#context;
+    if (!rewinds || past === undefined) return this.#present(form);
+    const whole = this.#present(form === 'legacy' ? 'legacy' : 'full');
+    return (
+      this.#longTexts[form] ??
+      (whole instanceof Promise ? whole.then((there) => this.#long(past, there, form)) : this.#long(past, whole, form))
+    );
+  }
+
+  #long(past: RemotePast, whole: Text, form: ChunklistForm): Text | Promise<Text> {
+    const texts = this.#longTexts;
+    const keep = (text: Text): Text => (texts[form] = text);
+    const text = past.before(this.#file, whole, () => this.#texts[form] ?? whole, form);
+    return text instanceof Promise ? text.then(keep) : keep(text);
+  }
+
+  #present(form: ChunklistForm): Text | Promise<Text> {
     const stated = this.#texts[form] ?? (form === 'delta' ? this.#texts.full : undefined);
     return stated ?? this.#loadText(form);
   }
@@ -271,7 +293,10 @@ export class RemoteRendition implements Chunklist {
   }
 
   #apply(state: ChunklistState, from: NodeIdentity, isKnown: boolean): void {
-    if (!isKnown) this.#texts = {};
+    if (!isKnown) {
+      this.#texts = {};
+      this.#longTexts = {};
+    }
     for (const form of FORMS) {
       const text = state.texts[form];
       if (text !== undefined) this.#texts[form] ??= new Text(text);

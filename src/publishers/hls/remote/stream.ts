@@ -30,6 +30,7 @@ import { SessionGrants } from '../sessions/session-grants.ts';
 import { silenceMs } from '../blocking-reload/wait.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { MasterTemplate } from '../master/master-template.ts';
+import { defaultQuery } from '../answer/names.ts';
 import { Text } from '../answer/text.ts';
 import type { SessionTokens } from '../answer/token.ts';
 import type { Outcome } from '../blocking-reload/waiters.ts';
@@ -42,6 +43,7 @@ import { Feed } from './feed.ts';
 import { AwayError, OwnerLink, treeKey } from './link.ts';
 import { RemoteMasters } from './masters.ts';
 import { RemoteMedia } from './media.ts';
+import { RemotePast } from './past.ts';
 import { RemotePlayers } from '../sessions/remote-players.ts';
 import type { MasterState, Report, Verdict } from '../sessions/wire.ts';
 
@@ -95,6 +97,8 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   readonly #masters: RemoteMasters;
   readonly #chunklists: RemoteChunklists;
   readonly #media: RemoteMedia;
+  /** undefined where players do not rewind. */
+  readonly #past: RemotePast | undefined;
   #run: string | undefined;
   readonly #relayed: Relayed = {
     master: (file, holdMs) => this.#masters.state(file, holdMs),
@@ -104,10 +108,11 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
       if (here === undefined && !fetches) throw kilnError('fileNotFound');
       return here ?? (await this.#media.fetch(file));
     },
+    past: async (file, from) => await this.#past?.state(file, from),
   };
 
   constructor(options: RemoteStreamOptions) {
-    const { form, cluster, application, config, name, tokens, access, log, cache } = options;
+    const { form, cluster, calls, application, config, name, tokens, access, log, cache } = options;
     const onRun = (run: string): void => this.#note(run);
     this.#options = options;
     this.config = config;
@@ -126,7 +131,19 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
       onChange: () => this.#media.check(),
       onFault: (error) => this.#chunklists.onFault(error),
     });
-    this.#chunklists = new RemoteChunklists({ link: this.#link, feed: this.#feed, viewers, onRun, log });
+    if (config.dvr?.enable === true) {
+      const path = { vhost: application.vhost.name, app: application.name, stream: name };
+      const event = form.inTs && config.dvr.eventPlaylistType;
+      this.#past = new RemotePast({ link: this.#link, calls, path, query: defaultQuery(config), event });
+    }
+    this.#chunklists = new RemoteChunklists({
+      link: this.#link,
+      feed: this.#feed,
+      viewers,
+      past: this.#past,
+      onRun,
+      log,
+    });
     this.#media = new RemoteMedia(this.#link, cache, (file) => this.#chunklists.expects(file));
     const guarded = isGuarded(application.vhost.config, { direction: 'outgoing', protocol: form.kind });
     this.#own = new Players({
@@ -377,6 +394,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     if (this.#run !== undefined && this.#run !== run) {
       this.#media.clear();
       this.#masters.clear();
+      this.#past?.clear();
     }
     this.#run = run;
   }

@@ -71,6 +71,10 @@ export class PastBlock {
     return this.#discontinuities[msn - this.first] as number;
   }
 
+  isDiscontinuity(msn: number): boolean {
+    return ((this.#flags[msn - this.first] as number) & IS_DISCONTINUITY) !== 0;
+  }
+
   isGap(msn: number): boolean {
     return ((this.#flags[msn - this.first] as number) & IS_GAP) !== 0;
   }
@@ -79,7 +83,7 @@ export class PastBlock {
   segment(msn: number, name: string): PastSegment {
     const index = msn - this.first;
     const lines = this.#text.subarray(this.#offsets[index], this.#offsets[index + 1]).toString();
-    const discontinuity = ((this.#flags[index] as number) & IS_DISCONTINUITY) !== 0;
+    const discontinuity = this.isDiscontinuity(msn);
     return {
       ...{ name, msn, discontinuity },
       duration: this.duration(msn),
@@ -113,7 +117,7 @@ export class PastBlock {
     const [start, end] = [from - this.first, to - this.first];
     const offset = this.#offsets[start] as number;
     if (!named || this.init === undefined) return [this.#pieceOf(offset, this.#offsets[end] as number)];
-    const tag = ((this.#flags[start] as number) & IS_DISCONTINUITY) === 0 ? '' : DISCONTINUITY;
+    const tag = this.isDiscontinuity(from) ? DISCONTINUITY : '';
     const head = new TextPiece(Buffer.from(`${tag}#EXT-X-MAP:URI="${this.init}${this.#query}"\n`));
     return [head, this.#pieceOf(offset + tag.length, this.#offsets[end] as number)];
   }

@@ -56,7 +56,7 @@ export class PastList {
       this.#seconds = 0;
     }
     while (this.#next < msn) this.#append(this.#missing(segment));
-    this.#append(segment);
+    this.#append(this.#placed(segment));
     return true;
   }
 
@@ -85,6 +85,12 @@ export class PastList {
   /** Discontinuities before a listed segment (EXT-X-DISCONTINUITY-SEQUENCE). */
   discontinuitySequence(msn: number): number {
     return this.#blockOf(msn).discontinuitySequence(msn);
+  }
+
+  /** Discontinuities before a listed segment, and its own. */
+  discontinuitiesTo(msn: number): number {
+    const block = this.#blockOf(msn);
+    return block.discontinuitySequence(msn) + (block.isDiscontinuity(msn) ? 1 : 0);
   }
 
   /** File names of the initializations of the listed segments. */
@@ -125,6 +131,13 @@ export class PastList {
     block.append(segment);
     this.#next++;
     this.#seconds += segment.duration;
+  }
+
+  /** The first segment of another packager follows a discontinuity that only its number shows. */
+  #placed(segment: PastSegment): PastSegment {
+    const { discontinuity, discontinuitySequence } = segment;
+    const isFirst = !this.empty && !discontinuity && discontinuitySequence > this.discontinuitiesTo(this.#next - 1);
+    return isFirst ? { ...segment, discontinuity: true, discontinuitySequence: discontinuitySequence - 1 } : segment;
   }
 
   /** The first of the segments that are missing before one that came: as long as the last one, or what time there is for it. */

@@ -1,11 +1,14 @@
 import { Disks, type Disk } from '../../../core/disks.ts';
 import { kilnError } from '../../../errors.ts';
+import { unless } from '../../../lib/files/unless.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { MediaCache } from '../answer/media-cache.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
+import type { Elsewhere } from './elsewhere.ts';
+import { merged, type Held } from './merged.ts';
 import type { RunFiles } from './run-files.ts';
 import { numberedName, Shelf } from './shelf.ts';
 import { withPast } from './with-past.ts';
@@ -20,6 +23,8 @@ export interface RewindOptions {
   /** Query of every name, with its `?`; empty for none. */
   readonly query: string;
   readonly cache: MediaCache;
+  /** Finds segments of the run on other nodes. */
+  readonly elsewhere: () => Promise<readonly Elsewhere[]>;
   /** Called once when a playlist of type EVENT can grow no more. */
   readonly onFull: () => void;
   readonly log: Logger;
@@ -28,6 +33,8 @@ export interface RewindOptions {
 
 /** Time for which players may request a segment that has left its playlist. */
 const GRACE_MS = 60_000;
+/** Time after which a node that is away counts as gone: it may be restarting. */
+const AWAY_MS = 30_000;
 const FREE_CHECK_MS = 1000;
 /** Segments that leave early for each new one while the disk has too little room. */
 const EARLY = 2;
@@ -46,6 +53,10 @@ export class Rewind implements Follower {
   readonly #shelves = new Map<string, Shelf>();
   readonly #byShape = new Map<string, Shelf>();
   readonly #inits = new Map<string, Media>();
+  /** Segments that other nodes have on their disks. */
+  #elsewhere: readonly Held[] = [];
+  /** Since when such nodes are away, by the monotonic clock. */
+  readonly #awaySince = new Map<Elsewhere, number>();
   /** Complete segments that are not on the disk yet, by name. */
   readonly #unwritten = new Map<string, FollowedSegment>();
   /** Files that have left their playlist, oldest first, and until when they are kept, by the monotonic clock. */
@@ -110,6 +121,11 @@ export class Rewind implements Follower {
     return pieces === undefined ? present(form) : new Text(pieces);
   }
 
+  /** A media playlist with its past; undefined where there is none. */
+  shelf(list: string): Shelf | undefined {
+    return this.has(list) ? this.#shelves.get(list) : undefined;
+  }
+
   /** Finds a segment or an initialization of the past. */
   media(name: string): Media | undefined {
     const init = this.#inits.get(name);
@@ -138,18 +154,32 @@ export class Rewind implements Follower {
 
   /** Never rejects. */
   async #load(): Promise<void> {
-    const { files } = this.#options;
+    const { files, elsewhere } = this.#options;
     try {
-      for (const [list, segments] of await files.load()) {
-        for (const entry of segments) this.#shelfOf(list, entry.name)?.add(entry);
+      const [own, others] = await Promise.all([files.load(), elsewhere()]);
+      const lists = new Set([own, ...others.map((node) => node.lists)].flatMap((each) => [...each.keys()]));
+      for (const list of lists) {
+        const { segments, held } = merged(own.get(list) ?? [], others, list);
+        for (const segment of segments) this.#shelfOf(list, segment.name)?.add(segment);
+        this.#elsewhere = [...this.#elsewhere, ...held];
       }
       for (const shelf of this.#shelves.values()) {
         this.#trim(shelf);
-        for (const init of shelf.past.inits) this.#putInit(init, await files.read(init));
+        for (const init of shelf.past.inits) this.#putInit(init, await this.#findInit(init, others));
       }
     } catch (error) {
       this.#fault(error);
     }
+  }
+
+  /** Reads an initialization from this node, or else from another one, and keeps it here. @throws errors of the system, KilnError */
+  async #findInit(name: string, others: readonly Elsewhere[]): Promise<Buffer> {
+    const { files } = this.#options;
+    const own = await files.read(name).catch(unless('ENOENT'));
+    if (own !== undefined) return own;
+    const found = await Promise.any(others.map((node) => node.read(name)));
+    await files.write(name, [found]);
+    return found;
   }
 
   #shelfOf(list: string, segment: string): Shelf | undefined {
@@ -230,6 +260,19 @@ export class Rewind implements Follower {
     if (files.hasOldJournals(shelf.name, shelf.past.first))
       this.#do(() => files.removeJournals(shelf.name, shelf.past.first));
     this.#forgetInits();
+    this.#leaveNodes(now);
+  }
+
+  /** Lists as gaps what nodes had that have been away for long. @param now by the monotonic clock */
+  #leaveNodes(now: number): void {
+    this.#elsewhere = this.#elsewhere.filter((held) => {
+      if (held.node.isThere()) this.#awaySince.delete(held.node);
+      else if (!this.#awaySince.has(held.node)) this.#awaySince.set(held.node, now);
+      if (now - (this.#awaySince.get(held.node) ?? now) < AWAY_MS) return true;
+      const past = this.#shelves.get(held.list)?.past;
+      for (let msn = held.from; msn < held.to; msn++) past?.markGap(msn);
+      return false;
+    });
   }
 
   /** Removes initializations that no segment needs any more. */
@@ -249,12 +292,14 @@ export class Rewind implements Follower {
     const waiting = this.#unwritten.get(name);
     if (waiting !== undefined) return await waiting.body();
     const { files, cache } = this.#options;
+    const { node } = this.#elsewhere.find(({ list, from, to }) => list === shelf.name && from <= msn && msn < to) ?? {};
     try {
-      const body = [await files.read(name)];
+      const body = [await (node ?? files).read(name)];
       cache.put(this, name, { kind: 'segment', type: typeOf(name), body });
       return body;
     } catch (error) {
-      this.#lose(shelf, msn, (error as Error).message);
+      // another node may be there again soon
+      if (node === undefined) this.#lose(shelf, msn, (error as Error).message);
       throw kilnError('fileNotFound');
     }
   }

@@ -7,6 +7,8 @@ import { journalLine, readJournal, type PastSegment } from './journal.ts';
 
 /** Segments in a journal; then another one begins, so that those of the past can be removed. */
 const JOURNAL_SEGMENTS = 1000;
+/** Segments and initializations. */
+export const FILE_NAME = /^[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)$/;
 const JOURNAL = /^([a-z]+_[A-Za-z0-9_]+\.m3u8)\.(\d{1,15})\.journal$/;
 /** Names of the files that this module makes. Others in the folder are not touched. */
 const OWN = /^(?:[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)|[a-z]+_[A-Za-z0-9_]+\.m3u8\.\d{1,15}\.journal|tmp_[0-9a-f]{32})$/;

@@ -5,6 +5,7 @@ import type { PastList } from './past-list.ts';
 /** Tags before the first segment: those that come first, and those that count segments and discontinuities before it. */
 const HEAD =
   /^(#EXTM3U\n(?:#EXT-X-(?:VERSION|TARGETDURATION|SERVER-CONTROL|PART-INF):.*\n)*)#EXT-X-MEDIA-SEQUENCE:(\d+)\n(?:#EXT-X-DISCONTINUITY-SEQUENCE:(\d+)\n)?/;
+const DISCONTINUITY = '#EXT-X-DISCONTINUITY\n';
 const TARGET = /^#EXT-X-TARGETDURATION:(\d+)$/m;
 /** A gap at the head of the segments. */
 const GAP_AT_HEAD =
@@ -14,6 +15,12 @@ const MAP = /^((?:#EXT-X-(?:DISCONTINUITY|DATERANGE:.*)\n)*)#EXT-X-MAP:URI="([^"
 const SKIP_UNTIL_TARGETS = 6;
 /** EXT-X-SKIP needs it (RFC 8216bis 8). */
 const SKIP_VERSION = 9;
+
+/** Media sequence number of the first segment of a media playlist; undefined for a text that is none. */
+export function firstNumber(list: string): number | undefined {
+  const number = HEAD.exec(list)?.[2];
+  return number === undefined ? undefined : Number(number);
+}
 
 export interface PastOptions {
   /** Delta updates leave out older segments. */
@@ -30,13 +37,15 @@ export interface PastOptions {
  * @returns undefined where there is nothing to put in front
  */
 export function withPast(list: string, past: PastList, { form, event }: PastOptions): TextPiece[] | undefined {
-  const [head, tags = '', number = '0'] = HEAD.exec(list) ?? [];
+  const [head, tags = '', number = '0', sequenceThere = '0'] = HEAD.exec(list) ?? [];
   if (head === undefined || past.empty) return undefined;
   const msn = Number(number);
   const { first, next } = past;
   // numbers in between would be missing
   if (first >= msn || next < msn) return undefined;
   const { rest, from } = afterGaps(list.slice(head.length), msn, past);
+  // the first segment of another packager follows a discontinuity that its playlist only counts
+  const follows = from === msn && Number(sequenceThere) > past.discontinuitiesTo(msn - 1);
   const target = Number(TARGET.exec(tags)?.[1] ?? 0);
   const isSkippable = tags.includes('CAN-BLOCK-RELOAD=YES');
   const skipped = form === 'delta' && isSkippable ? skippable(past, from, rest, target) : 0;
@@ -48,7 +57,7 @@ export function withPast(list: string, past: PastList, { form, event }: PastOpti
   if (sequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${sequence}\n`;
   if (skipped > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}\n`;
   const init = from > shown ? past.init(from - 1) : undefined;
-  return [text, ...past.pieces(shown, from), withoutMap(rest, init)].map(toPiece);
+  return [text, ...past.pieces(shown, from), (follows ? DISCONTINUITY : '') + withoutMap(rest, init)].map(toPiece);
 }
 
 /** Leaves out gaps at the head of a playlist whose segments the past has. The initialization that they name stays in force. */

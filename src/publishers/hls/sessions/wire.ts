@@ -20,6 +20,10 @@ export interface StreamPath {
 }
 
 const Form = Type.Union([Type.Literal('full'), Type.Literal('delta'), Type.Literal('legacy')]);
+/** Past of a media playlist: the run of the stream, and the number of its oldest segment. The bytes are a journal. */
+export const PastState = Type.Object({ run: Type.String(), first: Type.Integer({ minimum: 0 }) });
+export type PastState = Static<typeof PastState>;
+
 const Counted = Type.Object({ msn: Type.Integer(), parts: Type.Integer() });
 
 export const ChunklistState = Type.Object({
@@ -136,6 +140,8 @@ export interface PlaylistCalls {
   readonly chunklist: typeof CHUNKLIST;
   /** Gets a part, a segment or an initialization; a call for a hinted part is held. */
   readonly media: typeof MEDIA;
+  /** Gets segments that players rewind to, from a number on. */
+  readonly past: typeof PAST;
   readonly report: typeof REPORT;
   /** Reports to the home of the players instead of the owner. */
   readonly visits: typeof VISITS;
@@ -152,6 +158,11 @@ const MASTER = definePeerCall(
 );
 const CHUNKLIST = definePeerCall('chunklist', Type.Object(PlaylistRequest), Type.Union([ChunklistState, Type.Null()]));
 const MEDIA = definePeerCall('media', Type.Object(File), Type.Object(MediaDescription));
+const PAST = definePeerCall(
+  'past',
+  Type.Object({ ...File, from: Type.Integer({ minimum: 0, maximum: 1e14 }) }),
+  PastState,
+);
 const REPORT = definePeerCall('report', Type.Object({ ...STREAM_FIELDS, report: Report }), Verdicts);
 const VISITS = definePeerCall('visits', REPORT.request, Verdicts);
 const KICKED = definePeerCall('kicked', Type.Object(STREAM_FIELDS), Type.Array(Type.String()));
@@ -163,6 +174,7 @@ export function callsOf({ kind }: HlsForm): PlaylistCalls {
     master: named(MASTER),
     chunklist: named(CHUNKLIST),
     media: named(MEDIA),
+    past: named(PAST),
     report: named(REPORT),
     visits: named(VISITS),
     kicked: named(KICKED),

@@ -50,6 +50,7 @@ async function open(t: ExecutionContext, folder: string, more: Partial<RewindOpt
     minFree: 0,
     query: '',
     cache: new MediaCache(1e6),
+    elsewhere: () => Promise.resolve([]),
     onFull: () => t.fail('it is full'),
     log,
     faults,

@@ -162,3 +162,13 @@ test('segments come back as they were added', (t) => {
   );
   t.deepEqual(readJournal(given.map((each) => journalLine(each)).join('')), given);
 });
+
+test('a segment whose number of discontinuities is higher follows one', (t) => {
+  const list = listOf([segment(0), segment(1, { discontinuitySequence: 1 }), segment(2, { discontinuitySequence: 1 })]);
+  t.regex(text(list, 0, 3), /seg_5_0_.*\n#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM-DATE-TIME:.*\n#EXTINF:.*\nseg_5_1_/);
+  t.is(text(list, 0, 3).split('EXT-X-DISCONTINUITY').length, 2);
+  t.deepEqual(
+    [0, 1, 2].map((msn) => list.discontinuitySequence(msn)),
+    [0, 0, 1],
+  );
+});

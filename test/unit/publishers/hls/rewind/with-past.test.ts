@@ -117,3 +117,10 @@ test('ad breaks of the past that last until now stay in front of the segments', 
   const list = compose(EDGE.replace(MAP, range + MAP), pastOf(1, 12));
   t.true(list?.includes(`seg_5_9_v.m4s\n${range}${lines(10)}`));
 });
+
+test('a window that begins with another packager follows a discontinuity', (t) => {
+  const edge = EDGE.replace('DISCONTINUITY-SEQUENCE:1', 'DISCONTINUITY-SEQUENCE:2');
+  const list = compose(edge, pastOf(1, 10));
+  t.true(list?.includes(`seg_5_9_v.m4s\n#EXT-X-DISCONTINUITY\n${lines(10)}`));
+  t.false(compose(EDGE, pastOf(1, 10))?.includes(`seg_5_9_v.m4s\n#EXT-X-DISCONTINUITY`));
+});

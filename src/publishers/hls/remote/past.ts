@@ -1,0 +1,125 @@
+import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import type { WithBytes } from '../../../peers/peer-call.ts';
+import type { PeerCalls } from '../../../peers/peer-calls.ts';
+import { KilnError } from '../../../errors.ts';
+import { Text } from '../answer/text.ts';
+import { journalLine, readJournal } from '../rewind/journal.ts';
+import { numberedName, Shelf } from '../rewind/shelf.ts';
+import { firstNumber, withPast } from '../rewind/with-past.ts';
+import type { PastState, StreamPath } from '../sessions/wire.ts';
+import type { OwnerLink } from './link.ts';
+
+const TIMEOUT_MS = 4000;
+/** Pause after a failure, in which players get the live edge alone. */
+const PAUSE_MS = 5000;
+/** Segments in one answer: some 200 bytes each. */
+export const MOST_SEGMENTS = 2000;
+
+export interface RemotePastOptions {
+  readonly link: Pick<OwnerLink, 'source' | 'calls'>;
+  readonly calls: Pick<PeerCalls, 'callForBytes'>;
+  readonly path: StreamPath;
+  /** Query of every name, with its `?`; empty for none. */
+  readonly query: string;
+  readonly event: boolean;
+}
+
+/**
+ * The past of the media playlists of a stream of another node, as far as players rewind here. It is fetched once, and then segment by
+ * segment as they leave the window.
+ */
+export class RemotePast {
+  readonly #options: RemotePastOptions;
+  /** By the file name of the media playlist. */
+  readonly #shelves = new Map<string, Shelf>();
+  readonly #loading = new Map<string, Promise<void>>();
+  #run: string | undefined;
+  #pausedUntil = -Infinity;
+
+  constructor(options: RemotePastOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Puts the past in front of a media playlist; leaves it as it is where the other node has none.
+   * @param whole the present playlist, with all its segments
+   * @param present the same in the form of the result
+   */
+  before(list: string, whole: Text, present: () => Text, form: ChunklistForm): Text | Promise<Text> {
+    const text = whole.plain.toString();
+    const until = firstNumber(text);
+    if (until === undefined || until === 0) return present();
+    const compose = (): Text => {
+      const past = this.#shelves.get(list)?.past;
+      const pieces = past && withPast(text, past, { form, event: this.#options.event });
+      return pieces === undefined ? present() : new Text(pieces);
+    };
+    if (this.#covers(list, until) || performance.now() < this.#pausedUntil) return compose();
+    return this.#load(list, until).then(compose);
+  }
+
+  /** Answers a node that relays from this one. @throws fileNotFound */
+  async state(list: string, from: number): Promise<WithBytes<PastState> | undefined> {
+    if (!this.#covers(list, from + 1)) await this.#load(list, from + 1);
+    const shelf = this.#shelves.get(list);
+    if (shelf === undefined || this.#run === undefined) return undefined;
+    return pastState(this.#run, shelf, from);
+  }
+
+  /** Forgets all: another run of the stream has begun. */
+  clear(): void {
+    this.#shelves.clear();
+  }
+
+  #covers(list: string, until: number): boolean {
+    const past = this.#shelves.get(list)?.past;
+    return past !== undefined && past.next >= until;
+  }
+
+  /** Never rejects: then players get the live edge. */
+  #load(list: string, until: number): Promise<void> {
+    const under = this.#loading.get(list);
+    if (under !== undefined) return under;
+    const loading = this.#fetch(list, until)
+      .catch((error: unknown) => {
+        if (!(error instanceof KilnError)) throw error;
+        this.#pausedUntil = performance.now() + PAUSE_MS;
+      })
+      .finally(() => this.#loading.delete(list));
+    this.#loading.set(list, loading);
+    return loading;
+  }
+
+  /** @throws KilnError */
+  async #fetch(list: string, until: number): Promise<void> {
+    const { link, calls, path } = this.#options;
+    while (!this.#covers(list, until)) {
+      const { node, relayOf } = link.source;
+      const from = this.#shelves.get(list)?.past.next ?? 0;
+      const request = { ...path, file: list, from, ...(relayOf !== undefined && { relayOf }) };
+      const { answer, bytes } = await calls.callForBytes(node, link.calls.past, request, TIMEOUT_MS);
+      if (!this.#take(list, answer, bytes)) return;
+    }
+  }
+
+  /** @returns whether there was anything new */
+  #take(list: string, { run, first }: PastState, lines: Buffer): boolean {
+    if (run !== this.#run) this.clear();
+    this.#run = run;
+    const segments = readJournal(lines.toString());
+    const shape = numberedName(segments[0]?.name ?? '')?.shape;
+    const shelf =
+      this.#shelves.get(list) ?? (shape === undefined ? undefined : new Shelf(list, shape, this.#options.query));
+    if (shelf === undefined) return false;
+    this.#shelves.set(list, shelf);
+    shelf.drop(first);
+    for (const segment of segments) shelf.add(segment);
+    return segments.length > 0;
+  }
+}
+
+/** Answer about the past of a media playlist, from a number on. */
+export function pastState(run: string, shelf: Shelf, from: number): WithBytes<PastState> {
+  const lines = shelf.segments(from, MOST_SEGMENTS).map((segment) => journalLine(segment));
+  return { answer: { run, first: shelf.past.first }, bytes: Buffer.from(lines.join('')) };
+}

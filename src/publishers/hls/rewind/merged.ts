@@ -1,0 +1,41 @@
+import type { Elsewhere } from './elsewhere.ts';
+import type { PastSegment } from './journal.ts';
+
+/** Segments of a media playlist whose media another node has: numbers that follow each other. */
+export interface Held {
+  /** File name of the media playlist. */
+  readonly list: string;
+  readonly from: number;
+  /** Number after the last one. */
+  readonly to: number;
+  readonly node: Elsewhere;
+}
+
+/**
+ * Merges the segments of a media playlist that this node and others have. Media counts before a gap, and that of this node before
+ * that of others.
+ * @returns segments by their numbers, and those whose media is elsewhere
+ */
+export function merged(
+  own: readonly PastSegment[],
+  others: readonly Elsewhere[],
+  list: string,
+): { readonly segments: readonly PastSegment[]; readonly held: readonly Held[] } {
+  const best = new Map<number, { readonly segment: PastSegment; readonly node: Elsewhere | undefined }>();
+  const take = (segment: PastSegment, node: Elsewhere | undefined): void => {
+    const known = best.get(segment.msn);
+    if (known === undefined || (known.segment.gap && !segment.gap)) best.set(segment.msn, { segment, node });
+  };
+  for (const segment of own) take(segment, undefined);
+  for (const node of others) for (const segment of node.lists.get(list) ?? []) take(segment, node);
+  const sorted = [...best.values()].sort((one, other) => one.segment.msn - other.segment.msn);
+  const held: Held[] = [];
+  for (const { segment, node } of sorted) {
+    if (node === undefined || segment.gap) continue;
+    const { msn } = segment;
+    const last = held.at(-1);
+    if (last?.node === node && last.to === msn) held[held.length - 1] = { ...last, to: msn + 1 };
+    else held.push({ list, from: msn, to: msn + 1, node });
+  }
+  return { segments: sorted.map(({ segment }) => segment), held };
+}

@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { loopedScene } from '../support/media/looped-scene.ts';
+import { MediaPublisher } from '../support/media/media-publisher.ts';
+import type { Kiln } from '../support/server/kiln.ts';
+import { startNode, usedRedis } from '../support/server/nodes.ts';
+import { urisOf } from '../support/hls/playlist-uris.ts';
+import { until } from '../support/time/until.ts';
+
+const scene = await loopedScene();
+const MASTERS = ['/app/live/llhls.m3u8', '/app/live/ts:playlist.m3u8'];
+
+/** Nodes with a folder each, as on machines of their own. */
+async function startNodes(t: ExecutionContext, ...ids: readonly string[]): Promise<Kiln[]> {
+  const redis = await usedRedis(t);
+  return await Promise.all(
+    ids.map(async (id) => {
+      const folder = await mkdtemp(join(tmpdir(), 'kiln-rewind-'));
+      t.teardown(() => rm(folder, { recursive: true, force: true }));
+      const hls = `<SegmentDuration>1</SegmentDuration><SegmentCount>3</SegmentCount>
+        <DVR><Enable>true</Enable><TempStoragePath>${folder}</TempStoragePath></DVR>`;
+      return await startNode(t, redis, id, { llhls: `<ChunkDuration>0.5</ChunkDuration>${hls}`, hls });
+    }),
+  );
+}
+
+/** Publishes to a node as soon as that takes it. */
+async function publish(t: ExecutionContext, node: Kiln): Promise<MediaPublisher> {
+  const publisher = await until('the node takes the stream', () =>
+    MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
+      if (/exists|BadName|Denied/i.test(error.message)) return undefined;
+      throw error;
+    }),
+  );
+  t.teardown(() => publisher.close());
+  return publisher;
+}
+
+/** URLs of the media playlists of both kinds, as a node names them. */
+async function listsOf(node: Kiln): Promise<string[]> {
+  const lists = MASTERS.map((path) =>
+    until(`${path} of ${node.ports.http}`, async () => {
+      const answer = await fetch(node.httpUrl(path));
+      return answer.status === 200 && urisOf(await answer.text(), node.httpUrl(path));
+    }),
+  );
+  return (await Promise.all(lists)).flat();
+}
+
+const numbersIn = (list: string): number[] => [...list.matchAll(/^seg_[^_]+_(\d+)_/gm)].map(([, msn]) => Number(msn));
+
+async function playlist(url: string, isRight: (text: string) => boolean): Promise<string> {
+  return await until(url, async () => {
+    const answer = await fetch(url);
+    const text = await answer.text();
+    return answer.status === 200 && isRight(text) && text;
+  });
+}
+
+async function files(list: string, url: string): Promise<Map<string, Buffer>> {
+  const found = new Map<string, Buffer>();
+  for (const uri of urisOf(list, url).filter((one) => /\/(seg|init)_/.test(one))) {
+    const answer = await fetch(uri);
+    if (answer.status === 200)
+      found.set(new URL(uri).pathname.split('/').at(-1) ?? '', Buffer.from(await answer.arrayBuffer()));
+  }
+  return found;
+}
+
+test('players rewind on every node, to the same bytes', async (t) => {
+  const [a, b] = (await startNodes(t, 'a', 'b')) as [Kiln, Kiln];
+  await publish(t, a);
+  const [there, here] = [await listsOf(a), await listsOf(b)];
+  t.is(here.length, there.length);
+  for (const [index, url] of here.entries()) {
+    const list = await playlist(url, (text) => numbersIn(text).length >= 8);
+    t.deepEqual(
+      numbersIn(list),
+      numbersIn(list).map((_, msn) => msn),
+    );
+    t.regex(list, /^#EXT-X-MEDIA-SEQUENCE:0$/m);
+    const original = there[index] ?? '';
+    const own = await files(await playlist(original, (text) => numbersIn(text).length >= 8), original);
+    for (const [name, bytes] of await files(list, url)) t.true(own.get(name)?.equals(bytes) ?? true, name);
+    t.true(own.size >= 8);
+  }
+});
+
+test('the next owner of a stream lists what the one before has on its disk', async (t) => {
+  const [a, b, c] = (await startNodes(t, 'a', 'b', 'c')) as [Kiln, Kiln, Kiln];
+  const publisher = await publish(t, a);
+  const before = new Map<string, Buffer>();
+  for (const url of await listsOf(a)) {
+    const list = await playlist(url, (text) => numbersIn(text).length >= 6);
+    for (const [name, bytes] of await files(list, url)) before.set(name, bytes);
+  }
+  publisher.close();
+  await publish(t, b);
+  for (const node of [b, c]) {
+    for (const url of await listsOf(node)) {
+      const list = await playlist(url, (text) => /#EXT-X-DISCONTINUITY\n(.*\n)*.*seg_/.test(text));
+      t.regex(list, /^#EXT-X-MEDIA-SEQUENCE:0$/m);
+      t.deepEqual(
+        numbersIn(list),
+        numbersIn(list).map((_, msn) => msn),
+      );
+      const found = await files(list, url);
+      const names = [...found.keys()].filter((name) => before.has(name));
+      t.true(names.length >= 6, `${names.length} files of the owner before`);
+      for (const name of names) t.true(found.get(name)?.equals(before.get(name) as Buffer), name);
+    }
+  }
+});
