@@ -57,6 +57,18 @@ const table = {
   publisherNotFound: [404, (vhost: string, app: string) => `Could not find publisher: [${vhost}/${app}]`],
   recordExists: [409, () => 'Duplicate ID already exists'],
   recordNotFound: [404, (id: string) => `There is no record information related to the ID [${id}]`],
+  recordingNotFound: [404, (id: string) => `Could not find the recording: [${id}]`],
+  recordingUnknown: [
+    503,
+    (id: string, nodes: string) => `Could not find the recording: [${id}]; these nodes did not answer: ${nodes}`,
+  ],
+  recordingNodeSilent: [
+    504,
+    (node: string) => `The node that has the recording did not answer: [${node}]; it may or may not have been deleted`,
+  ],
+  recordingBusy: [409, (id: string, state: string) => `The recording is still ${state}: [${id}]`],
+  recordingChanged: [409, (id: string, reason: string) => `Nothing was deleted of [${id}]: ${reason}`],
+  timeInvalid: [400, (text: string) => `There is no such time: ${text}`],
   outputNotFound: [404, (path: string) => `Could not find output stream: [${path}]`],
   llhlsStreamNotFound: [404, (path: string) => `Could not find LLHLS stream: [${path}]`],
   dumpNotStarted: [500, (path: string, reason: string) => `Could not start dump: [${path}] (${reason})`],

@@ -70,7 +70,7 @@ export function apiRoutes(options: ApiOptions): FastifyPluginAsync {
     if (beside !== undefined) await app.register(beside);
     await describeApi(app, version);
     answerAtOwner(app, owners, user);
-    await addResources(app, options);
+    await addResources(app, options, user);
     await app.register(readOnlyLinkRoutes(links));
   };
 }

@@ -20,6 +20,8 @@ const OPEN: ReadonlySet<string> = new Set([
   `${APP}/scheduledChannels/:channel/guide`,
   `${APP}/multiplexChannels`,
   `${APP}/multiplexChannels/:channel`,
+  `${APP}/recordings`,
+  `${APP}/recordings/:recording`,
   `${APP}::records`,
   `${APP}::pushes`,
   '/v1/stats/current',

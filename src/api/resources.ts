@@ -13,6 +13,7 @@ import type { Demand } from '../providers/pull/demand.ts';
 import type { PulledStreams } from '../providers/pull/pulled-streams.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ClusterTasks } from '../tasks/cluster-tasks.ts';
+import type { Recordings } from '../recording/finished/recordings.ts';
 import type { Records } from '../recording/records.ts';
 import type { Queues } from '../stats/queues.ts';
 import type { SharedStatistics } from '../stats/shared-statistics.ts';
@@ -34,6 +35,7 @@ import { pushRoutes } from './routes/pushes.ts';
 import { putRoutes } from './routes/put.ts';
 import { queueRoutes } from './routes/queues.ts';
 import { recordRoutes } from './routes/records.ts';
+import { recordingRoutes } from './routes/recordings.ts';
 import { scheduledChannelRoutes } from './routes/scheduled-channels.ts';
 import { sessionRoutes } from './routes/sessions.ts';
 import { statisticsRoutes } from './routes/statistics.ts';
@@ -63,6 +65,7 @@ export interface ResourceOptions {
   readonly fetch: Demand['fetch'];
   readonly tasks: ClusterTasks;
   readonly records: Records;
+  readonly recordings: Recordings;
   readonly playlists: readonly PlaylistPublisher[];
   readonly thumbnails?: ThumbnailSource | undefined;
   /** Statistics of the whole cluster; undefined on a node that runs alone. */
@@ -89,7 +92,8 @@ export function speakJson(app: FastifyInstance): void {
   takeAnyBody(app);
 }
 
-export async function addResources(app: FastifyInstance, options: ResourceOptions): Promise<void> {
+/** @param user name of the callers, where calls may be forwarded */
+export async function addResources(app: FastifyInstance, options: ResourceOptions, user?: string): Promise<void> {
   const {
     registry,
     version,
@@ -118,7 +122,8 @@ export async function addResources(app: FastifyInstance, options: ResourceOption
   await app.register(eventRoutes(registry));
   await app.register(sessionRoutes(registry, sessions));
   await app.register(statisticsRoutes({ registry, directory, shared }));
-  const nodes = new AllNodes(cluster.config, others);
+  const nodes = new AllNodes(cluster.config, others, user);
+  await app.register(recordingRoutes({ registry, recordings: options.recordings, nodes, node: cluster.self.id }));
   await app.register(codecRoutes(codecs, nodes));
   await app.register(queueRoutes(options.queues, nodes, cluster.self.id));
   await app.register(overviewRoutes({ registry, nodes, node: cluster.self.id, events: options.events }));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { constants } from 'node:fs';
-import { copyFile, lstat, open, readFile, type FileHandle } from 'node:fs/promises';
+import { copyFile, lstat, open, readFile, unlink, type FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { localTime } from '../lib/local-time.ts';
 import { xmlCharacters, xmlText } from '../lib/xml-text.ts';
@@ -48,6 +48,10 @@ const MIN_ROOM = 4096;
 const MAX_ROOM = 256 * 1024;
 const ROOM_SHARE = 1 / 4;
 const SECTOR = 512;
+/** Limit of a file from which an entry is removed: it is read whole. */
+const MAX_REMOVAL_BYTES = 32 * 1024 * 1024;
+const ENTRY = '  <file>\n';
+const ENTRY_END = '  </file>\n';
 
 /**
  * Adds an entry to an info file (docs/compatibility.md#recordings-pushes-dumps), which is complete at any moment.
@@ -70,6 +74,31 @@ function lockOf(path: string): string {
 export async function appendInfoOnce(path: string, info: FileInfo): Promise<void> {
   const text = await readFile(path, 'utf8').catch(unless('ENOENT'));
   if (text === undefined || !text.includes(pathElement(info.filePath))) await appendInfo(path, info);
+}
+
+/**
+ * Removes the entry of a file, and an info file that has no other entry. Nothing happens without such an entry, or for a
+ * file of more than 32 MiB.
+ * @throws errors of the system
+ */
+export async function removeInfo(path: string, filePath: string): Promise<void> {
+  await withLock(lockOf(path), async () => {
+    const found = await lstat(path).catch(unless('ENOENT'));
+    if (found?.isFile() !== true || found.size > MAX_REMOVAL_BYTES) return;
+    const text = await readFile(path);
+    const entries = text.subarray(0, Math.max(0, text.indexOf(END)));
+    const named = entries.indexOf(pathElement(filePath));
+    const begin = entries.lastIndexOf(ENTRY, named);
+    const end = entries.indexOf(ENTRY_END, named) + ENTRY_END.length;
+    if (named < 0 || begin < 0 || end < named) return;
+    const before = text.subarray(0, begin);
+    const after = text.subarray(end);
+    const isLast = !before.includes(ENTRY) && !entries.subarray(end).includes(ENTRY);
+    if (isLast) return await unlink(path);
+    // TURN stays within a sector
+    const rest = Buffer.concat([before, Buffer.alloc((end - begin) % SECTOR, ' '), after]);
+    await replaceFile(path, async (temporary) => await write(temporary, 'wx', 0, rest));
+  });
 }
 
 async function append(path: string, entry: Buffer): Promise<void> {
@@ -152,7 +181,7 @@ function entryOf({ filePath, createdTime, startTime, finishTime, ...rest }: File
     element('startTime', localTime(startTime)),
     element('finishTime', localTime(finishTime)),
   ];
-  return `  <file>\n${lines.map((line) => `    ${line}\n`).join('')}  </file>\n`;
+  return `${ENTRY}${lines.map((line) => `    ${line}\n`).join('')}${ENTRY_END}`;
 }
 
 function element(name: string, value: string | number | boolean): string {

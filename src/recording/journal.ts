@@ -25,6 +25,17 @@ export const RECORDED = {
   startTime: Type.Number(),
 };
 
+/** Format of a recorded track. */
+export const RecordedTrack = Type.Object({
+  type: Type.String(),
+  codec: Type.String(),
+  width: Type.Optional(Type.Number()),
+  height: Type.Optional(Type.Number()),
+  samplerate: Type.Optional(Type.Number()),
+  channels: Type.Optional(Type.Number()),
+});
+export type RecordedTrack = Static<typeof RecordedTrack>;
+
 const Entry = Type.Object({
   /** Path until the file is finished. */
   temporary: Type.String(),
@@ -35,6 +46,8 @@ const Entry = Type.Object({
   file: Type.String(),
   info: Type.String(),
   ...RECORDED,
+  /** Tracks at its beginning. Older versions lack them. */
+  tracks: Type.Optional(Type.Array(RecordedTrack)),
   /** Steps after it is finished; none where absent. */
   delivery: Type.Optional(Type.Object({ announced: Type.Boolean(), uploaded: Type.Boolean() })),
   /** Set once the file is complete and is to get its name. */
@@ -153,6 +166,11 @@ export class Journal {
   /** @throws errors of the system */
   async remove(entry: Pick<JournalEntry, 'temporary'>): Promise<void> {
     await this.#entries.remove(nameOf(entry));
+  }
+
+  /** Whether a file is not finished, or not handed over yet. @throws errors of the system */
+  async has(temporary: string): Promise<boolean> {
+    return await this.#entries.has(temporary);
   }
 
   /** All readable entries; unreadable ones are logged. @throws errors of the system for the folder */

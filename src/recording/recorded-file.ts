@@ -9,6 +9,7 @@ import type { Disk } from '../core/disks.ts';
 import { FileWriter } from './file-writer.ts';
 import { finishFile, valuesOf } from './finish.ts';
 import type { Journal, JournalEntry } from './journal.ts';
+import { shownTrack } from './finished/entry.ts';
 import { mendFile } from './mend.ts';
 import { freeName, placeBelow, temporaryBeside } from '../lib/files/paths.ts';
 import { partsOf } from './settings.ts';
@@ -150,11 +151,11 @@ export class RecordedFile {
   }
 
   async #open() {
-    const { entry, journal } = this.#options;
+    const { entry, journal, tracks } = this.#options;
     const place = await placeBelow(entry.root, this.#parts.file);
     const temporary = temporaryBeside(place);
     const { ino: folder } = await stat(dirname(temporary));
-    const known = { ...entry, temporary, folder };
+    const known = { ...entry, temporary, folder, tracks: tracks.map(shownTrack) };
     await journal.put(known);
     try {
       const handle = await open(temporary, 'wx');

@@ -19,6 +19,7 @@ import type { Queues } from '../stats/queues.ts';
 import { SharedStatistics } from '../stats/shared-statistics.ts';
 import { portsOf, type PortPair } from './addresses.ts';
 import type { CodecInventory } from '../transcode/codecs.ts';
+import type { Recordings } from '../recording/finished/recordings.ts';
 import type { Records } from '../recording/records.ts';
 import type { Version } from '../version.ts';
 
@@ -26,6 +27,7 @@ export interface ApiContext extends Omit<ListenerContext, 'webrtc' | 'admission'
   readonly work: TaskServices;
   readonly codecs: CodecInventory;
   readonly records: Records;
+  readonly recordings: Recordings;
   readonly queues: Queues;
   readonly playlists: readonly PlaylistPublisher[];
   /** undefined where thumbnails are off. */
@@ -84,6 +86,7 @@ export async function openApi(context: ApiContext, components: Closable[]): Prom
     fetch: demand.fetch,
     tasks: context.work.clusterTasks,
     records,
+    recordings: context.recordings,
     queues: context.queues,
     playlists,
     thumbnails: context.thumbnails,

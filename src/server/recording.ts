@@ -2,7 +2,10 @@ import { dirname, join } from 'node:path';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
 import { Deliveries } from '../recording/delivery/deliveries.ts';
-import { Journal } from '../recording/journal.ts';
+import { idOf } from '../recording/finished/entry.ts';
+import { RecordedIndex } from '../recording/finished/recorded-index.ts';
+import { Recordings } from '../recording/finished/recordings.ts';
+import { Journal, type FinishedFile } from '../recording/journal.ts';
 import { RecordKind } from '../recording/kind.ts';
 import { finishLeftovers } from '../recording/leftovers.ts';
 import { RecordStarts } from '../recording/starts.ts';
@@ -29,6 +32,8 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
   const folder = dirname(storageFile);
   // nodes of one machine may share the folder: none may finish a file that another one is writing
   const own = encodeURIComponent(node);
+  const module = log.child({ module: 'record' });
+  const index = new RecordedIndex({ folder: join(folder, `recorded-${own}`), log: module });
   const deliveries = new Deliveries({
     folder: join(folder, `delivery-${own}`),
     node,
@@ -38,16 +43,25 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
       const config = vhost?.applications.get(app)?.config ?? vhost?.template;
       return config && (config.publishers.file?.record ?? {});
     },
+    onUpload: (job, temporary, upload, isLocal) => index.note(job, idOf(job.startTime, temporary), upload, isLocal),
     log,
   });
-  const module = log.child({ module: 'record' });
-  const journal = new Journal({ folder: join(folder, `recording-${own}`), log: module, deliver: deliveries.deliver });
+  /** Files in the index whose delivery has failed: it is tried again. */
+  const indexed = new Set<string>();
+  const deliver = async (file: FinishedFile): Promise<void> => {
+    if (!indexed.has(file.temporary)) await index.add(file);
+    indexed.add(file.temporary);
+    await deliveries.deliver(file);
+    indexed.delete(file.temporary);
+  };
+  const journal = new Journal({ folder: join(folder, `recording-${own}`), log: module, deliver });
   const stop = new AbortController();
   const leftovers = finishLeftovers(await journal.list(), journal, module, stop.signal);
   const starts = new RecordStarts(registry, tasks.definitions);
   tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
   return {
     records: new Records({ tasks: clusterTasks, folder }),
+    recordings: new Recordings({ index, journal, deliveries, log: module }),
     start: () => deliveries.start(),
     close: async () => {
       starts.close();

@@ -186,6 +186,7 @@ export class Server {
       ...metrics,
       codecs: inventory,
       records: work.records,
+      recordings: work.recordings,
       queues,
       playlists: this.#playlists,
       thumbnails: this.#thumbnails,
@@ -258,6 +259,7 @@ export class Server {
       );
     return {
       records: recording.records,
+      recordings: recording.recordings,
       start: () => {
         tasks.start();
         configured.start();

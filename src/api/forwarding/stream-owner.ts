@@ -99,6 +99,10 @@ export function answeredBy(request: FastifyRequest): string | undefined {
   return carriedTo.get(request);
 }
 
+export function noteCarried(request: FastifyRequest, node: string): void {
+  carriedTo.set(request, node);
+}
+
 /**
  * Forwards calls of routes of `app` whose path names a stream to the owner of the stream.
  * @param user name of the caller, for the owner
@@ -115,12 +119,13 @@ export function answerAtOwner(app: FastifyInstance, owners: StreamOwners, user: 
   }
 
   async function forward(name: StreamName, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const answer = await owners.ask(name, carried(request, user), (node) => carriedTo.set(request, node));
-    if (answer !== undefined) return pass(answer, reply);
+    const answer = await owners.ask(name, carried(request, user), (node) => noteCarried(request, node));
+    if (answer !== undefined) return passOn(answer, reply);
   }
 }
 
-function carried({ method, url, id, ip, body, headers }: FastifyRequest, user: string): ApiRequest {
+/** The call that another node answers in place of this one. */
+export function carried({ method, url, id, ip, body, headers }: FastifyRequest, user: string): ApiRequest {
   return {
     // the answer to a HEAD is made here, from that to a GET
     method: method === 'HEAD' ? 'GET' : method,
@@ -133,7 +138,8 @@ function carried({ method, url, id, ip, body, headers }: FastifyRequest, user: s
   };
 }
 
-function pass({ status, type, stale, body }: ApiAnswer, reply: FastifyReply): FastifyReply {
+/** Answers as another node did. */
+export function passOn({ status, type, stale, body }: ApiAnswer, reply: FastifyReply): FastifyReply {
   if (type !== undefined) reply.header('content-type', type);
   if (stale) markStale(reply);
   return reply.code(status).send(body);

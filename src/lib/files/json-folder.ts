@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
+import { access, mkdir, open, readdir, readFile, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Static, TSchema } from 'typebox';
 import Value from 'typebox/value';
@@ -56,6 +56,11 @@ export class JsonFolder<S extends TSchema> {
     }
     if (!Value.Check(this.#schema, value)) throw new Error(`it is damaged, or of another version: ${path}`);
     return value;
+  }
+
+  /** @throws errors of the system */
+  async has(name: string): Promise<boolean> {
+    return (await access(this.#path(name)).then(() => true, unless('ENOENT'))) ?? false;
   }
 
   /** Names of all documents, in order. @throws errors of the system */

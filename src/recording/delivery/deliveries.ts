@@ -7,8 +7,10 @@ import { pause } from '../../lib/pause.ts';
 import type { FinishedFile } from '../journal.ts';
 import { JsonFolder } from '../../lib/files/json-folder.ts';
 import { expandPath } from '../macros.ts';
+import type { Upload } from '../finished/entry.ts';
 import { announcement, Job } from './job.ts';
 import { Lane } from './lane.ts';
+import { objectUrl } from './object-url.ts';
 import { Uploads } from './uploads.ts';
 
 export type DeliverySettings = NonNullable<NonNullable<ApplicationConfig['publishers']['file']>['record']>;
@@ -20,6 +22,13 @@ export interface DeliveriesOptions {
   readonly node: string;
   /** Present settings of an application; undefined as long as it does not exist. */
   readonly settingsOf: (vhost: string, app: string) => DeliverySettings | undefined;
+  /**
+   * Called when an upload has ended, before that is remembered.
+   * @param temporary name of the file until it was finished
+   * @param isLocal whether the file was not deleted
+   * @throws errors of the system: the job is tried again
+   */
+  readonly onUpload?: (job: Job, temporary: string, upload: Upload, isLocal: boolean) => Promise<void>;
   readonly log: Logger;
 }
 
@@ -58,12 +67,28 @@ export class Deliveries {
 
   /** Accepts a finished file; its job outlives this process. @throws errors of the disk */
   readonly deliver = async (finished: FinishedFile): Promise<void> => {
-    const { temporary, delivery, root: _, file: __, info: ___, finished: ____, folder: _____, ...rest } = finished;
+    const {
+      temporary,
+      delivery,
+      root: _,
+      file: __,
+      info: ___,
+      finished: ____,
+      folder: _____,
+      tracks: ______,
+      ...rest
+    } = finished;
     const file = { ...rest, since: Date.now() };
-    const id = basename(temporary).replace(/^tmp_/, '');
+    const id = idOf(temporary);
     if (delivery?.announced === true) await this.#keep(`${id}-finished`, { ...file, step: 'announce' });
-    if (delivery?.uploaded === true) await this.#keep(`${id}-uploaded`, { ...file, step: 'upload' });
+    if (delivery?.uploaded === true) await this.#keep(`${id}${UPLOADED}`, { ...file, step: 'upload' });
   };
+
+  /** Whether a file waits for its upload, or is being uploaded. @param temporary its name until it was finished */
+  async isUploading(temporary: string): Promise<boolean> {
+    const job = await this.#read(`${idOf(temporary)}${UPLOADED}`);
+    return job?.step === 'upload';
+  }
 
   /** Resumes the jobs of an earlier run, and begins to deliver. Call it when the applications exist. */
   start(): void {
@@ -168,7 +193,9 @@ export class Deliveries {
     if (upload === undefined) return await this.#drop(name, job, 'the application has no Upload any more');
     const done = job.uploaded === undefined ? await this.#store(name, job, upload) : job;
     if (done === undefined) return await this.#drop(name, job, 'the file is gone');
-    if (upload.deleteLocal) await this.#delete(job.filePath, done.uploaded?.verified === true);
+    const isLocal = !upload.deleteLocal || !(await this.#delete(job.filePath, done.uploaded?.verified === true));
+    const { bucket = upload.bucket, key = '' } = done.uploaded ?? {};
+    await this.#tell(name, job, { state: 'uploaded', bucket, key, url: objectUrl(upload, key) }, isLocal);
     if (webhook === undefined) {
       await this.#jobs.remove(name);
       return undefined;
@@ -207,18 +234,30 @@ export class Deliveries {
     return settings;
   }
 
-  async #delete(file: string, verified: boolean): Promise<void> {
+  /** @returns whether the file is gone */
+  async #delete(file: string, verified: boolean): Promise<boolean> {
     if (!verified) {
       this.#log.warn({ file }, 'a recording stays after its upload: the storage has not confirmed its checksum');
-      return;
+      return false;
     }
-    await unlink(file).catch(({ code, message: reason }: NodeJS.ErrnoException) => {
-      if (code !== 'ENOENT')
-        this.#log.warn({ file, reason }, 'a recording stays after its upload: it cannot be deleted');
-    });
+    try {
+      await unlink(file);
+    } catch (error) {
+      const { code, message: reason } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT') return true;
+      this.#log.warn({ file, reason }, 'a recording stays after its upload: it cannot be deleted');
+      return false;
+    }
+    return true;
   }
 
-  async #drop(name: string, { filePath: file, step }: Job, reason: string): Promise<undefined> {
+  async #tell(name: string, job: Job, upload: Upload, isLocal: boolean): Promise<void> {
+    await this.#options.onUpload?.(job, `tmp_${name.slice(0, -UPLOADED.length)}`, upload, isLocal);
+  }
+
+  async #drop(name: string, job: Job, reason: string): Promise<undefined> {
+    const { filePath: file, step } = job;
+    if (step === 'upload') await this.#tell(name, job, { state: 'failed' }, true);
     this.#log.error({ event: 'delivery.given-up', file, step, reason }, `a finished recording is not ${PAST[step]}`);
     await this.#jobs.remove(name);
   }
@@ -233,6 +272,13 @@ export class Deliveries {
       return undefined;
     }
   }
+}
+
+const UPLOADED = '-uploaded';
+
+/** @param temporary path, or name, of the file until it was finished */
+function idOf(temporary: string): string {
+  return basename(temporary).replace(/^tmp_/, '');
 }
 
 const PAST: Readonly<Record<Step, string>> = { announce: 'announced', upload: 'uploaded' };

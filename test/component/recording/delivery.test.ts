@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { Deliveries, type DeliverySettings } from '../../../src/recording/delivery/deliveries.ts';
+import {
+  Deliveries,
+  type DeliveriesOptions,
+  type DeliverySettings,
+} from '../../../src/recording/delivery/deliveries.ts';
 import type { FinishedFile } from '../../../src/recording/journal.ts';
 import { controlServer, json, type Question } from '../../support/access/control-server.ts';
 import { openS3, type S3Request } from '../../support/recording/s3.ts';
@@ -19,7 +23,10 @@ function openNode(t: ExecutionContext, settings: () => DeliverySettings | undefi
   const jobs = join(folder, 'delivery');
   let lines = '';
   const log = pino({ level: 'debug' }, { write: (line) => void (lines += line) });
-  const open = (): Deliveries => new Deliveries({ folder: jobs, node: 'n1', settingsOf: settings, log });
+  const told: object[] = [];
+  const onUpload: DeliveriesOptions['onUpload'] = async ({ startTime }, temporary, upload, isLocal) =>
+    void told.push({ startTime, temporary, upload, isLocal });
+  const open = (): Deliveries => new Deliveries({ folder: jobs, node: 'n1', settingsOf: settings, onUpload, log });
   let deliveries = open();
   t.teardown(async () => {
     await deliveries.close();
@@ -27,6 +34,9 @@ function openNode(t: ExecutionContext, settings: () => DeliverySettings | undefi
   });
   return {
     log: () => lines,
+    /** Uploads that have ended. */
+    told,
+    isUploading: (id: string) => deliveries.isUploading(`tmp_${id}`),
     start: () => deliveries.start(),
     restart: async () => {
       await deliveries.close();
@@ -157,6 +167,27 @@ test('a file that is gone is given up', async (t) => {
   await until('it is given up', () => node.waiting().length === 0);
   t.regex(node.log(), /"event":"delivery.given-up".*the file is gone/);
   t.deepEqual(await s3.keys(), []);
+});
+
+test('ends of uploads are told with the address of the object, and until then a file is one to be uploaded', async (t) => {
+  const s3 = await openS3(t);
+  let settings: DeliverySettings = { upload: upload(s3, { deleteLocal: true }) };
+  const node = openNode(t, () => settings);
+  const only = { announced: false, uploaded: true };
+  await node.finish('ä b.ts', Buffer.from('a'), only, 'one');
+  t.true(await node.isUploading('one'));
+  node.start();
+  await until('it is uploaded', () => node.waiting().length === 0);
+  t.false(await node.isUploading('one'));
+  settings = {};
+  await node.finish('b.ts', Buffer.from('b'), only, 'two');
+  await until('it is given up', () => node.waiting().length === 0);
+  const url = `${s3.settings.endpoint}/records/%C3%A4%20b.ts`;
+  const uploaded = { state: 'uploaded', bucket: 'records', key: 'ä b.ts', url };
+  t.deepEqual(node.told, [
+    { startTime: 2000, temporary: 'tmp_one', upload: uploaded, isLocal: false },
+    { startTime: 2000, temporary: 'tmp_two', upload: { state: 'failed' }, isLocal: true },
+  ]);
 });
 
 test('a bucket that is not there is a reason in the log, without keys', async (t) => {

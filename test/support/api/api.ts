@@ -21,6 +21,7 @@ import { MediaFiles } from '../../../src/channels/scheduled/media-files.ts';
 import { ClusterTasks } from '../../../src/tasks/cluster-tasks.ts';
 import { PushError } from '../../../src/pushing/error.ts';
 import { PushKind } from '../../../src/pushing/kind.ts';
+import { openRecordings } from '../recording/finished.ts';
 import { Journal } from '../../../src/recording/journal.ts';
 import { RecordKind } from '../../../src/recording/kind.ts';
 import { Records } from '../../../src/recording/records.ts';
@@ -154,6 +155,7 @@ export async function apiOptions(
     events: () => [],
     tasks: clusterTasks,
     records: new Records({ tasks: clusterTasks, folder }),
+    recordings: openRecordings(folder),
     playlists: [],
     queues: new Queues(registry),
     sessions: new StreamSessions(registry, others, calls),
@@ -167,9 +169,14 @@ export async function apiOptions(
 }
 
 /** The management API on an instance that does not listen. */
-export async function openApi(t: ExecutionContext, config: Partial<ApiConfig> = {}, registry = sampleRegistry()) {
+export async function openApi(
+  t: ExecutionContext,
+  config: Partial<ApiConfig> = {},
+  registry = sampleRegistry(),
+  more: Partial<ApiOptions> = {},
+) {
   const app = Fastify();
-  const options = await apiOptions(config, registry);
+  const options = { ...(await apiOptions(config, registry)), ...more };
   await app.register(apiRoutes(options));
   t.teardown(() => app.close());
   return { app, registry, options, call: caller(app) };

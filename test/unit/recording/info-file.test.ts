@@ -3,7 +3,7 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { appendInfo, appendInfoOnce } from '../../../src/recording/info-file.ts';
+import { appendInfo, appendInfoOnce, removeInfo } from '../../../src/recording/info-file.ts';
 import { entriesOf, infoOf } from '../../support/recording/info.ts';
 
 function infoFile(t: ExecutionContext): string {
@@ -113,4 +113,28 @@ test('an info file may have as long a name as a file can', async (t) => {
   t.deepEqual(readdirSync(dirname(path)), [basename(path)]);
   await appendInfo(path, infoOf(1));
   t.deepEqual(sequences(readFileSync(path, 'utf8')), [0, 1]);
+});
+
+test('entries are removed in any order, and others added between', async (t) => {
+  const path = infoFile(t);
+  let left: number[] = [];
+  let next = 0;
+  for (let round = 0; round < 60; round++) {
+    if (round % 3 < 2) {
+      await appendInfo(path, infoOf(next, { metadata: 'm'.repeat((next * 37) % 700) }));
+      left.push(next++);
+    } else {
+      const gone = left[(round * 7) % left.length] as number;
+      left = left.filter((sequence) => sequence !== gone);
+      await removeInfo(path, `/records/${gone}.mp4`);
+    }
+    t.deepEqual(sequences(readFileSync(path, 'utf8')), left);
+  }
+  await removeInfo(path, '/records/none.mp4');
+  t.deepEqual(sequences(readFileSync(path, 'utf8')), left);
+  const { length } = readFileSync(path);
+  for (const sequence of left) await removeInfo(path, `/records/${sequence}.mp4`);
+  t.deepEqual(readdirSync(dirname(path)), []);
+  t.true(length < 64 * 1024, `${length} bytes`);
+  await removeInfo(path, '/records/0.mp4');
 });

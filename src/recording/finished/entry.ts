@@ -1,0 +1,83 @@
+import { basename } from 'node:path';
+import Type, { type Static } from 'typebox';
+import type { Track } from '../../core/track.ts';
+import { RECORDED, RecordedTrack } from '../journal.ts';
+
+export const Upload = Type.Object({
+  state: Type.Enum(['waiting', 'uploaded', 'failed']),
+  bucket: Type.Optional(Type.String()),
+  key: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String()),
+});
+export type Upload = Static<typeof Upload>;
+
+/** A finished file in the index. */
+export const Entry = Type.Object({
+  ...RECORDED,
+  root: Type.String(),
+  /** Paths below the root. */
+  path: Type.String(),
+  infoPath: Type.String(),
+  /** Absolute, with links resolved, as in the info file. */
+  filePath: Type.String(),
+  container: Type.String(),
+  tracks: Type.Optional(Type.Array(RecordedTrack)),
+  /** Identifies the file under its name, with its size. */
+  inode: Type.Number(),
+  /** Bytes. */
+  size: Type.Number(),
+  /** Duration in milliseconds. */
+  recordTime: Type.Number(),
+  /** Milliseconds since the epoch. */
+  finishTime: Type.Number(),
+  /** Whether the file was not deleted after its upload. */
+  isLocal: Type.Boolean(),
+  upload: Type.Optional(Upload),
+});
+export type Entry = Static<typeof Entry>;
+
+/** Id of a file: the UTC time of its start, by which ids sort, and the random part of its temporary name. */
+const ID = /^\d{8}T\d{9}-[0-9a-f]{32}$/;
+/** Ids, and times without a random part, which come before those of the same millisecond. */
+export const CURSOR = '^\\d{8}T\\d{9}(-[0-9a-f]{32})?$';
+export const ID_LENGTH = '20261129T140531123-'.length + 32;
+const HOUR_LENGTH = '20261129T14'.length;
+const TEMPORARY = 'tmp_';
+/** Years of four digits. */
+const MAX_TIME = Date.UTC(10_000, 0) - 1;
+
+export function isId(text: string): boolean {
+  return ID.test(text);
+}
+
+/** @param temporary path, or name, of the file until it was finished */
+export function idOf(startTime: number, temporary: string): string {
+  return `${timeOf(startTime)}-${basename(temporary).slice(TEMPORARY.length)}`;
+}
+
+export function temporaryOf(id: string): string {
+  return `${TEMPORARY}${id.slice(id.indexOf('-') + 1)}`;
+}
+
+/** UTC time as ids begin with it. @param time milliseconds since the epoch; times before it count as 0 */
+export function timeOf(time: number): string {
+  return new Date(Math.min(Math.max(time, 0), MAX_TIME)).toISOString().replaceAll(/[-:.Z]/g, '');
+}
+
+/** Hour of an id or a cursor. */
+export function hourOf(id: string): string {
+  return id.slice(0, HOUR_LENGTH);
+}
+
+/** Cursor after all ids of an hour. */
+export function endOf(hour: string): string {
+  return `${hour}9999999`;
+}
+
+/** Format of a track, without its configuration. */
+export function shownTrack(track: Track): RecordedTrack {
+  const { type, codec } = track;
+  if (type === 'audio') return { type, codec, samplerate: track.samplerate, channels: track.channels };
+  if (type === 'data') return { type, codec };
+  return { type, codec, width: track.width, height: track.height };
+}

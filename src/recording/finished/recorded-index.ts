@@ -1,0 +1,276 @@
+import { lstat, mkdir, open, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Compile } from 'typebox/compile';
+import { BoundedMap } from '../../lib/bounded-map.ts';
+import { KeyedMutex } from '../../lib/files/keyed-mutex.ts';
+import { replaceFile } from '../../lib/files/paths.ts';
+import { unless } from '../../lib/files/unless.ts';
+import { writeAll } from '../../lib/files/write-all.ts';
+import type { Logger } from '../../log/log.ts';
+import { containerOf } from '../container.ts';
+import { valuesOf } from '../finish.ts';
+import type { FinishedFile } from '../journal.ts';
+import { partsOf } from '../settings.ts';
+import { endOf, Entry, hourOf, idOf, timeOf, type Upload } from './entry.ts';
+import { appendLine, killLines, readLines, removeFile, type Line } from './hour-file.ts';
+
+export interface ApplicationNames {
+  readonly vhost: string;
+  readonly app: string;
+}
+
+export interface Query {
+  /** Limit of entries. */
+  readonly limit: number;
+  /** Only entries after it. */
+  readonly cursor?: string | undefined;
+  readonly stream?: string | undefined;
+  /** Id of the task. */
+  readonly recordId?: string | undefined;
+  /** Only files with media of this span, in milliseconds since the epoch. */
+  readonly start?: number | undefined;
+  readonly end?: number | undefined;
+}
+
+/** A finished file and its id. */
+export interface Recorded {
+  readonly id: string;
+  readonly entry: Entry;
+}
+
+export interface Page {
+  /** In the order of time. */
+  readonly recorded: readonly Recorded[];
+  /** Place at which to go on; undefined at the end. */
+  readonly cursor: string | undefined;
+}
+
+export interface RecordedIndexOptions {
+  /** Folder of this node alone. */
+  readonly folder: string;
+  readonly log: Logger;
+}
+
+const EXTENSION = '.index';
+const HOUR = /^\d{8}T\d{2}\.index$/;
+/** File with the longest time from the start of a file to its end, in milliseconds. */
+const LONGEST = 'longest';
+/** Lines after which a page ends with its hour, even if few match: a call must not last long. */
+const MAX_LINES = 50_000;
+/** Files whose damage is known. */
+const MAX_KNOWN = 1000;
+
+const check = Compile(Entry);
+
+/**
+ * Index of the finished files of this node: a file for each application and hour, with a line for each recorded file that
+ * began in it. Nothing is read before it is asked for, and nothing kept.
+ */
+export class RecordedIndex {
+  readonly #options: RecordedIndexOptions;
+  /** By index file. */
+  readonly #mutex = new KeyedMutex();
+  /** Numbers of damaged lines that are logged, by index file. */
+  readonly #damaged = new BoundedMap<string, number>(MAX_KNOWN);
+
+  constructor(options: RecordedIndexOptions) {
+    this.#options = options;
+  }
+
+  /** Adds a file that has its name; nothing for one that is gone. Idempotent. @throws errors of the system */
+  async add(file: FinishedFile): Promise<void> {
+    const found = await lstat(file.filePath).catch(unless('ENOENT'));
+    if (found === undefined) return;
+    const { root, filePath, pathBelow: path, tracks, delivery, recordTime, finishTime } = file;
+    const { transactionId, id, metadata, vhost, app, stream, source, sequence, createdTime, startTime } = file;
+    const entry: Entry = {
+      ...{ transactionId, id, vhost, app, stream, source, sequence, createdTime, startTime, finishTime, recordTime },
+      ...(metadata !== undefined && { metadata }),
+      ...{ root, path, filePath },
+      infoPath: partsOf(file, valuesOf(file, finishTime)).info.join('/'),
+      container: containerOf(filePath).name,
+      ...(tracks !== undefined && { tracks }),
+      inode: found.ino,
+      size: found.size,
+      isLocal: true,
+      ...(delivery?.uploaded === true && { upload: { state: 'waiting' } }),
+    };
+    const folder = this.#folder(entry);
+    const key = idOf(startTime, file.temporary);
+    await mkdir(folder, { recursive: true });
+    await this.#mutex.run(folder, () => lengthen(folder, finishTime - startTime));
+    await this.#inHour(folder, key, (path) => appendLine(path, key, JSON.stringify(entry)));
+  }
+
+  /** Lists files in the order of time. @throws errors of the system */
+  async page(application: ApplicationNames, query: Query): Promise<Page> {
+    const { limit, cursor = '', start, end } = query;
+    const folder = this.#folder(application);
+    const longest = start === undefined ? 0 : await longestOf(folder);
+    const first = start === undefined ? '' : timeOf(start - longest);
+    const after = cursor > first ? cursor : first;
+    const before = end === undefined ? undefined : timeOf(end);
+    const recorded: Recorded[] = [];
+    let lines = 0;
+    for (const hour of await hoursOf(folder)) {
+      if (endOf(hour) <= after) continue;
+      if (before !== undefined && hour > hourOf(before)) break;
+      const found = new Smallest(limit - recorded.length + 1);
+      lines += await this.#read(folder, hour, (line) => {
+        const { id } = line;
+        if (id <= after || (before !== undefined && id >= before) || !found.wants(id)) return true;
+        const entry = entryOf(line);
+        if (entry !== undefined && matches(entry, query)) found.put({ id, entry });
+        return entry !== undefined;
+      });
+      recorded.push(...found.items);
+      if (recorded.length > limit) {
+        recorded.length = limit;
+        return { recorded, cursor: recorded.at(-1)?.id };
+      }
+      if (lines >= MAX_LINES) return { recorded, cursor: endOf(hour) };
+    }
+    return { recorded, cursor: undefined };
+  }
+
+  /** @returns undefined for an unknown id; @throws errors of the system */
+  async find(application: ApplicationNames, id: string): Promise<Entry | undefined> {
+    let entry: Entry | undefined;
+    await this.#read(this.#folder(application), hourOf(id), (line) => {
+      if (line.id !== id) return true;
+      const found = entryOf(line);
+      entry = found ?? entry;
+      return found !== undefined;
+    });
+    return entry;
+  }
+
+  /** Notes the end of an upload; nothing for an unknown id. @throws errors of the system */
+  async note(application: ApplicationNames, id: string, upload: Upload, isLocal: boolean): Promise<void> {
+    const folder = this.#folder(application);
+    await this.#inHour(folder, id, async (path) => {
+      const entry = await this.find(application, id);
+      if (entry === undefined) return;
+      const { places } = await placesOf(path, id);
+      await appendLine(path, id, JSON.stringify({ ...entry, upload, isLocal }));
+      await killLines(path, places);
+    });
+  }
+
+  /** Removes an entry. Idempotent. @throws errors of the system */
+  async remove(application: ApplicationNames, id: string): Promise<void> {
+    await this.#inHour(this.#folder(application), id, async (path) => {
+      const { places, others } = await placesOf(path, id);
+      if (others === 0) await removeFile(path);
+      else if (places.length > 0) await killLines(path, places);
+    });
+  }
+
+  #inHour(folder: string, id: string, step: (path: string) => Promise<void>): Promise<void> {
+    const path = join(folder, `${hourOf(id)}${EXTENSION}`);
+    return this.#mutex.run(path, () => step(path));
+  }
+
+  /** @param onLine returns whether the line is valid @returns the number of lines */
+  async #read(folder: string, hour: string, onLine: (line: Line) => boolean): Promise<number> {
+    const path = join(folder, `${hour}${EXTENSION}`);
+    let invalid = 0;
+    const { lines, damaged } = await readLines(path, (line) => {
+      if (!onLine(line)) invalid++;
+    });
+    const bad = damaged + invalid;
+    if (bad > (this.#damaged.get(path) ?? 0)) {
+      this.#damaged.set(path, bad);
+      this.#options.log.warn(
+        { file: path, lines: bad },
+        'the index of recordings has lines that cannot be read: their files are not listed',
+      );
+    }
+    return lines;
+  }
+
+  #folder({ vhost, app }: ApplicationNames): string {
+    return join(this.#options.folder, `${encodeURIComponent(vhost)}#${encodeURIComponent(app)}`);
+  }
+}
+
+/** The entries with the smallest ids, in order; the last of the same id. */
+class Smallest {
+  readonly items: Recorded[] = [];
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  wants(id: string): boolean {
+    return this.items.length < this.#limit || id <= (this.items.at(-1)?.id ?? '');
+  }
+
+  put(recorded: Recorded): void {
+    let at = this.items.length;
+    while (at > 0 && (this.items[at - 1]?.id ?? '') >= recorded.id) at--;
+    this.items.splice(at, this.items[at]?.id === recorded.id ? 1 : 0, recorded);
+    if (this.items.length > this.#limit) this.items.pop();
+  }
+}
+
+function matches({ stream, id, finishTime, startTime }: Entry, query: Query): boolean {
+  if (query.stream !== undefined && query.stream !== stream) return false;
+  if (query.recordId !== undefined && query.recordId !== id) return false;
+  if (query.start !== undefined && finishTime <= query.start) return false;
+  return query.end === undefined || startTime < query.end;
+}
+
+/** @returns undefined for a damaged line, or one of another version */
+function entryOf(line: Line): Entry | undefined {
+  try {
+    const value: unknown = JSON.parse(line.text());
+    return check.Check(value) ? value : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Places of the lines of an id, and the number of other lines that count. */
+async function placesOf(path: string, id: string): Promise<{ readonly places: number[]; readonly others: number }> {
+  const places: number[] = [];
+  let others = 0;
+  await readLines(path, (line) => {
+    if (line.id === id) places.push(line.at);
+    else others++;
+  });
+  return { places, others };
+}
+
+/** Hours of an application that have a file, in order. */
+async function hoursOf(folder: string): Promise<string[]> {
+  const names = (await readdir(folder).catch(unless('ENOENT'))) ?? [];
+  return names
+    .filter((name) => HOUR.test(name))
+    .map((name) => name.slice(0, -EXTENSION.length))
+    .sort();
+}
+
+/** Infinite where it is not known: a span may then begin in any file. */
+async function longestOf(folder: string): Promise<number> {
+  const text = await readFile(join(folder, LONGEST), 'utf8').catch(unless('ENOENT'));
+  return text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Infinity;
+}
+
+async function lengthen(folder: string, time: number): Promise<void> {
+  const known = await longestOf(folder);
+  if (known !== Infinity && time <= known) return;
+  // of a damaged file nothing is known
+  const next = known === Infinity && (await hoursOf(folder)).length > 0 ? Number.MAX_SAFE_INTEGER : time;
+  await replaceFile(join(folder, LONGEST), async (temporary) => {
+    const file = await open(temporary, 'wx');
+    try {
+      await writeAll(file, Buffer.from(String(Math.ceil(Math.max(0, next)))), 0);
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+  });
+}

@@ -1,0 +1,79 @@
+import { lstat, stat, unlink } from 'node:fs/promises';
+import { kilnError } from '../../errors.ts';
+import { KeyedMutex } from '../../lib/files/keyed-mutex.ts';
+import { PathError, placeBelow } from '../../lib/files/paths.ts';
+import { unless } from '../../lib/files/unless.ts';
+import type { Logger } from '../../log/log.ts';
+import type { Deliveries } from '../delivery/deliveries.ts';
+import { removeInfo } from '../info-file.ts';
+import type { Journal } from '../journal.ts';
+import { temporaryOf, type Entry } from './entry.ts';
+import type { ApplicationNames, Page, Query, RecordedIndex } from './recorded-index.ts';
+
+export interface RecordingsOptions {
+  readonly index: RecordedIndex;
+  readonly journal: Pick<Journal, 'has'>;
+  readonly deliveries: Pick<Deliveries, 'isUploading'>;
+  readonly log: Logger;
+}
+
+/** The finished files of this node. */
+export class Recordings {
+  readonly #options: RecordingsOptions;
+  /** By id. */
+  readonly #mutex = new KeyedMutex();
+
+  constructor(options: RecordingsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws errors of the system */
+  page(application: ApplicationNames, query: Query): Promise<Page> {
+    return this.#options.index.page(application, query);
+  }
+
+  /** @returns undefined for an unknown id; @throws errors of the system */
+  find(application: ApplicationNames, id: string): Promise<Entry | undefined> {
+    return this.#options.index.find(application, id);
+  }
+
+  /**
+   * Deletes a file, its entry in its info file, and that in the index, in this order: what fails can be repeated.
+   * @returns false for an unknown id
+   * @throws recordingBusy, recordingChanged: nothing is touched then; errors of the system
+   */
+  remove(application: ApplicationNames, id: string): Promise<boolean> {
+    return this.#mutex.run(id, async () => {
+      const { index, journal, deliveries, log } = this.#options;
+      if (await journal.has(temporaryOf(id))) throw kilnError('recordingBusy', id, 'written');
+      const entry = await index.find(application, id);
+      if (entry === undefined) return false;
+      if (await deliveries.isUploading(temporaryOf(id))) throw kilnError('recordingBusy', id, 'to be uploaded');
+      await removeFiles(entry, id);
+      await index.remove(application, id);
+      log.info({ event: 'record.deleted', file: entry.filePath, bytes: entry.size }, 'a recording was deleted');
+      return true;
+    });
+  }
+}
+
+async function removeFiles({ root, path, infoPath, filePath, inode, size }: Entry, id: string): Promise<void> {
+  const refuse = (reason: string) => kilnError('recordingChanged', id, reason);
+  if ((await stat(root).catch(unless('ENOENT'))) === undefined)
+    throw refuse(`${root} is not there: its disk may not be mounted`);
+  const [place, info] = await Promise.all([path, infoPath].map((one) => placeBelow(root, one.split('/'), false))).catch(
+    (error: unknown) => {
+      throw error instanceof PathError ? refuse(error.message) : error;
+    },
+  );
+  if (place !== filePath || info === undefined)
+    throw refuse(`a link leads elsewhere since it was recorded: ${filePath}`);
+  const [found, foundInfo] = await Promise.all([place, info].map((one) => lstat(one).catch(unless('ENOENT'))));
+  if (found?.isFile() === false) throw refuse(`it is no regular file any more: ${place}`);
+  if (found !== undefined && found.ino !== inode) throw refuse(`another file has its name: ${place}`);
+  if (found !== undefined && found.size !== size)
+    throw refuse(`its size has changed from ${size} to ${found.size} bytes: ${place}`);
+  if (foundInfo?.isFile() === false) throw refuse(`its info file is no regular file: ${info}`);
+  if (found !== undefined) await unlink(place);
+  if (foundInfo !== undefined) await removeInfo(info, filePath);
+}
