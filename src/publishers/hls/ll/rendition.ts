@@ -112,7 +112,7 @@ export class Rendition implements PackagedList, Startable {
     }
     const { rewind } = context;
     const list = pathOf(this.names.chunklist());
-    if (rewinds && rewind?.has(list) === true)
+    if (rewinds && rewind !== undefined)
       return (this.#longTexts[form] ??= rewind.before(list, (wanted) => this.text(wanted, false), form));
     const { window, partTarget } = this.packager;
     return (this.#texts[form] ??= new Text(

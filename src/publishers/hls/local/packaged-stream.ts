@@ -223,6 +223,11 @@ export class PackagedStream implements PlayedFiles {
     return this.#rewind?.shelf(list);
   }
 
+  /** Seconds of the longest segment that players rewind to. */
+  get longestPast(): number {
+    return this.#rewind?.longest ?? 0;
+  }
+
   rendition(name: string): PackagedList | undefined {
     const resource = this.#resource(name);
     return resource?.kind === 'list' ? resource.rendition : undefined;

@@ -34,6 +34,8 @@ export class RemotePast {
   readonly #shelves = new Map<string, Shelf>();
   readonly #loading = new Map<string, Promise<void>>();
   #run: string | undefined;
+  /** Seconds of the longest segment in any of the media playlists. */
+  #longest = 0;
   #pausedUntil = -Infinity;
 
   constructor(options: RemotePastOptions) {
@@ -41,20 +43,20 @@ export class RemotePast {
   }
 
   /**
-   * Puts the past in front of a media playlist; leaves it as it is where the other node has none.
+   * Puts the past in front of a media playlist, as far as the other node has it.
    * @param whole the present playlist, with all its segments
    * @param present the same in the form of the result
    */
   before(list: string, whole: Text, present: () => Text, form: ChunklistForm): Text | Promise<Text> {
     const text = whole.plain.toString();
     const until = firstNumber(text);
-    if (until === undefined || until === 0) return present();
+    if (until === undefined) return present();
     const compose = (): Text => {
       const past = this.#shelves.get(list)?.past;
-      const pieces = past && withPast(text, past, { form, event: this.#options.event });
+      const pieces = withPast(text, past, { form, event: this.#options.event, longest: this.#longest });
       return pieces === undefined ? present() : new Text(pieces);
     };
-    if (this.#covers(list, until) || performance.now() < this.#pausedUntil) return compose();
+    if (until === 0 || this.#covers(list, until) || performance.now() < this.#pausedUntil) return compose();
     return this.#load(list, until).then(compose);
   }
 
@@ -63,7 +65,7 @@ export class RemotePast {
     if (!this.#covers(list, from + 1)) await this.#load(list, from + 1);
     const shelf = this.#shelves.get(list);
     if (shelf === undefined || this.#run === undefined) return undefined;
-    return pastState(this.#run, shelf, from);
+    return pastState(this.#run, shelf, from, this.#longest);
   }
 
   /** Forgets all: another run of the stream has begun. */
@@ -103,9 +105,10 @@ export class RemotePast {
   }
 
   /** @returns whether there was anything new */
-  #take(list: string, { run, first }: PastState, lines: Buffer): boolean {
+  #take(list: string, { run, first, longest }: PastState, lines: Buffer): boolean {
     if (run !== this.#run) this.clear();
     this.#run = run;
+    this.#longest = longest;
     const segments = readJournal(lines.toString());
     const shape = numberedName(segments[0]?.name ?? '')?.shape;
     const shelf =
@@ -118,8 +121,8 @@ export class RemotePast {
   }
 }
 
-/** Answer about the past of a media playlist, from a number on. */
-export function pastState(run: string, shelf: Shelf, from: number): WithBytes<PastState> {
+/** Answer about the past of a media playlist, from a number on. @param longest as of `PastState` */
+export function pastState(run: string, shelf: Shelf, from: number, longest: number): WithBytes<PastState> {
   const lines = shelf.segments(from, MOST_SEGMENTS).map((segment) => journalLine(segment));
-  return { answer: { run, first: shelf.past.first }, bytes: Buffer.from(lines.join('')) };
+  return { answer: { run, first: shelf.past.first, longest }, bytes: Buffer.from(lines.join('')) };
 }

@@ -2,8 +2,10 @@ import type { TextPiece } from '../answer/text.ts';
 import type { PastSegment } from './journal.ts';
 import { PastBlock } from './past-block.ts';
 
+/** Lines other than date ranges. */
+const NO_RANGE = /^(?!#EXT-X-DATERANGE:).*\n/gm;
 /** A hole of more segments than this begins the list anew. */
-const MAX_HOLE = 1000;
+const MAX_HOLE = 10_000;
 /** File name up to the media sequence number, the number, and the rest. */
 const NUMBERED = /^([a-z]+_[^_]+_)(\d+)(_.*)$/;
 
@@ -18,7 +20,10 @@ export class PastList {
   #blocks: PastBlock[] = [];
   #first = 0;
   #next = 0;
+  /** Date ranges in front of segments, oldest first: there are few. */
+  #ranges: { readonly msn: number; readonly lines: string }[] = [];
   #seconds = 0;
+  #longest = 0;
 
   constructor(query: string) {
     this.#query = query;
@@ -43,6 +48,11 @@ export class PastList {
     return this.#seconds;
   }
 
+  /** Seconds of the longest segment so far. It never falls: players expect the same target duration each time. */
+  get longest(): number {
+    return this.#longest;
+  }
+
   /**
    * Adds the next segment. Earlier ones are ignored; numbers that were left out become gaps.
    * @returns whether it was added
@@ -52,6 +62,7 @@ export class PastList {
     if (!this.empty && msn < this.#next) return false;
     if (this.empty || msn - this.#next > MAX_HOLE) {
       this.#blocks = [];
+      this.#ranges = [];
       this.#first = this.#next = msn;
       this.#seconds = 0;
     }
@@ -65,6 +76,7 @@ export class PastList {
     for (const until = Math.min(msn, this.#next); this.#first < until; this.#first++)
       this.#seconds -= this.duration(this.#first);
     this.#blocks = this.#blocks.filter(({ next }) => next > this.#first);
+    this.#ranges = this.#ranges.filter((range) => range.msn >= this.#first);
   }
 
   /** Lists a segment as a gap, since its media is not there. Idempotent. */
@@ -75,6 +87,17 @@ export class PastList {
   /** Whether a segment is listed and has media. */
   has(msn: number): boolean {
     return msn >= this.#first && msn < this.#next && !this.#blockOf(msn).isGap(msn);
+  }
+
+  /** End of a listed segment, in milliseconds since the epoch. */
+  end(msn: number): number {
+    const block = this.#blockOf(msn);
+    return block.wallClock(msn) + block.duration(msn) * 1000;
+  }
+
+  /** Lines of date ranges in front of the listed segments before a number. */
+  dateRanges(before: number): string {
+    return this.#ranges.map(({ msn, lines }) => (msn < before ? lines : '')).join('');
   }
 
   /** Seconds of a listed segment. */
@@ -129,8 +152,11 @@ export class PastList {
     if (block?.takes(segment) !== true)
       this.#blocks.push((block = new PastBlock(segment.msn, segment.init?.name, this.#query)));
     block.append(segment);
+    const lines = segment.breaks.replaceAll(NO_RANGE, '');
+    if (lines !== '') this.#ranges.push({ msn: segment.msn, lines });
     this.#next++;
     this.#seconds += segment.duration;
+    this.#longest = Math.max(this.#longest, segment.duration);
   }
 
   /** The first segment of another packager follows a discontinuity that only its number shows. */
@@ -145,7 +171,7 @@ export class PastList {
     const [msn, last] = [this.#next, this.#next - 1];
     const block = this.#blockOf(last);
     const duration = block.duration(last);
-    const end = block.wallClock(last) + duration * 1000;
+    const end = this.end(last);
     return {
       name: name.replace(NUMBERED, `$1${msn}$3`),
       msn,

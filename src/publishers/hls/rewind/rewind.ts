@@ -104,26 +104,27 @@ export class Rewind implements Follower {
   /** The publisher has left, or the playlists were concluded: no more segments come for now. */
   end(): void {}
 
-  /** Whether a media playlist has a past. */
-  has(list: string): boolean {
-    return this.#shelves.get(list)?.past.empty === false;
-  }
-
   /**
-   * Puts the past in front of a media playlist; leaves it as it is where there is none.
+   * Puts the past in front of a media playlist.
    * @param present answers a form of the present playlist
    * @param form of the result
    */
   before(list: string, present: (form: ChunklistForm) => Text, form: ChunklistForm): Text {
     const past = this.#shelves.get(list)?.past;
     const whole = present(form === 'legacy' ? 'legacy' : 'full').plain.toString();
-    const pieces = past && withPast(whole, past, { form, event: this.#options.event });
+    const pieces = withPast(whole, past, { form, event: this.#options.event, longest: this.longest });
     return pieces === undefined ? present(form) : new Text(pieces);
+  }
+
+  /** Seconds of the longest segment in any of the media playlists. */
+  get longest(): number {
+    return Math.max(0, ...[...this.#shelves.values()].map(({ past }) => past.longest));
   }
 
   /** A media playlist with its past; undefined where there is none. */
   shelf(list: string): Shelf | undefined {
-    return this.has(list) ? this.#shelves.get(list) : undefined;
+    const shelf = this.#shelves.get(list);
+    return shelf?.past.empty === false ? shelf : undefined;
   }
 
   /** Finds a segment or an initialization of the past. */

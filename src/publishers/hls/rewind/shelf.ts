@@ -50,14 +50,18 @@ export class Shelf {
   }
 
   /**
-   * Removes the oldest segments, but for a number of seconds.
+   * Removes segments that ended so many seconds before the end of the last one, breaks of the publisher included, and the oldest
+   * ones if the others last as long.
    * @returns their file names, those of gaps left out
    */
   trim(seconds: number): string[] {
     const { past } = this;
+    if (past.empty) return [];
+    const since = past.end(past.next - 1) - seconds * 1000;
     let kept = past.seconds;
     let first = past.first;
-    while (first < past.next - 1 && kept - past.duration(first) >= seconds) kept -= past.duration(first++);
+    while (first < past.next - 1 && (past.end(first) <= since || kept - past.duration(first) >= seconds))
+      kept -= past.duration(first++);
     return this.drop(first);
   }
 

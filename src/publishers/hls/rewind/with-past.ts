@@ -27,35 +27,40 @@ export interface PastOptions {
   readonly form: ChunklistForm;
   /** No segment leaves the playlist (`EXT-X-PLAYLIST-TYPE:EVENT`). */
   readonly event: boolean;
+  /** Seconds of the longest segment in any playlist of the stream: their target durations are the same. */
+  readonly longest: number;
 }
 
 /**
  * Puts the segments of the past in front of a media playlist. Delta updates are offered for a playlist that players may reload with
- * delivery directives (RFC 8216bis 6.2.5.1).
+ * delivery directives (RFC 8216bis 6.2.5.1), even while there is no past yet: what a playlist offers does not change.
  * @param list the present playlist: with all its segments, also for a delta update
  * @param past of the same media playlist
- * @returns undefined where there is nothing to put in front
+ * @returns undefined where segments between the past and the present are missing, and for a text that is no playlist
  */
-export function withPast(list: string, past: PastList, { form, event }: PastOptions): TextPiece[] | undefined {
-  const [head, tags = '', number = '0', sequenceThere = '0'] = HEAD.exec(list) ?? [];
-  if (head === undefined || past.empty) return undefined;
+export function withPast(list: string, past: PastList | undefined, options: PastOptions): TextPiece[] | undefined {
+  const { form, event, longest } = options;
+  const [head, given = '', number = '0', sequenceThere = '0'] = HEAD.exec(list) ?? [];
   const msn = Number(number);
-  const { first, next } = past;
-  // numbers in between would be missing
-  if (first >= msn || next < msn) return undefined;
-  const { rest, from } = afterGaps(list.slice(head.length), msn, past);
+  const reaches = past !== undefined && !past.empty && past.first < msn;
+  if (head === undefined || (reaches && past.next < msn)) return undefined;
+  const target = Math.max(Number(TARGET.exec(given)?.[1] ?? 0), Math.round(longest));
+  const tags = given.replace(TARGET, `#EXT-X-TARGETDURATION:${target}`);
+  const isSkippable = tags.includes('CAN-BLOCK-RELOAD=YES');
+  const top = (isSkippable ? offeringSkips(tags, target) : tags) + (event ? '#EXT-X-PLAYLIST-TYPE:EVENT\n' : '');
+  const segments = list.slice(head.length);
+  if (!reaches) return [top, list.slice(given.length)].map(toPiece);
+  const { first } = past;
+  const { rest, from } = afterGaps(segments, msn, past);
   // the first segment of another packager follows a discontinuity that its playlist only counts
   const follows = from === msn && Number(sequenceThere) > past.discontinuitiesTo(msn - 1);
-  const target = Number(TARGET.exec(tags)?.[1] ?? 0);
-  const isSkippable = tags.includes('CAN-BLOCK-RELOAD=YES');
   const skipped = form === 'delta' && isSkippable ? skippable(past, from, rest, target) : 0;
   const shown = first + skipped;
   const sequence = past.discontinuitySequence(first);
-  let text = isSkippable ? offeringSkips(tags, target) : tags;
-  if (event) text += '#EXT-X-PLAYLIST-TYPE:EVENT\n';
-  text += `#EXT-X-MEDIA-SEQUENCE:${first}\n`;
+  let text = `${top}#EXT-X-MEDIA-SEQUENCE:${first}\n`;
   if (sequence > 0) text += `#EXT-X-DISCONTINUITY-SEQUENCE:${sequence}\n`;
-  if (skipped > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}\n`;
+  // delta updates have all date ranges: CAN-SKIP-DATERANGES is not offered
+  if (skipped > 0) text += `#EXT-X-SKIP:SKIPPED-SEGMENTS=${skipped}\n${past.dateRanges(shown)}`;
   const init = from > shown ? past.init(from - 1) : undefined;
   return [text, ...past.pieces(shown, from), (follows ? DISCONTINUITY : '') + withoutMap(rest, init)].map(toPiece);
 }
@@ -80,10 +85,11 @@ function withoutMap(segments: string, init: string | undefined): string {
 }
 
 function offeringSkips(tags: string, target: number): string {
-  if (tags.includes('CAN-SKIP-UNTIL=')) return tags;
+  const until = `,CAN-SKIP-UNTIL=${SKIP_UNTIL_TARGETS * target}`;
   return tags
     .replace(/^#EXT-X-VERSION:\d+/m, `#EXT-X-VERSION:${SKIP_VERSION}`)
-    .replace(/^(#EXT-X-SERVER-CONTROL:.*)$/m, `$1,CAN-SKIP-UNTIL=${SKIP_UNTIL_TARGETS * target}`);
+    .replace(/,CAN-SKIP-UNTIL=[\d.]+/, '')
+    .replace(/^(#EXT-X-SERVER-CONTROL:.*)$/m, `$1${until}`);
 }
 
 /** Number of segments of the past that end before the skip boundary. */

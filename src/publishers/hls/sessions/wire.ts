@@ -20,8 +20,14 @@ export interface StreamPath {
 }
 
 const Form = Type.Union([Type.Literal('full'), Type.Literal('delta'), Type.Literal('legacy')]);
-/** Past of a media playlist: the run of the stream, and the number of its oldest segment. The bytes are a journal. */
-export const PastState = Type.Object({ run: Type.String(), first: Type.Integer({ minimum: 0 }) });
+/** Past of a media playlist. The bytes are a journal. */
+export const PastState = Type.Object({
+  run: Type.String(),
+  /** Number of the oldest segment. */
+  first: Type.Integer({ minimum: 0 }),
+  /** Seconds of the longest segment in any media playlist of the stream. */
+  longest: Type.Number({ minimum: 0, maximum: 1e6 }),
+});
 export type PastState = Static<typeof PastState>;
 
 const Counted = Type.Object({ msn: Type.Integer(), parts: Type.Integer() });

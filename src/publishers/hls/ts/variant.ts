@@ -138,7 +138,7 @@ export class Variant implements PackagedList, Startable, FollowedList<TsSegment>
   text(form: ChunklistForm, rewinds: boolean): Text {
     const { rewind } = this.#context;
     const list = listName(this.id);
-    if (!rewinds || rewind?.has(list) !== true) return this.#present();
+    if (!rewinds || rewind === undefined) return this.#present();
     return (this.#longText ??= rewind.before(list, () => this.#present(), form));
   }
 

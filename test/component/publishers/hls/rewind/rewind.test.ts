@@ -141,6 +141,15 @@ test('segments older than the limit leave the playlist', async (t) => {
   t.deepEqual(listed(rewind, 10), there(7, 8, 9));
 });
 
+test('a break of the publisher counts as time that has passed', async (t) => {
+  const { rewind } = await open(t, await temporary(t), { maxSeconds: 60 });
+  for (const msn of [0, 1, 2]) rewind.segment(segment(msn));
+  rewind.segment(segment(3, { wallClock: 50_000, discontinuity: true }));
+  t.deepEqual(listed(rewind, 4), there(0, 1, 2, 3));
+  rewind.segment(segment(4, { wallClock: 62_500 }));
+  t.deepEqual(listed(rewind, 5), there(2, 3, 4));
+});
+
 test('of a playlist of type EVENT nothing leaves', async (t) => {
   const { rewind } = await open(t, await temporary(t), { maxSeconds: 6, event: true });
   for (let msn = 0; msn < 10; msn++) rewind.segment(segment(msn));

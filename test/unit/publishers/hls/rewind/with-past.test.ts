@@ -32,7 +32,7 @@ const lines = (msn: number, tag = ''): string =>
 const EDGE = `${HEAD}#EXT-X-MEDIA-SEQUENCE:10\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n${MAP}${lines(10)}${lines(11)}${END}`;
 
 function compose(list: string, past: PastList, options: Partial<PastOptions> = {}): string | undefined {
-  const pieces = withPast(list, past, { form: 'full', event: false, ...options });
+  const pieces = withPast(list, past, { form: 'full', event: false, longest: 2, ...options });
   return pieces?.map(({ plain }) => plain.toString()).join('');
 }
 
@@ -107,9 +107,31 @@ test('the initialization of gaps that give way stays in force if it is another o
 
 test('nothing is put in front where numbers would be missing, or of a text that is no playlist', (t) => {
   t.is(compose(EDGE, pastOf(0, 9)), undefined);
-  t.is(compose(EDGE, pastOf(10, 12)), undefined);
-  t.is(compose(EDGE, new PastList('')), undefined);
   t.is(compose('', pastOf(0, 12)), undefined);
+});
+
+test('a playlist without a past offers what it will offer with one', (t) => {
+  for (const past of [new PastList(''), pastOf(10, 12)]) {
+    const list = compose(EDGE, past, { event: true });
+    t.true(list?.includes('PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=12\n'));
+    t.true(list?.includes('#EXT-X-PLAYLIST-TYPE:EVENT\n#EXT-X-MEDIA-SEQUENCE:10\n#EXT-X-DISCONTINUITY-SEQUENCE:1\n'));
+    t.true(list?.endsWith(`#EXT-X-DISCONTINUITY-SEQUENCE:1\n${MAP}${lines(10)}${lines(11)}${END}`));
+  }
+});
+
+test('a delta update has the date ranges of segments that it leaves out', (t) => {
+  const past = pastOf(0, 0);
+  const range = (id: number): string => `#EXT-X-DATERANGE:ID="${id}",START-DATE="1970-01-01T00:00:00Z"\n`;
+  for (let msn = 0; msn < 12; msn++)
+    past.add({
+      ...{ name: `seg_5_${msn}_v.m4s`, msn, duration: 2, wallClock: msn * 2000, discontinuity: false },
+      ...{ discontinuitySequence: 0, gap: false, init: { name: INIT } },
+      breaks: `${range(msn)}#EXT-X-CUE-OUT:DURATION=2\n`,
+    });
+  past.dropBefore(2);
+  const list = compose(EDGE, past, { form: 'delta' });
+  const skipped = [2, 3, 4, 5].map(range).join('');
+  t.true(list?.includes(`#EXT-X-SKIP:SKIPPED-SEGMENTS=4\n${skipped}${MAP}${range(6)}`));
 });
 
 test('ad breaks of the past that last until now stay in front of the segments', (t) => {
@@ -123,4 +145,13 @@ test('a window that begins with another packager follows a discontinuity', (t) =
   const list = compose(edge, pastOf(1, 10));
   t.true(list?.includes(`seg_5_9_v.m4s\n#EXT-X-DISCONTINUITY\n${lines(10)}`));
   t.false(compose(EDGE, pastOf(1, 10))?.includes(`seg_5_9_v.m4s\n#EXT-X-DISCONTINUITY`));
+});
+
+test('the target duration is that of the longest segment of the past', (t) => {
+  const offered = EDGE.replace('PART-HOLD-BACK=1.5', 'PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=12');
+  const list = compose(offered, pastOf(0, 12), { longest: 3.4, form: 'delta' });
+  t.regex(list ?? '', /^#EXT-X-TARGETDURATION:3$/m);
+  t.regex(list ?? '', /^#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,PART-HOLD-BACK=1.5,CAN-SKIP-UNTIL=18$/m);
+  // six target durations: segments 3 to 11
+  t.deepEqual(numbersIn(list), [3, 4, 5, 6, 7, 8, 9, 10, 11]);
 });
