@@ -56,7 +56,7 @@ export class OwnStreams {
   readonly #streams = new Map<Application, Map<string, OwnStream>>();
   /** Timers that end streams whose publisher does not return. */
   readonly #ends = new Map<OwnStream, NodeJS.Timeout>();
-  /** Pending completions of dumps and hand-overs of sessions. */
+  /** Pending completions of dumps and of segments on the disk, and hand-overs of sessions. */
   readonly #endings = new Set<Promise<void>>();
   readonly #pastMedia = new MediaCache(MAX_PAST_BYTES);
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
@@ -105,7 +105,7 @@ export class OwnStreams {
     });
   }
 
-  /** Idempotent. Resolves when dumps are complete, and sessions handed over. */
+  /** Idempotent. Resolves when dumps and segments on the disk are complete, and sessions handed over. */
   async close(): Promise<void> {
     this.#unlisten();
     for (const timer of this.#sweeps.values()) clearInterval(timer);
@@ -215,10 +215,16 @@ export class OwnStreams {
     own.viewers.close(reason);
     own.stream.close();
     this.#endDumps(own);
+    this.#await(own.stream.written());
   }
 
   #endDumps({ dumps }: OwnStream): void {
-    const ending = dumps.end().finally(() => this.#endings.delete(ending));
+    this.#await(dumps.end());
+  }
+
+  /** Lets `close` wait for an ending. */
+  #await(promise: Promise<void>): void {
+    const ending = promise.finally(() => this.#endings.delete(ending));
     this.#endings.add(ending);
   }
 

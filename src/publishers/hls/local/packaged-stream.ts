@@ -156,7 +156,11 @@ export class PackagedStream implements PlayedFiles {
     this.#faults.close();
     this.package.queue.close();
     this.package.close();
-    void this.#rewind?.close();
+  }
+
+  /** Resolves when all that players may rewind to is on the disk, of a stream that was closed. */
+  async written(): Promise<void> {
+    await this.#rewind?.close();
   }
 
   /**
