@@ -250,6 +250,20 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
       description: 'It was given up ({{ $labels.event }}); the log has the reason.',
     },
     {
+      name: 'RewindLost',
+      expr: 'increase(kiln_rewind_lost_segments_total[10m]) > 0',
+      severity: 'warning',
+      summary: 'Viewers of {{ $labels.instance }} cannot rewind to everything',
+      description: 'Segments could not be written to the disk of DVR, or were removed: playlists list them as gaps.',
+    },
+    {
+      name: 'RewindShort',
+      expr: 'increase(kiln_events_total{event="rewind.short"}[10m]) > 0',
+      severity: 'warning',
+      summary: 'The disk of DVR is almost full at {{ $labels.instance }}',
+      description: 'Older segments leave early, and playlists of type EVENT end.',
+    },
+    {
       name: 'ChannelOffAir',
       expr: 'kiln_channel_state{state=~"fallback|silent|waiting"} == 1',
       lasts: '5m',

@@ -78,6 +78,7 @@ export class PlaylistPublisher {
       handOver: handOverBy(form, calls, log),
       partDelay: this.counts.partDelay,
       elsewhere: findElsewhere(calls, cluster),
+      pastCounts: this.counts.past,
       log,
     });
     this.#remote = new RemoteStreams({ form, cluster, calls, directory, tree, tokens, access, homes, log });

@@ -10,6 +10,7 @@ export interface Playlists {
     /** By kind of file and by status. */
     readonly requests: ReadonlyMap<string, ReadonlyMap<number, number>>;
     readonly partDelay: Histogram;
+    readonly past: { readonly storedSegments: number; readonly storedBytes: number; readonly lostSegments: number };
   };
 }
 
@@ -28,6 +29,17 @@ export function playlistFamilies(all: readonly Playlists[]): Family[] {
     ),
     gauge('kiln_playlist_waiting_requests', 'Requests that are held until what they ask for has come.', () =>
       all.map(({ form, waiting }) => ({ labels: { protocol: form.kind }, value: waiting })),
+    ),
+    counter('kiln_rewind_stored_segments_total', 'Segments that were written to the disk for viewers who rewind.', () =>
+      all.map(({ form, counts: { past } }) => ({ labels: { protocol: form.kind }, value: past.storedSegments })),
+    ),
+    counter('kiln_rewind_stored_bytes_total', 'Bytes of those segments.', () =>
+      all.map(({ form, counts: { past } }) => ({ labels: { protocol: form.kind }, value: past.storedBytes })),
+    ),
+    counter(
+      'kiln_rewind_lost_segments_total',
+      'Segments that could not be written, or not be read again: playlists list them as gaps.',
+      () => all.map(({ form, counts: { past } }) => ({ labels: { protocol: form.kind }, value: past.lostSegments })),
     ),
     histogram(
       'kiln_playlist_part_delay_seconds',

@@ -5,11 +5,19 @@ export type FileKind = 'master' | 'chunklist' | 'part' | 'segment' | 'init' | 'o
 /** Upper bounds, in seconds. A delay of up to a frame's duration is normal: a frame ends when the next one arrives. */
 const PART_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5];
 
-/** Statistics of one kind of HLS: responses, and delays of parts. */
+/** Segments that players may rewind to. */
+export class PastCounts {
+  storedSegments = 0;
+  storedBytes = 0;
+  lostSegments = 0;
+}
+
+/** Statistics of one kind of HLS: responses, delays of parts, and the past. */
 export class PlaylistCounts {
   readonly #requests = new Map<FileKind, Map<number, number>>();
   /** Seconds from the arrival of a part's last media until players could load the part. */
   readonly partDelay = new Histogram(PART_SECONDS);
+  readonly past = new PastCounts();
 
   /** Requests by kind and status. */
   get requests(): ReadonlyMap<FileKind, ReadonlyMap<number, number>> {

@@ -13,6 +13,7 @@ import { CONTINUED_MS } from '../../../directory/stream-names.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { StreamDumps } from '../dump/stream-dumps.ts';
 import type { PlayedStream } from '../answer/played-stream.ts';
+import type { PastCounts } from '../answer/counts.ts';
 import { MediaCache } from '../answer/media-cache.ts';
 import type { FindElsewhere } from '../rewind/elsewhere.ts';
 import { StreamFolder, sweepRuns, type StreamNames } from '../rewind/stream-folder.ts';
@@ -31,6 +32,7 @@ export interface OwnStreamsOptions {
   readonly handOver: HandOver;
   readonly partDelay: Histogram;
   readonly elsewhere: FindElsewhere;
+  readonly pastCounts: PastCounts;
   readonly log: Logger;
 }
 
@@ -142,6 +144,7 @@ export class OwnStreams {
     return {
       folder: new StreamFolder(root, names),
       cache: this.#pastMedia,
+      counts: this.#options.pastCounts,
       elsewhere: (run: string) => this.#options.elsewhere(names, run),
     };
   }

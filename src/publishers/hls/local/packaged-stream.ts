@@ -27,6 +27,7 @@ import { Rewind } from '../rewind/rewind.ts';
 import type { Elsewhere } from '../rewind/elsewhere.ts';
 import type { Shelf } from '../rewind/shelf.ts';
 import type { StreamFolder } from '../rewind/stream-folder.ts';
+import type { PastCounts } from '../answer/counts.ts';
 import type { MediaCache } from '../answer/media-cache.ts';
 import type { Package, PackagedList, Resource } from '../package/package.ts';
 import type { Outcome } from '../blocking-reload/waiters.ts';
@@ -42,6 +43,7 @@ export interface PastOptions {
   readonly folder: StreamFolder;
   /** For segments that are read from disks. */
   readonly cache: MediaCache;
+  readonly counts: PastCounts;
   /** Finds segments of a run on other nodes. */
   readonly elsewhere: (run: string) => Promise<readonly Elsewhere[]>;
 }
@@ -293,6 +295,7 @@ export class PackagedStream implements PlayedFiles {
       minFree: byteCount(dvr.minFreeSpace ?? LEAST_FREE),
       query: defaultQuery(config),
       cache: past.cache,
+      counts: past.counts,
       elsewhere: () => past.elsewhere(this.run),
       onFull: () => this.conclude(true),
       log,

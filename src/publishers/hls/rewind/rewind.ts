@@ -3,6 +3,7 @@ import { kilnError } from '../../../errors.ts';
 import { unless } from '../../../lib/files/unless.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
+import type { PastCounts } from '../answer/counts.ts';
 import type { MediaCache } from '../answer/media-cache.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
@@ -25,6 +26,7 @@ export interface RewindOptions {
   readonly cache: MediaCache;
   /** Finds segments of the run on other nodes. */
   readonly elsewhere: () => Promise<readonly Elsewhere[]>;
+  readonly counts: PastCounts;
   /** Called once when a playlist of type EVENT can grow no more. */
   readonly onFull: () => void;
   readonly log: Logger;
@@ -203,6 +205,8 @@ export class Rewind implements Follower {
       if (!(await this.#hasRoom(shelf, msn))) return this.#lose(shelf, msn, 'the disk is full');
       await this.#options.files.write(name, await segment.body());
       await this.#note(segment);
+      this.#options.counts.storedSegments++;
+      this.#options.counts.storedBytes += bytes;
     } catch (error) {
       this.#lose(shelf, msn, (error as Error).message);
     } finally {
@@ -217,6 +221,7 @@ export class Rewind implements Follower {
 
   #lose(shelf: Shelf, msn: number, reason: string): void {
     shelf.past.markGap(msn);
+    this.#options.counts.lostSegments++;
     this.#options.faults.count(`HLS: a segment is lost to players that rewind: ${reason}`);
   }
 

@@ -79,6 +79,11 @@ test('metrics of playlists', async (t) => {
   t.is(valueOf(before, 'kiln_playlist_requests_total', { kind: 'master', status: '404' }), 1);
   t.is(valueOf(before, 'kiln_playlist_waiting_requests', { protocol: 'llhls' }), 4);
   t.is(valueOf(before, 'kiln_playlist_feeds', { protocol: 'llhls' }), 3);
+  Object.assign(counts.past, { storedSegments: 5, storedBytes: 900, lostSegments: 2 });
+  const past = await scrape(families);
+  t.is(valueOf(past, 'kiln_rewind_stored_segments_total', { protocol: 'llhls' }), 5);
+  t.is(valueOf(past, 'kiln_rewind_stored_bytes_total', { protocol: 'llhls' }), 900);
+  t.is(valueOf(past, 'kiln_rewind_lost_segments_total', { protocol: 'llhls' }), 2);
   t.deepEqual(linesOf(before, 'kiln_playlist_part_delay_seconds_count'), []);
   counts.partDelay.add(0.02);
   t.is(valueOf(await scrape(families), 'kiln_playlist_part_delay_seconds_count', { protocol: 'llhls' }), 1);

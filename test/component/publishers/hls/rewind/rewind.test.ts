@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { createLogger, FaultLog } from '../../../../../src/log/log.ts';
+import { PastCounts } from '../../../../../src/publishers/hls/answer/counts.ts';
 import { MediaCache } from '../../../../../src/publishers/hls/answer/media-cache.ts';
 import type { Media } from '../../../../../src/publishers/hls/answer/played-stream.ts';
 import type { FollowedSegment } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
@@ -50,6 +51,7 @@ async function open(t: ExecutionContext, folder: string, more: Partial<RewindOpt
     minFree: 0,
     query: '',
     cache: new MediaCache(1e6),
+    counts: new PastCounts(),
     elsewhere: () => Promise.resolve([]),
     onFull: () => t.fail('it is full'),
     log,
