@@ -111,6 +111,7 @@ const table = {
   playlistSessionRefused: [401, () => 'The session in this URL is missing, invalid or has ended'],
   playlistSessionOver: [403, () => 'The time of the session in this URL is over'],
   playlistDirective: [400, (detail: string) => `Invalid delivery directive: ${detail}`],
+  playlistStart: [400, (detail: string) => `Invalid start: ${detail}`],
   playlistOverdue: [503, () => 'The requested part of the stream was not produced in time'],
   streamInterrupted: [503, () => 'The stream is interrupted'],
   tooManyWaiting: [503, () => 'Too many requests are waiting for this stream'],

@@ -88,6 +88,27 @@ test('players rewind on every node, to the same bytes', async (t) => {
   }
 });
 
+test('players of any node start at a time that they ask for', async (t) => {
+  const [a, b] = (await startNodes(t, 'a', 'b')) as [Kiln, Kiln];
+  await publish(t, a);
+  const [list = ''] = await listsOf(b);
+  const text = await playlist(list, (there) => numbersIn(there).length >= 8);
+  const [, first = ''] = /^#EXT-X-PROGRAM-DATE-TIME:(.*)$/m.exec(text) ?? [];
+  for (const [index, path] of MASTERS.entries()) {
+    for (const query of [`?start=${first}`, `?session=me${index}&start=${first}`, `?start=${first}`]) {
+      const url = b.httpUrl(path + query);
+      const master = await (await fetch(url)).text();
+      const [, seconds] = /^#EXT-X-START:TIME-OFFSET=-([\d.]+),PRECISE=YES$/m.exec(master) ?? [];
+      t.true(Number(seconds) >= 5, `${url}: ${master}`);
+      t.true(urisOf(master, url).every((uri) => !uri.includes('start=')));
+    }
+    const live = await (await fetch(b.httpUrl(path))).text();
+    t.regex(live, /EXT-X-STREAM-INF/);
+    t.notRegex(live, /EXT-X-START/);
+    t.is((await fetch(b.httpUrl(`${path}?start=yesterday`))).status, 400);
+  }
+});
+
 test('the next owner of a stream lists what the one before has on its disk', async (t) => {
   const [a, b, c] = (await startNodes(t, 'a', 'b', 'c')) as [Kiln, Kiln, Kiln];
   const publisher = await publish(t, a);

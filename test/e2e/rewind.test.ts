@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { signUrl } from '../../src/access/policy/sign.ts';
 import { publishPattern } from '../support/media/ffmpeg.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
 import { Kiln } from '../support/server/kiln.ts';
@@ -112,4 +113,83 @@ test('after the server was killed, and its publisher has come back, players rewi
     }
   }
   t.true(checked >= 18, `${checked} files`);
+});
+
+/** Seconds before the end at which a master playlist lets players start. */
+const startIn = (master: string): number | undefined => {
+  const [, seconds] = /^#EXT-X-START:TIME-OFFSET=-([\d.]+),PRECISE=YES$/m.exec(master) ?? [];
+  return seconds === undefined ? undefined : Number(seconds);
+};
+
+/** Complete segments of a media playlist: when they begin, in milliseconds since the epoch, and how long they are, in seconds. */
+const segmentsIn = (list: string): { at: number; seconds: number }[] =>
+  [...list.matchAll(/^#EXT-X-PROGRAM-DATE-TIME:(.*)\n(?:#EXT-X-PART:.*\n)*#EXTINF:([\d.]+)/gm)].map(
+    ([, date = '', seconds]) => ({ at: Date.parse(date), seconds: Number(seconds) }),
+  );
+
+test('players start at a time that they ask for', async (t) => {
+  const kiln = await start(t, await temporary(t));
+  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  t.teardown(() => publisher.stop());
+  for (const path of ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8']) {
+    const url = kiln.httpUrl(path);
+    const [list = ''] = await listsOf(url);
+    const segments = segmentsIn(await grown(list, 9));
+    const [first, second] = segments as [{ at: number; seconds: number }, { at: number; seconds: number }];
+    const master = await text(`${url}?start=${new Date(second.at + 250).toISOString()}&token=x`);
+    const total = segments.reduce((sum, { seconds }) => sum + seconds, 0);
+    const expected = total - first.seconds - 0.25;
+    // meanwhile the playlist may grow
+    const offset = startIn(master) ?? 0;
+    t.true(offset >= expected - 0.02 && offset < expected + 6, `${offset} for ${expected}`);
+    for (const uri of urisOf(master, url)) {
+      t.false(uri.includes('start='), uri);
+      t.true(uri.includes('token=x'), uri);
+      t.is((await text(uri)).includes('EXT-X-START'), false);
+    }
+    const early = startIn(await text(`${url}?start=2001-01-01T00:00:00%2B01:00`)) ?? 0;
+    t.true(early >= total - 0.02, `${early} for ${total}`);
+    const late = await text(`${url}?start=${new Date(Date.now() + 3_600_000).toISOString()}`);
+    t.true(late.includes('#EXT-X-STREAM-INF') && startIn(late) === undefined);
+    for (const wrong of [
+      'start=',
+      'start=1000000000',
+      'start=now',
+      'start=2001-01-01T00:00:00Z&start=2001-01-01T00:00:00Z',
+    ]) {
+      const answer = await fetch(`${url}?${wrong}`);
+      t.is(answer.status, 400, wrong);
+      t.regex(await answer.text(), /Invalid start/);
+    }
+  }
+});
+
+test('with a signed policy the start is part of the signed URL', async (t) => {
+  const signing = {
+    policyQueryKeyName: 'policy',
+    signatureQueryKeyName: 'signature',
+    secretKey: 'a very secret key',
+    algorithm: 'sha1',
+  } as const;
+  const folder = await temporary(t);
+  const kiln = await Kiln.start({
+    vhost: `<SignedPolicy><PolicyQueryKeyName>policy</PolicyQueryKeyName><SignatureQueryKeyName>signature</SignatureQueryKeyName>
+      <SecretKey>${signing.secretKey}</SecretKey><Enables><Publishers>llhls</Publishers></Enables></SignedPolicy>`,
+    llhls: `<ChunkDuration>0.25</ChunkDuration>${WINDOW}<DVR><Enable>true</Enable><TempStoragePath>${folder}</TempStoragePath></DVR>`,
+  });
+  t.teardown(() => kiln.stop());
+  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  t.teardown(() => publisher.stop());
+  const sign = (url: string): string => signUrl(url, { url_expire: Date.now() + 3_600_000 }, signing);
+  const url = kiln.httpUrl('/app/s/llhls.m3u8');
+  const [list = ''] = await listsOf(sign(url));
+  const [first] = segmentsIn(await grown(list, 6));
+  const time = (ms: number): string => new Date(ms).toISOString();
+  const signed = sign(`${url}?start=${time(first?.at ?? 0)}`);
+  t.true((startIn(await text(signed)) ?? 0) >= 5);
+  const other = await fetch(signed.replace(/start=[^&]*/, `start=${time((first?.at ?? 0) + 1000)}`));
+  t.is(other.status, 401);
+  const added = await fetch(`${sign(url)}&start=${time(first?.at ?? 0)}`);
+  t.is(added.status, 401);
+  t.is((await fetch(sign(`${url}?start=yesterday`))).status, 400);
 });

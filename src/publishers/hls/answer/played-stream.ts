@@ -50,8 +50,10 @@ export interface Master {
 export interface MasterRequest {
   /** Name of the playlist's file, without extension. */
   readonly file: string;
-  /** Query of the player's URL, without `?`. */
+  /** Query of the player's URL, without `?`, and without `start` where players rewind. */
   readonly query: string;
+  /** Time at which the player wants to start, in milliseconds since the epoch. */
+  readonly start?: number | undefined;
   /** False for a HEAD request, which is not counted. */
   readonly plays: boolean;
   /** Path of the children, where the player asked under other names than those of the stream. */

@@ -8,6 +8,7 @@ import { exchangeOf, type Exchange } from '../answer/exchange.ts';
 import { childPrefix } from '../answer/names.ts';
 import { holdNewOn } from '../blocking-reload/held-requests.ts';
 import type { HlsForm } from '../package/hls-form.ts';
+import { readStart, withoutStart } from '../rewind/start-offset.ts';
 import { answering } from './answering.ts';
 import { serveChild } from './children.ts';
 import { applicationOf, type Directory, type Params } from './directory.ts';
@@ -113,6 +114,7 @@ async function serveMaster(
   const plays = request.method !== 'HEAD';
   const admitted = await access.admitViewer(viewer, async (application, streamName, playlist = name, grant) => {
     crossDomains.apply(application, exchange);
+    const start = form.config(application)?.dvr?.enable === true ? readStart(query) : undefined;
     const played = await find(application, streamName, query);
     checkPresent(signal);
     // a player that a guard redirected to another stream asks for its children there
@@ -120,7 +122,8 @@ async function serveMaster(
     const base = isAsked ? undefined : childPrefix(2, application.name, streamName);
     const vhost = application.vhost === here ? undefined : application.vhost.name;
     const terms = { until: grant.until, guarded, vhost, openings: grant.openings };
-    const options = { file: playlist, query: search, plays, base, terms, grant, signal, since, hold };
+    const rest = start === undefined ? search : withoutStart(search);
+    const options = { file: playlist, query: rest, start, plays, base, terms, grant, signal, since, hold };
     return played && { ...played, master: await played.viewers.master(options) };
   });
   const { stream, viewers, master } = admitted.found;

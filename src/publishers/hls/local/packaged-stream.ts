@@ -25,6 +25,7 @@ import { MasterTemplate } from '../master/master-template.ts';
 import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
 import { Rewind } from '../rewind/rewind.ts';
 import type { Elsewhere } from '../rewind/elsewhere.ts';
+import { secondsToEnd } from '../rewind/start-offset.ts';
 import type { Shelf } from '../rewind/shelf.ts';
 import type { StreamFolder } from '../rewind/stream-folder.ts';
 import type { PastCounts } from '../answer/counts.ts';
@@ -168,9 +169,10 @@ export class PackagedStream implements PlayedFiles {
   /**
    * Master playlist for any player; undefined while there is nothing to play yet. Resumes resting encoders and waits for them,
    * since players load master playlists only once.
+   * @param start time at which the player starts, in milliseconds since the epoch; undefined for the live edge
    * @throws fileNotFound
    */
-  template(file: string): MasterTemplate | undefined {
+  template(file: string, start?: number): MasterTemplate | undefined {
     const { name, resting } = this.#output;
     const playlist = this.#output.playlist(file);
     if (playlist === undefined) throw kilnError('fileNotFound');
@@ -179,8 +181,22 @@ export class PackagedStream implements PlayedFiles {
       this.#output.emit('wanted');
     }
     const prefix = childPrefix(playlist.options.hlsChunklistPathDepth, this.#options.application.name, name);
-    const text = this.package.master(playlist, this.#output, (child) => MasterTemplate.uri(prefix, child));
-    return text === undefined ? undefined : new MasterTemplate(text);
+    let leading: string | undefined;
+    const text = this.package.master(playlist, this.#output, (child) => {
+      leading ??= child;
+      return MasterTemplate.uri(prefix, child);
+    });
+    if (text === undefined) return undefined;
+    const template = new MasterTemplate(text);
+    const seconds = start === undefined || leading === undefined ? undefined : this.#secondsToEnd(leading, start);
+    return seconds === undefined ? template : template.startingBefore(seconds);
+  }
+
+  /** As `secondsToEnd`. @param uri of a media playlist */
+  #secondsToEnd(uri: string, time: number): number | undefined {
+    const name = uri.replace(/\?.*$/, '');
+    const present = this.rendition(name)?.text('full', false);
+    return present && secondsToEnd(present.plain.toString(), this.past(name)?.past, time);
   }
 
   /**

@@ -84,13 +84,15 @@ export class StreamViewers implements PlayedViewers {
   }
 
   master(asked: MasterRequest): Master | undefined | Promise<Master | undefined> {
+    const settled = asked.start === undefined ? undefined : this.#options.stream.settled();
+    if (settled !== undefined) return asked.hold(() => settled).then(() => this.master(asked));
     return this.#master(asked) ?? this.#whenStarted(asked);
   }
 
   /** Master playlist for new viewers, as `PackagedStream.template`. @throws fileNotFound, tooManyConnections */
-  template(file: string): MasterTemplate | undefined {
+  template(file: string, start?: number): MasterTemplate | undefined {
     const { stream } = this.#options;
-    const template = stream.template(file);
+    const template = stream.template(file, start);
     if (template !== undefined && !stream.config.originMode) this.#limitConnections();
     return template;
   }
@@ -179,8 +181,8 @@ export class StreamViewers implements PlayedViewers {
     }
   }
 
-  #master({ file, query, plays, base, terms, grant }: MasterRequest): Master | undefined {
-    const template = this.template(file);
+  #master({ file, query, start, plays, base, terms, grant }: MasterRequest): Master | undefined {
+    const template = this.template(file, start);
     if (template === undefined) return undefined;
     if (this.#options.stream.config.originMode)
       return { text: new Text(template.fill(this.#route(terms), handedOn(query), base)), viewer: undefined };

@@ -19,6 +19,12 @@ export class MasterTemplate {
     return `${prefix}${TOKEN}${name}${QUERY}${name.includes('?') ? '&' : '?'}`;
   }
 
+  /** Makes a playlist for a player that starts at a time. @param seconds from there to the end of the media playlists */
+  startingBefore(seconds: number): MasterTemplate {
+    const tag = `#EXT-X-START:TIME-OFFSET=-${seconds.toFixed(3)},PRECISE=YES\n`;
+    return new MasterTemplate(this.text.replace(VERSION, (line) => line + tag));
+  }
+
   /**
    * Fills in the placeholders.
    * @param token path element of the player; undefined for none
@@ -35,4 +41,5 @@ export class MasterTemplate {
 
 /** Token with its prefix, from the start of the URI. */
 const PREFIXED = new RegExp(`[^"\\n]*${TOKEN}`, 'g');
+const VERSION = /^#EXT-X-VERSION:\d+\n/m;
 const MARK = new RegExp(`${QUERY}([?&])`, 'g');

@@ -101,11 +101,12 @@ export function answerNodes(
   const relayed = async (asked: StreamPath, from: NodeIdentity, owner: string, viewers?: number): Promise<Relayed> =>
     demand(await remote(asked), asked).passOn(from, owner, viewers);
   calls.answer(known.master, async (asked, from) => {
-    const { file, session, relayOf, holdMs = 0 } = asked;
+    const { file, session, start, relayOf, holdMs = 0 } = asked;
     if (relayOf !== undefined)
       return (await ofRelay(relayed(asked, from, relayOf).then(({ master }) => master(file, holdMs)))) ?? null;
     const own = await found(asked, new URLSearchParams(session && { session: session.id }));
-    const state = master(own, file, session) ?? (await heldMaster(own, file, session, holdMs));
+    if (start !== undefined) await own.stream.settled();
+    const state = master(own, file, session, start) ?? (await heldMaster(own, asked, holdMs));
     if (state !== null) own.viewers.watchedBy(from);
     return state;
   });
@@ -169,8 +170,13 @@ function ofRelay<T>(promise: Promise<T>): Promise<T> {
   });
 }
 
-function master({ stream, viewers }: OwnStream, file: string, newcomer: Newcomer | undefined): MasterState | null {
-  const template = viewers.template(file);
+function master(
+  { stream, viewers }: OwnStream,
+  file: string,
+  newcomer: Newcomer | undefined,
+  start?: number,
+): MasterState | null {
+  const template = viewers.template(file, start);
   if (template === undefined) return null;
   const state = { run: stream.run, template: template.text };
   if (newcomer === undefined) return state;
@@ -183,13 +189,12 @@ function master({ stream, viewers }: OwnStream, file: string, newcomer: Newcomer
 /** Waits up to `holdMs` for a stream that has nothing to play yet. */
 async function heldMaster(
   own: OwnStream,
-  file: string,
-  newcomer: Newcomer | undefined,
+  { file, session, start }: Static<PlaylistCalls['master']['request']>,
   holdMs: number,
 ): Promise<MasterState | null> {
   if (holdMs === 0) return null;
   await holdFor(holdMs)((onLeft) => own.stream.whenStarted(file, onLeft, Date.now()));
-  return master(own, file, newcomer);
+  return master(own, file, session, start);
 }
 
 async function chunklist(

@@ -16,6 +16,16 @@ const FRESH_MS = 100;
 /** Requests that wait for an owner of one stream. */
 const MAX_HELD = 1000;
 
+/** Player that asks for a playlist. */
+interface Asking {
+  /** Session for the owner to count; the owner ends one that has openings. */
+  readonly session?: Newcomer;
+  /** The owner decides whether there is room for it. */
+  readonly ownerCounts: boolean;
+  /** Start of the player, as of `MasterRequest`, which only the owner can find. */
+  readonly start: number | undefined;
+}
+
 interface Known {
   readonly state: MasterState;
   /** When it was requested, by the monotonic clock. */
@@ -43,25 +53,20 @@ export class RemoteMasters {
 
   /**
    * Gets a playlist. While no node answers and none is known, the stream may be moving to another node: the request is held.
-   * @param session of the player, for the owner to count; the owner ends one that has openings
-   * @param ownerCounts the owner decides whether there is room for it
    * @param signal aborted when the player leaves
    * @returns undefined while there is nothing to play
    * @throws errors of the owner; streamInterrupted when no node answers in time and none is known; clientGone
    */
-  async get(
-    file: string,
-    session: Newcomer | undefined,
-    ownerCounts: boolean,
-    signal: AbortSignal,
-  ): Promise<MasterState | undefined> {
-    const mayBeKnown = session === undefined && !ownerCounts && !this.#link.lost;
+  async get(file: string, asking: Asking, signal: AbortSignal): Promise<MasterState | undefined> {
+    const { session, ownerCounts, start } = asking;
+    const isShared = session === undefined && start === undefined;
+    const mayBeKnown = isShared && !ownerCounts && !this.#link.lost;
     const known = mayBeKnown ? this.#fresh(file) : undefined;
     if (known !== undefined) return known;
     const isFinal = session !== undefined && session.grant.openings.length > 0;
     for (const until = performance.now() + OWNER_HELD_MS; ;) {
       try {
-        return await (session === undefined ? this.#getOnce(file, ownerCounts) : this.#load(file, session, true));
+        return await (isShared ? this.#getOnce(file, ownerCounts) : this.#load(file, asking));
       } catch (error) {
         if (!(error instanceof AwayError)) throw error;
         const last = isFinal ? undefined : this.#known.get(file);
@@ -126,7 +131,7 @@ export class RemoteMasters {
     let asked = this.#asked.get(key);
     if (asked === undefined) {
       if (this.#asked.size >= MAX_MASTERS) throw kilnError('tooManyWaiting');
-      asked = this.#load(file, undefined, ownerCounts).finally(() => this.#asked.delete(key));
+      asked = this.#load(file, { ownerCounts, start: undefined }).finally(() => this.#asked.delete(key));
       this.#asked.set(key, asked);
     }
     return asked;
@@ -137,7 +142,7 @@ export class RemoteMasters {
     while (this.#waiting.sizeOf(file) > 0) {
       const begun = performance.now();
       const state = await this.#link
-        .unlessMoved(this.#load(file, undefined, false, HELD_MS))
+        .unlessMoved(this.#load(file, { ownerCounts: false, start: undefined }, HELD_MS))
         .catch((error: unknown) => {
           // waiting requests get the error when they ask again
           if (!(error instanceof AwayError)) this.#waiting.release(file, 'ready');
@@ -149,21 +154,16 @@ export class RemoteMasters {
     }
   }
 
-  async #load(
-    file: string,
-    session: Newcomer | undefined,
-    ownerCounts: boolean,
-    holdMs = 0,
-  ): Promise<MasterState | undefined> {
+  async #load(file: string, { session, ownerCounts, start }: Asking, holdMs = 0): Promise<MasterState | undefined> {
     const at = performance.now();
     const link = this.#link;
     const { master } = link.calls;
-    const { answer: state } = await (ownerCounts
-      ? link.ask(master, { file, session })
+    const { answer: state } = await (ownerCounts || start !== undefined
+      ? link.ask(master, { file, session, start })
       : link.fetch(master, { file }, holdMs));
     if (state === null) return undefined;
     this.#onRun(state.run);
-    if (this.#known.size < MAX_MASTERS || this.#known.has(file)) {
+    if (start === undefined && (this.#known.size < MAX_MASTERS || this.#known.has(file))) {
       const { run, template } = state;
       this.#known.set(file, { state: { run, template }, at });
     }

@@ -212,13 +212,15 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   }
 
   async master(asked: MasterRequest): Promise<Master | undefined> {
-    const { file, query, plays, base, terms, grant, signal } = asked;
+    const { file, query, start, plays, base, terms, grant, signal } = asked;
     this.#use();
     const { tokens, homes } = this.#options;
     const fill = ({ template }: MasterState, token: string | undefined): Text =>
       new Text(new MasterTemplate(template).fill(token, handedOn(query), base));
     if (this.config.originMode) {
-      const state = await this.#whenStarted(asked, () => this.#masters.get(file, undefined, false, signal));
+      const state = await this.#whenStarted(asked, () =>
+        this.#masters.get(file, { ownerCounts: false, start }, signal),
+      );
       const route = terms.vhost === undefined ? undefined : tokens.route(terms.vhost);
       return state && { text: fill(state, route), viewer: undefined };
     }
@@ -230,7 +232,7 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
     const introduced = params.has('session') || (plays && grant.openings.length > 0);
     const state = await (introduced
       ? this.#introduce(id, asked)
-      : this.#whenStarted(asked, () => this.#masters.get(file, undefined, !isOwn, signal)));
+      : this.#whenStarted(asked, () => this.#masters.get(file, { ownerCounts: !isOwn, start }, signal)));
     checkPresent(signal);
     if (state === undefined) return undefined;
     const token = state.token ?? tokens.issue(id, { ...terms, home });
@@ -354,13 +356,16 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
   async #introduce(id: string, asked: MasterRequest): Promise<MasterState | undefined> {
     const {
       file,
+      start,
       plays,
       terms: { guarded, vhost },
       grant,
       signal,
     } = asked;
-    const introduce = (own: GrantState) =>
-      this.#whenStarted(asked, () => this.#masters.get(file, { id, plays, guarded, vhost, grant: own }, true, signal));
+    const introduce = (own: GrantState) => {
+      const session = { id, plays, guarded, vhost, grant: own };
+      return this.#whenStarted(asked, () => this.#masters.get(file, { session, ownerCounts: true, start }, signal));
+    };
     if (!plays) return introduce({ until: grant.until, openings: [] });
     const handed = grant.handOver();
     const end = (reason: string): void => this.#options.access.adopt(handed).end(reason);

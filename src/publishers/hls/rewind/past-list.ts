@@ -105,6 +105,25 @@ export class PastList {
     return this.#blockOf(msn).duration(msn);
   }
 
+  /**
+   * Seconds from a time to the beginning of a segment, as players count them. They begin with the first media that ends after the time;
+   * undefined where there is none.
+   * @param time milliseconds since the epoch
+   * @param until number of the segment
+   */
+  secondsFrom(time: number, until: number): number | undefined {
+    let seconds: number | undefined;
+    for (const block of this.#blocks) {
+      for (let msn = Math.max(block.first, this.#first); msn < Math.min(block.next, until); msn++) {
+        const duration = block.duration(msn);
+        const into = (time - block.wallClock(msn)) / 1000;
+        if (seconds !== undefined) seconds += duration;
+        else if (into < duration && !block.isGap(msn)) seconds = duration - Math.max(0, into);
+      }
+    }
+    return seconds;
+  }
+
   /** Discontinuities before a listed segment (EXT-X-DISCONTINUITY-SEQUENCE). */
   discontinuitySequence(msn: number): number {
     return this.#blockOf(msn).discontinuitySequence(msn);

@@ -65,8 +65,24 @@ export function withPast(list: string, past: PastList | undefined, options: Past
   return [text, ...past.pieces(shown, from), (follows ? DISCONTINUITY : '') + withoutMap(rest, init)].map(toPiece);
 }
 
+/** Finds where the present playlist goes on after the past; undefined where there is nothing in front of it. */
+export function afterPast(list: string, past: PastList): Present | undefined {
+  const [head, , number = '0'] = HEAD.exec(list) ?? [];
+  const msn = Number(number);
+  if (head === undefined || past.empty || past.first >= msn || past.next < msn) return undefined;
+  return afterGaps(list.slice(head.length), msn, past);
+}
+
+/** Segments of a playlist that do not come from the past. */
+interface Present {
+  /** Their lines. */
+  readonly rest: string;
+  /** Media sequence number of the first one. */
+  readonly from: number;
+}
+
 /** Leaves out gaps at the head of a playlist whose segments the past has. The initialization that they name stays in force. */
-function afterGaps(segments: string, msn: number, past: PastList): { rest: string; from: number } {
+function afterGaps(segments: string, msn: number, past: PastList): Present {
   let [rest, from, map] = [segments, msn, ''];
   for (let gap = GAP_AT_HEAD.exec(rest); gap !== null && past.has(from); gap = GAP_AT_HEAD.exec(rest)) {
     map = /^#EXT-X-MAP:.*\n/m.exec(gap[0])?.[0] ?? map;

@@ -140,7 +140,7 @@ export const MediaDescription = {
 
 /** Calls to the owner of a stream, or to a node that relays it. `null` is the answer while the playlist has not begun. */
 export interface PlaylistCalls {
-  /** Gets a master playlist, and the token of a session with a name or openings. */
+  /** Gets a master playlist, and the token of a session with a name or openings. `start` as of `MasterRequest`. */
   readonly master: typeof MASTER;
   /** Gets a chunklist once it differs from the mark `after`, or after the longest hold. */
   readonly chunklist: typeof CHUNKLIST;
@@ -159,7 +159,7 @@ export interface PlaylistCalls {
 
 const MASTER = definePeerCall(
   'master',
-  Type.Object({ ...File, session: Type.Optional(Newcomer) }),
+  Type.Object({ ...File, session: Type.Optional(Newcomer), start: Type.Optional(Type.Number()) }),
   Type.Union([MasterState, Type.Null()]),
 );
 const CHUNKLIST = definePeerCall('chunklist', Type.Object(PlaylistRequest), Type.Union([ChunklistState, Type.Null()]));
