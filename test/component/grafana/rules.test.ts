@@ -126,6 +126,11 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     bad: { 'kiln_events_total{instance="a", event="record.failed"}': perSecond(0.01) },
     good: { 'kiln_events_total{instance="a", event="record.finished"}': perSecond(1) },
   },
+  KilnRewindLost: counted('kiln_rewind_lost_segments_total{instance="a", protocol="llhls"}', 0.1),
+  KilnRewindShort: {
+    bad: { 'kiln_events_total{instance="a", event="rewind.short"}': perSecond(0.01) },
+    good: { 'kiln_events_total{instance="a", event="rewind.long"}': perSecond(1) },
+  },
   KilnChannelOffAir: {
     bad: { 'kiln_channel_state{instance="a", state="fallback"}': ONE },
     good: { 'kiln_channel_state{instance="a", state="program"}': ONE },
