@@ -264,6 +264,14 @@ export const RULES: Readonly<Record<string, readonly Rule[]>> = {
       description: 'Older segments leave early, and playlists of type EVENT end.',
     },
     {
+      name: 'RecordingsDeletedEarly',
+      expr: 'increase(kiln_events_total{event="record.space-short"}[10m]) > 0',
+      severity: 'warning',
+      summary: 'Finished recordings at {{ $labels.instance }} have too little space',
+      description:
+        'They take almost MaxTotalSize: the oldest are soon deleted before DeleteAfter, or may not be deleted.',
+    },
+    {
       name: 'ChannelOffAir',
       expr: 'kiln_channel_state{state=~"fallback|silent|waiting"} == 1',
       lasts: '5m',

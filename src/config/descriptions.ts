@@ -342,6 +342,10 @@ export const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'FILE/RootPath': 'Folder that recordings stay in.',
   'FILE/FilePath': 'Path of recordings that name none, with macros.',
   'FILE/InfoPath': 'Path of their info files, with macros.',
+  'FILE/DeleteAfter': 'Seconds after which finished files are deleted. Without it they stay.',
+  'FILE/MaxTotalSize':
+    'Bytes of the finished files of the application on a node: with more, the oldest are deleted. Without it they stay.',
+  'FILE/Force': 'Deletes files by age and size before `Upload` has delivered them, too.',
   'FILE/Record': 'What becomes of finished recordings.',
   'Record/Webhook': "An operator's server hears of each finished file, and each upload.",
   'Webhook/ControlServerUrl': 'Where to post.',

@@ -21,7 +21,10 @@ export const EVENTS = {
   'push.failed': 'a stream cannot be pushed, or not any longer; another connection will be tried',
   'task.started': 'this node runs a task',
   'record.finished': 'a file of a recording is finished',
-  'record.deleted': 'a finished file of a recording was deleted by the management API',
+  'record.deleted':
+    'a finished file of a recording was deleted: by the management API, or for its age or want of space',
+  'record.kept': 'a finished file of a recording is due, and could not be deleted',
+  'record.space-short': 'finished recordings take almost MaxTotalSize, or more and may not be deleted',
   'record.uploaded': 'a file of a recording is in the bucket that it has to go to',
   'delivery.failed': 'finished recordings cannot be announced or uploaded at present; they wait',
   'delivery.resumed': 'finished recordings are announced or uploaded again',

@@ -7,6 +7,7 @@ import { MULTIPLEX, SCHEDULED } from '../channels/channel-kind.ts';
 import { readMultiplexReport } from '../channels/multiplex/report.ts';
 import { readScheduleReport } from '../channels/scheduled/report.ts';
 import { alertFamilies, type AlertCounts } from '../stats/metrics/alerts.ts';
+import { recordingFamilies, type KeptRecordings } from '../stats/metrics/recordings.ts';
 import { AllStreams } from '../stats/metrics/all-streams.ts';
 import { callFamilies } from '../stats/metrics/calls.ts';
 import { clusterFamilies } from '../stats/metrics/cluster.ts';
@@ -36,6 +37,7 @@ export interface MetricsOptions {
   /** undefined where WebRTC is off. */
   readonly mediaWorkers: MediaWorkers | undefined;
   readonly playlists: readonly Playlists[];
+  readonly recordings: () => readonly KeptRecordings[];
   readonly alerts: AlertCounts;
   readonly version: Version;
 }
@@ -69,6 +71,7 @@ export function openMetrics(options: MetricsOptions) {
       heldPublishers: () => names.held,
       relayFeeds: () => fed.counts,
     }),
+    ...recordingFamilies(options.recordings),
     ...alertFamilies(options.alerts),
     ...logFamilies(),
     ...streamFamilies(streams),

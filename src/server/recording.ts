@@ -5,6 +5,7 @@ import { Deliveries } from '../recording/delivery/deliveries.ts';
 import { idOf } from '../recording/finished/entry.ts';
 import { RecordedIndex } from '../recording/finished/recorded-index.ts';
 import { Recordings } from '../recording/finished/recordings.ts';
+import { Retention } from '../recording/finished/retention.ts';
 import { Journal, type FinishedFile } from '../recording/journal.ts';
 import { RecordKind } from '../recording/kind.ts';
 import { finishLeftovers } from '../recording/leftovers.ts';
@@ -59,16 +60,31 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
   const leftovers = finishLeftovers(await journal.list(), journal, module, stop.signal);
   const starts = new RecordStarts(registry, tasks.definitions);
   tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
+  const recordings = new Recordings({ index, journal, deliveries, log: module });
+  const retention = new Retention({ index, recordings, applications: () => recording(registry), log: module });
   return {
     records: new Records({ tasks: clusterTasks, folder }),
-    recordings: new Recordings({ index, journal, deliveries, log: module }),
-    start: () => deliveries.start(),
+    recordings,
+    kept: () => retention.kept,
+    start: () => {
+      deliveries.start();
+      retention.start();
+    },
     close: async () => {
       starts.close();
       stop.abort();
       await leftovers;
       journal.close();
+      await retention.close();
       await deliveries.close();
     },
   };
+}
+
+function* recording({ vhosts }: Registry) {
+  for (const vhost of vhosts.values())
+    for (const { name: app, config } of vhost.applications.values()) {
+      const { file: settings } = config.publishers;
+      if (settings !== undefined) yield { vhost: vhost.name, app, settings };
+    }
 }

@@ -178,6 +178,7 @@ export class Server {
       encoders: inventory.runs,
       mediaWorkers: webrtc?.pool,
       playlists: this.#playlists,
+      recordings: work.kept,
       alerts: { raised, undelivered: () => alerts?.undelivered ?? 0 },
       version,
     });
@@ -260,6 +261,7 @@ export class Server {
     return {
       records: recording.records,
       recordings: recording.recordings,
+      kept: recording.kept,
       start: () => {
         tasks.start();
         configured.start();

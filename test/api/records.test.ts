@@ -177,3 +177,19 @@ test('stopping a recording needs an id', async (t) => {
   const { act } = await open(t);
   t.deepEqual((await act('stopRecord', {})).body, error(400, 'There is no required parameter [ id]'));
 });
+
+test('a recording shows how long its files stay', async (t) => {
+  const registry = sampleRegistry();
+  const file = { deleteAfter: 600, maxTotalSize: '5G' };
+  createVhost(registry, {
+    name: 'files',
+    host: { names: ['*'] },
+    applications: [{ name: 'app', type: 'live', publishers: { file } }],
+  });
+  const { call } = await openApi(t, {}, registry);
+  const post = (action: string, body: object) => call('POST', `${APP}:${action}`, {}, JSON.stringify(body));
+  t.like((await post('startRecord', { id: 'r', stream: STREAM })).body?.response, file);
+  t.like(((await call('GET', `${APP}:records`)).body?.response as object[])[0], file);
+  t.like(((await post('records', { id: 'r' })).body?.response as object[])[0], file);
+  t.like((await post('stopRecord', { id: 'r' })).body?.response, file);
+});

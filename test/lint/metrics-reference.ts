@@ -45,6 +45,7 @@ const LABELS: Readonly<Record<string, readonly string[]>> = {
   kiln_held_publishers: [],
   kiln_alerts_total: ['code'],
   kiln_alerts_undelivered_total: [],
+  kiln_recordings_: APPLICATION,
   kiln_log_lines_total: ['level'],
   kiln_events_total: ['event'],
   kiln_faults_total: ['module'],

@@ -1,6 +1,7 @@
 import type { FastifyPluginAsyncTypebox } from '@fastify/type-provider-typebox';
 import Type, { type Static } from 'typebox';
 import { localTime } from '../../lib/local-time.ts';
+import type { Application } from '../../core/application.ts';
 import type { Registry } from '../../core/registry.ts';
 import type { Records, RecordTask } from '../../recording/records.ts';
 import { readRecord } from '../../recording/request.ts';
@@ -21,12 +22,16 @@ const integer = () => Type.Optional(Type.Integer());
 const RecordInfo = Type.Object({
   app: Type.String(),
   createdTime: Type.String(),
+  /** Seconds after which its finished files are deleted. */
+  deleteAfter: integer(),
   filePath: text(),
   finishTime: text(),
   id: Type.String(),
   infoPath: text(),
   interval: integer(),
   isConfig: Type.Boolean(),
+  /** Size of the application's finished files on a node, as in the configuration. */
+  maxTotalSize: text(),
   metadata: text(),
   outputFilePath: text(),
   outputInfoPath: text(),
@@ -60,29 +65,31 @@ export function recordRoutes(registry: Registry, records: Records): FastifyPlugi
     app.post(`${APP}::startRecord`, { schema: start }, async ({ params: path, body }) => {
       const application = findApplication(registry, path);
       const { id, spec } = readRecord(objectOf(body));
-      return ok(infoOf(await records.create(application, id, spec)));
+      return ok(infoOf(await records.create(application, id, spec), application));
     });
 
     const stop = { params, body: shown('TaskId'), response: answers(RecordInfo), summary: 'Stop a recording' };
     app.post(`${APP}::stopRecord`, { schema: stop }, async ({ params: path, body }) => {
       const application = findApplication(registry, path);
       const id = readTaskId(creationOf(body, ['id']));
-      return ok({ ...infoOf(await records.stop(application, id)), state: 'stopping' });
+      return ok({ ...infoOf(await records.stop(application, id), application), state: 'stopping' });
     });
 
     const list = { params, response: answers(Type.Array(RecordInfo)), summary: 'List the recordings' };
-    app.get(`${APP}::records`, { schema: list }, async ({ params: path }) =>
-      ok((await records.list(findApplication(registry, path))).map(infoOf)),
-    );
+    app.get(`${APP}::records`, { schema: list }, async ({ params: path }) => {
+      const application = findApplication(registry, path);
+      return ok((await records.list(application)).map((task) => infoOf(task, application)));
+    });
     const chosen = { ...list, body: shown('TaskChoice') };
     app.post(`${APP}::records`, { schema: chosen }, async ({ params: path, body }) => {
       const application = findApplication(registry, path);
-      return ok((await records.list(application, namedTask(body))).map(infoOf));
+      return ok((await records.list(application, namedTask(body))).map((task) => infoOf(task, application)));
     });
   };
 }
 
-function infoOf({ name, spec, report, isConfigured }: RecordTask): RecordInfo {
+function infoOf({ name, spec, report, isConfigured }: RecordTask, { config }: Application): RecordInfo {
+  const { deleteAfter, maxTotalSize } = config.publishers.file ?? {};
   const { createdTime, ...requested } = spec;
   const { state = 'ready', startTime, finishTime, warnings = [], reason } = report ?? {};
   const { outputFilePath, outputInfoPath } = report ?? {};
@@ -101,6 +108,8 @@ function infoOf({ name, spec, report, isConfigured }: RecordTask): RecordInfo {
     ...(finishTime !== undefined && { finishTime: localTime(finishTime) }),
     ...(reason !== undefined && { reason }),
     ...(warnings.length > 0 && { warnings }),
+    ...(deleteAfter !== undefined && { deleteAfter }),
+    ...(maxTotalSize !== undefined && { maxTotalSize }),
   };
 }
 

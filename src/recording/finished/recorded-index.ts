@@ -72,6 +72,10 @@ export class RecordedIndex {
   readonly #mutex = new KeyedMutex();
   /** Numbers of damaged lines that are logged, by index file. */
   readonly #damaged = new BoundedMap<string, number>(MAX_KNOWN);
+  /** Bytes of local files by folder, of applications whose total was asked for. */
+  readonly #totals = new Map<string, number>();
+  /** Changes wait for these. */
+  readonly #measuring = new Map<string, Promise<number>>();
 
   constructor(options: RecordedIndexOptions) {
     this.#options = options;
@@ -99,7 +103,10 @@ export class RecordedIndex {
     const key = idOf(startTime, file.temporary);
     await mkdir(folder, { recursive: true });
     await this.#mutex.run(folder, () => lengthen(folder, finishTime - startTime));
-    await this.#inHour(folder, key, (path) => appendLine(path, key, JSON.stringify(entry)));
+    await this.#inHour(folder, key, async (path) => {
+      await appendLine(path, key, JSON.stringify(entry));
+      this.#resize(folder, entry.size);
+    });
   }
 
   /** Lists files in the order of time. @throws errors of the system */
@@ -154,21 +161,59 @@ export class RecordedIndex {
       const { places } = await placesOf(path, id);
       await appendLine(path, id, JSON.stringify({ ...entry, upload, isLocal }));
       await killLines(path, places);
+      if (entry.isLocal && !isLocal) this.#resize(folder, -entry.size);
     });
   }
 
-  /** Removes an entry. Idempotent. @throws errors of the system */
-  async remove(application: ApplicationNames, id: string): Promise<void> {
-    await this.#inHour(this.#folder(application), id, async (path) => {
-      const { places, others } = await placesOf(path, id);
-      if (others === 0) await removeFile(path);
-      else if (places.length > 0) await killLines(path, places);
-    });
+  /** Removes entries. Idempotent. @throws errors of the system */
+  async remove(application: ApplicationNames, ids: readonly string[]): Promise<void> {
+    const folder = this.#folder(application);
+    for (const [id = '', ...more] of Object.values(Object.groupBy(ids, hourOf)) as string[][]) {
+      await this.#inHour(folder, id, async (path) => {
+        const { places, others, bytes } = await placesOf(path, id, ...more);
+        if (others === 0) await removeFile(path);
+        else if (places.length > 0) await killLines(path, places);
+        this.#resize(folder, -bytes);
+      });
+    }
   }
 
-  #inHour(folder: string, id: string, step: (path: string) => Promise<void>): Promise<void> {
+  /**
+   * Sum of the sizes of files that are on this node. The first call reads all of an application, the others nothing.
+   * @throws errors of the system
+   */
+  async total(application: ApplicationNames): Promise<number> {
+    const folder = this.#folder(application);
+    const known = this.#totals.get(folder);
+    if (known !== undefined) return known;
+    const measuring = this.#measuring.get(folder) ?? this.#measure(folder);
+    this.#measuring.set(folder, measuring);
+    return await measuring.finally(() => this.#measuring.delete(folder));
+  }
+
+  async #measure(folder: string): Promise<number> {
+    let bytes = 0;
+    for (const hour of await hoursOf(folder)) {
+      await this.#read(folder, hour, (line) => {
+        const entry = entryOf(line);
+        if (entry?.isLocal === true) bytes += entry.size;
+        return entry !== undefined;
+      });
+    }
+    this.#totals.set(folder, bytes);
+    return bytes;
+  }
+
+  #resize(folder: string, by: number): void {
+    const bytes = this.#totals.get(folder);
+    if (bytes !== undefined) this.#totals.set(folder, bytes + by);
+  }
+
+  async #inHour(folder: string, id: string, step: (path: string) => Promise<void>): Promise<void> {
+    // who asked for the total hears of its failure
+    await this.#measuring.get(folder)?.catch(() => undefined);
     const path = join(folder, `${hourOf(id)}${EXTENSION}`);
-    return this.#mutex.run(path, () => step(path));
+    await this.#mutex.run(path, () => step(path));
   }
 
   /** @param onLine returns whether the line is valid @returns the number of lines */
@@ -233,15 +278,19 @@ function entryOf(line: Line): Entry | undefined {
   }
 }
 
-/** Places of the lines of an id, and the number of other lines that count. */
-async function placesOf(path: string, id: string): Promise<{ readonly places: number[]; readonly others: number }> {
+/** Places of the lines of ids, the bytes of their local files, and the number of other lines that count. */
+async function placesOf(path: string, ...ids: readonly string[]) {
   const places: number[] = [];
+  const sizes = new Map<string, number>();
   let others = 0;
+  const wanted = new Set(ids);
   await readLines(path, (line) => {
-    if (line.id === id) places.push(line.at);
-    else others++;
+    if (!wanted.has(line.id)) return void others++;
+    places.push(line.at);
+    const entry = entryOf(line);
+    if (entry !== undefined) sizes.set(line.id, entry.isLocal ? entry.size : 0);
   });
-  return { places, others };
+  return { places, others, bytes: [...sizes.values()].reduce((sum, size) => sum + size, 0) };
 }
 
 /** Hours of an application that have a file, in order. */

@@ -1,5 +1,6 @@
 import { lstat, stat, unlink } from 'node:fs/promises';
-import { kilnError } from '../../errors.ts';
+import { KilnError, kilnError } from '../../errors.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import { KeyedMutex } from '../../lib/files/keyed-mutex.ts';
 import { PathError, placeBelow } from '../../lib/files/paths.ts';
 import { unless } from '../../lib/files/unless.ts';
@@ -8,7 +9,7 @@ import type { Deliveries } from '../delivery/deliveries.ts';
 import { removeInfo } from '../info-file.ts';
 import type { Journal } from '../journal.ts';
 import { temporaryOf, type Entry } from './entry.ts';
-import type { ApplicationNames, Page, Query, RecordedIndex } from './recorded-index.ts';
+import type { ApplicationNames, Page, Query, Recorded, RecordedIndex } from './recorded-index.ts';
 
 export interface RecordingsOptions {
   readonly index: RecordedIndex;
@@ -17,11 +18,15 @@ export interface RecordingsOptions {
   readonly log: Logger;
 }
 
+const MAX_STAYS = 10_000;
+
 /** The finished files of this node. */
 export class Recordings {
   readonly #options: RecordingsOptions;
   /** By id. */
   readonly #mutex = new KeyedMutex();
+  /** Ids of files that are due, and may not be deleted. */
+  readonly #stays = new BoundedMap<string, true>(MAX_STAYS);
 
   constructor(options: RecordingsOptions) {
     this.#options = options;
@@ -44,16 +49,63 @@ export class Recordings {
    */
   remove(application: ApplicationNames, id: string): Promise<boolean> {
     return this.#mutex.run(id, async () => {
-      const { index, journal, deliveries, log } = this.#options;
+      const { index, journal, log } = this.#options;
+      // before it is in the index
       if (await journal.has(temporaryOf(id))) throw kilnError('recordingBusy', id, 'written');
       const entry = await index.find(application, id);
       if (entry === undefined) return false;
-      if (await deliveries.isUploading(temporaryOf(id))) throw kilnError('recordingBusy', id, 'to be uploaded');
+      await this.#demandFree(id, false);
       await removeFiles(entry, id);
-      await index.remove(application, id);
+      await index.remove(application, [id]);
       log.info({ event: 'record.deleted', file: entry.filePath, bytes: entry.size }, 'a recording was deleted');
       return true;
     });
+  }
+
+  /**
+   * Deletes files that are due. Those that may not be deleted stay; each is logged once.
+   * @param force deletes those that wait for their upload, too
+   * @throws errors of the system
+   */
+  async removeAll(
+    application: ApplicationNames,
+    due: readonly Recorded[],
+    reason: 'age' | 'space',
+    force: boolean,
+  ): Promise<void> {
+    const { index, log } = this.#options;
+    const gone: string[] = [];
+    try {
+      for (const { id, entry } of due) {
+        const { filePath: file, size: bytes } = entry;
+        try {
+          await this.#demandFree(id, force);
+          await removeFiles(entry, id);
+        } catch (error) {
+          if (!(error instanceof KilnError)) throw error;
+          this.#keep(id, error.message);
+          continue;
+        }
+        gone.push(id);
+        log.info({ event: 'record.deleted', file, bytes, reason }, 'a recording was deleted');
+      }
+    } finally {
+      await index.remove(application, gone);
+    }
+  }
+
+  /** @throws recordingBusy */
+  async #demandFree(id: string, force: boolean): Promise<void> {
+    const { journal, deliveries } = this.#options;
+    if (await journal.has(temporaryOf(id))) throw kilnError('recordingBusy', id, 'written');
+    if (!force && (await deliveries.isUploading(temporaryOf(id))))
+      throw kilnError('recordingBusy', id, 'to be uploaded');
+  }
+
+  #keep(id: string, reason: string): void {
+    if (this.#stays.has(id)) return;
+    this.#stays.set(id, true);
+    this.#options.log.warn({ event: 'record.kept', reason }, 'a recording that is due could not be deleted');
   }
 }
 

@@ -131,6 +131,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     bad: { 'kiln_events_total{instance="a", event="rewind.short"}': perSecond(0.01) },
     good: { 'kiln_events_total{instance="a", event="rewind.long"}': perSecond(1) },
   },
+  KilnRecordingsDeletedEarly: {
+    bad: { 'kiln_events_total{instance="a", event="record.space-short"}': perSecond(0.01) },
+    good: { 'kiln_events_total{instance="a", event="record.deleted"}': perSecond(1) },
+  },
   KilnChannelOffAir: {
     bad: { 'kiln_channel_state{instance="a", state="fallback"}': ONE },
     good: { 'kiln_channel_state{instance="a", state="program"}': ONE },

@@ -2,7 +2,8 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, truncateSync, wr
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import test from 'ava';
-import type { Query, RecordedIndex } from '../../../../src/recording/finished/recorded-index.ts';
+import { pino } from 'pino';
+import { RecordedIndex, type Query } from '../../../../src/recording/finished/recorded-index.ts';
 import { openFinished } from '../../../support/recording/finished.ts';
 
 const APP = { vhost: 'v', app: 'a' };
@@ -98,19 +99,19 @@ test('a file that is added again is listed once', async (t) => {
   const ids = [await finish(NOON, { temporary }), await finish(NOON, { temporary }), await finish(NOON)];
   t.deepEqual(await idsOf(index), [ids[2], ids[0]] as string[]);
   t.deepEqual((await pagesOf(index, 1)).flat(), [ids[2], ids[0]] as string[]);
-  await index.remove(APP, ids[0] as string);
+  await index.remove(APP, [ids[0] as string]);
   t.deepEqual(await idsOf(index), [ids[2]] as string[]);
 });
 
 test('removed files are gone, and with the last one of an hour its index file', async (t) => {
   const { index, folder, finish } = openFinished(t);
   const [one, two, later] = [await finish(NOON), await finish(NOON + 1), await finish(NOON + HOUR)];
-  await Promise.all([index.remove(APP, one), index.remove(APP, later), index.remove(APP, one)]);
+  await Promise.all([index.remove(APP, [one]), index.remove(APP, [later]), index.remove(APP, [one])]);
   t.deepEqual(await idsOf(index), [two]);
   t.is(await index.find(APP, one), undefined);
   t.deepEqual(readdirSync(join(folder, 'recorded/v#a')), ['20260305T12.index', 'longest']);
-  await index.remove(APP, two);
-  await index.remove(APP, two);
+  await index.remove(APP, [two]);
+  await index.remove(APP, [two]);
   t.deepEqual(readdirSync(join(folder, 'recorded/v#a')), ['longest']);
 });
 
@@ -131,7 +132,7 @@ test('a file that a crash cut anywhere loses its last entry alone, and takes fur
       listed.filter((id) => id !== ids[2]),
       [...ids.slice(0, 2), added],
     );
-    await index.remove(APP, added);
+    await index.remove(APP, [added]);
   }
   truncateSync(path, 0);
   t.deepEqual(await idsOf(index), []);
@@ -154,7 +155,7 @@ test('foreign and damaged text is passed over, and logged once', async (t) => {
   t.deepEqual((await pagesOf(index, 5)).flat(), ids);
   t.is(await index.find(APP, stranger), undefined);
   t.is(log().match(/that cannot be read/g)?.length, 1);
-  await index.remove(APP, ids[3] as string);
+  await index.remove(APP, [ids[3] as string]);
   t.deepEqual(
     await idsOf(index),
     ids.filter((_, at) => at !== 3),
@@ -184,6 +185,23 @@ test('a file that is gone when it is to be added is not listed', async (t) => {
   const gone = { vhost: 'v', app: 'a', filePath: join(folder, 'none') };
   await index.add(gone as unknown as Parameters<RecordedIndex['add']>[0]);
   t.false(existsSync(join(folder, 'recorded')));
+});
+
+test('the total is that of the files that are here, measured once', async (t) => {
+  const { index, root, folder, finish } = openFinished(t);
+  const delivery = { announced: false, uploaded: true };
+  const [first, second] = [await finish(NOON, { delivery }), await finish(NOON + HOUR)];
+  const [total, again] = await Promise.all([index.total(APP), index.total(APP), finish(NOON + 2 * HOUR)]);
+  t.is(total, again);
+  t.is(await index.total(APP), 15);
+  await index.note(APP, first, { state: 'uploaded' }, false);
+  t.is(await index.total(APP), 10);
+  await index.remove(APP, [first, second, `${first.slice(0, -1)}f`]);
+  t.is(await index.total(APP), 5);
+  const other = openFinished(t);
+  t.is(await other.index.total(APP), 0);
+  t.is(await new RecordedIndex({ folder: join(folder, 'recorded'), log: pino({ level: 'silent' }) }).total(APP), 5);
+  t.true(existsSync(root));
 });
 
 test('names of applications cannot lead to other folders', async (t) => {

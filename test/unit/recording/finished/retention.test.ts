@@ -1,0 +1,160 @@
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import type { ApplicationConfig } from '../../../../src/config/model.ts';
+import { Recordings } from '../../../../src/recording/finished/recordings.ts';
+import { Retention } from '../../../../src/recording/finished/retention.ts';
+import { openFinished } from '../../../support/recording/finished.ts';
+
+const APP = { vhost: 'v', app: 'a' };
+const MINUTE = 60_000;
+const UPLOADED = { announced: false, uploaded: true };
+
+type Settings = Partial<NonNullable<ApplicationConfig['publishers']['file']>>;
+
+function open(t: ExecutionContext, settings: () => Settings | undefined) {
+  const node = openFinished(t);
+  const uploading = new Set<string>();
+  const lines: Record<string, unknown>[] = [];
+  const log = pino(
+    { level: 'info' },
+    { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  );
+  const { index } = node;
+  const recordings = new Recordings({
+    index,
+    journal: { has: async () => false },
+    deliveries: { isUploading: async (temporary) => uploading.has(temporary.slice('tmp_'.length)) },
+    log,
+  });
+  const retention = new Retention({
+    index,
+    recordings,
+    applications: () => {
+      const given = settings();
+      return given === undefined ? [] : [{ ...APP, settings: given as never }];
+    },
+    log,
+  });
+  t.teardown(() => retention.close());
+  /** Records a file of five bytes and a second that began so many minutes ago. @returns its id */
+  const finish = (minutes: number, more = {}) => node.finish(Date.now() - minutes * MINUTE, more);
+  return {
+    ...node,
+    ...{ retention, finish },
+    uploading: (id: string) => uploading.add(id.slice(id.indexOf('-') + 1)),
+    files: () => readdirSync(node.root).filter((name) => name.endsWith('.ts')),
+    events: (event: string) => lines.filter((line) => line.event === event),
+  };
+}
+
+const S3 = { record: { upload: { bucket: 'b' } } } as unknown as Settings;
+
+test('files are deleted when they are older than DeleteAfter', async (t) => {
+  let settings: Settings | undefined = { deleteAfter: 600 };
+  const { finish, retention, files, index, events } = open(t, () => settings);
+  for (const minutes of [200, 11, 9, 0]) await finish(minutes);
+  await Promise.all([retention.look(), retention.look()]);
+  t.deepEqual(files(), ['2.ts', '3.ts']);
+  t.is((await index.page(APP, { limit: 10 })).recorded.length, 2);
+  t.deepEqual(
+    events('record.deleted').map(({ reason }) => reason),
+    ['age', 'age'],
+  );
+  settings = undefined;
+  await retention.look();
+  t.is(files().length, 2);
+});
+
+test('a long file counts from its end', async (t) => {
+  const { finish, retention, files } = open(t, () => ({ deleteAfter: 600 }));
+  await finish(100, { finishTime: Date.now() - 5 * MINUTE });
+  await retention.look();
+  t.is(files().length, 1);
+});
+
+test('the oldest files are deleted when all are larger than MaxTotalSize', async (t) => {
+  let settings: Settings = { maxTotalSize: '12' };
+  const { finish, retention, files, events } = open(t, () => settings);
+  for (const minutes of [1, 300, 200, 2]) await finish(minutes);
+  await retention.look();
+  t.deepEqual(files(), ['0.ts', '3.ts']);
+  t.deepEqual(retention.kept, [{ ...APP, bytes: 10, limit: 12 }]);
+  t.deepEqual(
+    events('record.deleted').map(({ reason }) => reason),
+    ['space', 'space'],
+  );
+  t.is(events('record.space-short').length, 0);
+  settings = {};
+  await retention.look();
+  t.deepEqual(retention.kept, []);
+});
+
+test('what is not delivered stays, with Force it goes', async (t) => {
+  let settings: Settings = { ...S3, deleteAfter: 600, maxTotalSize: '6' };
+  const { finish, retention, files, index, uploading, events } = open(t, () => settings);
+  const waiting = await finish(30, { delivery: UPLOADED });
+  const failed = await finish(20, { delivery: UPLOADED });
+  const uploaded = await finish(15, { delivery: UPLOADED });
+  await index.note(APP, failed, { state: 'failed' }, true);
+  await index.note(APP, uploaded, { state: 'uploaded', bucket: 'b', key: 'k' }, true);
+  uploading(waiting);
+  await retention.look();
+  t.deepEqual(files(), ['0.ts', '1.ts']);
+  t.is(events('record.space-short').length, 1);
+  await retention.look();
+  t.is(events('record.space-short').length, 1, 'once');
+  settings = { ...settings, force: true };
+  await retention.look();
+  t.deepEqual(files(), []);
+});
+
+test('a warning comes before files are deleted early', async (t) => {
+  const { finish, retention, files, events } = open(t, () => ({ deleteAfter: 3600, maxTotalSize: '21' }));
+  for (const minutes of [50, 40, 30]) await finish(minutes);
+  await retention.look();
+  t.is(events('record.space-short').length, 0);
+  await finish(20);
+  await retention.look();
+  t.is(files().length, 4);
+  t.regex(String(events('record.space-short')[0]?.msg), /before DeleteAfter/);
+  await finish(10);
+  await retention.look();
+  t.deepEqual(files(), ['1.ts', '2.ts', '3.ts', '4.ts']);
+});
+
+test('a file that was changed stays, which is logged once, and the others go', async (t) => {
+  const { finish, retention, files, root, events } = open(t, () => ({ deleteAfter: 600 }));
+  await finish(30);
+  await finish(20);
+  writeFileSync(join(root, '0.ts'), 'by hand');
+  await retention.look();
+  await retention.look();
+  t.deepEqual(files(), ['0.ts']);
+  t.is(events('record.kept').length, 1);
+  t.regex(String(events('record.kept')[0]?.reason), /its size has changed/);
+});
+
+test('more files than a page are deleted at once, over many hours', async (t) => {
+  const { finish, retention, files } = open(t, () => ({ deleteAfter: 600 }));
+  for (let at = 0; at < 520; at++) await finish(20 + at);
+  await finish(1);
+  await retention.look();
+  t.is(files().length, 1);
+});
+
+test('many files that must stay do not keep others from being deleted', async (t) => {
+  const { finish, retention, index, folder, files } = open(t, () => ({ ...S3, deleteAfter: 600 }));
+  const id = await finish(300, { delivery: UPLOADED });
+  const delivered = await finish(20);
+  const path = join(folder, 'recorded/v#a', `${id.slice(0, 11)}.index`);
+  const [line = ''] = readFileSync(path, 'utf8').split('\n');
+  const others = Array.from({ length: 10_000 }, (_, at) => `${id.slice(0, 19)}${at.toString(16).padStart(32, '0')}`);
+  appendFileSync(path, others.map((other) => `${other}${line.slice(other.length)}\n`).join(''));
+  await retention.look();
+  t.not(await index.find(APP, delivered), undefined);
+  await retention.look();
+  t.is(await index.find(APP, delivered), undefined);
+  t.deepEqual(files(), ['0.ts']);
+});
