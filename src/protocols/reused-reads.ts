@@ -19,9 +19,9 @@ const buffer = Buffer.allocUnsafeSlow(READ_BYTES);
  * A TLS connection, one with bytes that were received and not taken yet, and any where Node keeps its handle elsewhere stay as
  * they are.
  * @param socket nothing listens to it
- * @param take takes the bytes of one read, which are others after the call
+ * @param take takes the bytes of one read, which are others after the call; false: reading stops until the stream is read again
  */
-export function withReusedReads<S extends Duplex>(socket: S, take: (data: Buffer) => void): S {
+export function withReusedReads<S extends Duplex>(socket: S, take: (data: Buffer) => unknown): S {
   const replaced = socket as WithHandle;
   const { _handle: handle, constructor } = replaced;
   const isKnown = constructor === Socket && typeof handle === 'object' && handle !== null;
@@ -29,8 +29,7 @@ export function withReusedReads<S extends Duplex>(socket: S, take: (data: Buffer
   const onread = {
     buffer,
     callback(length: number): boolean {
-      take(buffer.subarray(0, length));
-      return true;
+      return take(buffer.subarray(0, length)) !== false;
     },
   };
   // without its handle it only leaves the server's count of connections, or that of the child's pipes

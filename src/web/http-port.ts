@@ -98,6 +98,10 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
   let deliver = (_socket: Socket, _peer: Peer): void => {};
   let closing: Promise<void> | undefined;
   const refusals = new RefusalLog(log);
+  const track = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  };
   type Stranger = Pick<Peer, 'remoteAddress' | 'remotePort'>;
   const refused = (kind: RefusalReason, reason: string, { remoteAddress, remotePort }: Stranger): void => {
     const client = { protocol: 'http', address: canonicalAddress(remoteAddress), port: remotePort } as const;
@@ -135,11 +139,17 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
       server.setTimeout(LIMITS.idleMs);
       const serve = takeOverConnections(server);
       const start = (socket: Socket, peer: Peer): void => {
-        setPeer(socket, peer);
         // requests that interceptors answer do without node:http
-        if (tls !== undefined || interceptors.length === 0 || closing !== undefined) return serve(socket);
+        if (tls === undefined && interceptors.length > 0 && closing === undefined) return startLean(socket, peer);
+        setPeer(socket, peer);
+        serve(socket);
+      };
+      const startLean = (socket: Socket, peer: Peer): void => {
         const connection = new LeanConnection(socket, leanPort, () => lean.delete(connection));
         lean.add(connection);
+        sockets.delete(socket);
+        track(connection.socket);
+        setPeer(connection.socket, peer);
       };
       const leanPort = {
         answer: isIntercepted,
@@ -154,8 +164,7 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
           refuseOneMore(peer);
           return void socket.destroy();
         }
-        sockets.add(socket);
-        socket.once('close', () => sockets.delete(socket));
+        track(socket);
         accept(socket, peer);
       };
       dropPending = acceptSockets(server, accepting, deliver);
@@ -233,6 +242,8 @@ export function createHttpPort(options: HttpPortOptions): HttpPort {
     for (const listener of more) await listener.close();
     const cut = setTimeout(() => sockets.forEach((socket) => socket.destroy()), graceMs);
     await app.close();
+    // the server does not wait for connections that it has not accepted, or that were replaced
+    await Promise.all(Array.from(sockets, (socket) => new Promise((resolve) => socket.once('close', resolve))));
     clearTimeout(cut);
     refusals.close();
   }

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import type { HttpRequest, HttpResponse } from '../../protocols/http.ts';
 import { LIMITS } from '../limits.ts';
+import { withReusedReads } from '../../protocols/reused-reads.ts';
 import { parseRequest, type Fields } from './request.ts';
 import { LeanResponse } from './response.ts';
 
@@ -29,7 +30,7 @@ const HEAD_END = Buffer.from('\r\n\r\n');
  * `LeanPort.answer` is handed over to `node:http` from its first byte on, with the rest of the connection.
  */
 export class LeanConnection {
-  readonly #socket: Socket;
+  readonly socket: Socket;
   readonly #port: LeanPort;
   readonly #onEnd: () => void;
   /** Responses that are not sent completely, in the order of their requests. */
@@ -38,38 +39,37 @@ export class LeanConnection {
   #held: Buffer | undefined;
   #known: Fields | undefined;
   #timeoutMs = 0;
-  #state: 'new' | 'reading' | 'leaving' | 'closing' = 'new';
+  #state: 'new' | 'reading' | 'leaving' | 'closing' | 'handed over' = 'new';
 
   /**
-   * @param socket from which nothing has been read yet
+   * @param socket which nothing listens to; `this.socket` takes its place
    * @param onEnd called when the connection has closed or was handed over
    */
   constructor(socket: Socket, port: LeanPort, onEnd: () => void) {
-    this.#socket = socket;
     this.#port = port;
     this.#onEnd = onEnd;
-    this.#limit(LIMITS.headersMs);
-    socket
+    this.socket = withReusedReads(socket, this.#take)
       .on('error', ignore)
       .on('close', this.#closed)
       .on('timeout', this.#late)
       .on('end', this.#ended)
-      .on('drain', this.#proceed)
-      .on('data', this.#take);
+      .on('drain', this.#proceed);
+    this.socket.allowHalfOpen = socket.allowHalfOpen;
+    this.#limit(LIMITS.headersMs);
   }
 
   get writableLength(): number {
-    return this.#socket.writableLength;
+    return this.socket.writableLength;
   }
 
   destroy(): void {
-    this.#socket.destroy();
+    this.socket.destroy();
   }
 
   /** Ends the connection after the answers under way. */
   close(): void {
     this.#state = 'closing';
-    if (this.#open.length === 0) this.#socket.destroy();
+    if (this.#open.length === 0) this.socket.destroy();
   }
 
   flush(): void {
@@ -79,7 +79,10 @@ export class LeanConnection {
     }
   }
 
-  readonly #take = (bytes: Buffer): void => {
+  /** @param bytes others after the call */
+  readonly #take = (bytes: Buffer): boolean | void => {
+    // node:http reads from the handle itself, except behind an upgrade
+    if (this.#state === 'handed over') return this.socket.push(Buffer.from(bytes));
     if (this.#held === undefined) this.#read(bytes);
     else this.#hold(Buffer.concat([this.#held, bytes]));
   };
@@ -87,18 +90,19 @@ export class LeanConnection {
   #read(bytes: Buffer): void {
     if (this.#state === 'new') this.#state = 'reading';
     for (let at = 0, end = 0; at < bytes.length; at = end) {
-      if (this.#isFull()) return this.#hold(bytes.subarray(at));
+      if (this.#isFull()) return this.#hold(Buffer.from(bytes.subarray(at)));
       end = bytes.indexOf(HEAD_END, at) + HEAD_END.length;
       const isWhole = end >= HEAD_END.length && this.#state === 'reading';
-      if (!isWhole || !this.#answer(bytes.toString('latin1', at, end))) return this.#leave(bytes.subarray(at));
-      if (this.#socket.destroyed) return;
+      if (!isWhole || !this.#answer(bytes.toString('latin1', at, end)))
+        return this.#leave(Buffer.from(bytes.subarray(at)));
+      if (this.socket.destroyed) return;
     }
     // an answer that is written at once leaves the connection idle
-    if (this.#socket.writableLength > 0 || this.#open.at(-1)?.isWritten === false) this.#limit(LIMITS.idleMs);
+    if (this.socket.writableLength > 0 || this.#open.at(-1)?.isWritten === false) this.#limit(LIMITS.idleMs);
   }
 
   #answer(head: string): boolean {
-    const request = parseRequest(head, this.#socket, this.#known);
+    const request = parseRequest(head, this.socket, this.#known);
     if (request === undefined) return false;
     const response = new LeanResponse(this);
     this.#open.push(response);
@@ -111,24 +115,24 @@ export class LeanConnection {
   }
 
   #isFull(): boolean {
-    return this.#open.length >= MAX_OPEN || this.#socket.writableNeedDrain;
+    return this.#open.length >= MAX_OPEN || this.socket.writableNeedDrain;
   }
 
   #hold(bytes: Buffer): void {
     this.#held = bytes;
-    if (bytes.length > MAX_HELD) this.#socket.pause();
+    if (bytes.length > MAX_HELD) this.socket.pause();
   }
 
   /** Continues with bytes that wait, if there is room for more answers. */
   readonly #proceed = (): void => {
     const held = this.#held;
-    if (held === undefined || this.#isFull() || this.#socket.destroyed) return;
+    if (held === undefined || this.#isFull() || this.socket.destroyed) return;
     if (this.#state === 'leaving') {
       if (this.#open.length === 0) this.#handOver(held);
       return;
     }
     this.#held = undefined;
-    this.#socket.resume();
+    this.socket.resume();
     this.#read(held);
   };
 
@@ -140,7 +144,8 @@ export class LeanConnection {
   }
 
   #handOver(bytes: Buffer): void {
-    const socket = this.#socket
+    this.#state = 'handed over';
+    const socket = this.socket
       .off('error', ignore)
       .off('close', this.#closed)
       .off('timeout', this.#late)
@@ -148,14 +153,14 @@ export class LeanConnection {
       .off('drain', this.#proceed)
       .off('data', this.#take);
     this.#onEnd();
+    if (socket.isPaused()) socket.resume();
     this.#port.handOver(socket);
     socket.emit('data', bytes);
-    socket.resume();
   }
 
   #write(response: LeanResponse): void {
     response.isWritten = true;
-    const socket = this.#socket;
+    const socket = this.socket;
     // it closes soon
     if (!socket.writable) return;
     const { head, body } = response;
@@ -174,7 +179,7 @@ export class LeanConnection {
     response.finish();
     if (this.#held !== undefined) return this.#proceed();
     if (this.#open.length > 0) return;
-    if (this.#state === 'closing') this.#socket.destroySoon();
+    if (this.#state === 'closing') this.socket.destroySoon();
     else this.#limit(LIMITS.keepAliveMs + KEEP_ALIVE_SLACK_MS);
   }
 
@@ -182,15 +187,15 @@ export class LeanConnection {
   #limit(ms: number): void {
     if (this.#timeoutMs === ms) return;
     this.#timeoutMs = ms;
-    this.#socket.setTimeout(ms);
+    this.socket.setTimeout(ms);
   }
 
   readonly #late = (): void => {
-    if (this.#state === 'new') this.#port.refuseLate(this.#socket);
-    else this.#socket.destroy();
+    if (this.#state === 'new') this.#port.refuseLate(this.socket);
+    else this.socket.destroy();
   };
 
-  readonly #ended = (): void => void this.#socket.end();
+  readonly #ended = (): void => void this.socket.end();
 
   readonly #closed = (): void => {
     this.#onEnd();

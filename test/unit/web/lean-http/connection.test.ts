@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { mock } from 'node:test';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
@@ -16,17 +17,18 @@ interface Waiting {
   /** Events of the response so far. */
   readonly seen: string[];
   readonly isLean: boolean;
+  readonly socket: Socket;
 }
 
 /** A port that takes `/wait/...` in front of the framework, which answers `/other` itself. */
 async function open(t: ExecutionContext) {
   const port = createHttpPort({ log: pino({ level: 'silent' }) });
   const waiting: Waiting[] = [];
-  port.app.interceptors?.push(({ url = '' }, response) => {
+  port.app.interceptors?.push(({ url = '', socket: own }, response) => {
     if (!url.startsWith('/wait')) return false;
     const seen: string[] = [];
     for (const event of ['finish', 'close'] as const) response.once(event, () => seen.push(event));
-    waiting.push({ url, response, seen, isLean: response instanceof LeanResponse });
+    waiting.push({ url, response, seen, isLean: response instanceof LeanResponse, socket: own as Socket });
     return true;
   });
   port.app.get('/other', async () => 'other');
@@ -124,7 +126,7 @@ test('a header value that would be another header is refused', async (t) => {
 });
 
 test('requests come one by one, however they are cut, and node:http has those that come in pieces', async (t) => {
-  const { number, waiting, accepted } = await open(t);
+  const { number, waiting } = await open(t);
   const whole = get('/wait');
   for (const cut of [1, 5, whole.length - 1]) {
     const socket = connect(number, '127.0.0.1');
@@ -136,7 +138,7 @@ test('requests come one by one, however they are cut, and node:http has those th
     answer(waiting.at(-1) as Waiting, 'x');
     await until('its answer', () => bodies() === '[200]x');
     socket.write(whole.slice(0, cut));
-    await until('a piece', () => accepted.at(-1)?.bytesRead === whole.length + cut);
+    await until('a piece', () => waiting.at(-1)?.socket.bytesRead === whole.length + cut);
     socket.write(whole.slice(cut) + whole);
     await until('the others', () => waiting.length === count + 3);
     for (const one of waiting.slice(-2)) answer(one, 'y');
@@ -163,18 +165,51 @@ test('what is for others goes to node:http, after the answers before it, and the
   t.false(waiting[1]?.isLean);
 });
 
-test('a WebSocket is handed over with what comes behind its request', async (t) => {
+test('a WebSocket is handed over with what comes behind its request, then and later', async (t) => {
   const { port, socket, waiting } = await open(t);
-  const { promise, resolve } = Promise.withResolvers<string>();
-  port.app.server.on('upgrade', (_request, upgraded, head) => {
-    resolve(head.toString());
-    upgraded.destroy();
-  });
+  const { promise, resolve } = Promise.withResolvers<{ upgraded: Duplex; head: Buffer }>();
+  port.app.server.on('upgrade', (_request, upgraded, head) => resolve({ upgraded, head }));
   socket.write(get('/wait'));
   await until('the request', () => waiting.length === 1);
   answer(waiting[0] as Waiting, 'x');
   socket.write('GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe');
-  t.is(await promise, 'frame');
+  const { upgraded, head } = await promise;
+  t.is(head.toString(), 'frame');
+  const frames = Buffer.from(Array.from({ length: 1 << 22 }, (_, index) => index % 251));
+  socket.write(frames);
+  for (let turns = 0; turns < 100; turns++) await turn();
+  t.true((upgraded as Socket).bytesRead < 1 << 20);
+  const pieces: Buffer[] = [];
+  upgraded.on('data', (piece: Buffer) => pieces.push(piece));
+  await until('the frames', () => pieces.reduce((sum, { length }) => sum + length, 0) === frames.length);
+  t.true(Buffer.concat(pieces).equals(frames));
+  upgraded.end();
+  await once(socket.resume(), 'end');
+  upgraded.destroy();
+});
+
+test('bytes that wait are not changed by those that others send', async (t) => {
+  const { number, socket, waiting } = await open(t);
+  const { bodies } = received(socket);
+  socket.write(get('/wait/mine').repeat(8) + get('/wait/last') + get('/other'));
+  await until('the requests', () => waiting.length === 8);
+  const others = connect(number, '127.0.0.1');
+  t.teardown(() => others.destroy());
+  others.write(get('/wait/theirs').repeat(8));
+  await until('those of the others', () => waiting.length === 16);
+  for (const one of waiting.slice(0, 8)) answer(one, 'x');
+  await until('the last request', () => waiting.length === 17);
+  t.is(waiting[16]?.url, '/wait/last');
+  answer(waiting[16] as Waiting, 'y');
+  await until('the answers', () => bodies() === `${'[200]x'.repeat(8)}[200]y[200]other`);
+});
+
+test('a client that ends its side behind a request for others gets its answer', async (t) => {
+  const { socket } = await open(t);
+  const { bodies } = received(socket);
+  socket.end(get('/other'));
+  await once(socket, 'end');
+  t.is(bodies(), '[200]other');
 });
 
 test('a client that leaves is told to those who answer it; what they still say is dropped', async (t) => {
@@ -222,14 +257,14 @@ test('a response that is destroyed ends the connection', async (t) => {
 });
 
 test('few requests are under way at once; those behind wait, and so does who sends ever more', async (t) => {
-  const { socket, waiting, accepted } = await open(t);
+  const { socket, waiting } = await open(t);
   const { bodies } = received(socket);
   const count = 2000;
   socket.write(`GET /wait HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(8000)}\r\n\r\n`.repeat(count));
   await until('the first requests', () => waiting.length === 8);
   for (let turns = 0; turns < 100; turns++) await turn();
   t.is(waiting.length, 8);
-  t.true((accepted[0]?.bytesRead ?? 0) < 1 << 20);
+  t.true((waiting[0]?.socket.bytesRead ?? 0) < 1 << 20);
   for (let sent = 0; sent < count;) {
     if (waiting.length === sent) await turn();
     else answer(waiting[sent++] as Waiting, '.');
@@ -297,7 +332,7 @@ test.serial('an answer that does not come is not waited for without end', async 
 });
 
 test('a port that closes ends idle connections, and others after their answers', async (t) => {
-  const { port, number, socket, waiting } = await open(t);
+  const { port, number, socket, waiting, accepted } = await open(t);
   const busy = received(socket);
   socket.write(get('/wait'));
   await until('the request', () => waiting.length === 1);
@@ -306,9 +341,12 @@ test('a port that closes ends idle connections, and others after their answers',
   piped.write(get('/wait').repeat(9));
   await until('more requests', () => waiting.length === 9);
   idle.resume();
-  await until('its connection', async () => (await connections(port)) === 3);
-  const closed = port.close(60_000);
+  await until('its connection', () => accepted.length === 3);
+  let isClosed = false;
+  const closed = port.close(60_000).then(() => (isClosed = true));
   await once(idle, 'close');
+  for (let turns = 0; turns < 100; turns++) await turn();
+  t.false(isClosed);
   for (const one of waiting) answer(one, 'x');
   await Promise.all([once(socket, 'end'), once(piped, 'end')]);
   socket.end();
@@ -316,7 +354,3 @@ test('a port that closes ends idle connections, and others after their answers',
   t.is(busy.bodies(), '[200]x');
   t.true(refused.bodies().startsWith(`${'[200]x'.repeat(8)}[503]`));
 });
-
-function connections(port: Awaited<ReturnType<typeof open>>['port']): Promise<number> {
-  return new Promise((resolve) => port.app.server.getConnections((_error, count) => resolve(count)));
-}
