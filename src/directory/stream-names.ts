@@ -14,6 +14,8 @@ import { SyncedLease } from './synced-lease.ts';
 
 /** Time after its end in which a stream can be continued. */
 export const CONTINUED_MS = 30_000;
+/** A month. */
+const MOST_KEPT_MS = 30 * 24 * 3_600_000;
 
 /** Attempts to take over a name for which other claims keep arriving. */
 const TAKE_ATTEMPTS = 5;
@@ -99,7 +101,9 @@ export class StreamNames {
     const live = options.isListed === true;
     const meta: StreamMeta = { live, created, generation, outputs: [], starting: true };
     const { signal } = options;
-    const lease = await this.#names.claim({ application, name, signal }, () => this.#claim(key, meta, options));
+    const lease = await this.#names.claim({ application, name, signal }, () =>
+      this.#claim(key, meta, options, keptMs(application)),
+    );
     let claim: NameClaim | undefined;
     const continuity = new Continuity(readContinuity(lease.inherited), () => claim?.keep());
     try {
@@ -153,9 +157,10 @@ export class StreamNames {
     key: string,
     meta: StreamMeta,
     { replace, silence }: Pick<ClaimedPublishOptions, 'replace' | 'silence'>,
+    keepMs = CONTINUED_MS,
   ): Promise<Claim> {
     const ask = (take: ClaimOptions['take']): Promise<Claim> =>
-      this.#cluster.claim(key, meta as Json, { silence, take, keepMs: CONTINUED_MS });
+      this.#cluster.claim(key, meta as Json, { silence, take, keepMs });
     try {
       let claim = await ask(false);
       // another publisher may have taken it over already at the same time
@@ -174,6 +179,14 @@ export class StreamNames {
       throw kilnError('streamNameUnconfirmed');
     }
   }
+}
+
+/** How long what a stream keeps waits for the next publisher: where viewers rewind, as long as they can. */
+function keptMs({ config: { publishers } }: Application): number {
+  const seconds = [publishers.llhls, publishers.hls].map((hls) =>
+    hls?.dvr?.enable === true ? hls.dvr.maxDuration : 0,
+  );
+  return Math.min(MOST_KEPT_MS, Math.max(CONTINUED_MS, ...seconds.map((duration) => duration * 1000)));
 }
 
 /** Claim of one stream's name, updated with the stream. */

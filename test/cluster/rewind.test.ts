@@ -134,3 +134,18 @@ test('the next owner of a stream lists what the one before has on its disk', asy
     }
   }
 });
+
+test('a publisher that comes to another node after more than half a minute continues the playlists', async (t) => {
+  const [a, b] = (await startNodes(t, 'a', 'b')) as [Kiln, Kiln];
+  const publisher = await publish(t, a);
+  const [list = ''] = await listsOf(a);
+  await playlist(list, (text) => numbersIn(text).length >= 5);
+  publisher.close();
+  await until('the stream is over', async () => (await fetch(a.httpUrl(MASTERS[0] ?? ''))).status === 404);
+  await publish(t, b);
+  for (const url of await listsOf(b)) {
+    const text = await playlist(url, (found) => /#EXT-X-DISCONTINUITY\n(.*\n)*.*seg_/.test(found));
+    t.regex(text, /^#EXT-X-MEDIA-SEQUENCE:0$/m);
+    t.true((await files(text, url)).size >= 6);
+  }
+});

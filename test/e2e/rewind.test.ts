@@ -193,3 +193,23 @@ test('with a signed policy the start is part of the signed URL', async (t) => {
   t.is(added.status, 401);
   t.is((await fetch(sign(`${url}?start=yesterday`))).status, 400);
 });
+
+test('a stream that was ended by the API begins anew', async (t) => {
+  const kiln = await start(t, await temporary(t));
+  const publish = () => publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  const publisher = publish();
+  t.teardown(() => publisher.stop());
+  const [before = ''] = await listsOf(kiln.httpUrl('/app/s/llhls.m3u8'));
+  await grown(before, 4);
+  const { status } = await kiln.api('/v1/vhosts/default/apps/app/streams/s', 'DELETE');
+  t.is(status, 200);
+  await publisher.stop();
+  const next = publish();
+  t.teardown(() => next.stop());
+  const nameOf = (url: string): string => new URL(url).pathname.split('/').at(-1) ?? '';
+  const [after = ''] = await until('other playlists', async () => {
+    const lists = await listsOf(kiln.httpUrl('/app/s/llhls.m3u8'));
+    return nameOf(lists[0] ?? '') !== nameOf(before) && lists;
+  });
+  t.regex(await grown(after, 2), /^#EXT-X-MEDIA-SEQUENCE:0$/m);
+});

@@ -102,8 +102,10 @@ export class OwnStreams {
     const opened = own;
     output.once('close', (reason) => {
       const { over, taken } = output.input.continuity;
-      if (over && !taken) this.#drop(application, name, opened, reason);
-      else this.#interrupt(application, name, opened);
+      if (over && !taken) {
+        opened.stream.forgetState();
+        this.#drop(application, name, opened, reason);
+      } else this.#interrupt(application, name, opened);
     });
   }
 

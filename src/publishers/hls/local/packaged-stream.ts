@@ -286,6 +286,15 @@ export class PackagedStream implements PlayedFiles {
       input: { continuity },
     } = this.#output;
     continuity.keep(keyOf(this.#options.form, name), state);
+    this.#store(state);
+  }
+
+  /** The stream was ended on purpose: the next publisher does not continue it. */
+  forgetState(): void {
+    this.#store(CONCLUDED);
+  }
+
+  #store(state: SavedPlaylistState | typeof CONCLUDED): void {
     const { past } = this.#options;
     if (past !== undefined) this.#rewind?.afterWrites(() => past.folder.writeState(state));
   }
