@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -212,4 +212,39 @@ test('a stream that was ended by the API begins anew', async (t) => {
     return nameOf(lists[0] ?? '') !== nameOf(before) && lists;
   });
   t.regex(await grown(after, 2), /^#EXT-X-MEDIA-SEQUENCE:0$/m);
+});
+
+test('a stream that is concluded can be played from its beginning, and its dump begins there', async (t) => {
+  const folder = await temporary(t);
+  const kiln = await start(t, folder);
+  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  t.teardown(() => publisher.stop());
+  const masters = ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8'];
+  const lists = (await Promise.all(masters.map((path) => listsOf(kiln.httpUrl(path))))).flat();
+  await Promise.all(lists.map((url) => grown(url, 8)));
+  const api = '/v1/vhosts/default/apps/app/streams/s';
+  const outputPath = join(folder, 'vod');
+  t.is((await kiln.api(`${api}:startHlsDump`, 'POST', { outputStreamName: 's', id: 'd', outputPath })).status, 200);
+  t.is((await kiln.api(`${api}:concludeHlsLive`, 'POST', {})).status, 200);
+  const dumped = await until('the dump is complete', async () => {
+    const names = (await readdir(outputPath)).filter((name) => name.startsWith('chunklist_'));
+    const texts = await Promise.all(names.map((name) => readFile(join(outputPath, name), 'utf8')));
+    return texts.length === 2 && texts.every((list) => numbersIn(list).length >= 8) && texts;
+  });
+  for (const list of dumped) t.is(numbersIn(list)[0], 0);
+  for (const url of lists) {
+    const list = await until('the end', async () => {
+      const there = await text(url);
+      return there.endsWith('#EXT-X-ENDLIST\n') && there;
+    });
+    const numbers = numbersIn(list);
+    t.true(numbers.length >= 8);
+    t.deepEqual(
+      numbers,
+      numbers.map((_, index) => index),
+    );
+    // a playlist may not gain a type (RFC 8216 6.2.1)
+    t.notRegex(list, /PLAYLIST-TYPE|EXT-X-PART|SERVER-CONTROL/);
+    for (const uri of urisOf(list, url)) t.is((await fetch(uri)).status, 200, uri);
+  }
 });

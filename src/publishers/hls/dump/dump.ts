@@ -26,6 +26,8 @@ export interface DumpOptions {
   /** Keeps on-demand encoders and pulls running. @returns a function that ends this */
   readonly watch: () => () => void;
   readonly follow: (follower: Follower) => () => void;
+  /** All segments that players can rewind to, up to the present; undefined where they cannot. */
+  readonly past?: () => AsyncIterable<FollowedSegment> | undefined;
   /** Requested master playlists that can be played. */
   readonly masters: () => readonly DumpedMaster[];
   /** Called when the stream has ended, to call `end`. */
@@ -88,9 +90,9 @@ export class Dump {
     return { outputPath, ...(infoFile !== undefined && { infoFile }) };
   }
 
-  /** Writes the window, then follows the stream. @throws DumpError, errors of the system; the dump has ended then */
+  /** Writes the past and the window, then follows the stream. @throws DumpError, errors of the system; the dump has ended then */
   async start(): Promise<void> {
-    const { outputPath, watch, follow, onEnd } = this.#options;
+    const { outputPath, watch, past } = this.#options;
     try {
       await this.#createInfo();
       await mkdir(outputPath, { recursive: true });
@@ -98,11 +100,10 @@ export class Dump {
       const { dev } = await stat(outputPath);
       if (this.#ending !== undefined) throw new DumpError('it was stopped');
       this.#disk = disks.open(`device ${dev}`);
-      let following = false;
-      const take = (segment: FollowedSegment): void => this.#take(segment, following ? segment.bytes : 0);
       this.#undo.push(watch());
-      this.#undo.push(follow({ segment: take, end: onEnd }));
-      following = true;
+      const before = past?.();
+      if (before === undefined) this.#follow();
+      else this.#working = this.#writePast(before);
       if (this.#working !== undefined) await within(START_MS, this.#working);
       if (this.#failure !== undefined) throw this.#failure;
     } catch (error) {
@@ -112,6 +113,29 @@ export class Dump {
       if (this.#infoFile !== undefined) await unlink(this.#infoFile.path).catch(unless('ENOENT'));
       throw error;
     }
+  }
+
+  /** Takes the window, and then each segment as it is completed. */
+  #follow(): void {
+    const { follow, onEnd } = this.#options;
+    let following = false;
+    const take = (segment: FollowedSegment): void => this.#take(segment, following ? segment.bytes : 0);
+    this.#undo.push(follow({ segment: take, end: onEnd }));
+    following = true;
+  }
+
+  /** Writes the segments up to the present one by one, then follows the stream unless the dump was ended. Never rejects. */
+  async #writePast(past: AsyncIterable<FollowedSegment>): Promise<void> {
+    try {
+      for await (const segment of past) {
+        await this.#inTurn(() => this.#write(segment));
+        if (performance.now() - this.#flushedAt > FLUSH_MS) await this.#inTurn(() => this.#flush(false));
+      }
+      if (this.#ending === undefined) this.#follow();
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+    await this.#work();
   }
 
   /** Completes the dump with the segments so far. Never rejects. Idempotent. */

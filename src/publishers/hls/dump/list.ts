@@ -6,6 +6,9 @@ const END = '#EXT-X-ENDLIST\n';
 const HEAD =
   /^#EXTM3U\n((?:#EXT-X-(?:VERSION|PLAYLIST-TYPE|TARGETDURATION|MEDIA-SEQUENCE|DISCONTINUITY-SEQUENCE):.*\n)+)/;
 
+/** Media sequence number in the file name of a segment. */
+const NUMBER = /^[a-z]+_(?:[^_]+_)?(\d+)[_.]/;
+
 /** Media playlist of a dump: video on demand (RFC 8216 4.3.3.5) of the segments so far. */
 export class DumpedList implements GrowingText {
   readonly name: string;
@@ -17,8 +20,8 @@ export class DumpedList implements GrowingText {
   #first: number | undefined;
   #discontinuities = 0;
   #init: string | undefined;
-  /** Body of an earlier dump, whose segments the window may still have. */
-  #before: string | undefined;
+  /** Media sequence number of the last segment, of an earlier dump too. */
+  #last = -1;
   /** The next segment directly follows the last listed one. */
   #isContinued = true;
 
@@ -34,7 +37,7 @@ export class DumpedList implements GrowingText {
     this.#first = value('MEDIA-SEQUENCE');
     this.#discontinuities = value('DISCONTINUITY-SEQUENCE');
     this.#init = [...this.body.matchAll(/^#EXT-X-MAP:URI="([^"]*)"$/gm)].at(-1)?.[1];
-    this.#before = `\n${this.body}`;
+    this.#last = Number(NUMBER.exec(this.body.split('\n').at(-2) ?? '')?.[1] ?? -1);
     this.#isContinued = false;
   }
 
@@ -48,14 +51,10 @@ export class DumpedList implements GrowingText {
     return this.#discontinuities === 0 ? text : `${text}#EXT-X-DISCONTINUITY-SEQUENCE:${this.#discontinuities}\n`;
   }
 
-  /** Tests whether an earlier dump has a segment. Has to be called for each segment in order, before `add`. */
-  has({ name }: FollowedSegment): boolean {
-    if (this.#before?.includes(`\n${name}\n`) !== true) {
-      this.#before = undefined;
-      return false;
-    }
-    this.#isContinued = this.#before.endsWith(`\n${name}\n`);
-    return true;
+  /** Tests whether a segment is listed, or older than the last one. Has to be called for each segment in order, before `add`. */
+  has({ msn }: FollowedSegment): boolean {
+    if (msn === this.#last) this.#isContinued = true;
+    return msn <= this.#last;
   }
 
   /** Lists a segment whose media has been written. */
@@ -76,6 +75,7 @@ export class DumpedList implements GrowingText {
       this.#first = msn;
       this.#discontinuities = discontinuitySequence;
     }
+    this.#last = msn;
     this.#target = Math.max(this.#target, Math.round(duration));
     if (discontinuity || !this.#isContinued) this.body += '#EXT-X-DISCONTINUITY\n';
     this.#isContinued = true;

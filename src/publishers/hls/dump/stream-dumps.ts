@@ -8,7 +8,7 @@ import type { Logger } from '../../../log/log.ts';
 import { PathError } from '../../../lib/files/paths.ts';
 import { randomKey } from '../answer/names.ts';
 import type { Package } from '../package/package.ts';
-import { Dump, type DumpedMaster } from './dump.ts';
+import { Dump, type DumpedMaster, type DumpOptions } from './dump.ts';
 import { dumpPath } from './paths.ts';
 
 export interface DumpRequest {
@@ -36,6 +36,7 @@ export interface StreamDumpsOptions {
   /** Present output stream, which changes when the stream is continued. */
   readonly output: () => OutputStream;
   readonly settled: () => Promise<void> | undefined;
+  readonly past: DumpOptions['past'];
   readonly log: Logger;
 }
 
@@ -142,7 +143,7 @@ export class StreamDumps {
 
   /** @throws taskInvalid for an invalid path, dumpNotStarted for a missing playlist */
   #dump({ id, outputPath, infoFile, userData, playlist }: DumpRequest): Dump {
-    const { application, config, output } = this.#options;
+    const { application, config, output, past } = this.#options;
     const { vhost, name: app } = application;
     const { name: stream } = output();
     const values = { vhost: vhost.name, app, stream, start: new Date() };
@@ -157,6 +158,7 @@ export class StreamDumps {
         stream: `/${vhost.name}/${app}/${stream}`,
         watch: () => output().addRelay(),
         follow: (follower) => this.#options.package.follow(follower),
+        past,
         masters: () => this.#masters(names),
         onEnd: () => void this.#end(id),
         continues: !config.originMode,

@@ -134,6 +134,7 @@ export class OwnStreams {
       ...{ package: stream.package, application, config, log },
       output: () => stream.output,
       settled: () => stream.settled(),
+      past: () => stream.pastSegments(),
     });
     return { stream, viewers, dumps };
   }

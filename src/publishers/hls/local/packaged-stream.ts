@@ -25,6 +25,7 @@ import { MasterTemplate } from '../master/master-template.ts';
 import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
 import { Rewind } from '../rewind/rewind.ts';
 import type { Elsewhere } from '../rewind/elsewhere.ts';
+import type { FollowedSegment } from '../answer/segment-followers.ts';
 import { secondsToEnd } from '../rewind/start-offset.ts';
 import type { Shelf } from '../rewind/shelf.ts';
 import type { StreamFolder } from '../rewind/stream-folder.ts';
@@ -238,6 +239,11 @@ export class PackagedStream implements PlayedFiles {
     }
     if (resource.kind === 'hint') return this.#hinted(name, resource.rendition, hold);
     return resource.write?.()?.then(() => resource) ?? resource;
+  }
+
+  /** Reads what players can rewind to, by `Rewind.segments`; undefined where they cannot. */
+  pastSegments(): AsyncIterable<FollowedSegment> | undefined {
+    return this.#rewind?.segments();
   }
 
   /** Past of a media playlist in which players rewind; undefined where there is none. */

@@ -136,7 +136,22 @@ export class Rewind implements Follower {
     const { shape = '', msn = 0 } = numberedName(name) ?? {};
     const shelf = this.#byShape.get(shape);
     if (shelf?.past.has(msn) !== true) return undefined;
-    return this.#options.cache.get(this, name) ?? new StoredMedia(name, () => this.#read(shelf, msn));
+    return this.#options.cache.get(this, name) ?? new StoredMedia(name, () => this.#readForPlayers(shelf, msn));
+  }
+
+  /** Reads all listed segments, oldest first, up to the newest at the end of that. One whose media is gone is a gap. */
+  async *segments(): AsyncGenerator<FollowedSegment> {
+    const next = new Map<Shelf, number>();
+    const msnOf = (shelf: Shelf): number => Math.max(next.get(shelf) ?? 0, shelf.past.first);
+    for (;;) {
+      const [oldest] = [...this.#shelves.values()]
+        .filter((shelf) => msnOf(shelf) < shelf.past.next)
+        .sort((one, other) => msnOf(one) - msnOf(other));
+      if (oldest === undefined) return;
+      const msn = msnOf(oldest);
+      next.set(oldest, msn + 1);
+      yield await this.#withBody(oldest, msn);
+    }
   }
 
   /** Runs a step after all that was to be written so far. */
@@ -293,20 +308,38 @@ export class Rewind implements Follower {
     }
   }
 
-  async #read(shelf: Shelf, msn: number): Promise<readonly Buffer[]> {
+  async #withBody(shelf: Shelf, msn: number): Promise<FollowedSegment> {
+    const { init, ...segment } = shelf.past.segment(msn, shelf.nameOf(msn));
+    const body = segment.gap ? undefined : await this.#read(shelf, msn);
+    const [data] = this.#inits.get(init?.name ?? '')?.body ?? [];
+    return {
+      ...{ ...segment, list: shelf.name, gap: body === undefined, bytes: 0, body: () => body ?? [] },
+      breaksBefore: shelf.past.dateRanges(msn),
+      ...(init !== undefined && data !== undefined && { init: { name: init.name, data } }),
+    };
+  }
+
+  /** Reads a segment for players. @throws fileNotFound */
+  async #readForPlayers(shelf: Shelf, msn: number): Promise<readonly Buffer[]> {
     const name = shelf.nameOf(msn);
-    const waiting = this.#unwritten.get(name);
-    if (waiting !== undefined) return await waiting.body();
-    const { files, cache } = this.#options;
+    const isWritten = !this.#unwritten.has(name);
+    const body = await this.#read(shelf, msn);
+    if (body === undefined) throw kilnError('fileNotFound');
+    if (isWritten) this.#options.cache.put(this, name, { kind: 'segment', type: typeOf(name), body });
+    return body;
+  }
+
+  /** Reads a segment; undefined where it is gone. Never rejects. */
+  async #read(shelf: Shelf, msn: number): Promise<readonly Buffer[] | undefined> {
+    const name = shelf.nameOf(msn);
     const { node } = this.#elsewhere.find(({ list, from, to }) => list === shelf.name && from <= msn && msn < to) ?? {};
     try {
-      const body = [await (node ?? files).read(name)];
-      cache.put(this, name, { kind: 'segment', type: typeOf(name), body });
-      return body;
+      const waiting = this.#unwritten.get(name);
+      return waiting === undefined ? [await (node ?? this.#options.files).read(name)] : await waiting.body();
     } catch (error) {
       // another node may be there again soon
       if (node === undefined) this.#lose(shelf, msn, (error as Error).message);
-      throw kilnError('fileNotFound');
+      return undefined;
     }
   }
 

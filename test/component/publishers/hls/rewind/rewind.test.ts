@@ -254,3 +254,27 @@ test('an initialization that no segment needs any more is removed', async (t) =>
   t.is(await mediaOf(rewind, init.name), 'other');
   t.false((await readdir(folder)).includes(INIT));
 });
+
+test('all segments are read in order, with those that come meanwhile, and lost ones as gaps', async (t) => {
+  const folder = await temporary(t);
+  const before = await open(t, folder);
+  for (const msn of [0, 1, 2]) before.rewind.segment(segment(msn));
+  before.rewind.segment(
+    segment(1, { list: 'chunklist_1_audio_abcdefgh_llhls.m3u8', name: 'seg_1_1_audio_abcdefgh_llhls.m4s' }),
+  );
+  await before.rewind.close();
+  await unlink(join(folder, nameOf(1)));
+  const { rewind } = await open(t, folder);
+  const found: string[] = [];
+  for await (const { name, msn, gap, init, body } of rewind.segments()) {
+    found.push(`${name} ${gap ? 'gap' : Buffer.concat([...(await body())]).toString()} ${init?.data.toString()}`);
+    if (msn === 2 && found.length < 5) rewind.segment(segment(3));
+  }
+  t.deepEqual(found, [
+    `${nameOf(0)} media of 0 init`,
+    `${nameOf(1)} gap init`,
+    'seg_1_1_audio_abcdefgh_llhls.m4s media of 1 init',
+    `${nameOf(2)} media of 2 init`,
+    `${nameOf(3)} media of 3 init`,
+  ]);
+});

@@ -489,3 +489,32 @@ test('HLS with MPEG-TS is dumped by its own configuration', async (t) => {
   for (const list of lists.values()) t.true(isWhole(msnsOf(list)) && list.segments.length >= 4);
   for (const text of texts.values()) t.regex(text, /#EXT-X-VERSION:3\n/);
 });
+
+test('a dump of a stream in which players rewind begins with all that is listed', async (t) => {
+  const folder = await place(t);
+  const dvr = { enable: true, tempStoragePath: join(folder, 'dvr'), maxDuration: 3600, eventPlaylistType: false };
+  const { advance, stop, dumps, request, stream } = await live(t, { llhls: { dvr } });
+  advance(20.1);
+  const earlier = { ...request, id: 'e' };
+  await dumps.start(earlier);
+  await stop('e');
+  advance(30.1);
+  await dumps.start(request);
+  advance(34.1);
+  await stop('d');
+  const { lists } = await vod(t, request.outputPath);
+  t.is(lists.size, 2);
+  for (const list of lists.values()) {
+    const numbers = msnsOf(list);
+    t.is(numbers[0], 0);
+    t.true(isWhole(numbers));
+    t.true(numbers.length >= 15, `${numbers.length}`);
+    t.true(list.segments.every(({ discontinuity }) => !discontinuity));
+  }
+  // without an earlier dump
+  await dumps.start({ ...request, outputPath: join(folder, 'other') });
+  stream.stream.conclude(true);
+  await stop();
+  const other = await vod(t, join(folder, 'other'));
+  for (const list of other.lists.values()) t.is(msnsOf(list)[0], 0);
+});

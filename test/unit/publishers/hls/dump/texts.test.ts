@@ -67,6 +67,11 @@ test('a playlist of a dump that is continued has each segment once, and says whe
   t.is(whole(resumed), whole(first));
   for (const msn of [2, 3, 4]) if (!resumed.has(segment(msn))) resumed.add(segment(msn));
   t.is(whole(resumed), whole(all));
+  const whichever = new DumpedList('list.m3u8', whole(first));
+  // the past may reach back further than the earlier dump
+  for (const msn of [0, 1, 2, 3, 4]) if (!whichever.has(segment(msn))) whichever.add(segment(msn));
+  t.is(whole(whichever), whole(all));
+  t.true(whichever.has(segment(4)));
   const later = new DumpedList('list.m3u8', whole(all));
   t.false(later.has(segment(9)));
   later.add(segment(9, { duration: 6.6 }));
