@@ -145,6 +145,7 @@ export class LeanConnection {
 
   #handOver(bytes: Buffer): void {
     this.#state = 'handed over';
+    this.#held = undefined;
     const socket = this.socket
       .off('error', ignore)
       .off('close', this.#closed)

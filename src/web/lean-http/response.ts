@@ -2,8 +2,8 @@ import { STATUS_CODES } from 'node:http';
 import type { HttpResponse } from '../../protocols/http.ts';
 import { LIMITS } from '../limits.ts';
 
-/** Characters that no header value may have (RFC 9110 section 5.5). */
-const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
+/** A header as it may be sent (RFC 9110 sections 5.1 and 5.5). */
+const FIELD = /^[\w!#$%&'*+.^`|~-]+: [\t\x20-\x7e\x80-\xff]*$/;
 
 /** Connection that sends responses in the order of their requests. */
 interface Sink {
@@ -40,9 +40,9 @@ export class LeanResponse implements HttpResponse {
   writeHead(status: number, headers: Readonly<Record<string, string | number>>): this {
     let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
     for (const name in headers) {
-      const value = String(headers[name]);
-      if (FORBIDDEN.test(value)) throw new Error(`the value of header ${name} has forbidden characters`);
-      head += `${name}: ${value}\r\n`;
+      const field = `${name}: ${headers[name]}`;
+      if (!FIELD.test(field)) throw new Error(`the header ${name} has forbidden characters`);
+      head += `${field}\r\n`;
     }
     const timeout = Math.floor(LIMITS.keepAliveMs / 1000);
     this.head = `${head}Date: ${date()}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${timeout}\r\n\r\n`;
