@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Kiln } from '../support/server/kiln.ts';
 import { FIFTY, openReceivers, type Receiver, type Way } from '../support/load/push-receivers.ts';
+import { Program } from '../support/load/program.ts';
+import type { UdpRelayCommands } from '../support/load/programs/relay-udp.ts';
+import type { FrameCommands } from '../support/load/programs/send-frames.ts';
 import { until } from '../support/time/until.ts';
 import { number, type Line, type Measurement } from './measurement.ts';
-import { cpuPercent, withServer } from './server.ts';
+import { costLine } from './ratio.ts';
+import { cpuPercent, cpuRounds, withServer } from './server.ts';
 
 /** Pushes of one protocol at a time. */
 const EACH = 10;
@@ -12,6 +16,10 @@ const WARM_UP_MS = 10_000;
 const PROBES = 200;
 const PROBE_EVERY_MS = 25;
 const APP = '/v1/vhosts/default/apps/app';
+/** What the relay is sent: as much as the clip. */
+const FRAMES = { framerate: 30, kbit: 2600 };
+/** Times the relay, which sends as much over UDP. */
+const REACHED: Readonly<Record<Way, number>> = { RTMP: 2, 'MPEG-TS over TCP': 2, 'MPEG-TS over UDP': 2, SRT: 4 };
 
 async function start(kiln: Kiln, { protocol, url }: Receiver, ids: readonly string[]): Promise<void> {
   for (const id of ids) {
@@ -47,10 +55,14 @@ export const pushes: Measurement = {
   run: ({ clip }) =>
     withServer(
       async ({ kiln, publishers }) => {
+        const relay = new Program<UdpRelayCommands>('relay-udp.ts');
+        const frames = new Program<FrameCommands>('send-frames.ts');
         const receivers = await openReceivers();
         const ways = Object.entries(receivers) as [Way, Receiver][];
         const idsOf = (way: Way, count: number): string[] => Array.from({ length: count }, (_, n) => `${way} ${n}`);
         try {
+          const port = await relay.ask('open', await frames.ask('receive', EACH));
+          await frames.ask('start', { port, ...FRAMES });
           const idle = await cpuPercent(kiln.pid, { times: 1 });
           await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
           await kiln.liveStream('live');
@@ -62,14 +74,22 @@ export const pushes: Measurement = {
           for (const [way, receiver] of ways) {
             await start(kiln, receiver, idsOf(way, EACH));
             await delay(SETTLE_MS);
-            const each = ((await cpuPercent(kiln.pid, { times: 2 })) - alone) / EACH;
+            const [all = [], relayed = []] = await cpuRounds([[kiln.pid], [relay.pid]]);
             await stop(kiln, idsOf(way, EACH));
-            lines.push({
-              what: `push over ${way}, CPU per push, ${EACH} pushes of one stream`,
-              measured: `${number(each, 2)} %`,
-              reference: `${number(each / ingest, 2)} times its ingest (${number(ingest, 2)} %)`,
-            });
+            lines.push(
+              costLine({
+                what: `push over ${way}, CPU per push, ${EACH} pushes of one stream`,
+                unit: '%',
+                digits: 2,
+                values: all.map((cpu) => (cpu - alone) / EACH),
+                references: relayed.map((cpu) => cpu / EACH),
+                of: 'bare UDP relay',
+                reached: REACHED[way],
+                note: `ingest ${number(ingest, 2)} %`,
+              }),
+            );
           }
+          await frames.ask('stop', undefined);
           for (const [way, receiver] of ways) await start(kiln, receiver, idsOf(way, FIFTY[way]));
           await delay(SETTLE_MS);
           const all = (await cpuPercent(kiln.pid, { times: 1 })) - alone;
@@ -81,6 +101,7 @@ export const pushes: Measurement = {
           return lines;
         } finally {
           for (const { close } of Object.values(receivers)) await close();
+          await Promise.all([relay.stop(), frames.stop()]);
         }
       },
       { publishers: '<Push/>' },

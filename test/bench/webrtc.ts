@@ -8,6 +8,7 @@ import { cpuPercent, withServer } from './server.ts';
 
 const VIEWERS = 20;
 /** Until what runs often is compiled, as on a server that has been up for a while. */
+const WARM_UP_MS = 20_000;
 const SETTLE_MS = 8000;
 /** The same of a relay that has just begun. */
 const RELAY_SETTLE_MS = 1000;
@@ -26,7 +27,7 @@ export const webrtc: Measurement = {
         const port = await relay.ask('open', await frames.ask('receive', VIEWERS));
         await publishers.ask('start', { port: kiln.ports.rtmp, clip, streams: ['live'] });
         await kiln.liveStream('live');
-        await delay(SETTLE_MS);
+        await delay(WARM_UP_MS);
         const unwatched = await cpuPercent(kiln.pid);
         await viewers.ask('start', { url: kiln.httpUrl('/app/live?direction=whep'), count: VIEWERS });
         await delay(SETTLE_MS);

@@ -11,7 +11,7 @@ const SETTLE_MS = 4000;
 const DELAYS_MS = 8000;
 const SECONDS = 16;
 /** One unit is little beside the ticks of the kernel's clock. */
-const SECONDS_OF_ONE = 40;
+const SECONDS_OF_ONE = 24;
 
 /** What loads go to: one server, or the nodes of a cluster. */
 export interface Target {
