@@ -205,7 +205,7 @@ function muxing(clip: Clip): Line {
     for (const packet of all) muxer.write(packet);
   };
   const data = all.map((packet) => packet.data);
-  return beside(data, { what: 'MPEG-TS muxing per frame', frames: all.length, reached: 2, work: write });
+  return beside(data, { what: 'MPEG-TS muxing per frame', frames: all.length, reached: 32, work: write });
 }
 
 /** Datagrams of a transport stream to packets of an input stream, against a copy of the same bytes. */
@@ -225,7 +225,7 @@ function demuxing(clip: Clip): Line {
     source.close();
     if (count !== all.length) throw new Error(`${count} frames of ${all.length} were read`);
   };
-  return beside(datagrams, { what: 'MPEG-TS to packets per frame', frames: all.length, reached: 2, work: read });
+  return beside(datagrams, { what: 'MPEG-TS to packets per frame', frames: all.length, reached: 16, work: read });
 }
 
 /** What goes to an ffmpeg and comes back, and what goes to another node, against a copy of the same bytes. */
@@ -249,18 +249,18 @@ function exchanging(clip: Clip): Line[] {
   };
   const count = frames.length;
   return [
-    ...exchange({ what: 'NUT', count, reached: [1, 1], write: writeNut, read: readNut }),
+    ...exchange({ what: 'NUT', count, reached: [1.5, 4], write: writeNut, read: readNut }),
     ...exchange({
       what: 'OVT between nodes',
       count,
-      reached: [1, 1],
+      reached: [1.7, 12],
       write: () => writeOvt(frames, 'plain'),
       read: readOvt,
     }),
     ...exchange({
       what: 'OVT to other edges',
       count,
-      reached: [1, 1],
+      reached: [3.3, 16],
       write: () => writeOvt(frames, 'framed'),
       read: readOvt,
     }),
