@@ -19,8 +19,8 @@ const BARE = {
 };
 /** Times the bare server: of the delay with one viewer and with a crowd, and of the CPU of a viewer. */
 const REACHED = {
-  hint: { one: 2.2, crowd: 1.3, cpu: 2.1 },
-  reload: { one: 2.2, crowd: 1.3, cpu: 1.9 },
+  hint: { one: 2.2, crowd: 1.2, cpu: 1.8 },
+  reload: { one: 2.2, crowd: 1.2, cpu: 1.5 },
 } as const;
 
 /** CPU in percent of a core, delays in milliseconds. */

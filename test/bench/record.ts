@@ -14,7 +14,7 @@ const SETTLE_MS = 8000;
 const SECONDS = 8;
 const APP = '/v1/vhosts/default/apps/app';
 /** Times bare files; MPEG-TS is made of the packets for each recording anew. */
-const REACHED = { mp4: 3.5, ts: 10 } as const;
+const REACHED = { mp4: 2.9, ts: 8 } as const;
 /** Percent of a core. */
 const MOST = { mp4: 0.15, ts: undefined } as const;
 /** Of the clip, its sound included. */
