@@ -6,6 +6,7 @@ import type { Logger } from '../log/log.ts';
 import type { AdmissionServices } from './admission.ts';
 import type { Closable } from './closable.ts';
 import type { ClusterServices } from './cluster.ts';
+import type { OnDumped } from '../publishers/hls/local/own-streams.ts';
 import type { PlaylistPublisher } from '../publishers/hls/publisher.ts';
 import type { ThumbnailPublisher } from '../publishers/thumbnail/index.ts';
 import type { Addresses, PortPair } from './addresses.ts';
@@ -23,6 +24,7 @@ export interface ListenerContext {
   readonly admission: AdmissionServices;
   /** Certificates of the virtual hosts. */
   readonly certificates: CertificateStore;
+  readonly onDumped: OnDumped;
   readonly log: Logger;
   /** undefined where WebRTC is off. */
   readonly webrtc: WebrtcMedia | undefined;

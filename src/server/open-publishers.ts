@@ -67,6 +67,7 @@ function playlistPublisher(form: HlsForm, context: ListenerContext, kind: TokenK
     bring: streams.demand.bring,
     tokenKeys: tokenKeysOf(config, kind),
     crossDomains: config.defaults.crossDomains,
+    onDumped: context.onDumped,
     log,
   });
 }

@@ -1,9 +1,10 @@
 import { dirname, join } from 'node:path';
 import type { Registry } from '../core/registry.ts';
 import type { Logger } from '../log/log.ts';
+import { isDumping } from '../publishers/hls/dump/dump.ts';
 import { Deliveries } from '../recording/delivery/deliveries.ts';
 import { idOf } from '../recording/finished/entry.ts';
-import { RecordedIndex } from '../recording/finished/recorded-index.ts';
+import { RecordedIndex, type DumpedFolder } from '../recording/finished/recorded-index.ts';
 import { Recordings } from '../recording/finished/recordings.ts';
 import { Retention } from '../recording/finished/retention.ts';
 import { Journal, type FinishedFile } from '../recording/journal.ts';
@@ -60,12 +61,13 @@ export async function openRecording({ work, registry, node, storageFile, log }: 
   const leftovers = finishLeftovers(await journal.list(), journal, module, stop.signal);
   const starts = new RecordStarts(registry, tasks.definitions);
   tasks.add(new RecordKind({ folder, journal, start: (task, output) => starts.take(task, output), log }));
-  const recordings = new Recordings({ index, journal, deliveries, log: module });
+  const recordings = new Recordings({ index, journal, deliveries, isDumping, log: module });
   const retention = new Retention({ index, recordings, applications: () => recording(registry), log: module });
   return {
     records: new Records({ tasks: clusterTasks, folder }),
     recordings,
     kept: () => retention.kept,
+    onDumped: (dump: DumpedFolder) => index.addDump(dump),
     start: () => {
       deliveries.start();
       retention.start();

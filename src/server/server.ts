@@ -166,6 +166,7 @@ export class Server {
       ...services,
       certificates: this.#certificates,
       webrtc,
+      onDumped: work.onDumped,
       log,
     };
     const ports = new PortTable();
@@ -262,6 +263,7 @@ export class Server {
       records: recording.records,
       recordings: recording.recordings,
       kept: recording.kept,
+      onDumped: recording.onDumped,
       start: () => {
         tasks.start();
         configured.start();

@@ -45,6 +45,14 @@ test.serial('a dump of HLS decodes without errors and has every frame, also when
   t.deepEqual((await kiln.api(`${STREAM}:startHlsDump`, 'POST', body)).body.response, ['d']);
   await until('the publisher is done', async () => /<Status>Completed</.test(await readFile(infoFile, 'utf8')));
   t.is(await decode(t, `${root}/live/llhls.m3u8`), FRAMES);
+  const recordings = '/v1/vhosts/default/apps/app/recordings';
+  const listed = await until('it is listed', async () => {
+    const { response } = (await kiln.api<{ recordings: { id: string }[] }>(`${recordings}?stream=live`)).body;
+    return response.recordings[0];
+  });
+  t.like(listed, { type: 'dump', recordId: 'd', rootPath: `${root}/live`, path: 'llhls.m3u8', infoPath: infoFile });
+  t.is((await kiln.api(`${recordings}/${listed.id}`, 'DELETE')).status, 200);
+  t.deepEqual(await readdir(root), ['auto']);
 
   const segments = async () => (await readdir(`${root}/auto`)).filter((name) => /^seg_.*_video_/.test(name));
   await until('some is dumped', async () => (await segments()).length > 3);

@@ -30,25 +30,26 @@ const Query = Type.Object({
   end: date('RFC 3339: only files that begin earlier'),
 });
 
-/** A finished file. */
+/** A finished file, or a dump. */
 const Recording = Type.Object({
+  type: Type.Enum(['file', 'dump'], { description: 'A file of a recording, or a folder of HLS' }),
   id: Type.String({ description: 'Unique; sorts by `startTime`' }),
-  recordId: Type.String({ description: '`id` of the recording' }),
-  transactionId: Type.String(),
+  recordId: Type.String({ description: '`id` of the recording or dump' }),
+  transactionId: Type.Optional(Type.String()),
   metadata: Type.Optional(Type.String()),
   vhost: Type.String(),
   app: Type.String(),
   stream: Type.String(),
-  sequence: Type.Integer(),
+  sequence: Type.Optional(Type.Integer()),
   node: Type.String({ description: 'Node that has the file' }),
   rootPath: Type.String(),
-  path: Type.String({ description: 'Below `rootPath`' }),
-  infoPath: Type.String({ description: 'Below `rootPath`' }),
+  path: Type.String({ description: 'Below `rootPath`; of a dump the playlist to play' }),
+  infoPath: Type.Optional(Type.String({ description: 'Below `rootPath`; absolute for a dump' })),
   startTime: Type.String(),
   finishTime: Type.String(),
   duration: Type.Number({ description: 'Seconds' }),
   size: Type.Integer({ description: 'Bytes' }),
-  container: Type.String({ description: '`MP4`, `WebM` or `MPEG-TS`' }),
+  container: Type.String({ description: '`MP4`, `WebM`, `MPEG-TS`, or `fMP4` for a dump of LL-HLS' }),
   tracks: Type.Optional(Type.Array(RecordedTrack)),
   isLocal: Type.Boolean({ description: 'Whether the file was not deleted after its upload' }),
   upload: Type.Optional(Upload),
@@ -164,12 +165,15 @@ function shownPage({ recorded, cursor }: Page, node: string): RecordingPage {
 }
 
 function shownFile({ id, entry }: Recorded, node: string): Recording {
-  const { metadata, tracks, upload } = entry;
+  const { metadata, tracks, upload, dump } = entry;
   const { transactionId, vhost, app, stream, sequence, path, infoPath, size, container, isLocal } = entry;
   return {
-    ...{ id, recordId: entry.id, transactionId, vhost, app, stream, sequence, node },
+    ...{ type: dump === undefined ? ('file' as const) : ('dump' as const), id, recordId: entry.id },
+    ...{ vhost, app, stream, node },
+    ...(dump === undefined && { transactionId, sequence }),
     ...(metadata !== undefined && { metadata }),
-    ...{ rootPath: entry.root, path, infoPath },
+    ...{ rootPath: entry.root, path },
+    ...(infoPath !== '' && { infoPath }),
     startTime: localTime(entry.startTime),
     finishTime: localTime(entry.finishTime),
     duration: entry.recordTime / 1000,

@@ -17,7 +17,7 @@ import { CrossDomainRules } from './http/cors.ts';
 import type { PlayedStream } from './answer/played-stream.ts';
 import { PlaylistCounts } from './answer/counts.ts';
 import type { HlsForm } from './package/hls-form.ts';
-import { OwnStreams, type OwnStream } from './local/own-streams.ts';
+import { OwnStreams, type OnDumped, type OwnStream } from './local/own-streams.ts';
 import { Redirected } from './http/redirected.ts';
 import { answerNodes, type PlayerCount, type StreamHere } from './remote/answers.ts';
 import { treeKey } from './remote/link.ts';
@@ -43,6 +43,7 @@ export interface PlaylistPublisherOptions {
   readonly sessionNames: SessionNames;
   /** Fetches a stream that no node has from an origin. Resolves to whether a node has it then. Absent without origins. */
   readonly bring?: (application: Application, name: string, query: URLSearchParams) => Promise<boolean>;
+  readonly onDumped?: OnDumped | undefined;
   readonly log: Logger;
   /** Secrets of session tokens, the same on every node. */
   readonly tokenKeys: readonly Buffer[];
@@ -77,6 +78,7 @@ export class PlaylistPublisher {
       homes,
       handOver: handOverBy(form, calls, log),
       partDelay: this.counts.partDelay,
+      onDumped: options.onDumped,
       elsewhere: findElsewhere(calls, cluster),
       pastCounts: this.counts.past,
       log,

@@ -11,7 +11,15 @@ export const Upload = Type.Object({
 });
 export type Upload = Static<typeof Upload>;
 
-/** A finished file in the index. */
+const DumpFile = Type.Object({
+  /** Absolute. */
+  path: Type.String(),
+  inode: Type.Number(),
+  size: Type.Number(),
+});
+export type DumpFile = Static<typeof DumpFile>;
+
+/** A finished file in the index, or an HLS dump. */
 export const Entry = Type.Object({
   ...RECORDED,
   root: Type.String(),
@@ -33,6 +41,8 @@ export const Entry = Type.Object({
   /** Whether the file was not deleted after its upload. */
   isLocal: Type.Boolean(),
   upload: Type.Optional(Upload),
+  /** Set for a dump: media playlists; master playlists and the info file. `root` is its folder, `path` the playlist to play. */
+  dump: Type.Optional(Type.Object({ lists: Type.Array(DumpFile), others: Type.Array(DumpFile) })),
 });
 export type Entry = Static<typeof Entry>;
 

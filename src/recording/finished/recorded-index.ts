@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { lstat, mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Compile } from 'typebox/compile';
@@ -11,6 +12,7 @@ import { containerOf } from '../container.ts';
 import { valuesOf } from '../finish.ts';
 import type { FinishedFile } from '../journal.ts';
 import { partsOf } from '../settings.ts';
+import { describeFiles } from './dump-files.ts';
 import { endOf, Entry, hourOf, idOf, timeOf, type Upload } from './entry.ts';
 import { appendLine, killLines, readLines, removeFile, type Line } from './hour-file.ts';
 
@@ -30,6 +32,29 @@ export interface Query {
   /** Only files with media of this span, in milliseconds since the epoch. */
   readonly start?: number | undefined;
   readonly end?: number | undefined;
+}
+
+/** An HLS dump that has ended. */
+export interface DumpedFolder extends ApplicationNames {
+  /** Absolute, with links resolved. */
+  readonly folder: string;
+  readonly id: string;
+  readonly stream: string;
+  /** Name of the input stream. */
+  readonly source: string;
+  readonly userData?: string;
+  /** File names of its media playlists and master playlists. */
+  readonly lists: readonly string[];
+  readonly masters: readonly string[];
+  /** Absolute. */
+  readonly infoFile?: string;
+  readonly container: string;
+  readonly bytes: number;
+  /** Milliseconds. */
+  readonly duration: number;
+  /** Times of its media, in milliseconds since the epoch. */
+  readonly startTime: number;
+  readonly finishTime: number;
 }
 
 /** A finished file and its id. */
@@ -99,13 +124,34 @@ export class RecordedIndex {
       isLocal: true,
       ...(delivery?.uploaded === true && { upload: { state: 'waiting' } }),
     };
+    await this.#append(idOf(startTime, file.temporary), entry);
+  }
+
+  /** Adds a dump that has ended. @throws errors of the system */
+  async addDump(dump: DumpedFolder): Promise<void> {
+    const { folder: root, lists, masters, infoFile, userData, bytes, duration, ...rest } = dump;
+    const [path = ''] = [...masters, ...lists];
+    const [own, others] = await Promise.all([
+      describeFiles(lists.map((name) => join(root, name))),
+      describeFiles([...masters.map((name) => join(root, name)), ...(infoFile === undefined ? [] : [infoFile])]),
+    ]);
+    await this.#append(`${timeOf(dump.startTime)}-${randomBytes(16).toString('hex')}`, {
+      ...rest,
+      ...(userData !== undefined && { metadata: userData }),
+      ...{ root, path, filePath: join(root, path), infoPath: infoFile ?? '', transactionId: '', sequence: 0, inode: 0 },
+      ...{ createdTime: dump.startTime, recordTime: duration, size: bytes, isLocal: true },
+      dump: { lists: own, others },
+    });
+  }
+
+  async #append(key: string, entry: Entry): Promise<void> {
+    const { startTime, finishTime } = entry;
     const folder = this.#folder(entry);
-    const key = idOf(startTime, file.temporary);
     await mkdir(folder, { recursive: true });
     await this.#mutex.run(folder, () => lengthen(folder, finishTime - startTime));
     await this.#inHour(folder, key, async (path) => {
       await appendLine(path, key, JSON.stringify(entry));
-      this.#resize(folder, entry.size);
+      this.#resize(folder, keptBytes(entry));
     });
   }
 
@@ -196,7 +242,7 @@ export class RecordedIndex {
     for (const hour of await hoursOf(folder)) {
       await this.#read(folder, hour, (line) => {
         const entry = entryOf(line);
-        if (entry?.isLocal === true) bytes += entry.size;
+        bytes += entry === undefined ? 0 : keptBytes(entry);
         return entry !== undefined;
       });
     }
@@ -288,9 +334,14 @@ async function placesOf(path: string, ...ids: readonly string[]) {
     if (!wanted.has(line.id)) return void others++;
     places.push(line.at);
     const entry = entryOf(line);
-    if (entry !== undefined) sizes.set(line.id, entry.isLocal ? entry.size : 0);
+    if (entry !== undefined) sizes.set(line.id, keptBytes(entry));
   });
   return { places, others, bytes: [...sizes.values()].reduce((sum, size) => sum + size, 0) };
+}
+
+/** Bytes that count towards MaxTotalSize. */
+function keptBytes({ isLocal, size, dump }: Entry): number {
+  return isLocal && dump === undefined ? size : 0;
 }
 
 /** Hours of an application that have a file, in order. */

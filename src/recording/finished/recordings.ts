@@ -8,6 +8,7 @@ import type { Logger } from '../../log/log.ts';
 import type { Deliveries } from '../delivery/deliveries.ts';
 import { removeInfo } from '../info-file.ts';
 import type { Journal } from '../journal.ts';
+import { DumpChangedError, removeDump } from './dump-files.ts';
 import { temporaryOf, type Entry } from './entry.ts';
 import type { ApplicationNames, Page, Query, Recorded, RecordedIndex } from './recorded-index.ts';
 
@@ -15,6 +16,8 @@ export interface RecordingsOptions {
   readonly index: RecordedIndex;
   readonly journal: Pick<Journal, 'has'>;
   readonly deliveries: Pick<Deliveries, 'isUploading'>;
+  /** Whether a dump writes to a folder. */
+  readonly isDumping: (folder: string) => boolean;
   readonly log: Logger;
 }
 
@@ -55,7 +58,7 @@ export class Recordings {
       const entry = await index.find(application, id);
       if (entry === undefined) return false;
       await this.#demandFree(id, false);
-      await removeFiles(entry, id);
+      await this.#removeFiles(entry, id);
       await index.remove(application, [id]);
       log.info({ event: 'record.deleted', file: entry.filePath, bytes: entry.size }, 'a recording was deleted');
       return true;
@@ -80,7 +83,7 @@ export class Recordings {
         const { filePath: file, size: bytes } = entry;
         try {
           await this.#demandFree(id, force);
-          await removeFiles(entry, id);
+          await this.#removeFiles(entry, id);
         } catch (error) {
           if (!(error instanceof KilnError)) throw error;
           this.#keep(id, error.message);
@@ -91,6 +94,18 @@ export class Recordings {
       }
     } finally {
       await index.remove(application, gone);
+    }
+  }
+
+  /** @throws recordingBusy, recordingChanged: nothing is touched then; errors of the system */
+  async #removeFiles(entry: Entry, id: string): Promise<void> {
+    const { root, dump } = entry;
+    if (dump === undefined) return await removeFiles(entry, id);
+    if (this.#options.isDumping(root)) throw kilnError('recordingBusy', id, 'written');
+    try {
+      await removeDump(root, dump.lists, dump.others);
+    } catch (error) {
+      throw error instanceof DumpChangedError ? kilnError('recordingChanged', id, error.message) : error;
     }
   }
 

@@ -127,7 +127,9 @@ export class Retention {
     while (!isEnough() && !this.#stop.signal.aborted) {
       const page = await index.page(application, { limit: PAGE, cursor, end });
       ({ cursor } = page);
-      const due = page.recorded.filter((recorded) => isDelivered(recorded, settings) && isDue(recorded));
+      const due = page.recorded.filter(
+        (recorded) => recorded.entry.dump === undefined && isDelivered(recorded, settings) && isDue(recorded),
+      );
       if (due.length > 0) await recordings.removeAll(application, due, reason, settings.force === true);
       kept += page.recorded.length - due.length;
       if (cursor === undefined || kept >= MAX_KEPT) break;

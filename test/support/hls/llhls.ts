@@ -13,6 +13,7 @@ import type { OutputStream } from '../../../src/core/output-stream.ts';
 import type { Track } from '../../../src/core/track.ts';
 import { HLS } from '../../../src/publishers/hls/ts/index.ts';
 import { LLHLS } from '../../../src/publishers/hls/ll/index.ts';
+import type { OnDumped } from '../../../src/publishers/hls/local/own-streams.ts';
 import { PlaylistPublisher } from '../../../src/publishers/hls/publisher.ts';
 import { LIMITS } from '../../../src/web/limits.ts';
 import { aloneWith } from '../cluster/alone.ts';
@@ -32,6 +33,7 @@ export interface LlhlsSetup {
   /** More virtual hosts with an application `app`, by name. */
   readonly vhosts?: Readonly<Record<string, object>>;
   readonly playlists?: readonly Playlist[];
+  readonly onDumped?: OnDumped;
 }
 
 /** One virtual host, with one application `app` that has LL-HLS. */
@@ -60,6 +62,7 @@ export async function openLlhls(t: Pick<ExecutionContext, 'teardown'>, setup: Ll
     registry,
     ...(await aloneWith(registry, { log, ...setup.access })),
     log,
+    onDumped: setup.onDumped,
     tokenKeys: [Buffer.alloc(32, 7)],
   };
   const publisher = new PlaylistPublisher(LLHLS, options);

@@ -9,7 +9,11 @@ import { Recordings } from '../../../src/recording/finished/recordings.ts';
 import { appendInfo } from '../../../src/recording/info-file.ts';
 import type { FinishedFile } from '../../../src/recording/journal.ts';
 
-const NOT_BUSY = { journal: { has: async () => false }, deliveries: { isUploading: async () => false } };
+const NOT_BUSY = {
+  journal: { has: async () => false },
+  deliveries: { isUploading: async () => false },
+  isDumping: (_folder: string) => false,
+};
 const log = pino({ level: 'silent' });
 
 /** Finished files with an index in a folder. */

@@ -47,6 +47,27 @@ const inUse = new Map<string, Dump>();
 /** Write queues of all dumps by disk. The windows at their starts do not count. */
 const disks = new Disks();
 
+/** Files and media that a dump has written. */
+export interface Dumped {
+  /** Absolute, with links resolved. */
+  readonly folder: string;
+  /** File names of media playlists and master playlists. */
+  readonly lists: readonly string[];
+  readonly masters: readonly string[];
+  /** Bytes of media that it has written itself. */
+  readonly bytes: number;
+  /** Milliseconds of media. */
+  readonly duration: number;
+  /** Times of its media, in milliseconds since the epoch. */
+  readonly startTime: number;
+  readonly finishTime: number;
+}
+
+/** Whether a dump of this process writes to a folder. @param folder with links resolved */
+export function isDumping(folder: string): boolean {
+  return inUse.has(folder);
+}
+
 export class DumpError extends Error {
   override readonly name = 'DumpError';
 }
@@ -74,10 +95,27 @@ export class Dump {
   #failure: Error | undefined;
   /** Folder with links resolved, while it is reserved. */
   #folder: string | undefined;
+  #place = '';
+  #bytes = 0;
+  /** Seconds of media, by media playlist. */
+  readonly #seconds = new Map<string, number>();
+  /** Times of the media, in milliseconds since the epoch. */
+  #startTime = Infinity;
+  #finishTime = 0;
 
   constructor(options: DumpOptions) {
     this.#options = options;
     this.#info = new DumpInfo(options.stream, options.userData);
+  }
+
+  /** Files and media so far; undefined before the first playlist. */
+  get dumped(): Dumped | undefined {
+    const lists = [...this.#lists].flatMap(([name, { file }]) => (file.exists ? [name] : []));
+    if (lists.length === 0 || this.#startTime === Infinity) return undefined;
+    const masters = [...this.#masters.keys()];
+    const [startTime, finishTime] = [Math.round(this.#startTime), Math.round(this.#finishTime)];
+    const duration = Math.round(Math.max(...this.#seconds.values()) * 1000);
+    return { folder: this.#place, lists, masters, bytes: this.#bytes, duration, startTime, finishTime };
   }
 
   get failure(): Error | undefined {
@@ -174,6 +212,7 @@ export class Dump {
     if (inUse.has(folder)) throw new DumpError('Another dump writes to this output path');
     inUse.set(folder, this);
     this.#folder = folder;
+    this.#place = folder;
   }
 
   /** @throws DumpError when the file exists; errors of the system */
@@ -224,8 +263,13 @@ export class Dump {
 
   async #write(segment: FollowedSegment): Promise<void> {
     const { outputPath } = this.#options;
-    const { init, name, gap } = segment;
+    const { init, name, gap, bytes, wallClock, duration } = segment;
     const list = await this.#listOf(segment);
+    if (!gap) {
+      this.#seconds.set(segment.list, (this.#seconds.get(segment.list) ?? 0) + duration);
+      this.#startTime = Math.min(this.#startTime, wallClock);
+      this.#finishTime = Math.max(this.#finishTime, wallClock + duration * 1000);
+    }
     // leading gaps only serve players of the live playlist
     if (list.has(segment) || (gap && list.empty)) return;
     if (init !== undefined && !this.#inits.has(init.name)) {
@@ -236,6 +280,7 @@ export class Dump {
     if (!gap) {
       await writeWhole(join(outputPath, name), await segment.body());
       this.#note(name);
+      this.#bytes += bytes;
     }
     list.add(segment);
   }

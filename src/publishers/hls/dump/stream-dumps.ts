@@ -7,6 +7,7 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import type { Logger } from '../../../log/log.ts';
 import { PathError } from '../../../lib/files/paths.ts';
 import { randomKey } from '../answer/names.ts';
+import type { DumpedFolder } from '../../../recording/finished/recorded-index.ts';
 import type { Package } from '../package/package.ts';
 import { Dump, type DumpedMaster, type DumpOptions } from './dump.ts';
 import { dumpPath } from './paths.ts';
@@ -37,6 +38,8 @@ export interface StreamDumpsOptions {
   readonly output: () => OutputStream;
   readonly settled: () => Promise<void> | undefined;
   readonly past: DumpOptions['past'];
+  /** Called when a dump has ended that has written media. @throws errors of the system */
+  readonly onDumped?: ((dump: Omit<DumpedFolder, 'container'>) => Promise<void>) | undefined;
   readonly log: Logger;
 }
 
@@ -133,12 +136,36 @@ export class StreamDumps {
     const entry = this.#dumps.get(id);
     if (entry === undefined) return;
     this.#dumps.delete(id);
-    const ending = entry.dump.end();
+    const ending = entry.dump.end().then(() => this.#tell(entry));
     this.#endings.add(ending);
     await ending;
     this.#endings.delete(ending);
     if (entry.dump.failure === undefined)
       this.#log(id).info({ event: 'dump.finished', folder: entry.dump.paths.outputPath }, 'the HLS dump is complete');
+  }
+
+  async #tell({ request, dump }: Entry): Promise<void> {
+    const { application, output, onDumped } = this.#options;
+    const { dumped } = dump;
+    if (dumped === undefined) return;
+    const { vhost, name: app } = application;
+    const { name: stream, input } = output();
+    const { id, userData } = request;
+    const { infoFile } = dump.paths;
+    try {
+      await onDumped?.({
+        ...dumped,
+        ...{ vhost: vhost.name, app, stream, source: input.name, id },
+        ...(userData !== undefined && { userData }),
+        ...(infoFile !== undefined && { infoFile }),
+      });
+    } catch (error) {
+      const { message: reason } = error as Error;
+      this.#log(id).warn(
+        { folder: dumped.folder, reason },
+        'an HLS dump is complete, and not listed with the recordings',
+      );
+    }
   }
 
   /** @throws taskInvalid for an invalid path, dumpNotStarted for a missing playlist */

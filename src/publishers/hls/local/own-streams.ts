@@ -5,6 +5,7 @@ import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { Histogram } from '../../../lib/histogram.ts';
 import { RecentSet } from '../../../lib/recent-set.ts';
+import type { DumpedFolder } from '../../../recording/finished/recorded-index.ts';
 import type { OutputStream } from '../../../core/output-stream.ts';
 import type { Logger } from '../../../log/log.ts';
 import type { StreamDirectory } from '../../../directory/stream-directory.ts';
@@ -23,6 +24,9 @@ import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
 import type { HandOver } from '../sessions/hand-over.ts';
 import type { SessionTokens } from '../answer/token.ts';
 
+/** Called when a dump has ended that has written media. @throws errors of the system */
+export type OnDumped = (dump: DumpedFolder) => Promise<void>;
+
 export interface OwnStreamsOptions {
   readonly form: HlsForm;
   readonly directory: Pick<StreamDirectory, 'known' | 'listen'>;
@@ -33,6 +37,7 @@ export interface OwnStreamsOptions {
   readonly partDelay: Histogram;
   readonly elsewhere: FindElsewhere;
   readonly pastCounts: PastCounts;
+  readonly onDumped?: OnDumped | undefined;
   readonly log: Logger;
 }
 
@@ -118,7 +123,7 @@ export class OwnStreams {
   }
 
   #create(output: OutputStream, application: Application, config: HlsPublisherConfig): OwnStream {
-    const { form, tokens, access, homes, partDelay } = this.#options;
+    const { form, tokens, access, homes, partDelay, onDumped } = this.#options;
     const { name } = output;
     const log = this.#options.log.child({ publisher: form.kind, stream: `${application.internalName}/${name}` });
     const stream = new PackagedStream({
@@ -135,6 +140,7 @@ export class OwnStreams {
       output: () => stream.output,
       settled: () => stream.settled(),
       past: () => stream.pastSegments(),
+      onDumped: async (dump) => await onDumped?.({ ...dump, container: form.inTs ? 'MPEG-TS' : 'fMP4' }),
     });
     return { stream, viewers, dumps };
   }

@@ -25,6 +25,7 @@ function open(t: ExecutionContext, settings: () => Settings | undefined) {
   const recordings = new Recordings({
     index,
     journal: { has: async () => false },
+    isDumping: () => false,
     deliveries: { isUploading: async (temporary) => uploading.has(temporary.slice('tmp_'.length)) },
     log,
   });

@@ -1,15 +1,17 @@
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import HLS from 'hls-parser';
 import { pino } from 'pino';
-import { Dump } from '../../../../../src/publishers/hls/dump/dump.ts';
+import { Dump, isDumping } from '../../../../../src/publishers/hls/dump/dump.ts';
+import { RecordedIndex } from '../../../../../src/recording/finished/recorded-index.ts';
 import type { Follower } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
 import { feeder, openLlhlsNode } from '../../../../support/hls/llhls-nodes.ts';
 import { openLlhls, type LlhlsSetup } from '../../../../support/hls/llhls.ts';
 import { MemoryCluster } from '../../../../support/memory-cluster/cluster.ts';
 import { audioTrack, AVC_HIGH, dataTrack, eventPacket, videoTrack } from '../../../../support/media/packets.ts';
+import { openRecordings } from '../../../../support/recording/finished.ts';
 import { until } from '../../../../support/time/until.ts';
 
 const LLHLS = { segmentDuration: 2, segmentCount: 3, chunkDuration: 0.5 };
@@ -210,6 +212,59 @@ test('a later dump of the same playlists goes on in the folder of the one before
   for (const list of lists.values()) t.true((msnsOf(list).at(-1) ?? 0) >= 18);
   for (const text of texts.values())
     t.is(text.match(/#EXT-X-DISCONTINUITY\n/g)?.length, 1, 'where segments are missing');
+});
+
+test('dumps that have ended can be found and deleted: one that was gone on with together with the later one', async (t) => {
+  const state = await place(t);
+  const index = new RecordedIndex({ folder: join(state, 'recorded'), log: pino({ level: 'silent' }) });
+  const recordings = openRecordings(state, { isDumping });
+  const { advance, dumps, stop, application, request } = await live(t, { onDumped: (dump) => index.addDump(dump) });
+  const names = { vhost: application.vhost.name, app: application.name };
+  const list = async () => (await recordings.page(names, { limit: 10 })).recorded;
+  advance(9.1);
+  await dumps.start({ ...request, userData: 'mine' });
+  advance(13.1);
+  await stop();
+  const [first, ...more] = await list();
+  t.deepEqual(more, []);
+  const folder = await realpath(request.outputPath);
+  const [{ length: lists }, { length: others }] = [first?.entry.dump?.lists ?? [], first?.entry.dump?.others ?? []];
+  t.deepEqual([lists, others], [2, 1]);
+  t.like(first?.entry, {
+    id: 'd',
+    stream: 'stream',
+    metadata: 'mine',
+    root: folder,
+    path: 'llhls.m3u8',
+    container: 'fMP4',
+  });
+  t.true((first?.entry.size ?? 0) > 0);
+  const seconds = (first?.entry.recordTime ?? 0) / 1000;
+  t.true(seconds > 5, `${seconds} s`);
+  await dumps.start({ ...request, id: 'e' });
+  const running = await t.throwsAsync(recordings.remove(names, first?.id ?? ''));
+  t.regex(String(running?.message), /still written/);
+  await stop();
+  const second = (await list()).find(({ entry }) => entry.id === 'e');
+  const refused = await t.throwsAsync(recordings.remove(names, first?.id ?? ''));
+  t.regex(String(refused?.message), /a later dump that goes on with it/);
+  await vod(t, request.outputPath);
+  t.true(await recordings.remove(names, second?.id ?? ''));
+  await t.throwsAsync(readdir(request.outputPath), { code: 'ENOENT' });
+  t.true(await recordings.remove(names, first?.id ?? ''));
+  t.deepEqual(await list(), []);
+});
+
+test('a dump that cannot be listed is complete all the same', async (t) => {
+  const onDumped = async () => {
+    throw new Error('the disk is full');
+  };
+  const { advance, dumps, stop, lines, request } = await live(t, { onDumped });
+  advance(9.1);
+  await dumps.start(request);
+  await stop();
+  await vod(t, request.outputPath);
+  await until('it is logged', () => lines.some(({ reason }) => reason === 'the disk is full'));
 });
 
 test('a new dump goes on where the first has ended after the publisher has come back', async (t) => {
