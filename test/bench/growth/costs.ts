@@ -39,9 +39,9 @@ export function costLines(what: string, unit: string, sizes: readonly Size[]): L
   });
 }
 
-/** A line with how many units fill one event loop, by the largest size that left some CPU. */
+/** A line with how many units fill one event loop, by the largest size that left some CPU; one unit is too little to tell. */
 export function extrapolation(what: string, unit: string, sizes: readonly Size[]): Line {
-  const largest = sizes.findLast(({ use }) => exhausted(use) === undefined);
+  const largest = sizes.findLast(({ count, use }) => count > 1 && exhausted(use) === undefined);
   const name = `${what}: ${unit}s that fill one event loop, extrapolated`;
   if (largest === undefined) return { what: name, measured: 'no figure: no size left any CPU' };
   const { count, loop, loopAtRest } = largest;
