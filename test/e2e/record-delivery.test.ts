@@ -14,6 +14,12 @@ const PICTURE = { size: '160x90', rate: 15, gop: 15, bitrate: '200k' };
 const APP = '/v1/vhosts/default/apps/app';
 const run = promisify(execFile);
 
+interface Recording {
+  readonly id: string;
+  readonly path: string;
+  readonly upload?: { readonly state: string; readonly url?: string };
+}
+
 interface Announced {
   readonly upload?: { readonly key: string };
 }
@@ -41,6 +47,12 @@ test('recordings of a server that is killed while its storage is away are announ
   await kiln.api(`${APP}:startRecord`, 'POST', { id: 'whole', stream });
   await until('a file is announced', () => announced().length > 0);
   await until('its upload has failed', () => kiln.log.includes('delivery.failed'));
+  const list = async (id: string) =>
+    (await kiln.api<{ recordings: Recording[] }>(`${APP}/recordings?recordId=${id}`)).body.response.recordings;
+  const [waiting] = await list('split');
+  t.like(waiting, { path: 'split/0.ts', upload: { state: 'waiting' } });
+  const refused = await kiln.api<unknown>(`${APP}/recordings/${waiting?.id}`, 'DELETE');
+  t.is(refused.status, 409);
   await until('there is something of the whole one', async () => {
     const [name] = (await readdir(join(root, 'whole'))).filter((file) => file.startsWith('tmp_'));
     return name !== undefined && (await stat(join(root, 'whole', name))).size > 0;
@@ -56,6 +68,13 @@ test('recordings of a server that is killed while its storage is away are announ
     const copy = join(folder, `${index}.ts`);
     await writeFile(copy, await s3.get(key));
     await t.notThrowsAsync(() => run('ffmpeg', ['-v', 'error', '-xerror', '-i', copy, '-f', 'null', '-']));
+  }
+  for (const id of ['split', 'whole']) {
+    const [uploaded] = await list(id);
+    const url = `${s3.settings.endpoint}/records/app/${id}/0.ts`;
+    t.like(uploaded, { path: `${id}/0.ts`, upload: { state: 'uploaded', bucket: 'records', url } });
+    t.is((await kiln.api(`${APP}/recordings/${uploaded?.id}`, 'DELETE')).status, 200);
+    t.false((await readdir(join(root, id))).includes('0.ts'));
   }
   t.notRegex(kiln.log, /hidden-key/);
 });
