@@ -13,7 +13,7 @@ const muted = (name) => {
 
 const PLAYERS = {
   hls(url, config) {
-    const hls = new window.Hls(config);
+    const hls = (window.hls = new window.Hls(config));
     hls.on('hlsError', (_event, { details, fatal, reason }) =>
       (fatal ? window.faults : window.notes).push(`${details} ${reason ?? ''}`),
     );
@@ -38,7 +38,7 @@ const PLAYERS = {
   async shaka(url, streaming) {
     const { shaka } = window;
     shaka.polyfill.installAll();
-    const player = new shaka.Player();
+    const player = (window.shakaPlayer = new shaka.Player());
     const { CRITICAL } = shaka.util.Error.Severity;
     const { NETWORK } = shaka.util.Error.Category;
     const note = ({ code, severity, category, data = [] }) => {
