@@ -43,7 +43,8 @@ async function listsOf(node: Kiln): Promise<string[]> {
   const lists = MASTERS.map((path) =>
     until(`${path} of ${node.ports.http}`, async () => {
       const answer = await fetch(node.httpUrl(path));
-      return answer.status === 200 && urisOf(await answer.text(), node.httpUrl(path));
+      const uris = urisOf(await answer.text(), node.httpUrl(path));
+      return answer.status === 200 && uris.filter((uri) => !uri.includes('/iframes_'));
     }),
   );
   return (await Promise.all(lists)).flat();
@@ -86,6 +87,10 @@ test('players rewind on every node, to the same bytes', async (t) => {
     for (const [name, bytes] of await files(list, url)) t.true(own.get(name)?.equals(bytes) ?? true, name);
     t.true(own.size >= 8);
   }
+  const master = b.httpUrl(MASTERS[0] ?? '');
+  const [, uri = ''] = /I-FRAME-STREAM-INF:.*URI="([^"]+)"/.exec(await (await fetch(master)).text()) ?? [];
+  const pictures = await playlist(new URL(uri, master).href, (text) => text.split('BYTERANGE').length > 8);
+  t.regex(pictures, /#EXT-X-MEDIA-SEQUENCE:0\n#EXT-X-I-FRAMES-ONLY\n/);
 });
 
 test('players of any node start at a time that they ask for', async (t) => {

@@ -1,8 +1,12 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createRequire } from 'node:module';
 import test, { type ExecutionContext } from 'ava';
 import { signUrl } from '../../src/access/policy/sign.ts';
+import { launchBrowser } from '../support/hls/browser.ts';
 import { publishPattern } from '../support/media/ffmpeg.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
 import { Kiln } from '../support/server/kiln.ts';
@@ -28,10 +32,10 @@ async function text(url: string): Promise<string> {
   return answer.ok ? await answer.text() : '';
 }
 
-/** Media playlists of a master playlist. */
+/** Media playlists of a master playlist, those of pictures left out. */
 async function listsOf(master: string): Promise<string[]> {
   return await until('the master playlist', async () => {
-    const uris = urisOf(await text(master), master);
+    const uris = urisOf(await text(master), master).filter((uri) => !uri.includes('/iframes_'));
     return uris.length > 0 && uris;
   });
 }
@@ -247,4 +251,90 @@ test('a stream that is concluded can be played from its beginning, and its dump 
     t.notRegex(list, /PLAYLIST-TYPE|EXT-X-PART|SERVER-CONTROL/);
     for (const uri of urisOf(list, url)) t.is((await fetch(uri)).status, 200, uri);
   }
+});
+
+test('the pictures of what players can rewind to are in a playlist of their own, and can be decoded alone', async (t) => {
+  const kiln = await start(t, await temporary(t));
+  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  t.teardown(() => publisher.stop());
+  const master = kiln.httpUrl('/app/s/llhls.m3u8');
+  const [, attributes = '', uri = ''] = await until(
+    'the master playlist',
+    async () => /#EXT-X-I-FRAME-STREAM-INF:(.*),URI="([^"]+)"/.exec(await text(master)) ?? undefined,
+  );
+  t.regex(attributes, /^BANDWIDTH=\d+,RESOLUTION=320x180,CODECS="avc1\.[0-9a-f]{6}"$/);
+  const list = new URL(uri, master).href;
+  const playlist = await until('pictures', async () => {
+    const found = await text(list);
+    return found.split('BYTERANGE').length > 4 && found;
+  });
+  t.regex(playlist, /#EXT-X-I-FRAMES-ONLY\n#EXT-X-MAP:URI="init_/);
+  const [map = '', ...segments] = urisOf(playlist, list);
+  const bytes = [...playlist.matchAll(/#EXT-X-BYTERANGE:(\d+)@0/g)].map(([, length]) => Number(length));
+  const init = Buffer.from(await (await fetch(map)).arrayBuffer());
+  for (const [index, length] of bytes.entries()) {
+    const answer = await fetch(segments[index] ?? '', { headers: { range: `bytes=0-${length - 1}` } });
+    t.is(answer.status, 206);
+    const media = Buffer.from(await answer.arrayBuffer());
+    t.is(media.length, length);
+    const { stdout } = await decoded(Buffer.concat([init, media]));
+    t.is(stdout.length, 320 * 180 * 3);
+  }
+});
+
+/** Pictures that ffmpeg decodes of a file: bytes of 24 bits for each dot. */
+async function decoded(file: Buffer): Promise<{ readonly stdout: Buffer }> {
+  const child = spawn('ffmpeg', ['-v', 'error', '-i', 'pipe:0', '-f', 'rawvideo', '-pix_fmt', 'rgb24', 'pipe:1']);
+  const chunks: Buffer[] = [];
+  child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(file);
+  await once(child, 'close');
+  return { stdout: Buffer.concat(chunks) };
+}
+
+test('hls.js shows pictures of earlier moments beside the stream that plays', async (t) => {
+  const kiln = await start(t, await temporary(t));
+  const publisher = publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  t.teardown(() => publisher.stop());
+  const master = kiln.httpUrl('/app/s/llhls.m3u8');
+  const [, picture = ''] = await listsOf(master);
+  await grown(picture, 8);
+  const browser = await launchBrowser();
+  t.teardown(() => browser.close());
+  const page = await browser.newPage();
+  await page.goto(kiln.httpUrl('/livez'));
+  await page.addScriptTag({ path: createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js') });
+  const content = `
+    const [video, preview] = [0, 1].map(() => document.body.appendChild(Object.assign(document.createElement('video'), { muted: true })));
+    const errors = [];
+    const hls = new Hls();
+    hls.on(Hls.Events.ERROR, (_, { details }) => errors.push(details));
+    hls.loadSource('${master}');
+    hls.attachMedia(video);
+    video.play();
+    let pictures;
+    hls.on(Hls.Events.LEVEL_UPDATED, () => {
+      if (pictures !== undefined) return;
+      pictures = hls.createIFramePlayer();
+      pictures.on(Hls.Events.ERROR, (_, { details }) => errors.push(details));
+      pictures.attachMedia(preview);
+    });
+    const colours = () => {
+      const canvas = Object.assign(document.createElement('canvas'), { width: 32, height: 18 });
+      const context = canvas.getContext('2d');
+      context.drawImage(preview, 0, 0, 32, 18);
+      return context.getImageData(0, 0, 32, 18).data.join();
+    };
+  `;
+  await page.addScriptTag({ content });
+  await page.waitForFunction('video.currentTime > 0 && pictures !== undefined');
+  const seen = new Set<string>();
+  for (const seconds of [1, 5, 3]) {
+    await page.evaluate(`pictures.loadMediaAt(${seconds})`);
+    await page.waitForFunction(`preview.readyState >= 2 && Math.abs(preview.currentTime - ${seconds}) < 1`);
+    seen.add(await page.evaluate<string>('colours()'));
+  }
+  t.is(seen.size, 3);
+  t.deepEqual(await page.evaluate('errors'), []);
 });

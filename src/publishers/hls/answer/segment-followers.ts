@@ -20,6 +20,8 @@ export interface FollowedSegment {
   readonly breaksBefore: string;
   readonly bytes: number;
   readonly init?: { readonly name: string; readonly data: Buffer };
+  /** Bytes from the begin of its media to the end of its first frame, if that can be decoded alone. */
+  readonly keyFrame?: number;
   body(): Promise<readonly Buffer[]> | readonly Buffer[];
 }
 

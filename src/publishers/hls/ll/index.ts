@@ -5,7 +5,7 @@ import type { Media } from '../answer/played-stream.ts';
 import type { HlsForm } from '../package/hls-form.ts';
 import { Renditions } from './renditions.ts';
 
-const CHILD = /^(chunklist|init|seg|part)_/;
+const CHILD = /^(chunklist|iframes|init|seg|part)_/;
 const MEDIA_KINDS: Readonly<Record<string, Media['kind']>> = { init: 'init', seg: 'segment', part: 'part' };
 const PLAYLIST = '.m3u8';
 

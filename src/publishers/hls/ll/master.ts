@@ -1,7 +1,7 @@
 import type { OutputStream } from '../../../core/output-stream.ts';
 import type { AudioTrack, VideoTrack } from '../../../core/track.ts';
 import { bitrates, type Rates } from '../master/bandwidth.ts';
-import { bandwidthOf, videoAttributesOf, rangeOf } from '../master/stream-inf.ts';
+import { bandwidthOf, rangeOf, resolutionOf, videoAttributesOf } from '../master/stream-inf.ts';
 import { renditionsOf, type Variant } from '../master/variants.ts';
 import { describeLanguage } from './language.ts';
 import type { Rendition } from './rendition.ts';
@@ -14,12 +14,14 @@ export interface MasterOptions {
   readonly captions: boolean;
   /** Makes the URI of a rendition's chunklist for the player. */
   readonly uri: (rendition: Rendition) => string;
+  /** Makes the URI of a video's playlist of I-frames; undefined where players do not rewind. */
+  readonly iFrames?: ((rendition: Rendition) => string) | undefined;
 }
 
 /** Builds a master playlist (RFC 8216bis 4.4.6): audio is in separate renditions, with a group for each encoding. */
 export function buildMaster(
   variants: readonly Variant<Rendition>[],
-  { output, targetDuration, captions, uri }: MasterOptions,
+  { output, targetDuration, captions, uri, iFrames }: MasterOptions,
 ): string {
   const rates = new Map(
     renditionsOf(variants).map((one) => [
@@ -51,7 +53,25 @@ export function buildMaster(
   const isIndependent = renditionsOf(variants).every(({ packager }) => packager.independent);
   let text = `#EXTM3U\n#EXT-X-VERSION:6\n${isIndependent ? '#EXT-X-INDEPENDENT-SEGMENTS\n' : ''}`;
   for (const [group, audios] of groups) text += members(group, audios, uri);
-  return text + streams;
+  return text + streams + (iFrames === undefined ? '' : iFrameStreams(variants, output, rates, iFrames));
+}
+
+/** Playlists of I-frames with which players show where they rewind to, one for each video (RFC 8216 section 4.3.4.3). */
+function iFrameStreams(
+  variants: readonly Variant<Rendition>[],
+  output: OutputStream,
+  rates: ReadonlyMap<Rendition, Rates>,
+  uri: (rendition: Rendition) => string,
+): string {
+  const videos = new Set(variants.flatMap(({ video }) => video ?? []));
+  return [...videos]
+    .map((video) => {
+      const { peak = 0 } = rates.get(video) ?? {};
+      const size = resolutionOf(video.track as VideoTrack);
+      const line = `${bandwidthOf({ peak, average: 0 })}${size},CODECS="${video.packager.init.codec}"`;
+      return `#EXT-X-I-FRAME-STREAM-INF:${line},URI="${uri(video)}"\n`;
+    })
+    .join('');
 }
 
 type Groups = Map<string, readonly Rendition[]>;

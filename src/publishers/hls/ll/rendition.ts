@@ -7,7 +7,8 @@ import {
   type RenditionReport,
   partDuration,
 } from '../../../packaging/playlist.ts';
-import type { Segment } from '../../../packaging/segment.ts';
+import { firstSampleEnd } from '../../../containers/fmp4/first-sample.ts';
+import type { Part, Segment } from '../../../packaging/segment.ts';
 import type { TrackPackager } from '../../../packaging/track-packager.ts';
 import type { MediaTrack } from '../../../core/track.ts';
 import type { OnLeft } from '../answer/played-stream.ts';
@@ -129,6 +130,7 @@ export class Rendition implements PackagedList, Startable {
   /** Describes a complete segment for followers of the stream. */
   followed(segment: Segment): FollowedSegment {
     const { msn, duration, wallClock, discontinuity, gap, bytes, init, parts } = segment;
+    const keyFrame = this.track.type === 'video' ? keyFrameOf(parts[0]) : undefined;
     return {
       list: pathOf(this.names.chunklist()),
       name: pathOf(this.names.segment(msn)),
@@ -142,6 +144,7 @@ export class Rendition implements PackagedList, Startable {
       breaksBefore: this.#context.breaks.before(segment),
       bytes,
       init: { name: pathOf(this.names.init(init)), data: init.data },
+      ...(keyFrame !== undefined && { keyFrame }),
       body: () => parts.map(({ data }) => data),
     };
   }
@@ -154,6 +157,11 @@ export class Rendition implements PackagedList, Startable {
     const last = this.packager.window.last;
     return last === undefined ? undefined : { uri: this.names.chunklist(), ...last };
   }
+}
+
+/** Bytes of a part up to the end of its first frame, if that can be decoded alone. */
+function keyFrameOf(part: Part | undefined): number | undefined {
+  return part?.independent === true ? firstSampleEnd(part.data) : undefined;
 }
 
 /** Rounds seconds up to the next millisecond: no part's duration in a playlist may exceed PART-TARGET. */

@@ -21,6 +21,7 @@ import { nextEdition, type Package } from '../package/package.ts';
 import { Queue, type Awaiting } from '../blocking-reload/queue.ts';
 import { Readiness } from '../package/readiness.ts';
 import { namedTracks, renditionsOf, variants } from '../master/variants.ts';
+import { iFramesOf } from '../rewind/shelf.ts';
 import { Files, type LlhlsResource } from './files.ts';
 import { buildMaster } from './master.ts';
 import { fileNames } from './names.ts';
@@ -136,6 +137,7 @@ export class Renditions implements Package, RenditionContext {
         targetDuration: this.targetDuration,
         captions: this.#captions,
         uri: ({ names }) => uri(names.chunklist()),
+        iFrames: this.rewind && (({ names }) => uri(iFramesOf(names.chunklist()))),
       },
     );
   }

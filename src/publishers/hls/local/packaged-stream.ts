@@ -22,12 +22,13 @@ import {
   type SavedPlaylistState,
 } from './saved-state.ts';
 import { MasterTemplate } from '../master/master-template.ts';
+import type { Text } from '../answer/text.ts';
 import { childPrefix, defaultQuery, nameHash, randomKey } from '../answer/names.ts';
 import { Rewind } from '../rewind/rewind.ts';
 import type { Elsewhere } from '../rewind/elsewhere.ts';
 import type { FollowedSegment } from '../answer/segment-followers.ts';
 import { secondsToEnd } from '../rewind/start-offset.ts';
-import type { Shelf } from '../rewind/shelf.ts';
+import { listOfIFrames, type Shelf } from '../rewind/shelf.ts';
 import type { StreamFolder } from '../rewind/stream-folder.ts';
 import type { PastCounts } from '../answer/counts.ts';
 import type { MediaCache } from '../answer/media-cache.ts';
@@ -230,6 +231,8 @@ export class PackagedStream implements PlayedFiles {
   }
 
   file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer> {
+    const list = listOfIFrames(name);
+    if (list !== undefined) return this.#iFrames(list, hold);
     const resource = this.#resource(name);
     if (resource === undefined) throw kilnError('fileNotFound');
     if (resource.kind === 'list') {
@@ -244,6 +247,20 @@ export class PackagedStream implements PlayedFiles {
   /** Reads what players can rewind to, by `Rewind.segments`; undefined where they cannot. */
   pastSegments(): AsyncIterable<FollowedSegment> | undefined {
     return this.#rewind?.segments();
+  }
+
+  /** Answers with the playlist of I-frames of a media playlist, once a segment is complete. @throws as `file` */
+  async #iFrames(list: string, hold: Hold): Promise<FileAnswer> {
+    const settled = this.settled();
+    if (settled !== undefined) await hold(() => settled);
+    const rendition = this.rendition(list);
+    if (rendition === undefined || this.#rewind === undefined) throw kilnError('fileNotFound');
+    const find = (): Text | undefined => this.#rewind?.iFrames(list, this.package.concluded);
+    const isThere = (): boolean => find() !== undefined;
+    if (!isThere()) await hold((onLeft) => rendition.wait(isThere, onLeft, { since: Date.now(), what: 'next' }));
+    const text = find();
+    if (text === undefined) throw kilnError('fileNotFound');
+    return { kind: 'chunklist', text, asNamed: false };
   }
 
   /** Past of a media playlist in which players rewind; undefined where there is none. */

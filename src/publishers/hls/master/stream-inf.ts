@@ -15,9 +15,13 @@ export function bandwidthOf({ peak, average }: Rates): string {
 /** RESOLUTION, if known, and FRAME-RATE of a variant, after a comma. */
 export function videoAttributesOf(track: VideoTrack, output: OutputStream): string {
   const rate = track.framerate || nominalRate(output.measured(track.id)?.framerateAvg ?? 0) || UNKNOWN_FRAMERATE;
+  return `${resolutionOf(track)},FRAME-RATE=${rate.toFixed(3)}`;
+}
+
+/** RESOLUTION, if known, after a comma. */
+export function resolutionOf(track: VideoTrack): string {
   const { width, height } = shownSize(track);
-  const size = width > 0 && height > 0 ? `,RESOLUTION=${Math.round(width)}x${height}` : '';
-  return `${size},FRAME-RATE=${rate.toFixed(3)}`;
+  return width > 0 && height > 0 ? `,RESOLUTION=${Math.round(width)}x${height}` : '';
 }
 
 /** Frame rates that are no whole numbers (ITU-R BT.709-6, part 2). */

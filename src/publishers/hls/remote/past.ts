@@ -1,9 +1,10 @@
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { WithBytes } from '../../../peers/peer-call.ts';
 import type { PeerCalls } from '../../../peers/peer-calls.ts';
-import { KilnError } from '../../../errors.ts';
+import { KilnError, kilnError } from '../../../errors.ts';
 import { Text } from '../answer/text.ts';
 import { journalLine, readJournal } from '../rewind/journal.ts';
+import { iFrameList } from '../rewind/i-frame-list.ts';
 import { numberedName, Shelf } from '../rewind/shelf.ts';
 import { firstNumber, withPast } from '../rewind/with-past.ts';
 import type { PastState, StreamPath } from '../sessions/wire.ts';
@@ -58,6 +59,14 @@ export class RemotePast {
     };
     if (until === 0 || this.#covers(list, until) || performance.now() < this.#pausedUntil) return compose();
     return this.#load(list, until).then(compose);
+  }
+
+  /** Playlist of the I-frames of a media playlist, up to its newest segment. @throws fileNotFound */
+  async iFrames(list: string): Promise<Text> {
+    await this.#load(list, Infinity);
+    const past = this.#shelves.get(list)?.past;
+    if (past === undefined || !past.hasIFrames) throw kilnError('fileNotFound');
+    return new Text(iFrameList(past, { longest: this.#longest, event: this.#options.event, ended: false }));
   }
 
   /** Answers a node that relays from this one. @throws fileNotFound */

@@ -42,6 +42,7 @@ import { RemoteChunklists } from './chunklists.ts';
 import { Feed } from './feed.ts';
 import { AwayError, OwnerLink, treeKey } from './link.ts';
 import { RemoteMasters } from './masters.ts';
+import { listOfIFrames } from '../rewind/shelf.ts';
 import { RemoteMedia } from './media.ts';
 import { RemotePast } from './past.ts';
 import { RemotePlayers } from '../sessions/remote-players.ts';
@@ -281,8 +282,14 @@ export class RemoteStream implements PlayedFiles, PlayedViewers, PlayerCount {
 
   file(name: string, directives: Directives, hold: Hold, viewer?: Viewer): FileAnswer | Promise<FileAnswer> {
     this.#use();
+    const list = listOfIFrames(name);
+    if (list !== undefined && this.#past !== undefined) return this.#iFrames(this.#past, list, hold);
     if (name.endsWith('.m3u8')) return this.#chunklists.answer(name, directives, hold, viewer);
     return this.#media.get(name) ?? hold(() => this.#media.fetch(name), MAX_FETCHED_BY_ONE);
+  }
+
+  async #iFrames(past: RemotePast, list: string, hold: Hold): Promise<FileAnswer> {
+    return { kind: 'chunklist', text: await hold(() => past.iFrames(list)), asNamed: false };
   }
 
   /**

@@ -20,6 +20,8 @@ export const PastSegment = Type.Object({
   /** Playlist lines for ad breaks that begin or end with it; '' or ended by a line feed. */
   breaks: Type.String({ pattern: '^(#EXT-X-[^\\n]*\\n)*$' }),
   init: Type.Optional(Type.Object({ name: FileName })),
+  /** Bytes from the begin of the media to the end of its first frame, which can be decoded alone. */
+  keyFrame: Type.Optional(Type.Integer({ minimum: 1, maximum: 2 ** 32 - 1 })),
 });
 export type PastSegment = Static<typeof PastSegment>;
 
@@ -27,10 +29,11 @@ let compiled: ReturnType<typeof Compile<typeof PastSegment>> | undefined;
 
 /** Line of a journal for a segment. */
 export function journalLine(segment: PastSegment): string {
-  const { name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks, init } = segment;
+  const { name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks, init, keyFrame } = segment;
   return `${JSON.stringify({
     ...{ name, msn, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks },
     ...(init && { init: { name: init.name } }),
+    ...(keyFrame !== undefined && { keyFrame }),
   })}\n`;
 }
 

@@ -20,10 +20,14 @@ export class PastBlock {
   readonly #wallClocks = new Float64Array(MOST);
   readonly #discontinuities = new Uint32Array(MOST);
   readonly #flags = new Uint8Array(MOST);
+  /** Bytes up to the end of the first frame of each segment; 0 for none. */
+  readonly #iFrames = new Uint32Array(MOST);
   /** Where the lines of each segment begin, in bytes, and where the last ones end. */
   readonly #offsets = new Uint32Array(MOST + 1);
   #text = Buffer.alloc(0);
   #count = 0;
+  /** Last lines of I-frames that were asked for. */
+  #iFrameLines: { readonly from: number; readonly to: number; readonly piece: TextPiece } | undefined;
   /** Last piece of the text that was asked for. */
   #piece: { readonly from: number; readonly to: number; readonly piece: TextPiece } | undefined;
 
@@ -43,11 +47,12 @@ export class PastBlock {
   }
 
   append(segment: PastSegment): void {
-    const { name, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks } = segment;
+    const { name, duration, wallClock, discontinuity, discontinuitySequence, gap, breaks, keyFrame } = segment;
     const index = this.#count++;
     this.#durations[index] = duration;
     this.#wallClocks[index] = wallClock;
     this.#discontinuities[index] = discontinuitySequence;
+    this.#iFrames[index] = keyFrame ?? 0;
     this.#flags[index] = (gap ? IS_GAP : 0) | (discontinuity ? IS_DISCONTINUITY : 0);
     const date = new Date(wallClock).toISOString();
     const lines =
@@ -92,6 +97,7 @@ export class PastBlock {
       gap: this.isGap(msn),
       breaks: lines.slice(discontinuity ? DISCONTINUITY.length : 0, lines.indexOf(DATE)),
       ...(this.init !== undefined && { init: { name: this.init } }),
+      ...(this.#iFrames[index] !== 0 && { keyFrame: this.#iFrames[index] as number }),
     };
   }
 
@@ -105,6 +111,7 @@ export class PastBlock {
     // lines that were handed out stay as they are
     this.#text = Buffer.concat([this.#text.subarray(0, at), Buffer.from(GAP), this.#text.subarray(at)]);
     this.#piece = undefined;
+    this.#iFrameLines = undefined;
     for (let after = index + 1; after <= this.#count; after++)
       this.#offsets[after] = (this.#offsets[after] as number) + GAP.length;
   }
@@ -120,6 +127,29 @@ export class PastBlock {
     const tag = this.isDiscontinuity(from) ? DISCONTINUITY : '';
     const head = new TextPiece(Buffer.from(`${tag}#EXT-X-MAP:URI="${this.init}${this.#query}"\n`));
     return [head, this.#pieceOf(offset + tag.length, this.#offsets[end] as number)];
+  }
+
+  /** Lines of the first frames of the segments, as of `pieces`. Those without one are gaps, so that numbers stay the same. */
+  iFrames(from: number, to: number, named: boolean): TextPiece[] {
+    const tag = this.isDiscontinuity(from) ? DISCONTINUITY : '';
+    const head = named && this.init !== undefined ? `${tag}#EXT-X-MAP:URI="${this.init}${this.#query}"\n` : tag;
+    if (this.#iFrameLines?.from !== from || this.#iFrameLines.to !== to) {
+      let lines = '';
+      for (let msn = from; msn < to; msn++)
+        lines += (msn > from && this.isDiscontinuity(msn) ? DISCONTINUITY : '') + this.#iFrame(msn);
+      this.#iFrameLines = { from, to, piece: new TextPiece(Buffer.from(lines)) };
+    }
+    return [...(head === '' ? [] : [new TextPiece(Buffer.from(head))]), this.#iFrameLines.piece];
+  }
+
+  #iFrame(msn: number): string {
+    const index = msn - this.first;
+    const lines = this.#text.subarray(this.#offsets[index], this.#offsets[index + 1]).toString();
+    const name = lines.slice(lines.lastIndexOf('\n', lines.length - 2) + 1);
+    const bytes = this.isGap(msn) ? 0 : (this.#iFrames[index] as number);
+    const range = bytes === 0 ? GAP : `#EXT-X-BYTERANGE:${bytes}@0\n`;
+    const date = new Date(this.wallClock(msn)).toISOString();
+    return `${DATE}${date}\n${range}#EXTINF:${this.duration(msn).toFixed(6)},\n${name}`;
   }
 
   #pieceOf(from: number, to: number): TextPiece {

@@ -22,6 +22,8 @@ export class PastList {
   #next = 0;
   /** Date ranges in front of segments, oldest first: there are few. */
   #ranges: { readonly msn: number; readonly lines: string }[] = [];
+  #changes = 0;
+  #hasIFrames = false;
   #seconds = 0;
   #longest = 0;
 
@@ -46,6 +48,16 @@ export class PastList {
   /** Seconds of all segments. */
   get seconds(): number {
     return this.#seconds;
+  }
+
+  /** Whether some segment had a frame that can be decoded alone. */
+  get hasIFrames(): boolean {
+    return this.#hasIFrames;
+  }
+
+  /** Number of segments that became gaps. */
+  get changes(): number {
+    return this.#changes;
   }
 
   /** Seconds of the longest segment so far. It never falls: players expect the same target duration each time. */
@@ -81,7 +93,9 @@ export class PastList {
 
   /** Lists a segment as a gap, since its media is not there. Idempotent. */
   markGap(msn: number): void {
-    if (this.has(msn)) this.#blockOf(msn).markGap(msn);
+    if (!this.has(msn)) return;
+    this.#blockOf(msn).markGap(msn);
+    this.#changes++;
   }
 
   /** Whether a segment is listed and has media. */
@@ -147,13 +161,26 @@ export class PastList {
 
   /** Lines of the listed segments from one number up to another, the higher excluded. The first one names its initialization. */
   pieces(from: number, to: number): TextPiece[] {
+    return this.#lines(from, to, (block, start, end, named) => block.pieces(start, end, named));
+  }
+
+  /** Lines of the first frames of all segments, in byte ranges of their media. Those without one are gaps. */
+  iFrames(): TextPiece[] {
+    return this.#lines(this.#first, this.#next, (block, start, end, named) => block.iFrames(start, end, named));
+  }
+
+  #lines(
+    from: number,
+    to: number,
+    of: (block: PastBlock, start: number, end: number, named: boolean) => readonly TextPiece[],
+  ): TextPiece[] {
     let init: string | undefined;
     return this.#blocks.flatMap((block) => {
       const [start, end] = [Math.max(from, this.#first, block.first), Math.min(to, block.next)];
       if (start >= end) return [];
       const named = block.init !== init;
       init = block.init;
-      return block.pieces(start, end, named);
+      return of(block, start, end, named);
     });
   }
 
@@ -175,6 +202,7 @@ export class PastList {
     if (lines !== '') this.#ranges.push({ msn: segment.msn, lines });
     this.#next++;
     this.#seconds += segment.duration;
+    this.#hasIFrames ||= segment.keyFrame !== undefined;
     this.#longest = Math.max(this.#longest, segment.duration);
   }
 

@@ -10,6 +10,7 @@ import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
 import type { Elsewhere } from './elsewhere.ts';
 import { merged, type Held } from './merged.ts';
+import { iFrameList } from './i-frame-list.ts';
 import type { RunFiles } from './run-files.ts';
 import { numberedName, Shelf } from './shelf.ts';
 import { withPast } from './with-past.ts';
@@ -55,6 +56,8 @@ export class Rewind implements Follower {
   readonly #shelves = new Map<string, Shelf>();
   readonly #byShape = new Map<string, Shelf>();
   readonly #inits = new Map<string, Media>();
+  /** Playlists of I-frames by media playlist, and the state of the past that they show. */
+  readonly #iFrames = new Map<string, { readonly state: string; readonly text: Text }>();
   /** Segments that other nodes have on their disks. */
   #elsewhere: readonly Held[] = [];
   /** Since when such nodes are away, by the monotonic clock. */
@@ -127,6 +130,18 @@ export class Rewind implements Follower {
   shelf(list: string): Shelf | undefined {
     const shelf = this.#shelves.get(list);
     return shelf?.past.empty === false ? shelf : undefined;
+  }
+
+  /** Playlist of the I-frames of a media playlist; undefined where there is none. @param ended no more segments follow */
+  iFrames(list: string, ended: boolean): Text | undefined {
+    const past = this.#shelves.get(list)?.past;
+    if (past === undefined || past.empty || !past.hasIFrames) return undefined;
+    const state = `${past.first} ${past.next} ${past.changes} ${ended}`;
+    if (this.#iFrames.get(list)?.state !== state) {
+      const pieces = iFrameList(past, { longest: this.longest, event: this.#options.event, ended });
+      this.#iFrames.set(list, { state, text: new Text(pieces) });
+    }
+    return this.#iFrames.get(list)?.text;
   }
 
   /** Finds a segment or an initialization of the past. */

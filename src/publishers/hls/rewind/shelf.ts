@@ -1,6 +1,11 @@
 import { PastList } from './past-list.ts';
 import type { PastSegment } from './journal.ts';
 
+/** Target durations that a playlist keeps at least when a segment leaves it (RFC 8216 6.2.2). */
+const LEAST_TARGETS = 3;
+/** File names of media playlists, and of those of their I-frames. */
+const LIST = /^chunklist_/;
+const I_FRAMES = /^iframes_/;
 /** File name up to the media sequence number, the number, and the rest. */
 const NUMBERED = /^([a-z]+_[^_]+_)(\d{1,15})(_.*)$/;
 
@@ -15,6 +20,16 @@ export interface NumberedName {
 export function numberedName(name: string): NumberedName | undefined {
   const [, before, msn, after] = NUMBERED.exec(name) ?? [];
   return msn === undefined ? undefined : { shape: `${before}*${after}`, msn: Number(msn) };
+}
+
+/** File name of the playlist of I-frames of a media playlist. */
+export function iFramesOf(list: string): string {
+  return list.replace(LIST, 'iframes_');
+}
+
+/** File name of the media playlist whose I-frames a file name asks for; undefined for any other name. */
+export function listOfIFrames(name: string): string | undefined {
+  return I_FRAMES.test(name) ? name.replace(I_FRAMES, 'chunklist_') : undefined;
 }
 
 /** A media playlist with its past, and the names of its segments. */
@@ -51,17 +66,22 @@ export class Shelf {
 
   /**
    * Removes segments that ended so many seconds before the end of the last one, breaks of the publisher included, and the oldest
-   * ones if the others last as long.
+   * ones if the others last as long. Three target durations stay.
    * @returns their file names, those of gaps left out
    */
   trim(seconds: number): string[] {
     const { past } = this;
     if (past.empty) return [];
     const since = past.end(past.next - 1) - seconds * 1000;
+    const least = LEAST_TARGETS * Math.round(past.longest);
     let kept = past.seconds;
     let first = past.first;
-    while (first < past.next - 1 && (past.end(first) <= since || kept - past.duration(first) >= seconds))
-      kept -= past.duration(first++);
+    while (first < past.next - 1) {
+      const rest = kept - past.duration(first);
+      if (rest < least || (past.end(first) > since && rest < seconds)) break;
+      kept = rest;
+      first++;
+    }
     return this.drop(first);
   }
 

@@ -150,6 +150,8 @@ test('a break of the publisher counts as time that has passed', async (t) => {
   t.deepEqual(listed(rewind, 4), there(0, 1, 2, 3));
   rewind.segment(segment(4, { wallClock: 62_500 }));
   t.deepEqual(listed(rewind, 5), there(2, 3, 4));
+  rewind.segment(segment(5, { wallClock: 900_000, discontinuity: true }));
+  t.deepEqual(listed(rewind, 6), there(3, 4, 5));
 });
 
 test('of a playlist of type EVENT nothing leaves', async (t) => {
