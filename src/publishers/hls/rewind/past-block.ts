@@ -24,7 +24,7 @@ export class PastBlock {
   readonly #iFrames = new Uint32Array(MOST);
   /** Where the lines of each segment begin, in bytes, and where the last ones end. */
   readonly #offsets = new Uint32Array(MOST + 1);
-  #text = Buffer.alloc(0);
+  #text: Buffer = Buffer.alloc(0);
   #count = 0;
   /** Last lines of I-frames that were asked for. */
   #iFrameLines: { readonly from: number; readonly to: number; readonly piece: TextPiece } | undefined;
@@ -58,7 +58,7 @@ export class PastBlock {
     const lines =
       `${discontinuity ? DISCONTINUITY : ''}${breaks}${DATE}${date}\n${gap ? GAP : ''}` +
       `#EXTINF:${duration.toFixed(6)},\n${name}${this.#query}\n`;
-    this.#text = Buffer.concat([this.#text, Buffer.from(lines)]);
+    this.#text = joined(this.#text, Buffer.from(lines));
     this.#offsets[index + 1] = this.#text.length;
   }
 
@@ -109,7 +109,7 @@ export class PastBlock {
     const [from, to] = [this.#offsets[index] as number, this.#offsets[index + 1] as number];
     const at = from + this.#text.subarray(from, to).lastIndexOf('#EXTINF');
     // lines that were handed out stay as they are
-    this.#text = Buffer.concat([this.#text.subarray(0, at), Buffer.from(GAP), this.#text.subarray(at)]);
+    this.#text = joined(this.#text.subarray(0, at), Buffer.from(GAP), this.#text.subarray(at));
     this.#piece = undefined;
     this.#iFrameLines = undefined;
     for (let after = index + 1; after <= this.#count; after++)
@@ -157,4 +157,12 @@ export class PastBlock {
       this.#piece = { from, to, piece: new TextPiece(this.#text.subarray(from, to)) };
     return this.#piece.piece;
   }
+}
+
+/** Joins buffers in memory of its own: a part of what Node.js allocates for many would keep all of it. */
+function joined(...buffers: readonly Buffer[]): Buffer {
+  const all = Buffer.allocUnsafeSlow(buffers.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const buffer of buffers) at += buffer.copy(all, at);
+  return all;
 }

@@ -172,3 +172,10 @@ test('a segment whose number of discontinuities is higher follows one', (t) => {
     [0, 0, 1],
   );
 });
+
+test('the lines of segments keep no memory but their own', (t) => {
+  const list = new PastList('');
+  for (let msn = 0; msn < 20; msn++) list.add(segment(msn));
+  const [, lines] = list.pieces(0, 20);
+  t.is(lines?.plain.buffer.byteLength, lines?.plain.length);
+});
