@@ -38,7 +38,7 @@ export interface RewindOptions {
 const GRACE_MS = 60_000;
 /** Time after which a node that is away counts as gone: it may be restarting. */
 const AWAY_MS = 30_000;
-const FREE_CHECK_MS = 1000;
+const FREE_CHECK_MS = 5000;
 /** Segments that leave early for each new one while the disk has too little room. */
 const EARLY = 2;
 

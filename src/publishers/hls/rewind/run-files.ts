@@ -1,4 +1,4 @@
-import { appendFile, mkdir, open, readdir, rmdir, stat, statfs, unlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, open, readdir, rmdir, stat, statfs, unlink } from 'node:fs/promises';
 import { constants } from 'node:fs';
 import { join } from 'node:path';
 import { replaceFile } from '../../../lib/files/paths.ts';
@@ -54,10 +54,7 @@ export class RunFiles {
   /** Creates or replaces a file. @throws errors of the system */
   async write(name: string, body: readonly Buffer[]): Promise<void> {
     await this.#make();
-    await replaceFile(
-      join(this.folder, name),
-      async (temporary) => await writeFile(temporary, body, { flag: 'wx', mode: FILE_MODE }),
-    );
+    await replaceFile(join(this.folder, name), (temporary) => writeNew(temporary, body));
   }
 
   /** Notes a segment whose file is complete, or that has none. @throws errors of the system */
@@ -125,6 +122,19 @@ export class RunFiles {
     if (this.#isMade) return;
     await mkdir(this.folder, { recursive: true, mode: FOLDER_MODE });
     this.#isMade = true;
+  }
+}
+
+/** Writes a new file, by as few calls of the system as there can be. @throws errors of the system */
+async function writeNew(path: string, body: readonly Buffer[]): Promise<void> {
+  const file = await open(path, 'wx', FILE_MODE);
+  try {
+    const length = body.reduce((sum, { length: more }) => sum + more, 0);
+    const { bytesWritten } = length === 0 ? { bytesWritten: 0 } : await file.writev(body);
+    // such as on a disk that is full, which then says so
+    if (bytesWritten < length) await file.writeFile(Buffer.concat(body).subarray(bytesWritten));
+  } finally {
+    await file.close();
   }
 }
 
