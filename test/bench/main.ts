@@ -9,6 +9,7 @@ import { channel } from './channel.ts';
 import { cluster } from './cluster.ts';
 import { compare } from './compare/main.ts';
 import { doors } from './doors.ts';
+import { dvr } from './dvr.ts';
 import { failover } from './failover.ts';
 import { files } from './files.ts';
 import { growth } from './growth/main.ts';
@@ -37,6 +38,7 @@ const ALL: readonly Measurement[] = [
   opening,
   transcode,
   record,
+  dvr,
   channel,
   api,
   cluster,

@@ -8,7 +8,8 @@ import type { LlhlsCommands } from '../support/load/programs/watch-llhls.ts';
 import type { PublishCommands } from '../support/load/programs/publish.ts';
 import type { WebrtcCommands } from '../support/load/programs/watch-webrtc.ts';
 
-const LLHLS = '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>';
+export const LLHLS =
+  '<ChunkDuration>0.5</ChunkDuration><SegmentDuration>2</SegmentDuration><SegmentCount>10</SegmentCount>';
 
 /** Streams are put out as they come, as where other servers are measured. */
 const BYPASS = `<OutputProfiles><OutputProfile><Name>bypass</Name><OutputStreamName>\${OriginStreamName}</OutputStreamName>
