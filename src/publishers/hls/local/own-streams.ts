@@ -17,7 +17,7 @@ import type { PlayedStream } from '../answer/played-stream.ts';
 import type { PastCounts } from '../answer/counts.ts';
 import { MediaCache } from '../answer/media-cache.ts';
 import type { FindElsewhere } from '../rewind/elsewhere.ts';
-import { StreamFolder, sweepRuns, type StreamNames } from '../rewind/stream-folder.ts';
+import { folderName, StreamFolder, sweepRuns, type StreamNames } from '../rewind/stream-folder.ts';
 import { PackagedStream } from './packaged-stream.ts';
 import { StreamViewers } from './stream-viewers.ts';
 import type { CreateHomeNodes } from '../sessions/home-nodes.ts';
@@ -69,7 +69,7 @@ export class OwnStreams {
   readonly #endedOpenings = new RecentSet<string>(MAX_ENDED_OPENINGS);
   readonly #unlisten: () => void;
   /** Timers that look through the folders of DVR. */
-  readonly #sweeps = new Map<string, NodeJS.Timeout>();
+  readonly #sweeps = new Map<string, { olderThanMs: number; readonly timer: NodeJS.Timeout }>();
 
   constructor(options: OwnStreamsOptions) {
     this.#options = options;
@@ -117,7 +117,7 @@ export class OwnStreams {
   /** Idempotent. Resolves when dumps and segments on the disk are complete, and sessions handed over. */
   async close(): Promise<void> {
     this.#unlisten();
-    for (const timer of this.#sweeps.values()) clearInterval(timer);
+    for (const { timer } of this.#sweeps.values()) clearInterval(timer);
     for (const application of this.#streams.keys()) this.#dropAll(application);
     await Promise.all(this.#endings);
   }
@@ -149,7 +149,7 @@ export class OwnStreams {
     if (dvr?.enable !== true) return undefined;
     const names = { vhost: application.vhost.name, app: application.name, stream, kind: this.#options.form.kind };
     const root = resolve(dvr.tempStoragePath);
-    this.#sweep(root, names, dvr.maxDuration * 1000 + SWEEP_MS);
+    this.#sweep(root, application, names, dvr.maxDuration * 1000 + SWEEP_MS);
     return {
       folder: new StreamFolder(root, names),
       cache: this.#pastMedia,
@@ -159,16 +159,25 @@ export class OwnStreams {
   }
 
   /** Removes, now and from time to time, what streams of an application have left and no player can go back to any more. */
-  #sweep(root: string, names: StreamNames, olderThanMs: number): void {
+  #sweep(root: string, application: Application, names: StreamNames, olderThanMs: number): void {
     const key = [root, names.vhost, names.app].join(' ');
-    const sweep = (): void =>
-      void sweepRuns(root, names, olderThanMs).catch((error: unknown) =>
-        this.#options.log.warn({ err: error, folder: root }, 'old segments of DVR could not be removed'),
-      );
     const before = this.#sweeps.get(key);
-    clearInterval(before);
-    if (before === undefined) sweep();
-    this.#sweeps.set(key, setInterval(sweep, SWEEP_MS).unref());
+    if (before !== undefined) {
+      before.olderThanMs = Math.max(before.olderThanMs, olderThanMs);
+      return;
+    }
+    const openRun = (folder: string): string | undefined =>
+      [...this.#of(application)].find(([stream]) => folderName(stream) === folder)?.[1].stream.run;
+    const sweep = async (): Promise<void> => {
+      try {
+        await sweepRuns(root, names, sweeping.olderThanMs, openRun);
+      } catch (error) {
+        this.#options.log.warn({ err: error, folder: root }, 'old segments of DVR could not be removed');
+      }
+    };
+    const sweeping = { olderThanMs, timer: setInterval(() => void sweep(), SWEEP_MS).unref() };
+    this.#sweeps.set(key, sweeping);
+    void sweep();
   }
 
   #of(application: Application): Map<string, OwnStream> {

@@ -327,9 +327,18 @@ export class PackagedStream implements PlayedFiles {
     const { form, past } = this.#options;
     const kept = keptState(form, output);
     if (kept !== undefined || past === undefined) return kept;
-    const stored = readSavedState(past.folder.readState());
+    const stored = readSavedState(this.#readState(past.folder));
     // written with each segment, however long ago that was
     return stored && { ...stored, at: Date.now() };
+  }
+
+  #readState(folder: StreamFolder): unknown {
+    try {
+      return folder.readState();
+    } catch (error) {
+      this.#faults.count(`HLS: the folder for players that rewind: ${(error as Error).message}`);
+      return undefined;
+    }
   }
 
   #openRewind(): Rewind | undefined {

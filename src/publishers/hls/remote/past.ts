@@ -5,13 +5,14 @@ import { KilnError, kilnError } from '../../../errors.ts';
 import { Text } from '../answer/text.ts';
 import { journalLine, readJournal } from '../rewind/journal.ts';
 import { iFrameList } from '../rewind/i-frame-list.ts';
-import { numberedName, Shelf } from '../rewind/shelf.ts';
+import { numberedName } from '../rewind/numbered-name.ts';
+import { Shelf } from '../rewind/shelf.ts';
 import { firstNumber, withPast } from '../rewind/with-past.ts';
 import type { PastState, StreamPath } from '../sessions/wire.ts';
 import type { OwnerLink } from './link.ts';
 
 const TIMEOUT_MS = 4000;
-/** Pause after a failure, in which players get the live edge alone. */
+/** Pause in which a node is not asked that knows of no past. */
 const PAUSE_MS = 5000;
 /** Segments in one answer: some 200 bytes each. */
 export const MOST_SEGMENTS = 2000;
@@ -37,7 +38,8 @@ export class RemotePast {
   #run: string | undefined;
   /** Seconds of the longest segment in any of the media playlists. */
   #longest = 0;
-  #pausedUntil = -Infinity;
+  /** Until when the other node is not asked, since it knows of no past, by the monotonic clock. */
+  #unknownUntil = -Infinity;
 
   constructor(options: RemotePastOptions) {
     this.#options = options;
@@ -47,6 +49,7 @@ export class RemotePast {
    * Puts the past in front of a media playlist, as far as the other node has it.
    * @param whole the present playlist, with all its segments
    * @param present the same in the form of the result
+   * @throws streamInterrupted when the past cannot be had now
    */
   before(list: string, whole: Text, present: () => Text, form: ChunklistForm): Text | Promise<Text> {
     const text = whole.plain.toString();
@@ -57,8 +60,12 @@ export class RemotePast {
       const pieces = withPast(text, past, { form, event: this.#options.event, longest: this.#longest });
       return pieces === undefined ? present() : new Text(pieces);
     };
-    if (until === 0 || this.#covers(list, until) || performance.now() < this.#pausedUntil) return compose();
-    return this.#load(list, until).then(compose);
+    if (until === 0 || this.#covers(list, until) || this.#isUnknown) return compose();
+    return this.#load(list, until).then(() => {
+      // a playlist must not lose its past, and have it again
+      if (!this.#covers(list, until) && !this.#isUnknown) throw kilnError('streamInterrupted');
+      return compose();
+    });
   }
 
   /** Playlist of the I-frames of a media playlist, up to its newest segment. @throws fileNotFound */
@@ -69,7 +76,7 @@ export class RemotePast {
     return new Text(iFrameList(past, { longest: this.#longest, event: this.#options.event, ended: false }));
   }
 
-  /** Answers a node that relays from this one. @throws fileNotFound */
+  /** Answers a node that relays from this one; undefined where there is no past. */
   async state(list: string, from: number): Promise<WithBytes<PastState> | undefined> {
     if (!this.#covers(list, from + 1)) await this.#load(list, from + 1);
     const shelf = this.#shelves.get(list);
@@ -87,18 +94,25 @@ export class RemotePast {
     return past !== undefined && past.next >= until;
   }
 
-  /** Never rejects: then players get the live edge. */
+  /** Never rejects. */
   #load(list: string, until: number): Promise<void> {
     const under = this.#loading.get(list);
     if (under !== undefined) return under;
     const loading = this.#fetch(list, until)
       .catch((error: unknown) => {
         if (!(error instanceof KilnError)) throw error;
-        this.#pausedUntil = performance.now() + PAUSE_MS;
+        // a node of an earlier version, or one whose disk has nothing: players get the live edge
+        if (error.code === 'callUnknown' || error.code === 'fileNotFound')
+          this.#unknownUntil = performance.now() + PAUSE_MS;
       })
       .finally(() => this.#loading.delete(list));
     this.#loading.set(list, loading);
     return loading;
+  }
+
+  /** Whether the other node knows of no past at present. */
+  get #isUnknown(): boolean {
+    return performance.now() < this.#unknownUntil;
   }
 
   /** @throws KilnError */

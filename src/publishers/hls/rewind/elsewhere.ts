@@ -24,14 +24,20 @@ const LIST = definePeerCall(
 /** Gets a file of a run. */
 const FILE = definePeerCall('kept-file', Type.Object({ ...Run, file: Type.String() }), Type.Null());
 
-/** Segments of a run that another node has on its disk. */
-export interface Elsewhere {
-  /** By the file name of the media playlist, oldest first. */
-  readonly lists: ReadonlyMap<string, readonly PastSegment[]>;
+/** A node that has segments of a run on its disk. */
+export interface Holder {
   /** Whether the node can still be asked. */
   isThere(): boolean;
   /** @throws KilnError */
   read(name: string): Promise<Buffer>;
+}
+
+/** Segments of a run that another node has on its disk. */
+export interface Elsewhere extends Holder {
+  /** By the file name of the media playlist, oldest first. */
+  readonly lists: ReadonlyMap<string, readonly PastSegment[]>;
+  /** The node, without the segments. */
+  readonly holder: Holder;
 }
 
 /** Finds the segments of a run that other nodes have. Never rejects: nodes that do not answer in time have none. */
@@ -46,8 +52,7 @@ export function findElsewhere(calls: PeerCalls, cluster: Pick<Cluster, 'self' | 
         const current = () => there().find(({ id }) => id === node.id);
         try {
           const { answer, bytes } = await calls.callForBytes(node, named(LIST, kind), asked, LIST_TIMEOUT_MS);
-          return {
-            lists: await toLists(answer, bytes),
+          const holder: Holder = {
             isThere: () => current() !== undefined,
             read: async (file) => {
               const now = current();
@@ -55,6 +60,7 @@ export function findElsewhere(calls: PeerCalls, cluster: Pick<Cluster, 'self' | 
               return (await calls.callForBytes(now, named(FILE, kind), { ...asked, file }, READ_TIMEOUT_MS)).bytes;
             },
           };
+          return { ...holder, holder, lists: await toLists(answer, bytes) };
         } catch (error) {
           if (!(error instanceof KilnError)) throw error;
           return undefined;
@@ -81,7 +87,7 @@ export function answerElsewhere(
   };
   calls.answerBytes(named(LIST, kind), async (asked) => {
     const journals: { readonly name: string; readonly lines: Buffer }[] = [];
-    for (const [name, segments] of await found(asked).load())
+    for (const [name, segments] of await found(asked).load(ignored))
       journals.push({ name, lines: Buffer.from(segments.map((segment) => journalLine(segment)).join('')) });
     return {
       answer: { lists: journals.map(({ name, lines }) => ({ name, bytes: lines.length })) },
@@ -96,6 +102,9 @@ export function answerElsewhere(
     return { answer: null, bytes };
   });
 }
+
+/** Journals that cannot be read have no segments for other nodes. */
+function ignored(): void {}
 
 /** Names a call for one kind of HLS. */
 function named<C extends PeerCall>(call: C, kind: string): C {

@@ -1,6 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 
+/** Somewhat more than the longest segment that can be configured. */
+const MAX_SECONDS = 4000;
 const FileName = Type.String({ pattern: '^[a-z]+_[A-Za-z0-9_]+\\.(m4s|ts)$', maxLength: 200 });
 
 /** A complete segment of a media playlist, as `FollowedSegment` describes it, whose media is kept elsewhere. */
@@ -10,7 +12,7 @@ export const PastSegment = Type.Object({
   /** Media sequence number. */
   msn: Type.Integer({ minimum: 0, maximum: 1e14 }),
   /** Seconds. */
-  duration: Type.Number({ minimum: 0, maximum: 1e6 }),
+  duration: Type.Number({ minimum: 0, maximum: MAX_SECONDS }),
   /** First presentation time, in milliseconds since the epoch. */
   wallClock: Type.Number({ minimum: 0, maximum: 8e15 }),
   discontinuity: Type.Boolean(),

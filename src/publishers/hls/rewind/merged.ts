@@ -1,4 +1,4 @@
-import type { Elsewhere } from './elsewhere.ts';
+import type { Elsewhere, Holder } from './elsewhere.ts';
 import type { PastSegment } from './journal.ts';
 
 /** Segments of a media playlist whose media another node has: numbers that follow each other. */
@@ -8,7 +8,7 @@ export interface Held {
   readonly from: number;
   /** Number after the last one. */
   readonly to: number;
-  readonly node: Elsewhere;
+  readonly node: Holder;
 }
 
 /**
@@ -21,13 +21,13 @@ export function merged(
   others: readonly Elsewhere[],
   list: string,
 ): { readonly segments: readonly PastSegment[]; readonly held: readonly Held[] } {
-  const best = new Map<number, { readonly segment: PastSegment; readonly node: Elsewhere | undefined }>();
-  const take = (segment: PastSegment, node: Elsewhere | undefined): void => {
+  const best = new Map<number, { readonly segment: PastSegment; readonly node: Holder | undefined }>();
+  const take = (segment: PastSegment, node: Holder | undefined): void => {
     const known = best.get(segment.msn);
     if (known === undefined || (known.segment.gap && !segment.gap)) best.set(segment.msn, { segment, node });
   };
   for (const segment of own) take(segment, undefined);
-  for (const node of others) for (const segment of node.lists.get(list) ?? []) take(segment, node);
+  for (const node of others) for (const segment of node.lists.get(list) ?? []) take(segment, node.holder);
   const sorted = [...best.values()].sort((one, other) => one.segment.msn - other.segment.msn);
   const held: Held[] = [];
   for (const { segment, node } of sorted) {

@@ -1,13 +1,12 @@
 import type { TextPiece } from '../answer/text.ts';
 import type { PastSegment } from './journal.ts';
+import { nameOf, numberedName } from './numbered-name.ts';
 import { PastBlock } from './past-block.ts';
 
 /** Lines other than date ranges. */
 const NO_RANGE = /^(?!#EXT-X-DATERANGE:).*\n/gm;
-/** A hole of more segments than this begins the list anew. */
-const MAX_HOLE = 10_000;
-/** File name up to the media sequence number, the number, and the rest. */
-const NUMBERED = /^([a-z]+_[^_]+_)(\d+)(_.*)$/;
+/** Segments in holes; with more, the list begins anew. */
+const MAX_MISSING = 10_000;
 
 /**
  * Complete segments of one media playlist, as far back as players may rewind. Media sequence numbers have no holes:
@@ -22,6 +21,8 @@ export class PastList {
   #next = 0;
   /** Date ranges in front of segments, oldest first: there are few. */
   #ranges: { readonly msn: number; readonly lines: string }[] = [];
+  /** Segments in holes so far. */
+  #missingCount = 0;
   #changes = 0;
   #hasIFrames = false;
   #seconds = 0;
@@ -72,7 +73,9 @@ export class PastList {
   add(segment: PastSegment): boolean {
     const { msn } = segment;
     if (!this.empty && msn < this.#next) return false;
-    if (this.empty || msn - this.#next > MAX_HOLE) {
+    this.#missingCount += this.empty ? 0 : msn - this.#next;
+    if (this.empty || this.#missingCount > MAX_MISSING) {
+      this.#missingCount = 0;
       this.#blocks = [];
       this.#ranges = [];
       this.#first = this.#next = msn;
@@ -96,6 +99,14 @@ export class PastList {
     if (!this.has(msn)) return;
     this.#blockOf(msn).markGap(msn);
     this.#changes++;
+  }
+
+  /** Lists all segments of an initialization as gaps, since that is not there. */
+  markGapsOf(init: string): void {
+    for (const block of this.#blocks) {
+      if (block.init !== init) continue;
+      for (let msn = Math.max(block.first, this.#first); msn < block.next; msn++) this.markGap(msn);
+    }
   }
 
   /** Whether a segment is listed and has media. */
@@ -220,12 +231,12 @@ export class PastList {
     const duration = block.duration(last);
     const end = this.end(last);
     return {
-      name: name.replace(NUMBERED, `$1${msn}$3`),
+      name: nameOf(numberedName(name)?.shape ?? name, msn),
       msn,
       duration,
       wallClock: Math.min(end, wallClock),
       discontinuity: false,
-      discontinuitySequence: block.discontinuitySequence(last),
+      discontinuitySequence: this.discontinuitiesTo(last),
       gap: true,
       breaks: '',
       ...(block.init !== undefined && { init: { name: block.init } }),

@@ -1,6 +1,6 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { Disks, type Disk } from '../../../core/disks.ts';
 import { kilnError } from '../../../errors.ts';
-import { unless } from '../../../lib/files/unless.ts';
 import type { FaultLog, Logger } from '../../../log/log.ts';
 import type { ChunklistForm } from '../../../packaging/playlist.ts';
 import type { PastCounts } from '../answer/counts.ts';
@@ -8,11 +8,13 @@ import type { MediaCache } from '../answer/media-cache.ts';
 import type { Media } from '../answer/played-stream.ts';
 import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
-import type { Elsewhere } from './elsewhere.ts';
+import type { Elsewhere, Holder } from './elsewhere.ts';
 import { merged, type Held } from './merged.ts';
 import { iFrameList } from './i-frame-list.ts';
+import type { PastSegment } from './journal.ts';
 import type { RunFiles } from './run-files.ts';
-import { numberedName, Shelf } from './shelf.ts';
+import { numberedName } from './numbered-name.ts';
+import { Shelf } from './shelf.ts';
 import { withPast } from './with-past.ts';
 
 export interface RewindOptions {
@@ -39,6 +41,8 @@ const GRACE_MS = 60_000;
 /** Time after which a node that is away counts as gone: it may be restarting. */
 const AWAY_MS = 30_000;
 const FREE_CHECK_MS = 5000;
+/** Segments that are listed in one turn while the past is loaded. */
+const SEGMENTS_PER_TURN = 500;
 /** Segments that leave early for each new one while the disk has too little room. */
 const EARLY = 2;
 
@@ -61,7 +65,9 @@ export class Rewind implements Follower {
   /** Segments that other nodes have on their disks. */
   #elsewhere: readonly Held[] = [];
   /** Since when such nodes are away, by the monotonic clock. */
-  readonly #awaySince = new Map<Elsewhere, number>();
+  readonly #awaySince = new Map<Holder, number>();
+  /** Segments that are being read, by name. */
+  readonly #reading = new Map<string, Promise<readonly Buffer[] | undefined>>();
   /** Complete segments that are not on the disk yet, by name. */
   readonly #unwritten = new Map<string, FollowedSegment>();
   /** Files that have left their playlist, oldest first, and until when they are kept, by the monotonic clock. */
@@ -188,31 +194,44 @@ export class Rewind implements Follower {
   /** Never rejects. */
   async #load(): Promise<void> {
     const { files, elsewhere } = this.#options;
-    try {
-      const [own, others] = await Promise.all([files.load(), elsewhere()]);
-      const lists = new Set([own, ...others.map((node) => node.lists)].flatMap((each) => [...each.keys()]));
-      for (const list of lists) {
-        const { segments, held } = merged(own.get(list) ?? [], others, list);
-        for (const segment of segments) this.#shelfOf(list, segment.name)?.add(segment);
-        this.#elsewhere = [...this.#elsewhere, ...held];
+    const onFault = (error: unknown): void => this.#fault(error);
+    const none: ReadonlyMap<string, readonly PastSegment[]> = new Map();
+    const [own, others] = await Promise.all([
+      files.load(onFault).catch((error: unknown) => (onFault(error), none)),
+      elsewhere(),
+    ]);
+    const lists = new Set([own, ...others.map((node) => node.lists)].flatMap((each) => [...each.keys()]));
+    for (const list of lists) {
+      const { segments, held } = merged(own.get(list) ?? [], others, list);
+      for (const [index, segment] of segments.entries()) {
+        this.#shelfOf(list, segment.name)?.add(segment);
+        if (index % SEGMENTS_PER_TURN === 0) await turn();
       }
-      for (const shelf of this.#shelves.values()) {
-        this.#trim(shelf);
-        for (const init of shelf.past.inits) this.#putInit(init, await this.#findInit(init, others));
+      this.#elsewhere = [...this.#elsewhere, ...held];
+    }
+    for (const shelf of this.#shelves.values()) {
+      this.#trim(shelf);
+      for (const init of shelf.past.inits) {
+        const data = await this.#findInit(init, others);
+        if (data === undefined) shelf.past.markGapsOf(init);
+        else this.#putInit(init, data);
       }
-    } catch (error) {
-      this.#fault(error);
     }
   }
 
-  /** Reads an initialization from this node, or else from another one, and keeps it here. @throws errors of the system, KilnError */
-  async #findInit(name: string, others: readonly Elsewhere[]): Promise<Buffer> {
+  /** Reads an initialization from this node, or else from another one, and keeps it here; undefined where no node has it. */
+  async #findInit(name: string, others: readonly Elsewhere[]): Promise<Buffer | undefined> {
     const { files } = this.#options;
-    const own = await files.read(name).catch(unless('ENOENT'));
-    if (own !== undefined) return own;
-    const found = await Promise.any(others.map((node) => node.read(name)));
-    await files.write(name, [found]);
-    return found;
+    for (const holder of [files, ...others]) {
+      try {
+        const data = await holder.read(name);
+        if (holder !== files) this.#do(() => files.write(name, [data]));
+        return data;
+      } catch (error) {
+        if (!isGone(error)) this.#fault(error);
+      }
+    }
+    return undefined;
   }
 
   #shelfOf(list: string, segment: string): Shelf | undefined {
@@ -274,8 +293,9 @@ export class Rewind implements Follower {
     }
     const before = Math.min(shelf.past.first + EARLY, msn);
     const leaving = [...this.#leaving.splice(0).map(({ name }) => name), ...shelf.drop(before)];
-    for (const name of leaving) await files.remove(name);
-    return leaving.length > 0;
+    let removed = 0;
+    for (const name of leaving) if (await files.remove(name)) removed++;
+    return removed > 0;
   }
 
   #trim(shelf: Shelf): void {
@@ -291,7 +311,7 @@ export class Rewind implements Follower {
     for (const name of shelf.trim(maxSeconds)) this.#leaving.push({ name, until: now + GRACE_MS });
     while (this.#leaving[0] !== undefined && this.#leaving[0].until <= now) {
       const { name } = this.#leaving.shift() as { readonly name: string };
-      this.#do(() => files.remove(name));
+      this.#do(async () => void (await files.remove(name)));
     }
     if (files.hasOldJournals(shelf.name, shelf.past.first))
       this.#do(() => files.removeJournals(shelf.name, shelf.past.first));
@@ -302,6 +322,7 @@ export class Rewind implements Follower {
   /** Lists as gaps what nodes had that have been away for long. @param now by the monotonic clock */
   #leaveNodes(now: number): void {
     this.#elsewhere = this.#elsewhere.filter((held) => {
+      if (held.to <= (this.#shelves.get(held.list)?.past.first ?? 0)) return false;
       if (held.node.isThere()) this.#awaySince.delete(held.node);
       else if (!this.#awaySince.has(held.node)) this.#awaySince.set(held.node, now);
       if (now - (this.#awaySince.get(held.node) ?? now) < AWAY_MS) return true;
@@ -319,7 +340,7 @@ export class Rewind implements Follower {
     for (const name of this.#inits.keys()) {
       if (used.has(name)) continue;
       this.#inits.delete(name);
-      this.#do(() => this.#options.files.remove(name));
+      this.#do(async () => void (await this.#options.files.remove(name)));
     }
   }
 
@@ -344,16 +365,25 @@ export class Rewind implements Follower {
     return body;
   }
 
-  /** Reads a segment; undefined where it is gone. Never rejects. */
-  async #read(shelf: Shelf, msn: number): Promise<readonly Buffer[] | undefined> {
+  /** Reads a segment, once for all that ask at the time; undefined where it is not to be had. Never rejects. */
+  #read(shelf: Shelf, msn: number): Promise<readonly Buffer[] | undefined> {
     const name = shelf.nameOf(msn);
+    const under = this.#reading.get(name);
+    if (under !== undefined) return under;
+    const reading = this.#readAnew(shelf, msn, name).finally(() => this.#reading.delete(name));
+    this.#reading.set(name, reading);
+    return reading;
+  }
+
+  async #readAnew(shelf: Shelf, msn: number, name: string): Promise<readonly Buffer[] | undefined> {
     const { node } = this.#elsewhere.find(({ list, from, to }) => list === shelf.name && from <= msn && msn < to) ?? {};
     try {
       const waiting = this.#unwritten.get(name);
       return waiting === undefined ? [await (node ?? this.#options.files).read(name)] : await waiting.body();
     } catch (error) {
-      // another node may be there again soon
-      if (node === undefined) this.#lose(shelf, msn, (error as Error).message);
+      // another node, or a disk that has failed, may be there again soon
+      if (isGone(error)) this.#lose(shelf, msn, (error as Error).message);
+      else this.#fault(error);
       return undefined;
     }
   }
@@ -366,6 +396,12 @@ export class Rewind implements Follower {
   #fault(error: unknown): void {
     this.#options.faults.count(`HLS: the folder for players that rewind: ${(error as Error).message}`);
   }
+}
+
+/** Whether a file is not there for good: not only for want of memory, descriptors, or an answer. */
+function isGone(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' || code === 'ELOOP';
 }
 
 /** A segment that is read from the disk when it is requested. */

@@ -1,5 +1,6 @@
-import { appendFile, mkdir, open, readdir, rmdir, stat, statfs, unlink } from 'node:fs/promises';
+import { lstat, mkdir, open, readdir, rmdir, stat, statfs, unlink } from 'node:fs/promises';
 import { constants } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../../lib/files/paths.ts';
 import { unless } from '../../../lib/files/unless.ts';
@@ -12,9 +13,12 @@ export const FILE_NAME = /^[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)$/;
 const JOURNAL = /^([a-z]+_[A-Za-z0-9_]+\.m3u8)\.(\d{1,15})\.journal$/;
 /** Names of the files that this module makes. Others in the folder are not touched. */
 const OWN = /^(?:[a-z]+_[A-Za-z0-9_]+\.(?:m4s|ts)|[a-z]+_[A-Za-z0-9_]+\.m3u8\.\d{1,15}\.journal|tmp_[0-9a-f]{32})$/;
+/** A thousand lines of some hundred bytes, and then some. */
+const MAX_JOURNAL_BYTES = 8 * 1024 * 1024;
+const MAX_MEDIA_BYTES = 512 * 1024 * 1024;
 /** Only this user may read or change the files. */
 export const FOLDER_MODE = 0o700;
-const FILE_MODE = 0o600;
+export const FILE_MODE = 0o600;
 
 /**
  * Files of one run of a stream: segments and initializations by their names, and a journal of each media playlist. The folder is
@@ -35,15 +39,20 @@ export class RunFiles {
 
   /**
    * Reads all journals. Damaged lines, such as the last one before a crash, are left out; segments without a file are gaps.
+   * @param onFault called with the error of a journal that cannot be read
    * @returns segments by the file name of their media playlist, oldest first
    * @throws errors of the system
    */
-  async load(): Promise<ReadonlyMap<string, readonly PastSegment[]>> {
+  async load(onFault: (error: unknown) => void): Promise<ReadonlyMap<string, readonly PastSegment[]>> {
     const names = new Set((await readdir(this.folder).catch(unless('ENOENT'))) ?? []);
     const lists = new Map<string, PastSegment[]>();
     for (const { list, first } of journalsIn(names)) {
       this.#journals.set(list, [...(this.#journals.get(list) ?? []), first]);
-      const stored = readJournal((await this.read(journalName(list, first))).toString());
+      const journal = await this.read(journalName(list, first), MAX_JOURNAL_BYTES).catch(onFault);
+      if (journal === undefined) continue;
+      const stored = readJournal(journal.toString());
+      // each has a thousand segments
+      await turn();
       const segments = lists.get(list) ?? [];
       lists.set(list, segments);
       for (const segment of stored) segments.push({ ...segment, gap: segment.gap || !names.has(segment.name) });
@@ -69,22 +78,40 @@ export class RunFiles {
       this.#current.set(list, segment.msn);
     }
     const path = join(this.folder, journalName(list, this.#current.get(list) as number));
-    await appendFile(path, journalLine(segment), { mode: FILE_MODE });
+    try {
+      await append(path, journalLine(segment));
+    } catch (error) {
+      // it may end in the middle of a line now
+      this.#current.delete(list);
+      throw error;
+    }
   }
 
-  /** @throws errors of the system, ELOOP for a link among them */
-  async read(name: string): Promise<Buffer> {
-    const file = await open(join(this.folder, name), constants.O_RDONLY | constants.O_NOFOLLOW);
+  /**
+   * @param mostBytes size of a file that is too long
+   * @throws errors of the system, ELOOP for a link among them; Error for anything else that is no file, or too long
+   */
+  async read(name: string, mostBytes = MAX_MEDIA_BYTES): Promise<Buffer> {
+    const path = join(this.folder, name);
+    const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
+      const facts = await file.stat();
+      if (!facts.isFile() || facts.size > mostBytes) throw new Error(`no file of this server: ${path}`);
       return await file.readFile();
     } finally {
       await file.close();
     }
   }
 
-  /** Idempotent. @throws errors of the system */
-  async remove(name: string): Promise<void> {
-    await unlink(join(this.folder, name)).catch(unless('ENOENT'));
+  /** Idempotent. @returns whether there was such a file @throws errors of the system */
+  async remove(name: string): Promise<boolean> {
+    try {
+      await unlink(join(this.folder, name));
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      return false;
+    }
   }
 
   /** Whether there are journals that name only segments before a number. */
@@ -121,6 +148,7 @@ export class RunFiles {
   async #make(): Promise<void> {
     if (this.#isMade) return;
     await mkdir(this.folder, { recursive: true, mode: FOLDER_MODE });
+    if (!(await lstat(this.folder)).isDirectory()) throw new Error(`no folder of this server: ${this.folder}`);
     this.#isMade = true;
   }
 }
@@ -133,6 +161,18 @@ async function writeNew(path: string, body: readonly Buffer[]): Promise<void> {
     const { bytesWritten } = length === 0 ? { bytesWritten: 0 } : await file.writev(body);
     // such as on a disk that is full, which then says so
     if (bytesWritten < length) await file.writeFile(Buffer.concat(body).subarray(bytesWritten));
+  } finally {
+    await file.close();
+  }
+}
+
+/** Adds a line to a file, which is no link. @throws errors of the system */
+async function append(path: string, line: string): Promise<void> {
+  const flags =
+    constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+  const file = await open(path, flags, FILE_MODE);
+  try {
+    await file.writeFile(line);
   } finally {
     await file.close();
   }

@@ -1,27 +1,12 @@
 import { PastList } from './past-list.ts';
 import type { PastSegment } from './journal.ts';
+import { nameOf } from './numbered-name.ts';
 
 /** Target durations that a playlist keeps at least when a segment leaves it (RFC 8216 6.2.2). */
 const LEAST_TARGETS = 3;
 /** File names of media playlists, and of those of their I-frames. */
 const LIST = /^chunklist_/;
 const I_FRAMES = /^iframes_/;
-/** File name up to the media sequence number, the number, and the rest. */
-const NUMBERED = /^([a-z]+_[^_]+_)(\d{1,15})(_.*)$/;
-
-/** Numbers in the file names of segments: those of one media playlist differ in nothing else. */
-export interface NumberedName {
-  /** The name without its number. */
-  readonly shape: string;
-  readonly msn: number;
-}
-
-/** Splits the file name of a segment; undefined for any other name. */
-export function numberedName(name: string): NumberedName | undefined {
-  const [, before, msn, after] = NUMBERED.exec(name) ?? [];
-  return msn === undefined ? undefined : { shape: `${before}*${after}`, msn: Number(msn) };
-}
-
 /** File name of the playlist of I-frames of a media playlist. */
 export function iFramesOf(list: string): string {
   return list.replace(LIST, 'iframes_');
@@ -48,7 +33,7 @@ export class Shelf {
 
   /** File name of a segment. */
   nameOf(msn: number): string {
-    return this.shape.replace('*', String(msn));
+    return nameOf(this.shape, msn);
   }
 
   /** Segments from a number on. @param most limit of their number */

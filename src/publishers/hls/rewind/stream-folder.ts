@@ -1,12 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { replaceFile } from '../../../lib/files/paths.ts';
 import { unless } from '../../../lib/files/unless.ts';
 import { nameHash } from '../answer/names.ts';
-import { FOLDER_MODE, removeEmpty, RunFiles } from './run-files.ts';
+import { FILE_MODE, FOLDER_MODE, removeEmpty, RunFiles } from './run-files.ts';
 
 const STATE = 'state.json';
+const MAX_STATE_BYTES = 64 * 1024;
 /** Longest name as it is: encoded ones may be longer than file systems allow. */
 const MAX_NAME = 120;
 const RUN = /^[A-Za-z0-9]{1,16}$/;
@@ -32,10 +33,18 @@ export class StreamFolder {
     return new RunFiles(join(this.#path, key));
   }
 
-  /** Saved state; undefined where there is none, or a damaged one. @throws errors of the system */
+  /** Saved state; undefined where there is none, or a damaged one. @throws errors of the system; Error for what is no small file */
   readState(): unknown {
+    const path = join(this.#path, STATE);
     try {
-      return JSON.parse(readFileSync(join(this.#path, STATE), 'utf8'));
+      const file = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      try {
+        const facts = fstatSync(file);
+        if (!facts.isFile() || facts.size > MAX_STATE_BYTES) throw new Error(`no file of this server: ${path}`);
+        return JSON.parse(readFileSync(file, 'utf8'));
+      } finally {
+        closeSync(file);
+      }
     } catch (error) {
       if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
       throw error;
@@ -46,7 +55,7 @@ export class StreamFolder {
   async writeState(state: object): Promise<void> {
     await mkdir(this.#path, { recursive: true, mode: FOLDER_MODE });
     await replaceFile(join(this.#path, STATE), (temporary) =>
-      writeFile(temporary, JSON.stringify(state), { flag: 'wx' }),
+      writeFile(temporary, JSON.stringify(state), { flag: 'wx', mode: FILE_MODE }),
     );
   }
 }
@@ -54,22 +63,25 @@ export class StreamFolder {
 /**
  * Removes the runs of all streams of an application that did not change for a time, and then the folders that are empty.
  * @param root as of `StreamFolder`
+ * @param openRun finds the run of a stream that is packaged here, by the name of its folder: that one stays
  * @throws errors of the system
  */
 export async function sweepRuns(
   root: string,
   { vhost, app, kind }: Omit<StreamNames, 'stream'>,
   olderThanMs: number,
+  openRun: (folder: string) => string | undefined,
 ): Promise<void> {
   const application = join(root, folderName(vhost), folderName(app));
   for (const stream of await foldersIn(application)) {
+    const open = openRun(stream);
     const folder = join(application, stream, folderName(kind));
     for (const key of await foldersIn(folder)) {
       const run = new RunFiles(join(folder, key));
-      const changedAt = RUN.test(key) ? await run.changedAt() : undefined;
+      const changedAt = RUN.test(key) && key !== open ? await run.changedAt() : undefined;
       if (changedAt !== undefined && Date.now() - changedAt > olderThanMs) await run.removeAll();
     }
-    if ((await foldersIn(folder)).length > 0) continue;
+    if (open !== undefined || (await foldersIn(folder)).length > 0) continue;
     await unlink(join(folder, STATE)).catch(unless('ENOENT'));
     await removeEmpty(folder);
     await removeEmpty(join(application, stream));
@@ -82,8 +94,8 @@ async function foldersIn(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
-/** Name of a folder: any name that a stream can have, without those that mean another folder. */
-function folderName(name: string): string {
+/** Name of a folder for any name that a stream can have, without those that mean another folder. */
+export function folderName(name: string): string {
   const encoded = encodeURIComponent(name).replace(/^\.+$/, (dots) => '%2E'.repeat(dots.length));
   return encoded.length <= MAX_NAME ? encoded : `${encoded.slice(0, MAX_NAME).replace(/%.?$/, '')}-${nameHash(name)}`;
 }

@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -8,6 +8,7 @@ import { MediaCache } from '../../../../../src/publishers/hls/answer/media-cache
 import type { Media } from '../../../../../src/publishers/hls/answer/played-stream.ts';
 import type { FollowedSegment } from '../../../../../src/publishers/hls/answer/segment-followers.ts';
 import { Text } from '../../../../../src/publishers/hls/answer/text.ts';
+import { journalLine, readJournal } from '../../../../../src/publishers/hls/rewind/journal.ts';
 import { Rewind, type RewindOptions } from '../../../../../src/publishers/hls/rewind/rewind.ts';
 import { RunFiles } from '../../../../../src/publishers/hls/rewind/run-files.ts';
 
@@ -279,4 +280,89 @@ test('all segments are read in order, with those that come meanwhile, and lost o
     `${nameOf(2)} media of 2 init`,
     `${nameOf(3)} media of 3 init`,
   ]);
+});
+
+test('a journal that is a link, and an initialization that is gone, cost their own segments only', async (t) => {
+  const folder = await temporary(t);
+  const sound = (msn: number): FollowedSegment =>
+    segment(msn, {
+      list: 'chunklist_1_audio_abcdefgh_llhls.m3u8',
+      name: `seg_1_${msn}_audio_abcdefgh_llhls.m4s`,
+      init: { name: 'init_1_audio_abcdefgh_llhls.m4s', data: Buffer.from('sound') },
+    });
+  const first = await open(t, folder);
+  for (const msn of [0, 1]) {
+    first.rewind.segment(segment(msn));
+    first.rewind.segment(sound(msn));
+  }
+  await first.rewind.close();
+  const outside = join(folder, '../outside');
+  await writeFile(outside, '');
+  await symlink(outside, join(folder, `${LIST}.2.journal`));
+  await unlink(join(folder, 'init_1_audio_abcdefgh_llhls.m4s'));
+  const { rewind, written, faults } = await open(t, folder);
+  t.deepEqual(listed(rewind, 2), there(0, 1));
+  t.is(rewind.media('seg_1_0_audio_abcdefgh_llhls.m4s'), undefined);
+  t.regex(faults.latest ?? '', /ELOOP/);
+  rewind.segment(segment(2));
+  await written();
+  t.is(await readFile(outside, 'utf8'), '');
+});
+
+test('after a line that was cut off a new journal begins', async (t) => {
+  const folder = await temporary(t);
+  const files = new RunFiles(folder);
+  for (const name of [INIT, nameOf(0), nameOf(2)]) await files.write(name, [Buffer.from('media')]);
+  await files.note(LIST, segment(0));
+  await appendFile(join(folder, `${LIST}.0.journal`), '{"name":"seg_0_1');
+  const again = new RunFiles(folder);
+  await again.load(() => t.fail());
+  await again.note(LIST, segment(2));
+  const { rewind } = await open(t, folder);
+  t.deepEqual(listed(rewind, 3), [...there(0), { msn: 1, gap: true }, ...there(2)]);
+});
+
+test('a journal with far too many holes begins the list anew, again and again', async (t) => {
+  const folder = await temporary(t);
+  await mkdir(folder);
+  const lines = Array.from({ length: 100 }, (_, index) => journalLine(segment(index * 9000)));
+  await writeFile(join(folder, `${LIST}.0.journal`), lines.join(''));
+  const { rewind } = await open(t, folder);
+  t.true(listed(rewind, 100 * 9000).length <= 10_002);
+});
+
+test('many who ask for one segment cause one read', async (t) => {
+  const folder = await temporary(t);
+  const first = await open(t, folder);
+  first.rewind.segment(segment(0));
+  await first.rewind.close();
+  let reads = 0;
+  const files = new RunFiles(folder);
+  const read = files.read.bind(files);
+  files.read = (name, most) => {
+    if (name === nameOf(0)) reads++;
+    return read(name, most);
+  };
+  const { rewind } = await open(t, folder, { files });
+  const bodies = await Promise.all(Array.from({ length: 50 }, () => mediaOf(rewind, nameOf(0))));
+  t.deepEqual(new Set(bodies), new Set(['media of 0']));
+  t.is(reads, 1);
+});
+
+test('segments of other nodes are listed, read there, and gone with their node', async (t) => {
+  const folder = await temporary(t);
+  const holder = {
+    isThere: () => true,
+    read: (name: string) => Promise.resolve(Buffer.from(`elsewhere: ${name}`)),
+  };
+  const plain = [0, 1, 2].map((msn) => readJournal(journalLine(segment(msn)))).flat();
+  const elsewhere = () => Promise.resolve([{ ...holder, holder, lists: new Map([[LIST, plain]]) }]);
+  const { rewind, written } = await open(t, folder, { elsewhere });
+  t.deepEqual(listed(rewind, 3), there(0, 1, 2));
+  t.is(await mediaOf(rewind, nameOf(1)), `elsewhere: ${nameOf(1)}`);
+  t.is(await mediaOf(rewind, INIT), `elsewhere: ${INIT}`);
+  rewind.segment(segment(3));
+  await written();
+  t.is(await readFile(join(folder, INIT), 'utf8'), `elsewhere: ${INIT}`);
+  t.is(await mediaOf(rewind, nameOf(3)), 'media of 3');
 });

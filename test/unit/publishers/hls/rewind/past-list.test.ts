@@ -179,3 +179,15 @@ test('the lines of segments keep no memory but their own', (t) => {
   const [, lines] = list.pieces(0, 20);
   t.is(lines?.plain.buffer.byteLength, lines?.plain.length);
 });
+
+test('a hole after a discontinuity counts it', (t) => {
+  const list = listOf([
+    segment(10, { discontinuity: true, discontinuitySequence: 3 }),
+    segment(12, { discontinuitySequence: 4 }),
+  ]);
+  t.deepEqual(
+    [10, 11, 12].map((msn) => list.discontinuitySequence(msn)),
+    [3, 4, 4],
+  );
+  t.is(text(list, 10, 13).split('EXT-X-DISCONTINUITY').length, 2);
+});
