@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { signUrl } from '../../src/access/policy/sign.ts';
 import { launchBrowser } from '../support/hls/browser.ts';
 import { publishPattern } from '../support/media/ffmpeg.ts';
+import { PlaylistHistory } from '../support/hls/playlist-history.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
 import { Kiln } from '../support/server/kiln.ts';
 import { until } from '../support/time/until.ts';
@@ -337,4 +338,48 @@ test('hls.js shows pictures of earlier moments beside the stream that plays', as
   }
   t.is(seen.size, 3);
   t.deepEqual(await page.evaluate('errors'), []);
+});
+
+test('playlists that reach back over the death of the server break no rule of HLS', async (t) => {
+  const kiln = await start(t, await temporary(t));
+  const publish = () => publishPattern(kiln.rtmpUrl('s'), { size: '320x180', rate: 10 });
+  let publisher = publish();
+  t.teardown(() => publisher.stop());
+  const histories = ['/app/s/llhls.m3u8', '/app/s/ts:playlist.m3u8'].map((path) => {
+    const master = kiln.httpUrl(path);
+    let lists: string[] = [];
+    const nameOf = (url: string): string => new URL(url).pathname.split('/').at(-1) ?? '';
+    /** Sessions are others after the restart. */
+    const get = async (url: string): Promise<string | undefined> => {
+      const now = lists.find((list) => nameOf(list) === nameOf(url)) ?? url;
+      const answer = await fetch(now + new URL(url).search).catch(() => undefined);
+      if (answer?.status !== 200) return undefined;
+      const body = await answer.text();
+      if (url === master) lists = urisOf(body, master);
+      return body;
+    };
+    return { list: () => lists[0], history: new PlaylistHistory(get, master) };
+  });
+  const watch = (isEnough: (list: string) => boolean) =>
+    Promise.all(
+      histories.map(({ list, history }) =>
+        until('enough of the playlist', async () => {
+          await history.look();
+          const url = list();
+          return url !== undefined && isEnough(await text(url));
+        }),
+      ),
+    );
+  await watch((list) => numbersIn(list).length >= 8);
+  await kiln.restart({});
+  await publisher.stop();
+  publisher = publish();
+  await watch((list) => /#EXT-X-DISCONTINUITY\n(.*\n)*.*seg_(.*\n)*.*seg_(.*\n)*.*seg_/.test(list));
+  for (const { history } of histories) {
+    t.true(history.size > 5);
+    // gaps are as long as segments, and may be more than there was time for before the server was back; in MPEG-TS, whose playlists are of
+    // version 3, older players get an error for the file of a gap
+    const broken = history.broken(['dates-overlap']).filter((one) => !one.includes('EXT-X-VERSION needs to be 8'));
+    t.deepEqual(broken, []);
+  }
 });
