@@ -1,6 +1,7 @@
 import type { HlsPublisherConfig } from '../../../config/model.ts';
 import type { Application } from '../../../core/application.ts';
 import type { OutputStream } from '../../../core/output-stream.ts';
+import { listOfIFrames } from '../rewind/shelf.ts';
 import { wildcard } from '../../../lib/wildcard.ts';
 import { within } from '../../../lib/within.ts';
 import { KilnError, kilnError } from '../../../errors.ts';
@@ -48,6 +49,8 @@ interface Entry {
   readonly dump: Dump;
 }
 
+/** Playlists of I-frames are not dumped. */
+const I_FRAME_STREAM = /^#EXT-X-I-FRAME-STREAM-INF:.*\n/gm;
 const EXTENSION = '.m3u8';
 /** Longest wait of a stop for the disk. */
 const STOP_MS = 5000;
@@ -206,12 +209,14 @@ export class StreamDumps {
       const lists: string[] = [];
       const note = (uri: string): string => {
         const [list = ''] = uri.split('?', 1);
-        lists.push(list);
+        if (listOfIFrames(list) === undefined) lists.push(list);
         return list;
       };
       try {
         const text = of.master(playlist, output(), note);
-        return text === undefined ? [] : [{ file: `${fileName}${EXTENSION}`, text, lists }];
+        return text === undefined
+          ? []
+          : [{ file: `${fileName}${EXTENSION}`, text: text.replaceAll(I_FRAME_STREAM, ''), lists }];
       } catch (error) {
         // this kind of HLS can play none of its renditions
         if (error instanceof KilnError && error.code === 'fileNotFound') return [];
