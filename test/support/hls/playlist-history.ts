@@ -17,6 +17,8 @@ interface Child {
   readonly uri: string;
   readonly url: string;
   readonly full: string[];
+  /** When it was last had, in milliseconds since the epoch. */
+  hadAt: number;
   /** As a player that asks for delta updates where it can. */
   readonly updates: string[];
   /** As a player that knows complete segments only. */
@@ -46,12 +48,14 @@ export class PlaylistHistory {
       // the session differs with each multivariant playlist
       const name = nameOf(uri);
       const url = inPlace(uri, this.#master);
-      if (!this.#children.has(name)) this.#children.set(name, { uri, url, full: [], updates: [], legacy: [] });
+      if (!this.#children.has(name))
+        this.#children.set(name, { uri, url, full: [], hadAt: 0, updates: [], legacy: [] });
     }
     for (const child of this.#children.values()) await this.#reload(child);
   }
 
-  async #reload({ url, full, updates, legacy }: Child): Promise<void> {
+  async #reload(child: Child): Promise<void> {
+    const { url, full, updates, legacy } = child;
     const mark = url.includes('?') ? '&' : '?';
     const before = full.at(-1);
     const now = await this.#fetch(url);
@@ -61,9 +65,13 @@ export class PlaylistHistory {
     const delta = await this.#fetch(`${url}${mark}_HLS_skip=YES`);
     const old = await this.#fetch(`${url}${mark}_HLS_legacy=YES`);
     const isSame = (await this.#fetch(url)) === now;
-    if (delta !== undefined) updates.push(before === undefined ? now : delta);
+    // a player does not ask for an update of what is older than half the skip boundary (6.3.7)
+    const isRecent = Date.now() - child.hadAt < (skipBoundaryOf(now) / 2) * 1000;
+    child.hadAt = Date.now();
+    if (delta !== undefined) updates.push(before === undefined || !isRecent ? now : delta);
     if (old !== undefined) legacy.push(old);
-    if (isSame && before !== undefined && delta !== undefined) this.#deltas.push(...checkDelta(before, delta, now));
+    if (isSame && isRecent && before !== undefined && delta !== undefined)
+      this.#deltas.push(...checkDelta(before, delta, now));
   }
 
   /** Looks again and again until every media playlist has ended. @throws Error of `fetch` */
@@ -100,6 +108,11 @@ export class PlaylistHistory {
       ...new Set([...masters, ...children.flatMap(({ full }) => full)].flatMap(secondOpinion)),
     ];
   }
+}
+
+/** Seconds from the end of a playlist beyond which an update leaves segments out; 0 where there are no updates. */
+function skipBoundaryOf(text: string): number {
+  return Number(/CAN-SKIP-UNTIL=([\d.]+)/.exec(text)?.[1] ?? 0);
 }
 
 /** What hls-parser objects to. */
