@@ -7,7 +7,7 @@ import { launchBrowser } from '../support/hls/browser.ts';
 import type { Kiln } from '../support/server/kiln.ts';
 import { LlhlsPlayer, parseChunklist } from '../support/load/llhls-player.ts';
 import { long } from '../support/runner/long.ts';
-import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { publishScene } from '../support/media/publish-scene.ts';
 import { startNode, usedRedis } from '../support/server/nodes.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
 import { until } from '../support/time/until.ts';
@@ -33,18 +33,6 @@ async function startNodes(t: ExecutionContext, llhls = LLHLS): Promise<Nodes> {
   const redis = await usedRedis(t);
   const start = (id: string): Promise<Kiln> => startNode(t, redis, id, { llhls });
   return Promise.all([start('a'), start('b'), start('c')]);
-}
-
-/** Publishes to a node as soon as that takes it. */
-async function publish(t: ExecutionContext, node: Kiln): Promise<MediaPublisher> {
-  const publisher = await until('the node takes the stream', () =>
-    MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
-      if (/exists|BadName|Denied/i.test(error.message)) return undefined;
-      throw error;
-    }),
-  );
-  t.teardown(() => publisher.close());
-  return publisher;
 }
 
 const master = (node: Kiln, query = '') =>
@@ -119,7 +107,7 @@ test.serial(
   async (t) => {
     const nodes = await startNodes(t);
     const [a, b, c] = nodes;
-    await publish(t, a);
+    await publishScene(t, a, scene);
     const page = await play(t, b);
     const player = await LlhlsPlayer.start({ port: c.ports.http, master: MASTER, hints: true });
     t.teardown(() => player.close());
@@ -159,7 +147,7 @@ long('one player on all nodes is one session; a kicked one is kicked everywhere'
   // a player that is silent for three segments has gone
   const nodes = await startNodes(t, '<SegmentDuration>5</SegmentDuration><ChunkDuration>0.5</ChunkDuration>');
   const [a, b, c] = nodes;
-  await publish(t, a);
+  await publishScene(t, a, scene);
   const [, picture] = await chunklists(b, '?session=bounced');
   const [, staying] = await chunklists(c, '?session=staying');
   const status = async (node: Kiln, path: string) => (await fetch(node.httpUrl(path))).status;
@@ -179,15 +167,15 @@ long('one player on all nodes is one session; a kicked one is kicked everywhere'
 
 long('a publisher that comes back to the same node, or to another: hls.js plays on', async (t) => {
   const [a, b, c] = await startNodes(t);
-  const first = await publish(t, a);
+  const first = await publishScene(t, a, scene);
   const pages = [await play(t, b), await play(t, a)];
   first.client.socket.destroy();
   for (const page of pages) await waitsInVain(page);
-  const second = await publish(t, a);
+  const second = await publishScene(t, a, scene);
   for (const page of pages) await goesOn(t, page);
   second.client.socket.destroy();
   for (const page of pages) await waitsInVain(page);
-  await publish(t, c);
+  await publishScene(t, c, scene);
   for (const page of pages) await goesOn(t, page);
 });
 
@@ -195,7 +183,7 @@ test.serial(
   'the process that has a stream is killed, its publisher goes to another node: hls.js plays on',
   async (t) => {
     const [a, b, c] = await startNodes(t);
-    await publish(t, a);
+    await publishScene(t, a, scene);
     const pages = [await play(t, b), await play(t, b, 'playOven')] as const;
     const [, before] = await chunklists(b);
     // what hls.js then has ends right in front of what nobody knows
@@ -205,7 +193,7 @@ test.serial(
     t.is((await fetch(b.httpUrl(before))).status, 200, 'what is known is told while nobody has the stream');
     t.is((await fetch(b.httpUrl(MASTER))).status, 200);
     for (const page of pages) await waitsInVain(page);
-    await publish(t, c);
+    await publishScene(t, c, scene);
     for (const page of pages) await goesOn(t, page);
     t.is((await fetch(c.httpUrl(before))).status, 200);
   },
@@ -213,7 +201,7 @@ test.serial(
 
 long('players elsewhere of a stream whose process is suspended are answered before they give up', async (t) => {
   const [a, b, c] = await startNodes(t);
-  await publish(t, a);
+  await publishScene(t, a, scene);
   const [, picture] = await chunklists(b);
   const get = (query = '') => fetch(b.httpUrl(picture + query), { signal: AbortSignal.timeout(10_000) });
   const { msn } = parseChunklist(await (await get()).text());
@@ -222,6 +210,6 @@ long('players elsewhere of a stream whose process is suspended are answered befo
   for (let request = 0; request < 5; request++) {
     for (const { status } of await Promise.all([get(), get(`?_HLS_msn=${msn + 1}`)])) t.is(status, 200);
   }
-  await publish(t, c);
+  await publishScene(t, c, scene);
   await until('it goes on', async () => (await (await get()).text()).includes('#EXT-X-DISCONTINUITY\n'));
 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { loopedScene } from '../support/media/looped-scene.ts';
-import { MediaPublisher } from '../support/media/media-publisher.ts';
+import { publishScene } from '../support/media/publish-scene.ts';
 import type { Kiln } from '../support/server/kiln.ts';
 import { startNode, usedRedis } from '../support/server/nodes.ts';
 import { urisOf } from '../support/hls/playlist-uris.ts';
@@ -24,18 +24,6 @@ async function startNodes(t: ExecutionContext, ...ids: readonly string[]): Promi
       return await startNode(t, redis, id, { llhls: `<ChunkDuration>0.5</ChunkDuration>${hls}`, hls });
     }),
   );
-}
-
-/** Publishes to a node as soon as that takes it. */
-async function publish(t: ExecutionContext, node: Kiln): Promise<MediaPublisher> {
-  const publisher = await until('the node takes the stream', () =>
-    MediaPublisher.start(node.ports.rtmp, 'live', [scene]).catch((error: Error) => {
-      if (/exists|BadName|Denied/i.test(error.message)) return undefined;
-      throw error;
-    }),
-  );
-  t.teardown(() => publisher.close());
-  return publisher;
 }
 
 /** URLs of the media playlists of both kinds, as a node names them. */
@@ -72,7 +60,7 @@ async function files(list: string, url: string): Promise<Map<string, Buffer>> {
 
 test('players rewind on every node, to the same bytes', async (t) => {
   const [a, b] = (await startNodes(t, 'a', 'b')) as [Kiln, Kiln];
-  await publish(t, a);
+  await publishScene(t, a, scene);
   const [there, here] = [await listsOf(a), await listsOf(b)];
   t.is(here.length, there.length);
   for (const [index, url] of here.entries()) {
@@ -95,7 +83,7 @@ test('players rewind on every node, to the same bytes', async (t) => {
 
 test('players of any node start at a time that they ask for', async (t) => {
   const [a, b] = (await startNodes(t, 'a', 'b')) as [Kiln, Kiln];
-  await publish(t, a);
+  await publishScene(t, a, scene);
   const [list = ''] = await listsOf(b);
   const text = await playlist(list, (there) => numbersIn(there).length >= 8);
   const [, first = ''] = /^#EXT-X-PROGRAM-DATE-TIME:(.*)$/m.exec(text) ?? [];
@@ -116,14 +104,14 @@ test('players of any node start at a time that they ask for', async (t) => {
 
 test('the next owner of a stream lists what the one before has on its disk', async (t) => {
   const [a, b, c] = (await startNodes(t, 'a', 'b', 'c')) as [Kiln, Kiln, Kiln];
-  const publisher = await publish(t, a);
+  const publisher = await publishScene(t, a, scene);
   const before = new Map<string, Buffer>();
   for (const url of await listsOf(a)) {
     const list = await playlist(url, (text) => numbersIn(text).length >= 6);
     for (const [name, bytes] of await files(list, url)) before.set(name, bytes);
   }
   publisher.close();
-  await publish(t, b);
+  await publishScene(t, b, scene);
   for (const node of [b, c]) {
     for (const url of await listsOf(node)) {
       const list = await playlist(url, (text) => /#EXT-X-DISCONTINUITY\n(.*\n)*.*seg_/.test(text));
@@ -142,12 +130,12 @@ test('the next owner of a stream lists what the one before has on its disk', asy
 
 test('a publisher that comes to another node after more than half a minute continues the playlists', async (t) => {
   const [a, b] = (await startNodes(t, 'a', 'b')) as [Kiln, Kiln];
-  const publisher = await publish(t, a);
+  const publisher = await publishScene(t, a, scene);
   const [list = ''] = await listsOf(a);
   await playlist(list, (text) => numbersIn(text).length >= 5);
   publisher.close();
   await until('the stream is over', async () => (await fetch(a.httpUrl(MASTERS[0] ?? ''))).status === 404);
-  await publish(t, b);
+  await publishScene(t, b, scene);
   for (const url of await listsOf(b)) {
     const text = await playlist(url, (found) => /#EXT-X-DISCONTINUITY\n(.*\n)*.*seg_/.test(found));
     t.regex(text, /^#EXT-X-MEDIA-SEQUENCE:0$/m);

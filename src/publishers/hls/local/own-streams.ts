@@ -149,8 +149,9 @@ export class OwnStreams {
     if (dvr?.enable !== true) return undefined;
     const names = { vhost: application.vhost.name, app: application.name, stream, kind: this.#options.form.kind };
     const root = resolve(dvr.tempStoragePath);
-    this.#sweep(root, application, names, dvr.maxDuration * 1000 + SWEEP_MS);
+    this.#sweep(root, names, dvr.maxDuration * 1000 + SWEEP_MS);
     return {
+      root,
       folder: new StreamFolder(root, names),
       cache: this.#pastMedia,
       counts: this.#options.pastCounts,
@@ -159,15 +160,20 @@ export class OwnStreams {
   }
 
   /** Removes, now and from time to time, what streams of an application have left and no player can go back to any more. */
-  #sweep(root: string, application: Application, names: StreamNames, olderThanMs: number): void {
+  #sweep(root: string, names: StreamNames, olderThanMs: number): void {
     const key = [root, names.vhost, names.app].join(' ');
     const before = this.#sweeps.get(key);
     if (before !== undefined) {
       before.olderThanMs = Math.max(before.olderThanMs, olderThanMs);
       return;
     }
-    const openRun = (folder: string): string | undefined =>
-      [...this.#of(application)].find(([stream]) => folderName(stream) === folder)?.[1].stream.run;
+    const openRun = (folder: string): string | undefined => {
+      for (const [application, streams] of this.#streams) {
+        if (application.name !== names.app || application.vhost.name !== names.vhost) continue;
+        for (const [stream, own] of streams) if (folderName(stream) === folder) return own.stream.run;
+      }
+      return undefined;
+    };
     const sweep = async (): Promise<void> => {
       try {
         await sweepRuns(root, names, sweeping.olderThanMs, openRun);

@@ -43,6 +43,8 @@ const PAST_IDLE_MS = 30_000;
 const LEAST_FREE = '1G';
 
 export interface PastOptions {
+  /** TempStoragePath: streams with the same one share a disk. */
+  readonly root: string;
   readonly folder: StreamFolder;
   /** For segments that are read from disks. */
   readonly cache: MediaCache;
@@ -346,6 +348,7 @@ export class PackagedStream implements PlayedFiles {
     const { dvr } = config;
     if (past === undefined || dvr === undefined) return undefined;
     return new Rewind({
+      disk: past.root,
       files: past.folder.run(this.run),
       maxSeconds: dvr.maxDuration,
       event: this.#options.form.inTs && dvr.eventPlaylistType,

@@ -4,7 +4,6 @@ import type { PeerCalls } from '../../../peers/peer-calls.ts';
 import { KilnError, kilnError } from '../../../errors.ts';
 import { Text } from '../answer/text.ts';
 import { journalLine, readJournal } from '../rewind/journal.ts';
-import { iFrameList } from '../rewind/i-frame-list.ts';
 import { numberedName } from '../rewind/numbered-name.ts';
 import { Shelf } from '../rewind/shelf.ts';
 import { firstNumber, withPast } from '../rewind/with-past.ts';
@@ -71,9 +70,9 @@ export class RemotePast {
   /** Playlist of the I-frames of a media playlist, up to its newest segment. @throws fileNotFound */
   async iFrames(list: string): Promise<Text> {
     await this.#load(list, Infinity);
-    const past = this.#shelves.get(list)?.past;
-    if (past === undefined || !past.hasIFrames) throw kilnError('fileNotFound');
-    return new Text(iFrameList(past, { longest: this.#longest, event: this.#options.event, ended: false }));
+    const text = this.#shelves.get(list)?.iFrames({ longest: this.#longest, event: this.#options.event, ended: false });
+    if (text === undefined) throw kilnError('fileNotFound');
+    return text;
   }
 
   /** Answers a node that relays from this one; undefined where there is no past. */

@@ -11,7 +11,6 @@ import type { StreamNames } from './stream-folder.ts';
 /** Players wait for this when a stream begins. */
 const LIST_TIMEOUT_MS = 2500;
 const READ_TIMEOUT_MS = 5000;
-const NOTHING = Buffer.alloc(0);
 
 const Run = { ...STREAM_FIELDS, run: Type.String({ pattern: '^[A-Za-z0-9]{1,16}$' }) };
 
@@ -97,8 +96,9 @@ export function answerElsewhere(
   calls.answerBytes(named(FILE, kind), async (asked) => {
     const files = found(asked);
     if (!FILE_NAME.test(asked.file)) throw kilnError('fileNotFound');
-    const bytes = await files.read(asked.file).catch(() => NOTHING);
-    if (bytes.length === 0) throw kilnError('fileNotFound');
+    const bytes = await files.read(asked.file).catch((cause: unknown) => {
+      throw Object.assign(kilnError('fileNotFound'), { cause });
+    });
     return { answer: null, bytes };
   });
 }

@@ -10,7 +10,6 @@ import type { FollowedSegment, Follower } from '../answer/segment-followers.ts';
 import { Text } from '../answer/text.ts';
 import type { Elsewhere, Holder } from './elsewhere.ts';
 import { merged, type Held } from './merged.ts';
-import { iFrameList } from './i-frame-list.ts';
 import type { PastSegment } from './journal.ts';
 import type { RunFiles } from './run-files.ts';
 import { numberedName } from './numbered-name.ts';
@@ -18,6 +17,8 @@ import { Shelf } from './shelf.ts';
 import { withPast } from './with-past.ts';
 
 export interface RewindOptions {
+  /** Stands for the disk: few calls for one run at a time, of all streams. */
+  readonly disk: string;
   readonly files: RunFiles;
   /** Seconds that players may rewind. Of a playlist of type EVENT nothing leaves. */
   readonly maxSeconds: number;
@@ -60,8 +61,6 @@ export class Rewind implements Follower {
   readonly #shelves = new Map<string, Shelf>();
   readonly #byShape = new Map<string, Shelf>();
   readonly #inits = new Map<string, Media>();
-  /** Playlists of I-frames by media playlist, and the state of the past that they show. */
-  readonly #iFrames = new Map<string, { readonly state: string; readonly text: Text }>();
   /** Segments that other nodes have on their disks. */
   #elsewhere: readonly Held[] = [];
   /** Since when such nodes are away, by the monotonic clock. */
@@ -82,7 +81,7 @@ export class Rewind implements Follower {
 
   constructor(options: RewindOptions) {
     this.#options = options;
-    this.#disk = disks.open(options.files.folder);
+    this.#disk = disks.open(options.disk);
     this.#loading = this.#load().finally(() => (this.#loading = undefined));
   }
 
@@ -140,14 +139,7 @@ export class Rewind implements Follower {
 
   /** Playlist of the I-frames of a media playlist; undefined where there is none. @param ended no more segments follow */
   iFrames(list: string, ended: boolean): Text | undefined {
-    const past = this.#shelves.get(list)?.past;
-    if (past === undefined || past.empty || !past.hasIFrames) return undefined;
-    const state = `${past.first} ${past.next} ${past.changes} ${ended}`;
-    if (this.#iFrames.get(list)?.state !== state) {
-      const pieces = iFrameList(past, { longest: this.longest, event: this.#options.event, ended });
-      this.#iFrames.set(list, { state, text: new Text(pieces) });
-    }
-    return this.#iFrames.get(list)?.text;
+    return this.#shelves.get(list)?.iFrames({ longest: this.longest, event: this.#options.event, ended });
   }
 
   /** Finds a segment or an initialization of the past. */
@@ -379,7 +371,8 @@ export class Rewind implements Follower {
     const { node } = this.#elsewhere.find(({ list, from, to }) => list === shelf.name && from <= msn && msn < to) ?? {};
     try {
       const waiting = this.#unwritten.get(name);
-      return waiting === undefined ? [await (node ?? this.#options.files).read(name)] : await waiting.body();
+      if (waiting !== undefined) return await waiting.body();
+      return [await (node?.read(name) ?? this.#disk.take(() => this.#options.files.read(name)))];
     } catch (error) {
       // another node, or a disk that has failed, may be there again soon
       if (isGone(error)) this.#lose(shelf, msn, (error as Error).message);

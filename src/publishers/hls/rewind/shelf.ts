@@ -1,3 +1,5 @@
+import { Text } from '../answer/text.ts';
+import { iFrameList, type IFrameListOptions } from './i-frame-list.ts';
 import { PastList } from './past-list.ts';
 import type { PastSegment } from './journal.ts';
 import { nameOf } from './numbered-name.ts';
@@ -23,12 +25,23 @@ export class Shelf {
   readonly name: string;
   readonly past: PastList;
   readonly shape: string;
+  /** Playlist of I-frames, and the state of the past that it shows. */
+  #iFrames: { readonly state: string; readonly text: Text } | undefined;
 
   /** @param shape of the names of its segments @param query as of `PastList` */
   constructor(name: string, shape: string, query: string) {
     this.name = name;
     this.shape = shape;
     this.past = new PastList(query);
+  }
+
+  /** Playlist of its I-frames, built once for each change; undefined where there are none. */
+  iFrames(options: IFrameListOptions): Text | undefined {
+    const { past } = this;
+    if (past.empty || !past.hasIFrames) return undefined;
+    const state = `${past.first} ${past.next} ${past.changes} ${options.longest} ${options.ended}`;
+    if (this.#iFrames?.state !== state) this.#iFrames = { state, text: new Text(iFrameList(past, options)) };
+    return this.#iFrames.text;
   }
 
   /** File name of a segment. */

@@ -186,9 +186,7 @@ test('playlists whose key frames come to be further apart break no rule of HLS, 
 });
 
 test('playlists that reach back to segments on the disk break no rule of HLS', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'kiln-rules-'));
-  t.teardown(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }));
-  const { publish, broken, look } = await open(t, { dvr: { enable: true, tempStoragePath: folder, maxDuration: 30 } });
+  const { publish, broken, look } = await open(t, await rewinding(t));
   const first = await publish();
   await first.advance(50);
   first.input.close('the connection was lost');
@@ -244,3 +242,57 @@ test('playlists of several renditions, one of which is away for a time, break no
   await advance(55, { tracks });
   t.deepEqual(broken(), []);
 });
+
+/** Settings with which players rewind for less time than the streams last. */
+async function rewinding(t: ExecutionContext, eventPlaylistType = false) {
+  const tempStoragePath = await mkdtemp(join(tmpdir(), 'kiln-rules-'));
+  t.teardown(() => rm(tempStoragePath, { recursive: true, force: true, maxRetries: 5 }));
+  return { dvr: { enable: true, tempStoragePath, maxDuration: 40, eventPlaylistType } };
+}
+
+test('playlists that reach back, with splices and cues, break no rule of HLS', async (t) => {
+  const { publish, broken } = await open(t, await rewinding(t));
+  const { advance } = await publish();
+  await advance(6, { events: [splice(6, spliceInsert({ eventId: 1, out: true, duration: 8 }))] });
+  await advance(12, { events: [splice(12, spliceInsert({ eventId: 1, out: false }))] });
+  await advance(16, { events: [cue(16, { cueType: 'out', duration: 3990 })] });
+  await advance(26, { events: [splice(26, spliceInsert({ eventId: 2, out: true, duration: 5, autoReturn: true }))] });
+  await advance(34, { events: [cue(34, { cueType: 'out', duration: 60_000 })] });
+  await advance(38, { events: [cue(38, { cueType: 'in' })] });
+  await advance(100);
+  t.deepEqual(broken(), []);
+});
+
+test('playlists of type EVENT that are concluded break no rule of HLS, but leave low latency', async (t) => {
+  const { publish, broken, look, conclude } = await open(t, await rewinding(t, true));
+  const { advance } = await publish();
+  await advance(21);
+  conclude();
+  await look();
+  await advance(25);
+  t.deepEqual(broken('header-changed-at-end'), []);
+});
+
+test('playlists that reach back beyond another configuration of the picture break no rule of HLS', async (t) => {
+  const { publish, broken } = await open(t, await rewinding(t));
+  const { advance, output } = await publish();
+  await advance(10);
+  output.setTracks([videoTrack({ config: AVC_HIGH, width: 1280, height: 720 }), AUDIO, SCTE35, CUE]);
+  await advance(40);
+  t.deepEqual(broken(), []);
+});
+
+for (const [kind, event] of [
+  ['that reach back', false],
+  ['of type EVENT', true],
+] as const)
+  test(`playlists ${kind} of a publisher that comes back break no rule of HLS`, async (t) => {
+    const { publish, broken, look } = await open(t, await rewinding(t, event));
+    const first = await publish();
+    await first.advance(15);
+    first.input.close('the connection was lost');
+    await look();
+    const second = await publish();
+    await second.advance(80);
+    t.deepEqual(broken(), []);
+  });

@@ -46,6 +46,7 @@ async function open(t: ExecutionContext, folder: string, more: Partial<RewindOpt
   const log = createLogger('silent');
   const faults = new FaultLog(log);
   const rewind = new Rewind({
+    disk: folder,
     files: new RunFiles(folder),
     maxSeconds: 3600,
     event: false,
